@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t read_clock_us(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t clock_now_ms(void)
+{
+    return read_clock_us(CLOCK_REALTIME) / 1000;
+}
+
+int64_t clock_monotonic_ms(void)
+{
+    return read_clock_us(CLOCK_MONOTONIC) / 1000;
+}
+
+int64_t clock_monotonic_us(void)
+{
+    return read_clock_us(CLOCK_MONOTONIC);
+}
+
+void clock_sleep_ms(unsigned ms)
+{
+    struct timespec wait = {ms / 1000, (long)(ms % 1000) * 1000000};
+    nanosleep(&wait, NULL);
+}
+
+const char *clock_format_iso8601(int64_t at_ms, char out[CLOCK_ISO8601_SIZE])
+{
+    time_t seconds = at_ms / 1000;
+    struct tm tm;
+    gmtime_r(&seconds, &tm);
+    char text[64];
+    size_t used = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(text + used, sizeof text - used, ".%03dZ", (int)(at_ms % 1000));
+    memcpy(out, text, CLOCK_ISO8601_SIZE);
+    out[CLOCK_ISO8601_SIZE - 1] = '\0';
+    return out;
+}
+
+/* Fraction of a second in ms; moves *text behind it. */
+static int parse_fraction(const char **text)
+{
+    if (**text != '.')
+        return 0;
+    int ms = 0, scale = 100;
+    for (++*text; **text >= '0' && **text <= '9'; ++*text, scale /= 10)
+        ms += (**text - '0') * scale;
+    return ms;
+}
+
+static int parse_offset(const char *text, int *offset_s)
+{
+    if (strcmp(text, "Z") == 0 || strcmp(text, "z") == 0) {
+        *offset_s = 0;
+        return 0;
+    }
+    int hours, minutes, used = 0;
+    if ((text[0] != '+' && text[0] != '-') ||
+        sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 || used != 5 || text[6] ||
+        hours > 23 || minutes > 59)
+        return -1;
+    *offset_s = (hours * 60 + minutes) * 60 * (text[0] == '-' ? -1 : 1);
+    return 0;
+}
+
+int clock_parse_iso8601(const char *text, int64_t *at_ms)
+{
+    struct tm tm = {0};
+    int used = 0, offset_s;
+    char t;
+    if (sscanf(text, "%4d-%2d-%2d%c%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &t,
+               &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &used) != 7 ||
+        used != 19 || (t != 'T' && t != 't'))
+        return -1;
+    if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 ||
+        tm.tm_min > 59 || tm.tm_sec > 60 || tm.tm_year < 1970)
+        return -1;
+    const char *rest = text + used;
+    int ms = parse_fraction(&rest);
+    if (parse_offset(rest, &offset_s) < 0)
+        return -1;
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    int day = tm.tm_mday;
+    time_t seconds = timegm(&tm);
+    if (tm.tm_mday != day) /* 31 April became 1 May */
+        return -1;
+    *at_ms = ((int64_t)seconds - offset_s) * 1000 + ms;
+    return 0;
+}

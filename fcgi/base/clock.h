@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Time. Wall-clock times are milliseconds since 1970-01-01 UTC in an int64_t, named …_at_ms;
+ * durations are named …_ms or …_s. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+int64_t clock_now_ms(void);       /* wall clock */
+int64_t clock_monotonic_ms(void); /* for durations only */
+int64_t clock_monotonic_us(void);
+
+void clock_sleep_ms(unsigned ms);
+
+#define CLOCK_ISO8601_SIZE sizeof("2026-11-21T10:05:00.000Z")
+
+/* RFC 3339 in UTC with milliseconds and a Z. Returns out. */
+const char *clock_format_iso8601(int64_t at_ms, char out[CLOCK_ISO8601_SIZE]);
+
+/* Parses an RFC 3339 timestamp with "Z" or a numeric offset. Returns 0, or -1 when it is none. */
+int clock_parse_iso8601(const char *text, int64_t *at_ms);

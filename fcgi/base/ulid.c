@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/ulid.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+
+static const char crockford[] = "0123456789abcdefghjkmnpqrstvwxyz";
+static const char rfc4648[] = "abcdefghijklmnopqrstuvwxyz234567";
+
+static void random_bytes(unsigned char *out, size_t size)
+{
+    /* Up to 256 bytes are never cut short once the pool is up; see getrandom(2). */
+    if (getrandom(out, size, 0) != (ssize_t)size)
+        abort();
+}
+
+const char *id_new(const char *prefix, char out[ID_SIZE])
+{
+    uint64_t ms = (uint64_t)clock_now_ms();
+    unsigned char noise[16];
+    random_bytes(noise, sizeof noise);
+
+    memcpy(out, prefix, 4);
+    char *ulid = out + 4;
+    for (int i = 9; i >= 0; i--, ms >>= 5)
+        ulid[i] = crockford[ms & 31];
+    for (int i = 0; i < 16; i++)
+        ulid[10 + i] = crockford[noise[i] & 31];
+    ulid[ULID_LENGTH] = '\0';
+    return out;
+}
+
+static bool is_of_alphabet(const char *text, size_t length, const char *alphabet)
+{
+    return strspn(text, alphabet) == length && text[length] == '\0';
+}
+
+bool id_is_valid(const char *prefix, const char *text)
+{
+    return strncmp(text, prefix, 4) == 0 && is_of_alphabet(text + 4, ULID_LENGTH, crockford);
+}
+
+const char *route_token_new(char out[ROUTE_TOKEN_LENGTH + 1])
+{
+    unsigned char noise[ROUTE_TOKEN_LENGTH];
+    random_bytes(noise, sizeof noise);
+    for (int i = 0; i < ROUTE_TOKEN_LENGTH; i++)
+        out[i] = rfc4648[noise[i] & 31];
+    out[ROUTE_TOKEN_LENGTH] = '\0';
+    return out;
+}
+
+bool route_token_is_valid(const char *text)
+{
+    return is_of_alphabet(text, ROUTE_TOKEN_LENGTH, rfc4648);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Identifiers: a type prefix ("sbx_") and a ULID in lower-case Crockford base 32, 48 bits of
+ * milliseconds before 80 random bits, so that they sort by creation.
+ * Format: https://github.com/ulid/spec
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#define ULID_LENGTH 26
+#define ID_SIZE     (4 + ULID_LENGTH + 1) /* "sbx_" + ULID + NUL */
+
+/* A new identifier of the type; prefix is three letters and '_'. Returns out. */
+const char *id_new(const char *prefix, char out[ID_SIZE]);
+
+/* Whether text has the exact form of an identifier of that type. */
+bool id_is_valid(const char *prefix, const char *text);
+
+#define ROUTE_TOKEN_LENGTH 26
+
+/* 26 random characters [a-z2-7] (130 bits). Returns out. */
+const char *route_token_new(char out[ROUTE_TOKEN_LENGTH + 1]);
+
+bool route_token_is_valid(const char *text);

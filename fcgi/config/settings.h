@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Settings of all programs: one table (settings.def) from which come the structure below, the
+ * parser, --check-config, the sample file and the manual page. The file is `name = value` lines.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+struct settings {
+#define SETTING_STRING(name, fallback, check, prose)          char *name;
+#define SETTING_NUMBER(name, fallback, min, max, unit, prose) uint64_t name;
+#define SETTING_CHOICE(name, fallback, choices, prose)        char *name;
+#include "config/settings.def"
+#undef SETTING_STRING
+#undef SETTING_NUMBER
+#undef SETTING_CHOICE
+};
+
+/* Read and check the file. Errors (ERR_CONFIG) name the file, line, setting, and for an unknown
+ * name the nearest known one. Relative paths are refused. */
+int settings_load(const char *path, struct settings **settings, struct error **err);
+void settings_free(struct settings *settings);
+
+/* A commented sample file with every setting at its default. */
+void settings_print_sample(FILE *out);
+
+/* `host` of base_url / data_plane_host, without scheme and port; owned by the caller. */
+char *settings_api_host(const struct settings *settings);
+char *settings_data_plane_domain(const struct settings *settings);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Keyed BLAKE2b (crypto_generichash) under a purpose subkey, constant-time comparison, and the
+ * text forms of bytes that tokens and keys use. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "crypto/keyring.h"
+
+#define MAC_BYTES 32
+
+/* The MAC of data under the subkey of (key_id, purpose). ERR_CONFIG: no such key in the ring. */
+int mac_compute(const struct keyring *ring, uint16_t key_id, enum key_purpose purpose,
+                const void *data, size_t size, unsigned char out[MAC_BYTES], struct error **err);
+
+bool mac_equal(const unsigned char a[MAC_BYTES], const unsigned char b[MAC_BYTES]);
+
+void random_fill(void *out, size_t size);
+
+/* URL-safe base64 without padding. out needs BASE64_SIZE(size) bytes. */
+#define BASE64_SIZE(size) (((size)*4 + 2) / 3 + 1)
+void base64url_encode(const void *data, size_t size, char *out);
+/* Exact decoding of a whole string into at most capacity bytes; returns the size or -1. */
+int base64url_decode(const char *text, void *out, size_t capacity);
+
+#define HEX_SIZE(size) ((size)*2 + 1)
+void hex_encode(const void *data, size_t size, char *out);

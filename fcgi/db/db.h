@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * MySQL and MariaDB: prepared statements with typed arguments, transactions that survive
+ * deadlocks, and honest words about writes whose answer was lost.
+ *
+ * SQL is literal, lives in the *_db.c file of its concept as a static struct db_statement, and is
+ * prepared on first use on each connection; db_check_statements() prepares all of them at start so
+ * that a wrong statement never waits for its first caller.
+ *
+ * Connection rules: a statement outside a transaction that only reads is sent again once after a
+ * reconnect. A write is never sent twice: when the connection dies under it the error is
+ * ERR_OUTCOME_UNKNOWN, and ERR_DB_UNAVAILABLE when it certainly did not happen.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct db;
+
+struct db_options {
+    const char *socket; /* unix socket; NULL: TCP to host:port */
+    const char *host;
+    unsigned port;
+    const char *name;
+    const char *user;
+    const char *password;
+    unsigned timeout_s; /* connect, read and write */
+};
+
+/* Connects (READ COMMITTED, strict mode, UTC, utf8mb4). The options are copied; the password copy
+ * is wiped by db_close(). Errors: ERR_DB_UNAVAILABLE. */
+int db_open(const struct db_options *options, struct db **db, struct error **err);
+void db_close(struct db *db);
+
+struct db_statement {
+    const char *name; /* for logs and errors: "sandbox.get" */
+    const char *sql;
+    bool is_read; /* only reads: may be repeated after a reconnect */
+};
+
+/* All statements of one concept, for db_check_statements(). */
+struct db_statement_list {
+    const struct db_statement *const *statements;
+    size_t count;
+};
+#define DB_STATEMENT_LIST(array)                    \
+    {                                               \
+        (array), sizeof(array) / sizeof((array)[0]) \
+    }
+
+/* Prepare each statement once and drop it again; the error names the statement that is wrong. */
+int db_check_statements(struct db *db, const struct db_statement_list *lists, size_t count,
+                        struct error **err);
+
+/* --- arguments --- */
+
+enum db_type { DB_NULL, DB_I64, DB_U64, DB_TEXT, DB_BLOB };
+
+struct db_value {
+    enum db_type type;
+    union {
+        int64_t i64;
+        uint64_t u64;
+        struct {
+            const void *data; /* borrowed until the call returns */
+            size_t size;
+        } bytes;
+    };
+};
+
+struct db_value db_null(void);
+struct db_value db_i64(int64_t value);
+struct db_value db_u64(uint64_t value);
+struct db_value db_bool(bool value);
+struct db_value db_text(const char *text); /* NULL: SQL NULL */
+struct db_value db_blob(const void *data, size_t size);
+
+/* DB_ARGS(db_text(id), db_u64(n)) fills the two parameters (args, count); DB_NO_ARGS for none. */
+#define DB_ARGS(...)                        \
+    (const struct db_value[]){__VA_ARGS__}, \
+        sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value)
+#define DB_NO_ARGS NULL, 0
+
+/* --- running --- */
+
+/* A statement without result rows. affected (may be NULL): rows matched, as with
+ * CLIENT_FOUND_ROWS. Errors: ERR_DB_DUPLICATE, ERR_DB_DEADLOCK, ERR_DB_UNAVAILABLE,
+ * ERR_OUTCOME_UNKNOWN, ERR_INTERNAL. */
+int db_exec(struct db *db, const struct db_statement *statement, const struct db_value *args,
+            size_t count, uint64_t *affected, struct error **err);
+
+struct db_rows;
+
+/* A statement with result rows, all fetched into memory before this returns (cap them with LIMIT).
+ * The caller ends with db_rows_free(). */
+int db_query(struct db *db, const struct db_statement *statement, const struct db_value *args,
+             size_t count, struct db_rows **rows, struct error **err);
+
+bool db_rows_next(struct db_rows *rows); /* moves to the first, then the next row */
+void db_rows_free(struct db_rows *rows); /* NULL is allowed */
+
+static inline void db_rows_autofree_(struct db_rows **rows)
+{
+    db_rows_free(*rows);
+}
+#define db_rows_auto __attribute__((cleanup(db_rows_autofree_))) struct db_rows
+
+/* Columns of the current row, from 0. Asking for a number where the column is none aborts: that is
+ * a defect of the statement. NULL reads as 0, "" and an empty blob; ask db_is_null() where it
+ * matters. Strings live until db_rows_free() of their rows. */
+bool db_is_null(const struct db_rows *rows, unsigned column);
+int64_t db_get_i64(const struct db_rows *rows, unsigned column);
+uint64_t db_get_u64(const struct db_rows *rows, unsigned column);
+bool db_get_bool(const struct db_rows *rows, unsigned column);
+const char *db_get_text(const struct db_rows *rows, unsigned column);
+const void *db_get_blob(const struct db_rows *rows, unsigned column, size_t *size);
+
+/* --- transactions --- */
+
+/* Run body between START TRANSACTION and COMMIT. When body returns -1 everything is rolled back
+ * and its error handed on. ERR_DB_DEADLOCK: rolled back and body run again from its beginning, up
+ * to 8 times with growing random pauses; body must therefore leave nothing behind in *context that
+ * a second run would not overwrite. A connection lost in COMMIT is ERR_OUTCOME_UNKNOWN; lost
+ * before it, ERR_DB_UNAVAILABLE (nothing happened). Transactions do not nest. */
+int db_transaction(struct db *db, int (*body)(struct db *db, void *context, struct error **err),
+                   void *context, struct error **err);
+
+bool db_in_transaction(const struct db *db);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One row a route: everything about an endpoint that can be said without running it. */
+#pragma once
+
+#include "http/http.h"
+#include "http/schema.h"
+
+enum route_scope { ROUTE_PUBLIC, ROUTE_READ, ROUTE_WRITE };
+
+/* Whether an Idempotency-Key means something, and what replays of it need. */
+enum route_idempotency { IDEMPOTENCY_NONE, IDEMPOTENCY_PLAIN, IDEMPOTENCY_SESSION };
+
+struct route_query {
+    const char *name; /* ended by a row without a name; "query[metadata][*]" matches by prefix */
+    bool repeatable;
+};
+
+struct route;
+typedef int route_handler(void *context, const struct route *route, struct http_request *request,
+                          struct http_response *response, struct error **err);
+
+struct route {
+    const char *method;
+    const char *pattern;   /* "/v1/sandboxes/:id/pause": captures[0] is :id */
+    const char *operation; /* OpenAPI operation id and log name: "pauseSandbox" */
+    route_handler *handler;
+    enum route_scope scope;
+    const struct schema_member *body; /* NULL: no body is accepted (an empty one, or {} is) */
+    bool body_required;
+    const struct route_query *query; /* NULL: no query parameter is accepted */
+    enum route_idempotency idempotency;
+};
+
+struct router {
+    const struct route *routes;
+    size_t count;
+    size_t body_max;
+    /* Called before the handler for every route that is not ROUTE_PUBLIC: authentication and
+     * scope. context is the same as the handler's. */
+    int (*authorize)(void *context, const struct route *route, struct http_request *request,
+                     struct error **err);
+    void *context;
+};
+
+/* The route for method and path. Errors: ERR_NOT_FOUND, ERR_METHOD_NOT_ALLOWED with the allowed
+ * methods ("GET, DELETE") in *allow (owned by the caller, NULL otherwise). HEAD is GET. Captures
+ * are percent-decoded into request->captures. */
+int router_match(const struct router *router, struct http_request *request,
+                 const struct route **route, char **allow, struct error **err);
+
+/* Match, authorise, check query and body, run the handler, turn an error into a response.
+ * Order of refusals: 404/405, 401/403, 415/413/400, 422. */
+void router_serve(const struct router *router, struct http_request *request,
+                  struct http_response *response);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Strict validation of JSON bodies by table. A schema is a list of members; anything that is not
+ * in it is refused with the nearest known name. The first violation is reported as 422
+ * invalid_request with a JSON pointer (RFC 6901).
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum schema_type {
+    SCHEMA_STRING,
+    SCHEMA_INTEGER,
+    SCHEMA_BOOLEAN,
+    SCHEMA_OBJECT, /* members: the nested schema */
+    SCHEMA_ARRAY,  /* item: the schema of its elements */
+    SCHEMA_MAP,    /* object with free keys; item: the schema of its values */
+    SCHEMA_ANY,
+};
+
+struct schema_member {
+    const char *name;
+    enum schema_type type;
+    bool required;
+    bool nullable; /* JSON null is accepted */
+    int64_t min;   /* integer: least value; string: least bytes; array, map: least entries */
+    int64_t max;   /* likewise the most; 0 with min 0: no bound of its own */
+    const char *const *choices; /* string: NULL-terminated list of allowed values, or NULL */
+    const struct schema_member *members; /* object: ended by a row without a name */
+    const struct schema_member *item;    /* array, map */
+    /* Optional further check; reports with error_set_field() at the given pointer. */
+    int (*check)(const json_t *value, const char *pointer, struct error **err);
+};
+
+/* Parse a body (at most as large as the route allows; duplicate members refused; depth bounded).
+ * Errors: ERR_INVALID_JSON with the position. */
+int schema_parse(const char *text, size_t size, json_t **json, struct error **err);
+
+/* Check an object against members. Strings must not hold NUL unless the type is ANY. */
+int schema_validate(const struct schema_member *members, const json_t *object, struct error **err);
+
+/* Append "/token" to a JSON pointer with RFC 6901 escapes; the caller frees the result. */
+char *schema_pointer(const char *pointer, const char *token);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What sandlot needs of a VM runtime daemon, so that another daemon can be put beside Incus. One
+ * struct runtime is one connection to one host. Every call can be repeated: doing what is already
+ * done is success. Calls block; while they wait for the daemon they call tick() at least every two
+ * seconds, through which a worker keeps its lease and learns that it lost it.
+ *
+ * Errors of all calls: ERR_RUNTIME_UNAVAILABLE (the daemon could not be reached, nothing
+ * happened), ERR_OUTCOME_UNKNOWN (the order was sent, its answer never came: inspect() tells),
+ * ERR_NOT_FOUND (no such instance), ERR_RUNTIME_REFUSED (the daemon's own words), and whatever
+ * tick() returned.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* A runtime host as the database describes it. Strings are borrowed for the time of a call. */
+struct runtime_host {
+    const char *url;         /* unix:///path/unix.socket or https://host:port */
+    const char *server_cert; /* PEM that an https server must present, or NULL */
+    const char *client_cert_file;
+    const char *client_key_file;
+    const char *project;
+    const char *pool;
+    const char *nic_prefix; /* of host-side interface names; at most 2 characters */
+};
+
+struct runtime_shape {
+    unsigned cpu;
+    unsigned memory_mb;
+    unsigned disk_gb;
+};
+
+struct runtime_instance {
+    const char *name;       /* of the instance on the host: letters, digits, '-' */
+    const char *address;    /* IPv4, dotted */
+    const char *source;     /* the template's source instance */
+    const char *sandbox_id; /* kept beside the instance so that a sweep can match both sides */
+    bool virtual_machine;
+    struct runtime_shape shape;
+};
+
+enum runtime_status {
+    RUNTIME_ABSENT,
+    RUNTIME_STOPPED, /* disk only */
+    RUNTIME_PAUSED,  /* stopped, with a memory image to continue from */
+    RUNTIME_RUNNING,
+    RUNTIME_FROZEN,
+    RUNTIME_OTHER, /* starting, stopping, broken: ask again */
+};
+
+enum runtime_origin { RUNTIME_FROM_MEMORY, RUNTIME_FROM_DISK };
+
+struct runtime_listing {
+    char *name;
+    char *sandbox_id; /* "" when the instance carries none */
+    enum runtime_status status;
+    int64_t created_at_ms;
+};
+
+struct runtime;
+
+struct runtime_ops {
+    /* Make the project, the hardened profile and whatever else every instance relies on. */
+    int (*prepare)(struct runtime *runtime, struct error **err);
+
+    /* Make a stopped instance `source` from an image alias or fingerprint, ready so that copies of
+     * it start without any further preparation (uid shift done). fingerprint: the image that was
+     * used; owned by the caller. virtual_machine says which kind the image turned out to be. */
+    int (*build_source)(struct runtime *runtime, const char *source, const char *image,
+                        char **fingerprint, bool *virtual_machine, struct error **err);
+
+    /* Copy-on-write copy of the source, started. An instance of that name which is already there
+     * is brought to running. */
+    int (*create)(struct runtime *runtime, const struct runtime_instance *instance,
+                  struct error **err);
+
+    /* What is there now. An absent instance is a status, not an error. */
+    int (*inspect)(struct runtime *runtime, const char *name, enum runtime_status *status,
+                   struct error **err);
+
+    /* Stop it. keep_memory: try to keep memory and processes; when the runtime cannot, the
+     * instance is stopped with its disk only if or_disk is set, and keeps running (with the error)
+     * if not. *origin: what a resume will find. Stopped or paused already: success. */
+    int (*pause)(struct runtime *runtime, const char *name, const struct runtime_shape *shape,
+                 bool keep_memory, bool or_disk, enum runtime_origin *origin, struct error **err);
+
+    /* Continue a paused instance, or start a stopped one from its disk. A memory image that does
+     * not restore costs one attempt, then the disk is used. with_memory false: from disk at once.
+     * *origin: what really happened. Running already: success, *origin unchanged. */
+    int (*resume)(struct runtime *runtime, const char *name, const struct runtime_shape *shape,
+                  bool with_memory, enum runtime_origin *origin, struct error **err);
+
+    /* Stop it by force and remove everything of it. Absent: success. */
+    int (*destroy)(struct runtime *runtime, const char *name, struct error **err);
+
+    /* Every instance of the project that is a sandbox (sources are left out). The caller frees
+     * with runtime_listing_free(). */
+    int (*list)(struct runtime *runtime, struct runtime_listing **list, size_t *count,
+                struct error **err);
+
+    void (*close)(struct runtime *runtime);
+};
+
+struct runtime {
+    const struct runtime_ops *ops;
+    /* Called while waiting; -1 (with *err set) makes the call return at once with that error,
+     * leaving the daemon at what it does. May be NULL. */
+    int (*tick)(void *context, struct error **err);
+    void *tick_context;
+};
+
+/* Open a connection to an Incus host; nothing is sent yet. Errors: ERR_CONFIG. */
+int runtime_incus_open(const struct runtime_host *host, struct runtime **runtime,
+                       struct error **err);
+
+void runtime_close(struct runtime *runtime); /* NULL is allowed */
+void runtime_listing_free(struct runtime_listing *list, size_t count);
