@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Templates and their immutable versions. A version is runnable on the hosts that hold its source
+ * instance. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "account/account.h"
+#include "base/ulid.h"
+#include "db/db.h"
+
+struct template_version {
+    char id[ID_SIZE];
+    char template_id[ID_SIZE];
+    char slug[SLUG_MAX + 1];
+    uint32_t version;
+    char state[17]; /* building, ready, failed */
+    bool virtual_machine;
+    uint32_t cpu, memory_mb; /* runtime baseline */
+    char image[256];
+    char fingerprint[65];
+    int64_t created_at_ms;
+};
+
+/* Resolve what a create request names, as team_id sees it (own templates before those of the
+ * deployment): `<slug>` → newest ready version; `<slug>:<number>` or `<slug>:tpv_…` → that one;
+ * `tpl_…` → newest ready version of that template; `tpv_…` → that version.
+ * Errors: ERR_TEMPLATE_NOT_FOUND with the given field. */
+int template_resolve(struct db *db, const char *team_id, const char *reference, const char *field,
+                     struct template_version *version, struct error **err);
+
+int template_version_get(struct db *db, const char *id, struct template_version *version,
+                         struct error **err);
+
+/* Add the next version of a template (made when there is none) in state building.
+ * owner: team id, or "" for the deployment. */
+int template_version_add(struct db *db, const char *owner, const char *slug, const char *image,
+                         uint32_t cpu, uint32_t memory_mb, struct template_version *version,
+                         struct error **err);
+
+/* The source stands ready on a host. */
+int template_source_add(struct db *db, const char *version_id, uint32_t host_id,
+                        const char *instance_name, struct error **err);
+
+/* building → ready or failed. */
+int template_version_finish(struct db *db, const char *id, bool ready, bool virtual_machine,
+                            const char *fingerprint, struct error **err);
+
+/* All versions that a team sees (NULL: all), by slug, newest first. Owned by the caller. */
+int template_version_list(struct db *db, const char *team_id, struct template_version **versions,
+                          unsigned *count, struct error **err);
+
+/* Name of the source instance of a version: "tpl-" and the ULID of its id. */
+void template_source_name(const char *version_id, char out[64]);
+
+extern const struct db_statement_list template_statements;
