@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/agent_client.h"
+
+#include <curl/curl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "crypto/mac.h"
+#include "sandbox/host.h"
+
+#define ANSWER_MAX      4096
+#define ATTEMPT_WAIT_MS 2000
+#define RETRY_PAUSE_MS  3 /* an agent answers some 12 ms after its instance has started */
+
+int agent_secret(const struct keyring *ring, const struct sandbox *sandbox,
+                 char secret[AGENT_SECRET_SIZE], struct error **err)
+{
+    unsigned char mac[MAC_BYTES];
+    if (mac_compute(ring, sandbox->agent_key_id, KEY_PURPOSE_AGENT, sandbox->instance_name,
+                    strlen(sandbox->instance_name), mac, err) < 0)
+        return -1;
+    hex_encode(mac, sizeof mac, secret);
+    mem_wipe(mac, sizeof mac);
+    return 0;
+}
+
+/* One handle for the life of the process, so that connections are kept. */
+static CURL *shared_handle(void)
+{
+    static CURL *curl;
+    if (!curl) {
+        curl_global_init(CURL_GLOBAL_DEFAULT);
+        curl = curl_easy_init();
+        if (!curl)
+            abort();
+    }
+    curl_easy_reset(curl);
+    return curl;
+}
+
+static size_t collect(char *data, size_t size, size_t count, void *context)
+{
+    return buffer_append(context, data, size * count) < 0 ? 0 : size * count;
+}
+
+static void wipe_list(struct curl_slist *list)
+{
+    for (struct curl_slist *item = list; item; item = item->next)
+        mem_wipe(item->data, strlen(item->data));
+    curl_slist_free_all(list);
+}
+
+/* One request; *status 0 means that no answer came. body NULL: GET. */
+static void request(const struct sandbox *sandbox, const char *secret, const char *path,
+                    const char *body, struct buffer *answer, long *status)
+{
+    CURL *curl = shared_handle();
+    char address[IPV4_TEXT_SIZE], header[128];
+    autofree char *url =
+        xasprintf("http://%s:%d%s", ipv4_format(sandbox->address, address), AGENT_PORT, path);
+    snprintf(header, sizeof header, "X-Sandlot-Agent-Secret: %s", secret);
+    struct curl_slist *headers = curl_slist_append(NULL, header);
+    mem_wipe(header, sizeof header);
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, 1000L);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ATTEMPT_WAIT_MS);
+    curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 16L);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
+    if (body) {
+        headers = curl_slist_append(headers, "Content-Type: application/json");
+        headers = curl_slist_append(headers, "Expect:");
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+    }
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    *status = 0;
+    if (curl_easy_perform(curl) == CURLE_OK)
+        curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, status);
+    wipe_list(headers);
+}
+
+static int check_status(long status, long wanted, struct error **err)
+{
+    if (status == wanted)
+        return 0;
+    if (!status)
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the sandbox's agent does not answer");
+    return error_set(err, ERR_RUNTIME_REFUSED, "the sandbox's agent answered %ld", status);
+}
+
+static char *init_body(const struct sandbox *sandbox, const char *secret, const char *envs)
+{
+    /* Put together as text: the JSON library keeps copies that it does not wipe. */
+    return xasprintf("{\"sandbox_id\":\"%s\",\"secret\":\"%s\",\"default_user\":\"user\","
+                     "\"envs\":%s}",
+                     sandbox->id, secret, *envs ? envs : "{}");
+}
+
+int agent_init(const struct sandbox *sandbox, const char *secret, const char *envs,
+               unsigned wait_ms, struct error **err)
+{
+    autowipe char *body = init_body(sandbox, secret, envs);
+    int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
+    for (;;) {
+        buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
+        long status;
+        request(sandbox, secret, "/init", body, &answer, &status);
+        if (status || clock_monotonic_ms() >= give_up_ms)
+            return check_status(status, 204, err);
+        clock_sleep_ms(RETRY_PAUSE_MS);
+    }
+}
+
+int agent_port_listener(const struct sandbox *sandbox, const char *secret, uint16_t port,
+                        enum agent_listener *listener, struct error **err)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/internal/ports/%u", port);
+    buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
+    long status;
+    request(sandbox, secret, path, NULL, &answer, &status);
+    if (check_status(status, 200, err) < 0)
+        return -1;
+    json_auto_t *json = json_loadb(buffer_string(&answer), answer.size, 0, NULL);
+    const char *word = json_string_value(json_object_get(json, "listener"));
+    if (str_equal(word, "any"))
+        *listener = AGENT_LISTENER_ANY;
+    else if (str_equal(word, "loopback"))
+        *listener = AGENT_LISTENER_LOOPBACK;
+    else
+        *listener = AGENT_LISTENER_NONE;
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The control plane's calls to the agent in a sandbox, over HTTP on the host's own link to it. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "crypto/keyring.h"
+#include "sandbox/sandbox.h"
+
+#define AGENT_PORT        49983
+#define AGENT_RELAY_PORT  49984
+#define AGENT_SECRET_SIZE 65 /* hex and NUL */
+
+/* The secret that the agent of this sandbox expects: derived from the key ring and the instance's
+ * name, so it is stored nowhere. The caller wipes it. */
+int agent_secret(const struct keyring *ring, const struct sandbox *sandbox,
+                 char secret[AGENT_SECRET_SIZE], struct error **err);
+
+/* Hand over secret and environment (JSON object text; "" for none). Keeps trying until the agent
+ * answers or wait_ms have passed. Errors: ERR_RUNTIME_UNAVAILABLE (no answer),
+ * ERR_RUNTIME_REFUSED (the agent has another secret). */
+int agent_init(const struct sandbox *sandbox, const char *secret, const char *envs,
+               unsigned wait_ms, struct error **err);
+
+enum agent_listener { AGENT_LISTENER_NONE, AGENT_LISTENER_LOOPBACK, AGENT_LISTENER_ANY };
+
+/* Who listens on a port inside the sandbox. Errors as agent_init(). */
+int agent_port_listener(const struct sandbox *sandbox, const char *secret, uint16_t port,
+                        enum agent_listener *listener, struct error **err);

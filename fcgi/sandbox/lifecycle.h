@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The verbs of a sandbox's life. Each one writes the move it makes and an operation record in one
+ * transaction, acts on the runtime, and writes the result in another, in which its incarnation
+ * must still hold. Whoever dies in between leaves an operation with a lease behind, which the
+ * dispatcher finishes.
+ *
+ * Errors that reach the caller are those of the interface; ERR_RUNTIME_UNAVAILABLE means that the
+ * runtime or the database was away, and that whatever was begun is finished in the background.
+ */
+#pragma once
+
+#include "account/api_key.h"
+#include "config/settings.h"
+#include "sandbox/operation.h"
+#include "sandbox/quota.h"
+#include "sandbox/runtimes.h"
+#include "sandbox/sandbox.h"
+
+/* What a worker process works with. */
+struct sandbox_service {
+    const struct settings *settings;
+    struct db *db;
+    struct keyring *ring;
+    struct runtimes *runtimes;
+    char holder[HOLDER_SIZE]; /* who we are in leases: program, host, process */
+};
+
+/* Load the key ring, connect to the database, check its schema and every statement. */
+int sandbox_service_open(const struct settings *settings, const char *program,
+                         struct sandbox_service *service, struct error **err);
+void sandbox_service_close(struct sandbox_service *service);
+
+/* A create request, checked. Strings are borrowed. */
+struct sandbox_create {
+    const char *user_id;
+    const struct team *team;
+    const char *source;       /* template reference; NULL: the deployment's default */
+    const char *source_field; /* JSON pointer of the member that named it */
+    uint64_t timeout_s;
+    enum sandbox_on_timeout on_timeout;
+    bool auto_resume;
+    uint32_t cpu, memory_mb; /* overrides; 0: the version's baseline */
+    const char *metadata;    /* JSON object of strings */
+    const char *network;     /* JSON object: the policy */
+    bool allow_public_traffic;
+    const char *envs; /* JSON object of strings, secret; NULL: none */
+    struct exposed_port ports[SANDBOX_PORTS_MAX];
+    unsigned port_count;
+};
+
+/* Make a sandbox and wait until it is ready. quota is filled in when the error is
+ * ERR_SANDBOX_QUOTA_EXCEEDED. Whatever fails, nothing is left behind. */
+int sandbox_create(struct sandbox_service *service, const struct sandbox_create *request,
+                   struct sandbox *sandbox, struct quota *quota, struct error **err);
+
+/* Stop it with its memory where the runtime can, joining a pause in flight. Stopped already:
+ * success. */
+int sandbox_pause(struct sandbox_service *service, const char *id, struct sandbox *sandbox,
+                  struct error **err);
+
+/* Make it run, waiting for moves in flight, and refresh its deadline: timeout_s from now, or its
+ * own timeout for 0. */
+int sandbox_resume(struct sandbox_service *service, const char *id, uint64_t timeout_s,
+                   struct sandbox *sandbox, struct quota *quota, struct error **err);
+
+/* Delete it, whatever runs on it. Success means that it is gone for good as far as anyone can
+ * see; when the runtime is away the rest follows in the background. */
+int sandbox_destroy(struct sandbox_service *service, const char *id, struct error **err);
+
+/* --- the dispatcher's share --- */
+
+/* Act on one sandbox whose deadline has passed. *worked: there was one. */
+int sandbox_expire_next(struct sandbox_service *service, bool *worked, struct error **err);
+
+/* Finish or undo one operation whose holder is gone. *worked: there was one. */
+int sandbox_recover_next(struct sandbox_service *service, bool *worked, struct error **err);
+
+/* Compare rows and instances of every host and resolve what belongs to nobody. */
+int sandbox_sweep(struct sandbox_service *service, struct error **err);

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/lifecycle_steps.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "crypto/envelope.h"
+#include "sandbox/agent_client.h"
+#include "sandbox/sandbox_row.h"
+
+#define ENVS_MAX       (128 * 1024)
+#define BUSY_POLL_MS   15
+#define FINISH_WAIT_MS 10000 /* for the database to come back before the result is left behind */
+
+void work_deinit(struct work *work)
+{
+    if (work->runtime)
+        work->runtime->tick = NULL;
+    sandbox_deinit(&work->sandbox);
+}
+
+bool error_is_transient(const struct error *err)
+{
+    return err->code == ERR_RUNTIME_UNAVAILABLE || err->code == ERR_OUTCOME_UNKNOWN ||
+           err->code == ERR_DB_UNAVAILABLE || err->code == ERR_DB_DEADLOCK;
+}
+
+/* --- beginning --- */
+
+void work_start(struct work *work, struct sandbox_service *service)
+{
+    int64_t lease_ms = (int64_t)service->settings->lease_s * 1000;
+    work->service = service;
+    work->started_ms = clock_monotonic_ms();
+    work->renew_at_ms = work->started_ms + lease_ms / 4;
+    work->lost_at_ms = work->started_ms + lease_ms;
+    log_context_set("operation", work->operation.id);
+}
+
+int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event,
+                      enum operation_kind kind, struct error **err)
+{
+    struct sandbox *sandbox = &work->sandbox;
+    if (sandbox_state_next(sandbox->state, event, &sandbox->state, err) < 0)
+        return -1;
+    sandbox->incarnation++;
+    if (operation_begin(db, sandbox, kind, work->service->holder, work->service->settings->lease_s,
+                        &work->operation, err) < 0)
+        return -1;
+    return sandbox_row_update(db, sandbox, err);
+}
+
+struct begin {
+    struct work *work;
+    const char *sandbox_id;
+    enum sandbox_event event;
+    enum operation_kind kind;
+    int (*admit)(struct db *db, struct sandbox *sandbox, void *context, struct error **err);
+    void *context;
+};
+
+static int begin_body(struct db *db, void *context, struct error **err)
+{
+    struct begin *begin = context;
+    struct sandbox *sandbox = &begin->work->sandbox;
+    sandbox_deinit(sandbox);
+    if (sandbox_get_any(db, begin->sandbox_id, true, sandbox, err) < 0)
+        return -1;
+    if (!sandbox_state_is_shown(sandbox->state))
+        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    if (begin->admit && begin->admit(db, sandbox, begin->context, err) < 0)
+        return -1;
+    return work_begin_locked(begin->work, db, begin->event, begin->kind, err);
+}
+
+int work_begin(struct work *work, struct sandbox_service *service, const char *sandbox_id,
+               enum sandbox_event event, enum operation_kind kind,
+               int (*admit)(struct db *db, struct sandbox *sandbox, void *context,
+                            struct error **err),
+               void *context, struct error **err)
+{
+    struct begin begin = {work, sandbox_id, event, kind, admit, context};
+    work->service = service;
+    if (db_transaction(service->db, begin_body, &begin, err) < 0)
+        return -1;
+    work_start(work, service);
+    return 0;
+}
+
+/* --- working --- */
+
+static int renew_lease(void *context, struct error **err)
+{
+    struct work *work = context;
+    uint64_t lease_s = work->service->settings->lease_s;
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms < work->renew_at_ms)
+        return 0;
+    error_auto failure = NULL;
+    if (operation_renew(work->service->db, &work->operation, lease_s, &failure) == 0) {
+        work->renew_at_ms = now_ms + (int64_t)lease_s * 1000 / 4;
+        work->lost_at_ms = now_ms + (int64_t)lease_s * 1000;
+        return 0;
+    }
+    /* With the database away the lease we have still counts, until it has run out. */
+    if (failure->code != ERR_LEASE_LOST && now_ms < work->lost_at_ms)
+        return 0;
+    error_recode(&failure, ERR_LEASE_LOST);
+    return error_move(err, &failure);
+}
+
+int work_open_runtime(struct work *work, struct error **err)
+{
+    if (runtimes_get(work->service->runtimes, work->service->db, work->sandbox.host_id,
+                     &work->runtime, err) < 0)
+        return -1;
+    work->runtime->tick = renew_lease;
+    work->runtime->tick_context = work;
+    return 0;
+}
+
+int work_init_agent(struct work *work, unsigned wait_ms, struct error **err)
+{
+    struct sandbox_service *service = work->service;
+    struct sandbox *sandbox = &work->sandbox;
+    buffer_auto sealed = BUFFER_INIT(ENVS_MAX + 128);
+    struct buffer envs = BUFFER_INIT(ENVS_MAX);
+    char secret[AGENT_SECRET_SIZE];
+    int result = -1;
+    if (sandbox_row_envs(service->db, sandbox->id, &sealed, err) == 0 &&
+        (!sealed.size ||
+         envelope_open(service->ring, sealed.data, sealed.size, sandbox->id, &envs, err) == 0) &&
+        agent_secret(service->ring, sandbox, secret, err) == 0)
+        result = agent_init(sandbox, secret, buffer_string(&envs), wait_ms, err);
+    buffer_wipe(&envs);
+    mem_wipe(secret, sizeof secret);
+    return result;
+}
+
+/* --- ending --- */
+
+struct finish {
+    struct work *work;
+    enum sandbox_event event;
+    const char *failure;
+    struct sandbox row; /* as written */
+};
+
+/* What an event changes beside the state. */
+static void apply_event(struct sandbox *sandbox, enum sandbox_event event)
+{
+    int64_t now_ms = clock_now_ms();
+    switch (event) {
+    case SANDBOX_EVENT_CREATED:
+    case SANDBOX_EVENT_RESUMED:
+        sandbox->deadline_at_ms = now_ms + (int64_t)sandbox->timeout_s * 1000;
+        sandbox->stopped_at_ms = 0;
+        break;
+    case SANDBOX_EVENT_PAUSED:
+    case SANDBOX_EVENT_DIED:
+        sandbox->deadline_at_ms = 0;
+        sandbox->stopped_at_ms = now_ms;
+        sandbox->resumed_from[0] = '\0';
+        break;
+    case SANDBOX_EVENT_PAUSE_FAILED:
+        /* A deadline that has passed is acted on again, but not in a tight circle. */
+        if (sandbox->deadline_at_ms < now_ms + 10000)
+            sandbox->deadline_at_ms = now_ms + 10000;
+        break;
+    default:
+        break;
+    }
+}
+
+static int finish_body(struct db *db, void *context, struct error **err)
+{
+    struct finish *finish = context;
+    const struct sandbox *before = &finish->work->sandbox;
+    const struct operation *operation = &finish->work->operation;
+    struct sandbox *row = &finish->row;
+    enum sandbox_state to;
+    sandbox_deinit(row);
+    if (sandbox_state_next(before->state, finish->event, &to, err) < 0 ||
+        sandbox_get_any(db, before->id, true, row, err) < 0)
+        return -1;
+    bool ours = row->incarnation == operation->incarnation;
+    if (ours && !row->operation_id[0] && row->state == to)
+        return 0; /* a commit whose answer was lost had gone through */
+    if (!ours || strcmp(row->operation_id, operation->id))
+        return error_set(err, ERR_LEASE_LOST, "operation %s was superseded", operation->id);
+    memcpy(row->resumed_from, before->resumed_from, sizeof row->resumed_from);
+    row->timeout_s = before->timeout_s;
+    row->state = to;
+    row->operation_id[0] = '\0';
+    apply_event(row, finish->event);
+    if (sandbox_row_update(db, row, err) < 0 ||
+        operation_end(db, operation, finish->failure, err) < 0)
+        return -1;
+    if (to == SANDBOX_DESTROYED && (sandbox_row_destroyed(db, row, err) < 0 ||
+                                    host_address_release(db, row->instance_name, err) < 0))
+        return -1;
+    return 0;
+}
+
+static void log_outcome(const struct work *work, const char *failure)
+{
+    log_info("sandbox operation", LOG_STR("kind", operation_kind_name(work->operation.kind)),
+             LOG_STR("sandbox", work->sandbox.id),
+             LOG_STR("state", sandbox_state_name(work->sandbox.state)),
+             LOG_INT("attempt", work->operation.attempts),
+             LOG_INT("duration_ms", clock_monotonic_ms() - work->started_ms),
+             LOG_STR("failure", failure));
+    log_context_set("operation", NULL);
+}
+
+int work_finish(struct work *work, enum sandbox_event event, const char *failure,
+                struct error **err)
+{
+    struct finish finish = {.work = work, .event = event, .failure = failure};
+    int64_t give_up_ms = clock_monotonic_ms() + FINISH_WAIT_MS;
+    while (db_transaction(work->service->db, finish_body, &finish, err) < 0) {
+        if (!error_is_transient(*err) || clock_monotonic_ms() > give_up_ms) {
+            sandbox_deinit(&finish.row);
+            return -1;
+        }
+        error_clear(err);
+        clock_sleep_ms(100);
+    }
+    sandbox_deinit(&work->sandbox);
+    work->sandbox = finish.row;
+    log_outcome(work, failure);
+    return 0;
+}
+
+void work_defer(struct work *work, const struct error *failure)
+{
+    uint64_t delay_ms = 500u << (work->operation.attempts < 6 ? work->operation.attempts : 6);
+    error_auto ignored = NULL;
+    log_outcome(work, failure->message);
+    /* When this fails too, the lease runs out by itself. */
+    operation_defer(work->service->db, &work->operation, delay_ms, failure->message, &ignored);
+}
+
+int work_public_error(struct work *work, struct error **err)
+{
+    switch ((*err)->code) {
+    case ERR_LEASE_LOST: {
+        error_clear(err);
+        sandbox_auto row = {0};
+        if (sandbox_get(work->service->db, work->sandbox.id, &row, err) < 0)
+            return -1;
+        return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is %s.",
+                         sandbox_state_name(row.state));
+    }
+    case ERR_OUTCOME_UNKNOWN:
+    case ERR_DB_UNAVAILABLE:
+    case ERR_RUNTIME_UNAVAILABLE:
+        error_recode(err, ERR_RUNTIME_UNAVAILABLE);
+        log_warning("runtime unavailable", LOG_ERROR(*err));
+        error_clear(err);
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                         "The runtime is not available at the moment; try again in a few seconds.");
+    default:
+        return -1;
+    }
+}
+
+int wait_while_busy(int64_t give_up_ms, struct error **err)
+{
+    if ((*err)->code != ERR_SANDBOX_BUSY || clock_monotonic_ms() >= give_up_ms)
+        return -1;
+    error_clear(err);
+    clock_sleep_ms(BUSY_POLL_MS);
+    return 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the verbs of lifecycle.h are made of. For sandbox_*.c only. */
+#pragma once
+
+#include "sandbox/lifecycle.h"
+
+/* An operation that this process works on. */
+struct work {
+    struct sandbox_service *service;
+    struct sandbox sandbox;
+    struct operation operation;
+    struct runtime *runtime;         /* of the sandbox's host, after work_open_runtime() */
+    int64_t renew_at_ms, lost_at_ms; /* monotonic */
+    int64_t started_ms;
+};
+void work_deinit(struct work *work);
+static inline void work_autodeinit_(struct work *work)
+{
+    work_deinit(work);
+}
+#define work_auto __attribute__((cleanup(work_autodeinit_))) struct work
+
+/* Begin an operation by an event: lock the row, check the move, write it. admit (may be NULL) runs
+ * in the same transaction on the locked row before anything is written and may refuse. */
+int work_begin(struct work *work, struct sandbox_service *service, const char *sandbox_id,
+               enum sandbox_event event, enum operation_kind kind,
+               int (*admit)(struct db *db, struct sandbox *sandbox, void *context,
+                            struct error **err),
+               void *context, struct error **err);
+
+/* The part of work_begin() behind the lock, for callers with a transaction of their own:
+ * work->sandbox is locked and read. */
+int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event,
+                      enum operation_kind kind, struct error **err);
+
+/* Start the clock of the lease; done by work_begin(), needed after an own transaction. */
+void work_start(struct work *work, struct sandbox_service *service);
+
+/* Connect to the host; while the runtime waits, the lease is renewed. */
+int work_open_runtime(struct work *work, struct error **err);
+
+/* Give the agent its secret and the sandbox's environment. */
+int work_init_agent(struct work *work, unsigned wait_ms, struct error **err);
+
+/* The result: lock, check that the operation still is the sandbox's, write the new state. failure
+ * NULL: done. work->sandbox is the row as written. Errors: ERR_LEASE_LOST. */
+int work_finish(struct work *work, enum sandbox_event event, const char *failure,
+                struct error **err);
+
+/* The runtime or the database was away: leave the operation to the dispatcher, soon. */
+void work_defer(struct work *work, const struct error *failure);
+
+/* Whether an error says "away for now" rather than "no". */
+bool error_is_transient(const struct error *err);
+
+/* Make an inner error one of the interface; call it last, it may read the sandbox's row. */
+int work_public_error(struct work *work, struct error **err);
+
+/* Do what the operation says, from the runtime's side to its finish or deferral. */
+int work_run_pause(struct work *work, struct error **err);
+int work_run_resume(struct work *work, struct error **err);
+int work_run_destroy(struct work *work, struct error **err);
+
+/* Begin and run the removal of a sandbox whose create did not work out. */
+int work_undo_create(struct work *work, struct error **err);
+
+/* Wait a moment for a move in flight. give_up_ms is monotonic. Returns -1 with ERR_SANDBOX_BUSY
+ * in *err unchanged when the time is over, else clears *err. */
+int wait_while_busy(int64_t give_up_ms, struct error **err);

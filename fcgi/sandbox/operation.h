@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Operations: the record of a lifecycle move in flight, who works on it and until when. The holder
+ * renews its lease while it waits for the runtime; when the lease runs out any dispatcher takes
+ * the operation over. A newer move (a delete) supersedes a running operation, whose holder learns
+ * it from the next renewal.
+ */
+#pragma once
+
+#include "sandbox/sandbox.h"
+
+enum operation_kind { OPERATION_CREATE, OPERATION_PAUSE, OPERATION_RESUME, OPERATION_DESTROY };
+const char *operation_kind_name(enum operation_kind kind);
+
+#define HOLDER_SIZE 65
+
+struct operation {
+    char id[ID_SIZE];
+    char sandbox_id[ID_SIZE];
+    enum operation_kind kind;
+    uint32_t incarnation;
+    char holder[HOLDER_SIZE];
+    uint32_t attempts;
+};
+
+/* Inside a transaction that holds the sandbox's row: supersede what runs on it and record a new
+ * operation of sandbox->incarnation; sandbox->operation_id is set, the row is the caller's to
+ * write. */
+int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind kind,
+                    const char *holder, uint64_t lease_s, struct operation *operation,
+                    struct error **err);
+
+/* Inside a transaction: the operation ended. failure NULL: done, else failed with that text. */
+int operation_end(struct db *db, const struct operation *operation, const char *failure,
+                  struct error **err);
+
+/* Hold it lease_s longer. Errors: ERR_LEASE_LOST when it is not ours any more. */
+int operation_renew(struct db *db, const struct operation *operation, uint64_t lease_s,
+                    struct error **err);
+
+/* Let go of it for now: any dispatcher may take it in delay_ms. Not ours any more: success. */
+int operation_defer(struct db *db, const struct operation *operation, uint64_t delay_ms,
+                    const char *failure, struct error **err);
+
+/* Take over one operation whose lease has run out; operation->id is "" when there is none. Runs in
+ * a transaction of its own. */
+int operation_take_overdue(struct db *db, const char *holder, uint64_t lease_s,
+                           struct operation *operation, struct error **err);
+
+extern const struct db_statement_list operation_statements;

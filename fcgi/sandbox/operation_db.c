@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "sandbox/operation.h"
+
+#define FAILURE_MAX 500 /* bytes of last_error */
+
+static const struct db_statement supersede_statement = {
+    "operation.supersede",
+    "UPDATE operations SET state = 'superseded', finished_at_ms = ? WHERE id = ? AND"
+    " state = 'running'",
+    false};
+static const struct db_statement insert_statement = {
+    "operation.insert",
+    "INSERT INTO operations (id, sandbox_id, kind, state, incarnation, holder, lease_until_ms,"
+    " attempts, created_at_ms) VALUES (?, ?, ?, 'running', ?, ?, ?, 1, ?)",
+    false};
+static const struct db_statement end_statement = {
+    "operation.end",
+    "UPDATE operations SET state = ?, last_error = ?, finished_at_ms = ? WHERE id = ?", false};
+static const struct db_statement renew_statement = {
+    "operation.renew",
+    "UPDATE operations SET lease_until_ms = ? WHERE id = ? AND holder = ? AND state = 'running'",
+    false};
+static const struct db_statement defer_statement = {
+    "operation.defer",
+    "UPDATE operations SET lease_until_ms = ?, last_error = ?"
+    " WHERE id = ? AND holder = ? AND state = 'running'",
+    false};
+static const struct db_statement overdue_statement = {
+    "operation.overdue",
+    "SELECT id, sandbox_id, kind, incarnation, attempts FROM operations"
+    " WHERE state = 'running' AND lease_until_ms <= ? ORDER BY lease_until_ms LIMIT 1"
+    " FOR UPDATE SKIP LOCKED",
+    false};
+static const struct db_statement take_statement = {
+    "operation.take",
+    "UPDATE operations SET holder = ?, lease_until_ms = ?, attempts = ? WHERE id = ?", false};
+
+static const struct db_statement *const statements[] = {
+    &supersede_statement, &insert_statement,  &end_statement,  &renew_statement,
+    &defer_statement,     &overdue_statement, &take_statement,
+};
+const struct db_statement_list operation_statements = DB_STATEMENT_LIST(statements);
+
+static const char *const kind_names[] = {
+    [OPERATION_CREATE] = "create",
+    [OPERATION_PAUSE] = "pause",
+    [OPERATION_RESUME] = "resume",
+    [OPERATION_DESTROY] = "destroy",
+};
+
+const char *operation_kind_name(enum operation_kind kind)
+{
+    return kind_names[kind];
+}
+
+static int64_t lease_end(uint64_t lease_s)
+{
+    return clock_now_ms() + (int64_t)lease_s * 1000;
+}
+
+/* The text cut to what the column holds, never inside a UTF-8 sequence. */
+static struct db_value failure_value(const char *failure)
+{
+    size_t size = strlen(failure);
+    if (size > FAILURE_MAX)
+        for (size = FAILURE_MAX; size && ((unsigned char)failure[size] & 0xc0) == 0x80; size--)
+            ;
+    return (struct db_value){.type = DB_TEXT, .bytes = {failure, size}};
+}
+
+int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind kind,
+                    const char *holder, uint64_t lease_s, struct operation *operation,
+                    struct error **err)
+{
+    int64_t now_ms = clock_now_ms();
+    if (sandbox->operation_id[0] &&
+        db_exec(db, &supersede_statement, DB_ARGS(db_i64(now_ms), db_text(sandbox->operation_id)),
+                NULL, err) < 0)
+        return -1;
+    *operation =
+        (struct operation){.kind = kind, .incarnation = sandbox->incarnation, .attempts = 1};
+    id_new("opr_", operation->id);
+    memcpy(operation->sandbox_id, sandbox->id, sizeof operation->sandbox_id);
+    snprintf(operation->holder, sizeof operation->holder, "%s", holder);
+    memcpy(sandbox->operation_id, operation->id, sizeof sandbox->operation_id);
+    return db_exec(db, &insert_statement,
+                   DB_ARGS(db_text(operation->id), db_text(operation->sandbox_id),
+                           db_text(kind_names[kind]), db_u64(operation->incarnation),
+                           db_text(operation->holder), db_i64(lease_end(lease_s)), db_i64(now_ms)),
+                   NULL, err);
+}
+
+int operation_end(struct db *db, const struct operation *operation, const char *failure,
+                  struct error **err)
+{
+    return db_exec(db, &end_statement,
+                   DB_ARGS(db_text(failure ? "failed" : "done"),
+                           failure_value(failure ? failure : ""), db_i64(clock_now_ms()),
+                           db_text(operation->id)),
+                   NULL, err);
+}
+
+int operation_renew(struct db *db, const struct operation *operation, uint64_t lease_s,
+                    struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(
+            db, &renew_statement,
+            DB_ARGS(db_i64(lease_end(lease_s)), db_text(operation->id), db_text(operation->holder)),
+            &matched, err) < 0)
+        return -1;
+    if (!matched)
+        return error_set(err, ERR_LEASE_LOST, "operation %s was taken over", operation->id);
+    return 0;
+}
+
+int operation_defer(struct db *db, const struct operation *operation, uint64_t delay_ms,
+                    const char *failure, struct error **err)
+{
+    return db_exec(db, &defer_statement,
+                   DB_ARGS(db_i64(clock_now_ms() + (int64_t)delay_ms), failure_value(failure),
+                           db_text(operation->id), db_text(operation->holder)),
+                   NULL, err);
+}
+
+struct take {
+    const char *holder;
+    uint64_t lease_s;
+    struct operation *operation;
+};
+
+static int take_body(struct db *db, void *context, struct error **err)
+{
+    struct take *take = context;
+    struct operation *operation = take->operation;
+    *operation = (struct operation){0};
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &overdue_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    snprintf(operation->id, sizeof operation->id, "%s", db_get_text(rows, 0));
+    snprintf(operation->sandbox_id, sizeof operation->sandbox_id, "%s", db_get_text(rows, 1));
+    const char *kind = db_get_text(rows, 2);
+    for (unsigned i = 0; i < ARRAY_SIZE(kind_names); i++)
+        if (!strcmp(kind, kind_names[i]))
+            operation->kind = (enum operation_kind)i;
+    operation->incarnation = (uint32_t)db_get_u64(rows, 3);
+    operation->attempts = (uint32_t)db_get_u64(rows, 4) + 1;
+    snprintf(operation->holder, sizeof operation->holder, "%s", take->holder);
+    return db_exec(db, &take_statement,
+                   DB_ARGS(db_text(take->holder), db_i64(lease_end(take->lease_s)),
+                           db_u64(operation->attempts), db_text(operation->id)),
+                   NULL, err);
+}
+
+int operation_take_overdue(struct db *db, const char *holder, uint64_t lease_s,
+                           struct operation *operation, struct error **err)
+{
+    struct take take = {holder, lease_s, operation};
+    return db_transaction(db, take_body, &take, err);
+}

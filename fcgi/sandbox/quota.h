@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The runtime quota of a team: exact because whoever reserves holds the team's row while it reads
+ * the sum of what is reserved, and what is reserved is nothing but the sandboxes' own rows.
+ */
+#pragma once
+
+#include "account/account.h"
+#include "sandbox/runtime.h"
+
+struct quota_amount {
+    uint32_t sandboxes, vcpus, memory_mb;
+};
+
+struct quota {
+    struct quota_amount limits, usage, reservation;
+};
+
+/* What a team uses now, against its plan; reservation is what the shape would take. */
+int quota_read(struct db *db, const char *team_id, const struct plan *plan,
+               const struct runtime_shape *shape, struct quota *quota, struct error **err);
+
+/* Inside a transaction: lock the team, read its plan and usage, and check that one more sandbox of
+ * the shape fits. The lock lasts to the end of the transaction, in which the caller writes the row
+ * that holds the reservation. quota is filled in either way.
+ * Errors: ERR_SANDBOX_QUOTA_EXCEEDED. */
+int quota_reserve(struct db *db, const char *team_id, const struct runtime_shape *shape,
+                  struct quota *quota, struct error **err);
+
+extern const struct db_statement_list quota_statements;

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "sandbox/quota.h"
+
+static const struct db_statement lock_team_statement = {
+    "quota.lock_team", "SELECT plan FROM teams WHERE id = ? FOR UPDATE", false};
+static const struct db_statement usage_statement = {
+    "quota.usage",
+    "SELECT COUNT(*), CAST(COALESCE(SUM(cpu), 0) AS UNSIGNED),"
+    " CAST(COALESCE(SUM(memory_mb), 0) AS UNSIGNED)"
+    " FROM sandboxes WHERE team_id = ? AND reserved = 1",
+    true};
+
+static const struct db_statement *const statements[] = {&lock_team_statement, &usage_statement};
+const struct db_statement_list quota_statements = DB_STATEMENT_LIST(statements);
+
+int quota_read(struct db *db, const char *team_id, const struct plan *plan,
+               const struct runtime_shape *shape, struct quota *quota, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &usage_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    *quota = (struct quota){
+        .limits = {plan->sandboxes, plan->vcpus, plan->memory_mb},
+        .usage = {(uint32_t)db_get_u64(rows, 0), (uint32_t)db_get_u64(rows, 1),
+                  (uint32_t)db_get_u64(rows, 2)},
+        .reservation = {1, shape->cpu, shape->memory_mb},
+    };
+    return 0;
+}
+
+static const char *what_exceeds(const struct quota *q)
+{
+    if (q->usage.sandboxes + q->reservation.sandboxes > q->limits.sandboxes)
+        return "running sandboxes";
+    if (q->usage.vcpus + q->reservation.vcpus > q->limits.vcpus)
+        return "vCPUs";
+    if (q->usage.memory_mb + q->reservation.memory_mb > q->limits.memory_mb)
+        return "memory";
+    return NULL;
+}
+
+int quota_reserve(struct db *db, const char *team_id, const struct runtime_shape *shape,
+                  struct quota *quota, struct error **err)
+{
+    char plan_name[33];
+    struct plan plan;
+    {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &lock_team_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+            return -1;
+        if (!db_rows_next(rows))
+            return error_set(err, ERR_NOT_FOUND, "There is no such team.");
+        snprintf(plan_name, sizeof plan_name, "%s", db_get_text(rows, 0));
+    }
+    if (plan_get(db, plan_name, &plan, err) < 0 ||
+        quota_read(db, team_id, &plan, shape, quota, err) < 0)
+        return -1;
+    const char *what = what_exceeds(quota);
+    if (what)
+        return error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
+                         "The team's plan %s allows no more %s; stop or delete a sandbox first.",
+                         plan_name, what);
+    return 0;
+}

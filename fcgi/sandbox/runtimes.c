@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/runtimes.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+struct entry {
+    struct host host;
+    struct runtime *runtime;
+};
+
+struct runtimes {
+    const struct settings *settings;
+    struct entry *entries;
+    unsigned count;
+};
+
+struct runtimes *runtimes_new(const struct settings *settings)
+{
+    struct runtimes *runtimes = xcalloc(1, sizeof *runtimes);
+    runtimes->settings = settings;
+    return runtimes;
+}
+
+static void entry_deinit(struct entry *entry)
+{
+    runtime_close(entry->runtime);
+    host_deinit(&entry->host);
+}
+
+void runtimes_free(struct runtimes *runtimes)
+{
+    if (!runtimes)
+        return;
+    for (unsigned i = 0; i < runtimes->count; i++)
+        entry_deinit(&runtimes->entries[i]);
+    free(runtimes->entries);
+    free(runtimes);
+}
+
+static bool is_same(const struct host *a, const struct host *b)
+{
+    return str_equal(a->url, b->url) && str_equal(a->server_cert, b->server_cert) &&
+           str_equal(a->project, b->project) && str_equal(a->pool, b->pool) &&
+           str_equal(a->nic_prefix, b->nic_prefix);
+}
+
+static int open_runtime(const struct settings *settings, struct entry *entry, struct error **err)
+{
+    const struct host *host = &entry->host;
+    struct runtime_host target = {
+        .url = host->url,
+        .server_cert = host->server_cert,
+        .client_cert_file = settings->incus_client_cert_file,
+        .client_key_file = settings->incus_client_key_file,
+        .project = host->project,
+        .pool = host->pool,
+        .nic_prefix = host->nic_prefix,
+    };
+    return runtime_incus_open(&target, &entry->runtime, err);
+}
+
+static struct entry *find(struct runtimes *runtimes, uint32_t host_id)
+{
+    for (unsigned i = 0; i < runtimes->count; i++)
+        if (runtimes->entries[i].host.id == host_id)
+            return &runtimes->entries[i];
+    return NULL;
+}
+
+int runtimes_get(struct runtimes *runtimes, struct db *db, uint32_t host_id,
+                 struct runtime **runtime, struct error **err)
+{
+    struct entry fresh = {0};
+    if (host_get(db, host_id, &fresh.host, err) < 0)
+        return -1;
+    struct entry *entry = find(runtimes, host_id);
+    if (entry && is_same(&entry->host, &fresh.host)) {
+        host_deinit(&fresh.host);
+    } else {
+        if (open_runtime(runtimes->settings, &fresh, err) < 0) {
+            host_deinit(&fresh.host);
+            return -1;
+        }
+        if (entry) {
+            entry_deinit(entry);
+        } else {
+            runtimes->entries =
+                xreallocarray(runtimes->entries, runtimes->count + 1, sizeof *runtimes->entries);
+            entry = &runtimes->entries[runtimes->count++];
+        }
+        *entry = fresh;
+    }
+    entry->runtime->tick = NULL;
+    *runtime = entry->runtime;
+    return 0;
+}

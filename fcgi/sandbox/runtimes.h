@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The connections of one worker process to the runtime hosts, opened when first needed. */
+#pragma once
+
+#include "config/settings.h"
+#include "sandbox/host.h"
+#include "sandbox/runtime.h"
+
+struct runtimes;
+
+struct runtimes *runtimes_new(const struct settings *settings);
+void runtimes_free(struct runtimes *runtimes);
+
+/* The connection to a host, owned by runtimes and without a tick. It is opened again when the
+ * host's row says something else. */
+int runtimes_get(struct runtimes *runtimes, struct db *db, uint32_t host_id,
+                 struct runtime **runtime, struct error **err);

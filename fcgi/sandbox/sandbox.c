@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/sandbox.h"
+
+#include <stdlib.h>
+
+#include "base/str.h"
+
+const char *on_timeout_name(enum sandbox_on_timeout on_timeout)
+{
+    return on_timeout == ON_TIMEOUT_PAUSE ? "pause" : "kill";
+}
+
+void sandbox_deinit(struct sandbox *sandbox)
+{
+    free(sandbox->metadata);
+    free(sandbox->volume_mounts);
+    free(sandbox->network);
+    *sandbox = (struct sandbox){0};
+}
+
+bool sandbox_has_volumes(const struct sandbox *sandbox)
+{
+    return !str_equal(sandbox->volume_mounts, "{}");
+}
+
+const struct exposed_port *sandbox_port(const struct sandbox *sandbox, uint16_t port)
+{
+    for (unsigned i = 0; i < sandbox->port_count; i++)
+        if (sandbox->ports[i].port == port)
+            return &sandbox->ports[i];
+    return NULL;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The sandbox record. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "account/account.h"
+#include "base/ulid.h"
+#include "db/db.h"
+#include "sandbox/runtime.h"
+#include "sandbox/sandbox_state.h"
+
+#define SANDBOX_PORTS_MAX  20
+#define INSTANCE_NAME_SIZE 64
+
+enum sandbox_on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_PAUSE };
+const char *on_timeout_name(enum sandbox_on_timeout on_timeout);
+
+struct exposed_port {
+    uint16_t port;
+    bool is_public; /* protocol is always http */
+};
+
+struct sandbox {
+    char id[ID_SIZE];
+    char team_id[ID_SIZE];
+    char team_slug[SLUG_MAX + 1];
+    char created_by[ID_SIZE];
+    char route[ROUTE_TOKEN_LENGTH + 1];
+    enum sandbox_state state;
+    uint32_t incarnation;
+    char operation_id[ID_SIZE]; /* "" when nothing is in flight */
+    char template_slug[SLUG_MAX + 1];
+    char template_version_id[ID_SIZE];
+    char snapshot_id[ID_SIZE]; /* "" when it came from a template */
+    bool virtual_machine;
+    uint32_t timeout_s;
+    int64_t deadline_at_ms; /* 0: none, it is not running */
+    enum sandbox_on_timeout on_timeout;
+    bool auto_resume;
+    struct runtime_shape shape;
+    char *metadata;      /* JSON object of strings */
+    char *volume_mounts; /* JSON object */
+    char *network;       /* JSON object: the policy as it was asked for, defaults filled in */
+    char network_status[9];
+    bool allow_public_traffic;
+    uint32_t host_id;
+    char instance_name[INSTANCE_NAME_SIZE];
+    uint32_t address; /* IPv4, host byte order */
+    uint16_t agent_key_id;
+    char resumed_from[9]; /* memory, disk or "" */
+    int64_t created_at_ms, updated_at_ms, stopped_at_ms;
+    struct exposed_port ports[SANDBOX_PORTS_MAX];
+    unsigned port_count;
+};
+void sandbox_deinit(struct sandbox *sandbox);
+
+static inline void sandbox_autodeinit_(struct sandbox *sandbox)
+{
+    sandbox_deinit(sandbox);
+}
+/* `sandbox_auto sandbox = {0};` frees what it holds at the end of its block. */
+#define sandbox_auto __attribute__((cleanup(sandbox_autodeinit_))) struct sandbox
+
+bool sandbox_has_volumes(const struct sandbox *sandbox);
+
+/* The exposed port of that number, or NULL. */
+const struct exposed_port *sandbox_port(const struct sandbox *sandbox, uint16_t port);
+
+/* A sandbox that is not deleted. Errors: ERR_NOT_FOUND. */
+int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct error **err);
+int sandbox_get_by_route(struct db *db, const char *route, struct sandbox *sandbox,
+                         struct error **err);
+
+/* A row in whatever state, deleted ones included. lock: FOR UPDATE, inside a transaction. */
+int sandbox_get_any(struct db *db, const char *id, bool lock, struct sandbox *sandbox,
+                    struct error **err);
+
+/* The newest sandboxes of a team with an id before `before` (NULL: from the newest), at most limit.
+ * The caller deinits each and frees the array. */
+int sandbox_list(struct db *db, const char *team_id, const char *before, unsigned limit,
+                 struct sandbox **sandboxes, unsigned *count, struct error **err);
+
+extern const struct db_statement_list sandbox_statements;

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "crypto/envelope.h"
+#include "sandbox/host.h"
+#include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_row.h"
+#include "template/template.h"
+
+#define ENVS_SEALED_MAX     (256 * 1024)
+#define AGENT_START_WAIT_MS 15000
+
+static bool cpu_is_allowed(const struct plan *plan, uint32_t cpu)
+{
+    for (unsigned i = 0; i < plan->cpu_value_count; i++)
+        if (plan->cpu_values[i] == cpu)
+            return true;
+    return false;
+}
+
+static int check_overrides(const struct sandbox_create *request, const struct plan *plan,
+                           struct error **err)
+{
+    const char *field = request->cpu ? "/cpu" : "/memory_mb";
+    if (!request->cpu && !request->memory_mb)
+        return 0;
+    if (!plan->resource_override)
+        return error_set_field(err, ERR_PLAN_RESTRICTS_RESOURCES, field,
+                               "The team's plan %s runs every sandbox in the size of its template.",
+                               plan->name);
+    if (request->cpu && !cpu_is_allowed(plan, request->cpu))
+        return error_set_field(err, ERR_INVALID_REQUEST, "/cpu",
+                               "The plan %s does not allow %u vCPUs; see cpu_values of "
+                               "GET /v1/sandbox_limits.",
+                               plan->name, request->cpu);
+    if (request->memory_mb &&
+        (request->memory_mb < plan->memory_mb_min || request->memory_mb > plan->memory_mb_max ||
+         request->memory_mb % plan->memory_mb_increment))
+        return error_set_field(err, ERR_INVALID_REQUEST, "/memory_mb",
+                               "The plan %s allows %u to %u MiB of memory in steps of %u.",
+                               plan->name, plan->memory_mb_min, plan->memory_mb_max,
+                               plan->memory_mb_increment);
+    return 0;
+}
+
+/* Everything that can be settled before anything is locked. */
+static int plan_sandbox(struct sandbox_service *service, const struct sandbox_create *request,
+                        struct sandbox *sandbox, struct error **err)
+{
+    struct template_version version;
+    struct plan plan;
+    const char *source = request->source ? request->source : service->settings->default_template;
+    if (plan_get(service->db, request->team->plan, &plan, err) < 0)
+        return -1;
+    if (request->timeout_s > plan.max_timeout_s)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/timeout",
+                               "The plan %s allows a timeout of at most %u seconds.", plan.name,
+                               plan.max_timeout_s);
+    if (check_overrides(request, &plan, err) < 0 ||
+        template_resolve(service->db, request->team->id, source,
+                         request->source_field ? request->source_field : "/template", &version,
+                         err) < 0)
+        return -1;
+
+    id_new("sbx_", sandbox->id);
+    memcpy(sandbox->team_id, request->team->id, sizeof sandbox->team_id);
+    memcpy(sandbox->team_slug, request->team->slug, sizeof sandbox->team_slug);
+    snprintf(sandbox->created_by, sizeof sandbox->created_by, "%s", request->user_id);
+    route_token_new(sandbox->route);
+    memcpy(sandbox->template_slug, version.slug, sizeof sandbox->template_slug);
+    memcpy(sandbox->template_version_id, version.id, sizeof sandbox->template_version_id);
+    sandbox->virtual_machine = version.virtual_machine;
+    sandbox->timeout_s = (uint32_t)request->timeout_s;
+    sandbox->on_timeout = request->on_timeout;
+    sandbox->auto_resume = request->auto_resume;
+    sandbox->shape.cpu = request->cpu ? request->cpu : version.cpu;
+    sandbox->shape.memory_mb = request->memory_mb ? request->memory_mb : version.memory_mb;
+    sandbox->shape.disk_gb = plan.disk_gb;
+    sandbox->metadata = xstrdup(request->metadata);
+    sandbox->volume_mounts = xstrdup("{}");
+    sandbox->network = xstrdup(request->network);
+    snprintf(sandbox->network_status, sizeof sandbox->network_status, "applied");
+    sandbox->allow_public_traffic = request->allow_public_traffic;
+    snprintf(sandbox->instance_name, sizeof sandbox->instance_name, "sbx-%s", sandbox->id + 4);
+    sandbox->agent_key_id = keyring_newest(service->ring);
+    memcpy(sandbox->ports, request->ports, sizeof sandbox->ports);
+    sandbox->port_count = request->port_count;
+    return 0;
+}
+
+struct insert {
+    struct work *work;
+    const struct buffer *envs_sealed;
+    struct quota *quota;
+};
+
+/* Reserve quota, host and address and write the row that holds all three. */
+static int insert_body(struct db *db, void *context, struct error **err)
+{
+    struct insert *insert = context;
+    struct work *work = insert->work;
+    struct sandbox *sandbox = &work->sandbox;
+    sandbox->state = SANDBOX_CREATING;
+    sandbox->incarnation = 1;
+    sandbox->operation_id[0] = '\0';
+    sandbox->created_at_ms = sandbox->updated_at_ms = clock_now_ms();
+    if (quota_reserve(db, sandbox->team_id, &sandbox->shape, insert->quota, err) < 0 ||
+        host_place(db, sandbox->template_version_id, &sandbox->shape, sandbox->instance_name,
+                   &sandbox->host_id, &sandbox->address, err) < 0 ||
+        operation_begin(db, sandbox, OPERATION_CREATE, work->service->holder,
+                        work->service->settings->lease_s, &work->operation, err) < 0)
+        return -1;
+    return sandbox_row_insert(db, sandbox, insert->envs_sealed, err);
+}
+
+static int seal_envs(struct sandbox_service *service, const struct sandbox_create *request,
+                     const char *sandbox_id, struct buffer *sealed, struct error **err)
+{
+    if (!request->envs)
+        return 0;
+    return envelope_seal(service->ring, request->envs, strlen(request->envs), sandbox_id, sealed,
+                         err);
+}
+
+static int start_instance(struct work *work, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    char address[IPV4_TEXT_SIZE], source[INSTANCE_NAME_SIZE];
+    template_source_name(sandbox->template_version_id, source);
+    struct runtime_instance instance = {
+        .name = sandbox->instance_name,
+        .address = ipv4_format(sandbox->address, address),
+        .source = source,
+        .sandbox_id = sandbox->id,
+        .virtual_machine = sandbox->virtual_machine,
+        .shape = sandbox->shape,
+    };
+    if (work_open_runtime(work, err) < 0 ||
+        work->runtime->ops->create(work->runtime, &instance, err) < 0)
+        return -1;
+    return work_init_agent(work, AGENT_START_WAIT_MS, err);
+}
+
+int sandbox_create(struct sandbox_service *service, const struct sandbox_create *request,
+                   struct sandbox *sandbox, struct quota *quota, struct error **err)
+{
+    work_auto work = {.service = service};
+    buffer_auto envs_sealed = BUFFER_INIT(ENVS_SEALED_MAX);
+    struct insert insert = {&work, &envs_sealed, quota};
+    if (plan_sandbox(service, request, &work.sandbox, err) < 0 ||
+        seal_envs(service, request, work.sandbox.id, &envs_sealed, err) < 0)
+        return -1;
+    if (db_transaction(service->db, insert_body, &insert, err) < 0)
+        return error_is_transient(*err) ? work_public_error(&work, err) : -1;
+    work_start(&work, service);
+
+    if (start_instance(&work, err) < 0 ||
+        work_finish(&work, SANDBOX_EVENT_CREATED, NULL, err) < 0) {
+        work_undo_create(&work, err);
+        return work_public_error(&work, err);
+    }
+    *sandbox = work.sandbox;
+    work.sandbox = (struct sandbox){0};
+    return 0;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "sandbox/sandbox_row.h"
+
+#define COLUMNS                                                                                  \
+    "s.id, s.team_id, t.slug, s.created_by, s.route, s.state, s.incarnation, s.operation_id,"    \
+    " s.template_slug, s.template_version_id, s.snapshot_id, v.virtual_machine, s.timeout_s,"    \
+    " s.deadline_at_ms, s.on_timeout, s.auto_resume, s.cpu, s.memory_mb, s.disk_gb, s.metadata," \
+    " s.volume_mounts, s.network, s.network_status, s.allow_public_traffic, s.host_id,"          \
+    " s.instance_name, s.address, s.agent_key_id, s.resumed_from, s.created_at_ms,"              \
+    " s.updated_at_ms, s.stopped_at_ms,"                                                         \
+    " (SELECT GROUP_CONCAT(CONCAT(p.port, '/', p.public) ORDER BY p.port)"                       \
+    "    FROM exposed_ports p WHERE p.sandbox_id = s.id)"
+#define TABLES                                           \
+    " FROM sandboxes s JOIN teams t ON t.id = s.team_id" \
+    " JOIN template_versions v ON v.id = s.template_version_id"
+
+static const struct db_statement get_statement = {
+    "sandbox.get", "SELECT " COLUMNS TABLES " WHERE s.id = ? AND s.visible = 1", true};
+static const struct db_statement get_by_route_statement = {
+    "sandbox.get_by_route", "SELECT " COLUMNS TABLES " WHERE s.route = ? AND s.visible = 1", true};
+static const struct db_statement get_any_statement = {
+    "sandbox.get_any", "SELECT " COLUMNS TABLES " WHERE s.id = ?", true};
+static const struct db_statement list_statement = {
+    "sandbox.list",
+    "SELECT " COLUMNS TABLES " WHERE s.team_id = ? AND s.visible = 1 AND s.id < ?"
+    " ORDER BY s.id DESC LIMIT ?",
+    true};
+/* The lock is taken by itself, so that it covers the sandbox's row and not the tables joined. */
+static const struct db_statement lock_statement = {
+    "sandbox.lock", "SELECT id FROM sandboxes WHERE id = ? FOR UPDATE", false};
+static const struct db_statement lock_due_statement = {
+    "sandbox.lock_due",
+    "SELECT id FROM sandboxes WHERE state = 'ready' AND deadline_at_ms <= ?"
+    " ORDER BY deadline_at_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
+    false};
+static const struct db_statement insert_statement = {
+    "sandbox.insert",
+    "INSERT INTO sandboxes (id, team_id, created_by, route, state, visible, reserved, incarnation,"
+    " operation_id, template_slug, template_version_id, snapshot_id, timeout_s, deadline_at_ms,"
+    " on_timeout, auto_resume, cpu, memory_mb, disk_gb, metadata, volume_mounts, network,"
+    " network_status, allow_public_traffic, envs_sealed, host_id, instance_name, address,"
+    " agent_key_id, created_at_ms, updated_at_ms)"
+    " VALUES (?, ?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+    " ?, ?, ?)",
+    false};
+static const struct db_statement insert_port_statement = {
+    "sandbox.insert_port",
+    "INSERT INTO exposed_ports (sandbox_id, port, protocol, public) VALUES (?, ?, 'http', ?)",
+    false};
+static const struct db_statement update_statement = {
+    "sandbox.update",
+    "UPDATE sandboxes SET state = ?, visible = ?, reserved = ?, incarnation = ?, operation_id = ?,"
+    " timeout_s = ?, deadline_at_ms = ?, resumed_from = ?, stopped_at_ms = ?, updated_at_ms = ?"
+    " WHERE id = ?",
+    false};
+static const struct db_statement destroyed_statement = {
+    "sandbox.destroyed",
+    "UPDATE sandboxes SET envs_sealed = NULL, destroyed_at_ms = ? WHERE id = ?", false};
+static const struct db_statement envs_statement = {
+    "sandbox.envs", "SELECT envs_sealed FROM sandboxes WHERE id = ?", true};
+
+static const struct db_statement *const statements[] = {
+    &get_statement,    &get_by_route_statement, &get_any_statement, &list_statement,
+    &lock_statement,   &lock_due_statement,     &insert_statement,  &insert_port_statement,
+    &update_statement, &destroyed_statement,    &envs_statement,
+};
+const struct db_statement_list sandbox_statements = DB_STATEMENT_LIST(statements);
+
+static struct db_value text_or_null(const char *text)
+{
+    return db_text(*text ? text : NULL);
+}
+
+static struct db_value time_or_null(int64_t at_ms)
+{
+    return at_ms ? db_i64(at_ms) : db_null();
+}
+
+/* --- reading --- */
+
+#define copy_text(field, rows, column) \
+    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
+
+static void read_ports(const char *list, struct sandbox *sandbox)
+{
+    unsigned port, is_public;
+    int used;
+    while (sandbox->port_count < SANDBOX_PORTS_MAX &&
+           sscanf(list, "%u/%u%n", &port, &is_public, &used) == 2) {
+        sandbox->ports[sandbox->port_count++] =
+            (struct exposed_port){(uint16_t)port, is_public != 0};
+        list += used;
+        list += *list == ',';
+    }
+}
+
+static int read_sandbox(const struct db_rows *rows, struct sandbox *s, struct error **err)
+{
+    *s = (struct sandbox){0};
+    unsigned c = 0;
+    copy_text(s->id, rows, c++);
+    copy_text(s->team_id, rows, c++);
+    copy_text(s->team_slug, rows, c++);
+    copy_text(s->created_by, rows, c++);
+    copy_text(s->route, rows, c++);
+    if (sandbox_state_parse(db_get_text(rows, c++), &s->state) < 0)
+        return error_set(err, ERR_INTERNAL, "sandbox %s has an unknown state in its row", s->id);
+    s->incarnation = (uint32_t)db_get_u64(rows, c++);
+    copy_text(s->operation_id, rows, c++);
+    copy_text(s->template_slug, rows, c++);
+    copy_text(s->template_version_id, rows, c++);
+    copy_text(s->snapshot_id, rows, c++);
+    s->virtual_machine = db_get_bool(rows, c++);
+    s->timeout_s = (uint32_t)db_get_u64(rows, c++);
+    s->deadline_at_ms = db_get_i64(rows, c++);
+    s->on_timeout = strcmp(db_get_text(rows, c++), "pause") ? ON_TIMEOUT_KILL : ON_TIMEOUT_PAUSE;
+    s->auto_resume = db_get_bool(rows, c++);
+    s->shape.cpu = (unsigned)db_get_u64(rows, c++);
+    s->shape.memory_mb = (unsigned)db_get_u64(rows, c++);
+    s->shape.disk_gb = (unsigned)db_get_u64(rows, c++);
+    s->metadata = xstrdup(db_get_text(rows, c++));
+    s->volume_mounts = xstrdup(db_get_text(rows, c++));
+    s->network = xstrdup(db_get_text(rows, c++));
+    copy_text(s->network_status, rows, c++);
+    s->allow_public_traffic = db_get_bool(rows, c++);
+    s->host_id = (uint32_t)db_get_u64(rows, c++);
+    copy_text(s->instance_name, rows, c++);
+    s->address = (uint32_t)db_get_u64(rows, c++);
+    s->agent_key_id = (uint16_t)db_get_u64(rows, c++);
+    copy_text(s->resumed_from, rows, c++);
+    s->created_at_ms = db_get_i64(rows, c++);
+    s->updated_at_ms = db_get_i64(rows, c++);
+    s->stopped_at_ms = db_get_i64(rows, c++);
+    read_ports(db_get_text(rows, c++), s);
+    return 0;
+}
+
+static int get_one(struct db *db, const struct db_statement *statement, const char *key,
+                   struct sandbox *sandbox, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, statement, DB_ARGS(db_text(key)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    return read_sandbox(rows, sandbox, err);
+}
+
+int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct error **err)
+{
+    return get_one(db, &get_statement, id, sandbox, err);
+}
+
+int sandbox_get_by_route(struct db *db, const char *route, struct sandbox *sandbox,
+                         struct error **err)
+{
+    return get_one(db, &get_by_route_statement, route, sandbox, err);
+}
+
+int sandbox_get_any(struct db *db, const char *id, bool lock, struct sandbox *sandbox,
+                    struct error **err)
+{
+    if (lock) {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &lock_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+            return -1;
+    }
+    return get_one(db, &get_any_statement, id, sandbox, err);
+}
+
+int sandbox_list(struct db *db, const char *team_id, const char *before, unsigned limit,
+                 struct sandbox **sandboxes, unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    /* '~' sorts behind every character of an id. */
+    if (db_query(db, &list_statement,
+                 DB_ARGS(db_text(team_id), db_text(before ? before : "~"), db_u64(limit)), &rows,
+                 err) < 0)
+        return -1;
+    *sandboxes = xcalloc(limit, sizeof **sandboxes);
+    *count = 0;
+    while (*count < limit && db_rows_next(rows)) {
+        if (read_sandbox(rows, &(*sandboxes)[*count], err) < 0)
+            return -1;
+        ++*count;
+    }
+    return 0;
+}
+
+int sandbox_row_envs(struct db *db, const char *id, struct buffer *out, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &envs_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    size_t size;
+    const void *sealed = db_get_blob(rows, 0, &size);
+    if (buffer_append(out, sealed, size) < 0)
+        return error_set(err, ERR_INTERNAL, "the stored environment of %s is too large", id);
+    return 0;
+}
+
+int sandbox_row_lock_due(struct db *db, int64_t now_ms, char id[ID_SIZE], struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &lock_due_statement, DB_ARGS(db_i64(now_ms)), &rows, err) < 0)
+        return -1;
+    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
+    return 0;
+}
+
+/* --- writing --- */
+
+int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buffer *envs_sealed,
+                       struct error **err)
+{
+    struct db_value envs =
+        envs_sealed->size ? db_blob(envs_sealed->data, envs_sealed->size) : db_null();
+    if (db_exec(db, &insert_statement,
+                DB_ARGS(db_text(s->id), db_text(s->team_id), db_text(s->created_by),
+                        db_text(s->route), db_text(sandbox_state_name(s->state)),
+                        db_u64(s->incarnation), text_or_null(s->operation_id),
+                        db_text(s->template_slug), db_text(s->template_version_id),
+                        text_or_null(s->snapshot_id), db_u64(s->timeout_s),
+                        time_or_null(s->deadline_at_ms), db_text(on_timeout_name(s->on_timeout)),
+                        db_bool(s->auto_resume), db_u64(s->shape.cpu), db_u64(s->shape.memory_mb),
+                        db_u64(s->shape.disk_gb), db_text(s->metadata), db_text(s->volume_mounts),
+                        db_text(s->network), db_text(s->network_status),
+                        db_bool(s->allow_public_traffic), envs, db_u64(s->host_id),
+                        db_text(s->instance_name), db_u64(s->address), db_u64(s->agent_key_id),
+                        db_i64(s->created_at_ms), db_i64(s->updated_at_ms)),
+                NULL, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < s->port_count; i++)
+        if (db_exec(
+                db, &insert_port_statement,
+                DB_ARGS(db_text(s->id), db_u64(s->ports[i].port), db_bool(s->ports[i].is_public)),
+                NULL, err) < 0)
+            return -1;
+    return 0;
+}
+
+int sandbox_row_update(struct db *db, const struct sandbox *s, struct error **err)
+{
+    bool reserved = s->state != SANDBOX_STOPPED && s->state != SANDBOX_DESTROYED;
+    return db_exec(db, &update_statement,
+                   DB_ARGS(db_text(sandbox_state_name(s->state)),
+                           db_bool(sandbox_state_is_shown(s->state)), db_bool(reserved),
+                           db_u64(s->incarnation), text_or_null(s->operation_id),
+                           db_u64(s->timeout_s), time_or_null(s->deadline_at_ms),
+                           text_or_null(s->resumed_from), time_or_null(s->stopped_at_ms),
+                           db_i64(clock_now_ms()), db_text(s->id)),
+                   NULL, err);
+}
+
+int sandbox_row_destroyed(struct db *db, const struct sandbox *s, struct error **err)
+{
+    return db_exec(db, &destroyed_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(s->id)), NULL,
+                   err);
+}

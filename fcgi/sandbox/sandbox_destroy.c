@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "sandbox/lifecycle_steps.h"
+
+int work_run_destroy(struct work *work, struct error **err)
+{
+    error_auto failure = NULL;
+    if (work_open_runtime(work, &failure) == 0 &&
+        work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, &failure) == 0)
+        return work_finish(work, SANDBOX_EVENT_DESTROYED, NULL, err);
+    /* Nothing but its end is a result: it is tried again until the runtime lets go. */
+    if (failure->code != ERR_LEASE_LOST)
+        work_defer(work, failure);
+    return error_move(err, &failure);
+}
+
+int sandbox_destroy(struct sandbox_service *service, const char *id, struct error **err)
+{
+    work_auto work = {.service = service};
+    if (work_begin(&work, service, id, SANDBOX_EVENT_DELETE, OPERATION_DESTROY, NULL, NULL, err) <
+        0)
+        return work_public_error(&work, err);
+    error_auto failure = NULL;
+    if (work_run_destroy(&work, &failure) < 0)
+        log_warning("sandbox removal goes on in the background", LOG_STR("sandbox", id),
+                    LOG_ERROR(failure));
+    return 0;
+}
+
+/* Someone else ended the operation, most likely a delete that did not find the instance yet: what
+ * we have made since must go. */
+static void remove_leftover(struct work *work)
+{
+    error_auto failure = NULL;
+    work->runtime->tick = NULL;
+    if (work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, &failure) < 0)
+        log_warning("instance of a deleted sandbox is left to the sweep",
+                    LOG_STR("instance", work->sandbox.instance_name), LOG_ERROR(failure));
+}
+
+int work_undo_create(struct work *work, struct error **err)
+{
+    if ((*err)->code == ERR_LEASE_LOST) {
+        if (work->runtime)
+            remove_leftover(work);
+        return -1;
+    }
+    log_warning("create failed and is undone", LOG_STR("sandbox", work->sandbox.id),
+                LOG_ERROR(*err));
+    work_auto undo = {.service = work->service};
+    error_auto failure = NULL;
+    /* When the database is away the create's own lease runs out and the dispatcher does this. */
+    if (work_begin(&undo, work->service, work->sandbox.id, SANDBOX_EVENT_DELETE, OPERATION_DESTROY,
+                   NULL, NULL, &failure) == 0)
+        work_run_destroy(&undo, &failure);
+    return -1;
+}

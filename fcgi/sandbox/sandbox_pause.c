@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "sandbox/lifecycle_steps.h"
+
+/* The runtime refused to stop it: what state is it really in? */
+static int settle_refused_pause(struct work *work, struct error **failure, struct error **err)
+{
+    enum runtime_status status;
+    if (work->runtime->ops->inspect(work->runtime, work->sandbox.instance_name, &status, err) < 0)
+        return -1;
+    bool runs = status == RUNTIME_RUNNING || status == RUNTIME_FROZEN || status == RUNTIME_OTHER;
+    if (!runs)
+        return work_finish(work, SANDBOX_EVENT_PAUSED, NULL, err);
+    if (work_finish(work, SANDBOX_EVENT_PAUSE_FAILED, (*failure)->message, err) < 0)
+        return -1;
+    return error_move(err, failure);
+}
+
+int work_run_pause(struct work *work, struct error **err)
+{
+    struct sandbox *sandbox = &work->sandbox;
+    enum runtime_origin origin;
+    error_auto failure = NULL;
+    if (work_open_runtime(work, &failure) == 0 &&
+        work->runtime->ops->pause(work->runtime, sandbox->instance_name, &sandbox->shape,
+                                  !sandbox_has_volumes(sandbox), true, &origin, &failure) == 0)
+        return work_finish(work, SANDBOX_EVENT_PAUSED, NULL, err);
+    if (error_is_transient(failure)) {
+        work_defer(work, failure);
+        return error_move(err, &failure);
+    }
+    if (failure->code == ERR_LEASE_LOST || !work->runtime)
+        return error_move(err, &failure);
+    if (failure->code == ERR_NOT_FOUND)
+        return work_finish(work, SANDBOX_EVENT_PAUSED, failure->message, err);
+    return settle_refused_pause(work, &failure, err);
+}
+
+int sandbox_pause(struct sandbox_service *service, const char *id, struct sandbox *sandbox,
+                  struct error **err)
+{
+    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)service->settings->resume_wait_s * 1000;
+    for (;;) {
+        work_auto work = {.service = service};
+        if (work_begin(&work, service, id, SANDBOX_EVENT_PAUSE, OPERATION_PAUSE, NULL, NULL, err) ==
+            0) {
+            if (work_run_pause(&work, err) < 0)
+                return work_public_error(&work, err);
+            *sandbox = work.sandbox;
+            work.sandbox = (struct sandbox){0};
+            return 0;
+        }
+        if ((*err)->code == ERR_SANDBOX_NOT_RUNNING) { /* stopped, by us or by the one we joined */
+            error_clear(err);
+            return sandbox_get(service->db, id, sandbox, err);
+        }
+        if ((*err)->code != ERR_SANDBOX_BUSY)
+            return work_public_error(&work, err);
+        if (wait_while_busy(give_up_ms, err) < 0)
+            return -1;
+    }
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the dispatcher does: deadlines, operations whose holder is gone, and the sweep. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "sandbox/host.h"
+#include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_row.h"
+
+#define SWEEP_GRACE_MS 120000 /* an instance younger than this may belong to a row not seen yet */
+
+static int run(struct work *work, struct error **err)
+{
+    switch (work->operation.kind) {
+    case OPERATION_PAUSE:
+        return work_run_pause(work, err);
+    case OPERATION_RESUME:
+        return work_run_resume(work, err);
+    case OPERATION_DESTROY:
+        return work_run_destroy(work, err);
+    case OPERATION_CREATE:
+        /* Nobody was told of this sandbox: it is removed, not finished. */
+        error_set(err, ERR_RUNTIME_UNAVAILABLE, "the worker that created it is gone");
+        work_undo_create(work, err);
+        error_clear(err);
+        return 0;
+    }
+    abort();
+}
+
+/* --- deadlines --- */
+
+static int expire_body(struct db *db, void *context, struct error **err)
+{
+    struct work *work = context;
+    struct sandbox *sandbox = &work->sandbox;
+    char id[ID_SIZE];
+    sandbox_deinit(sandbox);
+    if (sandbox_row_lock_due(db, clock_now_ms(), id, err) < 0)
+        return -1;
+    if (!id[0])
+        return 0;
+    if (sandbox_get_any(db, id, true, sandbox, err) < 0)
+        return -1;
+    bool kill = sandbox->on_timeout == ON_TIMEOUT_KILL;
+    return work_begin_locked(work, db, kill ? SANDBOX_EVENT_DELETE : SANDBOX_EVENT_PAUSE,
+                             kill ? OPERATION_DESTROY : OPERATION_PAUSE, err);
+}
+
+int sandbox_expire_next(struct sandbox_service *service, bool *worked, struct error **err)
+{
+    work_auto work = {.service = service};
+    *worked = false;
+    if (db_transaction(service->db, expire_body, &work, err) < 0)
+        return -1;
+    if (!work.sandbox.id[0])
+        return 0;
+    *worked = true;
+    work_start(&work, service);
+    return run(&work, err);
+}
+
+/* --- operations left behind --- */
+
+int sandbox_recover_next(struct sandbox_service *service, bool *worked, struct error **err)
+{
+    work_auto work = {.service = service};
+    *worked = false;
+    if (operation_take_overdue(service->db, service->holder, service->settings->lease_s,
+                               &work.operation, err) < 0)
+        return -1;
+    if (!work.operation.id[0])
+        return 0;
+    *worked = true;
+    if (sandbox_get_any(service->db, work.operation.sandbox_id, false, &work.sandbox, err) < 0)
+        return -1;
+    if (strcmp(work.sandbox.operation_id, work.operation.id))
+        return operation_end(service->db, &work.operation, "superseded", err);
+    work_start(&work, service);
+    return run(&work, err);
+}
+
+/* --- the sweep --- */
+
+/* An instance on a host against its row: is anybody still responsible for it? */
+static int sweep_instance(struct sandbox_service *service, struct runtime *runtime,
+                          const struct runtime_listing *instance, struct error **err)
+{
+    sandbox_auto row = {0};
+    if (clock_now_ms() - instance->created_at_ms < SWEEP_GRACE_MS)
+        return 0;
+    if (sandbox_get_any(service->db, instance->sandbox_id, false, &row, err) == 0) {
+        if (row.state != SANDBOX_DESTROYED || strcmp(row.instance_name, instance->name))
+            return 0;
+    } else if ((*err)->code == ERR_NOT_FOUND) {
+        error_clear(err);
+    } else {
+        return -1;
+    }
+    log_warning("removing an instance without a sandbox", LOG_STR("instance", instance->name),
+                LOG_STR("sandbox", instance->sandbox_id));
+    return runtime->ops->destroy(runtime, instance->name, err);
+}
+
+static int sweep_host(struct sandbox_service *service, uint32_t host_id, struct error **err)
+{
+    struct runtime *runtime;
+    struct runtime_listing *list = NULL;
+    size_t count = 0;
+    if (runtimes_get(service->runtimes, service->db, host_id, &runtime, err) < 0 ||
+        runtime->ops->list(runtime, &list, &count, err) < 0)
+        return -1;
+    int result = 0;
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = sweep_instance(service, runtime, &list[i], err);
+    runtime_listing_free(list, count);
+    return result;
+}
+
+int sandbox_sweep(struct sandbox_service *service, struct error **err)
+{
+    struct host *hosts = NULL;
+    unsigned count = 0;
+    if (host_list(service->db, &hosts, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        error_auto failure = NULL;
+        if (sweep_host(service, hosts[i].id, &failure) < 0)
+            log_warning("host could not be swept", LOG_STR("host", hosts[i].name),
+                        LOG_ERROR(failure));
+        host_deinit(&hosts[i]);
+    }
+    free(hosts);
+    return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writing sandbox rows; for the lifecycle only. Every function runs inside a transaction whose
+ * caller holds the row's lock. */
+#pragma once
+
+#include "base/buffer.h"
+#include "sandbox/sandbox.h"
+
+/* envs_sealed: empty stays NULL. Inserts the exposed ports too. */
+int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
+                       const struct buffer *envs_sealed, struct error **err);
+
+/* Write what a lifecycle move changes: state, visible, reserved, incarnation, operation_id,
+ * deadline, timeout, resumed_from, stopped_at, updated_at. */
+int sandbox_row_update(struct db *db, const struct sandbox *sandbox, struct error **err);
+
+/* The end of a sandbox: its secrets leave the database. */
+int sandbox_row_destroyed(struct db *db, const struct sandbox *sandbox, struct error **err);
+
+/* The sealed environment, appended to out; nothing for a sandbox without one. */
+int sandbox_row_envs(struct db *db, const char *id, struct buffer *out, struct error **err);
+
+/* The next sandbox whose deadline has passed, locked; id is "" when there is none. */
+int sandbox_row_lock_due(struct db *db, int64_t now_ms, char id[ID_SIZE], struct error **err);

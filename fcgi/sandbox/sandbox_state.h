@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state machine of sandbox_state.def. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+enum sandbox_state {
+#define STATE(symbol, name, live) symbol,
+#include "sandbox/sandbox_state.def"
+#undef STATE
+    SANDBOX_STATE_COUNT
+};
+
+enum sandbox_event {
+    SANDBOX_EVENT_CREATED,
+    SANDBOX_EVENT_PAUSE,
+    SANDBOX_EVENT_PAUSED,
+    SANDBOX_EVENT_PAUSE_FAILED,
+    SANDBOX_EVENT_RESUME,
+    SANDBOX_EVENT_RESUMED,
+    SANDBOX_EVENT_RESUME_FAILED,
+    SANDBOX_EVENT_DIED,
+    SANDBOX_EVENT_DELETE,
+    SANDBOX_EVENT_DESTROYED,
+};
+
+const char *sandbox_state_name(enum sandbox_state state);
+
+/* 0, or -1 when name is no state. */
+int sandbox_state_parse(const char *name, enum sandbox_state *state);
+
+/* Whether a client ever sees a sandbox in this state. */
+bool sandbox_state_is_shown(enum sandbox_state state);
+/* Whether the list filter `running` matches. */
+bool sandbox_state_is_live(enum sandbox_state state);
+
+/* The state that event leads to. Errors: ERR_SANDBOX_NOT_RUNNING when it is stopped and the event
+ * needs it running, else ERR_SANDBOX_BUSY; the message names the state. */
+int sandbox_state_next(enum sandbox_state from, enum sandbox_event event, enum sandbox_state *to,
+                       struct error **err);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "config/database.h"
+#include "db/migrate.h"
+#include "sandbox/host.h"
+#include "sandbox/lifecycle.h"
+#include "template/template.h"
+
+static int check_statements(struct db *db, struct error **err)
+{
+    const struct db_statement_list lists[] = {
+        account_statements, api_key_statements, template_statements,  host_statements,
+        sandbox_statements, quota_statements,   operation_statements,
+    };
+    return db_check_statements(db, lists, ARRAY_SIZE(lists), err);
+}
+
+int sandbox_service_open(const struct settings *settings, const char *program,
+                         struct sandbox_service *service, struct error **err)
+{
+    struct utsname host;
+    *service = (struct sandbox_service){.settings = settings};
+    uname(&host);
+    snprintf(service->holder, sizeof service->holder, "%.20s/%.28s/%d", program, host.nodename,
+             (int)getpid());
+    if (keyring_load(settings->key_file, &service->ring, err) < 0 ||
+        database_open(settings, &service->db, err) < 0 || db_schema_require(service->db, err) < 0 ||
+        check_statements(service->db, err) < 0) {
+        sandbox_service_close(service);
+        return -1;
+    }
+    service->runtimes = runtimes_new(settings);
+    return 0;
+}
+
+void sandbox_service_close(struct sandbox_service *service)
+{
+    runtimes_free(service->runtimes);
+    if (service->db)
+        db_close(service->db);
+    keyring_free(service->ring);
+    *service = (struct sandbox_service){0};
+}

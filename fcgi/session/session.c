@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "session/session.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "crypto/mac.h"
+
+#define TOKEN_PREFIX  "slt_"
+#define TOKEN_VERSION 1
+
+/* What the token says, all integers big endian; the MAC covers everything before it. */
+struct wire {
+    unsigned char version;
+    unsigned char key_id[2];
+    unsigned char expires_at_s[8];
+    char sandbox_id[ID_SIZE - 1];
+    unsigned char mac[MAC_BYTES];
+};
+#define SIGNED_BYTES offsetof(struct wire, mac)
+
+_Static_assert(sizeof(struct wire) == 1 + 2 + 8 + ID_SIZE - 1 + MAC_BYTES, "wire is packed");
+_Static_assert(sizeof(TOKEN_PREFIX) - 1 + BASE64_SIZE(sizeof(struct wire)) <= SESSION_TOKEN_SIZE,
+               "token fits");
+
+static void put_be(unsigned char *out, size_t size, uint64_t value)
+{
+    for (size_t i = size; i-- > 0; value >>= 8)
+        out[i] = (unsigned char)value;
+}
+
+static uint64_t get_be(const unsigned char *in, size_t size)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < size; i++)
+        value = value << 8 | in[i];
+    return value;
+}
+
+int session_issue(const struct keyring *ring, const char *sandbox_id, uint64_t ttl_s,
+                  struct session *session, struct error **err)
+{
+    struct wire wire = {.version = TOKEN_VERSION};
+    uint16_t key_id = keyring_newest(ring);
+    uint64_t expires_at_s = (uint64_t)clock_now_ms() / 1000 + ttl_s;
+    put_be(wire.key_id, sizeof wire.key_id, key_id);
+    put_be(wire.expires_at_s, sizeof wire.expires_at_s, expires_at_s);
+    memcpy(wire.sandbox_id, sandbox_id, sizeof wire.sandbox_id);
+    if (mac_compute(ring, key_id, KEY_PURPOSE_SESSION, &wire, SIGNED_BYTES, wire.mac, err) < 0)
+        return -1;
+    memcpy(session->token, TOKEN_PREFIX, sizeof TOKEN_PREFIX);
+    base64url_encode(&wire, sizeof wire, session->token + sizeof TOKEN_PREFIX - 1);
+    session->expires_at_ms = (int64_t)expires_at_s * 1000;
+    mem_wipe(&wire, sizeof wire);
+    return 0;
+}
+
+static bool is_valid(const struct keyring *ring, const char *token, const char *sandbox_id)
+{
+    struct wire wire;
+    unsigned char mac[MAC_BYTES];
+    if (!token || !str_starts_with(token, TOKEN_PREFIX) ||
+        base64url_decode(token + sizeof TOKEN_PREFIX - 1, &wire, sizeof wire) != sizeof wire ||
+        wire.version != TOKEN_VERSION)
+        return false;
+    error_auto err = NULL;
+    uint16_t key_id = (uint16_t)get_be(wire.key_id, sizeof wire.key_id);
+    if (mac_compute(ring, key_id, KEY_PURPOSE_SESSION, &wire, SIGNED_BYTES, mac, &err) < 0 ||
+        !mac_equal(mac, wire.mac))
+        return false;
+    uint64_t now_s = (uint64_t)clock_now_ms() / 1000;
+    return get_be(wire.expires_at_s, sizeof wire.expires_at_s) > now_s &&
+           strlen(sandbox_id) == sizeof wire.sandbox_id &&
+           memcmp(wire.sandbox_id, sandbox_id, sizeof wire.sandbox_id) == 0;
+}
+
+int session_verify(const struct keyring *ring, const char *token, const char *sandbox_id,
+                   struct error **err)
+{
+    if (is_valid(ring, token, sandbox_id))
+        return 0;
+    return error_set(err, ERR_UNAUTHORIZED,
+                     "The access token is missing, expired or not of this sandbox; get one with "
+                     "POST /v1/sandboxes/:id/connect.");
+}
+
+void session_wipe(struct session *session)
+{
+    mem_wipe(session->token, sizeof session->token);
+}
