@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: AGPL-3.0-or-later
+# The ground of all set-up scripts: steps with their time, logs, failures, locks.
+# shellcheck shell=bash
+#
+# A step runs with its output in a log of its own. When it fails, one sentence says
+# what failed and where the log is. File descriptor 3 is the person's terminal.
+
+exec 3>&1
+
+PROGRAM=$(basename "$0")
+STEP_TITLE=
+STEP_LOG=
+STEP_NUMBER=0
+NOTES=()
+FAILURE=
+CLEANUPS=()
+
+now_ms()
+{
+    date +%s%3N
+}
+
+# seconds_since MS: the time since MS, as "12.3".
+seconds_since()
+{
+    local passed=$(($(now_ms) - $1))
+
+    printf '%d.%d' $((passed / 1000)) $((passed % 1000 / 100))
+}
+
+say()
+{
+    printf '%s\n' "$*" >&3
+}
+
+# note TEXT: something the person should know; shown below the step it belongs to.
+note()
+{
+    NOTES+=("$*")
+    printf 'note: %s\n' "$*"
+}
+
+# die SENTENCE: ends the program; within a step the log is named too.
+die()
+{
+    FAILURE=$*
+    printf 'failed: %s\n' "$*" >&2
+    exit 1
+}
+
+# at_exit COMMAND…: runs when the program ends, last registered first.
+at_exit()
+{
+    CLEANUPS=("$(printf '%q ' "$@")" "${CLEANUPS[@]+"${CLEANUPS[@]}"}")
+}
+
+ground_on_exit()
+{
+    local status=$? cleanup
+
+    trap - EXIT
+    for cleanup in "${CLEANUPS[@]+"${CLEANUPS[@]}"}"; do
+        eval "$cleanup" || true
+    done
+    if [[ $status -ne 0 ]]; then
+        ground_report_failure "$status"
+    fi
+    exit "$status"
+}
+
+ground_report_failure()
+{
+    local status=$1
+
+    if [[ -n $STEP_TITLE ]]; then
+        # What died in a subshell has left its sentence in the log.
+        FAILURE=${FAILURE:-$(sed -n 's/^failed: //p' "$STEP_LOG" | tail -n 1)}
+        printf ' failed\n\n%s: the step "%s" failed%s; its log is %s\n' "$PROGRAM" \
+            "$STEP_TITLE" "${FAILURE:+: $FAILURE}" "$STEP_LOG" >&3
+        if [[ -s $STEP_LOG ]]; then
+            tail -n 20 "$STEP_LOG" | sed 's/^/    | /' >&3
+        fi
+    else
+        printf '%s: %s\n' "$PROGRAM" "${FAILURE:-ended with status $status}" >&3
+    fi
+}
+
+ground_init()
+{
+    set -E
+    trap ground_on_exit EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+    [[ $EUID -eq 0 ]] || die "this must be run by root"
+    # A session may run with a umask of 077; what is made here is read by several users.
+    umask 022
+    export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+    export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+}
+
+# step TITLE COMMAND…: runs COMMAND in this shell, with its output in a log.
+step()
+{
+    local started text
+
+    STEP_TITLE=$1
+    shift
+    STEP_NUMBER=$((STEP_NUMBER + 1))
+    mkdir -p "$LOG_DIR/setup"
+    STEP_LOG=$LOG_DIR/setup/$(printf '%02d' "$STEP_NUMBER")-${1//_/-}.log
+    printf '  %-58s' "$STEP_TITLE" >&3
+    started=$(now_ms)
+    NOTES=()
+    "$@" >"$STEP_LOG" 2>&1 </dev/null
+    printf '%7s s\n' "$(seconds_since "$started")" >&3
+    for text in "${NOTES[@]+"${NOTES[@]}"}"; do
+        printf '    note: %s\n' "$text" >&3
+    done
+    STEP_TITLE=
+}
+
+# wait_for SECONDS COMMAND…: tries COMMAND every 50 ms until it succeeds.
+wait_for()
+{
+    local until_ms=$(($(now_ms) + $1 * 1000))
+
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [[ $(now_ms) -lt $until_ms ]] || return 1
+        sleep 0.05
+    done
+}
+
+# lock_take NAME WAIT_S: holds a lock of the machine until this program ends. What a
+# later step leaves running must not inherit it: services.sh closes it there.
+lock_take()
+{
+    mkdir -p /run/lock
+    exec 8>"/run/lock/sandlot-$1.lock"
+    flock -w "$2" 8 || die "another run holds /run/lock/sandlot-$1.lock"
+}
+
+# with_lock NAME COMMAND…: runs COMMAND while no other stack's set-up does the same.
+with_lock()
+{
+    local file=/run/lock/sandlot-$1.lock
+
+    shift
+    mkdir -p /run/lock
+    exec 9>"$file"
+    flock -w 900 9 || die "another run holds $file for more than 15 minutes"
+    "$@"
+    exec 9>&-
+}
+
+# write_file MODE OWNER FILE: standard input becomes FILE in one rename.
+write_file()
+{
+    local mode=$1 owner=$2 file=$3 new
+
+    mkdir -p "$(dirname "$file")"
+    new=$(mktemp "$file.XXXXXX")
+    cat >"$new"
+    chown "$owner" "$new"
+    chmod "$mode" "$new"
+    mv -f "$new" "$file"
+}
+
+# has_systemd: true when systemd runs this machine.
+has_systemd()
+{
+    [[ -d /run/systemd/system ]]
+}

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: AGPL-3.0-or-later
+# Incus: a daemon of the stack's own, with its own state directory and storage pool.
+# shellcheck shell=bash
+
+INCUSD=/usr/libexec/incus/incusd
+
+# incus_cli ARGUMENTS…: the client, talking to this stack's daemon.
+incus_cli()
+{
+    INCUS_DIR=$INCUS_STATE INCUS_CONF=$STATE_ROOT/incus-client incus "$@"
+}
+
+incus_answers()
+{
+    [[ $(curl -s --max-time 5 --unix-socket "$INCUS_SOCKET_FILE" http://incus/1.0 |
+        jq -r .metadata.auth 2>/dev/null) == trusted ]]
+}
+
+# raise_sysctl NAME VALUE: never lowers what the machine's owner has set higher.
+raise_sysctl()
+{
+    local now
+
+    now=$(sysctl -n "$1" 2>/dev/null) || return 0
+    [[ $now -ge $2 ]] || sysctl -q -w "$1=$2" || note "the kernel setting $1 could not be raised to $2"
+}
+
+# All unprivileged sandboxes share one range of user ids, so limits that the kernel
+# counts per user must hold for all of them together.
+incus_kernel()
+{
+    local module
+
+    for module in btrfs loop veth nf_tables fuse overlay; do
+        modprobe -q "$module" 2>/dev/null || true
+    done
+    raise_sysctl net.ipv4.ip_forward 1
+    raise_sysctl kernel.keys.maxkeys 20000
+    raise_sysctl kernel.keys.maxbytes 2000000
+    raise_sysctl fs.inotify.max_user_instances 8192
+    raise_sysctl fs.inotify.max_user_watches 524288
+    raise_sysctl net.ipv4.neigh.default.gc_thresh1 2048
+    raise_sysctl net.ipv4.neigh.default.gc_thresh2 8192
+    raise_sysctl net.ipv4.neigh.default.gc_thresh3 16384
+}
+
+# incus_ids: a range of user and group ids for unprivileged containers.
+incus_ids()
+{
+    local file
+
+    for file in /etc/subuid /etc/subgid; do
+        grep -qs '^root:' "$file" || echo root:100000:10000001 >>"$file"
+    done
+}
+
+# incus_cgroups: where nothing has mounted control groups, they are mounted here.
+incus_cgroups()
+{
+    mountpoint -q /sys/fs/cgroup && return 0
+    mount -t cgroup2 cgroup2 /sys/fs/cgroup ||
+        die "control groups cannot be mounted at /sys/fs/cgroup: Incus needs them"
+}
+
+# lxcfs shows a sandbox its own limits. One serves all stacks of the machine, so its
+# pid file is theirs together; a dead one leaves a mount that must go first.
+incus_lxcfs()
+{
+    local RUN_DIR=$SHARED_DIR/run LOG_DIR=$SHARED_DIR/log STACK=shared
+
+    if mountpoint -q /var/lib/lxcfs && [[ -d /var/lib/lxcfs/proc ]]; then
+        return 0
+    fi
+    umount -l /var/lib/lxcfs 2>/dev/null || true
+    mkdir -p /var/lib/lxcfs
+    if [[ ! -c /dev/fuse ]]; then
+        note "no /dev/fuse: sandboxes see the machine's memory and processors, not their own limits"
+        return 0
+    fi
+    service_start lxcfs root -- /usr/bin/lxcfs -p /run/lxcfs-sandlot.pid /var/lib/lxcfs
+    wait_for 10 mountpoint -q /var/lib/lxcfs || note "lxcfs did not start: sandboxes see the machine's limits"
+}
+
+# A first start that was killed in the middle leaves a state that no daemon can use.
+incus_discard_half_made()
+{
+    [[ -d $INCUS_STATE && ! -e $STATE_ROOT/incus.made ]] || return 0
+    echo "an earlier run was ended while it prepared Incus: its state is discarded"
+    incus_end_instances
+    incus_unmount
+    rm -rf "$INCUS_STATE"
+}
+
+# incus_start: the daemon answers on its socket.
+incus_start()
+{
+    incus_kernel
+    incus_ids
+    incus_cgroups
+    with_lock lxcfs incus_lxcfs
+    if ! service_running incusd; then
+        incus_end_daemons
+        incus_discard_half_made
+        mkdir -p "$INCUS_STATE"
+        service_start incusd root -- env PATH="${CRIU_PATH:+$CRIU_PATH:}$PATH" \
+            SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
+            INCUS_IDMAPPED_MOUNTS_DISABLE=1 \
+            "$INCUSD" --group "$WORKER_USER" --logfile "$LOG_DIR/incusd.log"
+    fi
+    service_wait incusd 60 incus_answers || die "incusd does not answer; see also $LOG_DIR/incusd.log"
+    chmod 711 "$INCUS_STATE"
+}
+
+# incus_simple_quotas: they must be on before any size is set, because the older kind
+# makes creating and deleting slower with every sandbox there has been.
+incus_simple_quotas()
+{
+    local mount=$INCUS_STATE/storage-pools/$POOL mode
+
+    mode=$(cat "/sys/fs/btrfs/$(findmnt -no UUID "$mount")/qgroups/mode" 2>/dev/null) || mode=
+    [[ $mode == squota ]] && return 0
+    [[ -z $mode || $mode == disabled ]] || btrfs quota disable "$mount"
+    btrfs quota enable --simple "$mount" ||
+        note "this kernel has no simple quotas: creating sandboxes will slow down as they come and go"
+}
+
+# incus_pool: the storage pool; btrfs on a sparse file, or plain directories.
+incus_pool()
+{
+    local driver
+
+    driver=$(incus_cli query "/1.0/storage-pools/$POOL" 2>/dev/null | jq -r .driver) || driver=
+    if [[ -z $driver ]]; then
+        driver=btrfs
+        if ! incus_cli storage create "$POOL" btrfs size="$POOL_SIZE"; then
+            note "no btrfs pool on this machine (loop device or file system missing): plain directories instead;" \
+                "creating a sandbox copies its whole disk, and disk sizes are not enforced"
+            incus_cli storage delete "$POOL" 2>/dev/null || true
+            incus_cli storage create "$POOL" dir
+            driver=dir
+        fi
+    fi
+    if [[ $driver == btrfs ]]; then
+        incus_simple_quotas
+    fi
+    touch "$STATE_ROOT/incus.made"
+}
+
+# incus_stop_instances: all instances of all projects, by the daemon.
+incus_stop_instances()
+{
+    local project name
+
+    incus_answers || return 0
+    incus_cli list --all-projects --format json |
+        jq -r '.[] | select(.status != "Stopped") | "\(.project) \(.name)"' |
+        while read -r project name; do
+            echo "stopping $project/$name"
+            incus_cli stop --force --project "$project" "$name" </dev/null &
+            # As many at a time as there are processors; the rest waits.
+            [[ $(jobs -pr | wc -l) -lt $(nproc) ]] || wait -n || true
+        done
+}
+
+# incus_end_instances: what runs although the daemon that knew it is gone. Each container
+# has a monitor (a process of incusd's program with our state directory in its title)
+# whose child is the container's init: with the init its whole pid namespace ends.
+incus_end_instances()
+{
+    local monitor child
+
+    for monitor in $(strays incusd "$INCUS_STATE/"); do
+        echo "ending what is left of a sandbox ($monitor)"
+        for child in $(cat "/proc/$monitor/task/$monitor/children" 2>/dev/null); do
+            kill -KILL "$child" 2>/dev/null || true
+        done
+        wait_for 3 process_gone "$monitor" || kill -KILL "$monitor" 2>/dev/null || true
+    done
+}
+
+# incus_end_daemons: daemons of this stack that an earlier run lost sight of.
+incus_end_daemons()
+{
+    strays_end incusd "$LOG_DIR/incusd.log"
+}
+
+# incus_unmount: pools and helper mounts below the state directory, and loop devices.
+incus_unmount()
+{
+    local target loop
+
+    while read -r target; do
+        umount "$target" 2>/dev/null || umount -l "$target" || true
+    done < <(awk -v root="$INCUS_STATE/" 'index($2, root) == 1 { print $2 }' /proc/mounts | sort -r)
+    losetup -l -n -O NAME,BACK-FILE 2>/dev/null | awk -v root="$INCUS_STATE/" \
+        'index($2, root) == 1 { print $1 }' |
+        while read -r loop; do
+            losetup -d "$loop" || true
+        done
+}
+
+# incus_remove_links: veth pairs of sandboxes that are gone (a restore that failed early
+# leaves both ends on the host).
+incus_remove_links()
+{
+    local link
+
+    for link in $(ip -o link show type veth | awk -F '[ :@]+' '{ print $2 }' |
+        grep -E "^${NIC_PREFIX}[a-z0-9]{13}\$"); do
+        ip link delete "$link" 2>/dev/null || true
+    done
+}
+
+# incus_remove_cgroups: empty control groups of containers; a used one refuses to go.
+incus_remove_cgroups()
+{
+    find /sys/fs/cgroup -depth -type d -path '*/lxc.*' -exec rmdir {} + 2>/dev/null || true
+}
+
+incus_stop()
+{
+    incus_stop_instances
+    # On SIGPWR the daemon stops what is left and unmounts its pools.
+    local pid
+    if pid=$(service_pid incusd); then
+        kill -PWR "$pid" 2>/dev/null || true
+        wait_for 30 process_gone "$pid" || true
+    fi
+    service_stop incusd 10
+    incus_end_daemons
+    incus_end_instances
+    incus_unmount
+    incus_remove_links
+}
+
+any_incusd()
+{
+    pgrep -f "^$INCUSD( |\$)" >/dev/null
+}
+
+# lxcfs goes with the last stack; mounts of it in running sandboxes would break.
+incus_stop_lxcfs()
+{
+    local RUN_DIR=$SHARED_DIR/run LOG_DIR=$SHARED_DIR/log STACK=shared
+
+    any_incusd && return 0
+    service_stop lxcfs
+    rm -f /run/lxcfs-sandlot.pid
+}

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: AGPL-3.0-or-later
+# Debian packages: from the machine's own mirror, in one transaction, without a word
+# in the machine's apt configuration.
+#
+# Lists, cache and sources file are ours, so a broken third-party source of the machine
+# does no harm, and backports or a newer release can be read without being added to it.
+# shellcheck shell=bash
+
+APT_STATE=$SHARED_DIR/apt
+POLICY_FILE=/usr/sbin/policy-rc.d
+POLICY_MARK='made by the sandlot set-up'
+
+# packages_read LIST…: prints "NAME [VERSION]" for each line of scripts/packages/LIST.txt.
+packages_read()
+{
+    local list
+
+    for list in "$@"; do
+        sed -e 's/#.*//' -e 's/>=//' "$SCRIPTS_DIR/packages/$list.txt" | awk 'NF { print $1, $2 }'
+    done | sort -u
+}
+
+# packages_missing LIST…: the lines of packages_read that are not installed, or too old.
+packages_missing()
+{
+    local name minimum have
+
+    packages_read "$@" | while read -r name minimum; do
+        have=$(dpkg-query -W -f '${db:Status-Status} ${Version}' "$name" 2>/dev/null) || have=
+        if [[ $have != installed\ * ]]; then
+            printf '%s %s\n' "$name" "$minimum"
+        elif [[ -n $minimum ]] && ! dpkg --compare-versions "${have#* }" ge "$minimum"; then
+            printf '%s %s\n' "$name" "$minimum"
+        fi
+    done
+}
+
+# packages_mirror SUITE: prints the machine's own mirror of Debian's SUITE. Without release
+# information apt answers from its sources alone: it may never have been updated.
+packages_mirror()
+{
+    # shellcheck disable=SC2016
+    apt-get indextargets --no-release-info \
+        --format '$(CREATED_BY)|$(COMPONENT)|$(RELEASE)|$(REPO_URI)' |
+        awk -F '|' -v suite="$1" '$1 == "Packages" && $2 == "main" && $3 == suite && !seen++ { print $4 }'
+}
+
+debian_codename()
+{
+    # shellcheck disable=SC1091
+    (. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+}
+
+# packages_base_mirror: the mirror of the release itself, under whichever name it is listed.
+packages_base_mirror()
+{
+    local suite mirror
+
+    for suite in "$(debian_codename)" stable oldstable testing; do
+        mirror=$(packages_mirror "$suite")
+        if [[ -n $mirror ]]; then
+            printf '%s' "$mirror"
+            return 0
+        fi
+    done
+    die "no Debian mirror found in the machine's apt sources (apt-get indextargets)"
+}
+
+# packages_source URI SUITE…: one stanza of a sources file.
+packages_source()
+{
+    local uri=$1 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+    shift
+    printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\n' "$uri" "$*"
+    if [[ -r $keyring ]]; then
+        printf 'Signed-By: %s\n' "$keyring"
+    fi
+    printf '\n'
+}
+
+# packages_options DIRECTORY: apt options for a state of its own below DIRECTORY.
+packages_options()
+{
+    APT_OPTIONS=(
+        -o "Dir::Etc::sourcelist=$1/debian.sources"
+        -o Dir::Etc::sourceparts=-
+        -o "Dir::State::lists=$1/lists"
+        -o "Dir::Cache=$1/cache"
+        -o Acquire::Languages=none
+        -o Acquire::Retries=3
+        -o DPkg::Lock::Timeout=300
+        -o APT::Sandbox::User=root
+        -o Dpkg::Use-Pty=0
+    )
+    mkdir -p "$1/lists/partial" "$1/cache/archives/partial"
+}
+
+# packages_update: our own lists of the release, its updates and its backports.
+packages_update()
+{
+    local codename mirror security
+
+    codename=$(debian_codename)
+    mirror=$(packages_base_mirror)
+    security=$(packages_mirror "$codename-security")
+    {
+        packages_source "$mirror" "$codename" "$codename-updates"
+        if [[ -n $security ]]; then
+            packages_source "$security" "$codename-security"
+        fi
+    } >"$APT_STATE/debian.sources"
+    cp "$APT_STATE/debian.sources" "$APT_STATE/release.sources"
+    packages_source "$mirror" "$codename-backports" >>"$APT_STATE/debian.sources"
+    if ! apt-get "${APT_OPTIONS[@]}" -o APT::Update::Error-Mode=any update; then
+        echo "without backports:"
+        mv "$APT_STATE/release.sources" "$APT_STATE/debian.sources"
+        apt-get "${APT_OPTIONS[@]}" update || die "the machine's package mirror does not answer"
+    fi
+}
+
+# packages_target NAME MINIMUM: NAME, or NAME/RELEASE-backports when the release is too old.
+packages_target()
+{
+    local candidate
+
+    candidate=$(apt-cache "${APT_OPTIONS[@]}" policy "$1" | awk '$1 == "Candidate:" { print $2 }')
+    if [[ -z $candidate || $candidate == '(none)' ]]; then
+        die "the machine's package mirror has no package $1"
+    fi
+    if [[ -z $2 ]] || dpkg --compare-versions "$candidate" ge "$2"; then
+        printf '%s\n' "$1"
+    else
+        printf '%s/%s-backports\n' "$1" "$(debian_codename)"
+    fi
+}
+
+# Packaged services must not start by themselves: the stacks run their own.
+packages_forbid_services()
+{
+    if [[ -e $POLICY_FILE ]] && ! grep -q "$POLICY_MARK" "$POLICY_FILE"; then
+        mv -f "$POLICY_FILE" "$POLICY_FILE.sandlot"
+    fi
+    printf '#!/bin/sh\n# %s\nexit 101\n' "$POLICY_MARK" >"$POLICY_FILE"
+    chmod 755 "$POLICY_FILE"
+}
+
+packages_allow_services()
+{
+    if [[ -e $POLICY_FILE ]] && grep -q "$POLICY_MARK" "$POLICY_FILE"; then
+        rm -f "$POLICY_FILE"
+    fi
+    if [[ -e $POLICY_FILE.sandlot ]]; then
+        mv -f "$POLICY_FILE.sandlot" "$POLICY_FILE"
+    fi
+}
+
+# With systemd, a package enables its service for the next boot; ours are not those.
+packages_disable_new_services()
+{
+    local name
+
+    has_systemd || return 0
+    for name in "$@"; do
+        case $name in
+        nginx) systemctl disable --quiet nginx.service || true ;;
+        lxcfs) systemctl disable --quiet lxcfs.service || true ;;
+        incus-base) systemctl disable --quiet incus.socket incus.service incus-startup.service || true ;;
+        esac
+    done
+}
+
+packages_install_locked()
+{
+    local name minimum targets=() names=()
+
+    packages_options "$APT_STATE"
+    # A run that was killed in the middle leaves packages half configured, or our policy file.
+    packages_allow_services
+    packages_forbid_services
+    at_exit packages_allow_services
+    dpkg --configure -a --force-confold
+    packages_update
+    while read -r name minimum; do
+        names+=("$name")
+        targets+=("$(packages_target "$name" "$minimum")")
+    done < <(packages_missing "$@")
+    [[ ${#targets[@]} -gt 0 ]] || return 0
+    apt-get "${APT_OPTIONS[@]}" -y --no-install-recommends \
+        -o Dpkg::Options::=--force-unsafe-io -o Dpkg::Options::=--force-confold \
+        install "${targets[@]}" || die "apt-get could not install the packages"
+    rm -rf "$APT_STATE/cache/archives"
+    packages_disable_new_services "${names[@]}"
+    packages_allow_services
+}
+
+# packages_install LIST…: all packages of the lists are installed; quick when they are.
+packages_install()
+{
+    local missing
+
+    missing=$(packages_missing "$@")
+    if [[ -z $missing ]]; then
+        echo "all there"
+        return 0
+    fi
+    printf 'missing:\n%s\n' "$missing"
+    with_lock packages packages_install_locked "$@"
+}

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: AGPL-3.0-or-later
+# Long-running programs of a stack: transient units where systemd runs the machine,
+# otherwise a session of their own with a pid file and a log.
+#
+# A pid file holds "PID START BOOT": the process's start time and the boot's id say
+# whether the number still means the process that we started.
+# shellcheck shell=bash
+
+boot_id()
+{
+    cat /proc/sys/kernel/random/boot_id
+}
+
+# process_start PID: when the process started, in clock ticks since the boot.
+process_start()
+{
+    local stat
+
+    stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+    # The command's name, in brackets, may hold blanks.
+    # shellcheck disable=SC2086
+    set -- ${stat##*) }
+    [[ $1 != Z ]] || return 1
+    printf '%s' "${20}"
+}
+
+service_unit()
+{
+    printf 'sandlot-%s-%s.service' "$STACK" "$1"
+}
+
+# service_pid_write NAME PID: remembers PID as the process of NAME.
+service_pid_write()
+{
+    printf '%s %s %s\n' "$2" "$(process_start "$2")" "$(boot_id)" >"$RUN_DIR/$1.pid"
+}
+
+# service_pid NAME: prints the pid when the process we started is still there.
+service_pid()
+{
+    local pid start boot
+
+    if has_systemd; then
+        pid=$(systemctl show --property MainPID --value "$(service_unit "$1")" 2>/dev/null) || return 1
+        [[ ${pid:-0} -gt 0 ]] || return 1
+        printf '%s' "$pid"
+        return 0
+    fi
+    [[ -s $RUN_DIR/$1.pid ]] || return 1
+    read -r pid start boot <"$RUN_DIR/$1.pid" || return 1
+    [[ $pid =~ ^[0-9]+$ && $boot == "$(boot_id)" ]] || return 1
+    [[ $(process_start "$pid") == "$start" ]] || return 1
+    printf '%s' "$pid"
+}
+
+service_running()
+{
+    service_pid "$1" >/dev/null
+}
+
+# service_start NAME USER -- COMMAND…: does nothing when NAME already runs.
+service_start()
+{
+    local name=$1 user=$2
+
+    shift 3
+    service_running "$name" && return 0
+    mkdir -p "$RUN_DIR" "$LOG_DIR"
+    if has_systemd; then
+        systemctl reset-failed "$(service_unit "$name")" 2>/dev/null || true
+        # KillMode=process: sandboxes outlive the daemon that started them.
+        systemd-run --quiet --collect --unit="$(service_unit "$name")" \
+            --property=User="$user" --property=Delegate=yes --property=KillMode=process \
+            --property=LimitNOFILE=1048576 --property=TasksMax=infinity \
+            --property=StandardOutput="append:$LOG_DIR/$name.log" \
+            --property=StandardError="append:$LOG_DIR/$name.log" \
+            --setenv=PATH="$PATH" -- "$@"
+        return
+    fi
+    setsid setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups -- "$@" \
+        </dev/null >>"$LOG_DIR/$name.log" 2>&1 3>&- 8>&- 9>&- &
+    service_pid_write "$name" $!
+}
+
+# service_stop NAME [SECONDS]: ends it, by force when it is still there after SECONDS (10).
+service_stop()
+{
+    local name=$1 seconds=${2:-10} pid
+
+    if pid=$(service_pid "$name"); then
+        echo "ending $name ($pid)"
+        kill -TERM "$pid" 2>/dev/null || true
+        if ! wait_for "$seconds" process_gone "$pid"; then
+            echo "$name ($pid) is still there: killed"
+            kill -KILL -- "-$pid" 2>/dev/null || kill -KILL "$pid" 2>/dev/null || true
+            wait_for 5 process_gone "$pid" || true
+        fi
+    fi
+    if has_systemd; then
+        systemctl stop --quiet "$(service_unit "$name")" 2>/dev/null || true
+    fi
+    rm -f "$RUN_DIR/$name.pid"
+}
+
+# service_wait NAME SECONDS COMMAND…: until COMMAND succeeds; fails at once when NAME ends.
+service_wait()
+{
+    local name=$1 until_ms=$(($(now_ms) + $2 * 1000))
+
+    shift 2
+    until "$@" >/dev/null 2>&1; do
+        [[ $(now_ms) -lt $until_ms ]] && service_running "$name" || return 1
+        sleep 0.05
+    done
+}
+
+process_gone()
+{
+    ! process_start "$1" >/dev/null
+}
+
+# strays PROGRAM TEXT: pids of processes of that program name with TEXT in their arguments.
+strays()
+{
+    local dir exe
+
+    for dir in /proc/[0-9]*; do
+        exe=$(readlink "$dir/exe" 2>/dev/null) || continue
+        exe=${exe% (deleted)}
+        if [[ ${exe##*/} == "$1" ]] && grep -qzF -- "$2" "$dir/cmdline" 2>/dev/null; then
+            printf '%s\n' "${dir##*/}"
+        fi
+    done
+}
+
+# strays_end PROGRAM TEXT: ends what an earlier run lost sight of (its pid file is gone).
+strays_end()
+{
+    local pid
+
+    for pid in $(strays "$1" "$2"); do
+        echo "ending a left-over $1 ($pid)"
+        kill -TERM "$pid" 2>/dev/null || true
+        wait_for 10 process_gone "$pid" || kill -KILL "$pid" 2>/dev/null || true
+        wait_for 5 process_gone "$pid" || true
+    done
+}
+
+# service_claim NAME PROGRAM TEXT: before a start, a process of an earlier run that is
+# ours but not in the pid file would hold the socket or the data: it ends.
+service_claim()
+{
+    service_running "$1" || strays_end "$2" "$3"
+}

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: AGPL-3.0-or-later
+# The default template's image: a tree of the machine's own Debian release, made once for
+# given inputs and kept, to which the agent is added in a second, quick step.
+# shellcheck shell=bash
+
+TEMPLATE_CACHE=$CACHE_DIR/template
+
+# template_inputs_hash: changes when anything changes that the tree is made from.
+template_inputs_hash()
+{
+    {
+        debian_codename
+        dpkg --print-architecture
+        packages_base_mirror
+        cat "$SCRIPTS_DIR/packages/template.txt" "$SCRIPTS_DIR/template/customize" \
+            "$SCRIPTS_DIR/lib/template.sh"
+        cd "$SCRIPTS_DIR/template/files"
+        find . -type f -print -exec cat {} + | sort
+    } | sha256sum | cut -c 1-16
+}
+
+template_sources()
+{
+    local codename mirror security
+
+    codename=$(debian_codename)
+    mirror=$(packages_base_mirror)
+    security=$(packages_mirror "$codename-security")
+    printf 'deb %s %s main\n' "$mirror" "$codename" "$mirror" "$codename-updates"
+    if [[ -n $security ]]; then
+        printf 'deb %s %s-security main\n' "$security" "$codename"
+    fi
+}
+
+template_metadata()
+{
+    printf 'architecture: %s\ncreation_date: %s\n' "$(uname -m)" "$(date +%s)"
+    printf 'properties:\n  os: Debian\n  release: %s\n  description: sandlot default template\n' \
+        "$(debian_codename)"
+}
+
+# template_rootfs FILE: the image without the agent.
+template_rootfs()
+{
+    local file=$1 work include
+
+    work=$(mktemp -d "$TEMPLATE_CACHE/work.XXXXXX")
+    include=$(packages_read template | awk '{ print $1 }' | paste -sd ,)
+    template_sources >"$work/sources.list"
+    mmdebstrap --mode=root --variant=apt --format=directory --include="$include" \
+        --aptopt='APT::Install-Recommends "false"' --aptopt='Acquire::Languages "none"' \
+        --dpkgopt=force-unsafe-io --dpkgopt='path-exclude=/usr/share/man/*' \
+        --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
+        --customize-hook="'$SCRIPTS_DIR/template/customize' \"\$1\" '$SCRIPTS_DIR/template/files'" \
+        "$(debian_codename)" "$work/rootfs" "$work/sources.list" ||
+        die "mmdebstrap could not make the template's tree"
+    rm -f "$work/rootfs"/etc/dpkg/dpkg.cfg.d/99mmdebstrap "$work/rootfs"/etc/apt/apt.conf.d/99mmdebstrap
+    template_metadata >"$work/metadata.yaml"
+    tar --create --file "$file.new" --directory "$work" --numeric-owner --sort=name --exclude='rootfs/dev/*' \
+        metadata.yaml rootfs
+    rm -rf "$work"
+    mv "$file.new" "$file"
+}
+
+template_rootfs_cached_locked()
+{
+    local file=$1
+
+    if [[ ! -s $file ]]; then
+        # Trees of other inputs, and of runs that were ended in the middle.
+        rm -rf "$TEMPLATE_CACHE"
+        mkdir -p "$TEMPLATE_CACHE"
+        template_rootfs "$file"
+    fi
+}
+
+# template_build AGENT OUTPUT: the image file; AGENT may be missing (then it has none).
+template_build()
+{
+    local agent=$1 output=$2 rootfs stage
+
+    rootfs=$TEMPLATE_CACHE/rootfs-$(template_inputs_hash).tar
+    with_lock template template_rootfs_cached_locked "$rootfs"
+    stage=$(mktemp -d)
+    cp --reflink=auto "$rootfs" "$output.new"
+    if [[ -x $agent ]]; then
+        mkdir -p "$stage/rootfs/usr/lib/sandlot"
+        install -m 755 "$agent" "$stage/rootfs/usr/lib/sandlot/sandlot-agent"
+        # A fixed time, so that the same agent makes the same image.
+        tar --append --file "$output.new" --directory "$stage" --numeric-owner --owner=0 \
+            --group=0 --mtime='2020-01-01 00:00:00Z' rootfs/usr/lib/sandlot/sandlot-agent
+    else
+        note "no agent at $agent: the image has none"
+    fi
+    rm -rf "$stage"
+    mv "$output.new" "$output"
+}
+
+# template_key AGENT: names the image that template_build would make.
+template_key()
+{
+    local agent_hash=none
+
+    [[ ! -x $1 ]] || agent_hash=$(sha256sum "$1" | cut -c 1-16)
+    printf '%s-%s' "$(template_inputs_hash)" "$agent_hash"
+}
+
+# template_import: the stack's Incus has the image of the present inputs under its alias;
+# STATE_ROOT/template.key names them.
+template_import()
+{
+    local agent=$PREFIX/libexec/sandlot/sandlot-agent key image
+
+    key=$(template_key "$agent")
+    if [[ -e $STATE_ROOT/template.key && $(<"$STATE_ROOT/template.key") == "$key" ]] &&
+        incus_cli image alias list --format csv | grep -q "^$IMAGE_ALIAS,"; then
+        echo "image $key is there"
+        return 0
+    fi
+    image=$STATE_ROOT/template.tar
+    template_build "$agent" "$image"
+    incus_cli image alias delete "$IMAGE_ALIAS" 2>/dev/null || true
+    incus_cli image import "$image" --alias "$IMAGE_ALIAS" --reuse ||
+        die "Incus did not take the template's image"
+    rm -f "$image"
+    printf '%s\n' "$key" >"$STATE_ROOT/template.key"
+}

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: AGPL-3.0-or-later
+# System users. What this makes is remembered, so that a purge removes no others.
+# shellcheck shell=bash
+
+# user_ensure NAME HOME: a system user and group without a login.
+user_ensure()
+{
+    id "$1" >/dev/null 2>&1 && return 0
+    useradd --system --user-group --home-dir "$2" --no-create-home --shell /usr/sbin/nologin "$1"
+    mkdir -p "$SHARED_DIR"
+    echo "$1" >>"$SHARED_DIR/users"
+}
+
+users_remove()
+{
+    local name
+
+    [[ -r $SHARED_DIR/users ]] || return 0
+    while read -r name; do
+        userdel "$name" 2>/dev/null || true
+        groupdel "$name" 2>/dev/null || true
+    done <"$SHARED_DIR/users"
+}
