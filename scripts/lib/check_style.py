@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The rules of the house, checked line by line; see scripts/check-style."""
+
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+
+LICENCE = "GPL-2.0-or-later"
+FUNCTION_LINES_MAX = 100
+FILE_LINES_MAX = 800
+
+# Releases of clang-format disagree about the same .clang-format; this one is the judge.
+CLANG_FORMAT_MAJOR = 14
+
+PROGRAMS = {"api", "gate", "dispatcher", "firewall", "agent", "ctl"}
+CONCEPTS = {"sandbox", "volume", "checkpoint", "template", "network", "account", "session"}
+DRIVERS = {"incus", "db", "http", "crypto", "config"}
+GROUND = {"base"}
+
+# The one arrow between drivers: what opens the database that the settings name.
+DRIVER_ARROWS = {"config": {"db"}}
+
+# What each file may use libcurl for: the runtime's REST client and the agent's client.
+CURL_ALLOWED = re.compile(r"fcgi/(incus/|sandbox/agent_client)")
+SQL_ALLOWED = re.compile(r"fcgi/db/|_db\.c$")
+
+FORBIDDEN_CALLS = {
+    "strcpy": "base/str.h or base/buffer.h",
+    "strcat": "base/buffer.h",
+    "sprintf": "snprintf or base/buffer.h",
+    "vsprintf": "vsnprintf or base/buffer.h",
+    "gets": "fgets",
+    "strtok": "strtok_r",
+    "atoi": "the parsers of base/str.h",
+    "atol": "the parsers of base/str.h",
+    "system": "posix_spawn",
+    "popen": "posix_spawn",
+    "mktemp": "mkstemp",
+    "tmpnam": "mkstemp",
+}
+CALL = re.compile(r"(?<![\w.>])(%s)\s*\(" % "|".join(FORBIDDEN_CALLS))
+SQL = re.compile(
+    r"\b(SELECT\s+[\w*@(`]|INSERT\s+(IGNORE\s+)?INTO\b|REPLACE\s+INTO\b|UPDATE\s+\w+\s+SET\b|"
+    r"DELETE\s+FROM\b|CREATE\s+TABLE\b|ALTER\s+TABLE\b|DROP\s+TABLE\b|START\s+TRANSACTION\b|"
+    r"FOR\s+UPDATE\b)"
+)
+TOKEN = re.compile(
+    r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL
+)
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
+
+
+class Source:
+    """One file: its text, and the same text without comments, with and without literals."""
+
+    def __init__(self, root, path):
+        self.path = path
+        with open(os.path.join(root, path), encoding="utf-8", errors="surrogateescape") as file:
+            self.text = file.read()
+        self.lines = self.text.split("\n")
+        self.is_c = path.endswith((".c", ".h"))
+        self.is_test = path.startswith("tests/")
+        if self.is_c:
+            self.code = TOKEN.sub(_blank, self.text)
+            self.literals = TOKEN.sub(_only_literals, self.text)
+
+    def line_of(self, offset):
+        return self.text.count("\n", 0, offset) + 1
+
+    def folder(self):
+        parts = self.path.split("/")
+        return parts[1] if parts[0] == "fcgi" and len(parts) > 2 else None
+
+
+def _spaces(text):
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _blank(match):
+    return _spaces(match.group())
+
+
+def _only_literals(match):
+    text = match.group()
+    return text if text[0] == '"' else _spaces(text)
+
+
+def check_headers(sources):
+    """each file begins with the licence line, each C header has #pragma once"""
+    for source in sources:
+        if source.is_c or source.path.endswith(".def"):
+            if source.lines[0] != f"/* SPDX-License-Identifier: {LICENCE} */":
+                yield source.path, 1, f"first line is not /* SPDX-License-Identifier: {LICENCE} */"
+        for number, line in enumerate(source.lines[:4], 1):
+            found = re.search(r"SPDX-License-Identifier:\s*([\w.+-]+)", line)
+            if found and found.group(1) != LICENCE:
+                yield source.path, number, f"licence is {found.group(1)}, not {LICENCE}"
+        if source.path.endswith(".h"):
+            first = re.search(r"^\s*#\s*(.*)$", source.code, re.MULTILINE)
+            if not first or first.group(1).strip() != "pragma once":
+                yield source.path, 1, "the first directive is not #pragma once"
+
+
+def check_lengths(sources):
+    """functions and files are short"""
+    for source in sources:
+        if source.is_c or source.path.endswith(".py"):
+            if len(source.lines) - 1 > FILE_LINES_MAX:
+                yield source.path, FILE_LINES_MAX, f"over {FILE_LINES_MAX} lines: split it"
+        if not source.is_c:
+            continue
+        start = 0
+        for number, line in enumerate(source.lines, 1):
+            if line == "{":
+                start = number
+            elif line == "}" and start:
+                if number - start - 1 > FUNCTION_LINES_MAX:
+                    yield source.path, start, f"function of {number - start - 1} lines"
+                start = 0
+
+
+def check_calls(sources):
+    """no call that overruns, is not reentrant, or starts a shell"""
+    for source in sources:
+        if not source.is_c or source.is_test:
+            continue
+        for found in CALL.finditer(source.code):
+            name = found.group(1)
+            yield (source.path, source.line_of(found.start()),
+                   f"{name}() is refused; use {FORBIDDEN_CALLS[name]}")
+
+
+def allowed_folders(folder):
+    if folder in GROUND:
+        return GROUND
+    if folder in DRIVERS:
+        return GROUND | {folder} | DRIVER_ARROWS.get(folder, set())
+    if folder in CONCEPTS:
+        return GROUND | DRIVERS | CONCEPTS
+    if folder == "agent":
+        return GROUND | {"agent"}
+    return GROUND | DRIVERS | CONCEPTS | {folder}
+
+
+def check_arrows(sources):
+    """includes point downwards: programs, concepts, drivers, base"""
+    known = PROGRAMS | CONCEPTS | DRIVERS | GROUND
+    edges = {}
+    for source in sources:
+        folder = source.folder()
+        if not source.is_c or folder is None:
+            continue
+        if folder not in known:
+            yield source.path, 1, f"fcgi/{folder} has no place in scripts/lib/check_style.py"
+            continue
+        for found in INCLUDE.finditer(source.text):
+            target = found.group(2).split("/")[0]
+            where = source.line_of(found.start(2))
+            if found.group(1) != '"' or found.group(2) == "config.h":
+                continue
+            if "/" not in found.group(2) or target not in known:
+                yield source.path, where, f'write "folder/file.h", not "{found.group(2)}"'
+            elif target not in allowed_folders(folder):
+                yield source.path, where, f"{folder}/ may not include {target}/"
+            elif folder in CONCEPTS and target in CONCEPTS and target != folder:
+                edges.setdefault(folder, {}).setdefault(target, (source.path, where))
+    yield from concept_cycles(edges)
+
+
+def concept_cycles(edges):
+    """Concepts may use each other, but not in a circle."""
+    def reaches(start, goal, seen):
+        return any(step == goal or (step not in seen and reaches(step, goal, seen | {step}))
+                   for step in edges.get(start, ()))
+
+    for folder, targets in sorted(edges.items()):
+        for target, (path, where) in sorted(targets.items()):
+            if reaches(target, folder, {target}):
+                yield path, where, f"{folder}/ and {target}/ include each other in a circle"
+
+
+def check_sql(sources):
+    """SQL stands in *_db.c only"""
+    for source in sources:
+        if not source.is_c or source.is_test or SQL_ALLOWED.search(source.path):
+            continue
+        for match in TOKEN.finditer(source.text):
+            if match.group()[0] == '"' and SQL.search(match.group()):
+                yield source.path, source.line_of(match.start()), "SQL outside a *_db.c file"
+
+
+def check_curl(sources):
+    """libcurl is used by the runtime and agent clients only"""
+    for source in sources:
+        if not source.is_c or source.is_test or CURL_ALLOWED.match(source.path):
+            continue
+        for found in re.finditer(r"\bcurl_\w+\s*\(|\bCURL\b|[<\"]curl/", source.code):
+            yield source.path, source.line_of(found.start()), "libcurl outside its two clients"
+
+
+def check_text(sources):
+    """no tab, no space at the end of a line, a newline at the end of a file"""
+    for source in sources:
+        tabs_are_syntax = source.path.endswith((".am", ".inc", ".mk", ".patch", ".nft"))
+        if source.text and not source.text.endswith("\n"):
+            yield source.path, len(source.lines), "no newline at the end of the file"
+        for number, line in enumerate(source.lines, 1):
+            if line != line.rstrip():
+                yield source.path, number, "space at the end of the line"
+            elif "\t" in line and not tabs_are_syntax:
+                yield source.path, number, "tab"
+
+
+def clang_format():
+    """The judge's path and why it cannot judge, if it cannot."""
+    for program in (os.environ.get("CLANG_FORMAT"), f"clang-format-{CLANG_FORMAT_MAJOR}",
+                    "clang-format"):
+        if not program:
+            continue
+        try:
+            version = subprocess.run([program, "--version"], capture_output=True, text=True,
+                                     check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        major = re.search(r"version (\d+)", version)
+        if major and int(major.group(1)) == CLANG_FORMAT_MAJOR:
+            return program, None
+        return program, f"clang-format {CLANG_FORMAT_MAJOR} is the judge, this is {version.strip()}"
+    return None, "clang-format is not installed"
+
+
+def check_format(root, program, sources):
+    """the code is as clang-format leaves it"""
+    paths = [source.path for source in sources if source.is_c]
+    size = max(1, len(paths) // (4 * (os.cpu_count() or 1)))
+    batches = [paths[i:i + size] for i in range(0, len(paths), size)]
+
+    def run(batch):
+        return subprocess.run([program, "--style=file", "--dry-run", *batch], cwd=root,
+                              capture_output=True, text=True, check=False)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for result in pool.map(run, batches):
+            for found in re.finditer(r"^(.+?):(\d+):\d+: .*(?:format|error).*$", result.stderr,
+                                     re.MULTILINE):
+                yield found.group(1), int(found.group(2)), f"not formatted: {program} -i does it"
+            if result.returncode != 0 and not result.stderr:
+                yield batch_name(result), 1, "clang-format failed"
+
+
+def batch_name(result):
+    return result.args[-1]
+
+
+CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_sql, check_curl,
+          check_text]
+
+SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",
+            ".md", ".nft")
+
+
+def wanted(path):
+    name = os.path.basename(path)
+    if path.startswith(("build-aux/", "autom4te.cache/")) or "/corpus/" in path:
+        return False
+    return name.endswith(SUFFIXES) or (path.startswith("scripts/") and "." not in name)
+
+
+def tree(root):
+    """The files of a checkout, or all files of an unpacked tarball."""
+    if os.path.exists(os.path.join(root, ".git")):
+        listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True,
+                                text=True, check=False)
+        if listed.returncode == 0:
+            return [path for path in listed.stdout.split("\0")
+                    if path and os.path.isfile(os.path.join(root, path))]
+    paths = []
+    for top in ("fcgi", "tests", "scripts", "conf", "sql", "m4"):
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            paths += [os.path.relpath(os.path.join(folder, name), root) for name in names]
+    return paths
+
+
+def report(number, title, findings):
+    """One TAP line, and a comment for each finding."""
+    print(f"{'not ok' if findings else 'ok'} {number} - {title}")
+    for path, line, text in findings:
+        print(f"# {path}:{line}: {text}")
+    return bool(findings)
+
+
+def main(arguments):
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    if arguments:
+        paths = [os.path.relpath(os.path.abspath(path), root) for path in arguments]
+    else:
+        paths = sorted(tree(root))
+    sources = [Source(root, path) for path in paths if wanted(path)]
+    if not any(source.is_c for source in sources) and not arguments:
+        print("Bail out! no C file found")
+        return 1
+
+    print(f"1..{len(CHECKS) + 1}", flush=True)
+    failed = False
+    for number, check in enumerate(CHECKS, 1):
+        failed |= report(number, check.__doc__, list(check(sources)))
+    number = len(CHECKS) + 1
+    program, obstacle = clang_format()
+    if obstacle:
+        print(f"ok {number} - {check_format.__doc__} # SKIP {obstacle}")
+    else:
+        failed |= report(number, check_format.__doc__, list(check_format(root, program, sources)))
+    return 1 if failed else 0
+
+
+sys.exit(main(sys.argv[1:]))
