@@ -64,6 +64,11 @@ int sandbox_pause(struct sandbox_service *service, const char *id, struct sandbo
 int sandbox_resume(struct sandbox_service *service, const char *id, uint64_t timeout_s,
                    struct sandbox *sandbox, struct quota *quota, struct error **err);
 
+/* As sandbox_resume() for a request that found it paused: one that runs already is left as it is,
+ * deadline included. */
+int sandbox_wake(struct sandbox_service *service, const char *id, struct sandbox *sandbox,
+                 struct error **err);
+
 /* Delete it, whatever runs on it. Success means that it is gone for good as far as anyone can
  * see; when the runtime is away the rest follows in the background. */
 int sandbox_destroy(struct sandbox_service *service, const char *id, struct error **err);

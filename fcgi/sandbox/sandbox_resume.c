@@ -66,91 +66,102 @@ int work_run_resume(struct work *work, struct error **err)
 }
 
 struct admission {
-    struct sandbox_service *service;
-    uint64_t timeout_s;
+    uint64_t timeout_s; /* 0: the sandbox's own */
+    bool keep_deadline; /* of a sandbox that runs already */
     struct quota *quota;
-    bool was_running;
 };
 
-/* Under the row's lock. A running sandbox only gets its deadline moved; a stopped one needs its
- * reservation back first. */
-static int admit(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
+static int take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeout_s,
+                        struct error **err)
 {
-    struct admission *admission = context;
     struct plan plan;
     struct team team;
-    admission->was_running = false;
-    if (admission->timeout_s) {
-        if (team_get_by_slug(db, sandbox->team_slug, &team, err) < 0 ||
-            plan_get(db, team.plan, &plan, err) < 0)
-            return -1;
-        if (admission->timeout_s > plan.max_timeout_s)
-            return error_set_field(err, ERR_INVALID_REQUEST, "/timeout",
-                                   "The plan %s allows a timeout of at most %u seconds.", plan.name,
-                                   plan.max_timeout_s);
-        sandbox->timeout_s = (uint32_t)admission->timeout_s;
-    }
-    if (sandbox->state == SANDBOX_STOPPED)
-        return quota_reserve(db, sandbox->team_id, &sandbox->shape, admission->quota, err) < 0
-                   ? -1
-                   : host_reserve(db, sandbox->host_id, &sandbox->shape, err);
-    if (sandbox->state == SANDBOX_READY) {
-        sandbox->deadline_at_ms = clock_now_ms() + (int64_t)sandbox->timeout_s * 1000;
-        admission->was_running = true;
-    }
+    if (!timeout_s)
+        return 0;
+    if (team_get_by_slug(db, sandbox->team_slug, &team, err) < 0 ||
+        plan_get(db, team.plan, &plan, err) < 0)
+        return -1;
+    if (timeout_s > plan.max_timeout_s)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/timeout",
+                               "The plan %s allows a timeout of at most %u seconds.", plan.name,
+                               plan.max_timeout_s);
+    sandbox->timeout_s = (uint32_t)timeout_s;
     return 0;
 }
 
-/* A body of its own for the case that only moves a deadline: the move RESUME is not legal from
- * ready, so work_begin() would refuse after admit(). */
+/* A stopped sandbox needs its reservation back before it may start. */
+static int admit(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
+{
+    struct admission *admission = context;
+    if (sandbox->state != SANDBOX_STOPPED)
+        return 0;
+    if (take_timeout(db, sandbox, admission->timeout_s, err) < 0 ||
+        quota_reserve(db, sandbox->team_id, &sandbox->shape, admission->quota, err) < 0)
+        return -1;
+    return host_reserve(db, sandbox->host_id, &sandbox->shape, err);
+}
+
 struct refresh {
     const char *id;
     struct admission *admission;
     struct sandbox *sandbox;
+    bool runs;
 };
 
+/* One that runs only gets its deadline moved, which is no move of the state machine. */
 static int refresh_body(struct db *db, void *context, struct error **err)
 {
     struct refresh *refresh = context;
-    sandbox_deinit(refresh->sandbox);
-    if (sandbox_get_any(db, refresh->id, true, refresh->sandbox, err) < 0)
+    struct sandbox *sandbox = refresh->sandbox;
+    sandbox_deinit(sandbox);
+    if (sandbox_get_any(db, refresh->id, true, sandbox, err) < 0)
         return -1;
-    if (!sandbox_state_is_shown(refresh->sandbox->state))
+    if (!sandbox_state_is_shown(sandbox->state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
-    refresh->admission->was_running = false;
-    if (refresh->sandbox->state != SANDBOX_READY)
+    refresh->runs = sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING;
+    if (!refresh->runs || refresh->admission->keep_deadline)
         return 0;
-    if (admit(db, refresh->sandbox, refresh->admission, err) < 0)
+    if (take_timeout(db, sandbox, refresh->admission->timeout_s, err) < 0)
         return -1;
-    return sandbox_row_update(db, refresh->sandbox, err);
+    sandbox->deadline_at_ms = clock_now_ms() + (int64_t)sandbox->timeout_s * 1000;
+    return sandbox_row_update(db, sandbox, err);
+}
+
+static int bring_up(struct sandbox_service *service, const char *id, struct admission *admission,
+                    struct sandbox *sandbox, struct error **err)
+{
+    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)service->settings->resume_wait_s * 1000;
+    do {
+        work_auto work = {.service = service};
+        struct refresh refresh = {id, admission, &work.sandbox, false};
+        if (db_transaction(service->db, refresh_body, &refresh, err) < 0)
+            return work_public_error(&work, err);
+        if (!refresh.runs && work_begin(&work, service, id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
+                                        admit, admission, err) < 0) {
+            if ((*err)->code != ERR_SANDBOX_BUSY)
+                return work_public_error(&work, err);
+            continue;
+        }
+        if (!refresh.runs && work_run_resume(&work, err) < 0)
+            return work_public_error(&work, err);
+        *sandbox = work.sandbox;
+        work.sandbox = (struct sandbox){0};
+        return 0;
+    } while (wait_while_busy(give_up_ms, err) == 0);
+    return -1;
 }
 
 int sandbox_resume(struct sandbox_service *service, const char *id, uint64_t timeout_s,
                    struct sandbox *sandbox, struct quota *quota, struct error **err)
 {
-    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)service->settings->resume_wait_s * 1000;
-    struct admission admission = {service, timeout_s, quota, false};
-    for (;;) {
-        work_auto work = {.service = service};
-        struct refresh refresh = {id, &admission, &work.sandbox};
-        if (db_transaction(service->db, refresh_body, &refresh, err) < 0)
-            return work_public_error(&work, err);
-        if (admission.was_running) {
-            *sandbox = work.sandbox;
-            work.sandbox = (struct sandbox){0};
-            return 0;
-        }
-        if (work_begin(&work, service, id, SANDBOX_EVENT_RESUME, OPERATION_RESUME, admit,
-                       &admission, err) == 0) {
-            if (work_run_resume(&work, err) < 0)
-                return work_public_error(&work, err);
-            *sandbox = work.sandbox;
-            work.sandbox = (struct sandbox){0};
-            return 0;
-        }
-        if ((*err)->code != ERR_SANDBOX_BUSY)
-            return work_public_error(&work, err);
-        if (wait_while_busy(give_up_ms, err) < 0)
-            return -1;
-    }
+    struct admission admission = {timeout_s, false, quota};
+    return bring_up(service, id, &admission, sandbox, err);
+}
+
+int sandbox_wake(struct sandbox_service *service, const char *id, struct sandbox *sandbox,
+                 struct error **err)
+{
+    struct quota quota;
+    struct admission admission = {0, true, &quota};
+    return bring_up(service, id, &admission, sandbox, err);
 }

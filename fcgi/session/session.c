@@ -57,33 +57,34 @@ int session_issue(const struct keyring *ring, const char *sandbox_id, uint64_t t
     return 0;
 }
 
-static bool is_valid(const struct keyring *ring, const char *token, const char *sandbox_id)
+static bool read_wire(const struct keyring *ring, const char *token, struct wire *wire)
 {
-    struct wire wire;
     unsigned char mac[MAC_BYTES];
     if (!token || !str_starts_with(token, TOKEN_PREFIX) ||
-        base64url_decode(token + sizeof TOKEN_PREFIX - 1, &wire, sizeof wire) != sizeof wire ||
-        wire.version != TOKEN_VERSION)
+        base64url_decode(token + sizeof TOKEN_PREFIX - 1, wire, sizeof *wire) != sizeof *wire ||
+        wire->version != TOKEN_VERSION)
         return false;
-    error_auto err = NULL;
-    uint16_t key_id = (uint16_t)get_be(wire.key_id, sizeof wire.key_id);
-    if (mac_compute(ring, key_id, KEY_PURPOSE_SESSION, &wire, SIGNED_BYTES, mac, &err) < 0 ||
-        !mac_equal(mac, wire.mac))
+    error_auto ignored = NULL;
+    uint16_t key_id = (uint16_t)get_be(wire->key_id, sizeof wire->key_id);
+    if (mac_compute(ring, key_id, KEY_PURPOSE_SESSION, wire, SIGNED_BYTES, mac, &ignored) < 0 ||
+        !mac_equal(mac, wire->mac))
         return false;
     uint64_t now_s = (uint64_t)clock_now_ms() / 1000;
-    return get_be(wire.expires_at_s, sizeof wire.expires_at_s) > now_s &&
-           strlen(sandbox_id) == sizeof wire.sandbox_id &&
-           memcmp(wire.sandbox_id, sandbox_id, sizeof wire.sandbox_id) == 0;
+    return get_be(wire->expires_at_s, sizeof wire->expires_at_s) > now_s;
 }
 
-int session_verify(const struct keyring *ring, const char *token, const char *sandbox_id,
-                   struct error **err)
+int session_open(const struct keyring *ring, const char *token, char sandbox_id[ID_SIZE],
+                 struct error **err)
 {
-    if (is_valid(ring, token, sandbox_id))
-        return 0;
-    return error_set(err, ERR_UNAUTHORIZED,
-                     "The access token is missing, expired or not of this sandbox; get one with "
-                     "POST /v1/sandboxes/:id/connect.");
+    struct wire wire;
+    if (!read_wire(ring, token, &wire))
+        return error_set(err, ERR_UNAUTHORIZED,
+                         "The access token is missing, expired or not of this sandbox; get one "
+                         "with POST /v1/sandboxes/:id/connect.");
+    memcpy(sandbox_id, wire.sandbox_id, sizeof wire.sandbox_id);
+    sandbox_id[sizeof wire.sandbox_id] = '\0';
+    mem_wipe(&wire, sizeof wire);
+    return 0;
 }
 
 void session_wipe(struct session *session)

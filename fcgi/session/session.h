@@ -23,10 +23,10 @@ struct session {
 int session_issue(const struct keyring *ring, const char *sandbox_id, uint64_t ttl_s,
                   struct session *session, struct error **err);
 
-/* 0 when token is a valid, unexpired token of exactly this sandbox. Everything else, NULL and
- * tokens of other sandboxes included, is the same ERR_UNAUTHORIZED. */
-int session_verify(const struct keyring *ring, const char *token, const char *sandbox_id,
-                   struct error **err);
+/* The sandbox that a valid, unexpired token is of. NULL and everything that is no such token are
+ * the same ERR_UNAUTHORIZED; nothing but the key ring is asked. */
+int session_open(const struct keyring *ring, const char *token, char sandbox_id[ID_SIZE],
+                 struct error **err);
 
 /* Overwrite the token. */
 void session_wipe(struct session *session);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What every handler of the API works with. Handlers are thin: they turn a checked request into a
+ * call of a concept and its result into JSON. */
+#pragma once
+
+#include "account/api_key.h"
+#include "http/router.h"
+#include "sandbox/lifecycle.h"
+
+struct api {
+    const struct settings *settings;
+    struct sandbox_service service;
+    struct principal principal; /* of the request in hand; empty on public routes */
+};
+
+/* All routes of the interface. */
+extern const struct route api_routes[];
+extern const size_t api_route_count;
+
+/* Router hook: who asks, and may they? */
+int api_authorize(void *context, const struct route *route, struct http_request *request,
+                  struct error **err);
+
+/* The sandbox that the first path segment names, if this key reaches its team. What exists in a
+ * team out of reach does not exist: ERR_NOT_FOUND. */
+int api_sandbox(struct api *api, const struct http_request *request, struct sandbox *sandbox,
+                struct error **err);
+
+/* As the quota member of the interface. */
+json_t *quota_to_json(const struct quota *quota);
+
+/* Handlers, a file a resource. */
+route_handler sandboxes_create, sandboxes_list, sandboxes_show, sandboxes_delete;
+route_handler sandboxes_pause, sandboxes_resume;
+route_handler ports_list, ports_show;

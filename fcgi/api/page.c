@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "crypto/mac.h"
+
+struct wire {
+    unsigned char key_id[2];
+    char last_id[ID_SIZE - 1];
+    unsigned char mac[MAC_BYTES];
+};
+_Static_assert(sizeof(struct wire) == 2 + ID_SIZE - 1 + MAC_BYTES, "wire is packed");
+_Static_assert(BASE64_SIZE(sizeof(struct wire)) <= PAGE_TOKEN_SIZE, "token fits");
+
+void page_deinit(struct page *page)
+{
+    free(page->teams);
+    free(page->filters);
+    *page = (struct page){0};
+}
+
+static int compute_mac(const struct page *page, const struct keyring *ring, const struct wire *wire,
+                       unsigned char mac[MAC_BYTES], struct error **err)
+{
+    autofree char *text =
+        xasprintf("%.*s\n%s", (int)sizeof wire->last_id, wire->last_id, page->filters);
+    uint16_t key_id = (uint16_t)(wire->key_id[0] << 8 | wire->key_id[1]);
+    return mac_compute(ring, key_id, KEY_PURPOSE_PAGE_TOKEN, text, strlen(text), mac, err);
+}
+
+static bool read_token(struct page *page, const struct keyring *ring, const char *token)
+{
+    struct wire wire;
+    unsigned char mac[MAC_BYTES];
+    error_auto ignored = NULL;
+    if (base64url_decode(token, &wire, sizeof wire) != sizeof wire ||
+        compute_mac(page, ring, &wire, mac, &ignored) < 0 || !mac_equal(mac, wire.mac))
+        return false;
+    memcpy(page->before, wire.last_id, sizeof wire.last_id);
+    page->before[sizeof wire.last_id] = '\0';
+    return true;
+}
+
+static int choose_teams(const struct principal *principal, const char *slug, struct page *page,
+                        struct error **err)
+{
+    page->teams = xcalloc(principal->team_count + 1, sizeof *page->teams);
+    if (slug) {
+        page->team_count = 1;
+        return principal_team(principal, slug, "team", &page->teams[0], err);
+    }
+    for (unsigned i = 0; i < principal->team_count; i++)
+        page->teams[page->team_count++] = &principal->teams[i];
+    return 0;
+}
+
+int page_read(const struct principal *principal, const struct keyring *ring,
+              const struct http_request *request, struct page *page, struct error **err)
+{
+    const char *limit = http_query(request, "limit");
+    const char *token = http_query(request, "next_token");
+    const char *team = http_query(request, "team");
+    uint64_t number = PAGE_LIMIT_DEFAULT;
+    *page = (struct page){0};
+    if (limit && str_parse_u64(limit, 1, PAGE_LIMIT_MAX, &number) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
+                               PAGE_LIMIT_MAX);
+    page->limit = (unsigned)number;
+    page->filters = xasprintf("%s %s", principal->user_id, team ? team : "*");
+    if (choose_teams(principal, team, page, err) < 0) {
+        page_deinit(page);
+        return -1;
+    }
+    if (token && !read_token(page, ring, token)) {
+        page_deinit(page);
+        return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "next_token",
+                               "This next_token does not belong to a list with these filters.");
+    }
+    return 0;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct sandbox *left = a, *right = b;
+    return -strcmp(left->id, right->id);
+}
+
+/* Each team's rows come in order from its own stretch of the index, so the cost is that of the
+ * page and not of the table; they are merged here. */
+int page_sandboxes(const struct page *page, struct db *db, struct sandbox **sandboxes,
+                   unsigned *count, struct error **err)
+{
+    unsigned wanted = page->limit + 1;
+    const char *before = *page->before ? page->before : NULL;
+    *sandboxes = NULL;
+    *count = 0;
+    for (unsigned i = 0; i < page->team_count; i++) {
+        struct sandbox *rows = NULL;
+        unsigned found = 0;
+        int result = sandbox_list(db, page->teams[i]->id, before, wanted, &rows, &found, err);
+        *sandboxes = xreallocarray(*sandboxes, *count + found, sizeof **sandboxes);
+        for (unsigned j = 0; j < found; j++)
+            (*sandboxes)[(*count)++] = rows[j];
+        free(rows);
+        if (result < 0)
+            return -1;
+        qsort(*sandboxes, *count, sizeof **sandboxes, newest_first);
+        for (; *count > wanted; --*count)
+            sandbox_deinit(&(*sandboxes)[*count - 1]);
+    }
+    return 0;
+}
+
+int page_write_next(const struct page *page, const struct keyring *ring, const char *last_id,
+                    json_t *body, struct error **err)
+{
+    struct wire wire;
+    char token[PAGE_TOKEN_SIZE];
+    uint16_t key_id = keyring_newest(ring);
+    wire.key_id[0] = (unsigned char)(key_id >> 8);
+    wire.key_id[1] = (unsigned char)key_id;
+    memcpy(wire.last_id, last_id, sizeof wire.last_id);
+    if (compute_mac(page, ring, &wire, wire.mac, err) < 0)
+        return -1;
+    base64url_encode(&wire, sizeof wire, token);
+    json_object_set_new(body, "next_token", json_string(token));
+    return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Pages of a list, newest first, by keyset: a page token is the last id that was shown, and a MAC
+ * over it and everything that chose the rows, so that it is of use with the same filters only.
+ */
+#pragma once
+
+#include "account/api_key.h"
+#include "http/http.h"
+#include "sandbox/sandbox.h"
+
+#define PAGE_LIMIT_DEFAULT 50
+#define PAGE_LIMIT_MAX     200
+#define PAGE_TOKEN_SIZE    128
+
+struct page {
+    unsigned limit;
+    char before[ID_SIZE];      /* "" on the first page */
+    const struct team **teams; /* whose rows; owned array of borrowed teams */
+    unsigned team_count;
+    char *filters; /* canonical text of what the token is bound to */
+};
+void page_deinit(struct page *page);
+
+/* From the query parameters team, limit and next_token. Errors: ERR_INVALID_REQUEST,
+ * ERR_TEAM_FORBIDDEN, ERR_INVALID_NEXT_TOKEN. */
+int page_read(const struct principal *principal, const struct keyring *ring,
+              const struct http_request *request, struct page *page, struct error **err);
+
+/* The rows of the page and one more when there is a next page. The caller deinits each and frees
+ * the array. */
+int page_sandboxes(const struct page *page, struct db *db, struct sandbox **sandboxes,
+                   unsigned *count, struct error **err);
+
+/* Put next_token into the body. */
+int page_write_next(const struct page *page, const struct keyring *ring, const char *last_id,
+                    json_t *body, struct error **err);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/api.h"
+#include "api/sandbox_output.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/* Probed inside the sandbox, now. */
+static int gateway_status(struct api *api, const struct sandbox *sandbox, uint16_t port,
+                          const char **status, struct error **err)
+{
+    char secret[AGENT_SECRET_SIZE];
+    enum agent_listener listener = AGENT_LISTENER_NONE;
+    if (!sandbox->allow_public_traffic) {
+        *status = "blocked";
+        return 0;
+    }
+    if (agent_secret(api->service.ring, sandbox, secret, err) < 0)
+        return -1;
+    int result = agent_port_listener(sandbox, secret, port, &listener, err);
+    mem_wipe(secret, sizeof secret);
+    *status = listener == AGENT_LISTENER_NONE ? "no_listener" : "ready";
+    return result;
+}
+
+static int ready_sandbox(struct api *api, const struct http_request *request,
+                         struct sandbox *sandbox, struct error **err)
+{
+    if (api_sandbox(api, request, sandbox, err) < 0)
+        return -1;
+    if (sandbox->state == SANDBOX_READY)
+        return 0;
+    return error_set(err, ERR_SANDBOX_NOT_RUNNING,
+                     "The sandbox is %s; its ports can be inspected once it is ready.",
+                     sandbox_state_name(sandbox->state));
+}
+
+int ports_show(void *context, const struct route *route, struct http_request *request,
+               struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    sandbox_auto sandbox = {0};
+    const char *status;
+    uint64_t number;
+    (void)route;
+    if (ready_sandbox(api, request, &sandbox, err) < 0)
+        return -1;
+    const struct exposed_port *port = NULL;
+    if (str_parse_u64(request->captures[1], 1, 65535, &number) == 0)
+        port = sandbox_port(&sandbox, (uint16_t)number);
+    if (!port)
+        return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
+    if (gateway_status(api, &sandbox, port->port, &status, err) < 0)
+        return -1;
+    return http_response_json(response, 200, port_to_json(api->settings, &sandbox, port, status));
+}
+
+int ports_list(void *context, const struct route *route, struct http_request *request,
+               struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    sandbox_auto sandbox = {0};
+    (void)route;
+    if (ready_sandbox(api, request, &sandbox, err) < 0)
+        return -1;
+    json_auto_t *ports = json_array();
+    for (unsigned i = 0; i < sandbox.port_count; i++) {
+        const struct exposed_port *port = &sandbox.ports[i];
+        const char *status;
+        if (gateway_status(api, &sandbox, port->port, &status, err) < 0)
+            return -1;
+        json_array_append_new(ports, port_to_json(api->settings, &sandbox, port, status));
+    }
+    return http_response_json(response, 200, json_pack("{s:O}", "ports", ports));
+}

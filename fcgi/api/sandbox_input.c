@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/sandbox_input.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define TIMEOUT_DEFAULT_S   300
+#define TIMEOUT_MAX_S       604800 /* no plan allows more */
+#define METADATA_KEYS_MAX   64
+#define METADATA_KEY_MAX    64  /* characters */
+#define METADATA_VALUE_MAX  512 /* characters */
+#define ENVS_MAX_BYTES      65536
+#define POLICY_ENTRIES_MAX  256
+#define POLICY_ENTRY_MAX    300 /* a host name of 253, brackets and a port */
+#define EGRESS_PROFILES_MAX 16
+
+static const struct schema_member slug_item = {.type = SCHEMA_STRING, .min = 1, .max = 63};
+static const struct schema_member env_item = {.type = SCHEMA_STRING, .max = ENVS_MAX_BYTES};
+static const struct schema_member any_item = {.type = SCHEMA_ANY};
+static const struct schema_member policy_item = {
+    .type = SCHEMA_STRING, .min = 1, .max = POLICY_ENTRY_MAX};
+static const char *const on_timeout_choices[] = {"kill", "pause", NULL};
+static const char *const protocol_choices[] = {"http", NULL};
+
+static const struct schema_member lifecycle_members[] = {
+    {.name = "on_timeout", .type = SCHEMA_STRING, .choices = on_timeout_choices},
+    {.name = "auto_resume", .type = SCHEMA_BOOLEAN},
+    {.name = NULL},
+};
+
+static const struct schema_member port_members[] = {
+    {.name = "port", .type = SCHEMA_INTEGER, .required = true, .min = 1, .max = 65535},
+    {.name = "protocol", .type = SCHEMA_STRING, .choices = protocol_choices},
+    {.name = "public", .type = SCHEMA_BOOLEAN},
+    {.name = NULL},
+};
+static const struct schema_member port_item = {.type = SCHEMA_OBJECT, .members = port_members};
+
+const struct schema_member sandbox_create_schema[] = {
+    {.name = "team", .type = SCHEMA_STRING, .min = 1, .max = 63},
+    {.name = "template", .type = SCHEMA_STRING, .min = 1, .max = 128},
+    {.name = "template_id", .type = SCHEMA_STRING, .min = 1, .max = 128},
+    {.name = "snapshot_id", .type = SCHEMA_STRING, .min = 1, .max = 128},
+    {.name = "timeout", .type = SCHEMA_INTEGER, .min = 1, .max = TIMEOUT_MAX_S},
+    {.name = "lifecycle", .type = SCHEMA_OBJECT, .members = lifecycle_members},
+    {.name = "auto_pause", .type = SCHEMA_BOOLEAN},
+    {.name = "metadata", .type = SCHEMA_MAP, .max = METADATA_KEYS_MAX, .item = &any_item},
+    {.name = "envs", .type = SCHEMA_MAP, .item = &env_item},
+    {.name = "volume_mounts", .type = SCHEMA_MAP, .item = &slug_item},
+    {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN},
+    {.name = "allow_package_registry_access", .type = SCHEMA_BOOLEAN},
+    {.name = "allow_public_traffic", .type = SCHEMA_BOOLEAN},
+    {.name = "allow_out", .type = SCHEMA_ARRAY, .max = POLICY_ENTRIES_MAX, .item = &policy_item},
+    {.name = "deny_out", .type = SCHEMA_ARRAY, .max = POLICY_ENTRIES_MAX, .item = &policy_item},
+    {.name = "egress_profile", .type = SCHEMA_STRING, .min = 1, .max = 63},
+    {.name = "egress_profiles",
+     .type = SCHEMA_ARRAY,
+     .max = EGRESS_PROFILES_MAX,
+     .item = &slug_item},
+    {.name = "exposed_ports", .type = SCHEMA_ARRAY, .max = SANDBOX_PORTS_MAX, .item = &port_item},
+    {.name = "cpu", .type = SCHEMA_INTEGER, .min = 1, .max = 1024},
+    {.name = "memory_mb", .type = SCHEMA_INTEGER, .min = 1, .max = 16777216},
+    {.name = NULL},
+};
+
+const struct schema_member sandbox_resume_schema[] = {
+    {.name = "timeout", .type = SCHEMA_INTEGER, .min = 1, .max = TIMEOUT_MAX_S},
+    {.name = NULL},
+};
+
+/* --- where it starts from --- */
+
+static int read_source(const json_t *body, struct sandbox_create *create, struct error **err)
+{
+    static const char *const names[] = {"template", "template_id", "snapshot_id"};
+    static const char *const fields[] = {"/template", "/template_id", "/snapshot_id"};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        const char *value = json_string_value(json_object_get(body, names[i]));
+        if (!value)
+            continue;
+        if (create->source)
+            return error_set_field(err, ERR_INVALID_REQUEST, fields[i],
+                                   "Give at most one of template, template_id and snapshot_id.");
+        create->source = value;
+        create->source_field = fields[i];
+    }
+    if (str_equal(create->source_field, "/snapshot_id"))
+        return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, "/snapshot_id",
+                               "The team has no checkpoint of this id.");
+    return 0;
+}
+
+/* --- lifecycle --- */
+
+static int read_lifecycle(const json_t *body, struct sandbox_create *create, struct error **err)
+{
+    const json_t *lifecycle = json_object_get(body, "lifecycle");
+    const char *on_timeout = json_string_value(json_object_get(lifecycle, "on_timeout"));
+    const json_t *auto_pause = json_object_get(body, "auto_pause");
+    bool pause = json_is_true(auto_pause) || str_equal(on_timeout, "pause");
+    if (json_is_true(auto_pause) && str_equal(on_timeout, "kill"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "/auto_pause",
+                               "auto_pause contradicts lifecycle.on_timeout = kill.");
+    if (json_is_false(auto_pause) && str_equal(on_timeout, "pause"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "/auto_pause",
+                               "auto_pause = false contradicts lifecycle.on_timeout = pause.");
+    create->on_timeout = pause ? ON_TIMEOUT_PAUSE : ON_TIMEOUT_KILL;
+    create->auto_resume = json_is_true(json_object_get(lifecycle, "auto_resume"));
+    if (create->auto_resume && !pause)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/lifecycle/auto_resume",
+                               "auto_resume needs on_timeout = pause.");
+    const json_t *timeout = json_object_get(body, "timeout");
+    create->timeout_s =
+        timeout ? (uint64_t)json_integer_value(timeout) : (uint64_t)TIMEOUT_DEFAULT_S;
+    return 0;
+}
+
+/* --- metadata --- */
+
+static size_t count_characters(const char *text)
+{
+    size_t count = 0;
+    for (; *text; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    return count;
+}
+
+static int check_metadata_entry(const char *key, const char *value, struct error **err)
+{
+    autofree char *pointer = schema_pointer("/metadata", key);
+    if (!*key || count_characters(key) > METADATA_KEY_MAX)
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                               "A metadata key has 1 to %d characters.", METADATA_KEY_MAX);
+    if (count_characters(value) > METADATA_VALUE_MAX)
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                               "A metadata value has at most %d characters.", METADATA_VALUE_MAX);
+    return 0;
+}
+
+/* Strings stay, everything else becomes its compact JSON text. */
+static int read_metadata(const json_t *body, char **text, struct error **err)
+{
+    json_auto_t *strings = json_object();
+    const char *key;
+    json_t *value;
+    json_object_foreach (json_object_get(body, "metadata"), key, value) {
+        if (json_is_null(value)) {
+            autofree char *pointer = schema_pointer("/metadata", key);
+            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                   "A metadata value cannot be null.");
+        }
+        autofree char *converted =
+            json_is_string(value)
+                ? xstrdup(json_string_value(value))
+                : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_PRESERVE_ORDER);
+        if (!converted ||
+            (json_is_string(value) && strlen(converted) != json_string_length(value))) {
+            autofree char *pointer = schema_pointer("/metadata", key);
+            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                   "A metadata value cannot hold a NUL character.");
+        }
+        if (check_metadata_entry(key, converted, err) < 0)
+            return -1;
+        json_object_set_new(strings, key, json_string(converted));
+    }
+    *text = json_dumps(strings, JSON_COMPACT);
+    return 0;
+}
+
+/* --- environment --- */
+
+static bool env_name_is_valid(const char *name)
+{
+    if (!isalpha((unsigned char)*name) && *name != '_')
+        return false;
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && *name != '_')
+            return false;
+    return true;
+}
+
+static int read_envs(const json_t *body, char **text, struct error **err)
+{
+    const json_t *envs = json_object_get(body, "envs");
+    const char *name;
+    json_t *value;
+    size_t total = 0;
+    json_object_foreach ((json_t *)envs, name, value) {
+        if (!env_name_is_valid(name)) {
+            autofree char *pointer = schema_pointer("/envs", name);
+            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                   "The name of an environment variable is letters, digits and "
+                                   "underscores, not beginning with a digit.");
+        }
+        total += strlen(name) + json_string_length(value) + 2;
+    }
+    if (total > ENVS_MAX_BYTES)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/envs",
+                               "The environment is larger than %d KiB.", ENVS_MAX_BYTES / 1024);
+    if (json_object_size(envs))
+        *text = json_dumps(envs, JSON_COMPACT);
+    return 0;
+}
+
+/* --- network --- */
+
+/* This version enforces the deployment's own network class and public traffic only. A request for
+ * any other policy is refused: it must never be taken for being in force. */
+static int read_network(const json_t *body, struct sandbox_create *create, char **text,
+                        struct error **err)
+{
+    static const char *const lists[] = {"allow_out", "deny_out", "egress_profiles"};
+    const json_t *internet = json_object_get(body, "allow_internet_access");
+    const json_t *registries = json_object_get(body, "allow_package_registry_access");
+    const json_t *public_traffic = json_object_get(body, "allow_public_traffic");
+    if (json_is_false(internet))
+        return error_set_field(err, ERR_INVALID_REQUEST, "/allow_internet_access",
+                               "This version cannot close a sandbox's internet access, and does "
+                               "not pretend to.");
+    for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+        autofree char *pointer = schema_pointer("", lists[i]);
+        if (json_array_size(json_object_get(body, lists[i])))
+            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                   "This version cannot enforce %s, and does not pretend to.",
+                                   lists[i]);
+    }
+    if (json_object_get(body, "egress_profile"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "/egress_profile",
+                               "This version cannot enforce egress profiles, and does not pretend "
+                               "to.");
+    create->allow_public_traffic = !json_is_false(public_traffic);
+    json_auto_t *policy = json_pack("{s:b, s:b, s:[], s:[], s:[]}", "allow_internet_access", 1,
+                                    "allow_package_registry_access", json_is_true(registries),
+                                    "allow_out", "deny_out", "egress_profiles");
+    *text = json_dumps(policy, JSON_COMPACT);
+    return 0;
+}
+
+static int read_volume_mounts(const json_t *body, struct error **err)
+{
+    if (json_object_size(json_object_get(body, "volume_mounts")))
+        return error_set_field(err, ERR_INVALID_REQUEST, "/volume_mounts",
+                               "This version has no volumes to mount.");
+    return 0;
+}
+
+/* --- ports --- */
+
+static int read_ports(const json_t *body, struct sandbox_create *create, struct error **err)
+{
+    size_t index;
+    json_t *entry;
+    json_array_foreach (json_object_get(body, "exposed_ports"), index, entry) {
+        uint16_t port = (uint16_t)json_integer_value(json_object_get(entry, "port"));
+        for (unsigned i = 0; i < create->port_count; i++) {
+            if (create->ports[i].port == port) {
+                autofree char *pointer = xasprintf("/exposed_ports/%zu/port", index);
+                return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                       "Port %u is listed twice.", port);
+            }
+        }
+        const json_t *is_public = json_object_get(entry, "public");
+        create->ports[create->port_count++] =
+            (struct exposed_port){port, !json_is_false(is_public)};
+    }
+    return 0;
+}
+
+int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct error **err)
+{
+    struct sandbox_create *create = &input->create;
+    if (read_source(body, create, err) < 0 || read_lifecycle(body, create, err) < 0 ||
+        read_metadata(body, &input->metadata, err) < 0 || read_envs(body, &input->envs, err) < 0 ||
+        read_volume_mounts(body, err) < 0 || read_network(body, create, &input->network, err) < 0 ||
+        read_ports(body, create, err) < 0)
+        return -1;
+    create->cpu = (uint32_t)json_integer_value(json_object_get(body, "cpu"));
+    create->memory_mb = (uint32_t)json_integer_value(json_object_get(body, "memory_mb"));
+    create->metadata = input->metadata;
+    create->network = input->network;
+    create->envs = input->envs;
+    return 0;
+}
+
+void sandbox_input_deinit(struct sandbox_input *input)
+{
+    free(input->metadata);
+    free(input->network);
+    mem_wipe_free(input->envs);
+    *input = (struct sandbox_input){0};
+}

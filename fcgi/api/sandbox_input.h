@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From the JSON body of a create request to its checked, typed form. */
+#pragma once
+
+#include "http/schema.h"
+#include "sandbox/lifecycle.h"
+
+/* The members of POST /v1/sandboxes. */
+extern const struct schema_member sandbox_create_schema[];
+/* Those of POST /v1/sandboxes/:id/resume. */
+extern const struct schema_member sandbox_resume_schema[];
+
+struct sandbox_input {
+    struct sandbox_create create; /* its strings are owned by this structure or the body */
+    char *metadata;
+    char *network;
+    char *envs; /* secret */
+};
+
+/* body has passed its schema; NULL counts as {}. The caller fills in user and team. Errors:
+ * ERR_INVALID_REQUEST and ERR_TEMPLATE_NOT_FOUND with the field. */
+int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct error **err);
+
+/* Frees everything and wipes the environment. */
+void sandbox_input_deinit(struct sandbox_input *input);

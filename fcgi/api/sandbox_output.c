@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/sandbox_output.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+json_t *time_to_json(int64_t at_ms)
+{
+    char text[CLOCK_ISO8601_SIZE];
+    return at_ms ? json_string(clock_format_iso8601(at_ms, text)) : json_null();
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return *text ? json_string(text) : json_null();
+}
+
+static json_t *data_plane_url(const struct settings *settings, const struct sandbox *sandbox)
+{
+    return json_sprintf("https://%s.%s", sandbox->route, settings->data_plane_host);
+}
+
+static json_t *stored(const char *text)
+{
+    json_t *json = json_loads(text, 0, NULL);
+    return json ? json : json_object();
+}
+
+static json_t *network_to_json(const struct sandbox *sandbox)
+{
+    json_t *network = stored(sandbox->network);
+    json_object_set_new(network, "allow_public_traffic",
+                        json_boolean(sandbox->allow_public_traffic));
+    json_object_set_new(network, "status", json_string(sandbox->network_status));
+    return network;
+}
+
+static json_t *ports_to_json(const struct sandbox *sandbox)
+{
+    json_t *ports = json_array();
+    for (unsigned i = 0; i < sandbox->port_count; i++)
+        json_array_append_new(ports, json_pack("{s:i, s:s, s:b}", "port",
+                                               (int)sandbox->ports[i].port, "protocol", "http",
+                                               "public", (int)sandbox->ports[i].is_public));
+    return ports;
+}
+
+json_t *sandbox_to_json(const struct settings *settings, const struct sandbox *s)
+{
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:{s:s, s:b}, s:o, s:I, s:I, s:I, s:o, s:o, s:o,"
+        " s:o, s:o, s:o, s:o, s:o}",
+        "id", s->id, "team", s->team_slug, "state", sandbox_state_name(s->state), "template",
+        s->template_slug, "template_version", s->template_version_id, "snapshot_id",
+        text_or_null(s->snapshot_id), "timeout", (json_int_t)s->timeout_s, "deadline",
+        time_to_json(s->deadline_at_ms), "lifecycle", "on_timeout", on_timeout_name(s->on_timeout),
+        "auto_resume", (int)s->auto_resume, "volume_mounts", stored(s->volume_mounts), "cpu",
+        (json_int_t)s->shape.cpu, "memory_mb", (json_int_t)s->shape.memory_mb, "disk_gb",
+        (json_int_t)s->shape.disk_gb, "metadata", stored(s->metadata), "network",
+        network_to_json(s), "exposed_ports", ports_to_json(s), "data_plane_url",
+        data_plane_url(settings, s), "created_at", time_to_json(s->created_at_ms), "updated_at",
+        time_to_json(s->updated_at_ms), "stopped_at", time_to_json(s->stopped_at_ms),
+        "resumed_from", text_or_null(s->resumed_from));
+}
+
+json_t *session_to_json(const struct settings *settings, const struct sandbox *sandbox,
+                        const struct session *session)
+{
+    return json_pack("{s:o, s:s, s:o}", "data_plane_url", data_plane_url(settings, sandbox),
+                     "access_token", session->token, "expires_at",
+                     time_to_json(session->expires_at_ms));
+}
+
+json_t *port_to_json(const struct settings *settings, const struct sandbox *sandbox,
+                     const struct exposed_port *port, const char *gateway_status)
+{
+    autofree char *host =
+        xasprintf("p%u-%s.%s", port->port, sandbox->route, settings->data_plane_host);
+    return json_pack("{s:i, s:s, s:b, s:s, s:o, s:s}", "port", (int)port->port, "protocol", "http",
+                     "public", (int)port->is_public, "host", host, "url",
+                     json_sprintf("https://%s", host), "gateway_status", gateway_status);
+}

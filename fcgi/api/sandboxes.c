@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/page.h"
+#include "api/sandbox_input.h"
+#include "api/sandbox_output.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+json_t *quota_to_json(const struct quota *quota)
+{
+    const struct quota_amount *amounts[] = {&quota->limits, &quota->usage, &quota->reservation};
+    const char *const names[] = {"limits", "usage", "reservation"};
+    json_t *json = json_object();
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        json_object_set_new(json, names[i],
+                            json_pack("{s:I, s:I, s:I}", "sandboxes",
+                                      (json_int_t)amounts[i]->sandboxes, "vcpus",
+                                      (json_int_t)amounts[i]->vcpus, "memory_mb",
+                                      (json_int_t)amounts[i]->memory_mb));
+    return json;
+}
+
+/* An error that carries the quota snapshot is answered here; all others are handed on. */
+static int refuse(struct http_request *request, struct http_response *response,
+                  const struct quota *quota, struct error **err)
+{
+    if ((*err)->code != ERR_SANDBOX_QUOTA_EXCEEDED)
+        return -1;
+    http_response_error(response, request, *err);
+    json_object_set_new(response->json, "quota", quota_to_json(quota));
+    error_clear(err);
+    return 0;
+}
+
+/* A fresh session for a sandbox, as JSON. */
+static int new_session(struct api *api, const struct sandbox *sandbox, json_t **json,
+                       struct error **err)
+{
+    struct session session;
+    if (session_issue(api->service.ring, sandbox->id, api->settings->session_ttl_s, &session, err) <
+        0)
+        return -1;
+    *json = session_to_json(api->settings, sandbox, &session);
+    session_wipe(&session);
+    return 0;
+}
+
+int sandboxes_create(void *context, const struct route *route, struct http_request *request,
+                     struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    struct sandbox_input input = {0};
+    struct quota quota = {{0}, {0}, {0}};
+    sandbox_auto sandbox = {0};
+    (void)route;
+    const char *team = json_string_value(json_object_get(request->json, "team"));
+    input.create.user_id = api->principal.user_id;
+    int result = principal_team(&api->principal, team, "/team", &input.create.team, err) < 0 ||
+                         sandbox_input_read(request->json, &input, err) < 0 ||
+                         sandbox_create(&api->service, &input.create, &sandbox, &quota, err) < 0
+                     ? -1
+                     : 0;
+    sandbox_input_deinit(&input);
+    if (result < 0)
+        return refuse(request, response, &quota, err);
+    log_context_set("sandbox", sandbox.id);
+    json_t *session;
+    if (new_session(api, &sandbox, &session, err) < 0)
+        return -1;
+    json_t *body = sandbox_to_json(api->settings, &sandbox);
+    json_object_set_new(body, "session", session);
+    return http_response_json(response, 201, body);
+}
+
+int sandboxes_list(void *context, const struct route *route, struct http_request *request,
+                   struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    struct page page;
+    (void)route;
+    if (page_read(&api->principal, api->service.ring, request, &page, err) < 0)
+        return -1;
+    struct sandbox *sandboxes = NULL;
+    unsigned count = 0;
+    int result = page_sandboxes(&page, api->service.db, &sandboxes, &count, err);
+    json_t *body = json_object(), *rows = json_array();
+    json_object_set_new(body, "sandboxes", rows);
+    for (unsigned i = 0; i < count && i < page.limit; i++)
+        json_array_append_new(rows, sandbox_to_json(api->settings, &sandboxes[i]));
+    if (result == 0 && count > page.limit)
+        result = page_write_next(&page, api->service.ring, sandboxes[page.limit - 1].id, body, err);
+    for (unsigned i = 0; i < count; i++)
+        sandbox_deinit(&sandboxes[i]);
+    free(sandboxes);
+    page_deinit(&page);
+    if (result < 0) {
+        json_decref(body);
+        return -1;
+    }
+    return http_response_json(response, 200, body);
+}
+
+int sandboxes_show(void *context, const struct route *route, struct http_request *request,
+                   struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    sandbox_auto sandbox = {0};
+    (void)route;
+    if (api_sandbox(api, request, &sandbox, err) < 0)
+        return -1;
+    return http_response_json(response, 200, sandbox_to_json(api->settings, &sandbox));
+}
+
+int sandboxes_delete(void *context, const struct route *route, struct http_request *request,
+                     struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    sandbox_auto sandbox = {0};
+    (void)route;
+    if (api_sandbox(api, request, &sandbox, err) < 0 ||
+        sandbox_destroy(&api->service, sandbox.id, err) < 0)
+        return -1;
+    response->status = 204;
+    return 0;
+}
+
+int sandboxes_pause(void *context, const struct route *route, struct http_request *request,
+                    struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    sandbox_auto sandbox = {0}, paused = {0};
+    (void)route;
+    if (api_sandbox(api, request, &sandbox, err) < 0 ||
+        sandbox_pause(&api->service, sandbox.id, &paused, err) < 0)
+        return -1;
+    return http_response_json(response, 200, sandbox_to_json(api->settings, &paused));
+}
+
+int sandboxes_resume(void *context, const struct route *route, struct http_request *request,
+                     struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    sandbox_auto sandbox = {0}, resumed = {0};
+    struct quota quota = {{0}, {0}, {0}};
+    uint64_t timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout"));
+    (void)route;
+    if (api_sandbox(api, request, &sandbox, err) < 0)
+        return -1;
+    if (sandbox_resume(&api->service, sandbox.id, timeout_s, &resumed, &quota, err) < 0)
+        return refuse(request, response, &quota, err);
+    json_t *session;
+    if (new_session(api, &resumed, &session, err) < 0)
+        return -1;
+    return http_response_json(response, 200,
+                              json_pack("{s:o, s:o}", "session", session, "sandbox",
+                                        sandbox_to_json(api->settings, &resumed)));
+}
