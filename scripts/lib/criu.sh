@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: AGPL-3.0-or-later
+# SPDX-License-Identifier: GPL-2.0-or-later
 # CRIU, without which a pause keeps the disk only: version 4.2 or newer, because older
 # ones cannot dump a socket on kernels from 6.16 on.
 #

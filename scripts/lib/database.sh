@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: AGPL-3.0-or-later
+# SPDX-License-Identifier: GPL-2.0-or-later
 # MariaDB: a server of the stack's own, reached over a socket only.
 # shellcheck shell=bash
 

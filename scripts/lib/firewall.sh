@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: AGPL-3.0-or-later
+# SPDX-License-Identifier: GPL-2.0-or-later
 # The sandboxes' network on this host: one nftables table, loaded before the first sandbox.
 # shellcheck shell=bash
 

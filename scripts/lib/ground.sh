@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: AGPL-3.0-or-later
+# SPDX-License-Identifier: GPL-2.0-or-later
 # The ground of all set-up scripts: steps with their time, logs, failures, locks.
 # shellcheck shell=bash
 #

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: AGPL-3.0-or-later
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Incus: a daemon of the stack's own, with its own state directory and storage pool.
 # shellcheck shell=bash
 

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: AGPL-3.0-or-later
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Debian packages: from the machine's own mirror, in one transaction, without a word
 # in the machine's apt configuration.
 #

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: AGPL-3.0-or-later
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Long-running programs of a stack: transient units where systemd runs the machine,
 # otherwise a session of their own with a pid file and a log.
 #

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: AGPL-3.0-or-later
+# SPDX-License-Identifier: GPL-2.0-or-later
 # One stack: its name, its place on disk, its addresses. Two stacks run side by side
 # when name, port, range and prefix differ.
 # shellcheck shell=bash disable=SC2034

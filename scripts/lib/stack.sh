@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: AGPL-3.0-or-later
+# SPDX-License-Identifier: GPL-2.0-or-later
 # The order in which a stack comes up and goes down.
 # shellcheck shell=bash
 

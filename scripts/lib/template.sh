@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: AGPL-3.0-or-later
+# SPDX-License-Identifier: GPL-2.0-or-later
 # The default template's image: a tree of the machine's own Debian release, made once for
 # given inputs and kept, to which the agent is added in a second, quick step.
 # shellcheck shell=bash

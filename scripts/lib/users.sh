@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: AGPL-3.0-or-later
+# SPDX-License-Identifier: GPL-2.0-or-later
 # System users. What this makes is remembered, so that a purge removes no others.
 # shellcheck shell=bash
 
