@@ -223,3 +223,15 @@ void gate_decide(struct sandbox_service *service, const struct gate_request *req
     else
         route_data_plane(service, &sandbox, decision);
 }
+
+bool gate_token_fits(struct sandbox_service *service, const struct gate_request *request,
+                     const char *token)
+{
+    char token_sandbox[ID_SIZE];
+    sandbox_auto sandbox = {0};
+    struct gate_decision decision;
+    error_auto err = NULL;
+    return session_open(service->ring, token, token_sandbox, &err) == 0 &&
+           find_sandbox(service, request, &sandbox, &decision) == 0 &&
+           str_equal(sandbox.id, token_sandbox);
+}

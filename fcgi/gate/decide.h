@@ -41,3 +41,7 @@ struct gate_decision {
 /* Never fails: what goes wrong is a refusal, and is logged. */
 void gate_decide(struct sandbox_service *service, const struct gate_request *request,
                  struct gate_decision *decision);
+
+/* Whether token opens the sandbox that the request is for; no database is asked for a bad one. */
+bool gate_token_fits(struct sandbox_service *service, const struct gate_request *request,
+                     const char *token);
