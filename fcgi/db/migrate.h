@@ -2,7 +2,8 @@
 /*
  * Numbered, forward-only schema migrations: files NNNN-name.sql in one directory, each statement
  * ended by a ';' at the end of a line. Taken one at a time under GET_LOCK, each recorded in
- * schema_migrations with the checksum of its file.
+ * schema_migrations with the checksum of its file. MySQL commits schema statements by themselves: a
+ * migration that died half-way is found again and refused, with what to do about it.
  */
 #pragma once
 
@@ -14,6 +15,13 @@
 /* Apply what is missing, in order; applied (may be NULL) counts them. A file whose checksum differs
  * from what was applied, a gap, or a database newer than this build: ERR_CONFIG. */
 int db_migrate(struct db *db, const char *directory, unsigned *applied, struct error **err);
+
+/* As db_migrate(), for a directory that ends at another version. */
+int db_migrate_to(struct db *db, const char *directory, unsigned target, unsigned *applied,
+                  struct error **err);
+
+/* Where the database stands; 0: nothing was ever applied. ERR_CONFIG: a migration died half-way. */
+int db_schema_version(struct db *db, unsigned *version, struct error **err);
 
 /* 0 when the database stands exactly at DB_SCHEMA_VERSION; else ERR_CONFIG saying what to do. */
 int db_schema_require(struct db *db, struct error **err);

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "db/connection.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define DEFAULT_TIMEOUT_S 10
+/* A connection that idled this long is asked with a ping before it is trusted with a write: a
+ * firewall between may have forgotten it without telling anyone. */
+#define PING_AFTER_IDLE_MS 5000
+
+/* --- errors --- */
+
+/* The name of the key from the server's sentence. The value is left out: it may be anybody's.
+ * MariaDB says "… for key 'name'", MySQL "… for key 'table.name'". */
+static void key_name(const char *message, char *out, size_t size)
+{
+    static const char mark[] = "for key '";
+    const char *at = NULL;
+    for (const char *next = strstr(message, mark); next; next = strstr(next + 1, mark))
+        at = next;
+    if (!at) {
+        snprintf(out, size, "unknown");
+        return;
+    }
+    at += sizeof mark - 1;
+    size_t length = strcspn(at, "'");
+    const char *dot = memchr(at, '.', length);
+    if (dot) {
+        length -= (size_t)(dot + 1 - at);
+        at = dot + 1;
+    }
+    snprintf(out, size, "%.*s", (int)length, at);
+}
+
+int db_server_error(struct db *db, const char *what, unsigned code, const char *message,
+                    struct error **err)
+{
+    char key[128];
+    if (db_is_client_error(code)) {
+        error_set(err, ERR_DB_UNAVAILABLE, "%s: the connection to the database failed: %s (%u)",
+                  what, message, code);
+        db_connection_drop(db); /* message may be part of it: last */
+        return -1;
+    }
+    switch (code) {
+    case ER_DUP_ENTRY:
+    case ER_DUP_ENTRY_WITH_KEY_NAME:
+        key_name(message, key, sizeof key);
+        return error_set(err, ERR_DB_DUPLICATE, "%s: the key %s already holds this value", what,
+                         key);
+    case ER_LOCK_DEADLOCK:
+    case ER_LOCK_WAIT_TIMEOUT:
+    case DB_ER_CHECKREAD:
+    case DB_ER_LOCK_NOWAIT:
+        if (db->transaction == DB_INSIDE)
+            db->transaction = DB_DEADLOCKED;
+        return error_set(err, ERR_DB_DEADLOCK, "%s: %s (%u)", what, message, code);
+    case ER_SERVER_SHUTDOWN:
+    case ER_NORMAL_SHUTDOWN:
+    case DB_ER_CONNECTION_KILLED:
+    case DB_ER_CLIENT_INTERACTION_TIMEOUT:
+    case DB_ER_OPTION_PREVENTS_STATEMENT:
+    case DB_ER_READ_ONLY_MODE:
+        error_set(err, ERR_DB_UNAVAILABLE, "%s: the database is closing or read-only: %s (%u)",
+                  what, message, code);
+        db_connection_drop(db);
+        return -1;
+    case ER_QUERY_INTERRUPTED:
+        return error_set(err, ERR_DB_UNAVAILABLE, "%s: %s (%u)", what, message, code);
+    default:
+        return error_set(err, ERR_INTERNAL, "%s: the database refused: %s (%u)", what, message,
+                         code);
+    }
+}
+
+/* --- connecting --- */
+
+static void set_options(struct db *db, MYSQL *mysql)
+{
+    unsigned timeout_s = db->timeout_s, no = 0;
+    db_flag yes = 1;
+    unsigned protocol = db->options.socket ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
+    mysql_options(mysql, MYSQL_OPT_CONNECT_TIMEOUT, &timeout_s);
+    mysql_options(mysql, MYSQL_OPT_READ_TIMEOUT, &timeout_s);
+    mysql_options(mysql, MYSQL_OPT_WRITE_TIMEOUT, &timeout_s);
+    mysql_options(mysql, MYSQL_OPT_PROTOCOL, &protocol);
+    mysql_options(mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+    mysql_options(mysql, MYSQL_REPORT_DATA_TRUNCATION, &yes);
+    /* A server must not be able to ask for our files. Automatic reconnecting is off by default in
+     * both libraries, and newer ones complain when the option is only mentioned. */
+    mysql_options(mysql, MYSQL_OPT_LOCAL_INFILE, &no);
+}
+
+static int say_session(struct db *db, struct error **err)
+{
+    /* Locks are given up before our own patience ends: otherwise a wait would look like a lost
+     * connection, and a write like one of unknown outcome. */
+    unsigned lock_wait_s = db->timeout_s > 2 ? db->timeout_s / 2 : 1;
+    char variables[256];
+    snprintf(variables, sizeof variables,
+             "SET SESSION sql_mode = 'TRADITIONAL,ONLY_FULL_GROUP_BY', time_zone = '+00:00',"
+             " autocommit = 1, innodb_lock_wait_timeout = %u, lock_wait_timeout = %u",
+             lock_wait_s, lock_wait_s);
+    const char *const texts[] = {
+        "SET NAMES utf8mb4 COLLATE utf8mb4_bin",
+        variables,
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        if (db_say(db, texts[i], strlen(texts[i]), err) < 0)
+            return -1;
+    return 0;
+}
+
+static int db_connect(struct db *db, struct error **err)
+{
+    assert(!db->mysql);
+    MYSQL *mysql = mysql_init(NULL);
+    if (!mysql)
+        abort();
+    set_options(db, mysql);
+    const struct db_options *o = &db->options;
+    if (!mysql_real_connect(mysql, o->socket ? NULL : o->host, o->user, o->password, o->name,
+                            o->port, o->socket, CLIENT_FOUND_ROWS)) {
+        error_set(err, ERR_DB_UNAVAILABLE, "cannot connect to the database %s at %s as %s: %s (%u)",
+                  o->name, o->socket ? o->socket : o->host, o->user, mysql_error(mysql),
+                  mysql_errno(mysql));
+        mysql_close(mysql);
+        return -1;
+    }
+    db->mysql = mysql;
+    if (say_session(db, err) < 0) {
+        db_connection_drop(db);
+        return error_recode(err, ERR_DB_UNAVAILABLE);
+    }
+    db->last_used_ms = clock_monotonic_ms();
+    return 0;
+}
+
+void db_connection_drop(struct db *db)
+{
+    if (!db->mysql)
+        return;
+    /* The connection first: the statements are then freed without a word to the server. */
+    mysql_close(db->mysql);
+    db->mysql = NULL;
+    for (size_t i = 0; i < db->prepared_count; i++)
+        mysql_stmt_close(db->prepared[i].handle);
+    db->prepared_count = 0;
+    if (db->transaction != DB_OUTSIDE)
+        db->transaction = DB_CUT;
+}
+
+int db_connection_reopen(struct db *db, unsigned timeout_s, struct error **err)
+{
+    db_connection_drop(db);
+    db->timeout_s = timeout_s;
+    return db_connect(db, err);
+}
+
+/* --- is it still there? --- */
+
+/* 0: quiet, as it should be; 1: bytes wait that nobody asked for; -1: closed. */
+static int peek(struct db *db)
+{
+    char byte;
+    ssize_t got = recv(db_socket_of(db->mysql), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
+    return got > 0 ? 1 : -1;
+}
+
+bool db_connection_closed_by_peer(struct db *db)
+{
+    return !db->mysql || peek(db) < 0;
+}
+
+static bool is_alive(struct db *db)
+{
+    int state = peek(db);
+    if (state < 0)
+        return false;
+    /* Unasked bytes are the last words of a server that closes, or nothing at all (TLS tickets):
+     * the ping finds out. */
+    if (state > 0 || clock_monotonic_ms() - db->last_used_ms > PING_AFTER_IDLE_MS)
+        return mysql_ping(db->mysql) == 0;
+    return true;
+}
+
+int db_connection_ready(struct db *db, struct error **err)
+{
+    switch (db->transaction) {
+    case DB_DEADLOCKED:
+        return error_set(err, ERR_DB_DEADLOCK, "the transaction was given up before");
+    case DB_CUT:
+        return error_set(err, ERR_DB_UNAVAILABLE, "the transaction's connection was lost before");
+    case DB_INSIDE:
+        return 0;
+    case DB_OUTSIDE:
+        break;
+    }
+    if (db->pinned)
+        return db->mysql ? 0 : error_set(err, ERR_DB_UNAVAILABLE, "the connection was lost before");
+    if (db->mysql && !is_alive(db))
+        db_connection_drop(db);
+    return db->mysql ? 0 : db_connect(db, err);
+}
+
+int db_say(struct db *db, const char *sql, size_t length, struct error **err)
+{
+    if (mysql_real_query(db->mysql, sql, length))
+        return db_server_error(db, "database", mysql_errno(db->mysql), mysql_error(db->mysql), err);
+    MYSQL_RES *result = mysql_store_result(db->mysql);
+    if (result)
+        mysql_free_result(result);
+    db->last_used_ms = clock_monotonic_ms();
+    return 0;
+}
+
+/* --- opening --- */
+
+int db_open(const struct db_options *options, struct db **out, struct error **err)
+{
+    struct db *db = xcalloc(1, sizeof *db);
+    db->options = (struct db_options){
+        .socket = xstrdup_or_null(options->socket),
+        .host = xstrdup(options->host ? options->host : "localhost"),
+        .port = options->port,
+        .name = xstrdup(options->name),
+        .user = xstrdup(options->user),
+        .password = xstrdup_or_null(options->password),
+        .timeout_s = options->timeout_s ? options->timeout_s : DEFAULT_TIMEOUT_S,
+    };
+    db->timeout_s = db->options.timeout_s;
+    if (db_connect(db, err) < 0) {
+        db_close(db);
+        return -1;
+    }
+    *out = db;
+    return 0;
+}
+
+void db_close(struct db *db)
+{
+    if (!db)
+        return;
+    db_connection_drop(db);
+    free(db->prepared);
+    free((char *)db->options.socket);
+    free((char *)db->options.host);
+    free((char *)db->options.name);
+    free((char *)db->options.user);
+    mem_wipe_free((char *)db->options.password);
+    free(db);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of db/ share; nobody else includes this. */
+#pragma once
+
+#include <stdint.h>
+
+#include "db/db.h"
+#include "db/mysql_compat.h"
+
+struct prepared {
+    const struct db_statement *statement; /* the key: its address */
+    MYSQL_STMT *handle;
+};
+
+enum db_transaction_state {
+    DB_OUTSIDE,
+    DB_INSIDE,
+    DB_DEADLOCKED, /* inside, but the server gave it up: only the way out is left */
+    DB_CUT,        /* inside, but its connection is gone */
+};
+
+struct db {
+    struct db_options options; /* own copies */
+    unsigned timeout_s;
+    MYSQL *mysql; /* NULL: not connected */
+    struct prepared *prepared;
+    size_t prepared_count, prepared_capacity;
+    int64_t last_used_ms; /* monotonic */
+    enum db_transaction_state transaction;
+    bool pinned; /* what was said on this connection (a lock) must not be lost silently */
+};
+
+/* Make sure there is a connection that was alive a moment ago; connects at most once. Inside a
+ * transaction, and while pinned, it only checks. Errors: ERR_DB_UNAVAILABLE, ERR_DB_DEADLOCK. */
+int db_connection_ready(struct db *db, struct error **err);
+
+/* Whether the other side has closed: seen without a round trip, so nothing was sent to it. */
+bool db_connection_closed_by_peer(struct db *db);
+
+/* Forget the connection and every prepared statement of it; a transaction becomes DB_CUT. */
+void db_connection_drop(struct db *db);
+
+/* Drop the connection and connect with another limit for one statement. */
+int db_connection_reopen(struct db *db, unsigned timeout_s, struct error **err);
+
+/* Say one SQL text without arguments and result on the connection as it is. Errors as
+ * db_server_error(). */
+int db_say(struct db *db, const char *sql, size_t length, struct error **err);
+
+/* Turn an error of library or server into ours. what: name of the statement. A connection that
+ * cannot be used any more is dropped (db->mysql is NULL then) and the code is ERR_DB_UNAVAILABLE:
+ * the caller knows whether that means ERR_OUTCOME_UNKNOWN. Always returns -1. */
+int db_server_error(struct db *db, const char *what, unsigned code, const char *message,
+                    struct error **err);
+
+/* --- rows.c --- */
+
+/* Fetch all rows of a statement that was executed. -1 with the library's error still in handle
+ * when *err is not set. */
+int db_rows_fetch(MYSQL_STMT *handle, const struct db_statement *statement, struct db_rows **rows,
+                  struct error **err);

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Schema statements commit by themselves in MySQL, so a migration cannot be undone as a whole. Its
+ * row is therefore written before its first statement and marked when the last one is done: a row
+ * that is not marked is a schema nobody knows, and nothing goes on from there without a person.
+ */
+#include "db/migrate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "db/connection.h"
+#include "db/migration_file.h"
+
+/* Statements that rebuild a large table take their time. */
+#define STATEMENT_TIMEOUT_S 3600
+#define LOCK_WAIT_S         60
+
+static const char table_sql[] = "CREATE TABLE IF NOT EXISTS schema_migrations ("
+                                " version INT UNSIGNED NOT NULL PRIMARY KEY,"
+                                " name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,"
+                                " checksum CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,"
+                                " statements_done INT UNSIGNED NOT NULL DEFAULT 0,"
+                                " started_at_ms BIGINT NOT NULL,"
+                                " applied_at_ms BIGINT NULL"
+                                ") ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
+
+/* The lock belongs to the whole server: its name says which database, within MySQL's 64 bytes. */
+static const struct db_statement lock_statement = {
+    "migrate.lock", "SELECT GET_LOCK(LEFT(CONCAT('sandlot.migrate.', DATABASE()), 64), ?)", false};
+static const struct db_statement unlock_statement = {
+    "migrate.unlock", "SELECT RELEASE_LOCK(LEFT(CONCAT('sandlot.migrate.', DATABASE()), 64))",
+    false};
+static const struct db_statement table_exists_statement = {
+    "migrate.table_exists",
+    "SELECT COUNT(*) FROM information_schema.tables"
+    " WHERE table_schema = DATABASE() AND table_name = 'schema_migrations'",
+    true};
+static const struct db_statement list_statement = {
+    "migrate.list",
+    "SELECT version, name, checksum, statements_done, applied_at_ms FROM schema_migrations"
+    " ORDER BY version",
+    true};
+static const struct db_statement started_statement = {
+    "migrate.started",
+    "INSERT INTO schema_migrations (version, name, checksum, started_at_ms) VALUES (?, ?, ?, ?)",
+    false};
+static const struct db_statement progress_statement = {
+    "migrate.progress", "UPDATE schema_migrations SET statements_done = ? WHERE version = ?",
+    false};
+static const struct db_statement applied_statement = {
+    "migrate.applied", "UPDATE schema_migrations SET applied_at_ms = ? WHERE version = ?", false};
+static const struct db_statement not_started_statement = {
+    "migrate.not_started", "DELETE FROM schema_migrations WHERE version = ?", false};
+
+static int half_applied(unsigned version, const char *name, unsigned done, struct error **err)
+{
+    return error_set(
+        err, ERR_CONFIG,
+        "migration %04u-%s was begun and did not end (%u of its statements were done, "
+        "the next one may have been): restore the backup from before it and migrate "
+        "again, or run by hand what is missing of it and then UPDATE schema_migrations "
+        "SET applied_at_ms = started_at_ms WHERE version = %u",
+        version, name, done, version);
+}
+
+/* --- what the database says --- */
+
+/* rows of schema_migrations, or NULL when there is no such table yet. */
+static int list_applied(struct db *db, struct db_rows **rows, struct error **err)
+{
+    db_rows_auto *exists = NULL;
+    if (db_query(db, &table_exists_statement, DB_NO_ARGS, &exists, err) < 0)
+        return -1;
+    if (!db_rows_next(exists) || db_get_u64(exists, 0) == 0)
+        return 0;
+    return db_query(db, &list_statement, DB_NO_ARGS, rows, err);
+}
+
+int db_schema_version(struct db *db, unsigned *version, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *version = 0;
+    if (list_applied(db, &rows, err) < 0)
+        return -1;
+    while (rows && db_rows_next(rows)) {
+        *version = (unsigned)db_get_u64(rows, 0);
+        if (db_is_null(rows, 4))
+            return half_applied(*version, db_get_text(rows, 1), (unsigned)db_get_u64(rows, 3), err);
+    }
+    return 0;
+}
+
+int db_schema_require(struct db *db, struct error **err)
+{
+    unsigned version;
+    if (db_schema_version(db, &version, err) < 0)
+        return -1;
+    if (version < DB_SCHEMA_VERSION)
+        return error_set(err, ERR_CONFIG,
+                         "the database's schema is version %u and this program needs %u: run "
+                         "`sandlotctl migrate`",
+                         version, DB_SCHEMA_VERSION);
+    if (version > DB_SCHEMA_VERSION)
+        return error_set(err, ERR_CONFIG,
+                         "the database's schema is version %u and this program knows %u: install "
+                         "the newer programs",
+                         version, DB_SCHEMA_VERSION);
+    return 0;
+}
+
+/* Compare what was applied with the files; *done becomes how many of them are. */
+static int check_applied(struct db *db, const struct migration_files *files, size_t *done,
+                         struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (list_applied(db, &rows, err) < 0)
+        return -1;
+    for (*done = 0; rows && db_rows_next(rows); ++*done) {
+        unsigned version = (unsigned)db_get_u64(rows, 0);
+        const char *name = db_get_text(rows, 1);
+        if (db_is_null(rows, 4))
+            return half_applied(version, name, (unsigned)db_get_u64(rows, 3), err);
+        if (*done >= files->count)
+            return error_set(err, ERR_CONFIG,
+                             "the database holds migration %04u-%s, which this installation does "
+                             "not know: install the newer programs",
+                             version, name);
+        const struct migration_file *file = &files->files[*done];
+        if (version != file->version)
+            return error_set(err, ERR_CONFIG,
+                             "migration %04u-%s is missing in the database although %04u-%s is "
+                             "applied",
+                             file->version, file->name, version, name);
+        if (strcmp(db_get_text(rows, 2), file->checksum))
+            return error_set(err, ERR_CONFIG,
+                             "migration %04u-%s was applied with other contents than its file has "
+                             "now: put the file of the release back",
+                             version, file->name);
+    }
+    return 0;
+}
+
+/* --- applying --- */
+
+static int apply_statements(struct db *db, const struct migration_file *file, struct error **err)
+{
+    const char *at = file->text;
+    const char *statement;
+    size_t length;
+    for (unsigned n = 0; migration_next_statement(&at, &statement, &length); n++) {
+        if (db_say(db, statement, length, err) < 0) {
+            /* The very first one was refused: nothing has changed, so a mended file may be tried
+             * as if there had been none. */
+            error_auto ignored = NULL;
+            if (n == 0 && db->mysql)
+                db_exec(db, &not_started_statement, DB_ARGS(db_u64(file->version)), NULL, &ignored);
+            return error_context(err, "migration %04u-%s, statement %u", file->version, file->name,
+                                 n + 1);
+        }
+        if (db_exec(db, &progress_statement, DB_ARGS(db_u64(n + 1), db_u64(file->version)), NULL,
+                    err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int apply(struct db *db, const struct migration_file *file, struct error **err)
+{
+    int64_t started_ms = clock_monotonic_ms();
+    if (db_exec(db, &started_statement,
+                DB_ARGS(db_u64(file->version), db_text(file->name), db_text(file->checksum),
+                        db_i64(clock_now_ms())),
+                NULL, err) < 0 ||
+        apply_statements(db, file, err) < 0 ||
+        db_exec(db, &applied_statement, DB_ARGS(db_i64(clock_now_ms()), db_u64(file->version)),
+                NULL, err) < 0)
+        return -1;
+    log_info("migration applied", LOG_INT("version", file->version), LOG_STR("name", file->name),
+             LOG_INT("duration_ms", clock_monotonic_ms() - started_ms));
+    return 0;
+}
+
+static int take_lock(struct db *db, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &lock_statement, DB_ARGS(db_u64(LOCK_WAIT_S)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows) || db_get_i64(rows, 0) != 1)
+        return error_set(err, ERR_CONFIG, "another migration is at work on this database");
+    return 0;
+}
+
+static int migrate_locked(struct db *db, const struct migration_files *files, unsigned *applied,
+                          struct error **err)
+{
+    size_t done;
+    if (db_say(db, table_sql, sizeof table_sql - 1, err) < 0 ||
+        check_applied(db, files, &done, err) < 0)
+        return -1;
+    for (; done < files->count; done++, ++*applied)
+        if (apply(db, &files->files[done], err) < 0)
+            return -1;
+    return 0;
+}
+
+int db_migrate_to(struct db *db, const char *directory, unsigned target, unsigned *applied,
+                  struct error **err)
+{
+    struct migration_files files = {0};
+    unsigned count = 0;
+    int result = -1;
+    if (migration_files_read(directory, target, &files, err) < 0 ||
+        db_connection_reopen(db, STATEMENT_TIMEOUT_S, err) < 0)
+        goto out;
+    db->pinned = true;
+    if (take_lock(db, err) < 0)
+        goto out;
+    result = migrate_locked(db, &files, &count, err);
+    if (db->mysql) {
+        error_auto ignored = NULL;
+        db_rows_auto *rows = NULL;
+        db_query(db, &unlock_statement, DB_NO_ARGS, &rows, &ignored);
+    }
+out:
+    /* The next statement connects again, with the patience that the caller asked for. */
+    db_connection_drop(db);
+    db->timeout_s = db->options.timeout_s;
+    db->pinned = false;
+    migration_files_deinit(&files);
+    if (applied)
+        *applied = count;
+    return result;
+}
+
+int db_migrate(struct db *db, const char *directory, unsigned *applied, struct error **err)
+{
+    return db_migrate_to(db, directory, DB_SCHEMA_VERSION, applied, err);
+}

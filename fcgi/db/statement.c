@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Prepared statements: the cache of each connection, arguments, and what may be sent again. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "db/connection.h"
+
+#define ARGUMENTS_MAX 64
+
+/* --- values --- */
+
+struct db_value db_null(void)
+{
+    return (struct db_value){.type = DB_NULL};
+}
+
+struct db_value db_i64(int64_t value)
+{
+    return (struct db_value){.type = DB_I64, .i64 = value};
+}
+
+struct db_value db_u64(uint64_t value)
+{
+    return (struct db_value){.type = DB_U64, .u64 = value};
+}
+
+struct db_value db_bool(bool value)
+{
+    return db_u64(value);
+}
+
+struct db_value db_text(const char *text)
+{
+    if (!text)
+        return db_null();
+    return (struct db_value){.type = DB_TEXT, .bytes = {text, strlen(text)}};
+}
+
+struct db_value db_blob(const void *data, size_t size)
+{
+    return (struct db_value){.type = DB_BLOB, .bytes = {data, size}};
+}
+
+static void bind_value(MYSQL_BIND *bind, const struct db_value *value)
+{
+    switch (value->type) {
+    case DB_NULL:
+        bind->buffer_type = MYSQL_TYPE_NULL;
+        break;
+    case DB_I64:
+        bind->buffer_type = MYSQL_TYPE_LONGLONG;
+        bind->buffer = (void *)&value->i64;
+        break;
+    case DB_U64:
+        bind->buffer_type = MYSQL_TYPE_LONGLONG;
+        bind->buffer = (void *)&value->u64;
+        bind->is_unsigned = 1;
+        break;
+    case DB_TEXT:
+    case DB_BLOB:
+        bind->buffer_type = value->type == DB_TEXT ? MYSQL_TYPE_STRING : MYSQL_TYPE_BLOB;
+        bind->buffer = value->bytes.data ? (void *)value->bytes.data : (void *)"";
+        bind->buffer_length = value->bytes.size;
+        break;
+    }
+}
+
+/* --- the cache --- */
+
+static MYSQL_STMT *cached(const struct db *db, const struct db_statement *statement)
+{
+    for (size_t i = 0; i < db->prepared_count; i++)
+        if (db->prepared[i].statement == statement)
+            return db->prepared[i].handle;
+    return NULL;
+}
+
+static void cache(struct db *db, const struct db_statement *statement, MYSQL_STMT *handle)
+{
+    if (db->prepared_count == db->prepared_capacity) {
+        db->prepared_capacity = db->prepared_capacity ? db->prepared_capacity * 2 : 16;
+        db->prepared = xreallocarray(db->prepared, db->prepared_capacity, sizeof *db->prepared);
+    }
+    db->prepared[db->prepared_count++] = (struct prepared){statement, handle};
+}
+
+/* The server may drop a statement (it was reset, a proxy changed servers). */
+static void forget(struct db *db, MYSQL_STMT *handle)
+{
+    for (size_t i = 0; i < db->prepared_count; i++) {
+        if (db->prepared[i].handle == handle) {
+            mysql_stmt_close(handle);
+            db->prepared[i] = db->prepared[--db->prepared_count];
+            return;
+        }
+    }
+}
+
+static int prepare(struct db *db, const struct db_statement *statement, MYSQL_STMT **out,
+                   struct error **err)
+{
+    MYSQL_STMT *handle = mysql_stmt_init(db->mysql);
+    if (!handle)
+        abort();
+    db_flag yes = 1;
+    mysql_stmt_attr_set(handle, STMT_ATTR_UPDATE_MAX_LENGTH, &yes);
+    if (mysql_stmt_prepare(handle, statement->sql, strlen(statement->sql))) {
+        /* db_server_error() may close the connection, which the handle outlives. */
+        db_server_error(db, statement->name, mysql_stmt_errno(handle), mysql_stmt_error(handle),
+                        err);
+        mysql_stmt_close(handle);
+        return -1;
+    }
+    *out = handle;
+    return 0;
+}
+
+int db_check_statements(struct db *db, const struct db_statement_list *lists, size_t count,
+                        struct error **err)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < lists[i].count; j++) {
+            MYSQL_STMT *handle = NULL;
+            if (db_connection_ready(db, err) < 0 ||
+                prepare(db, lists[i].statements[j], &handle, err) < 0)
+                return -1;
+            mysql_stmt_close(handle);
+            db->last_used_ms = clock_monotonic_ms();
+        }
+    }
+    return 0;
+}
+
+/* --- running --- */
+
+struct call {
+    const struct db_statement *statement;
+    const struct db_value *args;
+    size_t count;
+    uint64_t affected;
+    struct db_rows **rows; /* NULL: no result rows are wanted */
+    bool sent;             /* the server may have run it */
+};
+
+static int check_call(const struct call *call, MYSQL_STMT *handle, struct error **err)
+{
+    const char *name = call->statement->name;
+    if (mysql_stmt_param_count(handle) != call->count || call->count > ARGUMENTS_MAX)
+        return error_set(err, ERR_INTERNAL, "%s: %lu arguments are needed, %zu were given", name,
+                         mysql_stmt_param_count(handle), call->count);
+    if (!call->rows != !mysql_stmt_field_count(handle))
+        return error_set(err, ERR_INTERNAL, "%s: %s", name,
+                         call->rows ? "the statement has no result rows"
+                                    : "the statement has result rows");
+    return 0;
+}
+
+static int execute(struct call *call, MYSQL_STMT *handle, struct error **err)
+{
+    MYSQL_BIND binds[ARGUMENTS_MAX];
+    memset(binds, 0, sizeof binds[0] * (call->count ? call->count : 1));
+    for (size_t i = 0; i < call->count; i++)
+        bind_value(&binds[i], &call->args[i]);
+    if (call->count && mysql_stmt_bind_param(handle, binds))
+        return -1;
+    call->sent = true;
+    if (mysql_stmt_execute(handle))
+        return -1;
+    if (call->rows)
+        return db_rows_fetch(handle, call->statement, call->rows, err);
+    call->affected = mysql_stmt_affected_rows(handle);
+    return 0;
+}
+
+static int run_once(struct db *db, struct call *call, struct error **err)
+{
+    MYSQL_STMT *handle = cached(db, call->statement);
+    call->sent = false;
+    if (!handle) {
+        if (prepare(db, call->statement, &handle, err) < 0)
+            return -1;
+        cache(db, call->statement, handle);
+    }
+    if (check_call(call, handle, err) < 0)
+        return -1;
+    int result = execute(call, handle, err);
+    db->last_used_ms = clock_monotonic_ms();
+    if (result == 0) {
+        mysql_stmt_free_result(handle);
+        return 0;
+    }
+    if (*err) { /* made by us, with the answer half read */
+        mysql_stmt_free_result(handle);
+        return -1;
+    }
+    unsigned code = mysql_stmt_errno(handle);
+    call->sent = call->sent && db_is_client_error(code);
+    db_server_error(db, call->statement->name, code, mysql_stmt_error(handle), err);
+    if (db->mysql && code == ER_UNKNOWN_STMT_HANDLER)
+        forget(db, handle);
+    return -1;
+}
+
+/* The rules of db.h: what was certainly not run, and what only reads, may be sent once more on a
+ * new connection; of anything else that was sent and not answered the outcome is unknown. */
+static int run(struct db *db, struct call *call, struct error **err)
+{
+    int64_t started_ms = clock_monotonic_ms();
+    for (bool again = false;; again = true) {
+        if (db_connection_ready(db, err) < 0)
+            return error_context(err, "%s", call->statement->name);
+        if (run_once(db, call, err) == 0)
+            return 0;
+        if (db->mysql || db->transaction != DB_OUTSIDE)
+            return -1;
+        if (call->sent && !call->statement->is_read)
+            return error_recode(err, ERR_OUTCOME_UNKNOWN);
+        /* A server that let us wait until the end once would do so again. */
+        bool patient = clock_monotonic_ms() - started_ms < (int64_t)db->timeout_s * 1000;
+        if (again || db->pinned || !patient)
+            return -1;
+        error_clear(err);
+    }
+}
+
+int db_exec(struct db *db, const struct db_statement *statement, const struct db_value *args,
+            size_t count, uint64_t *affected, struct error **err)
+{
+    struct call call = {.statement = statement, .args = args, .count = count};
+    if (run(db, &call, err) < 0)
+        return -1;
+    if (affected)
+        *affected = call.affected;
+    return 0;
+}
+
+int db_query(struct db *db, const struct db_statement *statement, const struct db_value *args,
+             size_t count, struct db_rows **rows, struct error **err)
+{
+    struct db_rows *fetched = NULL;
+    struct call call = {.statement = statement, .args = args, .count = count, .rows = &fetched};
+    if (run(db, &call, err) < 0)
+        return -1;
+    *rows = fetched;
+    return 0;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <assert.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "db/connection.h"
+
+#define RUNS_MAX       8
+#define PAUSE_FIRST_MS 4
+#define PAUSE_MOST_MS  250
+
+bool db_in_transaction(const struct db *db)
+{
+    return db->transaction != DB_OUTSIDE;
+}
+
+static int start(struct db *db, struct error **err)
+{
+    static const char text[] = "START TRANSACTION";
+    if (db_connection_ready(db, err) < 0)
+        return -1;
+    if (db_say(db, text, sizeof text - 1, err) < 0) {
+        if (db->mysql)
+            return -1;
+        /* Lost before anything was done: once more on a new connection. */
+        error_clear(err);
+        if (db_connection_ready(db, err) < 0 || db_say(db, text, sizeof text - 1, err) < 0)
+            return -1;
+    }
+    db->transaction = DB_INSIDE;
+    return 0;
+}
+
+/* After it the connection, if there still is one, is outside of any transaction. */
+static void roll_back(struct db *db)
+{
+    static const char text[] = "ROLLBACK";
+    error_auto ignored = NULL;
+    if (db->mysql && db_say(db, text, sizeof text - 1, &ignored) < 0)
+        db_connection_drop(db); /* the server rolls back what its client left */
+    db->transaction = DB_OUTSIDE;
+}
+
+static int commit(struct db *db, struct error **err)
+{
+    static const char text[] = "COMMIT";
+    if (db_connection_ready(db, err) < 0) {
+        roll_back(db);
+        return -1;
+    }
+    if (db_connection_closed_by_peer(db)) {
+        db_connection_drop(db);
+        db->transaction = DB_OUTSIDE;
+        return error_set(err, ERR_DB_UNAVAILABLE,
+                         "the connection to the database was lost before the commit");
+    }
+    if (db_say(db, text, sizeof text - 1, err) == 0) {
+        db->transaction = DB_OUTSIDE;
+        return 0;
+    }
+    bool answered = db->mysql != NULL;
+    roll_back(db);
+    error_context(err, "commit");
+    /* Cut off, or interrupted by a server that closes: either may have happened. */
+    if (!answered || (*err)->code == ERR_DB_UNAVAILABLE)
+        error_recode(err, ERR_OUTCOME_UNKNOWN);
+    return -1;
+}
+
+static int run_once(struct db *db, int (*body)(struct db *db, void *context, struct error **err),
+                    void *context, struct error **err)
+{
+    if (start(db, err) < 0)
+        return -1;
+    if (body(db, context, err) == 0)
+        return commit(db, err);
+    assert(*err);
+    roll_back(db);
+    return -1;
+}
+
+static void pause_before(unsigned run)
+{
+    unsigned most_ms = PAUSE_FIRST_MS << run;
+    if (most_ms > PAUSE_MOST_MS)
+        most_ms = PAUSE_MOST_MS;
+    clock_sleep_ms(most_ms / 2 + randombytes_uniform(most_ms / 2 + 1));
+}
+
+int db_transaction(struct db *db, int (*body)(struct db *db, void *context, struct error **err),
+                   void *context, struct error **err)
+{
+    assert(db->transaction == DB_OUTSIDE);
+    int64_t started_ms = clock_monotonic_ms();
+    for (unsigned run = 1;; run++) {
+        if (run_once(db, body, context, err) == 0)
+            return 0;
+        /* Lock waits are long: the caller gets one timeout's worth of them, not eight. */
+        bool late = clock_monotonic_ms() - started_ms > (int64_t)db->timeout_s * 1000;
+        if ((*err)->code != ERR_DB_DEADLOCK || run == RUNS_MAX || late)
+            return -1;
+        error_clear(err);
+        pause_before(run);
+    }
+}
