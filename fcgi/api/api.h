@@ -32,4 +32,6 @@ json_t *quota_to_json(const struct quota *quota);
 /* Handlers, a file a resource. */
 route_handler sandboxes_create, sandboxes_list, sandboxes_show, sandboxes_delete;
 route_handler sandboxes_pause, sandboxes_resume;
-route_handler ports_list, ports_show;
+route_handler sandboxes_update;
+route_handler ports_list, ports_show, ports_put, ports_delete;
+route_handler limits_show;

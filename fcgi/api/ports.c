@@ -34,19 +34,29 @@ static int ready_sandbox(struct api *api, const struct http_request *request,
                      sandbox_state_name(sandbox->state));
 }
 
+/* The port in the path; false when it is none. */
+static bool parse_port(const struct http_request *request, uint16_t *port)
+{
+    uint64_t number;
+    if (str_parse_u64(request->captures[1], 1, 65535, &number) < 0)
+        return false;
+    *port = (uint16_t)number;
+    return true;
+}
+
 int ports_show(void *context, const struct route *route, struct http_request *request,
                struct http_response *response, struct error **err)
 {
     struct api *api = context;
     sandbox_auto sandbox = {0};
     const char *status;
-    uint64_t number;
+    uint16_t number;
     (void)route;
     if (ready_sandbox(api, request, &sandbox, err) < 0)
         return -1;
     const struct exposed_port *port = NULL;
-    if (str_parse_u64(request->captures[1], 1, 65535, &number) == 0)
-        port = sandbox_port(&sandbox, (uint16_t)number);
+    if (parse_port(request, &number))
+        port = sandbox_port(&sandbox, number);
     if (!port)
         return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
     if (gateway_status(api, &sandbox, port->port, &status, err) < 0)
@@ -71,4 +81,41 @@ int ports_list(void *context, const struct route *route, struct http_request *re
         json_array_append_new(ports, port_to_json(api->settings, &sandbox, port, status));
     }
     return http_response_json(response, 200, json_pack("{s:O}", "ports", ports));
+}
+
+int ports_put(void *context, const struct route *route, struct http_request *request,
+              struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    sandbox_auto sandbox = {0}, changed = {0};
+    struct exposed_port port;
+    const char *status;
+    (void)route;
+    if (ready_sandbox(api, request, &sandbox, err) < 0)
+        return -1;
+    if (!parse_port(request, &port.port))
+        return error_set_field(err, ERR_INVALID_REQUEST, "port",
+                               "A port is a number from 1 to 65535.");
+    port.is_public = !json_is_false(json_object_get(request->json, "public"));
+    if (sandbox_port_put(&api->service, sandbox.id, port, &changed, err) < 0 ||
+        gateway_status(api, &changed, port.port, &status, err) < 0)
+        return -1;
+    return http_response_json(response, 200, port_to_json(api->settings, &changed, &port, status));
+}
+
+int ports_delete(void *context, const struct route *route, struct http_request *request,
+                 struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    sandbox_auto sandbox = {0};
+    uint16_t port;
+    (void)route;
+    if (ready_sandbox(api, request, &sandbox, err) < 0)
+        return -1;
+    if (!parse_port(request, &port))
+        return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
+    if (sandbox_port_delete(&api->service, sandbox.id, port, err) < 0)
+        return -1;
+    response->status = 204;
+    return 0;
 }

@@ -10,6 +10,8 @@ static const struct route_query list_query[] = {
     {.name = NULL},
 };
 
+static const struct route_query team_query[] = {{.name = "team"}, {.name = NULL}};
+
 static const struct schema_member no_members[] = {{.name = NULL}};
 
 const struct route api_routes[] = {
@@ -31,6 +33,13 @@ const struct route api_routes[] = {
      .operation = "showSandbox",
      .handler = sandboxes_show,
      .scope = ROUTE_READ},
+    {.method = "PATCH",
+     .pattern = "/v1/sandboxes/:id",
+     .operation = "updateSandbox",
+     .handler = sandboxes_update,
+     .scope = ROUTE_WRITE,
+     .body = sandbox_update_schema,
+     .idempotency = IDEMPOTENCY_PLAIN},
     {.method = "DELETE",
      .pattern = "/v1/sandboxes/:id",
      .operation = "deleteSandbox",
@@ -75,5 +84,24 @@ const struct route api_routes[] = {
      .operation = "showPort",
      .handler = ports_show,
      .scope = ROUTE_READ},
+    {.method = "PUT",
+     .pattern = "/v1/sandboxes/:id/ports/:port",
+     .operation = "exposePort",
+     .handler = ports_put,
+     .scope = ROUTE_WRITE,
+     .body = port_put_schema,
+     .idempotency = IDEMPOTENCY_PLAIN},
+    {.method = "DELETE",
+     .pattern = "/v1/sandboxes/:id/ports/:port",
+     .operation = "withdrawPort",
+     .handler = ports_delete,
+     .scope = ROUTE_WRITE,
+     .idempotency = IDEMPOTENCY_PLAIN},
+    {.method = "GET",
+     .pattern = "/v1/sandbox_limits",
+     .operation = "showLimits",
+     .handler = limits_show,
+     .scope = ROUTE_READ,
+     .query = team_query},
 };
 const size_t api_route_count = ARRAY_SIZE(api_routes);

@@ -6,12 +6,10 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "sandbox/metadata.h"
 
 #define TIMEOUT_DEFAULT_S   300
 #define TIMEOUT_MAX_S       604800 /* no plan allows more */
-#define METADATA_KEYS_MAX   64
-#define METADATA_KEY_MAX    64  /* characters */
-#define METADATA_VALUE_MAX  512 /* characters */
 #define ENVS_MAX_BYTES      65536
 #define POLICY_ENTRIES_MAX  256
 #define POLICY_ENTRY_MAX    300 /* a host name of 253, brackets and a port */
@@ -20,6 +18,7 @@
 static const struct schema_member slug_item = {.type = SCHEMA_STRING, .min = 1, .max = 63};
 static const struct schema_member env_item = {.type = SCHEMA_STRING, .max = ENVS_MAX_BYTES};
 static const struct schema_member any_item = {.type = SCHEMA_ANY};
+static const struct schema_member patch_item = {.type = SCHEMA_ANY, .nullable = true};
 static const struct schema_member policy_item = {
     .type = SCHEMA_STRING, .min = 1, .max = POLICY_ENTRY_MAX};
 static const char *const on_timeout_choices[] = {"kill", "pause", NULL};
@@ -71,6 +70,20 @@ const struct schema_member sandbox_resume_schema[] = {
     {.name = NULL},
 };
 
+const struct schema_member sandbox_update_schema[] = {
+    {.name = "metadata", .type = SCHEMA_MAP, .item = &patch_item},
+    {.name = "timeout", .type = SCHEMA_INTEGER, .min = 1, .max = TIMEOUT_MAX_S},
+    {.name = "lifecycle", .type = SCHEMA_OBJECT, .members = lifecycle_members},
+    {.name = "allow_public_traffic", .type = SCHEMA_BOOLEAN},
+    {.name = NULL},
+};
+
+const struct schema_member port_put_schema[] = {
+    {.name = "protocol", .type = SCHEMA_STRING, .choices = protocol_choices},
+    {.name = "public", .type = SCHEMA_BOOLEAN},
+    {.name = NULL},
+};
+
 /* --- where it starts from --- */
 
 static int read_source(const json_t *body, struct sandbox_create *create, struct error **err)
@@ -115,58 +128,6 @@ static int read_lifecycle(const json_t *body, struct sandbox_create *create, str
     const json_t *timeout = json_object_get(body, "timeout");
     create->timeout_s =
         timeout ? (uint64_t)json_integer_value(timeout) : (uint64_t)TIMEOUT_DEFAULT_S;
-    return 0;
-}
-
-/* --- metadata --- */
-
-static size_t count_characters(const char *text)
-{
-    size_t count = 0;
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xc0) != 0x80;
-    return count;
-}
-
-static int check_metadata_entry(const char *key, const char *value, struct error **err)
-{
-    autofree char *pointer = schema_pointer("/metadata", key);
-    if (!*key || count_characters(key) > METADATA_KEY_MAX)
-        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                               "A metadata key has 1 to %d characters.", METADATA_KEY_MAX);
-    if (count_characters(value) > METADATA_VALUE_MAX)
-        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                               "A metadata value has at most %d characters.", METADATA_VALUE_MAX);
-    return 0;
-}
-
-/* Strings stay, everything else becomes its compact JSON text. */
-static int read_metadata(const json_t *body, char **text, struct error **err)
-{
-    json_auto_t *strings = json_object();
-    const char *key;
-    json_t *value;
-    json_object_foreach (json_object_get(body, "metadata"), key, value) {
-        if (json_is_null(value)) {
-            autofree char *pointer = schema_pointer("/metadata", key);
-            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                   "A metadata value cannot be null.");
-        }
-        autofree char *converted =
-            json_is_string(value)
-                ? xstrdup(json_string_value(value))
-                : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_PRESERVE_ORDER);
-        if (!converted ||
-            (json_is_string(value) && strlen(converted) != json_string_length(value))) {
-            autofree char *pointer = schema_pointer("/metadata", key);
-            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                   "A metadata value cannot hold a NUL character.");
-        }
-        if (check_metadata_entry(key, converted, err) < 0)
-            return -1;
-        json_object_set_new(strings, key, json_string(converted));
-    }
-    *text = json_dumps(strings, JSON_COMPACT);
     return 0;
 }
 
@@ -273,9 +234,9 @@ int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct e
 {
     struct sandbox_create *create = &input->create;
     if (read_source(body, create, err) < 0 || read_lifecycle(body, create, err) < 0 ||
-        read_metadata(body, &input->metadata, err) < 0 || read_envs(body, &input->envs, err) < 0 ||
-        read_volume_mounts(body, err) < 0 || read_network(body, create, &input->network, err) < 0 ||
-        read_ports(body, create, err) < 0)
+        metadata_read(json_object_get(body, "metadata"), &input->metadata, err) < 0 ||
+        read_envs(body, &input->envs, err) < 0 || read_volume_mounts(body, err) < 0 ||
+        read_network(body, create, &input->network, err) < 0 || read_ports(body, create, err) < 0)
         return -1;
     create->cpu = (uint32_t)json_integer_value(json_object_get(body, "cpu"));
     create->memory_mb = (uint32_t)json_integer_value(json_object_get(body, "memory_mb"));
@@ -283,6 +244,24 @@ int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct e
     create->network = input->network;
     create->envs = input->envs;
     return 0;
+}
+
+void sandbox_update_read(const json_t *body, struct sandbox_update *update)
+{
+    const json_t *lifecycle = json_object_get(body, "lifecycle");
+    const char *on_timeout = json_string_value(json_object_get(lifecycle, "on_timeout"));
+    const json_t *auto_resume = json_object_get(lifecycle, "auto_resume");
+    const json_t *public_traffic = json_object_get(body, "allow_public_traffic");
+    *update = (struct sandbox_update){
+        .metadata = json_object_get(body, "metadata"),
+        .timeout_s = (uint64_t)json_integer_value(json_object_get(body, "timeout")),
+        .set_on_timeout = on_timeout != NULL,
+        .on_timeout = str_equal(on_timeout, "pause") ? ON_TIMEOUT_PAUSE : ON_TIMEOUT_KILL,
+        .set_auto_resume = auto_resume != NULL,
+        .auto_resume = json_is_true(auto_resume),
+        .set_public_traffic = public_traffic != NULL,
+        .allow_public_traffic = json_is_true(public_traffic),
+    };
 }
 
 void sandbox_input_deinit(struct sandbox_input *input)

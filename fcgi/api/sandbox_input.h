@@ -9,6 +9,9 @@
 extern const struct schema_member sandbox_create_schema[];
 /* Those of POST /v1/sandboxes/:id/resume. */
 extern const struct schema_member sandbox_resume_schema[];
+/* Those of PATCH /v1/sandboxes/:id, and of PUT /v1/sandboxes/:id/ports/:port. */
+extern const struct schema_member sandbox_update_schema[];
+extern const struct schema_member port_put_schema[];
 
 struct sandbox_input {
     struct sandbox_create create; /* its strings are owned by this structure or the body */
@@ -20,6 +23,9 @@ struct sandbox_input {
 /* body has passed its schema; NULL counts as {}. The caller fills in user and team. Errors:
  * ERR_INVALID_REQUEST and ERR_TEMPLATE_NOT_FOUND with the field. */
 int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct error **err);
+
+/* The update that a PATCH body asks for; strings and JSON are borrowed from the body. */
+void sandbox_update_read(const json_t *body, struct sandbox_update *update);
 
 /* Frees everything and wipes the environment. */
 void sandbox_input_deinit(struct sandbox_input *input);

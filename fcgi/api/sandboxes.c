@@ -114,6 +114,20 @@ int sandboxes_show(void *context, const struct route *route, struct http_request
     return http_response_json(response, 200, sandbox_to_json(api->settings, &sandbox));
 }
 
+int sandboxes_update(void *context, const struct route *route, struct http_request *request,
+                     struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    struct sandbox_update update;
+    sandbox_auto sandbox = {0}, updated = {0};
+    (void)route;
+    sandbox_update_read(request->json, &update);
+    if (api_sandbox(api, request, &sandbox, err) < 0 ||
+        sandbox_update(&api->service, sandbox.id, &update, &updated, err) < 0)
+        return -1;
+    return http_response_json(response, 200, sandbox_to_json(api->settings, &updated));
+}
+
 int sandboxes_delete(void *context, const struct route *route, struct http_request *request,
                      struct http_response *response, struct error **err)
 {

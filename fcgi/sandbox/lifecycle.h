@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include <jansson.h>
+
 #include "account/api_key.h"
 #include "config/settings.h"
 #include "sandbox/operation.h"
@@ -68,6 +70,33 @@ int sandbox_resume(struct sandbox_service *service, const char *id, uint64_t tim
  * deadline included. */
 int sandbox_wake(struct sandbox_service *service, const char *id, struct sandbox *sandbox,
                  struct error **err);
+
+/* What a PATCH changes; members that are not set stay as they are. */
+struct sandbox_update {
+    const json_t *metadata; /* a JSON merge patch, or NULL; borrowed */
+    uint64_t timeout_s;     /* 0: not set; else the deadline becomes now + timeout_s */
+    bool set_on_timeout, set_auto_resume, set_public_traffic;
+    enum sandbox_on_timeout on_timeout;
+    bool auto_resume;
+    bool allow_public_traffic;
+};
+
+/* Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST with the field. */
+int sandbox_update(struct sandbox_service *service, const char *id,
+                   const struct sandbox_update *update, struct sandbox *sandbox,
+                   struct error **err);
+
+/* Expose a port (or change who may use it), or withdraw it, on a live sandbox. Errors:
+ * ERR_SANDBOX_NOT_RUNNING, ERR_INVALID_REQUEST (too many ports), ERR_NOT_FOUND (withdrawing one
+ * that is not exposed). */
+int sandbox_port_put(struct sandbox_service *service, const char *id, struct exposed_port port,
+                     struct sandbox *sandbox, struct error **err);
+int sandbox_port_delete(struct sandbox_service *service, const char *id, uint16_t port,
+                        struct error **err);
+
+/* Check a requested timeout against the plan of the sandbox's team and set it. 0: nothing to do. */
+int sandbox_take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeout_s,
+                         struct error **err);
 
 /* Delete it, whatever runs on it. Success means that it is gone for good as far as anyone can
  * see; when the runtime is away the rest follows in the background. */

@@ -59,6 +59,16 @@ static const struct db_statement update_statement = {
     " timeout_s = ?, deadline_at_ms = ?, resumed_from = ?, stopped_at_ms = ?, updated_at_ms = ?"
     " WHERE id = ?",
     false};
+static const struct db_statement update_policy_statement = {
+    "sandbox.update_policy",
+    "UPDATE sandboxes SET metadata = ?, on_timeout = ?, auto_resume = ?, allow_public_traffic = ?"
+    " WHERE id = ?",
+    false};
+static const struct db_statement update_port_statement = {
+    "sandbox.update_port", "UPDATE exposed_ports SET public = ? WHERE sandbox_id = ? AND port = ?",
+    false};
+static const struct db_statement delete_port_statement = {
+    "sandbox.delete_port", "DELETE FROM exposed_ports WHERE sandbox_id = ? AND port = ?", false};
 static const struct db_statement destroyed_statement = {
     "sandbox.destroyed",
     "UPDATE sandboxes SET envs_sealed = NULL, destroyed_at_ms = ? WHERE id = ?", false};
@@ -66,9 +76,10 @@ static const struct db_statement envs_statement = {
     "sandbox.envs", "SELECT envs_sealed FROM sandboxes WHERE id = ?", true};
 
 static const struct db_statement *const statements[] = {
-    &get_statement,    &get_by_route_statement, &get_any_statement, &list_statement,
-    &lock_statement,   &lock_due_statement,     &insert_statement,  &insert_port_statement,
-    &update_statement, &destroyed_statement,    &envs_statement,
+    &get_statement,       &get_by_route_statement,  &get_any_statement,     &list_statement,
+    &lock_statement,      &lock_due_statement,      &insert_statement,      &insert_port_statement,
+    &update_statement,    &update_policy_statement, &update_port_statement, &delete_port_statement,
+    &destroyed_statement, &envs_statement,
 };
 const struct db_statement_list sandbox_statements = DB_STATEMENT_LIST(statements);
 
@@ -264,4 +275,33 @@ int sandbox_row_destroyed(struct db *db, const struct sandbox *s, struct error *
 {
     return db_exec(db, &destroyed_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(s->id)), NULL,
                    err);
+}
+
+int sandbox_row_update_policy(struct db *db, const struct sandbox *s, struct error **err)
+{
+    return db_exec(db, &update_policy_statement,
+                   DB_ARGS(db_text(s->metadata), db_text(on_timeout_name(s->on_timeout)),
+                           db_bool(s->auto_resume), db_bool(s->allow_public_traffic),
+                           db_text(s->id)),
+                   NULL, err);
+}
+
+int sandbox_row_port_put(struct db *db, const char *id, struct exposed_port port, bool is_new,
+                         struct error **err)
+{
+    if (is_new)
+        return db_exec(db, &insert_port_statement,
+                       DB_ARGS(db_text(id), db_u64(port.port), db_bool(port.is_public)), NULL, err);
+    return db_exec(db, &update_port_statement,
+                   DB_ARGS(db_bool(port.is_public), db_text(id), db_u64(port.port)), NULL, err);
+}
+
+int sandbox_row_port_delete(struct db *db, const char *id, uint16_t port, struct error **err)
+{
+    uint64_t deleted;
+    if (db_exec(db, &delete_port_statement, DB_ARGS(db_text(id), db_u64(port)), &deleted, err) < 0)
+        return -1;
+    if (!deleted)
+        return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
+    return 0;
 }

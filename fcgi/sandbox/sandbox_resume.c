@@ -71,31 +71,13 @@ struct admission {
     struct quota *quota;
 };
 
-static int take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeout_s,
-                        struct error **err)
-{
-    struct plan plan;
-    struct team team;
-    if (!timeout_s)
-        return 0;
-    if (team_get_by_slug(db, sandbox->team_slug, &team, err) < 0 ||
-        plan_get(db, team.plan, &plan, err) < 0)
-        return -1;
-    if (timeout_s > plan.max_timeout_s)
-        return error_set_field(err, ERR_INVALID_REQUEST, "/timeout",
-                               "The plan %s allows a timeout of at most %u seconds.", plan.name,
-                               plan.max_timeout_s);
-    sandbox->timeout_s = (uint32_t)timeout_s;
-    return 0;
-}
-
 /* A stopped sandbox needs its reservation back before it may start. */
 static int admit(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
 {
     struct admission *admission = context;
     if (sandbox->state != SANDBOX_STOPPED)
         return 0;
-    if (take_timeout(db, sandbox, admission->timeout_s, err) < 0 ||
+    if (sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0 ||
         quota_reserve(db, sandbox->team_id, &sandbox->shape, admission->quota, err) < 0)
         return -1;
     return host_reserve(db, sandbox->host_id, &sandbox->shape, err);
@@ -121,7 +103,7 @@ static int refresh_body(struct db *db, void *context, struct error **err)
     refresh->runs = sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING;
     if (!refresh->runs || refresh->admission->keep_deadline)
         return 0;
-    if (take_timeout(db, sandbox, refresh->admission->timeout_s, err) < 0)
+    if (sandbox_take_timeout(db, sandbox, refresh->admission->timeout_s, err) < 0)
         return -1;
     sandbox->deadline_at_ms = clock_now_ms() + (int64_t)sandbox->timeout_s * 1000;
     return sandbox_row_update(db, sandbox, err);

@@ -14,6 +14,15 @@ int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
  * deadline, timeout, resumed_from, stopped_at, updated_at. */
 int sandbox_row_update(struct db *db, const struct sandbox *sandbox, struct error **err);
 
+/* Write what a PATCH changes beside that: metadata, on_timeout, auto_resume, public traffic. */
+int sandbox_row_update_policy(struct db *db, const struct sandbox *sandbox, struct error **err);
+
+/* Expose a port, or change one that is exposed. */
+int sandbox_row_port_put(struct db *db, const char *id, struct exposed_port port, bool is_new,
+                         struct error **err);
+/* Errors: ERR_NOT_FOUND. */
+int sandbox_row_port_delete(struct db *db, const char *id, uint16_t port, struct error **err);
+
 /* The end of a sandbox: its secrets leave the database. */
 int sandbox_row_destroyed(struct db *db, const struct sandbox *sandbox, struct error **err);
 

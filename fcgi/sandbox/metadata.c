@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/metadata.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "http/schema.h"
+
+static size_t count_characters(const char *text)
+{
+    size_t count = 0;
+    for (; *text; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80; /* UTF-8 sequences begin here */
+    return count;
+}
+
+static int refuse(const char *key, struct error **err, const char *sentence)
+{
+    autofree char *pointer = schema_pointer("/metadata", key);
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer, "%s", sentence);
+}
+
+static int check_key(const char *key, struct error **err)
+{
+    if (*key && count_characters(key) <= METADATA_KEY_MAX)
+        return 0;
+    return refuse(key, err, "A metadata key has 1 to 64 characters.");
+}
+
+/* The value as a string, or NULL with an error. */
+static json_t *convert(const char *key, const json_t *value, struct error **err)
+{
+    if (check_key(key, err) < 0)
+        return NULL;
+    autofree char *text = json_is_string(value) ? xstrdup(json_string_value(value))
+                                                : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (json_is_string(value) && strlen(text) != json_string_length(value)) {
+        refuse(key, err, "A metadata value cannot hold a NUL character.");
+        return NULL;
+    }
+    if (!text || count_characters(text) > METADATA_VALUE_MAX) {
+        refuse(key, err, "A metadata value has at most 512 characters.");
+        return NULL;
+    }
+    return json_string(text);
+}
+
+static int merge(json_t *into, const json_t *values, bool null_removes, struct error **err)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)values, key, value) {
+        if (json_is_null(value)) {
+            if (!null_removes)
+                return refuse(key, err, "A metadata value cannot be null.");
+            json_object_del(into, key);
+            continue;
+        }
+        json_t *text = convert(key, value, err);
+        if (!text)
+            return -1;
+        json_object_set_new(into, key, text);
+    }
+    if (json_object_size(into) > METADATA_KEYS_MAX)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/metadata",
+                               "A sandbox has at most %d metadata keys.", METADATA_KEYS_MAX);
+    return 0;
+}
+
+int metadata_read(const json_t *object, char **text, struct error **err)
+{
+    json_auto_t *metadata = json_object();
+    if (merge(metadata, object, false, err) < 0)
+        return -1;
+    *text = json_dumps(metadata, JSON_COMPACT);
+    return 0;
+}
+
+int metadata_patch(const char *stored, const json_t *patch, char **text, struct error **err)
+{
+    json_auto_t *metadata = json_loads(stored, 0, NULL);
+    if (!json_is_object(metadata))
+        return error_set(err, ERR_INTERNAL, "the stored metadata is no JSON object");
+    if (merge(metadata, patch, true, err) < 0)
+        return -1;
+    *text = json_dumps(metadata, JSON_COMPACT);
+    return 0;
+}

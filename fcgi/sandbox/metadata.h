@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Metadata: an object of string keys to string values. Values of other types become their compact
+ * JSON text. */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/error.h"
+
+#define METADATA_KEYS_MAX  64
+#define METADATA_KEY_MAX   64  /* characters */
+#define METADATA_VALUE_MAX 512 /* characters */
+
+/* The stored form (JSON text, the caller frees it) of what a create request gives; NULL counts as
+ * {}. Errors: ERR_INVALID_REQUEST with the pointer, also for null values. */
+int metadata_read(const json_t *object, char **text, struct error **err);
+
+/* The stored form after a JSON merge patch (RFC 7396): null removes a key. Errors as above, and
+ * when the result has too many keys. */
+int metadata_patch(const char *stored, const json_t *patch, char **text, struct error **err);

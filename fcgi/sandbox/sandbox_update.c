@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "sandbox/lifecycle.h"
+#include "sandbox/metadata.h"
+#include "sandbox/sandbox_row.h"
+
+int sandbox_take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeout_s,
+                         struct error **err)
+{
+    struct plan plan;
+    struct team team;
+    if (!timeout_s)
+        return 0;
+    if (team_get_by_slug(db, sandbox->team_slug, &team, err) < 0 ||
+        plan_get(db, team.plan, &plan, err) < 0)
+        return -1;
+    if (timeout_s > plan.max_timeout_s)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/timeout",
+                               "The plan %s allows a timeout of at most %u seconds.", plan.name,
+                               plan.max_timeout_s);
+    sandbox->timeout_s = (uint32_t)timeout_s;
+    return 0;
+}
+
+/* A sandbox that is not deleted, locked. */
+static int lock(struct db *db, const char *id, struct sandbox *sandbox, struct error **err)
+{
+    sandbox_deinit(sandbox);
+    if (sandbox_get_any(db, id, true, sandbox, err) < 0)
+        return -1;
+    if (sandbox_state_is_shown(sandbox->state))
+        return 0;
+    return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+}
+
+struct update {
+    const char *id;
+    const struct sandbox_update *wanted;
+    struct sandbox *sandbox;
+};
+
+static int update_body(struct db *db, void *context, struct error **err)
+{
+    struct update *update = context;
+    const struct sandbox_update *wanted = update->wanted;
+    struct sandbox *sandbox = update->sandbox;
+    if (lock(db, update->id, sandbox, err) < 0 ||
+        sandbox_take_timeout(db, sandbox, wanted->timeout_s, err) < 0)
+        return -1;
+    if (wanted->timeout_s && sandbox->state == SANDBOX_READY)
+        sandbox->deadline_at_ms = clock_now_ms() + (int64_t)wanted->timeout_s * 1000;
+    if (wanted->metadata) {
+        char *metadata = NULL;
+        if (metadata_patch(sandbox->metadata, wanted->metadata, &metadata, err) < 0)
+            return -1;
+        free(sandbox->metadata);
+        sandbox->metadata = metadata;
+    }
+    if (wanted->set_on_timeout)
+        sandbox->on_timeout = wanted->on_timeout;
+    if (wanted->set_auto_resume)
+        sandbox->auto_resume = wanted->auto_resume;
+    if (sandbox->auto_resume && sandbox->on_timeout != ON_TIMEOUT_PAUSE)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/lifecycle/auto_resume",
+                               "auto_resume needs on_timeout = pause.");
+    if (wanted->set_public_traffic)
+        sandbox->allow_public_traffic = wanted->allow_public_traffic;
+    if (sandbox_row_update(db, sandbox, err) < 0 || sandbox_row_update_policy(db, sandbox, err) < 0)
+        return -1;
+    sandbox->updated_at_ms = clock_now_ms();
+    return 0;
+}
+
+int sandbox_update(struct sandbox_service *service, const char *id,
+                   const struct sandbox_update *wanted, struct sandbox *sandbox, struct error **err)
+{
+    struct update update = {id, wanted, sandbox};
+    return db_transaction(service->db, update_body, &update, err);
+}
+
+/* --- ports --- */
+
+struct port_change {
+    const char *id;
+    struct exposed_port port;
+    struct sandbox *sandbox;
+};
+
+static int lock_running(struct db *db, const struct port_change *change, struct error **err)
+{
+    if (lock(db, change->id, change->sandbox, err) < 0)
+        return -1;
+    enum sandbox_state state = change->sandbox->state;
+    if (state == SANDBOX_READY || state == SANDBOX_CHECKPOINTING)
+        return 0;
+    return error_set(err, ERR_SANDBOX_NOT_RUNNING,
+                     "The sandbox is %s; its ports can be changed while it runs.",
+                     sandbox_state_name(state));
+}
+
+static int port_put_body(struct db *db, void *context, struct error **err)
+{
+    struct port_change *change = context;
+    if (lock_running(db, change, err) < 0)
+        return -1;
+    bool is_new = !sandbox_port(change->sandbox, change->port.port);
+    if (is_new && change->sandbox->port_count >= SANDBOX_PORTS_MAX)
+        return error_set_field(err, ERR_INVALID_REQUEST, "port",
+                               "A sandbox exposes at most %d ports.", SANDBOX_PORTS_MAX);
+    return sandbox_row_port_put(db, change->id, change->port, is_new, err);
+}
+
+int sandbox_port_put(struct sandbox_service *service, const char *id, struct exposed_port port,
+                     struct sandbox *sandbox, struct error **err)
+{
+    struct port_change change = {id, port, sandbox};
+    if (db_transaction(service->db, port_put_body, &change, err) < 0)
+        return -1;
+    sandbox_deinit(sandbox);
+    return sandbox_get(service->db, id, sandbox, err);
+}
+
+static int port_delete_body(struct db *db, void *context, struct error **err)
+{
+    struct port_change *change = context;
+    if (lock_running(db, change, err) < 0)
+        return -1;
+    return sandbox_row_port_delete(db, change->id, change->port.port, err);
+}
+
+int sandbox_port_delete(struct sandbox_service *service, const char *id, uint16_t port,
+                        struct error **err)
+{
+    sandbox_auto sandbox = {0};
+    struct port_change change = {id, {port, false}, &sandbox};
+    return db_transaction(service->db, port_delete_body, &change, err);
+}
