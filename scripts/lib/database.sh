@@ -40,7 +40,8 @@ END
 database_make_files()
 {
     [[ -e $STATE_ROOT/mysql.made ]] && return 0
-    rm -rf "$MYSQL_DIR"
+    rm -rf "$MYSQL_DIR" "$MARKS_DIR"
+    mkdir -p "$MARKS_DIR"
     install -d -m 700 -o "$DATABASE_USER" -g "$DATABASE_USER" "$MYSQL_DIR"
     # The one-off server of the installation needs no durability.
     mariadb-install-db --no-defaults --user="$DATABASE_USER" --datadir="$MYSQL_DIR" \
@@ -81,13 +82,6 @@ database_start()
         service_start mariadbd root -- mariadbd --defaults-file="$ETC_DIR/mariadb.cnf"
     fi
     service_wait mariadbd 60 database_answers || die "MariaDB does not answer; see also $LOG_DIR/mariadbd.log"
-    database_make_login
-}
-
-# database_drop: an empty database, for a stack that always starts clean.
-database_drop()
-{
-    database_client -e "DROP DATABASE IF EXISTS $DATABASE_NAME"
     database_make_login
 }
 

@@ -3,9 +3,10 @@
 # shellcheck shell=bash
 #
 # A step runs with its output in a log of its own. When it fails, one sentence says
-# what failed and where the log is. File descriptor 3 is the person's terminal.
+# what failed and where the log is. File descriptor 30 is the person's terminal, 38 and 39
+# are locks: high numbers, because dash, which runs hooks of apt, knows ten only.
 
-exec 3>&1
+exec 30>&1
 
 PROGRAM=$(basename "$0")
 STEP_TITLE=
@@ -14,6 +15,7 @@ STEP_NUMBER=0
 NOTES=()
 FAILURE=
 CLEANUPS=()
+LAST_WORDS=:
 
 now_ms()
 {
@@ -30,7 +32,7 @@ seconds_since()
 
 say()
 {
-    printf '%s\n' "$*" >&3
+    printf '%s\n' "$*" >&30
 }
 
 # note TEXT: something the person should know; shown below the step it belongs to.
@@ -54,17 +56,25 @@ at_exit()
     CLEANUPS=("$(printf '%q ' "$@")" "${CLEANUPS[@]+"${CLEANUPS[@]}"}")
 }
 
+# last_words COMMAND: prints what must stand at the very end, whatever happened.
+last_words()
+{
+    LAST_WORDS=$1
+}
+
 ground_on_exit()
 {
     local status=$? cleanup
 
     trap - EXIT
-    for cleanup in "${CLEANUPS[@]+"${CLEANUPS[@]}"}"; do
-        eval "$cleanup" || true
-    done
+    trap '' INT TERM HUP
     if [[ $status -ne 0 ]]; then
         ground_report_failure "$status"
     fi
+    for cleanup in "${CLEANUPS[@]+"${CLEANUPS[@]}"}"; do
+        eval "$cleanup" || true
+    done
+    $LAST_WORDS
     exit "$status"
 }
 
@@ -76,12 +86,12 @@ ground_report_failure()
         # What died in a subshell has left its sentence in the log.
         FAILURE=${FAILURE:-$(sed -n 's/^failed: //p' "$STEP_LOG" | tail -n 1)}
         printf ' failed\n\n%s: the step "%s" failed%s; its log is %s\n' "$PROGRAM" \
-            "$STEP_TITLE" "${FAILURE:+: $FAILURE}" "$STEP_LOG" >&3
+            "$STEP_TITLE" "${FAILURE:+: $FAILURE}" "$STEP_LOG" >&30
         if [[ -s $STEP_LOG ]]; then
-            tail -n 20 "$STEP_LOG" | sed 's/^/    | /' >&3
+            tail -n 20 "$STEP_LOG" | sed 's/^/    | /' >&30
         fi
     else
-        printf '%s: %s\n' "$PROGRAM" "${FAILURE:-ended with status $status}" >&3
+        printf '%s: %s\n' "$PROGRAM" "${FAILURE:-ended with status $status}" >&30
     fi
 }
 
@@ -108,13 +118,13 @@ step()
     STEP_NUMBER=$((STEP_NUMBER + 1))
     mkdir -p "$LOG_DIR/setup"
     STEP_LOG=$LOG_DIR/setup/$(printf '%02d' "$STEP_NUMBER")-${1//_/-}.log
-    printf '  %-58s' "$STEP_TITLE" >&3
+    printf '  %-58s' "$STEP_TITLE" >&30
     started=$(now_ms)
     NOTES=()
     "$@" >"$STEP_LOG" 2>&1 </dev/null
-    printf '%7s s\n' "$(seconds_since "$started")" >&3
+    printf '%7s s\n' "$(seconds_since "$started")" >&30
     for text in "${NOTES[@]+"${NOTES[@]}"}"; do
-        printf '    note: %s\n' "$text" >&3
+        printf '    note: %s\n' "$text" >&30
     done
     STEP_TITLE=
 }
@@ -136,8 +146,8 @@ wait_for()
 lock_take()
 {
     mkdir -p /run/lock
-    exec 8>"/run/lock/sandlot-$1.lock"
-    flock -w "$2" 8 || die "another run holds /run/lock/sandlot-$1.lock"
+    exec 38>"/run/lock/sandlot-$1.lock"
+    flock -w "$2" 38 || die "another run holds /run/lock/sandlot-$1.lock"
 }
 
 # with_lock NAME COMMAND…: runs COMMAND while no other stack's set-up does the same.
@@ -147,10 +157,10 @@ with_lock()
 
     shift
     mkdir -p /run/lock
-    exec 9>"$file"
-    flock -w 900 9 || die "another run holds $file for more than 15 minutes"
+    exec 39>"$file"
+    flock -w 900 39 || die "another run holds $file for more than 15 minutes"
     "$@"
-    exec 9>&-
+    exec 39>&-
 }
 
 # write_file MODE OWNER FILE: standard input becomes FILE in one rename.

@@ -105,7 +105,7 @@ incus_start()
         service_start incusd root -- env PATH="${CRIU_PATH:+$CRIU_PATH:}$PATH" \
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
             INCUS_IDMAPPED_MOUNTS_DISABLE=1 \
-            "$INCUSD" --group "$WORKER_USER" --logfile "$LOG_DIR/incusd.log"
+            "$INCUSD" --group "$WORKER_USER" --logfile "$STATE_ROOT/log/incusd.log"
     fi
     service_wait incusd 60 incus_answers || die "incusd does not answer; see also $LOG_DIR/incusd.log"
     chmod 711 "$INCUS_STATE"
@@ -171,9 +171,9 @@ incus_end_instances()
 
     for monitor in $(strays incusd "$INCUS_STATE/"); do
         echo "ending what is left of a sandbox ($monitor)"
-        for child in $(cat "/proc/$monitor/task/$monitor/children" 2>/dev/null); do
+        while read -r child; do
             kill -KILL "$child" 2>/dev/null || true
-        done
+        done < <(tr ' ' '\n' <"/proc/$monitor/task/$monitor/children" 2>/dev/null | grep .)
         wait_for 3 process_gone "$monitor" || kill -KILL "$monitor" 2>/dev/null || true
     done
 }
@@ -181,7 +181,7 @@ incus_end_instances()
 # incus_end_daemons: daemons of this stack that an earlier run lost sight of.
 incus_end_daemons()
 {
-    strays_end incusd "$LOG_DIR/incusd.log"
+    strays_end incusd "$STATE_ROOT/log/incusd.log"
 }
 
 # incus_unmount: pools and helper mounts below the state directory, and loop devices.
@@ -219,9 +219,10 @@ incus_remove_cgroups()
 
 incus_stop()
 {
+    local pid
+
     incus_stop_instances
     # On SIGPWR the daemon stops what is left and unmounts its pools.
-    local pid
     if pid=$(service_pid incusd); then
         kill -PWR "$pid" 2>/dev/null || true
         wait_for 30 process_gone "$pid" || true

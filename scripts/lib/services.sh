@@ -78,7 +78,7 @@ service_start()
         return
     fi
     setsid setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups -- "$@" \
-        </dev/null >>"$LOG_DIR/$name.log" 2>&1 3>&- 8>&- 9>&- &
+        </dev/null >>"$LOG_DIR/$name.log" 2>&1 30>&- 38>&- 39>&- &
     service_pid_write "$name" $!
 }
 

@@ -43,6 +43,8 @@ settings_derive()
     TLS_DIR=$STATE_ROOT/tls
     NGINX_DIR=$STATE_ROOT/nginx
     MYSQL_DIR=$STATE_ROOT/mysql
+    # What the database holds, as far as the set-up put it there.
+    MARKS_DIR=$STATE_ROOT/marks
     INCUS_STATE=$STATE_ROOT/incus
     INCUS_SOCKET_FILE=$INCUS_STATE/unix.socket
     DATABASE_SOCKET=$RUN_DIR/mysqld.sock

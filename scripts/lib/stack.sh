@@ -16,6 +16,59 @@ stack_ground()
     step "users and directories" stack_directories
     step "database" database_start
     step "CRIU, for pausing with memory" criu_ensure
+    step "firewall" firewall_load
     step "Incus daemon" incus_start
     step "storage pool" incus_pool
+    step "default template's image" template_import
+}
+
+# stack_programs: our own, and nginx before them.
+stack_programs()
+{
+    step "certificates" tls_ensure
+    step "settings and key ring" config_write
+    step "database schema" ctl migrate
+    step "runtime host" accounts_host
+    step "template \"$TEMPLATE\"" accounts_template
+    step "workers and dispatchers" workers_start
+    step "nginx on port $PORT" nginx_start
+}
+
+stack_stop()
+{
+    step "stop nginx" nginx_stop
+    step "stop workers and dispatchers" workers_stop
+    step "stop sandboxes and Incus" incus_stop
+    step "stop database" database_stop
+    step "stop lxcfs" with_lock lxcfs incus_stop_lxcfs
+}
+
+# stack_discard: a stopped stack's data: database, sandboxes, keys. Builds and logs stay.
+stack_discard()
+{
+    incus_unmount
+    rm -rf "$INCUS_STATE" "$MYSQL_DIR" "$MARKS_DIR" "$STATE_ROOT"/{incus,mysql}.made "$STATE_ROOT/template.key" \
+        "$ETC_DIR" "$RUN_DIR" "$NGINX_DIR" "$STATE_ROOT/stack.env"
+}
+
+# stack_remove: all that a stopped stack has made on this machine.
+stack_remove()
+{
+    firewall_remove
+    incus_unmount
+    incus_remove_cgroups
+    firewall_remove_of_incus
+    rm -rf "${STATE_ROOT:?}" "/run/lock/sandlot-$STACK.lock"
+}
+
+# shared_remove: what the stacks of this machine share, when this was the last one.
+shared_remove()
+{
+    if compgen -G '/var/lib/sandlot/*' >/dev/null; then
+        echo "other stacks are there"
+        return 0
+    fi
+    users_remove
+    rm -rf "${SHARED_DIR:?}" "${CACHE_DIR:?}" /var/log/sandlot /run/lock/sandlot-*.lock
+    rmdir /var/lib/sandlot 2>/dev/null || true
 }

@@ -14,8 +14,7 @@ template_inputs_hash()
         packages_base_mirror
         cat "$SCRIPTS_DIR/packages/template.txt" "$SCRIPTS_DIR/template/customize" \
             "$SCRIPTS_DIR/lib/template.sh"
-        cd "$SCRIPTS_DIR/template/files"
-        find . -type f -print -exec cat {} + | sort
+        find "$SCRIPTS_DIR/template/files" -type f -printf '%P\n' -exec cat {} + | sort
     } | sha256sum | cut -c 1-16
 }
 

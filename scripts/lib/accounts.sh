@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Rows that a stack needs before the first request: schema, host, template, and a team to
+# demonstrate with. What was made is marked, and the marks
+# go with the database.
+# shellcheck shell=bash
+
+accounts_host()
+{
+    local memory_mb
+
+    memory_mb=$(awk '/^MemTotal:/ { print int($2 / 1024 * 0.8) }' /proc/meminfo)
+    # Processors are shared out in time; memory is not.
+    ctl host add "$(hostname)" --url "unix://$INCUS_SOCKET_FILE" --project "$PROJECT" \
+        --pool "$POOL" --range "$RANGE" --nic-prefix "$NIC_PREFIX" \
+        --vcpus "$(($(nproc) * 16))" --memory-mb "$memory_mb"
+}
+
+# accounts_template: a new version when the image is a new one.
+accounts_template()
+{
+    local key
+
+    key=$(<"$STATE_ROOT/template.key")
+    if [[ -e $MARKS_DIR/template && $(<"$MARKS_DIR/template") == "$key" ]]; then
+        echo "version for image $key is there"
+        return 0
+    fi
+    ctl template add "$TEMPLATE" --image "$IMAGE_ALIAS" --cpu 1 --memory-mb 512 --default
+    printf '%s\n' "$key" >"$MARKS_DIR/template"
+}
+
+accounts_demo()
+{
+    local write_key read_key
+
+    if [[ -s $ETC_DIR/demo-keys && -e $MARKS_DIR/demo ]]; then
+        echo "the demonstration team is there"
+        return 0
+    fi
+    if [[ ! -e $MARKS_DIR/demo-team ]]; then
+        ctl user create demo-owner
+        ctl team create demo --plan pro --owner demo-owner
+        touch "$MARKS_DIR/demo-team"
+    fi
+    write_key=$(ctl key create --user demo-owner --team demo --scope write --name quickstart)
+    read_key=$(ctl key create --user demo-owner --team demo --scope read --name quickstart-read)
+    printf 'SANDLOT_API_KEY=%q\nSANDLOT_READ_KEY=%q\n' "$write_key" "$read_key" |
+        write_file 600 root:root "$ETC_DIR/demo-keys"
+    touch "$MARKS_DIR/demo"
+}

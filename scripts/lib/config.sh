@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The stack's own sandlot.conf, key ring, and the files that tell others where things are.
+# shellcheck shell=bash
+
+config_write()
+{
+    write_file 640 "root:$WORKER_USER" "$CONFIG_FILE" <<END
+# Written by the set-up of the stack "$STACK" at each run.
+base_url = $BASE_URL
+data_plane_host = $DATA_PLANE_HOST
+default_template = $TEMPLATE
+database_socket = $DATABASE_SOCKET
+database_name = $DATABASE_NAME
+database_user = $DATABASE_LOGIN
+database_password_file = $ETC_DIR/database-password
+key_file = $ETC_DIR/keyring
+sql_dir = $PREFIX/share/sandlot/sql
+api_socket = $RUN_DIR/api.sock
+read_socket = $RUN_DIR/read.sock
+gate_socket = $RUN_DIR/gate.sock
+wake_socket = $RUN_DIR/wake.sock
+listen_port = $PORT
+tls_certificate_file = $TLS_DIR/server.pem
+tls_certificate_key_file = $TLS_DIR/server.key
+END
+    if [[ ! -s $ETC_DIR/keyring ]]; then
+        "$CTL" --config "$CONFIG_FILE" keyring new "$ETC_DIR/keyring"
+    fi
+    chown "$WORKER_USER:" "$ETC_DIR/keyring"
+    chmod 600 "$ETC_DIR/keyring"
+    "$(program sandlot-api)" --config "$CONFIG_FILE" --check-config
+}
+
+ctl()
+{
+    "$CTL" --config "$CONFIG_FILE" "$@"
+}
+
+# config_env FILE [EXTRA]: shell assignments for clients, tests and benchmarks.
+config_env()
+{
+    {
+        printf 'SANDLOT_BASE_URL=%q\n' "$BASE_URL"
+        if [[ -r $ETC_DIR/demo-keys ]]; then
+            cat "$ETC_DIR/demo-keys"
+        fi
+        printf 'SANDLOT_DATA_PLANE_HOST=%q\n' "$DATA_PLANE_HOST"
+        printf 'SANDLOT_CA_FILE=%q\n' "$TLS_DIR/ca.pem"
+        printf 'SANDLOT_TEMPLATE=%q\n' "$TEMPLATE"
+        printf "SANDLOT_CTL='%s --config %s'\n" "$CTL" "$CONFIG_FILE"
+        if [[ ${2:-} == with-internals ]]; then
+            printf 'SANDLOT_STATE_ROOT=%q\n' "$STATE_ROOT"
+            printf 'SANDLOT_INCUS_SOCKET=%q\n' "$INCUS_SOCKET_FILE"
+            printf 'SANDLOT_INCUS_PROJECT=%q\n' "$PROJECT"
+            printf 'SANDLOT_DATABASE_SOCKET=%q\n' "$DATABASE_SOCKET"
+            printf 'SANDLOT_DATABASE_PASSWORD_FILE=%q\n' "$ETC_DIR/database-password"
+            printf 'SANDLOT_NFT_TABLE=%q\n' "$NFT_TABLE"
+            printf 'SANDLOT_NIC_PREFIX=%q\n' "$NIC_PREFIX"
+            printf 'SANDLOT_RANGE=%q\n' "$RANGE"
+        fi
+    } | write_file 600 root:root "$1"
+}

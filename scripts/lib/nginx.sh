@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# nginx: a server of the stack's own, with the sites that sandlotctl renders.
+# shellcheck shell=bash
+
+nginx_config()
+{
+    ctl nginx-config --output "$NGINX_DIR/sites"
+    install -d -m 700 -o "$NGINX_USER" "$NGINX_DIR"/{body,proxy,fastcgi}
+    write_file 644 root:root "$NGINX_DIR/nginx.conf" <<END
+# Written by the set-up of the stack "$STACK" at each run.
+user $NGINX_USER;
+worker_processes auto;
+worker_rlimit_nofile 65536;
+pid $RUN_DIR/nginx-master.pid;
+error_log $LOG_DIR/nginx-error.log warn;
+
+events {
+    worker_connections 8192;
+}
+
+http {
+    include /etc/nginx/mime.types;
+    default_type application/octet-stream;
+    access_log $LOG_DIR/nginx-access.log;
+    client_body_temp_path $NGINX_DIR/body;
+    proxy_temp_path $NGINX_DIR/proxy;
+    fastcgi_temp_path $NGINX_DIR/fastcgi;
+    server_tokens off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_timeout 65s;
+
+    include $NGINX_DIR/sites/*.conf;
+}
+END
+    nginx -q -t -c "$NGINX_DIR/nginx.conf" || die "nginx refuses the configuration $NGINX_DIR/nginx.conf"
+}
+
+nginx_listens()
+{
+    curl -s -o /dev/null --max-time 2 --cacert "$TLS_DIR/ca.pem" "$BASE_URL/"
+}
+
+nginx_start()
+{
+    local pid
+
+    nginx_config
+    if pid=$(service_pid nginx); then
+        kill -HUP "$pid"
+    else
+        strays_end nginx "$NGINX_DIR/nginx.conf"
+        service_start nginx root -- nginx -c "$NGINX_DIR/nginx.conf" -g 'daemon off;'
+    fi
+    service_wait nginx 15 nginx_listens ||
+        die "nginx does not answer on port $PORT (is it taken?); see also $LOG_DIR/nginx.log"
+}
+
+nginx_stop()
+{
+    service_stop nginx 5
+    strays_end nginx "$NGINX_DIR/nginx.conf"
+}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The FastCGI pools and the dispatchers.
+# shellcheck shell=bash
+
+# worker_watch COUNT COMMAND…: prints the words that keep COUNT copies running. A worker that
+# ends is started again without end; multiwatch would give up after three by itself.
+worker_watch()
+{
+    WATCH=(/usr/bin/multiwatch -s TERM -r 1000000 -t 1000 -f "$1" -- "${@:2}")
+}
+
+# worker_pool NAME COUNT PROGRAM: a pool that accepts on RUN_DIR/NAME.sock.
+worker_pool()
+{
+    local name=$1 path
+
+    service_running "$name" && return 0
+    path=$(program "$3")
+    worker_watch "$2" "$path" --config "$CONFIG_FILE"
+    rm -f "$RUN_DIR/$name.sock"
+    # Root makes the socket for nginx, then becomes the worker's user.
+    service_start "$name" root -- /usr/bin/spawn-fcgi -n -s "$RUN_DIR/$name.sock" -M 0660 \
+        -u "$WORKER_USER" -g "$WORKER_USER" -U "$WORKER_USER" -G "$NGINX_USER" -b 1024 -- "${WATCH[@]}"
+    service_wait "$name" 10 test -S "$RUN_DIR/$name.sock" ||
+        die "the pool $name did not start; see also $LOG_DIR/$name.log"
+}
+
+# workers_stamp: changes with the programs and their settings.
+workers_stamp()
+{
+    find "$PREFIX/sbin" "$PREFIX/bin" "$PREFIX/libexec" -type f -exec sha256sum {} + 2>/dev/null |
+        cat - "$CONFIG_FILE" | sha256sum
+}
+
+workers_start()
+{
+    local stamp
+
+    stamp=$(workers_stamp)
+    if [[ ! -e $RUN_DIR/workers.stamp || $(<"$RUN_DIR/workers.stamp") != "$stamp" ]]; then
+        workers_stop
+    fi
+    workers_end_strays
+    worker_pool api "${SANDLOT_API_WORKERS:-8}" sandlot-api
+    worker_pool read "${SANDLOT_READ_WORKERS:-4}" sandlot-api
+    worker_pool gate "${SANDLOT_GATE_WORKERS:-4}" sandlot-gate
+    worker_pool wake "${SANDLOT_WAKE_WORKERS:-8}" sandlot-gate
+    worker_watch "${SANDLOT_DISPATCHERS:-2}" "$(program sandlot-dispatcher)" --config "$CONFIG_FILE"
+    service_start dispatcher "$WORKER_USER" -- "${WATCH[@]}"
+    printf '%s' "$stamp" >"$RUN_DIR/workers.stamp"
+}
+
+# workers_end_strays: pools of an earlier run whose pid files are gone or stale.
+workers_end_strays()
+{
+    local name pid known=' '
+
+    for name in api read gate wake dispatcher; do
+        known+="$(service_pid "$name" || true) "
+    done
+    for pid in $(strays multiwatch "$CONFIG_FILE"); do
+        [[ $known == *" $pid "* ]] || kill -TERM "$pid" 2>/dev/null || true
+    done
+}
+
+workers_stop()
+{
+    local name
+
+    for name in dispatcher api read wake gate; do
+        service_stop "$name" 20
+        rm -f "$RUN_DIR/$name.sock"
+    done
+    for name in multiwatch sandlot-api sandlot-gate sandlot-dispatcher; do
+        strays_end "$name" "$CONFIG_FILE"
+    done
+    rm -f "$RUN_DIR/workers.stamp"
+}
