@@ -101,10 +101,12 @@ incus_start()
     if ! service_running incusd; then
         incus_end_daemons
         incus_discard_half_made
-        mkdir -p "$INCUS_STATE"
+        mkdir -p "$INCUS_STATE" "$CRIU_BIN"
+        install -m 755 "$SOURCE_DIR/conf/incus/incusd-exec" "$CRIU_BIN/incusd-exec"
         service_start incusd root -- env PATH="${CRIU_PATH:+$CRIU_PATH:}$PATH" \
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
-            INCUS_IDMAPPED_MOUNTS_DISABLE=1 \
+            INCUS_IDMAPPED_MOUNTS_DISABLE=1 INCUS_EXEC_PATH="$CRIU_BIN/incusd-exec" \
+            SANDLOT_INCUSD="$INCUSD" \
             "$INCUSD" --group "$WORKER_USER" --logfile "$STATE_ROOT/log/incusd.log"
     fi
     service_wait incusd 60 incus_answers || die "incusd does not answer; see also $LOG_DIR/incusd.log"
