@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A plain HTTPS client of the control plane: no redirects followed, nothing tried twice."""
+
+import http.client
+import json
+import socket
+import ssl
+import urllib.parse
+
+
+def address_of(host):
+    """*.localhost is this machine, whatever the resolver thinks of it."""
+    return "127.0.0.1" if host == "localhost" or host.endswith(".localhost") else host
+
+
+class Connection(http.client.HTTPSConnection):
+    def connect(self):
+        plain = socket.create_connection((address_of(self.host), self.port), self.timeout)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock = self._context.wrap_socket(plain, server_hostname=self.host)
+
+
+class Response:
+    def __init__(self, response, body):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = body
+
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"<{self.status} {self.body[:400]!r}>"
+
+
+class Origin:
+    """One https address, such as https://api.sandbox.localhost:8443."""
+
+    def __init__(self, ca_file, url):
+        parts = urllib.parse.urlsplit(url)
+        assert parts.scheme == "https", url
+        self.host = parts.hostname
+        self.port = parts.port or 443
+        self.url = url
+        self.context = ssl.create_default_context(cafile=ca_file)
+
+    def connect(self, timeout_s=60):
+        return Connection(self.host, self.port, timeout=timeout_s, context=self.context)
+
+    def tls_socket(self, timeout_s=60):
+        """A connected socket, for what http.client cannot speak."""
+        connection = self.connect(timeout_s)
+        connection.connect()
+        return connection.sock
+
+    def open(self, method, path, body=None, headers=None, timeout_s=60):
+        """Send a request; the connection and its response, of which only the head is read. An
+        iterable body without a Content-Length goes out chunked."""
+        connection = self.connect(timeout_s)
+        try:
+            connection.request(method, path, body=body, headers=headers or {})
+            return connection, connection.getresponse()
+        except BaseException:
+            connection.close()
+            raise
+
+    def request(self, method, path, body=None, headers=None, timeout_s=60):
+        connection, response = self.open(method, path, body, headers, timeout_s)
+        try:
+            return Response(response, response.read())
+        finally:
+            connection.close()
+
+
+class Api:
+    """The control plane as one API key sees it."""
+
+    def __init__(self, stack, key):
+        self.stack = stack
+        self.key = key
+        self.origin = Origin(stack.ca_file, stack.base_url)
+
+    def request(self, method, path, body=None, headers=None, timeout_s=60):
+        sent = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+            sent["Content-Type"] = "application/json"
+        sent.update(headers or {})
+        return self.origin.request(method, path, body, sent, timeout_s)
+
+    def get(self, path):
+        return self.request("GET", path)
+
+    def post(self, path, body=None, **options):
+        return self.request("POST", path, body, **options)
+
+    def delete(self, path):
+        return self.request("DELETE", path)
+
+    def create(self, **fields):
+        """A sandbox, or the test fails."""
+        response = self.post("/v1/sandboxes", fields)
+        assert response.status == 201, response
+        return response.json()
+
+    def show(self, sandbox_id):
+        response = self.get(f"/v1/sandboxes/{sandbox_id}")
+        assert response.status == 200, response
+        return response.json()
+
+    def list(self, query=""):
+        response = self.get("/v1/sandboxes" + query)
+        assert response.status == 200, response
+        return response.json()["sandboxes"]
+
+    def pause(self, sandbox_id):
+        response = self.post(f"/v1/sandboxes/{sandbox_id}/pause")
+        assert response.status == 200, response
+        return response.json()
+
+    def resume(self, sandbox_id, **fields):
+        response = self.post(f"/v1/sandboxes/{sandbox_id}/resume", fields or None)
+        assert response.status == 200, response
+        return response.json()
+
+    def destroy(self, sandbox_id):
+        response = self.delete(f"/v1/sandboxes/{sandbox_id}")
+        assert response.status == 204, response
+
+
+def assert_error(response, status, code, field=None):
+    """The one shape of every error; its body is given back."""
+    assert response.status == status, response
+    assert response.headers.get_content_type() == "application/json", response.headers.items()
+    body = response.json()
+    assert body["error"] == code, body
+    assert body["message"] and isinstance(body["message"], str), body
+    assert body["request_id"], body
+    assert response.headers["X-Request-Id"] == body["request_id"], body
+    if field is not None:
+        assert body.get("field") == field, body
+    return body

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The stack under test: its settings, its administration program, its database, its daemons."""
+
+import http.client
+import json
+import os
+import pathlib
+import shlex
+import signal
+import socket
+import subprocess
+import time
+
+import pymysql
+
+REQUIRED = (
+    "SANDLOT_BASE_URL",
+    "SANDLOT_DATA_PLANE_HOST",
+    "SANDLOT_CA_FILE",
+    "SANDLOT_TEMPLATE",
+    "SANDLOT_CTL",
+    "SANDLOT_STATE_ROOT",
+    "SANDLOT_INCUS_SOCKET",
+    "SANDLOT_INCUS_PROJECT",
+    "SANDLOT_DATABASE_SOCKET",
+    "SANDLOT_DATABASE_PASSWORD_FILE",
+)
+
+
+class StackMissing(Exception):
+    """There is no stack to test against; the text says what to do."""
+
+
+def read_assignments(path):
+    """The shell assignments of a stack.env or quickstart.env."""
+    values = {}
+    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        for word in shlex.split(line):
+            name, separator, value = word.partition("=")
+            if separator:
+                values[name] = value
+    return values
+
+
+def wait_until(condition, timeout_s, what, pause_s=0.05):
+    """Poll until condition() is true and return what it gave; fail after timeout_s."""
+    end = time.monotonic() + timeout_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() >= end:
+            raise AssertionError(f"not within {timeout_s} s: {what}")
+        time.sleep(pause_s)
+
+
+class IncusConnection(http.client.HTTPConnection):
+    def __init__(self, path, timeout_s):
+        super().__init__("incus", timeout=timeout_s)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Incus:
+    """The runtime daemon, asked directly: what is really there."""
+
+    def __init__(self, socket_path, project):
+        self.socket_path = socket_path
+        self.project = project
+
+    def raw(self, method, path, body=None, headers=None, timeout_s=60):
+        connection = IncusConnection(self.socket_path, timeout_s)
+        try:
+            separator = "&" if "?" in path else "?"
+            connection.request(
+                method, f"{path}{separator}project={self.project}", body=body, headers=headers or {}
+            )
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+    def request(self, method, path, body=None):
+        """An answer's metadata; an operation is waited for."""
+        text = None if body is None else json.dumps(body)
+        _, answer = self.raw(method, path, text, {"Content-Type": "application/json"})
+        document = json.loads(answer)
+        if document["type"] == "async":
+            _, answer = self.raw("GET", document["operation"] + "/wait?timeout=60")
+            document = json.loads(answer)
+        if document["type"] == "error":
+            raise AssertionError(f"incus: {method} {path}: {document['error']}")
+        return document["metadata"]
+
+    def names(self):
+        return {path.split("?")[0].rsplit("/", 1)[1] for path in self.request("GET", "/1.0/instances")}
+
+    def instance(self, name):
+        return self.request("GET", f"/1.0/instances/{name}")
+
+    def exists(self, name):
+        return self.raw("GET", f"/1.0/instances/{name}")[0] != 404
+
+    def write_file(self, name, path, content):
+        status, answer = self.raw(
+            "POST",
+            f"/1.0/instances/{name}/files?path={path}",
+            content,
+            {"X-Incus-type": "file", "X-Incus-write": "overwrite"},
+        )
+        assert status == 200, answer
+
+
+class Stack:
+    def __init__(self, env_file):
+        self.env_file = pathlib.Path(env_file)
+        if not self.env_file.is_file():
+            raise StackMissing(f"there is no {env_file}: run scripts/test, or scripts/quickstart")
+        env = read_assignments(env_file)
+        missing = [name for name in REQUIRED if not env.get(name)]
+        if missing:
+            raise StackMissing(f"{env_file} does not set {', '.join(missing)}")
+        self.base_url = env["SANDLOT_BASE_URL"]
+        self.data_plane_host = env["SANDLOT_DATA_PLANE_HOST"]
+        self.ca_file = env["SANDLOT_CA_FILE"]
+        self.template = env["SANDLOT_TEMPLATE"]
+        self.ctl_command = shlex.split(env["SANDLOT_CTL"])
+        self.root = pathlib.Path(env["SANDLOT_STATE_ROOT"])
+        self.database_socket = env["SANDLOT_DATABASE_SOCKET"]
+        self.database_password_file = env["SANDLOT_DATABASE_PASSWORD_FILE"]
+        self.incus = Incus(env["SANDLOT_INCUS_SOCKET"], env["SANDLOT_INCUS_PROJECT"])
+        self.incus_dir = pathlib.Path(env["SANDLOT_INCUS_SOCKET"]).parent
+        self.run_dir = self.root / "run"
+        self.settings = self._read_settings()
+
+    @classmethod
+    def find(cls):
+        env_file = os.environ.get("SANDLOT_STACK_ENV")
+        if not env_file:
+            raise StackMissing(
+                "SANDLOT_STACK_ENV does not name the stack.env of a running stack: run scripts/test"
+            )
+        return cls(env_file)
+
+    def _read_settings(self):
+        settings = {}
+        for line in (self.root / "etc" / "sandlot.conf").read_text(encoding="utf-8").splitlines():
+            name, separator, value = line.partition("=")
+            if separator and not name.lstrip().startswith("#"):
+                settings[name.strip()] = value.strip()
+        return settings
+
+    @property
+    def lease_s(self):
+        return int(self.settings.get("lease_s", "60"))
+
+    def ctl(self, *arguments, check=True):
+        """Run sandlotctl --json; its answer, or the failed process with check=False."""
+        done = subprocess.run(
+            [*self.ctl_command, "--json", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        if not check:
+            return done
+        assert done.returncode == 0, f"sandlotctl {' '.join(arguments)}: {done.stderr or done.stdout}"
+        return json.loads(done.stdout) if done.stdout.strip() else None
+
+    def database(self):
+        """A new connection; the caller closes it."""
+        password = pathlib.Path(self.database_password_file).read_text(encoding="utf-8")
+        return pymysql.connect(
+            unix_socket=self.database_socket,
+            user=self.settings.get("database_user", "sandlot"),
+            password=password.split("\n", 1)[0],
+            database=self.settings.get("database_name", "sandlot"),
+            autocommit=True,
+            cursorclass=pymysql.cursors.DictCursor,
+        )
+
+    def query(self, sql, *arguments):
+        connection = self.database()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(sql, arguments)
+                return cursor.fetchall()
+        finally:
+            connection.close()
+
+    def row(self, sandbox_id):
+        """The row of a sandbox, also after its end."""
+        rows = self.query("SELECT * FROM sandboxes WHERE id = %s", sandbox_id)
+        assert len(rows) == 1, f"{sandbox_id} has {len(rows)} rows"
+        return rows[0]
+
+    def instance_dir(self, name):
+        """Where the storage pool keeps the instance."""
+        pool = self.query("SELECT pool FROM hosts LIMIT 1")[0]["pool"]
+        found = list((self.incus_dir / "storage-pools" / pool / "containers").glob(f"*{name}"))
+        assert len(found) == 1, f"{name}: {found}"
+        return found[0]
+
+    def processes(self, program):
+        """Pids of the stack's processes of that program."""
+        root = str(self.root).encode()
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                environment = (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if not words[0] or os.path.basename(words[0]).decode(errors="replace") != program:
+                continue
+            if any(root in word for word in words) or root in environment:
+                found.append(int(entry.name))
+        return sorted(found)
+
+
+class Daemon:
+    """A running daemon that a test stops and that starts again exactly as it was."""
+
+    def __init__(self, stack, pid):
+        base = pathlib.Path("/proc") / str(pid)
+        self.pid = pid
+        self.arguments = [word for word in (base / "cmdline").read_bytes().split(b"\0")[:-1]]
+        self.environment = dict(
+            item.split(b"=", 1) for item in (base / "environ").read_bytes().split(b"\0") if b"=" in item
+        )
+        self.log = os.readlink(base / "fd" / "2")
+        self.pid_file = self._pid_file(stack)
+
+    def _pid_file(self, stack):
+        for path in stack.run_dir.glob("*.pid"):
+            if path.read_text(encoding="utf-8").split()[:1] == [str(self.pid)]:
+                return path
+        return None
+
+    def stop(self):
+        os.kill(self.pid, signal.SIGTERM)
+        wait_until(self._is_gone, 20, f"the end of process {self.pid}")
+
+    def _is_gone(self):
+        try:
+            stat = (pathlib.Path("/proc") / str(self.pid) / "stat").read_text(encoding="utf-8")
+        except OSError:
+            return True
+        return stat.rsplit(")", 1)[1].split()[0] == "Z"
+
+    def start(self):
+        log = self.log if os.path.isabs(self.log) and os.path.exists(self.log) else os.devnull
+        with open(log, "ab") as output:
+            process = subprocess.Popen(
+                self.arguments,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self.pid = process.pid
+        if self.pid_file:
+            # The set-up's own note of who runs: pid, start time, boot.
+            stat = pathlib.Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8")
+            start = stat.rsplit(")", 1)[1].split()[19]
+            boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+            self.pid_file.write_text(f"{self.pid} {start} {boot}\n", encoding="utf-8")

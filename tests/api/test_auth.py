@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who may do what: API keys, scopes, teams, data-plane tokens."""
+
+import datetime
+import secrets
+
+import pytest
+
+from client import Api, assert_error
+from conftest import Sandbox
+from dataplane import DataPlane
+from stack import wait_until
+
+ANY_ID = "sbx_00000000000000000000000000"
+
+
+def unauthorized(response):
+    body = assert_error(response, 401, "unauthorized")
+    assert response.headers["WWW-Authenticate"].startswith("Bearer")
+    return body
+
+
+def every_call(api, sandbox_id):
+    yield "GET", "/v1/sandboxes"
+    yield "POST", "/v1/sandboxes"
+    yield "GET", f"/v1/sandboxes/{sandbox_id}"
+    yield "DELETE", f"/v1/sandboxes/{sandbox_id}"
+    yield "GET", f"/v1/sandboxes/{sandbox_id}/ports/3000"
+    for action in ("pause", "stop", "resume", "connect"):
+        yield "POST", f"/v1/sandboxes/{sandbox_id}/{action}"
+
+
+def test_without_a_key(stack):
+    api = Api(stack, None)
+    for method, path in every_call(api, ANY_ID):
+        unauthorized(api.request(method, path))
+
+
+def test_wrong_keys_all_get_the_same_answer(stack, account):
+    good = account.key("write")
+    prefix, lookup, secret = good.split("_", 2)
+    assert (prefix, len(lookup), len(secret)) == ("slk", 12, 43)
+    other = "A" if secret[0] != "A" else "B"
+    wrong = [
+        "x",
+        "slk_",
+        f"slk_{lookup}",
+        f"slk_{lookup}_",
+        f"slk_{lookup}_{other}{secret[1:]}",
+        f"slk_{lookup}_{secret}x",
+        f"slk_{'a' * 12}_{secret}",
+        good.upper(),
+        "slk_" + "a" * 5000,
+    ]
+    messages = set()
+    for key in wrong:
+        messages.add(unauthorized(Api(stack, key).get("/v1/sandboxes"))["message"])
+    assert len(messages) == 1, messages
+    api = Api(stack, None)
+    for value in (good, f"Basic {good}", f"Token {good}", "Bearer", "Bearer "):
+        unauthorized(api.request("GET", "/v1/sandboxes", headers={"Authorization": value}))
+    lower = api.request("GET", "/v1/sandboxes", headers={"Authorization": f"bearer {good}"})
+    assert lower.status == 200, "the name of the scheme is case-insensitive"
+
+
+def test_a_revoked_key(stack, account):
+    document = account.key_document("write")
+    api = Api(stack, document["key"])
+    assert api.get("/v1/sandboxes").status == 200
+    stack.ctl("key", "revoke", document["id"])
+    unauthorized(api.get("/v1/sandboxes"))
+    unauthorized(api.post("/v1/sandboxes", {}))
+
+
+def test_an_expired_key(stack, account):
+    soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=2)
+    api = Api(stack, account.key("write", "--expires", soon.strftime("%Y-%m-%dT%H:%M:%SZ")))
+    assert api.get("/v1/sandboxes").status == 200
+    wait_until(lambda: api.get("/v1/sandboxes").status == 401, 5, "the end of the key")
+    unauthorized(api.get("/v1/sandboxes"))
+
+
+def test_a_read_key_reads_only(stack, account, sandbox):
+    reader = Api(stack, account.key("read"))
+    assert reader.show(sandbox.id)["id"] == sandbox.id
+    assert [one["id"] for one in reader.list()] == [sandbox.id]
+    for method, path in every_call(reader, sandbox.id):
+        if method != "GET":
+            assert_error(reader.request(method, path), 403, "insufficient_scope")
+    assert sandbox.show()["state"] == "ready"
+
+
+def test_sandboxes_of_other_teams_do_not_exist(make_account, sandbox):
+    stranger = make_account().api
+    unknown = stranger.get(f"/v1/sandboxes/{ANY_ID}")
+    for method, path in every_call(stranger, sandbox.id):
+        if sandbox.id in path:
+            body = assert_error(stranger.request(method, path), 404, "not_found")
+            assert sandbox.id not in unknown.json()["message"]
+            assert body["error"] == unknown.json()["error"]
+    assert stranger.list() == []
+    assert sandbox.show()["state"] == "ready"
+
+
+def test_teams(stack, make_account):
+    account, stranger = make_account(), make_account()
+    second = account.make_team()
+    document = account.api.create(team=second)
+    assert document["team"] == second
+    assert [one["id"] for one in account.api.list(f"?team={second}")] == [document["id"]]
+    assert account.api.list(f"?team={account.team}") == []
+
+    for team in (stranger.team, "no-team-of-that-name"):
+        assert_error(account.api.post("/v1/sandboxes", {"team": team}), 403, "team_forbidden", "/team")
+        assert_error(account.api.get(f"/v1/sandboxes?team={team}"), 403, "team_forbidden", "team")
+
+    narrow = Api(stack, account.key("write", "--team", second))
+    assert narrow.show(document["id"])["id"] == document["id"]
+    assert_error(
+        narrow.post("/v1/sandboxes", {"team": account.team}), 403, "team_forbidden", "/team"
+    )
+    other = Api(stack, account.key("write", "--team", account.team))
+    assert_error(other.get(f"/v1/sandboxes/{document['id']}"), 404, "not_found")
+
+
+# --- the data plane ---
+
+
+@pytest.fixture(scope="module")
+def data(shared_sandbox):
+    return shared_sandbox.data
+
+
+PATHS = [
+    ("GET", "/files?path=/etc/hostname"),
+    ("POST", "/files?path=/tmp/x"),
+    ("POST", "/process.Process/Start"),
+    ("POST", "/process.Process/List"),
+    ("GET", "/no/such/path"),
+]
+
+
+def test_both_headers_are_taken(data):
+    for headers in ({"X-Access-Token": data.token}, {"Authorization": f"Bearer {data.token}"}):
+        response = data.origin.request("GET", "/files?path=/etc/hostname", headers=headers)
+        assert response.status == 200, response
+
+
+@pytest.mark.parametrize("method, path", PATHS)
+def test_data_plane_without_a_token(data, method, path):
+    assert_error(data.origin.request(method, path), 401, "unauthorized")
+
+
+def wrong_tokens(token):
+    yield ""
+    yield "x"
+    yield token[:-1]
+    yield token + "A"
+    yield ("A" if token[0] != "A" else "B") + token[1:]
+    middle = len(token) // 2
+    yield token[:middle] + ("A" if token[middle] != "A" else "B") + token[middle + 1 :]
+    yield secrets.token_urlsafe(96)
+    yield "a" * 4000
+
+
+def test_data_plane_with_wrong_tokens(data):
+    for token in wrong_tokens(data.token):
+        for headers in ({"X-Access-Token": token}, {"Authorization": f"Bearer {token}"}):
+            response = data.origin.request("GET", "/files?path=/etc/hostname", headers=headers)
+            assert_error(response, 401, "unauthorized")
+
+
+def test_a_token_opens_its_own_sandbox_only(module_account, data):
+    other = Sandbox.create(module_account.api)
+    crossed = DataPlane(other.stack, other.document["session"])
+    crossed.token = data.token
+    assert_error(crossed.request("GET", "/files?path=/etc/hostname"), 401, "unauthorized")
+    assert_error(crossed.call("process.Process/List", {}), 401, "unauthorized")
+    other.api.destroy(other.id)
+
+
+def test_api_keys_are_no_data_plane_tokens(module_account, data):
+    headers = {"Authorization": f"Bearer {module_account.api.key}"}
+    assert_error(data.origin.request("GET", "/files?path=/tmp/x", headers=headers), 401, "unauthorized")
+
+
+def test_session_tokens_are_no_api_keys(stack, data):
+    unauthorized(Api(stack, data.token).get("/v1/sandboxes"))
+
+
+@pytest.mark.parametrize(
+    "method, path",
+    [
+        ("POST", "/init"),
+        ("GET", "/init"),
+        ("POST", "/init/"),
+        ("POST", "//init"),
+        ("POST", "/%69nit"),
+        ("POST", "/x/../init"),
+        ("GET", "/internal/ports/49983"),
+        ("GET", "/internal/"),
+        ("GET", "/internal"),
+        ("GET", "/%69nternal/ports/22"),
+        ("GET", "//internal/ports/22"),
+    ],
+)
+def test_internal_routes_are_not_there_from_outside(data, method, path):
+    for headers in (data.headers(), {}):
+        response = data.origin.request(method, path, b"{}" if method == "POST" else None, headers)
+        assert response.status == 404 or (not headers and response.status == 401), response
+        assert b"listener" not in response.body
+
+
+def test_the_agent_s_own_secret_is_not_taken_from_a_client(data):
+    headers = {**data.headers(), "X-Sandlot-Agent-Secret": "0" * 64}
+    response = data.origin.request("GET", "/files?path=/etc/hostname", headers=headers)
+    assert response.status == 200, "what a client sends under that name is replaced"
+
+
+def test_the_agent_does_not_trust_what_is_beside_it(shared_sandbox):
+    """From inside the sandbox only /health answers."""
+    code = shared_sandbox.data.check(
+        "curl -s -o /dev/null -w '%{http_code} ' http://127.0.0.1:49983/health;"
+        "curl -s -o /dev/null -w '%{http_code} ' 'http://127.0.0.1:49983/files?path=/etc/shadow';"
+        "curl -s -o /dev/null -w '%{http_code} ' -d '{}' http://127.0.0.1:49983/process.Process/List;"
+        "curl -s -o /dev/null -w '%{http_code} ' -d '{\"secret\":\"'$(printf %064d 1)'\",\"envs\":{},"
+        '"sandbox_id":"sbx_x","default_user":"user"}\' http://127.0.0.1:49983/init;'
+        "curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:49983/internal/ports/22"
+    ).split()
+    assert code[0] == "204"
+    assert all(one in ("401", "403", "404") for one in code[1:]), code
+    assert shared_sandbox.data.check("echo unchanged") == "unchanged\n"

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A request wakes a paused sandbox when auto_resume says so and the request is authorised."""
+
+import threading
+import time
+
+import pytest
+
+from client import assert_error
+from conftest import Sandbox
+from dataplane import DataPlane
+
+PORTS = [
+    {"port": 3000, "protocol": "http", "public": True},
+    {"port": 3001, "protocol": "http", "public": False},
+]
+WAKING = {"lifecycle": {"on_timeout": "pause", "auto_resume": True}, "exposed_ports": PORTS}
+
+
+@pytest.fixture
+def paused(make_sandbox):
+    """A sandbox with auto_resume, a counting process and two servers, paused."""
+    sandbox = make_sandbox(**WAKING)
+    counter = sandbox.put_guest("counter.py")
+    server = sandbox.put_guest("preview_server.py")
+    sandbox.count_pid = sandbox.data.background("python3", counter, "/tmp/count")
+    for port in ("3000", "3001"):
+        sandbox.data.background("python3", server, "127.0.0.1", port)
+        sandbox.data.check(f"until curl -so /dev/null 127.0.0.1:{port}; do sleep 0.05; done")
+    sandbox.pause()
+    return sandbox
+
+
+def resumes(sandbox):
+    rows = sandbox.stack.query(
+        "SELECT COUNT(*) AS n FROM operations WHERE sandbox_id = %s AND kind = 'resume'", sandbox.id
+    )
+    return rows[0]["n"]
+
+
+def assert_woken_once(sandbox):
+    shown = sandbox.show()
+    assert shown["state"] == "ready"
+    assert shown["resumed_from"] == "memory"
+    assert shown["deadline"] is not None
+    assert resumes(sandbox) == 1
+    assert int(sandbox.data.read("/tmp/count").split()[0]) == sandbox.count_pid
+
+
+def test_a_file_request_wakes(paused):
+    response = paused.data.download("/etc/hostname")
+    assert response.status == 200, response
+    assert_woken_once(paused)
+
+
+def test_a_process_request_wakes(paused):
+    assert paused.data.check("echo awake") == "awake\n"
+    assert_woken_once(paused)
+
+
+def test_an_upload_wakes_and_arrives_whole(paused):
+    content = bytes(range(256)) * (1 << 14)
+    pieces = [content[start : start + 65536] for start in range(0, len(content), 65536)]
+    assert paused.data.upload_octets("/home/user/large", iter(pieces)).status == 200
+    assert paused.data.read("/home/user/large") == content
+    assert_woken_once(paused)
+
+
+def test_a_public_preview_wakes(paused):
+    response = paused.preview(3000).request("GET", "/after/sleep")
+    assert response.status == 200, response
+    assert response.json()["path"] == "/after/sleep"
+    assert_woken_once(paused)
+
+
+def test_a_private_preview_wakes_with_the_token_only(paused):
+    assert_error(paused.preview(3001).request("GET", "/"), 401, "unauthorized")
+    assert paused.show()["state"] == "stopped"
+    token = {"X-Access-Token": paused.data.token}
+    assert paused.preview(3001).request("GET", "/", headers=token).status == 200
+    assert_woken_once(paused)
+
+
+def test_junk_never_wakes(paused, make_sandbox):
+    other = make_sandbox()
+    strangers = [None, "", "junk", paused.data.token[:-1], other.data.token, paused.api.key]
+    for token in strangers:
+        data = DataPlane(paused.stack, paused.document["session"])
+        data.token = token
+        assert_error(data.download("/etc/hostname"), 401, "unauthorized")
+        assert_error(data.call("process.Process/List", {}), 401, "unauthorized")
+        headers = {"X-Access-Token": token} if token else {}
+        private = paused.preview(3001).request("GET", "/", headers=headers)
+        assert_error(private, 401, "unauthorized")
+    assert paused.preview(4000).request("GET", "/").status == 404
+    assert paused.data.request("POST", "/init", b"{}").status == 404
+    paused.data.origin.request("GET", "/health")
+    time.sleep(0.5)
+    assert paused.show()["state"] == "stopped"
+    assert resumes(paused) == 0
+
+
+def test_a_hundred_requests_wake_it_once(paused):
+    answers = []
+
+    def ask(number):
+        if number % 2:
+            answers.append(paused.preview(3000).request("GET", "/").status)
+        else:
+            answers.append(paused.data.download("/etc/hostname").status)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [200] * 100, {status: answers.count(status) for status in answers}
+    assert_woken_once(paused)
+
+
+def test_a_sleeper_does_not_delay_others(paused, make_sandbox):
+    """While some requests wait for a resume, those of a running sandbox go through."""
+    other = make_sandbox()
+    waking = [threading.Thread(target=lambda: paused.data.download("/etc/hostname")) for _ in range(12)]
+    for thread in waking:
+        thread.start()
+    slowest = 0.0
+    while any(thread.is_alive() for thread in waking):
+        started = time.monotonic()
+        assert other.data.download("/etc/hostname").status == 200
+        slowest = max(slowest, time.monotonic() - started)
+    for thread in waking:
+        thread.join()
+    assert slowest < 0.5, slowest
+
+
+def test_it_is_paused_and_woken_again_and_again(make_sandbox):
+    sandbox = make_sandbox(timeout=600, **WAKING)
+    for number in range(3):
+        sandbox.pause()
+        assert sandbox.data.check(f"echo {number}") == f"{number}\n"
+    assert resumes(sandbox) == 3
+
+
+def test_a_woken_sandbox_has_a_fresh_deadline(make_sandbox):
+    sandbox = make_sandbox(timeout=100, **WAKING)
+    before = sandbox.stack.row(sandbox.id)["deadline_at_ms"]
+    sandbox.pause()
+    time.sleep(1)
+    assert sandbox.data.check("echo x") == "x\n"
+    row = sandbox.stack.row(sandbox.id)
+    assert row["deadline_at_ms"] > before
+    assert abs(row["deadline_at_ms"] / 1000 - time.time() - 100) < 3
+
+
+def test_without_auto_resume(make_sandbox):
+    sandbox = make_sandbox(exposed_ports=PORTS, auto_pause=True)
+    sandbox.pause()
+    answer = assert_error(sandbox.data.download("/etc/hostname"), 409, "sandbox_not_running")
+    assert "resume" in answer["message"]
+    assert_error(sandbox.data.call("process.Process/List", {}), 409, "sandbox_not_running")
+    assert_error(sandbox.preview(3000).request("GET", "/"), 503, "sandbox_not_running")
+    assert_error(sandbox.preview(3001).request("GET", "/"), 401, "unauthorized")
+    stranger = DataPlane(sandbox.stack, sandbox.document["session"])
+    stranger.token = None
+    assert_error(stranger.download("/etc/hostname"), 401, "unauthorized")
+    assert sandbox.show()["state"] == "stopped"
+    assert resumes(sandbox) == 0
+
+
+def test_waking_respects_the_quota(api, stack):
+    before = stack.query("SELECT sandboxes FROM plans WHERE name = 'basic'")[0]["sandboxes"]
+    stack.ctl("plan", "set", "basic", "sandboxes", "1")
+    try:
+        sleeper = Sandbox.create(api, **WAKING)
+        sleeper.pause()
+        Sandbox.create(api)
+        response = sleeper.data.download("/etc/hostname")
+        assert response.status in (422, 503), response
+        assert_error(response, response.status, "sandbox_quota_exceeded")
+        assert sleeper.show()["state"] == "stopped"
+    finally:
+        stack.ctl("plan", "set", "basic", "sandboxes", str(before))

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Deadlines: the dispatcher acts on them within one second, and never before."""
+
+import threading
+import time
+
+import pytest
+
+from client import assert_error
+from conftest import Sandbox
+from stack import wait_until
+
+
+def watch(sandbox, timeout_s=15):
+    """When the sandbox stopped being ready, in seconds after its deadline, and what it was then."""
+    deadline_s = sandbox.stack.row(sandbox.id)["deadline_at_ms"] / 1000
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end:
+        response = sandbox.api.get(sandbox.path)
+        seen_s = time.time()
+        state = response.json()["state"] if response.status == 200 else response.status
+        if state != "ready":
+            return seen_s - deadline_s, state
+        time.sleep(0.02)
+    raise AssertionError(f"still ready {timeout_s} s later")
+
+
+def test_kill_within_one_second(make_sandbox, stack):
+    sandbox = make_sandbox(timeout=2)
+    instance = sandbox.instance
+    late_s, state = watch(sandbox)
+    assert state == 404
+    assert -0.05 <= late_s <= 1.0, late_s
+    wait_until(lambda: not stack.incus.exists(instance), 10, "the end of the instance")
+    wait_until(lambda: stack.row(sandbox.id)["state"] == "destroyed", 5, "the end of the row")
+    assert stack.row(sandbox.id)["reserved"] == 0
+    assert sandbox.data.call("process.Process/List", {}).status == 404
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"lifecycle": {"on_timeout": "pause"}}, {"auto_pause": True}],
+    ids=["on_timeout", "auto_pause"],
+)
+def test_pause_within_one_second(make_sandbox, fields):
+    sandbox = make_sandbox(timeout=2, **fields)
+    sandbox.data.upload("/home/user/kept", b"kept")
+    program = sandbox.put_guest("counter.py")
+    pid = sandbox.data.background("python3", program, "/tmp/count")
+    late_s, state = watch(sandbox)
+    assert state in ("stopping", "stopped")
+    assert -0.05 <= late_s <= 1.0, late_s
+    wait_until(lambda: sandbox.show()["state"] == "stopped", 10, "the end of the pause")
+    resumed = sandbox.resume(timeout=60)
+    assert resumed["resumed_from"] == "memory"
+    assert int(sandbox.data.read("/tmp/count").split()[0]) == pid
+    assert sandbox.data.read("/home/user/kept") == b"kept"
+
+
+def test_many_deadlines_at_once(api):
+    """They fall together, and each is acted on in its second."""
+    sandboxes = [Sandbox.create(api, timeout=12) for _ in range(6)]
+    for sandbox in sandboxes:
+        sandbox.resume(timeout=2)
+    seen = []
+    watchers = [threading.Thread(target=lambda one=one: seen.append(watch(one))) for one in sandboxes]
+    for watcher in watchers:
+        watcher.start()
+    for watcher in watchers:
+        watcher.join()
+    assert len(seen) == len(sandboxes)
+    assert all(state == 404 for _, state in seen), seen
+    assert all(-0.05 <= late_s <= 1.0 for late_s, _ in seen), seen
+
+
+def test_an_extension_wins(make_sandbox):
+    sandbox = make_sandbox(timeout=2)
+    for _ in range(3):
+        time.sleep(1.2)
+        sandbox.resume(timeout=2)
+    assert sandbox.show()["state"] == "ready"
+    assert sandbox.data.check("echo alive") == "alive\n"
+    watch(sandbox)
+
+
+def test_a_resume_can_shorten_the_deadline(make_sandbox):
+    sandbox = make_sandbox(timeout=300)
+    sandbox.resume(timeout=1)
+    late_s, state = watch(sandbox)
+    assert (state, late_s <= 1.0) == (404, True), (state, late_s)
+
+
+def test_a_paused_sandbox_has_no_deadline(make_sandbox):
+    sandbox = make_sandbox(timeout=2)
+    assert sandbox.pause()["deadline"] is None
+    time.sleep(3)
+    assert sandbox.show()["state"] == "stopped"
+    resumed = sandbox.resume()
+    assert resumed["deadline"] is not None
+    watch(sandbox)
+
+
+def test_after_the_deadline_nothing_brings_it_back(make_sandbox):
+    sandbox = make_sandbox(timeout=1)
+    watch(sandbox)
+    assert_error(sandbox.api.post(f"{sandbox.path}/resume"), 404, "not_found")

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Files over the data plane: GET and POST /files."""
+
+import hashlib
+import os
+import secrets
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def data(shared_sandbox):
+    return shared_sandbox.data
+
+
+@pytest.fixture
+def directory():
+    return f"/home/user/{secrets.token_hex(6)}"
+
+
+def test_octets_there_and_back(data, directory):
+    written = data.upload(f"{directory}/a.bin", b"\0\1\2\xff")
+    assert written == [{"name": "a.bin", "path": f"{directory}/a.bin", "type": "file"}]
+    response = data.download(f"{directory}/a.bin")
+    assert response.status == 200
+    assert response.body == b"\0\1\2\xff"
+    assert response.headers["Content-Length"] == "4"
+
+
+def test_multipart_with_a_path(data, directory):
+    response = data.upload_multipart([("ignored.txt", b"one")], path=f"{directory}/named.txt")
+    assert response.status == 200, response
+    assert [entry["path"] for entry in response.json()] == [f"{directory}/named.txt"]
+    assert data.read(f"{directory}/named.txt") == b"one"
+
+
+def test_multipart_of_several_files_takes_paths_from_their_names(data, directory):
+    parts = [(f"{directory}/{number}/f.txt", f"content {number}".encode()) for number in range(4)]
+    response = data.upload_multipart(parts)
+    assert response.status == 200, response
+    assert [entry["path"] for entry in response.json()] == [name for name, _ in parts]
+    for name, content in parts:
+        assert data.read(name) == content
+
+
+def test_root_may_write_anywhere(data):
+    name = f"/{secrets.token_hex(4)}/f"
+    response = data.upload_multipart([(name, b"x")], user="root")
+    assert response.status == 200, response
+    assert data.check(f"stat -c '%U %a' {name}") == "root 644\n"
+
+
+def test_owner_and_modes(data, directory):
+    data.upload(f"{directory}/deep/er/f.txt", b"x")
+    assert data.check(f"stat -c '%U:%G %a' {directory}/deep/er/f.txt") == "user:user 644\n"
+    assert data.check(f"stat -c '%U:%G %a' {directory}/deep {directory}/deep/er") == (
+        "user:user 755\nuser:user 755\n"
+    )
+
+
+def test_a_shorter_file_replaces_a_longer_one(data, directory):
+    data.upload(f"{directory}/f", b"a long content")
+    data.upload(f"{directory}/f", b"short")
+    assert data.read(f"{directory}/f") == b"short"
+
+
+def test_relative_paths_and_home(data):
+    name = secrets.token_hex(6)
+    written = data.upload(name, b"at home")
+    assert written[0]["path"] == f"/home/user/{name}"
+    assert data.read(f"~/{name}") == b"at home"
+    assert data.read(f"/home/user/{name}") == b"at home"
+
+
+def test_names_of_any_letters(data, directory):
+    name = f"{directory}/mit Leerzeichen & Umläuten €?.txt"
+    data.upload(name, b"x")
+    assert data.read(name) == b"x"
+
+
+def test_an_empty_file(data, directory):
+    data.upload(f"{directory}/empty", b"")
+    response = data.download(f"{directory}/empty")
+    assert (response.status, response.body) == (200, b"")
+    assert response.headers["Content-Length"] == "0"
+
+
+def test_a_chunked_upload(data, directory):
+    pieces = [os.urandom(1 << 16) for _ in range(20)]
+    response = data.upload_octets(f"{directory}/chunked", iter(pieces))
+    assert response.status == 200, response
+    assert data.read(f"{directory}/chunked") == b"".join(pieces)
+
+
+def test_64_mib_both_ways(data, directory):
+    block = os.urandom(1 << 20)
+    content = b"".join(bytes([number]) + block[1:] for number in range(64))
+    data.upload(f"{directory}/large", content)
+    digest = hashlib.sha256(content).hexdigest()
+    assert data.check(f"sha256sum {directory}/large").split()[0] == digest
+    response = data.download(f"{directory}/large")
+    assert hashlib.sha256(response.body).hexdigest() == digest
+
+
+def test_ranges(data, directory):
+    data.upload(f"{directory}/f", b"0123456789")
+    part = data.download(f"{directory}/f", {"Range": "bytes=2-4"})
+    assert (part.status, part.body) == (206, b"234")
+    assert part.headers["Content-Range"] == "bytes 2-4/10"
+    end = data.download(f"{directory}/f", {"Range": "bytes=-3"})
+    assert (end.status, end.body) == (206, b"789")
+    past = data.download(f"{directory}/f", {"Range": "bytes=20-30"})
+    assert past.status == 416
+
+
+def test_what_cannot_be_read(data, directory):
+    missing = data.download(f"{directory}/none")
+    assert missing.status == 404
+    assert missing.json()["code"] == 404
+    assert missing.json()["message"]
+    folder = data.download("/home/user")
+    assert folder.status == 400
+    assert folder.json()["code"] == 400
+
+
+def test_what_cannot_be_written(data):
+    over_directory = data.upload_octets("/tmp", b"x")
+    assert over_directory.status == 400, over_directory
+    through_file = data.upload_octets("/etc/hostname/below", b"x")
+    assert through_file.status == 400, through_file
+    without_path = data.request(
+        "POST", "/files", b"x", {"Content-Type": "application/octet-stream"}
+    )
+    assert without_path.status == 400, without_path
+    strange_type = data.request("POST", "/files?path=/tmp/x", b"x", {"Content-Type": "text/plain"})
+    assert strange_type.status in (400, 415), strange_type
+
+
+def test_an_unknown_user(data):
+    assert data.download("/etc/hostname", user="nobody-by-that-name").status == 401
+    assert data.upload_octets("/tmp/x", b"x", user="nobody-by-that-name").status == 401
+
+
+def test_a_full_disk_is_said(make_sandbox):
+    sandbox = make_sandbox()
+    # A filesystem of one MiB inside the sandbox stands for the full disk.
+    sandbox.data.check("mkdir /tmp/small && sudo mount -t tmpfs -o size=1m,mode=777 tmpfs /tmp/small")
+    response = sandbox.data.upload_octets("/tmp/small/f", b"x" * (2 << 20))
+    assert response.status == 507, response
+    assert response.json()["code"] == 507
+
+
+def test_health_needs_no_token(shared_sandbox):
+    response = shared_sandbox.data.origin.request("GET", "/health")
+    assert (response.status, response.body) == (204, b"")

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Templates: two versions, and how a request names one of them."""
+
+import secrets
+
+import pytest
+
+from client import assert_error
+
+
+@pytest.fixture(scope="module")
+def slug(stack):
+    """A template with two versions; templates are kept, as they are in life."""
+    image = stack.query(
+        "SELECT image FROM template_versions v JOIN templates t ON t.id = v.template_id"
+        " WHERE t.slug = %s AND v.state = 'ready' ORDER BY version DESC LIMIT 1",
+        stack.template,
+    )[0]["image"]
+    name = "t" + secrets.token_hex(5)
+    stack.ctl("template", "add", name, "--image", image, "--cpu", "1", "--memory-mb", "256")
+    stack.ctl("template", "add", name, "--image", image, "--cpu", "1", "--memory-mb", "384")
+    return name
+
+
+def version_ids(stack, slug):
+    rows = stack.query(
+        "SELECT v.id, v.template_id, v.version FROM template_versions v"
+        " JOIN templates t ON t.id = v.template_id WHERE t.slug = %s ORDER BY version",
+        slug,
+    )
+    assert [row["version"] for row in rows] == [1, 2]
+    return [row["id"] for row in rows], rows[0]["template_id"]
+
+
+def test_a_bare_slug_is_the_newest_version(api, stack, slug):
+    ids, _ = version_ids(stack, slug)
+    document = api.create(template=slug)
+    assert document["template"] == slug
+    assert document["template_version"] == ids[1]
+    assert document["memory_mb"] == 384
+
+
+def test_a_version_can_be_pinned(api, stack, slug):
+    ids, template_id = version_ids(stack, slug)
+    for reference, version in ((f"{slug}:1", 0), (f"{slug}:2", 1), (f"{slug}:{ids[0]}", 0)):
+        document = api.create(template=reference)
+        assert document["template_version"] == ids[version], reference
+        assert document["memory_mb"] == (256, 384)[version]
+        api.destroy(document["id"])
+    document = api.create(template_id=template_id)
+    assert document["template_version"] == ids[1]
+
+
+def test_sandboxes_of_both_versions_run(make_sandbox, slug):
+    for reference in (f"{slug}:1", f"{slug}:2"):
+        assert make_sandbox(template=reference).data.check("echo runs") == "runs\n"
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["no-such", "{slug}:3", "{slug}:0", "{slug}:x", "{slug}:", ":1", "{slug}:1:1", "tpv_x", "A B"],
+)
+def test_what_matches_no_template(api, slug, reference):
+    body = {"template": reference.format(slug=slug)}
+    assert_error(api.post("/v1/sandboxes", body), 422, "template_not_found", "/template")
+
+
+def test_an_unknown_template_id(api):
+    body = {"template_id": "tpl_00000000000000000000000000"}
+    assert_error(api.post("/v1/sandboxes", body), 422, "template_not_found", "/template_id")
+
+
+def test_the_default_template_keeps_its_promises(shared_sandbox):
+    """What programs that use a sandbox find in it."""
+    check = shared_sandbox.data.check
+    for program in ("bash", "sh", "python3", "python", "curl", "git", "sudo", "realpath", "tput", "ps"):
+        check(f"command -v {program}")
+    assert check("python -c 'print(6*7)'") == "42\n"
+    assert check("echo $HOME; pwd") == "/home/user\n/home/user\n"
+    assert check("getent passwd user | cut -d: -f6,7") == "/home/user:/bin/bash\n"
+    assert "sudo" in check("id -Gn").split()
+    assert check("locale 2>/dev/null | grep -c UTF-8 || true; locale charmap").endswith("UTF-8\n")
+    assert check("umask") == "0022\n"
+    assert check("touch /tmp/w && stat -c %a /tmp/w") == "644\n"
+    assert check("bash -l -c true 2>&1; bash -i -l -c true 2>/dev/null") == ""
+    attribute = "import os; open('x', 'w'); os.setxattr('x', 'user.a', b'b'); print(os.listxattr('x'))"
+    assert check(f'cd /home/user && python3 -c "{attribute}"') == "['user.a']\n"
+    git = "git init -q --bare --initial-branch=main /tmp/r.git && git -C /tmp/r.git symbolic-ref HEAD"
+    assert check(git) == "refs/heads/main\n"
+    assert check("stat -c %a /tmp") == "1777\n"
+
+
+def test_template_list(stack, slug):
+    text = str(stack.ctl("template", "list"))
+    assert slug in text and stack.template in text
