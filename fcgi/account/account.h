@@ -50,13 +50,22 @@ struct user {
 
 /* Make a user with the personal team (plan basic). Errors: ERR_NAME_TAKEN, ERR_INVALID_REQUEST. */
 int user_create(struct db *db, const char *name, struct user *user, struct error **err);
+/* Errors: ERR_NOT_FOUND. */
 int user_get_by_name(struct db *db, const char *name, struct user *user, struct error **err);
+/* All users by name; the caller frees the array. */
+int user_list(struct db *db, struct user **users, unsigned *count, struct error **err);
 
 /* Errors: ERR_NAME_TAKEN, ERR_INVALID_REQUEST (slug, plan), ERR_NOT_FOUND (owner). */
 int team_create(struct db *db, const char *slug, const char *plan, const char *owner_name,
                 struct team *team, struct error **err);
+/* Errors: ERR_NOT_FOUND. */
 int team_get_by_slug(struct db *db, const char *slug, struct team *team, struct error **err);
+/* All teams by slug, personal ones too; the caller frees the array. */
+int team_list(struct db *db, struct team **teams, unsigned *count, struct error **err);
+/* In force for the next request. Errors: ERR_NOT_FOUND (team), ERR_INVALID_REQUEST (plan). */
 int team_set_plan(struct db *db, const char *slug, const char *plan, struct error **err);
+/* A member already: success. Errors: ERR_NOT_FOUND (team or user). */
 int team_add_member(struct db *db, const char *slug, const char *user_name, struct error **err);
 
 extern const struct db_statement_list account_statements;
+extern const struct db_statement_list plan_statements;

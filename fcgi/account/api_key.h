@@ -14,6 +14,7 @@
 
 struct api_key {
     char id[ID_SIZE];
+    char user_name[SLUG_MAX + 1];
     char lookup[13];
     char name[65 * 4];
     bool can_write;
@@ -23,6 +24,7 @@ struct api_key {
     unsigned team_count;
 };
 void api_key_deinit(struct api_key *key);
+void api_keys_free(struct api_key *keys, unsigned count); /* of api_key_list() */
 
 /* Who makes a request: the user behind a key and the teams that this key reaches. */
 struct principal {
@@ -58,12 +60,13 @@ struct api_key_request {
     int64_t expires_at_ms; /* 0: never */
 };
 
-/* Make a key; text receives the whole key, shown once and then wiped by the caller. Errors:
- * ERR_TEAM_FORBIDDEN (a team that the user is no member of), ERR_INVALID_REQUEST. */
+/* Make a key; text receives the whole key, shown once and then wiped by the caller. Errors, with
+ * the field ("/name", "/teams/0", "/expires_at"): ERR_TEAM_FORBIDDEN (a team that the user is no
+ * member of), ERR_INVALID_REQUEST. */
 int api_key_create(struct db *db, const struct keyring *ring, const struct api_key_request *request,
                    struct api_key *key, char text[API_KEY_TEXT_SIZE], struct error **err);
 
-/* Keys of a user (NULL: of all), newest first; the caller frees each and the array. */
+/* Keys of a user (NULL: of all), newest first, revoked ones too; for api_keys_free(). */
 int api_key_list(struct db *db, const char *user_id, struct api_key **keys, unsigned *count,
                  struct error **err);
 

@@ -21,30 +21,39 @@ struct host {
     uint32_t sandboxes;                  /* reserved sandboxes; only from host_list() */
 };
 void host_deinit(struct host *host);
+void hosts_free(struct host *hosts, unsigned count); /* of host_list() */
 
 /* Insert, or update the host of that name, and make a row for every usable address of its range
  * (IPv4 /16 to /29; first, second and last address are left out). An address range that is in use
- * cannot change. host->id is filled in. Errors: ERR_INVALID_REQUEST with the field. */
+ * cannot change, and no two hosts' ranges may overlap, because the edge reaches sandboxes by their
+ * address. host->id is filled in; the state is "active" for a new host and stays what it is for a
+ * known one. Errors: ERR_INVALID_REQUEST with the field. */
 int host_put(struct db *db, struct host *host, struct error **err);
+/* Errors: ERR_NOT_FOUND; nothing to deinit then. */
 int host_get(struct db *db, uint32_t id, struct host *host, struct error **err);
 int host_get_by_name(struct db *db, const char *name, struct host *host, struct error **err);
+/* All hosts by name, with what is reserved on them; for hosts_free(). */
 int host_list(struct db *db, struct host **hosts, unsigned *count, struct error **err);
+/* state: active or draining. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST. */
 int host_set_state(struct db *db, const char *name, const char *state, struct error **err);
 
 /* Inside a transaction: lock an active host that has the version's source and room for the shape
- * (most free memory first) and claim its longest-free address for instance_name.
- * Errors: ERR_NO_CAPACITY. */
+ * (most free memory first) and claim its longest-free address for instance_name. The caller writes
+ * the sandbox's row, reserved, in the same transaction: the host's lock is what makes the sum of
+ * those rows exact. Errors: ERR_NO_CAPACITY. */
 int host_place(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
                const char *instance_name, uint32_t *host_id, uint32_t *address, struct error **err);
 
-/* Inside a transaction: lock the host and check that it has room for the shape again (a resume).
- * Errors: ERR_NO_CAPACITY. */
+/* Inside a transaction: lock the host and check that it has room for the shape again (a resume);
+ * the caller marks the row reserved in the same transaction. A draining host still takes its own
+ * sandboxes back. Errors: ERR_NO_CAPACITY. */
 int host_reserve(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
                  struct error **err);
 
 /* Give the address of an instance back; none held: success. */
 int host_address_release(struct db *db, const char *instance_name, struct error **err);
 
+/* The dotted form of an address in host byte order. Returns out. */
 #define IPV4_TEXT_SIZE 16
 const char *ipv4_format(uint32_t address, char out[IPV4_TEXT_SIZE]);
 

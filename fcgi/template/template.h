@@ -13,6 +13,7 @@
 struct template_version {
     char id[ID_SIZE];
     char template_id[ID_SIZE];
+    char owner[ID_SIZE]; /* team id, or "" for the deployment */
     char slug[SLUG_MAX + 1];
     uint32_t version;
     char state[17]; /* building, ready, failed */
@@ -23,18 +24,20 @@ struct template_version {
     int64_t created_at_ms;
 };
 
-/* Resolve what a create request names, as team_id sees it (own templates before those of the
- * deployment): `<slug>` → newest ready version; `<slug>:<number>` or `<slug>:tpv_…` → that one;
- * `tpl_…` → newest ready version of that template; `tpv_…` → that version.
+/* Resolve what a create request names, as team_id sees it (an own template hides that of the
+ * deployment with the same slug; "" sees those of the deployment only): `<slug>` → newest ready
+ * version; `<slug>:<number>` or `<slug>:tpv_…` → that one; `tpl_…` → newest ready version of that
+ * template; `tpv_…` → that version.
  * Errors: ERR_TEMPLATE_NOT_FOUND with the given field. */
 int template_resolve(struct db *db, const char *team_id, const char *reference, const char *field,
                      struct template_version *version, struct error **err);
 
+/* Errors: ERR_NOT_FOUND. */
 int template_version_get(struct db *db, const char *id, struct template_version *version,
                          struct error **err);
 
 /* Add the next version of a template (made when there is none) in state building.
- * owner: team id, or "" for the deployment. */
+ * owner: team id, or "" for the deployment. Errors: ERR_INVALID_REQUEST with the field. */
 int template_version_add(struct db *db, const char *owner, const char *slug, const char *image,
                          uint32_t cpu, uint32_t memory_mb, struct template_version *version,
                          struct error **err);
@@ -43,7 +46,15 @@ int template_version_add(struct db *db, const char *owner, const char *slug, con
 int template_source_add(struct db *db, const char *version_id, uint32_t host_id,
                         const char *instance_name, struct error **err);
 
-/* building → ready or failed. */
+/* The source is gone from a host; none there: success. */
+int template_source_remove(struct db *db, const char *version_id, uint32_t host_id,
+                           struct error **err);
+
+/* Ready versions that have no source on a host, oldest first. Owned by the caller. */
+int template_missing_sources(struct db *db, uint32_t host_id, struct template_version **versions,
+                             unsigned *count, struct error **err);
+
+/* building → ready or failed. Errors: ERR_NOT_FOUND when no such version is being built. */
 int template_version_finish(struct db *db, const char *id, bool ready, bool virtual_machine,
                             const char *fingerprint, struct error **err);
 

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
+#include "account/plan.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+static const struct db_statement insert_team_statement = {
+    "team.insert", "INSERT INTO teams (id, slug, plan, created_at_ms) VALUES (?, ?, ?, ?)", false};
+static const struct db_statement get_team_statement = {
+    "team.get", "SELECT id, slug, plan FROM teams WHERE slug = ?", true};
+static const struct db_statement list_teams_statement = {
+    "team.list", "SELECT id, slug, plan FROM teams ORDER BY slug LIMIT 100000", true};
+static const struct db_statement set_plan_statement = {
+    "team.set_plan", "UPDATE teams SET plan = ? WHERE slug = ?", false};
+static const struct db_statement insert_member_statement = {
+    "team.insert_member", "INSERT INTO memberships (user_id, team_id) VALUES (?, ?)", false};
+static const struct db_statement insert_user_statement = {
+    "user.insert",
+    "INSERT INTO users (id, name, personal_team_id, created_at_ms) VALUES (?, ?, ?, ?)", false};
+static const struct db_statement get_user_statement = {
+    "user.get", "SELECT id, name, personal_team_id FROM users WHERE name = ?", true};
+static const struct db_statement list_users_statement = {
+    "user.list", "SELECT id, name, personal_team_id FROM users ORDER BY name LIMIT 100000", true};
+
+static const struct db_statement *const statements[] = {
+    &insert_team_statement,   &get_team_statement,    &list_teams_statement, &set_plan_statement,
+    &insert_member_statement, &insert_user_statement, &get_user_statement,   &list_users_statement,
+};
+const struct db_statement_list account_statements = DB_STATEMENT_LIST(statements);
+
+#define copy_text(field, rows, column) \
+    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
+
+/* --- teams --- */
+
+static void read_team(const struct db_rows *rows, struct team *team)
+{
+    copy_text(team->id, rows, 0);
+    copy_text(team->slug, rows, 1);
+    copy_text(team->plan, rows, 2);
+}
+
+int team_get_by_slug(struct db *db, const char *slug, struct team *team, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &get_team_statement, DB_ARGS(db_text(slug)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such team.");
+    read_team(rows, team);
+    return 0;
+}
+
+int team_list(struct db *db, struct team **teams, unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &list_teams_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    *teams = NULL;
+    *count = 0;
+    while (db_rows_next(rows)) {
+        *teams = xreallocarray(*teams, *count + 1, sizeof **teams);
+        read_team(rows, &(*teams)[(*count)++]);
+    }
+    return 0;
+}
+
+/* The plan of a request, which must exist. */
+static int require_plan(struct db *db, const char *name, struct error **err)
+{
+    struct plan plan;
+    if (plan_get(db, name, &plan, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    return error_set_field(err, ERR_INVALID_REQUEST, "plan", "There is no such plan.");
+}
+
+static int insert_team(struct db *db, const struct team *team, struct error **err)
+{
+    if (db_exec(db, &insert_team_statement,
+                DB_ARGS(db_text(team->id), db_text(team->slug), db_text(team->plan),
+                        db_i64(clock_now_ms())),
+                NULL, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_DB_DUPLICATE)
+        return -1;
+    error_clear(err);
+    return error_set_field(err, ERR_NAME_TAKEN, "slug", "The team %s exists already.", team->slug);
+}
+
+static int insert_member(struct db *db, const char *user_id, const char *team_id,
+                         struct error **err)
+{
+    if (db_exec(db, &insert_member_statement, DB_ARGS(db_text(user_id), db_text(team_id)), NULL,
+                err) == 0)
+        return 0;
+    if ((*err)->code != ERR_DB_DUPLICATE)
+        return -1;
+    error_clear(err); /* a member already */
+    return 0;
+}
+
+struct new_team {
+    struct team team;
+    struct user owner;
+};
+
+static int team_body(struct db *db, void *context, struct error **err)
+{
+    const struct new_team *made = context;
+    if (insert_team(db, &made->team, err) < 0)
+        return -1;
+    return insert_member(db, made->owner.id, made->team.id, err);
+}
+
+int team_create(struct db *db, const char *slug, const char *plan, const char *owner_name,
+                struct team *team, struct error **err)
+{
+    struct new_team made = {0};
+    if (!slug_is_valid(slug))
+        return error_set_field(err, ERR_INVALID_REQUEST, "slug",
+                               "A team's slug is 1 to 63 lower-case letters, digits and hyphens, "
+                               "with no hyphen at either end.");
+    if (require_plan(db, plan, err) < 0 || user_get_by_name(db, owner_name, &made.owner, err) < 0)
+        return -1;
+    id_new("tea_", made.team.id);
+    snprintf(made.team.slug, sizeof made.team.slug, "%s", slug);
+    snprintf(made.team.plan, sizeof made.team.plan, "%s", plan);
+    if (db_transaction(db, team_body, &made, err) < 0)
+        return -1;
+    *team = made.team;
+    return 0;
+}
+
+int team_set_plan(struct db *db, const char *slug, const char *plan, struct error **err)
+{
+    uint64_t affected;
+    if (require_plan(db, plan, err) < 0 ||
+        db_exec(db, &set_plan_statement, DB_ARGS(db_text(plan), db_text(slug)), &affected, err) < 0)
+        return -1;
+    if (!affected)
+        return error_set(err, ERR_NOT_FOUND, "There is no such team.");
+    return 0;
+}
+
+int team_add_member(struct db *db, const char *slug, const char *user_name, struct error **err)
+{
+    struct team team;
+    struct user user;
+    if (team_get_by_slug(db, slug, &team, err) < 0 ||
+        user_get_by_name(db, user_name, &user, err) < 0)
+        return -1;
+    return insert_member(db, user.id, team.id, err);
+}
+
+/* --- users --- */
+
+static void read_user(const struct db_rows *rows, struct user *user)
+{
+    copy_text(user->id, rows, 0);
+    copy_text(user->name, rows, 1);
+    copy_text(user->personal_team_id, rows, 2);
+}
+
+int user_get_by_name(struct db *db, const char *name, struct user *user, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &get_user_statement, DB_ARGS(db_text(name)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such user.");
+    read_user(rows, user);
+    return 0;
+}
+
+int user_list(struct db *db, struct user **users, unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &list_users_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    *users = NULL;
+    *count = 0;
+    while (db_rows_next(rows)) {
+        *users = xreallocarray(*users, *count + 1, sizeof **users);
+        read_user(rows, &(*users)[(*count)++]);
+    }
+    return 0;
+}
+
+struct new_user {
+    struct user user;
+    struct team team;
+};
+
+static int user_body(struct db *db, void *context, struct error **err)
+{
+    const struct new_user *made = context;
+    const struct user *user = &made->user;
+    if (insert_team(db, &made->team, err) < 0)
+        return -1;
+    if (db_exec(db, &insert_user_statement,
+                DB_ARGS(db_text(user->id), db_text(user->name), db_text(user->personal_team_id),
+                        db_i64(clock_now_ms())),
+                NULL, err) < 0)
+        return -1;
+    return insert_member(db, user->id, made->team.id, err);
+}
+
+int user_create(struct db *db, const char *name, struct user *user, struct error **err)
+{
+    struct new_user made = {.team.plan = "basic"};
+    if (!slug_is_valid(name))
+        return error_set_field(err, ERR_INVALID_REQUEST, "name",
+                               "A user's name is 1 to 63 lower-case letters, digits and hyphens, "
+                               "with no hyphen at either end.");
+    id_new("usr_", made.user.id);
+    id_new("tea_", made.team.id);
+    memcpy(made.user.personal_team_id, made.team.id, sizeof made.team.id);
+    snprintf(made.user.name, sizeof made.user.name, "%s", name);
+    snprintf(made.team.slug, sizeof made.team.slug, "%s", name);
+    if (db_transaction(db, user_body, &made, err) < 0) {
+        if ((*err)->code != ERR_NAME_TAKEN && (*err)->code != ERR_DB_DUPLICATE)
+            return -1;
+        error_clear(err);
+        return error_set_field(err, ERR_NAME_TAKEN, "name",
+                               "The name %s is taken by a user or a team.", name);
+    }
+    *user = made.user;
+    return 0;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "account/api_key.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "account/api_key_row.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define PREFIX              "slk_"
+#define USED_RESOLUTION_MS  60000
+#define NAME_MAX_CHARACTERS 64
+
+/* --- the text of a key --- */
+
+struct key_text {
+    char lookup[API_KEY_LOOKUP_LENGTH + 1];
+    char secret[API_KEY_SECRET_LENGTH + 1];
+};
+
+/* The parts of "Bearer slk_<lookup>_<secret>"; -1 when it has any other form. */
+static int parse_authorization(const char *value, struct key_text *parts)
+{
+    static const char lookup_alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
+    static const char secret_alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    if (!value || strncasecmp(value, "Bearer ", 7) != 0)
+        return -1;
+    const char *key = value + 7;
+    key += strspn(key, " ");
+    if (!str_starts_with(key, PREFIX) || strlen(key) != API_KEY_TEXT_SIZE - 1)
+        return -1;
+    const char *lookup = key + strlen(PREFIX);
+    const char *secret = lookup + API_KEY_LOOKUP_LENGTH + 1;
+    if (strspn(lookup, lookup_alphabet) != API_KEY_LOOKUP_LENGTH || secret[-1] != '_' ||
+        strspn(secret, secret_alphabet) != API_KEY_SECRET_LENGTH)
+        return -1;
+    memcpy(parts->lookup, lookup, API_KEY_LOOKUP_LENGTH);
+    parts->lookup[API_KEY_LOOKUP_LENGTH] = '\0';
+    memcpy(parts->secret, secret, API_KEY_SECRET_LENGTH + 1);
+    return 0;
+}
+
+static void new_key_text(struct key_text *parts)
+{
+    char token[ROUTE_TOKEN_LENGTH + 1];
+    unsigned char secret[32];
+    snprintf(parts->lookup, sizeof parts->lookup, "%.*s", API_KEY_LOOKUP_LENGTH,
+             route_token_new(token));
+    random_fill(secret, sizeof secret);
+    base64url_encode(secret, sizeof secret, parts->secret);
+    mem_wipe(secret, sizeof secret);
+}
+
+static int hash_secret(const struct keyring *ring, uint16_t key_id, const struct key_text *parts,
+                       unsigned char hash[MAC_BYTES], struct error **err)
+{
+    return mac_compute(ring, key_id, KEY_PURPOSE_API_KEY, parts->secret, API_KEY_SECRET_LENGTH,
+                       hash, err);
+}
+
+/* --- authentication --- */
+
+void principal_deinit(struct principal *principal)
+{
+    free(principal->teams);
+    *principal = (struct principal){0};
+}
+
+static int refuse(struct error **err)
+{
+    error_clear(err);
+    return error_set(err, ERR_UNAUTHORIZED,
+                     "Send a valid API key: Authorization: Bearer slk_… (this one is missing, "
+                     "unknown, expired or revoked).");
+}
+
+/* Whether the secret is the one of the credential. What is done does not depend on whether there
+ * is a credential: an unknown key is hashed under the newest subkey and compared with zeros. */
+static bool secret_matches(const struct keyring *ring, const struct key_text *parts,
+                           const struct api_key_credential *credential)
+{
+    error_auto err = NULL;
+    unsigned char hash[MAC_BYTES] = {0};
+    uint16_t key_id = credential->found ? credential->hash_key_id : keyring_newest(ring);
+    bool hashed = hash_secret(ring, key_id, parts, hash, &err) == 0;
+    bool equal = mac_equal(hash, credential->hash);
+    mem_wipe(hash, sizeof hash);
+    if (!hashed)
+        log_warning("API key cannot be checked", LOG_STR("lookup", parts->lookup), LOG_ERROR(err));
+    return hashed && equal && credential->found;
+}
+
+/* A failure to note the use is no reason to refuse the request. */
+static void note_use(struct db *db, const char *id, int64_t last_used_at_ms)
+{
+    error_auto err = NULL;
+    int64_t now_ms = clock_now_ms();
+    if (last_used_at_ms > now_ms - USED_RESOLUTION_MS)
+        return;
+    if (api_key_row_used(db, id, now_ms, now_ms - USED_RESOLUTION_MS, &err) < 0)
+        log_warning("use of an API key not noted", LOG_STR("key", id), LOG_ERROR(err));
+}
+
+int principal_authenticate(struct db *db, const struct keyring *ring, const char *authorization,
+                           struct principal *principal, struct error **err)
+{
+    struct key_text parts;
+    struct api_key_credential credential;
+    *principal = (struct principal){0};
+    if (parse_authorization(authorization, &parts) < 0)
+        return refuse(err);
+    int result = api_key_row_find(db, parts.lookup, &credential, principal, err);
+    if (result == 0) {
+        bool valid = secret_matches(ring, &parts, &credential);
+        bool expired = credential.expires_at_ms && credential.expires_at_ms <= clock_now_ms();
+        if (!valid || expired || credential.revoked_at_ms)
+            result = refuse(err);
+    }
+    mem_wipe(&parts, sizeof parts);
+    mem_wipe(&credential.hash, sizeof credential.hash);
+    if (result < 0)
+        principal_deinit(principal);
+    else
+        note_use(db, principal->key_id, credential.last_used_at_ms);
+    return result;
+}
+
+int principal_team(const struct principal *principal, const char *slug, const char *field,
+                   const struct team **team, struct error **err)
+{
+    for (unsigned i = 0; i < principal->team_count; i++) {
+        const struct team *candidate = &principal->teams[i];
+        if (slug ? !strcmp(candidate->slug, slug)
+                 : !strcmp(candidate->id, principal->personal_team_id)) {
+            *team = candidate;
+            return 0;
+        }
+    }
+    return error_set_field(err, ERR_TEAM_FORBIDDEN, field ? field : "/team",
+                           slug ? "This API key does not reach such a team."
+                                : "This API key does not reach the personal team of its user; "
+                                  "name a team.");
+}
+
+bool principal_reaches(const struct principal *principal, const char *team_id)
+{
+    for (unsigned i = 0; i < principal->team_count; i++)
+        if (!strcmp(principal->teams[i].id, team_id))
+            return true;
+    return false;
+}
+
+/* --- making keys --- */
+
+void api_key_deinit(struct api_key *key)
+{
+    free(key->teams);
+    key->teams = NULL;
+    key->team_count = 0;
+}
+
+void api_keys_free(struct api_key *keys, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        api_key_deinit(&keys[i]);
+    free(keys);
+}
+
+static bool name_is_valid(const char *name)
+{
+    size_t characters = 0, length = strlen(name);
+    if (!str_is_utf8(name, length))
+        return false;
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++) {
+        if (*c < 0x20 || *c == 0x7f)
+            return false;
+        characters += (*c & 0xc0) != 0x80;
+    }
+    return characters <= NAME_MAX_CHARACTERS;
+}
+
+static int check_request(const struct api_key_request *request, struct error **err)
+{
+    if (request->name && !name_is_valid(request->name))
+        return error_set_field(err, ERR_INVALID_REQUEST, "/name",
+                               "A key's name is at most %d characters without control characters.",
+                               NAME_MAX_CHARACTERS);
+    if (request->team_count > API_KEY_TEAMS_MAX)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/teams", "A key names at most %d teams.",
+                               API_KEY_TEAMS_MAX);
+    if (request->expires_at_ms && request->expires_at_ms <= clock_now_ms())
+        return error_set_field(err, ERR_INVALID_REQUEST, "/expires_at",
+                               "The expiry of a key must lie in the future.");
+    return 0;
+}
+
+int api_key_create(struct db *db, const struct keyring *ring, const struct api_key_request *request,
+                   struct api_key *key, char text[API_KEY_TEXT_SIZE], struct error **err)
+{
+    struct key_text parts;
+    unsigned char hash[MAC_BYTES];
+    uint16_t key_id = keyring_newest(ring);
+    if (check_request(request, err) < 0)
+        return -1;
+    *key = (struct api_key){
+        .can_write = request->can_write,
+        .all_teams = request->team_count == 0,
+        .created_at_ms = clock_now_ms(),
+        .expires_at_ms = request->expires_at_ms,
+    };
+    id_new("key_", key->id);
+    snprintf(key->name, sizeof key->name, "%s", request->name ? request->name : "");
+    new_key_text(&parts);
+    memcpy(key->lookup, parts.lookup, sizeof key->lookup);
+    int result = hash_secret(ring, key_id, &parts, hash, err);
+    if (result == 0)
+        result = api_key_row_insert(db, request, key_id, hash, key, err);
+    if (result == 0)
+        snprintf(text, API_KEY_TEXT_SIZE, PREFIX "%s_%s", parts.lookup, parts.secret);
+    else
+        api_key_deinit(key);
+    mem_wipe(&parts, sizeof parts);
+    mem_wipe(hash, sizeof hash);
+    return result;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "account/api_key_row.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+/* More memberships than a request may carry; a user who reaches it is refused, never cut short. */
+#define PRINCIPAL_TEAMS_MAX 4096
+#define LIST_ROWS_MAX       200000
+
+/* A row for each team of the user; the team is NULL where the key is not for it. A key stays one
+ * when its user has left all of its teams. */
+static const struct db_statement find_statement = {
+    "api_key.find",
+    "SELECT k.id, k.user_id, k.can_write, k.hash_key_id, k.hash, k.expires_at_ms, k.revoked_at_ms,"
+    " k.last_used_at_ms, u.personal_team_id, t.id, t.slug, t.plan"
+    " FROM api_keys k JOIN users u ON u.id = k.user_id"
+    " LEFT JOIN memberships m ON m.user_id = k.user_id"
+    " LEFT JOIN api_key_teams r ON r.api_key_id = k.id AND r.team_id = m.team_id"
+    " LEFT JOIN teams t ON t.id = m.team_id AND (k.all_teams = 1 OR r.team_id IS NOT NULL)"
+    " WHERE k.lookup = ? LIMIT ?",
+    true};
+static const struct db_statement used_statement = {
+    "api_key.used",
+    "UPDATE api_keys SET last_used_at_ms = ?"
+    " WHERE id = ? AND (last_used_at_ms IS NULL OR last_used_at_ms <= ?)",
+    false};
+static const struct db_statement member_statement = {
+    "api_key.member",
+    "SELECT t.id, t.slug, t.plan FROM teams t JOIN memberships m ON m.team_id = t.id"
+    " WHERE m.user_id = ? AND t.slug = ?",
+    true};
+static const struct db_statement insert_statement = {
+    "api_key.insert",
+    "INSERT INTO api_keys (id, lookup, user_id, name, can_write, all_teams, hash_key_id, hash,"
+    " created_at_ms, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    false};
+static const struct db_statement insert_team_statement = {
+    "api_key.insert_team", "INSERT INTO api_key_teams (api_key_id, team_id) VALUES (?, ?)", false};
+
+#define LIST_COLUMNS                                                                    \
+    "SELECT k.id, u.name, k.lookup, k.name, k.can_write, k.all_teams, k.created_at_ms," \
+    " k.expires_at_ms, k.revoked_at_ms, k.last_used_at_ms, t.id, t.slug, t.plan"        \
+    " FROM api_keys k JOIN users u ON u.id = k.user_id"                                 \
+    " LEFT JOIN api_key_teams r ON r.api_key_id = k.id LEFT JOIN teams t ON t.id = r.team_id"
+static const struct db_statement list_statement = {
+    "api_key.list", LIST_COLUMNS " WHERE k.user_id = ? ORDER BY k.id DESC, t.slug LIMIT ?", true};
+static const struct db_statement list_all_statement = {
+    "api_key.list_all", LIST_COLUMNS " ORDER BY k.id DESC, t.slug LIMIT ?", true};
+static const struct db_statement revoke_statement = {
+    "api_key.revoke",
+    "UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ?) WHERE id = ? AND user_id = ?",
+    false};
+static const struct db_statement revoke_any_statement = {
+    "api_key.revoke_any",
+    "UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ?) WHERE id = ?", false};
+
+static const struct db_statement *const statements[] = {
+    &find_statement,     &used_statement,        &member_statement,
+    &insert_statement,   &insert_team_statement, &list_statement,
+    &list_all_statement, &revoke_statement,      &revoke_any_statement,
+};
+const struct db_statement_list api_key_statements = DB_STATEMENT_LIST(statements);
+
+#define copy_text(field, rows, column) \
+    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
+
+/* Append the team in three columns from first; nothing for NULL. */
+static void append_team(const struct db_rows *rows, unsigned first, struct team **teams,
+                        unsigned *count)
+{
+    if (db_is_null(rows, first))
+        return;
+    *teams = xreallocarray(*teams, *count + 1, sizeof **teams);
+    struct team *team = &(*teams)[(*count)++];
+    copy_text(team->id, rows, first);
+    copy_text(team->slug, rows, first + 1);
+    copy_text(team->plan, rows, first + 2);
+}
+
+/* --- authentication --- */
+
+static int read_credential(const struct db_rows *rows, struct api_key_credential *credential,
+                           struct error **err)
+{
+    size_t size;
+    const void *hash = db_get_blob(rows, 4, &size);
+    if (size != sizeof credential->hash)
+        return error_set(err, ERR_INTERNAL, "the hash of API key %s has a wrong size",
+                         db_get_text(rows, 0));
+    memcpy(credential->hash, hash, sizeof credential->hash);
+    credential->found = true;
+    credential->hash_key_id = (uint16_t)db_get_u64(rows, 3);
+    credential->expires_at_ms = db_get_i64(rows, 5);
+    credential->revoked_at_ms = db_get_i64(rows, 6);
+    credential->last_used_at_ms = db_get_i64(rows, 7);
+    return 0;
+}
+
+int api_key_row_find(struct db *db, const char *lookup, struct api_key_credential *credential,
+                     struct principal *principal, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    unsigned count = 0;
+    *credential = (struct api_key_credential){0};
+    if (db_query(db, &find_statement, DB_ARGS(db_text(lookup), db_u64(PRINCIPAL_TEAMS_MAX + 1)),
+                 &rows, err) < 0)
+        return -1;
+    for (; db_rows_next(rows); count++) {
+        if (count == 0) {
+            if (read_credential(rows, credential, err) < 0)
+                return -1;
+            copy_text(principal->key_id, rows, 0);
+            copy_text(principal->user_id, rows, 1);
+            principal->can_write = db_get_bool(rows, 2);
+            copy_text(principal->personal_team_id, rows, 8);
+        }
+        append_team(rows, 9, &principal->teams, &principal->team_count);
+    }
+    if (count > PRINCIPAL_TEAMS_MAX)
+        return error_set(err, ERR_INTERNAL, "user %s is a member of more than %d teams",
+                         principal->user_id, PRINCIPAL_TEAMS_MAX);
+    return 0;
+}
+
+int api_key_row_used(struct db *db, const char *id, int64_t now_ms, int64_t before_ms,
+                     struct error **err)
+{
+    return db_exec(db, &used_statement, DB_ARGS(db_i64(now_ms), db_text(id), db_i64(before_ms)),
+                   NULL, err);
+}
+
+/* --- making keys --- */
+
+struct insert {
+    const struct api_key_request *request;
+    uint16_t hash_key_id;
+    const unsigned char *hash;
+    struct api_key *key;
+};
+
+static bool names_team(const struct api_key *key, const char *slug)
+{
+    for (unsigned i = 0; i < key->team_count; i++)
+        if (!strcmp(key->teams[i].slug, slug))
+            return true;
+    return false;
+}
+
+static int insert_team(struct db *db, struct insert *insert, unsigned index, struct error **err)
+{
+    const char *slug = insert->request->team_slugs[index];
+    struct api_key *key = insert->key;
+    if (names_team(key, slug))
+        return 0;
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &member_statement, DB_ARGS(db_text(insert->request->user_id), db_text(slug)),
+                 &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows)) {
+        char field[32];
+        snprintf(field, sizeof field, "/teams/%u", index);
+        return error_set_field(err, ERR_TEAM_FORBIDDEN, field,
+                               "The user of this key is not a member of such a team.");
+    }
+    append_team(rows, 0, &key->teams, &key->team_count);
+    return db_exec(db, &insert_team_statement,
+                   DB_ARGS(db_text(key->id), db_text(key->teams[key->team_count - 1].id)), NULL,
+                   err);
+}
+
+static int insert_body(struct db *db, void *context, struct error **err)
+{
+    struct insert *insert = context;
+    struct api_key *key = insert->key;
+    api_key_deinit(key);
+    if (db_exec(db, &insert_statement,
+                DB_ARGS(db_text(key->id), db_text(key->lookup), db_text(insert->request->user_id),
+                        db_text(key->name), db_bool(key->can_write), db_bool(key->all_teams),
+                        db_u64(insert->hash_key_id), db_blob(insert->hash, MAC_BYTES),
+                        db_i64(key->created_at_ms),
+                        key->expires_at_ms ? db_i64(key->expires_at_ms) : db_null()),
+                NULL, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < insert->request->team_count; i++)
+        if (insert_team(db, insert, i, err) < 0)
+            return -1;
+    return 0;
+}
+
+int api_key_row_insert(struct db *db, const struct api_key_request *request, uint16_t hash_key_id,
+                       const unsigned char hash[MAC_BYTES], struct api_key *key, struct error **err)
+{
+    struct insert insert = {request, hash_key_id, hash, key};
+    return db_transaction(db, insert_body, &insert, err);
+}
+
+/* --- administration --- */
+
+static void read_key(const struct db_rows *rows, struct api_key *key)
+{
+    *key = (struct api_key){0};
+    copy_text(key->id, rows, 0);
+    copy_text(key->user_name, rows, 1);
+    copy_text(key->lookup, rows, 2);
+    copy_text(key->name, rows, 3);
+    key->can_write = db_get_bool(rows, 4);
+    key->all_teams = db_get_bool(rows, 5);
+    key->created_at_ms = db_get_i64(rows, 6);
+    key->expires_at_ms = db_get_i64(rows, 7);
+    key->revoked_at_ms = db_get_i64(rows, 8);
+    key->last_used_at_ms = db_get_i64(rows, 9);
+}
+
+int api_key_list(struct db *db, const char *user_id, struct api_key **keys, unsigned *count,
+                 struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    int result =
+        user_id ? db_query(db, &list_statement, DB_ARGS(db_text(user_id), db_u64(LIST_ROWS_MAX)),
+                           &rows, err)
+                : db_query(db, &list_all_statement, DB_ARGS(db_u64(LIST_ROWS_MAX)), &rows, err);
+    if (result < 0)
+        return -1;
+    *keys = NULL;
+    *count = 0;
+    while (db_rows_next(rows)) {
+        if (*count == 0 || strcmp((*keys)[*count - 1].id, db_get_text(rows, 0))) {
+            *keys = xreallocarray(*keys, *count + 1, sizeof **keys);
+            read_key(rows, &(*keys)[(*count)++]);
+        }
+        struct api_key *key = &(*keys)[*count - 1];
+        append_team(rows, 10, &key->teams, &key->team_count);
+    }
+    return 0;
+}
+
+int api_key_revoke(struct db *db, const char *user_id, const char *id, struct error **err)
+{
+    uint64_t affected;
+    int64_t now_ms = clock_now_ms();
+    int result =
+        user_id ? db_exec(db, &revoke_statement,
+                          DB_ARGS(db_i64(now_ms), db_text(id), db_text(user_id)), &affected, err)
+                : db_exec(db, &revoke_any_statement, DB_ARGS(db_i64(now_ms), db_text(id)),
+                          &affected, err);
+    if (result < 0)
+        return -1;
+    if (!affected)
+        return error_set(err, ERR_NOT_FOUND, "There is no such API key.");
+    return 0;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
+#include "account/plan.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/* --- statements: one list of columns to read, and one UPDATE for each column --- */
+
+#define COLUMN_NAME(column, kind, least, most, check) ", " #column
+static const struct db_statement get_statement = {
+    "plan.get", "SELECT name" PLAN_COLUMNS(COLUMN_NAME) " FROM plans WHERE name = ?", true};
+static const struct db_statement list_statement = {
+    "plan.list",
+    "SELECT name" PLAN_COLUMNS(COLUMN_NAME) " FROM plans ORDER BY position, name LIMIT ?", true};
+static const struct db_statement lock_statement = {
+    "plan.lock", "SELECT name FROM plans WHERE name = ? FOR UPDATE", false};
+
+#define UPDATE_STATEMENT(column, kind, least, most, check)        \
+    static const struct db_statement set_##column##_statement = { \
+        "plan.set_" #column, "UPDATE plans SET " #column " = ? WHERE name = ?", false};
+PLAN_COLUMNS(UPDATE_STATEMENT)
+
+#define UPDATE_POINTER(column, kind, least, most, check) , &set_##column##_statement
+static const struct db_statement *const statements[] = {
+    &get_statement, &list_statement, &lock_statement PLAN_COLUMNS(UPDATE_POINTER)};
+const struct db_statement_list plan_statements = DB_STATEMENT_LIST(statements);
+
+/* --- reading --- */
+
+#define copy_text(field, rows, column) \
+    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
+
+static int read_cpus(const char *text, struct plan *plan, struct error **err)
+{
+    if (plan_parse_cpus(text, plan->cpu_values, &plan->cpu_value_count) < 0)
+        return error_set(err, ERR_INTERNAL, "plan %s has a malformed cpu_values", plan->name);
+    return 0;
+}
+
+static int read_plan(const struct db_rows *rows, struct plan *plan, struct error **err)
+{
+    unsigned c = 0;
+    *plan = (struct plan){0};
+    copy_text(plan->name, rows, c++);
+#define READ_FLAG(column)   plan->column = db_get_bool(rows, c++);
+#define READ_NUMBER(column) plan->column = (uint32_t)db_get_u64(rows, c++);
+#define READ_TEXT(column)   copy_text(plan->column, rows, c++);
+#define READ_CPUS(column)                                 \
+    if (read_cpus(db_get_text(rows, c++), plan, err) < 0) \
+        return -1;
+#define READ_COLUMN(column, kind, least, most, check) READ_##kind(column)
+    PLAN_COLUMNS(READ_COLUMN)
+    return 0;
+}
+
+int plan_get(struct db *db, const char *name, struct plan *plan, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &get_statement, DB_ARGS(db_text(name)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such plan.");
+    return read_plan(rows, plan, err);
+}
+
+int plan_list(struct db *db, struct plan plans[PLANS_MAX], unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &list_statement, DB_ARGS(db_u64(PLANS_MAX)), &rows, err) < 0)
+        return -1;
+    for (*count = 0; db_rows_next(rows); ++*count)
+        if (read_plan(rows, &plans[*count], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* --- changing --- */
+
+enum kind { KIND_FLAG, KIND_NUMBER, KIND_CPUS, KIND_TEXT };
+
+static const struct column {
+    const char *name;
+    enum kind kind;
+    uint64_t least, most;
+    bool (*check)(const char *text);
+    const struct db_statement *update;
+} columns[] = {
+#define COLUMN_ROW(column, kind, least, most, check) \
+    {#column, KIND_##kind, least, most, check, &set_##column##_statement},
+    PLAN_COLUMNS(COLUMN_ROW)};
+
+static const struct column *find_column(const char *name, struct error **err)
+{
+    const char *names[ARRAY_SIZE(columns)];
+    for (unsigned i = 0; i < ARRAY_SIZE(columns); i++) {
+        names[i] = columns[i].name;
+        if (!strcmp(name, names[i]))
+            return &columns[i];
+    }
+    const char *nearest = str_nearest(name, names, ARRAY_SIZE(names));
+    error_set_field(err, ERR_INVALID_REQUEST, name, "A plan has no such value%s%s%s.",
+                    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    return NULL;
+}
+
+static int check_value(const struct column *column, const char *value, struct error **err)
+{
+    uint64_t number;
+    uint32_t cpus[16];
+    unsigned count;
+    switch (column->kind) {
+    case KIND_FLAG:
+    case KIND_NUMBER:
+        if (str_parse_u64(value, column->least, column->most, &number) == 0)
+            return 0;
+        return error_set_field(err, ERR_INVALID_REQUEST, column->name,
+                               "%s must be a whole number from %llu to %llu.", column->name,
+                               (unsigned long long)column->least, (unsigned long long)column->most);
+    case KIND_CPUS:
+        if (strlen(value) < 256 && plan_parse_cpus(value, cpus, &count) == 0)
+            return 0;
+        return error_set_field(err, ERR_INVALID_REQUEST, column->name,
+                               "%s must be ascending numbers with commas between, such as 1,2,4.",
+                               column->name);
+    case KIND_TEXT:
+        if (column->check(value))
+            return 0;
+        return error_set_field(err, ERR_INVALID_REQUEST, column->name, "%s must look like %s.",
+                               column->name,
+                               column->check == plan_price_is_valid ? "0.0504" : "USD");
+    }
+    return 0;
+}
+
+struct change {
+    const char *plan_name;
+    const struct column *column;
+    const char *value;
+};
+
+/* The new value must also fit the others; the lock keeps two changes from missing each other. */
+static int change_body(struct db *db, void *context, struct error **err)
+{
+    const struct change *change = context;
+    struct plan plan;
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &lock_statement, DB_ARGS(db_text(change->plan_name)), &rows, err) < 0)
+        return -1;
+    if (db_exec(db, change->column->update,
+                DB_ARGS(db_text(change->value), db_text(change->plan_name)), NULL, err) < 0 ||
+        plan_get(db, change->plan_name, &plan, err) < 0)
+        return -1;
+    return plan_check(&plan, err);
+}
+
+int plan_set(struct db *db, const char *name, const char *column, const char *value,
+             struct error **err)
+{
+    struct change change = {name, find_column(column, err), value};
+    if (!change.column || check_value(change.column, value, err) < 0)
+        return -1;
+    return db_transaction(db, change_body, &change, err);
+}

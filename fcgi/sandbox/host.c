@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/host.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "account/account.h"
+#include "base/str.h"
+#include "sandbox/host_check.h"
+
+#define ALPHANUMERIC "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+#define URL_MAX      255
+#define CERT_MAX     65535 /* of a TEXT column */
+
+void host_deinit(struct host *host)
+{
+    free(host->url);
+    free(host->server_cert);
+    *host = (struct host){0};
+}
+
+void hosts_free(struct host *hosts, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        host_deinit(&hosts[i]);
+    free(hosts);
+}
+
+const char *ipv4_format(uint32_t address, char out[IPV4_TEXT_SIZE])
+{
+    snprintf(out, IPV4_TEXT_SIZE, "%u.%u.%u.%u", address >> 24, address >> 16 & 255,
+             address >> 8 & 255, address & 255);
+    return out;
+}
+
+/* --- ranges --- */
+
+int address_range_parse(const char *text, struct address_range *range)
+{
+    char network[IPV4_TEXT_SIZE];
+    struct in_addr address;
+    uint64_t bits;
+    size_t length = strcspn(text, "/");
+    if (length >= sizeof network || text[length] != '/' ||
+        str_parse_u64(text + length + 1, 16, 29, &bits) < 0)
+        return -1;
+    memcpy(network, text, length);
+    network[length] = '\0';
+    if (inet_pton(AF_INET, network, &address) != 1)
+        return -1;
+    uint32_t span = (uint32_t)(UINT32_MAX >> bits);
+    range->first = ntohl(address.s_addr);
+    range->last = range->first | span;
+    return range->first & span ? -1 : 0;
+}
+
+struct address_range address_range_usable(struct address_range range)
+{
+    return (struct address_range){range.first + 2, range.last - 1};
+}
+
+bool address_ranges_overlap(struct address_range a, struct address_range b)
+{
+    return a.first <= b.last && b.first <= a.last;
+}
+
+/* --- checks --- */
+
+static bool url_is_valid(const char *url)
+{
+    size_t length = strlen(url);
+    for (size_t i = 0; i < length; i++)
+        if (url[i] <= 0x20 || url[i] >= 0x7f)
+            return false;
+    if (length > URL_MAX)
+        return false;
+    if (str_starts_with(url, "unix:///"))
+        return url[strlen("unix:///")] != '\0';
+    if (!str_starts_with(url, "https://"))
+        return false;
+    const char *authority = url + strlen("https://");
+    return *authority && strcspn(authority, "/?#@") == strlen(authority);
+}
+
+/* Names of Incus projects and storage pools. */
+static bool runtime_name_is_valid(const char *name)
+{
+    size_t length = strlen(name);
+    return length >= 1 && length <= 63 && strspn(name, ALPHANUMERIC "-_.") == length &&
+           name[0] != '-' && name[0] != '.';
+}
+
+static bool nic_prefix_is_valid(const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return (length == 1 || length == 2) && prefix[0] >= 'a' && prefix[0] <= 'z' &&
+           strspn(prefix, "abcdefghijklmnopqrstuvwxyz0123456789") == length;
+}
+
+static int check_place(const struct host *host, struct error **err)
+{
+    if (!slug_is_valid(host->name))
+        return error_set_field(err, ERR_INVALID_REQUEST, "name",
+                               "A host's name is 1 to 63 lower-case letters, digits and hyphens, "
+                               "with no hyphen at either end.");
+    if (!host->url || !url_is_valid(host->url))
+        return error_set_field(err, ERR_INVALID_REQUEST, "url",
+                               "A host's address is unix:///path/to/socket or https://host:port.");
+    if (host->server_cert && (!strstr(host->server_cert, "-----BEGIN CERTIFICATE-----") ||
+                              strlen(host->server_cert) > CERT_MAX))
+        return error_set_field(err, ERR_INVALID_REQUEST, "server_cert",
+                               "The server's certificate must be a PEM file.");
+    if (!runtime_name_is_valid(host->project))
+        return error_set_field(err, ERR_INVALID_REQUEST, "project",
+                               "A project is named with letters, digits, '-', '_' and '.'.");
+    if (!runtime_name_is_valid(host->pool))
+        return error_set_field(err, ERR_INVALID_REQUEST, "pool",
+                               "A storage pool is named with letters, digits, '-', '_' and '.'.");
+    return 0;
+}
+
+int host_check(const struct host *host, struct error **err)
+{
+    struct address_range range;
+    if (check_place(host, err) < 0)
+        return -1;
+    if (!nic_prefix_is_valid(host->nic_prefix))
+        return error_set_field(err, ERR_INVALID_REQUEST, "nic_prefix",
+                               "A network interface prefix is one lower-case letter and perhaps "
+                               "another letter or digit.");
+    if (address_range_parse(host->address_range, &range) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "range",
+                               "An address range is an IPv4 network from /16 to /29, such as "
+                               "10.90.0.0/16.");
+    if (host->vcpus < 1 || host->vcpus > 1000000)
+        return error_set_field(err, ERR_INVALID_REQUEST, "vcpus", "vcpus must be 1 to 1000000.");
+    if (host->memory_mb < 64 || host->memory_mb > 2147483648)
+        return error_set_field(err, ERR_INVALID_REQUEST, "memory_mb",
+                               "memory_mb must be 64 to 2147483648.");
+    return 0;
+}

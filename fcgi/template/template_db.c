@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "template/template_reference.h"
+
+#define COLUMNS                                                                           \
+    "SELECT v.id, v.template_id, t.owner, t.slug, v.version, v.state, v.virtual_machine," \
+    " v.cpu, v.memory_mb, v.image, v.fingerprint, v.created_at_ms"                        \
+    " FROM template_versions v JOIN templates t ON t.id = v.template_id"
+/* The template that a slug means to a team: ids sort behind '', so an own one comes first. */
+#define OF_SLUG                                                             \
+    " WHERE v.template_id = (SELECT x.id FROM templates x WHERE x.slug = ?" \
+    " AND x.owner IN ('', ?) ORDER BY x.owner DESC LIMIT 1) AND v.state = 'ready'"
+#define NEWEST " ORDER BY v.version DESC LIMIT 1"
+
+static const struct db_statement by_slug_statement = {"template.by_slug", COLUMNS OF_SLUG NEWEST,
+                                                      true};
+static const struct db_statement by_number_statement = {"template.by_number",
+                                                        COLUMNS OF_SLUG " AND v.version = ?", true};
+static const struct db_statement by_slug_id_statement = {"template.by_slug_id",
+                                                         COLUMNS OF_SLUG " AND v.id = ?", true};
+static const struct db_statement by_template_statement = {
+    "template.by_template",
+    COLUMNS " WHERE t.id = ? AND t.owner IN ('', ?) AND v.state = 'ready'" NEWEST, true};
+static const struct db_statement by_version_statement = {
+    "template.by_version", COLUMNS " WHERE v.id = ? AND t.owner IN ('', ?) AND v.state = 'ready'",
+    true};
+
+static const struct db_statement get_statement = {"template.get", COLUMNS " WHERE v.id = ?", true};
+static const struct db_statement list_statement = {
+    "template.list",
+    COLUMNS " WHERE t.owner IN ('', ?) ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000",
+    true};
+static const struct db_statement list_all_statement = {
+    "template.list_all", COLUMNS " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000", true};
+static const struct db_statement missing_statement = {
+    "template.missing_sources",
+    COLUMNS " LEFT JOIN template_sources s ON s.template_version_id = v.id AND s.host_id = ?"
+            " WHERE v.state = 'ready' AND s.host_id IS NULL ORDER BY v.id LIMIT 100000",
+    true};
+
+static const struct db_statement lock_statement = {
+    "template.lock", "SELECT id FROM templates WHERE owner = ? AND slug = ? FOR UPDATE", false};
+static const struct db_statement insert_statement = {
+    "template.insert", "INSERT INTO templates (id, owner, slug, created_at_ms) VALUES (?, ?, ?, ?)",
+    false};
+static const struct db_statement next_statement = {
+    "template.next_version",
+    "SELECT COALESCE(MAX(version), 0) + 1 FROM template_versions WHERE template_id = ?", false};
+static const struct db_statement insert_version_statement = {
+    "template.insert_version",
+    "INSERT INTO template_versions (id, template_id, version, state, virtual_machine, cpu,"
+    " memory_mb, image, created_at_ms) VALUES (?, ?, ?, 'building', 0, ?, ?, ?, ?)",
+    false};
+static const struct db_statement finish_statement = {
+    "template.finish",
+    "UPDATE template_versions SET state = ?, virtual_machine = ?, fingerprint = ?"
+    " WHERE id = ? AND state = 'building'",
+    false};
+static const struct db_statement add_source_statement = {
+    "template.add_source",
+    "INSERT INTO template_sources (template_version_id, host_id, instance_name) VALUES (?, ?, ?)"
+    " ON DUPLICATE KEY UPDATE instance_name = ?",
+    false};
+static const struct db_statement remove_source_statement = {
+    "template.remove_source",
+    "DELETE FROM template_sources WHERE template_version_id = ? AND host_id = ?", false};
+
+static const struct db_statement *const statements[] = {
+    &by_slug_statement,        &by_number_statement,  &by_slug_id_statement,
+    &by_template_statement,    &by_version_statement, &get_statement,
+    &list_statement,           &list_all_statement,   &missing_statement,
+    &lock_statement,           &insert_statement,     &next_statement,
+    &insert_version_statement, &finish_statement,     &add_source_statement,
+    &remove_source_statement,
+};
+const struct db_statement_list template_statements = DB_STATEMENT_LIST(statements);
+
+/* --- reading --- */
+
+#define copy_text(field, rows, column) \
+    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
+
+static void read_version(const struct db_rows *rows, struct template_version *version)
+{
+    unsigned c = 0;
+    copy_text(version->id, rows, c++);
+    copy_text(version->template_id, rows, c++);
+    copy_text(version->owner, rows, c++);
+    copy_text(version->slug, rows, c++);
+    version->version = (uint32_t)db_get_u64(rows, c++);
+    copy_text(version->state, rows, c++);
+    version->virtual_machine = db_get_bool(rows, c++);
+    version->cpu = (uint32_t)db_get_u64(rows, c++);
+    version->memory_mb = (uint32_t)db_get_u64(rows, c++);
+    copy_text(version->image, rows, c++);
+    copy_text(version->fingerprint, rows, c++);
+    version->created_at_ms = db_get_i64(rows, c++);
+}
+
+static void read_all(struct db_rows *rows, struct template_version **versions, unsigned *count)
+{
+    *versions = NULL;
+    *count = 0;
+    while (db_rows_next(rows)) {
+        *versions = xreallocarray(*versions, *count + 1, sizeof **versions);
+        read_version(rows, &(*versions)[(*count)++]);
+    }
+}
+
+static int query_reference(struct db *db, const struct template_reference *reference,
+                           const char *team_id, struct db_rows **rows, struct error **err)
+{
+    struct db_value slug = db_text(reference->slug), team = db_text(team_id);
+    struct db_value id = db_text(reference->id);
+    switch (reference->kind) {
+    case REFERENCE_SLUG:
+        return db_query(db, &by_slug_statement, DB_ARGS(slug, team), rows, err);
+    case REFERENCE_SLUG_NUMBER:
+        return db_query(db, &by_number_statement, DB_ARGS(slug, team, db_u64(reference->number)),
+                        rows, err);
+    case REFERENCE_SLUG_ID:
+        return db_query(db, &by_slug_id_statement, DB_ARGS(slug, team, id), rows, err);
+    case REFERENCE_TEMPLATE:
+        return db_query(db, &by_template_statement, DB_ARGS(id, team), rows, err);
+    case REFERENCE_VERSION:
+        return db_query(db, &by_version_statement, DB_ARGS(id, team), rows, err);
+    }
+    return error_set(err, ERR_INTERNAL, "no such kind of template reference");
+}
+
+int template_resolve(struct db *db, const char *team_id, const char *text, const char *field,
+                     struct template_version *version, struct error **err)
+{
+    struct template_reference reference;
+    db_rows_auto *rows = NULL;
+    if (template_reference_parse(text, &reference) < 0)
+        return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
+                               "No template, template version or snapshot has such a name.");
+    if (query_reference(db, &reference, team_id, &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
+                               "No template of this team or the deployment has a version \"%s\" "
+                               "that is ready.",
+                               text);
+    read_version(rows, version);
+    return 0;
+}
+
+int template_version_get(struct db *db, const char *id, struct template_version *version,
+                         struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &get_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such template version.");
+    read_version(rows, version);
+    return 0;
+}
+
+int template_version_list(struct db *db, const char *team_id, struct template_version **versions,
+                          unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    int result = team_id ? db_query(db, &list_statement, DB_ARGS(db_text(team_id)), &rows, err)
+                         : db_query(db, &list_all_statement, DB_NO_ARGS, &rows, err);
+    if (result < 0)
+        return -1;
+    read_all(rows, versions, count);
+    return 0;
+}
+
+int template_missing_sources(struct db *db, uint32_t host_id, struct template_version **versions,
+                             unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &missing_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
+        return -1;
+    read_all(rows, versions, count);
+    return 0;
+}
+
+/* --- building --- */
+
+static int check_version(const struct template_version *version, const char *slug,
+                         const char *image, struct error **err)
+{
+    if (!slug_is_valid(slug))
+        return error_set_field(err, ERR_INVALID_REQUEST, "slug",
+                               "A template's slug is 1 to 63 lower-case letters, digits and "
+                               "hyphens, with no hyphen at either end.");
+    size_t length = strlen(image);
+    bool printable = true;
+    for (size_t i = 0; i < length; i++)
+        printable = printable && image[i] > 0x20 && image[i] < 0x7f;
+    if (!length || length >= sizeof version->image || !printable)
+        return error_set_field(err, ERR_INVALID_REQUEST, "image",
+                               "An image is named by its alias or fingerprint, at most 255 "
+                               "characters.");
+    if (version->cpu < 1 || version->cpu > 1024)
+        return error_set_field(err, ERR_INVALID_REQUEST, "cpu", "cpu must be 1 to 1024.");
+    if (version->memory_mb < 64 || version->memory_mb > 16777216)
+        return error_set_field(err, ERR_INVALID_REQUEST, "memory_mb",
+                               "memory_mb must be 64 to 16777216.");
+    return 0;
+}
+
+/* Lock the template's row, which orders the numbers of its versions; "" when there is none. */
+static int lock_template(struct db *db, struct template_version *version, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &lock_statement, DB_ARGS(db_text(version->owner), db_text(version->slug)),
+                 &rows, err) < 0)
+        return -1;
+    snprintf(version->template_id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
+    return 0;
+}
+
+static int lock_or_insert_template(struct db *db, struct template_version *version,
+                                   struct error **err)
+{
+    if (lock_template(db, version, err) < 0)
+        return -1;
+    if (*version->template_id)
+        return 0;
+    id_new("tpl_", version->template_id);
+    if (db_exec(db, &insert_statement,
+                DB_ARGS(db_text(version->template_id), db_text(version->owner),
+                        db_text(version->slug), db_i64(version->created_at_ms)),
+                NULL, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_DB_DUPLICATE)
+        return -1;
+    error_clear(err); /* made by someone else meanwhile */
+    return lock_template(db, version, err);
+}
+
+static int add_body(struct db *db, void *context, struct error **err)
+{
+    struct template_version *version = context;
+    if (lock_or_insert_template(db, version, err) < 0)
+        return -1;
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &next_statement, DB_ARGS(db_text(version->template_id)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    version->version = (uint32_t)db_get_u64(rows, 0);
+    return db_exec(db, &insert_version_statement,
+                   DB_ARGS(db_text(version->id), db_text(version->template_id),
+                           db_u64(version->version), db_u64(version->cpu),
+                           db_u64(version->memory_mb), db_text(version->image),
+                           db_i64(version->created_at_ms)),
+                   NULL, err);
+}
+
+int template_version_add(struct db *db, const char *owner, const char *slug, const char *image,
+                         uint32_t cpu, uint32_t memory_mb, struct template_version *version,
+                         struct error **err)
+{
+    *version = (struct template_version){
+        .state = "building",
+        .cpu = cpu,
+        .memory_mb = memory_mb,
+        .created_at_ms = clock_now_ms(),
+    };
+    if (check_version(version, slug, image, err) < 0)
+        return -1;
+    id_new("tpv_", version->id);
+    snprintf(version->owner, sizeof version->owner, "%s", owner);
+    snprintf(version->slug, sizeof version->slug, "%s", slug);
+    snprintf(version->image, sizeof version->image, "%s", image);
+    return db_transaction(db, add_body, version, err);
+}
+
+int template_version_finish(struct db *db, const char *id, bool ready, bool virtual_machine,
+                            const char *fingerprint, struct error **err)
+{
+    uint64_t affected;
+    if (db_exec(db, &finish_statement,
+                DB_ARGS(db_text(ready ? "ready" : "failed"), db_bool(virtual_machine),
+                        db_text(fingerprint ? fingerprint : ""), db_text(id)),
+                &affected, err) < 0)
+        return -1;
+    if (!affected)
+        return error_set(err, ERR_NOT_FOUND, "No template version of this id is being built.");
+    return 0;
+}
+
+int template_source_add(struct db *db, const char *version_id, uint32_t host_id,
+                        const char *instance_name, struct error **err)
+{
+    return db_exec(db, &add_source_statement,
+                   DB_ARGS(db_text(version_id), db_u64(host_id), db_text(instance_name),
+                           db_text(instance_name)),
+                   NULL, err);
+}
+
+int template_source_remove(struct db *db, const char *version_id, uint32_t host_id,
+                           struct error **err)
+{
+    return db_exec(db, &remove_source_statement, DB_ARGS(db_text(version_id), db_u64(host_id)),
+                   NULL, err);
+}

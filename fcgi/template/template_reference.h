@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The ways to name a template version; for this folder and its tests. */
+#pragma once
+
+#include "template/template.h"
+
+enum template_reference_kind {
+    REFERENCE_SLUG,        /* newest ready version */
+    REFERENCE_SLUG_NUMBER, /* slug and number */
+    REFERENCE_SLUG_ID,     /* slug and version_id */
+    REFERENCE_TEMPLATE,    /* template_id, newest ready version */
+    REFERENCE_VERSION,     /* version_id */
+};
+
+struct template_reference {
+    enum template_reference_kind kind;
+    char slug[SLUG_MAX + 1];
+    char id[ID_SIZE];
+    uint32_t number;
+};
+
+/* Returns 0, or -1 when text has none of the forms. */
+int template_reference_parse(const char *text, struct template_reference *reference);
