@@ -11,6 +11,10 @@
 #include "base/buffer.h"
 #include "crypto/keyring.h"
 
+/* Most bytes that are sealed at once, and the longest associated name. */
+#define ENVELOPE_DATA_MAX       ((size_t)16 << 20)
+#define ENVELOPE_ASSOCIATED_MAX ((size_t)1024)
+
 /* Append the sealed form of data to out. associated: usually the row's id. */
 int envelope_seal(const struct keyring *ring, const void *data, size_t size, const char *associated,
                   struct buffer *out, struct error **err);

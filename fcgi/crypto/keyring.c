@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "crypto/keyring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "crypto/crypto.h"
+#include "crypto/keyring_file.h"
+
+#define MASTER_BYTES   crypto_kdf_KEYBYTES
+#define FILE_MAX_BYTES (64u << 10)
+
+/* crypto_kdf's context: eight bytes that say whose subkeys these are. */
+static const char kdf_context[crypto_kdf_CONTEXTBYTES] = {'s', 'a', 'n', 'd', 'l', 'o', 't', '1'};
+
+struct master {
+    uint16_t id;
+    unsigned char key[MASTER_BYTES];
+};
+
+struct keyring {
+    struct master *masters; /* sodium_malloc() */
+    size_t count;
+};
+
+/* --- parsing --- */
+
+static const struct master *find(const struct keyring *ring, uint16_t id)
+{
+    for (size_t i = 0; i < ring->count; i++)
+        if (ring->masters[i].id == id)
+            return &ring->masters[i];
+    return NULL;
+}
+
+/* 1 … 65535 without leading zeros; moves *at behind it. 0: none. */
+static uint16_t parse_id(const char **at, const char *end)
+{
+    uint32_t id = 0;
+    const char *c = *at;
+    for (; c < end && *c >= '0' && *c <= '9' && id <= UINT16_MAX; c++)
+        id = id * 10 + (uint32_t)(*c - '0');
+    if (c == *at || **at == '0' || id > UINT16_MAX)
+        return 0;
+    *at = c;
+    return (uint16_t)id;
+}
+
+static const char *skip_blanks(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\r'))
+        at++;
+    return at;
+}
+
+static int parse_key(const char *at, const char *end, unsigned char key[MASTER_BYTES])
+{
+    const char *behind;
+    size_t size;
+    const char *last = end;
+    while (last > at && (last[-1] == ' ' || last[-1] == '\t' || last[-1] == '\r'))
+        last--;
+    if ((size_t)(last - at) != 2 * MASTER_BYTES ||
+        sodium_hex2bin(key, MASTER_BYTES, at, (size_t)(last - at), NULL, &size, &behind) != 0)
+        return -1;
+    return size == MASTER_BYTES && behind == last ? 0 : -1;
+}
+
+/* One line without its end. Says which line is wrong, never what it holds. */
+static int parse_line(struct keyring *ring, const char *at, const char *end, unsigned line,
+                      struct error **err)
+{
+    at = skip_blanks(at, end);
+    if (at == end || *at == '#')
+        return 0;
+    if (ring->count == KEYRING_KEYS_MAX)
+        return error_set(err, ERR_CONFIG, "line %u: more than %u keys", line, KEYRING_KEYS_MAX);
+    struct master *master = &ring->masters[ring->count];
+    master->id = parse_id(&at, end);
+    const char *key = skip_blanks(at, end);
+    if (!master->id || key == at)
+        return error_set(err, ERR_CONFIG,
+                         "line %u: it must begin with the key's id, 1 to 65535, and a blank", line);
+    if (find(ring, master->id))
+        return error_set(err, ERR_CONFIG, "line %u: the id %u is there twice", line, master->id);
+    if (parse_key(key, end, master->key) < 0)
+        return error_set(err, ERR_CONFIG, "line %u: the key is not %d hexadecimal digits", line,
+                         (int)(2 * MASTER_BYTES));
+    if (sodium_is_zero(master->key, MASTER_BYTES))
+        return error_set(err, ERR_CONFIG, "line %u: the key is all zeros", line);
+    ring->count++;
+    return 0;
+}
+
+int keyring_parse(const char *text, size_t size, struct keyring **out, struct error **err)
+{
+    crypto_init();
+    struct keyring *ring = xcalloc(1, sizeof *ring);
+    ring->masters = sodium_allocarray(KEYRING_KEYS_MAX, sizeof *ring->masters);
+    if (!ring->masters)
+        abort();
+    const char *end = text + size;
+    for (unsigned line = 1; text < end; line++) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        const char *line_end = newline ? newline : end;
+        if (parse_line(ring, text, line_end, line, err) < 0) {
+            keyring_free(ring);
+            return -1;
+        }
+        text = newline ? newline + 1 : end;
+    }
+    if (!ring->count) {
+        keyring_free(ring);
+        return error_set(err, ERR_CONFIG, "it holds no key");
+    }
+    sodium_mprotect_readonly(ring->masters);
+    *out = ring;
+    return 0;
+}
+
+void keyring_free(struct keyring *ring)
+{
+    if (!ring)
+        return;
+    sodium_free(ring->masters); /* wipes */
+    free(ring);
+}
+
+/* --- files --- */
+
+/* The file's text into text; the caller wipes it. */
+static int read_file(const char *path, struct buffer *text, struct error **err)
+{
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat info;
+    if (fd < 0 || fstat(fd, &info) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot open the key file %s", path);
+    if (!S_ISREG(info.st_mode))
+        return error_set(err, ERR_CONFIG, "the key file %s is not a regular file", path);
+    if (info.st_mode & (S_IRWXO | S_IWGRP))
+        return error_set(
+            err, ERR_CONFIG,
+            "the key file %s has mode %04o: only its owner may write it and only owner "
+            "and group may read it (chmod 0640)",
+            path, (unsigned)info.st_mode & 07777);
+    char *room = buffer_reserve(text, FILE_MAX_BYTES);
+    size_t size = 0;
+    for (ssize_t got = 1; got != 0; size += (size_t)got) {
+        got = read(fd, room + size, FILE_MAX_BYTES - size);
+        if (got < 0)
+            return error_set_errno(err, ERR_CONFIG, errno, "cannot read the key file %s", path);
+    }
+    buffer_commit(text, size);
+    if (size == FILE_MAX_BYTES)
+        return error_set(err, ERR_CONFIG, "the key file %s is too large", path);
+    return 0;
+}
+
+static int load(const char *path, struct buffer *text, struct keyring **ring, struct error **err)
+{
+    if (read_file(path, text, err) < 0)
+        return -1;
+    if (keyring_parse(buffer_string(text), text->size, ring, err) < 0)
+        return error_context(err, "the key file %s", path);
+    return 0;
+}
+
+int keyring_load(const char *path, struct keyring **ring, struct error **err)
+{
+    struct buffer text = BUFFER_INIT(FILE_MAX_BYTES);
+    int result = load(path, &text, ring, err);
+    buffer_wipe(&text);
+    return result;
+}
+
+static void append_key(struct buffer *text, unsigned id)
+{
+    unsigned char key[MASTER_BYTES];
+    char hex[2 * MASTER_BYTES + 1];
+    crypto_init();
+    randombytes_buf(key, sizeof key);
+    sodium_bin2hex(hex, sizeof hex, key, sizeof key);
+    buffer_printf(text, "%u %s\n", id, hex);
+    sodium_memzero(key, sizeof key);
+    sodium_memzero(hex, sizeof hex);
+}
+
+/* All bytes to fd, and both the file and its name on the disk. */
+static int write_out(int fd, const struct buffer *text)
+{
+    for (size_t done = 0; done < text->size;) {
+        ssize_t wrote = write(fd, text->data + done, text->size - done);
+        if (wrote < 0 && errno != EINTR)
+            return -1;
+        done += wrote > 0 ? (size_t)wrote : 0;
+    }
+    return fsync(fd);
+}
+
+static void sync_directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    autofree char *directory = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
+    autoclose int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        fsync(fd);
+}
+
+int keyring_create(const char *path, struct error **err)
+{
+    struct buffer text = BUFFER_INIT(FILE_MAX_BYTES);
+    buffer_append_string(&text,
+                         "# sandlot key ring: id and master key, newest last. Without this "
+                         "file what the\n# database holds sealed is lost: keep a copy of it, "
+                         "apart from the database's.\n");
+    append_key(&text, 1);
+    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int result = fd >= 0 ? write_out(fd, &text) : -1;
+    if (result < 0) {
+        error_set_errno(err, ERR_CONFIG, errno, "cannot write the key file %s", path);
+        if (fd >= 0)
+            unlink(path);
+    }
+    buffer_wipe(&text);
+    sync_directory_of(path);
+    return result;
+}
+
+/* Put text in the place of the file at path, with the same owner and mode. */
+static int replace_file(const char *path, const struct buffer *text, struct error **err)
+{
+    autofree char *next = xasprintf("%s.XXXXXX", path);
+    struct stat info;
+    autoclose int fd = stat(path, &info) == 0 ? mkostemp(next, O_CLOEXEC) : -1;
+    if (fd < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot write next to the key file %s",
+                               path);
+    if (fchown(fd, info.st_uid, info.st_gid) < 0 || fchmod(fd, info.st_mode & 07777) < 0 ||
+        write_out(fd, text) < 0 || rename(next, path) < 0) {
+        error_set_errno(err, ERR_CONFIG, errno, "cannot replace the key file %s", path);
+        unlink(next);
+        return -1;
+    }
+    sync_directory_of(path);
+    return 0;
+}
+
+static int rotate(const char *path, struct buffer *text, struct error **err)
+{
+    struct keyring *ring = NULL;
+    if (load(path, text, &ring, err) < 0)
+        return -1;
+    unsigned next = 0;
+    for (size_t i = 0; i < ring->count; i++)
+        if (ring->masters[i].id >= next)
+            next = ring->masters[i].id + 1u;
+    bool full = ring->count == KEYRING_KEYS_MAX || next > UINT16_MAX;
+    keyring_free(ring);
+    if (full)
+        return error_set(err, ERR_CONFIG, "the key file %s has no room for another key", path);
+    if (text->data[text->size - 1] != '\n')
+        buffer_append_char(text, '\n');
+    append_key(text, next);
+    if (buffer_overflowed(text))
+        return error_set(err, ERR_CONFIG, "the key file %s is too large", path);
+    return replace_file(path, text, err);
+}
+
+int keyring_rotate(const char *path, struct error **err)
+{
+    /* Behind a symbolic link the file itself is to be replaced, not the link. */
+    autofree char *file = realpath(path, NULL);
+    if (!file)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot open the key file %s", path);
+    struct buffer text = BUFFER_INIT(FILE_MAX_BYTES + 256);
+    int result = rotate(file, &text, err);
+    buffer_wipe(&text);
+    return result;
+}
+
+/* --- use --- */
+
+uint16_t keyring_newest(const struct keyring *ring)
+{
+    return ring->masters[ring->count - 1].id;
+}
+
+int keyring_subkey(const struct keyring *ring, uint16_t key_id, enum key_purpose purpose,
+                   unsigned char out[KEYRING_SUBKEY_BYTES], struct error **err)
+{
+    const struct master *master = find(ring, key_id);
+    if (!master)
+        return error_set(err, ERR_CONFIG, "the key ring has no key %u", key_id);
+    crypto_kdf_derive_from_key(out, KEYRING_SUBKEY_BYTES, (uint64_t)purpose, kdf_context,
+                               master->key);
+    return 0;
+}
