@@ -77,8 +77,10 @@ service_start()
             --setenv=PATH="$PATH" -- "$@"
         return
     fi
-    setsid setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups -- "$@" \
-        </dev/null >>"$LOG_DIR/$name.log" 2>&1 30>&- 38>&- 39>&- &
+    # Nothing of the caller's environment: the next start may be made from another one.
+    setsid setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups \
+        env -i PATH="$PATH" LANG=C.UTF-8 HOME=/ "$@" </dev/null \
+        >>"$LOG_DIR/$name.log" 2>&1 30>&- 38>&- 39>&- &
     service_pid_write "$name" $!
 }
 
@@ -122,13 +124,13 @@ process_gone()
 # strays PROGRAM TEXT: pids of processes of that program name with TEXT in their arguments.
 strays()
 {
-    local dir exe
+    local pid exe
 
-    for dir in /proc/[0-9]*; do
-        exe=$(readlink "$dir/exe" 2>/dev/null) || continue
+    for pid in $(pgrep -f -- "${2//./\\.}"); do
+        exe=$(readlink "/proc/$pid/exe" 2>/dev/null) || continue
         exe=${exe% (deleted)}
-        if [[ ${exe##*/} == "$1" ]] && grep -qzF -- "$2" "$dir/cmdline" 2>/dev/null; then
-            printf '%s\n' "${dir##*/}"
+        if [[ ${exe##*/} == "$1" ]]; then
+            printf '%s\n' "$pid"
         fi
     done
 }
