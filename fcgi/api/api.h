@@ -5,12 +5,14 @@
 
 #include "account/api_key.h"
 #include "http/router.h"
+#include "idempotency/idempotency.h"
 #include "sandbox/lifecycle.h"
 
 struct api {
     const struct settings *settings;
     struct sandbox_service service;
-    struct principal principal; /* of the request in hand; empty on public routes */
+    struct principal principal;            /* of the request in hand; empty on public routes */
+    const struct idempotency *idempotency; /* its claimed Idempotency-Key, or NULL */
 };
 
 /* All routes of the interface. */
@@ -20,6 +22,14 @@ extern const size_t api_route_count;
 /* Router hook: who asks, and may they? */
 int api_authorize(void *context, const struct route *route, struct http_request *request,
                   struct error **err);
+
+/* Router hook around every handler: Idempotency-Key. */
+int api_invoke(void *context, const struct route *route, struct http_request *request,
+               struct http_response *response, struct error **err);
+
+/* A fresh session for a sandbox, as JSON (a new reference). */
+int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **json,
+                    struct error **err);
 
 /* The sandbox that the first path segment names, if this key reaches its team. What exists in a
  * team out of reach does not exist: ERR_NOT_FOUND. */

@@ -35,9 +35,8 @@ static int refuse(struct http_request *request, struct http_response *response,
     return 0;
 }
 
-/* A fresh session for a sandbox, as JSON. */
-static int new_session(struct api *api, const struct sandbox *sandbox, json_t **json,
-                       struct error **err)
+int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **json,
+                    struct error **err)
 {
     struct session session;
     if (session_issue(api->service.ring, sandbox->id, api->settings->session_ttl_s, &session, err) <
@@ -48,27 +47,57 @@ static int new_session(struct api *api, const struct sandbox *sandbox, json_t **
     return 0;
 }
 
+/* In the transaction that inserts the sandbox. */
+static int claim_sandbox(struct db *db, const char *sandbox_id, void *context, struct error **err)
+{
+    return idempotency_attach(db, context, sandbox_id, err);
+}
+
+/* What an earlier attempt with the same Idempotency-Key made, if it is still there. */
+static int find_earlier(struct api *api, struct sandbox *sandbox, struct error **err)
+{
+    if (!api->idempotency || !api->idempotency->sandbox_id[0])
+        return 0;
+    error_auto gone = NULL;
+    if (sandbox_get(api->service.db, api->idempotency->sandbox_id, sandbox, &gone) < 0)
+        return gone->code == ERR_NOT_FOUND ? 0 : error_move(err, &gone);
+    if (sandbox->state != SANDBOX_CREATING)
+        return 0;
+    return error_set_field(err, ERR_REQUEST_IN_PROGRESS, "Idempotency-Key",
+                           "The first request with this Idempotency-Key is still being settled.");
+}
+
+static int create(struct api *api, const struct http_request *request, struct sandbox *sandbox,
+                  struct quota *quota, struct error **err)
+{
+    struct sandbox_input input = {0};
+    const char *team = json_string_value(json_object_get(request->json, "team"));
+    input.create.user_id = api->principal.user_id;
+    input.create.claim = api->idempotency ? claim_sandbox : NULL;
+    input.create.claim_context = (void *)api->idempotency;
+    int result = 0;
+    if (principal_team(&api->principal, team, "/team", &input.create.team, err) < 0 ||
+        sandbox_input_read(request->json, &input, err) < 0 ||
+        sandbox_create(&api->service, &input.create, sandbox, quota, err) < 0)
+        result = -1;
+    sandbox_input_deinit(&input);
+    return result;
+}
+
 int sandboxes_create(void *context, const struct route *route, struct http_request *request,
                      struct http_response *response, struct error **err)
 {
     struct api *api = context;
-    struct sandbox_input input = {0};
     struct quota quota = {{0}, {0}, {0}};
     sandbox_auto sandbox = {0};
+    json_t *session;
     (void)route;
-    const char *team = json_string_value(json_object_get(request->json, "team"));
-    input.create.user_id = api->principal.user_id;
-    int result = principal_team(&api->principal, team, "/team", &input.create.team, err) < 0 ||
-                         sandbox_input_read(request->json, &input, err) < 0 ||
-                         sandbox_create(&api->service, &input.create, &sandbox, &quota, err) < 0
-                     ? -1
-                     : 0;
-    sandbox_input_deinit(&input);
-    if (result < 0)
+    if (find_earlier(api, &sandbox, err) < 0)
+        return -1;
+    if (!sandbox.id[0] && create(api, request, &sandbox, &quota, err) < 0)
         return refuse(request, response, &quota, err);
     log_context_set("sandbox", sandbox.id);
-    json_t *session;
-    if (new_session(api, &sandbox, &session, err) < 0)
+    if (api_new_session(api, &sandbox, &session, err) < 0)
         return -1;
     json_t *body = sandbox_to_json(api->settings, &sandbox);
     json_object_set_new(body, "session", session);
@@ -166,7 +195,7 @@ int sandboxes_resume(void *context, const struct route *route, struct http_reque
     if (sandbox_resume(&api->service, sandbox.id, timeout_s, &resumed, &quota, err) < 0)
         return refuse(request, response, &quota, err);
     json_t *session;
-    if (new_session(api, &resumed, &session, err) < 0)
+    if (api_new_session(api, &resumed, &session, err) < 0)
         return -1;
     return http_response_json(response, 200,
                               json_pack("{s:o, s:o}", "session", session, "sandbox",

@@ -26,7 +26,7 @@ struct route {
     route_handler *handler;
     enum route_scope scope;
     const struct schema_member *body; /* NULL: no body is accepted (an empty one, or {} is) */
-    bool body_required;
+    bool body_required;               /* none at all is refused */
     const struct route_query *query; /* NULL: no query parameter is accepted */
     enum route_idempotency idempotency;
 };
@@ -39,16 +39,21 @@ struct router {
      * scope. context is the same as the handler's. */
     int (*authorize)(void *context, const struct route *route, struct http_request *request,
                      struct error **err);
+    /* Called in place of the handler, which it calls itself; NULL: the handler is called. */
+    route_handler *invoke;
     void *context;
 };
 
-/* The route for method and path. Errors: ERR_NOT_FOUND, ERR_METHOD_NOT_ALLOWED with the allowed
- * methods ("GET, DELETE") in *allow (owned by the caller, NULL otherwise). HEAD is GET. Captures
- * are percent-decoded into request->captures. */
+/* The route for method and path; rows may stand in any order, a literal segment goes before a
+ * capture. Errors: ERR_NOT_FOUND, ERR_METHOD_NOT_ALLOWED with the allowed methods
+ * ("GET, HEAD, DELETE") in *allow (owned by the caller, NULL otherwise). HEAD is GET. Captures are
+ * percent-decoded into request->captures; one that is empty, too long, holds NUL or is not UTF-8
+ * matches nothing. */
 int router_match(const struct router *router, struct http_request *request,
                  const struct route **route, char **allow, struct error **err);
 
 /* Match, authorise, check query and body, run the handler, turn an error into a response.
- * Order of refusals: 404/405, 401/403, 415/413/400, 422. */
+ * Order of refusals: 404/405, 401/403, 415/413/400, 422. A body without a byte counts as none:
+ * request->json is NULL then, and required members only count when body_required is set. */
 void router_serve(const struct router *router, struct http_request *request,
                   struct http_response *response);

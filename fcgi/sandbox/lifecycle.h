@@ -49,6 +49,9 @@ struct sandbox_create {
     const char *envs; /* JSON object of strings, secret; NULL: none */
     struct exposed_port ports[SANDBOX_PORTS_MAX];
     unsigned port_count;
+    /* Called inside the transaction that inserts the sandbox; may refuse. May be NULL. */
+    int (*claim)(struct db *db, const char *sandbox_id, void *context, struct error **err);
+    void *claim_context;
 };
 
 /* Make a sandbox and wait until it is ready. quota is filled in when the error is

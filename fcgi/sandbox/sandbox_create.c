@@ -93,6 +93,7 @@ static int plan_sandbox(struct sandbox_service *service, const struct sandbox_cr
 }
 
 struct insert {
+    const struct sandbox_create *request;
     struct work *work;
     const struct buffer *envs_sealed;
     struct quota *quota;
@@ -113,6 +114,9 @@ static int insert_body(struct db *db, void *context, struct error **err)
                    &sandbox->host_id, &sandbox->address, err) < 0 ||
         operation_begin(db, sandbox, OPERATION_CREATE, work->service->holder,
                         work->service->settings->lease_s, &work->operation, err) < 0)
+        return -1;
+    const struct sandbox_create *request = insert->request;
+    if (request->claim && request->claim(db, sandbox->id, request->claim_context, err) < 0)
         return -1;
     return sandbox_row_insert(db, sandbox, insert->envs_sealed, err);
 }
@@ -150,7 +154,7 @@ int sandbox_create(struct sandbox_service *service, const struct sandbox_create 
 {
     work_auto work = {.service = service};
     buffer_auto envs_sealed = BUFFER_INIT(ENVS_SEALED_MAX);
-    struct insert insert = {&work, &envs_sealed, quota};
+    struct insert insert = {request, &work, &envs_sealed, quota};
     if (plan_sandbox(service, request, &work.sandbox, err) < 0 ||
         seal_envs(service, request, work.sandbox.id, &envs_sealed, err) < 0)
         return -1;

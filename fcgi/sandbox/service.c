@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "config/database.h"
 #include "db/migrate.h"
+#include "idempotency/idempotency.h"
 #include "sandbox/host.h"
 #include "sandbox/lifecycle.h"
 #include "template/template.h"
@@ -15,7 +16,7 @@ static int check_statements(struct db *db, struct error **err)
 {
     const struct db_statement_list lists[] = {
         account_statements, api_key_statements, template_statements,  host_statements,
-        sandbox_statements, quota_statements,   operation_statements,
+        sandbox_statements, quota_statements,   operation_statements, idempotency_statements,
     };
     return db_check_statements(db, lists, ARRAY_SIZE(lists), err);
 }

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Idempotency keys: a request that is sent again with the same key gets the answer of the first
+ * one, and whatever crashes in between, one sandbox at most comes of it.
+ *
+ * A key is claimed by inserting its row; the unique index decides between parallel requests. The
+ * claim has a lease, after which a retry may take it over. An attempt that makes a sandbox writes
+ * its id into the row in the very transaction that inserts the sandbox, under the condition that
+ * it still is the row's attempt: an attempt that was taken over can therefore make nothing more.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/ulid.h"
+#include "crypto/keyring.h"
+#include "db/db.h"
+
+#define IDEMPOTENCY_KEEP_MS    86400000 /* 24 hours */
+#define IDEMPOTENCY_ANSWER_MAX (256 * 1024)
+
+/* What a key is bound to. */
+struct idempotency_scope {
+    const char *user_id;
+    const char *method;
+    const char *path; /* at most 255 bytes */
+    const char *key;  /* 1 to 255 printable ASCII characters; checked here */
+    const void *body;
+    size_t body_size;
+};
+
+enum idempotency_verdict {
+    IDEMPOTENCY_RUN,    /* nobody answered yet: do it */
+    IDEMPOTENCY_REPLAY, /* status and answer are those of the first request */
+};
+
+struct idempotency {
+    char id[ID_SIZE];
+    char attempt[ID_SIZE];
+    enum idempotency_verdict verdict;
+    unsigned attempts;        /* 1: the first */
+    char sandbox_id[ID_SIZE]; /* what this or an earlier attempt made, or "" */
+    int status;
+    struct buffer answer; /* may hold what the request's envs held; wiped by _deinit() */
+};
+void idempotency_deinit(struct idempotency *idempotency);
+
+/* Claim the key or find its answer. Errors: ERR_INVALID_REQUEST (the key's form),
+ * ERR_IDEMPOTENCY_KEY_REUSED (another body), ERR_REQUEST_IN_PROGRESS. */
+int idempotency_begin(struct db *db, const struct keyring *ring,
+                      const struct idempotency_scope *scope, uint64_t lease_s,
+                      struct idempotency *idempotency, struct error **err);
+
+/* Inside the transaction that inserts the sandbox. Errors: ERR_REQUEST_IN_PROGRESS when another
+ * attempt has taken over. */
+int idempotency_attach(struct db *db, const struct idempotency *idempotency, const char *sandbox_id,
+                       struct error **err);
+
+/* Keep the answer. An attempt that was taken over keeps nothing. */
+int idempotency_finish(struct db *db, const struct keyring *ring,
+                       const struct idempotency *idempotency, int status, const char *sandbox_id,
+                       const char *answer, size_t size, struct error **err);
+
+/* It ended in a 5xx: the next try with the key may run at once. */
+int idempotency_abandon(struct db *db, const struct idempotency *idempotency, struct error **err);
+
+/* Drop rows older than IDEMPOTENCY_KEEP_MS, at most a thousand a call. */
+int idempotency_purge(struct db *db, struct error **err);
+
+extern const struct db_statement_list idempotency_statements;
