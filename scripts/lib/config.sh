@@ -22,6 +22,7 @@ wake_socket = $RUN_DIR/wake.sock
 listen_port = $PORT
 tls_certificate_file = $TLS_DIR/server.pem
 tls_certificate_key_file = $TLS_DIR/server.key
+${STACK_SETTINGS:-}
 END
     if [[ ! -s $ETC_DIR/keyring ]]; then
         "$CTL" --config "$CONFIG_FILE" keyring new "$ETC_DIR/keyring"
