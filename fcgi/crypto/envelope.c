@@ -6,7 +6,7 @@
 
 #include "crypto/crypto.h"
 
-#define VERSION     1
+#define ENVELOPE_VERSION     1
 #define NONCE_BYTES crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
 #define TAG_BYTES   crypto_aead_xchacha20poly1305_ietf_ABYTES
 #define HEAD_BYTES  (1 + 2 + NONCE_BYTES)
@@ -38,7 +38,7 @@ int envelope_seal(const struct keyring *ring, const void *data, size_t size, con
         sodium_memzero(key, sizeof key);
         return error_set(err, ERR_INTERNAL, "%zu bytes are too many to be sealed", size);
     }
-    room[0] = VERSION;
+    room[0] = ENVELOPE_VERSION;
     room[1] = (unsigned char)(key_id >> 8);
     room[2] = (unsigned char)key_id;
     randombytes_buf(room + 3, NONCE_BYTES);
@@ -81,7 +81,7 @@ int envelope_open(const struct keyring *ring, const void *sealed, size_t size,
     const unsigned char *head = sealed;
     if (size < HEAD_BYTES + TAG_BYTES || size > ENVELOPE_DATA_MAX + HEAD_BYTES + TAG_BYTES)
         return error_set(err, ERR_INTERNAL, "the sealed value has an impossible size");
-    if (head[0] != VERSION)
+    if (head[0] != ENVELOPE_VERSION)
         return error_set(err, ERR_INTERNAL, "the sealed value is of the unknown version %u",
                          head[0]);
     unsigned char key[KEYRING_SUBKEY_BYTES];
