@@ -15,7 +15,8 @@ FILE_LINES_MAX = 800
 CLANG_FORMAT_MAJOR = 14
 
 PROGRAMS = {"api", "gate", "dispatcher", "firewall", "agent", "ctl"}
-CONCEPTS = {"sandbox", "volume", "checkpoint", "template", "network", "account", "session"}
+CONCEPTS = {"sandbox", "volume", "checkpoint", "template", "network", "account", "session",
+            "idempotency"}
 DRIVERS = {"incus", "db", "http", "crypto", "config"}
 GROUND = {"base"}
 
