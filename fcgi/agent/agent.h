@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sandlot-agent: the data plane inside one sandbox. One thread, one event loop: an HTTP server for
+ * files and processes, and a relay to the sandbox's own servers on 127.0.0.1. It runs as root and
+ * holds no state on disk; a memory pause takes it along, a start from disk makes a clean one that
+ * waits for POST /init.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/auth.h"
+#include "agent/environment.h"
+#include "agent/loop.h"
+#include "agent/process.h"
+
+#define AGENT_PORT            49983
+#define AGENT_RELAY_PORT      49984
+#define AGENT_BODY_MAX        (1024 * 1024) /* a JSON body */
+#define AGENT_CONNECTIONS_MAX 2048
+
+struct server;
+struct relay;
+
+struct agent {
+    struct loop loop;
+    struct auth auth;
+    struct environment environment; /* what POST /init handed over */
+    char *default_user;
+    struct process_table processes;
+    struct server *server;
+    struct relay *relay;
+    /* POST /init and /internal/ come from outside the sandbox; from inside only in tests. */
+    bool trust_local_peers;
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The secret that the edge and the control plane share with this agent. It comes with the first
+ * POST /init and stays in memory only. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define AUTH_SECRET_HEX 64
+#define AUTH_HEADER     "X-Sandlot-Agent-Secret"
+
+struct auth {
+    bool known;
+    unsigned char secret[AUTH_SECRET_HEX / 2];
+};
+
+/* Adopt a secret. Returns 0, or -1 when it is not 64 hexadecimal digits. */
+int auth_set(struct auth *auth, const char *hex, size_t length);
+
+/* Whether this is the secret; takes the same time for every wrong one. False while none is known.
+ */
+bool auth_matches(const struct auth *auth, const char *hex, size_t length);

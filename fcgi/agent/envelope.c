@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/envelope.h"
+
+int envelope_parse(const char *data, size_t size, const char **message, size_t *message_size,
+                   struct fault *fault)
+{
+    if (size < ENVELOPE_HEAD)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the request has no envelope");
+    const unsigned char *head = (const unsigned char *)data;
+    if (head[0] & ENVELOPE_COMPRESSED)
+        return fault_set(fault, FAULT_UNIMPLEMENTED, "compressed messages are not supported");
+    if (head[0])
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "unknown envelope flags 0x%02x", head[0]);
+    size_t length = (size_t)head[1] << 24 | (size_t)head[2] << 16 | (size_t)head[3] << 8 | head[4];
+    if (length != size - ENVELOPE_HEAD)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT,
+                         "the request must be one envelope: it announces %zu bytes, %zu follow",
+                         length, size - ENVELOPE_HEAD);
+    *message = data + ENVELOPE_HEAD;
+    *message_size = length;
+    return 0;
+}
+
+int envelope_append_head(struct buffer *buffer, unsigned flags, size_t size)
+{
+    const unsigned char head[ENVELOPE_HEAD] = {
+        (unsigned char)flags,       (unsigned char)(size >> 24), (unsigned char)(size >> 16),
+        (unsigned char)(size >> 8), (unsigned char)size,
+    };
+    return buffer_append(buffer, head, sizeof head);
+}
+
+int envelope_append(struct buffer *buffer, unsigned flags, const char *message, size_t size)
+{
+    if (envelope_append_head(buffer, flags, size) < 0)
+        return -1;
+    return buffer_append(buffer, message, size);
+}

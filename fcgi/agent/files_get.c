@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* GET /files: one file, as a static file server gives it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/files.h"
+#include "agent/files_range.h"
+#include "agent/handlers.h"
+#include "agent/paths.h"
+#include "base/mem.h"
+
+/* Files of /proc and /sys say that they are empty; up to this much of them is read at once. */
+#define SIZELESS_MAX (1024 * 1024)
+
+#define ETAG_SIZE    64
+
+int files_user(struct request *request, struct user *user, struct fault *fault)
+{
+    const char *name;
+    if (request_argument(request, "username", &name, fault) < 0)
+        return -1;
+    return users_find(name && *name ? name : request->agent->default_user, user, fault);
+}
+
+/* Only the plain bytes can be had so far: a client that refuses them is told. */
+static bool identity_acceptable(const char *accepted)
+{
+    bool named = false, any_refused = false;
+    if (!accepted)
+        return true;
+    autofree char *list = xstrdup(accepted);
+    char *rest = list;
+    for (char *item; (item = strsep(&rest, ","));) {
+        item += strspn(item, " \t");
+        size_t length = strcspn(item, "; \t");
+        const char *weight = strstr(item, "q=");
+        bool refused = weight && weight[2] == '0' && strspn(weight + 2, "0.") >= 1 &&
+                       !strpbrk(weight + 2, "123456789");
+        if (length == 8 && !strncasecmp(item, "identity", 8)) {
+            named = true;
+            if (refused)
+                return false;
+        } else if (length == 1 && *item == '*') {
+            any_refused = refused;
+        }
+    }
+    return named || !any_refused;
+}
+
+static int open_file(const char *path, struct stat *status, int *fd, struct fault *fault)
+{
+    autoclose int opened = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (opened < 0 || fstat(opened, status) < 0)
+        return fault_set_errno(fault, errno, "cannot open '%s'", path);
+    if (S_ISDIR(status->st_mode))
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is a directory", path);
+    if (!S_ISREG(status->st_mode))
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is not a regular file", path);
+    *fd = steal_fd(&opened);
+    return 0;
+}
+
+/* The name as a quoted string, and once more in full when it has bytes that one cannot carry. */
+static void add_disposition(struct MHD_Response *response, const char *name)
+{
+    buffer_auto value = BUFFER_INIT(8192);
+    bool plain = true;
+    buffer_append_string(&value, "inline; filename=\"");
+    for (const char *c = name; *c; c++) {
+        bool safe = (unsigned char)*c >= 0x20 && (unsigned char)*c < 0x7f;
+        plain &= safe;
+        if (*c == '"' || *c == '\\')
+            buffer_append_char(&value, '\\');
+        buffer_append_char(&value, safe ? *c : '_');
+    }
+    buffer_append_char(&value, '"');
+    if (!plain) {
+        buffer_append_string(&value, "; filename*=UTF-8''");
+        for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+            if (*c > 0x20 && *c < 0x7f && !strchr("\"%'()*,/:;<=>?@[\\]{}", *c))
+                buffer_append_char(&value, (char)*c);
+            else
+                buffer_printf(&value, "%%%02X", *c);
+    }
+    MHD_add_response_header(response, "Content-Disposition", buffer_string(&value));
+}
+
+static struct file_conditions read_conditions(const struct request *request)
+{
+    return (struct file_conditions){
+        .if_match = request_header(request, "If-Match"),
+        .if_none_match = request_header(request, "If-None-Match"),
+        .if_modified_since = request_header(request, "If-Modified-Since"),
+        .if_unmodified_since = request_header(request, "If-Unmodified-Since"),
+        .if_range = request_header(request, "If-Range"),
+        .range = request_header(request, "Range"),
+    };
+}
+
+static void add_range_header(struct MHD_Response *response, int status, uint64_t first,
+                             uint64_t length, uint64_t size)
+{
+    char value[96];
+    if (status == 206)
+        snprintf(value, sizeof value, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, first,
+                 first + length - 1, size);
+    else
+        snprintf(value, sizeof value, "bytes */%" PRIu64, size);
+    MHD_add_response_header(response, "Content-Range", value);
+}
+
+/* Takes fd over. */
+static int reply_file(struct request *request, const char *path, int fd, const struct stat *status)
+{
+    char etag[ETAG_SIZE], date[FILES_DATE_SIZE];
+    snprintf(etag, sizeof etag, "\"%jx-%lx-%jx\"", (uintmax_t)status->st_mtim.tv_sec,
+             (unsigned long)status->st_mtim.tv_nsec, (uintmax_t)status->st_size);
+    const struct file_version version = {
+        .etag = etag, .modified_at_s = status->st_mtime, .size = (uint64_t)status->st_size};
+    const struct file_conditions conditions = read_conditions(request);
+    uint64_t first, length;
+    int code = files_select(&conditions, &version, &first, &length);
+    struct MHD_Response *response;
+    if (code == 200 || code == 206) {
+        response = MHD_create_response_from_fd_at_offset64(length, fd, first);
+    } else {
+        close(fd);
+        response = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+    }
+    MHD_add_response_header(response, "Accept-Ranges", "bytes");
+    MHD_add_response_header(response, "ETag", etag);
+    MHD_add_response_header(response, "Last-Modified", files_format_date(status->st_mtime, date));
+    MHD_add_response_header(response, "Vary", "Accept-Encoding");
+    if (code == 206 || code == 416)
+        add_range_header(response, code, first, length, version.size);
+    if (code == 200 || code == 206) {
+        MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(path)));
+        add_disposition(response, paths_base(path));
+    }
+    return request_reply(request, code, response);
+}
+
+/* Takes fd over. *done: nothing was there, the file is as empty as it says. */
+static int reply_sizeless(struct request *request, const char *path, int fd, bool *empty,
+                          struct fault *fault)
+{
+    autofree char *bytes = xmalloc(SIZELESS_MAX);
+    size_t size = 0;
+    ssize_t got;
+    while (size < SIZELESS_MAX && (got = read(fd, bytes + size, SIZELESS_MAX - size)) > 0)
+        size += (size_t)got;
+    *empty = !size;
+    if (!size)
+        return got < 0 ? fault_set_errno(fault, errno, "cannot read '%s'", path) : 0;
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_COPY);
+    MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(path)));
+    add_disposition(response, paths_base(path));
+    return request_reply(request, 200, response);
+}
+
+int files_get_finish(struct request *request, struct fault *fault)
+{
+    user_auto user = {.name = NULL};
+    autofree char *path = NULL;
+    autoclose int fd = -1;
+    const char *text;
+    struct stat status;
+    if (files_user(request, &user, fault) < 0 ||
+        request_argument(request, "path", &text, fault) < 0 ||
+        paths_resolve(text ? text : "", &user, &path, fault) < 0 ||
+        open_file(path, &status, &fd, fault) < 0)
+        return -1;
+    if (!identity_acceptable(request_header(request, "Accept-Encoding")))
+        return fault_set(fault, FAULT_NOT_ACCEPTABLE, "the file can only be sent as it is");
+    if (!status.st_size) {
+        bool empty;
+        if (reply_sizeless(request, path, fd, &empty, fault) < 0)
+            return -1;
+        if (!empty)
+            return 0;
+    }
+    return reply_file(request, path, steal_fd(&fd), &status);
+}

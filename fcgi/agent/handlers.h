@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the rows of the route table call, besides the RPCs. */
+#pragma once
+
+#include "agent/request.h"
+
+/* GET /health: 204 for everybody. */
+int health_finish(struct request *request, struct fault *fault);
+
+/* POST /init: {"secret","envs","sandbox_id","default_user"}. The first one sets the secret; later
+ * ones have to carry it in the header and set everything else anew. */
+int init_begin(struct request *request, struct fault *fault);
+int init_finish(struct request *request, struct fault *fault);
+
+/* GET /internal/ports/<n>: {"listener":"any"|"loopback"|"none"}. */
+int ports_finish(struct request *request, struct fault *fault);
+
+/* GET and POST /files. */
+int files_get_finish(struct request *request, struct fault *fault);
+int files_put_begin(struct request *request, struct fault *fault);
+int files_put_data(struct request *request, const char *data, size_t size, struct fault *fault);
+int files_put_finish(struct request *request, struct fault *fault);
+void files_put_closed(struct request *request);

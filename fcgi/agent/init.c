@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/handlers.h"
+#include "agent/proto.h"
+#include "agent/users.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define SANDBOX_ID_MAX 128
+
+/* A checked body. */
+struct init {
+    const char *secret, *sandbox_id, *default_user;
+    struct environment environment;
+};
+
+int health_finish(struct request *request, struct fault *fault)
+{
+    (void)fault;
+    return request_reply_empty(request, 204);
+}
+
+int init_begin(struct request *request, struct fault *fault)
+{
+    const struct auth *auth = &request->agent->auth;
+    const char *secret = request_header(request, AUTH_HEADER);
+    if (auth->known && (!secret || !auth_matches(auth, secret, strlen(secret)))) {
+        request->outsider = true;
+        return fault_set(fault, FAULT_UNAUTHENTICATED, "missing or wrong agent secret");
+    }
+    return 0;
+}
+
+static void free_wiped(void *memory)
+{
+    if (memory)
+        mem_wipe(memory, malloc_usable_size(memory));
+    free(memory);
+}
+
+/* The parser copies what it reads; while it handles secrets, all it frees is overwritten. */
+static json_t *parse(const struct buffer *body)
+{
+    json_error_t where;
+    json_set_alloc_funcs(malloc, free_wiped);
+    return json_loadb(buffer_string(body), body->size, 0, &where);
+}
+
+static void parse_done(json_t *message)
+{
+    json_decref(message);
+    json_set_alloc_funcs(malloc, free);
+}
+
+static int check_secret(const struct auth *auth, const char *secret, struct fault *fault)
+{
+    struct auth probe = {.known = false};
+    int rc = 0;
+    if (auth_set(&probe, secret, strlen(secret)) < 0)
+        rc = fault_set(fault, FAULT_INVALID_ARGUMENT, "secret must be %d hexadecimal digits",
+                       AUTH_SECRET_HEX);
+    else if (auth->known && !auth_matches(auth, secret, strlen(secret)))
+        rc = fault_set(fault, FAULT_INVALID_ARGUMENT,
+                       "the agent has another secret, which cannot be changed");
+    mem_wipe(&probe, sizeof probe);
+    return rc;
+}
+
+static int read_body(const struct auth *auth, const json_t *message, struct init *init,
+                     struct fault *fault)
+{
+    const json_t *envs;
+    if (!json_is_object(message))
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the body must be a JSON object");
+    if (proto_string(message, "secret", &init->secret, fault) < 0 ||
+        proto_string(message, "sandbox_id", &init->sandbox_id, fault) < 0 ||
+        proto_string(message, "default_user", &init->default_user, fault) < 0 ||
+        proto_object(message, "envs", &envs, fault) < 0 ||
+        check_secret(auth, init->secret, fault) < 0)
+        return -1;
+    if (strlen(init->sandbox_id) > SANDBOX_ID_MAX || strlen(init->default_user) > USER_NAME_MAX)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "sandbox_id or default_user is too long");
+    if (*init->sandbox_id &&
+        environment_set(&init->environment, "SANDLOT_SANDBOX_ID", init->sandbox_id, fault) < 0)
+        return -1;
+    return environment_set_json(&init->environment, envs, fault);
+}
+
+static void adopt(struct agent *agent, struct init *init)
+{
+    bool first = !agent->auth.known;
+    auth_set(&agent->auth, init->secret, strlen(init->secret));
+    environment_wipe(&agent->environment);
+    agent->environment = init->environment;
+    init->environment = (struct environment){NULL, 0, 0};
+    if (*init->default_user) {
+        free(agent->default_user);
+        agent->default_user = xstrdup(init->default_user);
+    }
+    log_info(first ? "initialised" : "initialised again", LOG_STR("sandbox", init->sandbox_id),
+             LOG_INT("envs", agent->environment.count));
+}
+
+int init_finish(struct request *request, struct fault *fault)
+{
+    struct init init = {.secret = ""};
+    json_t *message = parse(&request->body);
+    int rc = read_body(&request->agent->auth, message, &init, fault);
+    if (rc == 0)
+        adopt(request->agent, &init);
+    environment_wipe(&init.environment);
+    parse_done(message);
+    buffer_wipe(&request->body);
+    return rc == 0 ? request_reply_empty(request, 204) : -1;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/relay.h"
+#include "agent/server.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define BACKLOG         1024
+#define DESCRIPTORS_MAX 16384
+
+/* Long-lived and small: give memory back early, and map what is large so that it can go back. */
+#define MALLOC_TRIM_BYTES (64 * 1024)
+#define MALLOC_MAP_BYTES  (64 * 1024)
+
+struct options {
+    const char *listen_address;
+    uint16_t port, relay_port;
+    bool trust_local_peers, verbose;
+};
+
+static struct agent agent;
+static struct loop_source signals;
+static bool stopping;
+
+static void print_help(void)
+{
+    puts("usage: sandlot-agent [OPTION]…\n"
+         "Serves the data plane of the sandbox that it runs in.\n\n"
+         "  --listen ADDRESS      IPv4 address to listen on (0.0.0.0)\n"
+         "  --port PORT           port of the HTTP server (49983)\n"
+         "  --relay-port PORT     port of the preview relay (49984)\n"
+         "  --trust-local-peers   take POST /init and /internal/ from inside as well (tests)\n"
+         "  --verbose             log more\n"
+         "  --version, --help");
+}
+
+static uint16_t parse_port(const char *text)
+{
+    uint64_t port;
+    if (str_parse_u64(text, 1, UINT16_MAX, &port) == 0)
+        return (uint16_t)port;
+    fprintf(stderr, "sandlot-agent: '%s' is not a port\n", text);
+    exit(2);
+}
+
+static void parse_options(int argc, char **argv, struct options *options)
+{
+    static const struct option names[] = {
+        {"listen", required_argument, NULL, 'l'},
+        {"port", required_argument, NULL, 'p'},
+        {"relay-port", required_argument, NULL, 'r'},
+        {"trust-local-peers", no_argument, NULL, 't'},
+        {"verbose", no_argument, NULL, 'v'},
+        {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
+        if (option == 'l')
+            options->listen_address = optarg;
+        else if (option == 'p')
+            options->port = parse_port(optarg);
+        else if (option == 'r')
+            options->relay_port = parse_port(optarg);
+        else if (option == 't')
+            options->trust_local_peers = true;
+        else if (option == 'v')
+            options->verbose = true;
+        else if (option == 'V') {
+            puts("sandlot-agent " PACKAGE_VERSION);
+            exit(0);
+        } else if (option == 'h') {
+            print_help();
+            exit(0);
+        } else
+            exit(2);
+    }
+    if (optind < argc) {
+        fprintf(stderr, "sandlot-agent: unexpected argument '%s'\n", argv[optind]);
+        exit(2);
+    }
+}
+
+static int listen_on(const struct options *options, uint16_t port, struct error **err)
+{
+    const int on = 1;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    if (inet_pton(AF_INET, options->listen_address, &address.sin_addr) != 1)
+        return error_set(err, ERR_CONFIG, "'%s' is not an IPv4 address", options->listen_address);
+    autoclose int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+        bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, BACKLOG) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot listen on %s port %u",
+                               options->listen_address, port);
+    return steal_fd(&fd);
+}
+
+static void on_signal(struct loop_source *source, uint32_t events)
+{
+    (void)events;
+    struct signalfd_siginfo info;
+    while (read(source->fd, &info, sizeof info) == sizeof info)
+        if (info.ssi_signo != SIGCHLD)
+            stopping = true;
+    process_reap(&agent);
+}
+
+static int watch_signals(struct error **err)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (fd < 0 || loop_watch(&agent.loop, &signals, fd, EPOLLIN, on_signal) < 0)
+        return error_set_errno(err, ERR_INTERNAL, errno, "signals cannot be watched");
+    return 0;
+}
+
+static void settle_process(void)
+{
+    umask(022);
+    mallopt(M_TRIM_THRESHOLD, MALLOC_TRIM_BYTES);
+    mallopt(M_MMAP_THRESHOLD, MALLOC_MAP_BYTES);
+    process_spawn_init();
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max < DESCRIPTORS_MAX ? limit.rlim_max : DESCRIPTORS_MAX;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    /* The secret and the environment of the sandbox are in this memory: no core file, and no
+     * ptrace by an ordinary user. */
+    prctl(PR_SET_DUMPABLE, 0);
+}
+
+static int start(const struct options *options, struct error **err)
+{
+    if (sodium_init() < 0 || loop_init(&agent.loop) < 0)
+        return error_set_errno(err, ERR_INTERNAL, errno, "the agent cannot be set up");
+    agent.trust_local_peers = options->trust_local_peers;
+    agent.default_user = xstrdup("user");
+    process_table_init(&agent.processes);
+    if (watch_signals(err) < 0)
+        return -1;
+    int fd = listen_on(options, options->port, err);
+    if (fd < 0 || server_start(&agent, fd, &agent.server, err) < 0)
+        return -1;
+    fd = listen_on(options, options->relay_port, err);
+    return fd < 0 ? -1 : relay_start(&agent, fd, &agent.relay, err);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {
+        .listen_address = "0.0.0.0", .port = AGENT_PORT, .relay_port = AGENT_RELAY_PORT};
+    parse_options(argc, argv, &options);
+    log_init("sandlot-agent");
+    log_configure(options.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+    settle_process();
+    error_auto err = NULL;
+    if (start(&options, &err) < 0) {
+        log_error("cannot start", LOG_ERROR(err));
+        return 1;
+    }
+    log_info("listening", LOG_INT("port", options.port), LOG_INT("relay_port", options.relay_port));
+    while (!stopping && loop_run_once(&agent.loop, server_run(agent.server)) == 0)
+        ;
+    log_info("stopping");
+    server_stop(agent.server);
+    relay_stop(agent.relay);
+    return stopping ? 0 : 1;
+}

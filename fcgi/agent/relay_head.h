@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The head of a relayed request, of which only two lines are ours: which port it is for, and the
+ * secret. They are taken out, so that the sandbox's server never sees them; the rest is passed on
+ * as it came.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define RELAY_HEAD_MAX (64 * 1024)
+
+struct relay_head {
+    uint16_t port;      /* 0: no such line, or no port in it */
+    const char *secret; /* into the data; NULL: no such line */
+    size_t secret_size;
+};
+
+/* Look at the bytes that have come so far. Returns the size of the head with its blank line, 0
+ * when it is not complete, -1 when it is malformed (one of our lines twice, or folded). */
+ssize_t relay_head_parse(const char *data, size_t size, struct relay_head *head);
+
+/* Take our lines out of a head of head_size bytes, and close the gap with what follows it.
+ * The bytes of the lines are overwritten. Returns the new size of the whole. */
+size_t relay_head_strip(char *data, size_t head_size, size_t size);

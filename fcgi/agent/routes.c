@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
+#include "agent/connect_rpc.h"
+#include "agent/handlers.h"
+#include "agent/process_rpc.h"
+#include "agent/request.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define RPC(method_path, rpc_row)                                                          \
+    {                                                                                      \
+        .method = "POST", .path = (method_path), .begin = rpc_begin, .finish = rpc_finish, \
+        .closed = rpc_closed, .rpc = &(rpc_row)                                            \
+    }
+
+static const struct route routes[] = {
+    {.method = "GET", .path = "/health", .flags = ROUTE_OPEN, .finish = health_finish},
+    {.method = "GET", .path = "/files", .finish = files_get_finish},
+    {.method = "POST",
+     .path = "/files",
+     .begin = files_put_begin,
+     .data = files_put_data,
+     .finish = files_put_finish,
+     .closed = files_put_closed},
+
+    {.method = "POST",
+     .path = "/init",
+     .flags = ROUTE_OPEN | ROUTE_INTERNAL | ROUTE_SECRET,
+     .begin = init_begin,
+     .finish = init_finish},
+    {.method = "GET",
+     .path = "/internal/ports/",
+     .flags = ROUTE_INTERNAL | ROUTE_PREFIX,
+     .finish = ports_finish},
+
+    RPC("/process.Process/Start", process_rpc_start),
+    RPC("/process.Process/Connect", process_rpc_connect),
+    RPC("/process.Process/List", process_rpc_list),
+    RPC("/process.Process/SendInput", process_rpc_send_input),
+    RPC("/process.Process/CloseStdin", process_rpc_close_stdin),
+    RPC("/process.Process/SendSignal", process_rpc_send_signal),
+    RPC("/process.Process/Update", process_rpc_update),
+};
+
+static bool path_matches(const struct route *route, const char *path)
+{
+    return route->flags & ROUTE_PREFIX ? str_starts_with(path, route->path)
+                                       : !strcmp(path, route->path);
+}
+
+static bool method_matches(const struct route *route, const char *method)
+{
+    return !strcmp(route->method, method) ||
+           (!strcmp(route->method, "GET") && !strcmp(method, "HEAD"));
+}
+
+const struct route *routes_find(const char *method, const char *path, bool *path_known)
+{
+    *path_known = false;
+    for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
+        if (!path_matches(&routes[i], path))
+            continue;
+        if (method_matches(&routes[i], method))
+            return &routes[i];
+        *path_known = true;
+    }
+    return NULL;
+}
