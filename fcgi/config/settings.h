@@ -26,6 +26,15 @@ struct settings {
 int settings_load(const char *path, struct settings **settings, struct error **err);
 void settings_free(struct settings *settings);
 
+static inline void settings_autofree_(struct settings **settings)
+{
+    settings_free(*settings);
+}
+#define settings_auto __attribute__((cleanup(settings_autofree_))) struct settings *
+
+/* The value of a setting as the file would spell it; the caller frees it. NULL: no such name. */
+char *settings_get(const struct settings *settings, const char *name);
+
 /* A commented sample file with every setting at its default. */
 void settings_print_sample(FILE *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * FastCGI requests and responses over libfcgi. nginx has parsed HTTP; what arrives here are the
- * parameters of conf/nginx/fastcgi-sandlot.conf and a body. The body is read to its end record
- * (CONTENT_LENGTH is empty for chunked uploads) and refused past the limit of its route.
+ * FastCGI requests and responses. nginx has parsed HTTP; what arrives here are the parameters of
+ * conf/nginx/sandlot-fastcgi.conf and a body. The server (http/server.h) reads the body to its
+ * end record (CONTENT_LENGTH is empty for chunked uploads) as far as its limit.
  */
 #pragma once
 
@@ -14,51 +14,86 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-#define HTTP_QUERY_MAX   64 /* parameters */
-#define HTTP_SEGMENT_MAX 8  /* captured path segments */
+#define HTTP_QUERY_MAX          64    /* parameters */
+#define HTTP_QUERY_BYTES_MAX    16384 /* before decoding, all together */
+#define HTTP_SEGMENT_MAX        8     /* captured path segments */
+#define HTTP_REQUEST_ID_MAX     64
+#define HTTP_RESPONSE_BYTES_MAX (64u << 20) /* a body, and what is sent of one in all */
 
 struct http_parameter {
-    char *name; /* percent-decoded, without NUL */
+    char *name; /* percent-decoded UTF-8, without NUL */
     char *value;
 };
 
 struct http_request {
-    const char *method;     /* borrowed from libfcgi for the time of the request */
-    const char *path;       /* as sent, before '?', still percent-encoded */
-    const char *request_id; /* 1–64 characters [A-Za-z0-9_-]; nginx's or our own */
-    const char *remote_address;
+    const char *method;                       /* borrowed from parameters, as are the next two */
+    const char *path;                         /* see http_request_init(); owned */
+    const char *remote_address;               /* "" when unknown */
+    char request_id[HTTP_REQUEST_ID_MAX + 1]; /* [A-Za-z0-9_-]; nginx's or our own */
+    char **parameters;                        /* "NAME=value", NULL-terminated; borrowed */
     struct http_parameter query[HTTP_QUERY_MAX];
     size_t query_count;
     char *captures[HTTP_SEGMENT_MAX]; /* decoded values of the :name segments of the route */
+    size_t capture_count;
     struct buffer body;
-    json_t *json; /* parsed body of a route with a schema; NULL when there was none */
-    int64_t started_us;
-    struct FCGX_Request *fcgi;
+    bool body_too_large;   /* longer than the server's limit: body is cut */
+    json_t *json;          /* parsed body of a route with a schema; NULL when there was none */
+    const char *operation; /* of the route, for the log; NULL before one matched; static */
+    int64_t started_us;    /* clock_monotonic_us() */
 };
 
-/* The value of a request header ("Idempotency-Key"), or NULL. Borrowed. */
+/* Take method, path, ids and address from the parameters, which must outlive the request. The
+ * path is REQUEST_URI before '?', still percent-encoded. body_max: bytes. */
+void http_request_init(struct http_request *request, char **parameters, size_t body_max);
+/* Frees what the request owns and wipes its body. */
+void http_request_deinit(struct http_request *request);
+
+/* Decode QUERY_STRING into request->query. Errors (ERR_INVALID_REQUEST, naming the parameter):
+ * a bad percent-escape, NUL, text that is not UTF-8, too many parameters, too long a query. */
+int http_request_parse_query(struct http_request *request, struct error **err);
+
+/* The value of a request header ("Idempotency-Key"), or NULL when absent or empty. Borrowed. */
 const char *http_header(const struct http_request *request, const char *name);
-/* A raw FastCGI parameter ("SANDLOT_REASON"), or NULL. Borrowed. */
+/* A raw FastCGI parameter ("SANDLOT_REASON"), or NULL when absent or empty. Borrowed. */
 const char *http_parameter(const struct http_request *request, const char *name);
-/* First query parameter of that name, or NULL. */
+/* First query parameter of that name, or NULL. Borrowed. */
 const char *http_query(const struct http_request *request, const char *name);
 
+/* Percent-decode size bytes of text ('+' is a blank when plus_is_space). The caller frees *out.
+ * Returns 0, or -1 for a bad escape, NUL or what is not UTF-8. */
+int http_percent_decode(const char *text, size_t size, bool plus_is_space, char **out);
+
+/* All zero (http_response_init()) is "200, nothing yet". */
 struct http_response {
-    int status;         /* default 200 */
-    json_t *json;       /* body; owned */
-    struct buffer body; /* or: a body of bytes of content_type */
-    const char *content_type;
-    struct buffer headers; /* extra header lines, "Name: value\r\n" */
+    int status;               /* default 200 */
+    json_t *json;             /* body; owned */
+    struct buffer body;       /* or: a body of bytes of content_type */
+    const char *content_type; /* of body; static */
+    struct buffer headers;    /* extra header lines, "Name: value\r\n" */
+    /* For the log event of the request; set by http_response_error(). */
+    const char *error_symbol; /* static */
+    char *reason;             /* message of an error that is ours (5xx); owned */
 };
 
-/* Add a header line; value must be without control characters (asserted). */
+void http_response_init(struct http_response *response);
+void http_response_deinit(struct http_response *response);
+
+/* Add a header line. Control characters in the value abort: check outside values before. */
 void http_response_header(struct http_response *response, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Answer with a JSON body; takes the reference. Returns 0, so handlers can return it. */
+/* Answer with a JSON body; takes the reference (NULL: no body). Returns 0, so that handlers can
+ * return it. */
 int http_response_json(struct http_response *response, int status, json_t *body);
 
 /* The error body of the interface: error, message, request_id, field; and the headers that belong
- * to the code (Retry-After, WWW-Authenticate). */
+ * to the status (Retry-After, WWW-Authenticate). Messages of conditions inside the service do not
+ * leave it: the client gets a general sentence, the log the message. The handler may add members
+ * to response->json afterwards. Replaces what the response held. */
 void http_response_error(struct http_response *response, const struct http_request *request,
                          const struct error *error);
+
+/* The answer as FastCGI carries it, header lines first, without the body for HEAD. out must have
+ * room for the body; past its maximum it is overflowed. */
+void http_response_format(const struct http_response *response, const struct http_request *request,
+                          struct buffer *out);

@@ -27,14 +27,14 @@ struct route {
     enum route_scope scope;
     const struct schema_member *body; /* NULL: no body is accepted (an empty one, or {} is) */
     bool body_required;               /* none at all is refused */
-    const struct route_query *query; /* NULL: no query parameter is accepted */
+    const struct route_query *query;  /* NULL: no query parameter is accepted */
     enum route_idempotency idempotency;
 };
 
 struct router {
     const struct route *routes;
     size_t count;
-    size_t body_max;
+    size_t body_max; /* bytes, when less than the server's; 0: the server's */
     /* Called before the handler for every route that is not ROUTE_PUBLIC: authentication and
      * scope. context is the same as the handler's. */
     int (*authorize)(void *context, const struct route *route, struct http_request *request,

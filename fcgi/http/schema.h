@@ -13,6 +13,8 @@
 
 #include "base/error.h"
 
+#define SCHEMA_DEPTH_MAX 32 /* nesting of a document */
+
 enum schema_type {
     SCHEMA_STRING,
     SCHEMA_INTEGER,
@@ -38,10 +40,13 @@ struct schema_member {
 };
 
 /* Parse a body (at most as large as the route allows; duplicate members refused; depth bounded).
- * Errors: ERR_INVALID_JSON with the position. */
+ * Errors: ERR_INVALID_JSON with the position, without a piece of the text. */
 int schema_parse(const char *text, size_t size, json_t **json, struct error **err);
 
-/* Check an object against members. Strings must not hold NUL unless the type is ANY. */
+/* Check an object against members. Strings must not hold NUL unless the type is ANY; integers must
+ * be written as such (3.0 is none). A value that is null where that is allowed is not looked at
+ * further. Errors: ERR_INVALID_REQUEST with the pointer of the first violation: members in the
+ * order of the document, then those that are missing. */
 int schema_validate(const struct schema_member *members, const json_t *object, struct error **err);
 
 /* Append "/token" to a JSON pointer with RFC 6901 escapes; the caller frees the result. */

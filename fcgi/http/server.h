@@ -8,11 +8,13 @@ struct http_server {
     /* Fill the response; called once a request, between accept and finish. */
     void (*serve)(void *context, struct http_request *request, struct http_response *response);
     void *context;
-    size_t body_max;       /* bytes; longer bodies are answered 413 before serve() */
+    size_t body_max;       /* bytes; of a longer body request->body_too_large is set. 0: bodies are
+                              not read at all, not even an upload that nginx streams along */
     unsigned max_requests; /* exit after that many (0: never), so that a leak stays small */
     bool log_requests;     /* one event a request */
 };
 
 /* Serve until SIGTERM or SIGINT; the request in hand is finished first. SIGHUP reopens the log.
- * Returns 0, or -1 when fd 0 is no FastCGI socket. */
+ * These signals reach the process only while it waits for a request, so no system call of a
+ * handler is ever interrupted. Returns 0, or -1 (ERR_CONFIG) when fd 0 is no FastCGI socket. */
 int http_server_run(const struct http_server *server, struct error **err);

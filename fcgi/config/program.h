@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What all programs of the control plane have in common on their command line: --config FILE
+ * (default: the environment's SANDLOT_CONFIG, then the installed place), --check-config,
+ * --version, --help; and the set-up of the log from the settings.
+ *
+ *   struct program_call call;
+ *   int status = program_start(argc, argv, &program, &call);
+ *   if (status != PROGRAM_RUN)
+ *       return status;
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "config/settings.h"
+
+#define PROGRAM_RUN (-1)
+
+struct program {
+    const char *name;      /* also names the log lines; static storage */
+    const char *summary;   /* one line for --help */
+    const char *arguments; /* "COMMAND…"; NULL: it takes none */
+    const char *help;      /* further text for --help, or NULL */
+    /* A program for people: takes --json, logs to standard error whatever log_file says, and
+     * loads its settings itself (program_settings()), since some commands need none. */
+    bool interactive;
+};
+
+struct program_call {
+    struct settings *settings; /* loaded unless the program is interactive; the caller frees it */
+    const char *config_path;
+    bool json;
+    char **arguments; /* what follows the options, NULL-terminated; borrowed from argv */
+};
+
+/* Returns PROGRAM_RUN, or the exit status of a call that is already done: 0 after --help,
+ * --version and a good --check-config, EX_USAGE or EX_CONFIG (sysexits.h) with a line on standard
+ * error. */
+int program_start(int argc, char **argv, const struct program *program, struct program_call *call);
+
+/* Load the settings of call->config_path into call->settings and set the log up from them. */
+int program_settings(const struct program *program, struct program_call *call, struct error **err);

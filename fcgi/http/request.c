@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/ulid.h"
+#include "http/http.h"
+
+#define HEADER_NAME_MAX 64
+#define FIELD_NAME_MAX  80 /* bytes of a bad parameter's name that an error repeats */
+
+static const char id_characters[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+
+static void take_request_id(struct http_request *request)
+{
+    const char *given = http_parameter(request, "SANDLOT_REQUEST_ID");
+    size_t length = given ? strlen(given) : 0;
+    if (length > 0 && length <= HTTP_REQUEST_ID_MAX && strspn(given, id_characters) == length)
+        memcpy(request->request_id, given, length + 1);
+    else
+        id_new("req_", request->request_id);
+}
+
+void http_request_init(struct http_request *request, char **parameters, size_t body_max)
+{
+    memset(request, 0, sizeof *request);
+    request->parameters = parameters;
+    request->started_us = clock_monotonic_us();
+    buffer_init(&request->body, body_max);
+    const char *method = http_parameter(request, "REQUEST_METHOD");
+    const char *uri = http_parameter(request, "REQUEST_URI");
+    const char *address = http_parameter(request, "REMOTE_ADDR");
+    request->method = method ? method : "GET";
+    request->remote_address = address ? address : "";
+    request->path = uri ? xstrndup(uri, strcspn(uri, "?")) : xstrdup("/");
+    take_request_id(request);
+}
+
+void http_request_deinit(struct http_request *request)
+{
+    for (size_t i = 0; i < request->query_count; i++) {
+        free(request->query[i].name);
+        free(request->query[i].value);
+    }
+    for (size_t i = 0; i < request->capture_count; i++)
+        free(request->captures[i]);
+    free((char *)request->path);
+    json_decref(request->json);
+    buffer_wipe(&request->body);
+    memset(request, 0, sizeof *request);
+}
+
+const char *http_parameter(const struct http_request *request, const char *name)
+{
+    size_t length = strlen(name);
+    for (char **entry = request->parameters; entry && *entry; entry++)
+        if (!strncmp(*entry, name, length) && (*entry)[length] == '=')
+            return (*entry)[length + 1] ? *entry + length + 1 : NULL;
+    return NULL;
+}
+
+const char *http_header(const struct http_request *request, const char *name)
+{
+    char parameter[5 + HEADER_NAME_MAX + 1] = "HTTP_";
+    size_t length = strlen(name);
+    if (length > HEADER_NAME_MAX)
+        return NULL;
+    /* CGI gives these two without the prefix. */
+    if (!strcasecmp(name, "Content-Type"))
+        return http_parameter(request, "CONTENT_TYPE");
+    if (!strcasecmp(name, "Content-Length"))
+        return http_parameter(request, "CONTENT_LENGTH");
+    for (size_t i = 0; i < length; i++)
+        parameter[5 + i] = name[i] == '-' ? '_' : (char)toupper((unsigned char)name[i]);
+    return http_parameter(request, parameter);
+}
+
+const char *http_query(const struct http_request *request, const char *name)
+{
+    for (size_t i = 0; i < request->query_count; i++)
+        if (!strcmp(request->query[i].name, name))
+            return request->query[i].value;
+    return NULL;
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int http_percent_decode(const char *text, size_t size, bool plus_is_space, char **out)
+{
+    autofree char *decoded = xmalloc(size + 1);
+    size_t length = 0;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (c == '%') {
+            int high = size - i > 2 ? hex_value(text[i + 1]) : -1;
+            int low = size - i > 2 ? hex_value(text[i + 2]) : -1;
+            if (high < 0 || low < 0)
+                return -1;
+            c = (char)(high << 4 | low);
+            i += 2;
+        } else if (c == '+' && plus_is_space) {
+            c = ' ';
+        }
+        if (!c)
+            return -1;
+        decoded[length++] = c;
+    }
+    decoded[length] = '\0';
+    if (!str_is_utf8(decoded, length))
+        return -1;
+    *out = steal_pointer(&decoded);
+    return 0;
+}
+
+/* name=value of size bytes at text. */
+static int add_parameter(struct http_request *request, const char *text, size_t size,
+                         struct error **err)
+{
+    const char *equals = memchr(text, '=', size);
+    size_t name_size = equals ? (size_t)(equals - text) : size;
+    autofree char *name = NULL;
+    autofree char *value = NULL;
+    autofree char *raw = xstrndup(text, name_size < FIELD_NAME_MAX ? name_size : FIELD_NAME_MAX);
+    if (http_percent_decode(text, name_size, true, &name) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, raw,
+                               "the name of query parameter \"%s\" is not percent-encoded UTF-8",
+                               raw);
+    if (equals && http_percent_decode(equals + 1, size - name_size - 1, true, &value) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, name,
+                               "the value of query parameter \"%.*s\" is not percent-encoded UTF-8 "
+                               "without NUL",
+                               FIELD_NAME_MAX, name);
+    if (request->query_count == HTTP_QUERY_MAX)
+        return error_set_field(err, ERR_INVALID_REQUEST, name,
+                               "a request may carry at most %d query parameters", HTTP_QUERY_MAX);
+    struct http_parameter *parameter = &request->query[request->query_count++];
+    parameter->name = steal_pointer(&name);
+    parameter->value = value ? steal_pointer(&value) : xstrdup("");
+    return 0;
+}
+
+int http_request_parse_query(struct http_request *request, struct error **err)
+{
+    const char *query = http_parameter(request, "QUERY_STRING");
+    if (!query)
+        return 0;
+    if (strlen(query) > HTTP_QUERY_BYTES_MAX)
+        return error_set(err, ERR_INVALID_REQUEST, "the query is longer than %d bytes",
+                         HTTP_QUERY_BYTES_MAX);
+    while (*query) {
+        size_t size = strcspn(query, "&");
+        if (size && add_parameter(request, query, size, err) < 0)
+            return -1;
+        query += size + (query[size] == '&');
+    }
+    return 0;
+}

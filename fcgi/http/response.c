@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "http/http.h"
+
+#define HEADERS_MAX           65536
+#define HEADER_VALUE_MAX      16384
+#define RETRY_AFTER_DEFAULT_S 2
+
+void http_response_init(struct http_response *response)
+{
+    memset(response, 0, sizeof *response);
+    response->status = 200;
+    buffer_init(&response->body, HTTP_RESPONSE_BYTES_MAX);
+    buffer_init(&response->headers, HEADERS_MAX);
+}
+
+void http_response_deinit(struct http_response *response)
+{
+    json_decref(response->json);
+    buffer_wipe(&response->body);
+    buffer_wipe(&response->headers);
+    free(response->reason);
+    memset(response, 0, sizeof *response);
+}
+
+void http_response_header(struct http_response *response, const char *name, const char *format, ...)
+{
+    buffer_auto value = BUFFER_INIT(HEADER_VALUE_MAX);
+    va_list ap;
+    va_start(ap, format);
+    buffer_vprintf(&value, format, ap);
+    va_end(ap);
+    const char *text = buffer_string(&value);
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            abort(); /* a header could be smuggled in */
+    buffer_printf(&response->headers, "%s: %s\r\n", name, text);
+    buffer_wipe(&value);
+}
+
+int http_response_json(struct http_response *response, int status, json_t *body)
+{
+    json_decref(response->json);
+    response->status = status;
+    response->json = body;
+    return 0;
+}
+
+/* Text that may repeat a part of the input, as a JSON string: jansson takes only UTF-8. */
+static json_t *text_json(const char *text)
+{
+    if (str_is_utf8(text, strlen(text)))
+        return json_string(text);
+    autofree char *ascii = xstrdup(text);
+    for (char *c = ascii; *c; c++)
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+    return json_string(ascii);
+}
+
+/* What a client is told of the error. */
+static const char *public_message(const struct error *error)
+{
+    if (error->code == ERR_DB_UNAVAILABLE)
+        return "the service cannot reach its database; nothing was changed, try again shortly";
+    if (error_http_status(error->code) == 500)
+        return "the service failed on this request; its log has the reason under the request id";
+    return error->message;
+}
+
+static void error_headers(struct http_response *response, const struct error *error)
+{
+    int status = response->status;
+    if (status == 401)
+        http_response_header(response, "WWW-Authenticate", "Bearer");
+    if (status == 429 || status == 503 || error->retry_after_s)
+        http_response_header(response, "Retry-After", "%u",
+                             error->retry_after_s ? error->retry_after_s : RETRY_AFTER_DEFAULT_S);
+}
+
+void http_response_error(struct http_response *response, const struct http_request *request,
+                         const struct error *error)
+{
+    http_response_deinit(response);
+    http_response_init(response);
+    json_t *body = json_object();
+    json_object_set_new(body, "error", json_string(error_api_code(error->code)));
+    json_object_set_new(body, "message", text_json(public_message(error)));
+    json_object_set_new(body, "request_id", json_string(request->request_id));
+    if (error->field)
+        json_object_set_new(body, "field", text_json(error->field));
+    http_response_json(response, error_http_status(error->code), body);
+    error_headers(response, error);
+    response->error_symbol = error_symbol(error->code);
+    if (response->status >= 500)
+        response->reason = xstrdup(error->message);
+}
+
+static int append_json(const char *data, size_t size, void *out)
+{
+    return buffer_append(out, data, size);
+}
+
+static void append_headers(const struct http_response *response, const struct http_request *request,
+                           const char *content_type, size_t content_length, struct buffer *out)
+{
+    buffer_printf(out, "Status: %d\r\nX-Request-Id: %s\r\nCache-Control: no-store\r\n",
+                  response->status, request->request_id);
+    if (response->status != 204 && response->status != 304)
+        buffer_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", content_type,
+                      content_length);
+    if (response->headers.size)
+        buffer_append(out, response->headers.data, response->headers.size);
+    buffer_append(out, "\r\n", 2);
+}
+
+void http_response_format(const struct http_response *response, const struct http_request *request,
+                          struct buffer *out)
+{
+    struct buffer text = BUFFER_INIT(HTTP_RESPONSE_BYTES_MAX);
+    const struct buffer *body = &response->body;
+    const char *content_type = response->content_type;
+    if (response->json) {
+        /* Everything in it is UTF-8 and shallow, so only the size can be in the way. */
+        if (json_dump_callback(response->json, append_json, &text, JSON_COMPACT) < 0)
+            out->overflowed = true;
+        body = &text;
+        content_type = "application/json";
+    }
+    append_headers(response, request, content_type ? content_type : "application/json", body->size,
+                   out);
+    if (body->size && response->status != 204 && strcmp(request->method, "HEAD"))
+        buffer_append(out, body->data, body->size);
+    buffer_wipe(&text);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "http/router.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define SEGMENT_BYTES_MAX 512 /* of one captured segment, still encoded */
+#define ALLOW_MAX         128
+#define NAMES_MAX         64
+
+struct segment {
+    const char *text;
+    size_t size;
+};
+
+/* The next segment of *path, which stands at a '/'; false at the end. */
+static bool next_segment(const char **path, struct segment *segment)
+{
+    if (**path != '/')
+        return false;
+    segment->text = *path + 1;
+    segment->size = strcspn(segment->text, "/");
+    *path = segment->text + segment->size;
+    return true;
+}
+
+static bool segment_equals(struct segment segment, const char *text, size_t size)
+{
+    return segment.size == size && !memcmp(segment.text, text, size);
+}
+
+static bool segment_is_capture(struct segment segment)
+{
+    return segment.size && segment.text[0] == ':';
+}
+
+/* Whether the path has the pattern's form. *weight: one bit a segment, set for a literal one, the
+ * first segment highest, so that the larger weight is the more specific pattern. */
+static bool pattern_matches(const char *pattern, const char *path, unsigned *weight)
+{
+    struct segment expected, given;
+    *weight = 0;
+    for (;;) {
+        bool more = next_segment(&pattern, &expected);
+        if (more != next_segment(&path, &given))
+            return false;
+        if (!more)
+            return !*pattern && !*path;
+        bool literal = !segment_is_capture(expected);
+        if (literal && !segment_equals(given, expected.text, expected.size))
+            return false;
+        if (!literal && (!given.size || given.size > SEGMENT_BYTES_MAX))
+            return false;
+        *weight = *weight << 1 | literal;
+    }
+}
+
+static bool method_matches(const struct route *route, const char *method)
+{
+    return !strcmp(route->method, method) ||
+           (!strcmp(method, "HEAD") && !strcmp(route->method, "GET"));
+}
+
+static const struct route *find_route(const struct router *router, const char *method,
+                                      const char *path)
+{
+    const struct route *best = NULL;
+    unsigned best_weight = 0, weight;
+    for (size_t i = 0; i < router->count; i++) {
+        const struct route *route = &router->routes[i];
+        if (!method_matches(route, method) || !pattern_matches(route->pattern, path, &weight))
+            continue;
+        if (!best || weight > best_weight) {
+            best = route;
+            best_weight = weight;
+        }
+    }
+    return best;
+}
+
+/* The methods of every route that has the path, or NULL when there is none. */
+static char *allowed_methods(const struct router *router, const char *path)
+{
+    static const char *const order[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
+    buffer_auto allow = BUFFER_INIT(ALLOW_MAX);
+    for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+        if (!find_route(router, order[i], path))
+            continue;
+        buffer_printf(&allow, "%s%s", allow.size ? ", " : "", order[i]);
+        if (i == 0)
+            buffer_append_string(&allow, ", HEAD");
+    }
+    return allow.size ? buffer_steal(&allow) : NULL;
+}
+
+static int not_found(struct error **err)
+{
+    return error_set(err, ERR_NOT_FOUND, "there is nothing at this path");
+}
+
+static int take_captures(const struct route *route, struct http_request *request,
+                         struct error **err)
+{
+    const char *pattern = route->pattern, *path = request->path;
+    struct segment expected, given;
+    while (next_segment(&pattern, &expected) && next_segment(&path, &given)) {
+        if (!segment_is_capture(expected))
+            continue;
+        char **out = &request->captures[request->capture_count];
+        if (request->capture_count == HTTP_SEGMENT_MAX ||
+            http_percent_decode(given.text, given.size, false, out) < 0)
+            return not_found(err);
+        request->capture_count++;
+    }
+    return 0;
+}
+
+int router_match(const struct router *router, struct http_request *request,
+                 const struct route **route, char **allow, struct error **err)
+{
+    *allow = NULL;
+    *route = find_route(router, request->method, request->path);
+    if (*route)
+        return take_captures(*route, request, err);
+    *allow = allowed_methods(router, request->path);
+    if (!*allow)
+        return not_found(err);
+    return error_set(err, ERR_METHOD_NOT_ALLOWED, "this path answers to %s only", *allow);
+}
+
+/* "query[metadata][*]" stands for every name that begins with what is before the star and ends
+ * with what is after it, with at least a byte between. */
+static bool query_name_matches(const char *pattern, const char *name)
+{
+    const char *star = strchr(pattern, '*');
+    if (!star)
+        return !strcmp(pattern, name);
+    size_t head = (size_t)(star - pattern), tail = strlen(star + 1);
+    return strlen(name) > head + tail && !strncmp(name, pattern, head) &&
+           str_ends_with(name, star + 1);
+}
+
+static int unknown_parameter(const struct route *route, const char *name, struct error **err)
+{
+    const char *names[NAMES_MAX];
+    size_t count = 0;
+    for (const struct route_query *row = route->query; row && row->name && count < NAMES_MAX; row++)
+        names[count++] = row->name;
+    const char *nearest = str_nearest(name, names, count);
+    if (nearest)
+        return error_set_field(err, ERR_INVALID_REQUEST, name,
+                               "unknown query parameter \"%s\"; did you mean \"%s\"?", name,
+                               nearest);
+    return error_set_field(err, ERR_INVALID_REQUEST, name, "unknown query parameter \"%.64s\"",
+                           name);
+}
+
+static int check_query(const struct route *route, struct http_request *request, struct error **err)
+{
+    if (http_request_parse_query(request, err) < 0)
+        return -1;
+    for (size_t i = 0; i < request->query_count; i++) {
+        const char *name = request->query[i].name;
+        const struct route_query *row = route->query;
+        while (row && row->name && !query_name_matches(row->name, name))
+            row++;
+        if (!row || !row->name)
+            return unknown_parameter(route, name, err);
+        for (size_t j = 0; !row->repeatable && j < i; j++)
+            if (!strcmp(request->query[j].name, name))
+                return error_set_field(err, ERR_INVALID_REQUEST, name,
+                                       "query parameter \"%.64s\" may be given once only", name);
+    }
+    return 0;
+}
+
+static bool content_type_is_json(const char *type)
+{
+    static const char json[] = "application/json";
+    if (!type || strncasecmp(type, json, sizeof json - 1))
+        return false;
+    type += sizeof json - 1;
+    return type[strspn(type, " \t")] == '\0' || type[strspn(type, " \t")] == ';';
+}
+
+/* Parse the body into request->json, without a look at its members. */
+static int read_body(const struct router *router, struct http_request *request, struct error **err)
+{
+    size_t max = request->body.max;
+    if (!request->body.size)
+        return 0;
+    if (!content_type_is_json(http_header(request, "Content-Type")))
+        return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+                         "a request body must be sent as Content-Type: application/json");
+    if (router->body_max && router->body_max < max)
+        max = router->body_max;
+    if (request->body_too_large || request->body.size > max)
+        return error_set(err, ERR_BODY_TOO_LARGE, "the request body is larger than %zu bytes", max);
+    return schema_parse(buffer_string(&request->body), request->body.size, &request->json, err);
+}
+
+static int check_body(const struct route *route, struct http_request *request, struct error **err)
+{
+    static const struct schema_member no_members[] = {{.name = NULL}};
+    if (request->json)
+        return schema_validate(route->body ? route->body : no_members, request->json, err);
+    if (route->body_required)
+        return error_set_field(err, ERR_INVALID_REQUEST, "",
+                               "this request needs a body: a JSON object");
+    return 0;
+}
+
+static int serve_route(const struct router *router, const struct route *route,
+                       struct http_request *request, struct http_response *response,
+                       struct error **err)
+{
+    if (route->scope != ROUTE_PUBLIC && router->authorize &&
+        router->authorize(router->context, route, request, err) < 0)
+        return -1;
+    if (read_body(router, request, err) < 0 || check_query(route, request, err) < 0 ||
+        check_body(route, request, err) < 0)
+        return -1;
+    return route->handler(router->context, route, request, response, err);
+}
+
+void router_serve(const struct router *router, struct http_request *request,
+                  struct http_response *response)
+{
+    const struct route *route = NULL;
+    autofree char *allow = NULL;
+    error_auto err = NULL;
+    if (router_match(router, request, &route, &allow, &err) == 0) {
+        request->operation = route->operation;
+        if (serve_route(router, route, request, response, &err) == 0)
+            return;
+    }
+    http_response_error(response, request, err);
+    if (allow)
+        http_response_header(response, "Allow", "%s", allow);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "http/schema.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define MEMBERS_MAX     64 /* of one schema; for the nearest name */
+#define POINTER_MAX     1024
+#define CHOICE_TEXT_MAX 512
+#define NAME_SHOWN_MAX  64 /* bytes of an unknown name that an error repeats */
+
+static int check_value(const struct schema_member *rule, const json_t *value, const char *pointer,
+                       struct error **err);
+
+/* Nesting of the text is counted before jansson sees it: its own limit is 2048 levels, and what
+ * walks the document later recurses too. Brackets in strings do not count. */
+static bool is_too_deep(const char *text, size_t size)
+{
+    size_t depth = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (in_string) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > SCHEMA_DEPTH_MAX)
+                return true;
+        } else if ((c == '}' || c == ']') && depth) {
+            depth--;
+        }
+    }
+    return false;
+}
+
+/* jansson's own texts repeat a piece of the body, which may be a secret. */
+static const char *parse_problem(const json_error_t *problem)
+{
+    switch (json_error_code(problem)) {
+    case json_error_invalid_utf8:
+        return "the text is not UTF-8";
+    case json_error_premature_end_of_input:
+        return "the text ends too early";
+    case json_error_end_of_input_expected:
+        return "something follows the document";
+    case json_error_duplicate_key:
+        return "a member occurs twice";
+    case json_error_numeric_overflow:
+        return "a number is out of range";
+    case json_error_null_byte_in_key:
+    case json_error_null_character:
+    case json_error_null_value:
+        return "NUL is not allowed";
+    default:
+        return "the text is not JSON";
+    }
+}
+
+int schema_parse(const char *text, size_t size, json_t **json, struct error **err)
+{
+    json_error_t problem;
+    if (is_too_deep(text, size))
+        return error_set(err, ERR_INVALID_JSON, "the document is nested deeper than %d levels",
+                         SCHEMA_DEPTH_MAX);
+    *json = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &problem);
+    if (!*json)
+        return error_set(err, ERR_INVALID_JSON, "invalid JSON at line %d, column %d: %s",
+                         problem.line, problem.column, parse_problem(&problem));
+    return 0;
+}
+
+char *schema_pointer(const char *pointer, const char *token)
+{
+    buffer_auto out = BUFFER_INIT(POINTER_MAX);
+    buffer_append_string(&out, pointer);
+    buffer_append_char(&out, '/');
+    for (const char *c = token; *c; c++) {
+        if (*c == '~')
+            buffer_append_string(&out, "~0");
+        else if (*c == '/')
+            buffer_append_string(&out, "~1");
+        else
+            buffer_append_char(&out, *c);
+    }
+    return buffer_steal(&out);
+}
+
+static char *index_pointer(const char *pointer, size_t index)
+{
+    char token[24];
+    snprintf(token, sizeof token, "%zu", index);
+    return schema_pointer(pointer, token);
+}
+
+/* How an error names the place: the pointer, or "the body" for the whole document. */
+static const char *place(const char *pointer)
+{
+    return *pointer ? pointer : "the body";
+}
+
+static int wrong_type(const char *pointer, const char *expected, const json_t *value,
+                      struct error **err)
+{
+    if (json_is_real(value) && !strcmp(expected, "an integer"))
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                               "%s must be an integer, written without fraction or exponent",
+                               place(pointer));
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer, "%s must be %s", place(pointer),
+                           expected);
+}
+
+static bool is_bounded(const struct schema_member *rule)
+{
+    return rule->min || rule->max;
+}
+
+static int check_count(const struct schema_member *rule, size_t count, const char *unit,
+                       const char *pointer, struct error **err)
+{
+    if (!is_bounded(rule))
+        return 0;
+    if ((int64_t)count < rule->min)
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                               "%s must have at least %" PRId64 " %s", place(pointer), rule->min,
+                               unit);
+    if ((int64_t)count > rule->max)
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                               "%s must have at most %" PRId64 " %s", place(pointer), rule->max,
+                               unit);
+    return 0;
+}
+
+static int check_choice(const struct schema_member *rule, const char *text, const char *pointer,
+                        struct error **err)
+{
+    buffer_auto list = BUFFER_INIT(CHOICE_TEXT_MAX);
+    for (const char *const *choice = rule->choices; *choice; choice++) {
+        if (!strcmp(text, *choice))
+            return 0;
+        buffer_printf(&list, "%s\"%s\"", choice == rule->choices ? "" : ", ", *choice);
+    }
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer, "%s must be one of %s",
+                           place(pointer), buffer_string(&list));
+}
+
+static int check_string(const struct schema_member *rule, const json_t *value, const char *pointer,
+                        struct error **err)
+{
+    if (!json_is_string(value))
+        return wrong_type(pointer, "a string", value, err);
+    const char *text = json_string_value(value);
+    size_t length = json_string_length(value);
+    if (strlen(text) != length)
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer, "%s must not hold NUL",
+                               place(pointer));
+    if (check_count(rule, length, "bytes", pointer, err) < 0)
+        return -1;
+    return rule->choices ? check_choice(rule, text, pointer, err) : 0;
+}
+
+static int check_integer(const struct schema_member *rule, const json_t *value, const char *pointer,
+                         struct error **err)
+{
+    if (!json_is_integer(value))
+        return wrong_type(pointer, "an integer", value, err);
+    json_int_t number = json_integer_value(value);
+    if (is_bounded(rule) && (number < rule->min || number > rule->max))
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                               "%s must be from %" PRId64 " to %" PRId64, place(pointer), rule->min,
+                               rule->max);
+    return 0;
+}
+
+static const struct schema_member *find_member(const struct schema_member *members,
+                                               const char *name)
+{
+    for (; members->name; members++)
+        if (!strcmp(members->name, name))
+            return members;
+    return NULL;
+}
+
+static int unknown_member(const struct schema_member *members, const char *name,
+                          const char *pointer, struct error **err)
+{
+    const char *names[MEMBERS_MAX];
+    size_t count = 0;
+    for (; members->name && count < MEMBERS_MAX; members++)
+        names[count++] = members->name;
+    const char *nearest = str_nearest(name, names, count);
+    if (nearest)
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                               "unknown member \"%s\"; did you mean \"%s\"?", name, nearest);
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer, "unknown member \"%.*s\"",
+                           NAME_SHOWN_MAX, name);
+}
+
+static int check_object(const struct schema_member *members, const json_t *object,
+                        const char *pointer, struct error **err)
+{
+    const char *name;
+    json_t *value;
+    if (!json_is_object(object))
+        return wrong_type(pointer, "a JSON object", object, err);
+    json_object_foreach ((json_t *)object, name, value) {
+        autofree char *at = schema_pointer(pointer, name);
+        const struct schema_member *rule = find_member(members, name);
+        if (!rule)
+            return unknown_member(members, name, at, err);
+        if (check_value(rule, value, at, err) < 0)
+            return -1;
+    }
+    for (; members->name; members++) {
+        if (!members->required || json_object_get(object, members->name))
+            continue;
+        autofree char *at = schema_pointer(pointer, members->name);
+        return error_set_field(err, ERR_INVALID_REQUEST, at, "%s is required", at);
+    }
+    return 0;
+}
+
+static int check_array(const struct schema_member *rule, const json_t *value, const char *pointer,
+                       struct error **err)
+{
+    if (!json_is_array(value))
+        return wrong_type(pointer, "an array", value, err);
+    if (check_count(rule, json_array_size(value), "entries", pointer, err) < 0)
+        return -1;
+    for (size_t i = 0; rule->item && i < json_array_size(value); i++) {
+        autofree char *at = index_pointer(pointer, i);
+        if (check_value(rule->item, json_array_get(value, i), at, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int check_map(const struct schema_member *rule, const json_t *value, const char *pointer,
+                     struct error **err)
+{
+    const char *name;
+    json_t *entry;
+    if (!json_is_object(value))
+        return wrong_type(pointer, "an object", value, err);
+    if (check_count(rule, json_object_size(value), "entries", pointer, err) < 0)
+        return -1;
+    if (!rule->item)
+        return 0;
+    json_object_foreach ((json_t *)value, name, entry) {
+        autofree char *at = schema_pointer(pointer, name);
+        if (check_value(rule->item, entry, at, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int check_type(const struct schema_member *rule, const json_t *value, const char *pointer,
+                      struct error **err)
+{
+    switch (rule->type) {
+    case SCHEMA_STRING:
+        return check_string(rule, value, pointer, err);
+    case SCHEMA_INTEGER:
+        return check_integer(rule, value, pointer, err);
+    case SCHEMA_BOOLEAN:
+        return json_is_boolean(value) ? 0 : wrong_type(pointer, "true or false", value, err);
+    case SCHEMA_OBJECT:
+        return check_object(rule->members, value, pointer, err);
+    case SCHEMA_ARRAY:
+        return check_array(rule, value, pointer, err);
+    case SCHEMA_MAP:
+        return check_map(rule, value, pointer, err);
+    case SCHEMA_ANY:
+        break;
+    }
+    return 0;
+}
+
+static int check_value(const struct schema_member *rule, const json_t *value, const char *pointer,
+                       struct error **err)
+{
+    if (json_is_null(value) && rule->nullable)
+        return 0;
+    if (check_type(rule, value, pointer, err) < 0)
+        return -1;
+    return rule->check ? rule->check(value, pointer, err) : 0;
+}
+
+int schema_validate(const struct schema_member *members, const json_t *object, struct error **err)
+{
+    return check_object(members, object, "", err);
+}
