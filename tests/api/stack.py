@@ -211,7 +211,7 @@ class Stack:
 
     def processes(self, program):
         """Pids of the stack's processes of that program."""
-        root = str(self.root).encode()
+        root = str(self.root).encode() + b"/"
         found = []
         for entry in pathlib.Path("/proc").iterdir():
             if not entry.name.isdigit():

@@ -9,6 +9,7 @@ import secrets
 import urllib.parse
 
 from client import Api
+from conftest import Sandbox
 from stack import wait_until
 
 
@@ -100,7 +101,7 @@ def search_incus(stack, needles, instance):
         assert_absent(body, needles, path)
 
 
-def test_envs_are_in_the_sandbox_and_nowhere_else(account, make_sandbox, stack):
+def test_envs_are_in_the_sandbox_and_nowhere_else(account, stack):
     secret = "Canary." + secrets.token_hex(24) + "/+=~"
     name = "NAMED_" + secrets.token_hex(12).upper()
     needles = forms(secret) | {name.encode()}
@@ -113,7 +114,12 @@ def test_envs_are_in_the_sandbox_and_nowhere_else(account, make_sandbox, stack):
         return answers[-1]
 
     api.origin.request = remembered
-    sandbox = make_sandbox(envs={name: secret, "OTHER": secret}, timeout=900)
+    body = {"envs": {name: secret, "OTHER": secret}, "timeout": 900}
+    key = {"Idempotency-Key": secrets.token_urlsafe(16)}
+    created = api.post("/v1/sandboxes", body, headers=key)
+    sandbox = Sandbox(api, created.json())
+    replayed = api.post("/v1/sandboxes", body, headers=key)
+    assert replayed.json()["id"] == sandbox.id
 
     def is_there():
         for user in ("user", "root"):
