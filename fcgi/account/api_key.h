@@ -31,6 +31,7 @@ struct principal {
     char user_id[ID_SIZE];
     char key_id[ID_SIZE];
     bool can_write;
+    bool all_teams; /* every team of the user, later ones too */
     char personal_team_id[ID_SIZE];
     struct team *teams; /* owned */
     unsigned team_count;

@@ -16,7 +16,7 @@
 static const struct db_statement find_statement = {
     "api_key.find",
     "SELECT k.id, k.user_id, k.can_write, k.hash_key_id, k.hash, k.expires_at_ms, k.revoked_at_ms,"
-    " k.last_used_at_ms, u.personal_team_id, t.id, t.slug, t.plan"
+    " k.last_used_at_ms, u.personal_team_id, t.id, t.slug, t.plan, k.all_teams"
     " FROM api_keys k JOIN users u ON u.id = k.user_id"
     " LEFT JOIN memberships m ON m.user_id = k.user_id"
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id AND r.team_id = m.team_id"
@@ -117,6 +117,7 @@ int api_key_row_find(struct db *db, const char *lookup, struct api_key_credentia
             copy_text(principal->user_id, rows, 1);
             principal->can_write = db_get_bool(rows, 2);
             copy_text(principal->personal_team_id, rows, 8);
+            principal->all_teams = db_get_bool(rows, 12);
         }
         append_team(rows, 9, &principal->teams, &principal->team_count);
     }

@@ -22,6 +22,7 @@ struct template_version {
     char image[256];
     char fingerprint[65];
     int64_t created_at_ms;
+    int64_t template_created_at_ms;
 };
 
 /* Resolve what a create request names, as team_id sees it (an own template hides that of the

@@ -10,7 +10,7 @@
 
 #define COLUMNS                                                                           \
     "SELECT v.id, v.template_id, t.owner, t.slug, v.version, v.state, v.virtual_machine," \
-    " v.cpu, v.memory_mb, v.image, v.fingerprint, v.created_at_ms"                        \
+    " v.cpu, v.memory_mb, v.image, v.fingerprint, v.created_at_ms, t.created_at_ms"       \
     " FROM template_versions v JOIN templates t ON t.id = v.template_id"
 /* The template that a slug means to a team: ids sort behind '', so an own one comes first. */
 #define OF_SLUG                                                             \
@@ -101,6 +101,7 @@ static void read_version(const struct db_rows *rows, struct template_version *ve
     copy_text(version->image, rows, c++);
     copy_text(version->fingerprint, rows, c++);
     version->created_at_ms = db_get_i64(rows, c++);
+    version->template_created_at_ms = db_get_i64(rows, c++);
 }
 
 static void read_all(struct db_rows *rows, struct template_version **versions, unsigned *count)

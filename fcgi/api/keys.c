@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/api.h"
+#include "api/sandbox_output.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+static const char *const scope_choices[] = {"read", "write", NULL};
+static const struct schema_member scope_item = {.type = SCHEMA_STRING, .choices = scope_choices};
+static const struct schema_member team_item = {.type = SCHEMA_STRING, .min = 1, .max = SLUG_MAX};
+
+const struct schema_member key_create_schema[] = {
+    {.name = "name", .type = SCHEMA_STRING, .max = 256},
+    {.name = "scopes",
+     .type = SCHEMA_ARRAY,
+     .required = true,
+     .min = 1,
+     .max = 2,
+     .item = &scope_item},
+    {.name = "teams", .type = SCHEMA_ARRAY, .min = 1, .max = API_KEY_TEAMS_MAX, .item = &team_item},
+    {.name = "expires_at", .type = SCHEMA_STRING, .min = 1, .max = 40},
+    {.name = NULL},
+};
+
+/* teams is null for a key that reaches every team of its user. */
+static json_t *key_to_json(const struct api_key *key)
+{
+    json_t *teams = key->all_teams ? json_null() : json_array();
+    for (unsigned i = 0; i < key->team_count && !key->all_teams; i++)
+        json_array_append_new(teams, json_string(key->teams[i].slug));
+    json_t *scopes = json_pack("[s]", "read");
+    if (key->can_write)
+        json_array_append_new(scopes, json_string("write"));
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id", key->id, "name", key->name, "scopes", scopes,
+        "teams", teams, "created_at", time_to_json(key->created_at_ms), "expires_at",
+        time_to_json(key->expires_at_ms), "last_used_at", time_to_json(key->last_used_at_ms));
+}
+
+int keys_list(void *context, const struct route *route, struct http_request *request,
+              struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    struct api_key *keys;
+    unsigned count;
+    (void)route;
+    (void)request;
+    if (api_key_list(api->service.db, api->principal.user_id, &keys, &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++)
+        if (!keys[i].revoked_at_ms)
+            json_array_append_new(rows, key_to_json(&keys[i]));
+    api_keys_free(keys, count);
+    return http_response_json(response, 200, json_pack("{s:o}", "keys", rows));
+}
+
+/* The teams of the new key: those asked for, or else those of the key that asks; never more than
+ * the latter reaches. slugs is an owned array of borrowed strings; none: every team. */
+static int read_teams(const struct principal *principal, const json_t *body, const char ***slugs,
+                      unsigned *count, struct error **err)
+{
+    const json_t *asked = json_object_get(body, "teams");
+    size_t size = asked ? json_array_size(asked) : principal->all_teams ? 0 : principal->team_count;
+    *slugs = xcalloc(size + 1, sizeof **slugs);
+    *count = 0;
+    for (size_t i = 0; i < size; i++) {
+        const struct team *team = asked ? NULL : &principal->teams[i];
+        autofree char *pointer = xasprintf("/teams/%zu", i);
+        if (asked && principal_team(principal, json_string_value(json_array_get(asked, i)), pointer,
+                                    &team, err) < 0)
+            return -1;
+        (*slugs)[(*count)++] = team->slug;
+    }
+    if (!size && !principal->all_teams)
+        return error_set_field(err, ERR_TEAM_FORBIDDEN, "/teams",
+                               "This key reaches no team, so it cannot make keys.");
+    return 0;
+}
+
+static int read_request(const struct principal *principal, const json_t *body,
+                        struct api_key_request *wanted, const char ***slugs, struct error **err)
+{
+    size_t index;
+    json_t *scope;
+    *wanted = (struct api_key_request){
+        .user_id = principal->user_id,
+        .name = json_string_value(json_object_get(body, "name")),
+    };
+    json_array_foreach (json_object_get(body, "scopes"), index, scope)
+        wanted->can_write |= str_equal(json_string_value(scope), "write");
+    const char *expires = json_string_value(json_object_get(body, "expires_at"));
+    if (expires && clock_parse_iso8601(expires, &wanted->expires_at_ms) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/expires_at",
+                               "expires_at is a time like 2027-01-31T12:00:00Z.");
+    return read_teams(principal, body, slugs, &wanted->team_count, err);
+}
+
+int keys_create(void *context, const struct route *route, struct http_request *request,
+                struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    struct api_key_request wanted;
+    struct api_key key;
+    char text[API_KEY_TEXT_SIZE];
+    autofree const char **slugs = NULL;
+    (void)route;
+    if (read_request(&api->principal, request->json, &wanted, &slugs, err) < 0)
+        return -1;
+    wanted.team_slugs = slugs;
+    if (api_key_create(api->service.db, api->service.ring, &wanted, &key, text, err) < 0)
+        return -1;
+    json_t *body = key_to_json(&key);
+    json_object_set_new(body, "key", json_string(text));
+    mem_wipe(text, sizeof text);
+    api_key_deinit(&key);
+    return http_response_json(response, 201, body);
+}
+
+int keys_delete(void *context, const struct route *route, struct http_request *request,
+                struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    const char *id = request->captures[0];
+    (void)route;
+    if (!id_is_valid("key_", id))
+        return error_set(err, ERR_NOT_FOUND, "There is no such key.");
+    if (api_key_revoke(api->service.db, api->principal.user_id, id, err) < 0)
+        return -1;
+    response->status = 204;
+    return 0;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Idempotency-Key around the handlers: claim, run, keep the answer; or give the kept one again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/sandbox_output.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define PATH_MAX_BYTES 255
+
+/* The sandbox that an answer speaks of, or "". */
+static const char *sandbox_of(const json_t *body)
+{
+    const json_t *sandbox = json_object_get(body, "sandbox");
+    const char *id = json_string_value(json_object_get(sandbox ? sandbox : body, "id"));
+    return id && id_is_valid("sbx_", id) ? id : "";
+}
+
+/* A session never is kept: a replay gets a fresh one. */
+static int replay(struct api *api, const struct route *route, const struct idempotency *idempotency,
+                  struct http_response *response, struct error **err)
+{
+    http_response_header(response, "Idempotent-Replayed", "true");
+    response->status = idempotency->status;
+    if (!idempotency->answer.size)
+        return 0;
+    json_t *body = json_loadb(idempotency->answer.data, idempotency->answer.size, 0, NULL);
+    if (!body)
+        return error_set(err, ERR_INTERNAL, "a kept answer is no JSON");
+    sandbox_auto sandbox = {0};
+    error_auto gone = NULL;
+    const char *id = sandbox_of(body);
+    if (route->idempotency == IDEMPOTENCY_SESSION && idempotency->status < 300 && *id &&
+        sandbox_get(api->service.db, id, &sandbox, &gone) == 0) {
+        json_t *session;
+        if (api_new_session(api, &sandbox, &session, err) < 0) {
+            json_decref(body);
+            return -1;
+        }
+        json_object_set_new(body, "session", session);
+    }
+    return http_response_json(response, idempotency->status, body);
+}
+
+static int keep(struct api *api, const struct idempotency *idempotency,
+                const struct http_response *response, struct error **err)
+{
+    json_auto_t *body = response->json ? json_copy(response->json) : NULL;
+    json_object_del(body, "session");
+    autowipe char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    return idempotency_finish(api->service.db, api->service.ring, idempotency, response->status,
+                              sandbox_of(body), text, text ? strlen(text) : 0, err);
+}
+
+/* After the handler: what becomes of the claim? Failing here leaves a claim whose lease runs
+ * out, and a retry that finds what was made. */
+static void settle(struct api *api, const struct idempotency *idempotency,
+                   const struct http_response *response)
+{
+    error_auto failure = NULL;
+    int result = response->status >= 500
+                     ? idempotency_abandon(api->service.db, idempotency, &failure)
+                     : keep(api, idempotency, response, &failure);
+    if (result < 0)
+        log_warning("answer not kept for its Idempotency-Key", LOG_ERROR(failure));
+}
+
+static int run(struct api *api, const struct route *route, struct http_request *request,
+               struct http_response *response, struct error **err)
+{
+    error_auto failure = NULL;
+    const struct idempotency *idempotency = api->idempotency;
+    if (route->handler(api, route, request, response, &failure) == 0)
+        return 0;
+    /* An earlier attempt that died may have deleted it already. */
+    if (failure->code == ERR_NOT_FOUND && idempotency->attempts > 1 &&
+        str_equal(route->method, "DELETE")) {
+        response->status = 204;
+        return 0;
+    }
+    if (failure->code == ERR_REQUEST_IN_PROGRESS) /* taken over: this answer is not the first */
+        return error_move(err, &failure);
+    http_response_error(response, request, failure);
+    return 0;
+}
+
+int api_invoke(void *context, const struct route *route, struct http_request *request,
+               struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    const char *key = http_header(request, "Idempotency-Key");
+    if (!key || route->idempotency == IDEMPOTENCY_NONE)
+        return route->handler(context, route, request, response, err);
+    if (strlen(request->path) > PATH_MAX_BYTES)
+        return error_set(err, ERR_NOT_FOUND, "There is no such path.");
+    struct idempotency idempotency;
+    struct idempotency_scope scope = {
+        .user_id = api->principal.user_id,
+        .method = route->method,
+        .path = request->path,
+        .key = key,
+        .body = buffer_string(&request->body),
+        .body_size = request->body.size,
+    };
+    int result = idempotency_begin(api->service.db, api->service.ring, &scope,
+                                   api->settings->lease_s, &idempotency, err);
+    if (result == 0 && idempotency.verdict == IDEMPOTENCY_REPLAY) {
+        result = replay(api, route, &idempotency, response, err);
+    } else if (result == 0) {
+        api->idempotency = &idempotency;
+        result = run(api, route, request, response, err);
+        api->idempotency = NULL;
+        if (result == 0)
+            settle(api, &idempotency, response);
+    }
+    idempotency_deinit(&idempotency);
+    return result;
+}

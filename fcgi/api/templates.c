@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Templates as a key sees them: those of its teams and those of the deployment. A team's own
+ * template hides the deployment's of the same slug, as it does in a create. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/sandbox_output.h"
+#include "base/str.h"
+#include "template/template.h"
+
+static const char *team_slug_of(const struct principal *principal, const char *owner)
+{
+    for (unsigned i = 0; i < principal->team_count; i++)
+        if (!strcmp(principal->teams[i].id, owner))
+            return principal->teams[i].slug;
+    return NULL;
+}
+
+/* team is null for a template of the deployment; latest_version for one without a ready build. */
+static json_t *template_to_json(const struct principal *principal,
+                                const struct template_version *version, uint32_t latest)
+{
+    const char *team = team_slug_of(principal, version->owner);
+    return json_pack("{s:s, s:o, s:s, s:o, s:o}", "id", version->template_id, "team",
+                     team ? json_string(team) : json_null(), "slug", version->slug,
+                     "latest_version", latest ? json_integer(latest) : json_null(), "created_at",
+                     time_to_json(version->template_created_at_ms));
+}
+
+static json_t *version_to_json(const struct template_version *version)
+{
+    return json_pack("{s:s, s:s, s:I, s:{s:I, s:I}, s:s, s:o}", "id", version->id, "template",
+                     version->slug, "version", (json_int_t)version->version, "runtime_baseline",
+                     "cpu", (json_int_t)version->cpu, "memory_mb", (json_int_t)version->memory_mb,
+                     "state", version->state, "created_at", time_to_json(version->created_at_ms));
+}
+
+/* The versions that one team sees, by slug, own templates first, newest first. */
+struct view {
+    struct template_version *versions;
+    unsigned count;
+};
+
+static int read_view(struct api *api, const struct http_request *request, struct view *view,
+                     struct error **err)
+{
+    const struct team *team;
+    *view = (struct view){0};
+    const char *slug = http_query(request, "team");
+    if (principal_team(&api->principal, slug, "team", &team, err) < 0)
+        return -1;
+    return template_version_list(api->service.db, team->id, &view->versions, &view->count, err);
+}
+
+static bool is_same_template(const struct view *view, unsigned a, unsigned b)
+{
+    return !strcmp(view->versions[a].template_id, view->versions[b].template_id);
+}
+
+static bool is_hidden(const struct view *view, unsigned at)
+{
+    for (unsigned i = 0; i < view->count; i++)
+        if (*view->versions[i].owner && !*view->versions[at].owner &&
+            !strcmp(view->versions[i].slug, view->versions[at].slug))
+            return true;
+    return false;
+}
+
+/* The template whose versions begin at `at`. */
+static json_t *template_at(struct api *api, const struct view *view, unsigned at)
+{
+    uint32_t latest = 0;
+    for (unsigned i = at; i < view->count && is_same_template(view, i, at); i++)
+        if (!latest && str_equal(view->versions[i].state, "ready"))
+            latest = view->versions[i].version;
+    return template_to_json(&api->principal, &view->versions[at], latest);
+}
+
+int templates_list(void *context, const struct route *route, struct http_request *request,
+                   struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    struct view view;
+    (void)route;
+    if (read_view(api, request, &view, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < view.count; i++)
+        if ((i == 0 || !is_same_template(&view, i, i - 1)) && !is_hidden(&view, i))
+            json_array_append_new(rows, template_at(api, &view, i));
+    free(view.versions);
+    return http_response_json(response, 200, json_pack("{s:o}", "templates", rows));
+}
+
+/* Where the versions of the template that the path names begin. */
+static int find(const struct view *view, const struct http_request *request, unsigned *at,
+                struct error **err)
+{
+    for (unsigned i = 0; i < view->count; i++) {
+        if (str_equal(view->versions[i].slug, request->captures[0]) && !is_hidden(view, i)) {
+            *at = i;
+            return 0;
+        }
+    }
+    return error_set(err, ERR_NOT_FOUND, "There is no such template.");
+}
+
+int templates_show(void *context, const struct route *route, struct http_request *request,
+                   struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    struct view view;
+    unsigned at;
+    (void)route;
+    if (read_view(api, request, &view, err) < 0)
+        return -1;
+    int result = find(&view, request, &at, err);
+    if (result == 0)
+        http_response_json(response, 200, template_at(api, &view, at));
+    free(view.versions);
+    return result;
+}
+
+int template_versions_list(void *context, const struct route *route, struct http_request *request,
+                           struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    struct view view;
+    unsigned at;
+    (void)route;
+    if (read_view(api, request, &view, err) < 0)
+        return -1;
+    int result = find(&view, request, &at, err);
+    if (result == 0) {
+        json_t *rows = json_array();
+        for (unsigned i = at; i < view.count && is_same_template(&view, i, at); i++)
+            json_array_append_new(rows, version_to_json(&view.versions[i]));
+        http_response_json(response, 200, json_pack("{s:o}", "versions", rows));
+    }
+    free(view.versions);
+    return result;
+}
