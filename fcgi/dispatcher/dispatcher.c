@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "idempotency/idempotency.h"
 
 #define SWEEP_INTERVAL_MS 60000
 #define FAILURE_PAUSE_MS  500 /* with the database away */
@@ -35,15 +36,21 @@ static bool work_once(struct sandbox_service *service)
     return any;
 }
 
+/* Slow work that nobody waits for. */
+static void sweep(struct sandbox_service *service)
+{
+    error_auto err = NULL;
+    if (sandbox_sweep(service, &err) < 0 || idempotency_purge(service->db, &err) < 0)
+        log_warning("sweep failed", LOG_ERROR(err));
+}
+
 void dispatcher_run(struct sandbox_service *service, const volatile sig_atomic_t *stop)
 {
     int64_t sweep_at_ms = clock_monotonic_ms() + SWEEP_INTERVAL_MS;
     while (!*stop) {
         if (clock_monotonic_ms() >= sweep_at_ms) {
-            error_auto err = NULL;
             sweep_at_ms = clock_monotonic_ms() + SWEEP_INTERVAL_MS;
-            if (sandbox_sweep(service, &err) < 0)
-                log_warning("sweep failed", LOG_ERROR(err));
+            sweep(service);
         }
         if (!work_once(service) && !*stop)
             clock_sleep_ms((unsigned)service->settings->dispatcher_poll_ms);

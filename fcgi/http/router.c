@@ -223,7 +223,8 @@ static int serve_route(const struct router *router, const struct route *route,
     if (read_body(router, request, err) < 0 || check_query(route, request, err) < 0 ||
         check_body(route, request, err) < 0)
         return -1;
-    return route->handler(router->context, route, request, response, err);
+    route_handler *invoke = router->invoke ? router->invoke : route->handler;
+    return invoke(router->context, route, request, response, err);
 }
 
 void router_serve(const struct router *router, struct http_request *request,
