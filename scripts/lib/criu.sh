@@ -43,10 +43,11 @@ criu_download()
     packages_options "$2"
     packages_source "$(packages_base_mirror)" "$1" >"$2/debian.sources"
     : >"$2/status"
-    # An empty status file: apt fetches the whole set, libc included.
+    # An empty status file: apt fetches the whole set, libc included. A mirror may be behind
+    # the days for which a moving release is valid; its signature is checked all the same.
     APT_OPTIONS+=(-o "Dir::State::status=$2/status" -o APT::Get::List-Cleanup=false
         -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=-
-        -o "Dir::State::extended_states=$2/extended")
+        -o "Dir::State::extended_states=$2/extended" -o Acquire::Check-Valid-Until=false)
     apt-get "${APT_OPTIONS[@]}" -o APT::Update::Error-Mode=any update &&
         apt-get "${APT_OPTIONS[@]}" -y --no-install-recommends --download-only \
             -o APT::Keep-Downloaded-Packages=true install criu

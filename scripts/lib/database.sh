@@ -43,10 +43,11 @@ database_make_files()
     rm -rf "$MYSQL_DIR" "$MARKS_DIR"
     mkdir -p "$MARKS_DIR"
     install -d -m 700 -o "$DATABASE_USER" -g "$DATABASE_USER" "$MYSQL_DIR"
-    # The one-off server of the installation needs no durability.
-    mariadb-install-db --no-defaults --user="$DATABASE_USER" --datadir="$MYSQL_DIR" \
+    # The one-off server of the installation needs no durability. --force: a machine may not
+    # be able to look up its own name, and no account here is bound to one.
+    mariadb-install-db --no-defaults --force --user="$DATABASE_USER" --datadir="$MYSQL_DIR" \
         --auth-root-authentication-method=socket --skip-test-db --skip-name-resolve \
-        --innodb-flush-log-at-trx-commit=0 --innodb-log-file-size=48M >/dev/null ||
+        --innodb-flush-log-at-trx-commit=0 --innodb-log-file-size=48M ||
         die "mariadb-install-db could not make the database's files"
     touch "$STATE_ROOT/mysql.made"
 }

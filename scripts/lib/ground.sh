@@ -153,14 +153,17 @@ lock_take()
 # with_lock NAME COMMAND…: runs COMMAND while no other stack's set-up does the same.
 with_lock()
 {
-    local file=/run/lock/sandlot-$1.lock
+    local file=/run/lock/sandlot-$1.lock status
 
     shift
     mkdir -p /run/lock
     exec 39>"$file"
     flock -w 900 39 || die "another run holds $file for more than 15 minutes"
     "$@"
+    # Reached with a failure only where the caller asks for the status.
+    status=$?
     exec 39>&-
+    return "$status"
 }
 
 # write_file MODE OWNER FILE: standard input becomes FILE in one rename.
