@@ -132,7 +132,7 @@ def data(shared_sandbox):
 
 
 PATHS = [
-    ("GET", "/files?path=/etc/hostname"),
+    ("GET", "/files?path=/etc/passwd"),
     ("POST", "/files?path=/tmp/x"),
     ("POST", "/process.Process/Start"),
     ("POST", "/process.Process/List"),
@@ -142,7 +142,7 @@ PATHS = [
 
 def test_both_headers_are_taken(data):
     for headers in ({"X-Access-Token": data.token}, {"Authorization": f"Bearer {data.token}"}):
-        response = data.origin.request("GET", "/files?path=/etc/hostname", headers=headers)
+        response = data.origin.request("GET", "/files?path=/etc/passwd", headers=headers)
         assert response.status == 200, response
 
 
@@ -166,7 +166,7 @@ def wrong_tokens(token):
 def test_data_plane_with_wrong_tokens(data):
     for token in wrong_tokens(data.token):
         for headers in ({"X-Access-Token": token}, {"Authorization": f"Bearer {token}"}):
-            response = data.origin.request("GET", "/files?path=/etc/hostname", headers=headers)
+            response = data.origin.request("GET", "/files?path=/etc/passwd", headers=headers)
             assert_error(response, 401, "unauthorized")
 
 
@@ -174,7 +174,7 @@ def test_a_token_opens_its_own_sandbox_only(module_account, data):
     other = Sandbox.create(module_account.api)
     crossed = DataPlane(other.stack, other.document["session"])
     crossed.token = data.token
-    assert_error(crossed.request("GET", "/files?path=/etc/hostname"), 401, "unauthorized")
+    assert_error(crossed.request("GET", "/files?path=/etc/passwd"), 401, "unauthorized")
     assert_error(crossed.call("process.Process/List", {}), 401, "unauthorized")
     other.api.destroy(other.id)
 
@@ -213,7 +213,7 @@ def test_internal_routes_are_not_there_from_outside(data, method, path):
 
 def test_the_agent_s_own_secret_is_not_taken_from_a_client(data):
     headers = {**data.headers(), "X-Sandlot-Agent-Secret": "0" * 64}
-    response = data.origin.request("GET", "/files?path=/etc/hostname", headers=headers)
+    response = data.origin.request("GET", "/files?path=/etc/passwd", headers=headers)
     assert response.status == 200, "what a client sends under that name is replaced"
 
 

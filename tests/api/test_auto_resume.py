@@ -48,7 +48,7 @@ def assert_woken_once(sandbox):
 
 
 def test_a_file_request_wakes(paused):
-    response = paused.data.download("/etc/hostname")
+    response = paused.data.download("/etc/passwd")
     assert response.status == 200, response
     assert_woken_once(paused)
 
@@ -87,7 +87,7 @@ def test_junk_never_wakes(paused, make_sandbox):
     for token in strangers:
         data = DataPlane(paused.stack, paused.document["session"])
         data.token = token
-        assert_error(data.download("/etc/hostname"), 401, "unauthorized")
+        assert_error(data.download("/etc/passwd"), 401, "unauthorized")
         assert_error(data.call("process.Process/List", {}), 401, "unauthorized")
         headers = {"X-Access-Token": token} if token else {}
         private = paused.preview(3001).request("GET", "/", headers=headers)
@@ -107,7 +107,7 @@ def test_a_hundred_requests_wake_it_once(paused):
         if number % 2:
             answers.append(paused.preview(3000).request("GET", "/").status)
         else:
-            answers.append(paused.data.download("/etc/hostname").status)
+            answers.append(paused.data.download("/etc/passwd").status)
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(100)]
     for thread in threads:
@@ -121,13 +121,13 @@ def test_a_hundred_requests_wake_it_once(paused):
 def test_a_sleeper_does_not_delay_others(paused, make_sandbox):
     """While some requests wait for a resume, those of a running sandbox go through."""
     other = make_sandbox()
-    waking = [threading.Thread(target=lambda: paused.data.download("/etc/hostname")) for _ in range(12)]
+    waking = [threading.Thread(target=lambda: paused.data.download("/etc/passwd")) for _ in range(12)]
     for thread in waking:
         thread.start()
     slowest = 0.0
     while any(thread.is_alive() for thread in waking):
         started = time.monotonic()
-        assert other.data.download("/etc/hostname").status == 200
+        assert other.data.download("/etc/passwd").status == 200
         slowest = max(slowest, time.monotonic() - started)
     for thread in waking:
         thread.join()
@@ -156,14 +156,14 @@ def test_a_woken_sandbox_has_a_fresh_deadline(make_sandbox):
 def test_without_auto_resume(make_sandbox):
     sandbox = make_sandbox(exposed_ports=PORTS, auto_pause=True)
     sandbox.pause()
-    answer = assert_error(sandbox.data.download("/etc/hostname"), 409, "sandbox_not_running")
+    answer = assert_error(sandbox.data.download("/etc/passwd"), 409, "sandbox_not_running")
     assert "resume" in answer["message"]
     assert_error(sandbox.data.call("process.Process/List", {}), 409, "sandbox_not_running")
     assert_error(sandbox.preview(3000).request("GET", "/"), 503, "sandbox_not_running")
     assert_error(sandbox.preview(3001).request("GET", "/"), 401, "unauthorized")
     stranger = DataPlane(sandbox.stack, sandbox.document["session"])
     stranger.token = None
-    assert_error(stranger.download("/etc/hostname"), 401, "unauthorized")
+    assert_error(stranger.download("/etc/passwd"), 401, "unauthorized")
     assert sandbox.show()["state"] == "stopped"
     assert resumes(sandbox) == 0
 
@@ -175,7 +175,7 @@ def test_waking_respects_the_quota(api, stack):
         sleeper = Sandbox.create(api, **WAKING)
         sleeper.pause()
         Sandbox.create(api)
-        response = sleeper.data.download("/etc/hostname")
+        response = sleeper.data.download("/etc/passwd")
         assert response.status in (422, 503), response
         assert_error(response, response.status, "sandbox_quota_exceeded")
         assert sleeper.show()["state"] == "stopped"

@@ -191,7 +191,7 @@ def test_the_database_being_away(account, sandbox, stack):
     daemon.stop()
     try:
         assert_error(account.api.get("/v1/sandboxes"), 503, "runtime_unavailable")
-        response = sandbox.data.download("/etc/hostname")
+        response = sandbox.data.download("/etc/passwd")
         assert response.status == 503, response
     finally:
         daemon.start()

@@ -126,7 +126,7 @@ def test_what_cannot_be_read(data, directory):
 def test_what_cannot_be_written(data):
     over_directory = data.upload_octets("/tmp", b"x")
     assert over_directory.status == 400, over_directory
-    through_file = data.upload_octets("/etc/hostname/below", b"x")
+    through_file = data.upload_octets("/etc/passwd/below", b"x")
     assert through_file.status == 400, through_file
     without_path = data.request(
         "POST", "/files", b"x", {"Content-Type": "application/octet-stream"}
@@ -137,7 +137,7 @@ def test_what_cannot_be_written(data):
 
 
 def test_an_unknown_user(data):
-    assert data.download("/etc/hostname", user="nobody-by-that-name").status == 401
+    assert data.download("/etc/passwd", user="nobody-by-that-name").status == 401
     assert data.upload_octets("/tmp/x", b"x", user="nobody-by-that-name").status == 401
 
 

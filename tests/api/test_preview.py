@@ -87,7 +87,7 @@ def test_server_sent_events_arrive_one_by_one(preview):
 
 def test_websocket(preview):
     client = websocket.create_connection(
-        f"wss://{preview.host}:{preview.port}/socket", sock=preview.tls_socket(10), timeout=10
+        f"wss://{preview.host}:{preview.port}/socket", socket=preview.tls_socket(10), timeout=10
     )
     for message in ("hello", "ä" * 200, "x" * 20000):
         client.send(message)

@@ -180,7 +180,7 @@ def test_tokens_and_keys_are_in_no_log_and_no_column(account, make_sandbox, stac
     token = sandbox.data.token
     assert sandbox.data.check("echo x") == "x\n"
     sandbox.preview(3000).request("GET", f"/?access_token={token}")
-    sandbox.data.origin.request("GET", f"/files?path=/etc/hostname&access_token={token}")
+    sandbox.data.origin.request("GET", f"/files?path=/etc/passwd&access_token={token}")
     key_secret = account.api.key.split("_", 2)[2]
     needles = {token.encode(), key_secret.encode()}
     search_database(stack, needles)

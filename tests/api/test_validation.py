@@ -392,13 +392,13 @@ def test_the_gate_s_pool_being_gone(stack, shared_sandbox):
     path = stack.settings["gate_socket"]
     os.rename(path, path + ".away")
     try:
-        response = shared_sandbox.data.download("/etc/hostname")
+        response = shared_sandbox.data.download("/etc/passwd")
     finally:
         os.rename(path + ".away", path)
     assert response.status in (502, 503), response
     assert_error(response, response.status, response.json()["error"])
     wait_until(
-        lambda: shared_sandbox.data.download("/etc/hostname").status == 200, 10, "the gate being back"
+        lambda: shared_sandbox.data.download("/etc/passwd").status == 200, 10, "the gate being back"
     )
 
 
