@@ -93,3 +93,17 @@ def test_the_default_template_keeps_its_promises(shared_sandbox):
 def test_template_list(stack, slug):
     text = str(stack.ctl("template", "list"))
     assert slug in text and stack.template in text
+
+
+def test_templates_over_the_api(api, stack, slug):
+    ids, template_id = version_ids(stack, slug)
+    listed = {one["slug"]: one for one in api.get("/v1/templates").json()["templates"]}
+    assert stack.template in listed
+    shown = api.get(f"/v1/templates/{slug}").json()
+    assert shown == listed[slug]
+    assert (shown["id"], shown["team"], shown["latest_version"]) == (template_id, None, 2)
+    versions = api.get(f"/v1/templates/{slug}/versions").json()["versions"]
+    assert [(one["version"], one["id"]) for one in versions] == [(2, ids[1]), (1, ids[0])]
+    assert versions[1]["runtime_baseline"] == {"cpu": 1, "memory_mb": 256}
+    assert {one["state"] for one in versions} == {"ready"}
+    assert_error(api.get("/v1/templates/no-such"), 404, "not_found")
