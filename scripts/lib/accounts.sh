@@ -10,7 +10,7 @@ accounts_host()
 
     memory_mb=$(awk '/^MemTotal:/ { print int($2 / 1024 * 0.8) }' /proc/meminfo)
     # Processors are shared out in time; memory is not.
-    ctl host add "$(hostname)" --url "unix://$INCUS_SOCKET_FILE" --project "$PROJECT" \
+    ctl host add local --url "unix://$INCUS_SOCKET_FILE" --project "$PROJECT" \
         --pool "$POOL" --range "$RANGE" --nic-prefix "$NIC_PREFIX" \
         --vcpus "$(($(nproc) * 16))" --memory-mb "$memory_mb"
 }

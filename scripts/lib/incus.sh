@@ -77,6 +77,8 @@ incus_lxcfs()
         note "no /dev/fuse: sandboxes see the machine's memory and processors, not their own limits"
         return 0
     fi
+    # One whose mount is gone would hold the pid file.
+    strays_end lxcfs /run/lxcfs-sandlot.pid
     service_start lxcfs root -- /usr/bin/lxcfs -f -p /run/lxcfs-sandlot.pid /var/lib/lxcfs
     wait_for 10 mountpoint -q /var/lib/lxcfs || note "lxcfs did not start: sandboxes see the machine's limits"
 }

@@ -70,7 +70,7 @@ service_start()
         systemctl reset-failed "$(service_unit "$name")" 2>/dev/null || true
         # KillMode=process: sandboxes outlive the daemon that started them.
         systemd-run --quiet --collect --unit="$(service_unit "$name")" \
-            --property=User="$user" --property=Delegate=yes --property=KillMode=process \
+            --service-type=exec --property=User="$user" --property=KillMode=process \
             --property=LimitNOFILE=1048576 --property=TasksMax=infinity \
             --property=StandardOutput="append:$LOG_DIR/$name.log" \
             --property=StandardError="append:$LOG_DIR/$name.log" \
