@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The connection and its requests. */
+#include "incus/incus.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "incus/incus_internal.h"
+
+enum {
+    CONNECT_TIMEOUT_MS = 5000,
+    /* curl looks in about once a second while nothing moves. */
+    TICK_INTERVAL_MS = 500,
+    IDLE_STEP_MS = 250,
+};
+
+#define ANSWER_MAX_LARGE ((size_t)128 << 20)
+
+int incus_tick(struct incus *incus, struct error **err)
+{
+    int64_t now_ms = clock_monotonic_ms();
+
+    if (!incus->options.tick || now_ms - incus->ticked_at_ms < TICK_INTERVAL_MS)
+        return 0;
+    incus->ticked_at_ms = now_ms;
+    return incus->options.tick(incus->options.tick_context, err);
+}
+
+static int on_progress(void *context, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+                       curl_off_t up)
+{
+    struct incus *incus = context;
+
+    (void)down_total, (void)down, (void)up_total, (void)up;
+    if (incus->tick_error)
+        return 1;
+    return incus_tick(incus, &incus->tick_error) ? 1 : 0;
+}
+
+static size_t on_data(char *data, size_t size, size_t count, void *context)
+{
+    struct incus *incus = context;
+
+    return buffer_append(&incus->answer, data, size * count) ? 0 : size * count;
+}
+
+/* --- opening --- */
+
+static void set_fixed_options(struct incus *incus)
+{
+    CURL *curl = incus->curl;
+
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, incus);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, incus);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, incus->headers);
+    if (incus->socket_path)
+        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, incus->socket_path);
+}
+
+static void set_tls_options(struct incus *incus)
+{
+    CURL *curl = incus->curl;
+    const struct incus_options *options = &incus->options;
+
+    curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_3);
+    curl_easy_setopt(curl, CURLOPT_SSLCERT, options->client_cert_file);
+    curl_easy_setopt(curl, CURLOPT_SSLKEY, options->client_key_file);
+    if (options->server_cert) {
+        struct curl_blob pem = {
+            .data = (void *)(uintptr_t)options->server_cert,
+            .len = strlen(options->server_cert),
+            .flags = CURL_BLOB_NOCOPY,
+        };
+        /* Incus signs its own certificate, with the host's name of the day it was made. We trust
+         * that one certificate and no authority, so whoever completes the handshake holds its key:
+         * the name in it could add nothing, and would break hosts that are called by address. */
+        curl_easy_setopt(curl, CURLOPT_CAINFO_BLOB, &pem);
+        curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+        curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L);
+        curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+}
+
+static int check_url(struct incus *incus, struct error **err)
+{
+    const char *url = incus->options.url;
+    size_t length = url ? strlen(url) : 0;
+
+    if (url && str_starts_with(url, "unix:///")) {
+        incus->socket_path = xstrdup(url + strlen("unix://"));
+        incus->base = xstrdup("http://incus");
+        return 0;
+    }
+    if (!url || !str_starts_with(url, "https://") || length == strlen("https://"))
+        return error_set(err, ERR_CONFIG, "%s is no address of Incus: unix:///path or https://host",
+                         url ? url : "(nothing)");
+    if (!incus->options.client_cert_file || access(incus->options.client_cert_file, R_OK) != 0 ||
+        !incus->options.client_key_file || access(incus->options.client_key_file, R_OK) != 0)
+        return error_set(err, ERR_CONFIG,
+                         "Incus at %s needs a client certificate and its key in readable files",
+                         url);
+    while (url[length - 1] == '/')
+        length--;
+    incus->base = xstrndup(url, length);
+    return 0;
+}
+
+static void initialise_curl(void)
+{
+    static bool done;
+
+    if (!done)
+        curl_global_init(CURL_GLOBAL_DEFAULT);
+    done = true;
+}
+
+int incus_open(const struct incus_options *options, struct incus **out, struct error **err)
+{
+    struct incus *incus = xcalloc(1, sizeof(*incus));
+
+    incus->options = (struct incus_options){
+        .url = xstrdup_or_null(options->url),
+        .project = xstrdup(options->project ? options->project : "default"),
+        .server_cert = xstrdup_or_null(options->server_cert),
+        .client_cert_file = xstrdup_or_null(options->client_cert_file),
+        .client_key_file = xstrdup_or_null(options->client_key_file),
+        .tick = options->tick,
+        .tick_context = options->tick_context,
+    };
+    buffer_init(&incus->answer, INCUS_ANSWER_MAX);
+    if (check_url(incus, err)) {
+        incus_close(incus);
+        return -1;
+    }
+    initialise_curl();
+    incus->curl = curl_easy_init();
+    incus->headers = curl_slist_append(NULL, "Content-Type: application/json");
+    /* No "Expect: 100-continue", which would cost large orders a second. */
+    incus->headers = curl_slist_append(incus->headers, "Expect:");
+    if (!incus->curl || !incus->headers) {
+        incus_close(incus);
+        return error_set(err, ERR_CONFIG, "libcurl cannot be initialised");
+    }
+    set_fixed_options(incus);
+    if (!incus->socket_path)
+        set_tls_options(incus);
+    *out = incus;
+    return 0;
+}
+
+void incus_close(struct incus *incus)
+{
+    if (!incus)
+        return;
+    if (incus->curl)
+        curl_easy_cleanup(incus->curl);
+    curl_slist_free_all(incus->headers);
+    buffer_deinit(&incus->answer);
+    error_clear(&incus->tick_error);
+    free(incus->socket_path);
+    free(incus->base);
+    free((char *)(uintptr_t)incus->options.url);
+    free((char *)(uintptr_t)incus->options.project);
+    free((char *)(uintptr_t)incus->options.server_cert);
+    free((char *)(uintptr_t)incus->options.client_cert_file);
+    free((char *)(uintptr_t)incus->options.client_key_file);
+    free(incus);
+}
+
+enum incus_fault incus_last_fault(const struct incus *incus)
+{
+    return incus->fault;
+}
+
+/* --- one request --- */
+
+static char *escape(struct incus *incus, const char *text)
+{
+    char *escaped = curl_easy_escape(incus->curl, text, 0);
+    char *copy = escaped ? xstrdup(escaped) : xstrdup("");
+
+    curl_free(escaped);
+    return copy;
+}
+
+char *incus_path(struct incus *incus, const char *collection, const char *name)
+{
+    autofree char *escaped = escape(incus, name);
+
+    return xasprintf("/1.0/%s/%s", collection, escaped);
+}
+
+static char *url_of(struct incus *incus, const struct incus_request *request)
+{
+    if (request->outside_project)
+        return xasprintf("%s%s", incus->base, request->path);
+    autofree char *project = escape(incus, incus->options.project);
+    return xasprintf("%s%s%cproject=%s", incus->base, request->path,
+                     strchr(request->path, '?') ? '&' : '?', project);
+}
+
+static enum incus_reach transport_failure(struct incus *incus, CURLcode result, struct error **err)
+{
+    long sent = 0;
+
+    if (result == CURLE_ABORTED_BY_CALLBACK && incus->tick_error) {
+        error_move(err, &incus->tick_error);
+        return INCUS_NO_ANSWER;
+    }
+    /* Bytes of a request, also when curl found its kept connection dead, sent the request again
+     * and then could not connect: the first one may have been read. */
+    curl_easy_getinfo(incus->curl, CURLINFO_REQUEST_SIZE, &sent);
+    if (sent == 0) {
+        error_set(err, ERR_RUNTIME_UNAVAILABLE, "Incus at %s cannot be reached: %s",
+                  incus->options.url, curl_easy_strerror(result));
+        return INCUS_NOT_SENT;
+    }
+    error_set(err, ERR_OUTCOME_UNKNOWN, "Incus at %s gave no answer: %s", incus->options.url,
+              buffer_overflowed(&incus->answer) ? "it is too large" : curl_easy_strerror(result));
+    return INCUS_NO_ANSWER;
+}
+
+enum incus_reach incus_exchange(struct incus *incus, const struct incus_request *request,
+                                json_t **document, struct error **err)
+{
+    autofree char *url = url_of(incus, request);
+    autofree char *body = NULL;
+    CURL *curl = incus->curl;
+
+    if (request->body) {
+        body = json_dumps(request->body, JSON_COMPACT);
+        if (!body)
+            abort();
+    }
+    buffer_deinit(&incus->answer);
+    buffer_init(&incus->answer, request->answer_max);
+    incus->fault = INCUS_FAULT_NONE;
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)request->timeout_s);
+    if (body) {
+        curl_easy_setopt(curl, CURLOPT_POST, 1L);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
+    } else {
+        curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
+    }
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
+    CURLcode result = curl_easy_perform(curl);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, NULL);
+    if (result != CURLE_OK)
+        return transport_failure(incus, result, err);
+
+    *document = json_loadb(buffer_string(&incus->answer), incus->answer.size, 0, NULL);
+    if (!*document) {
+        error_set(err, ERR_OUTCOME_UNKNOWN, "Incus at %s answered something that is no JSON",
+                  incus->options.url);
+        return INCUS_NO_ANSWER;
+    }
+    return INCUS_ANSWERED;
+}
+
+/* --- reads and orders --- */
+
+int incus_refused(struct incus *incus, const struct incus_answer *answer, struct error **err)
+{
+    incus->fault = incus_fault_of(answer->code, answer->error);
+    return incus_refusal(err, incus->fault, answer->error);
+}
+
+static int read_answer(struct incus *incus, json_t *document, struct incus_answer *answer,
+                       struct error **err)
+{
+    if (incus_answer_read(document, answer))
+        return error_set(err, ERR_OUTCOME_UNKNOWN, "Incus at %s answered something unknown",
+                         incus->options.url);
+    if (answer->type == INCUS_ANSWER_ERROR)
+        return incus_refused(incus, answer, err);
+    return 0;
+}
+
+static int get(struct incus *incus, const char *path, size_t answer_max, json_t **metadata,
+               struct error **err)
+{
+    struct incus_request request = {
+        .method = "GET",
+        .path = path,
+        .timeout_s = INCUS_REQUEST_TIMEOUT_S,
+        .answer_max = answer_max,
+    };
+    struct incus_answer answer;
+    json_auto_t *document = NULL;
+
+    enum incus_reach reach = incus_exchange(incus, &request, &document, err);
+    if (reach != INCUS_ANSWERED || read_answer(incus, document, &answer, err)) {
+        /* Nothing was ordered, so nothing is unknown. */
+        if ((*err)->code == ERR_OUTCOME_UNKNOWN)
+            error_recode(err, ERR_RUNTIME_UNAVAILABLE);
+        return -1;
+    }
+    *metadata = json_incref(answer.metadata);
+    return 0;
+}
+
+int incus_get(struct incus *incus, const char *path, json_t **metadata, struct error **err)
+{
+    return get(incus, path, INCUS_ANSWER_MAX, metadata, err);
+}
+
+int incus_get_large(struct incus *incus, const char *path, json_t **metadata, struct error **err)
+{
+    return get(incus, path, ANSWER_MAX_LARGE, metadata, err);
+}
+
+int incus_order(struct incus *incus, const char *method, const char *path, json_t *body,
+                struct error **err)
+{
+    struct incus_request request = {
+        .method = method,
+        .path = path,
+        .body = body,
+        .timeout_s = INCUS_REQUEST_TIMEOUT_S,
+        .answer_max = INCUS_ANSWER_MAX,
+    };
+    struct incus_answer answer;
+    json_auto_t *document = NULL;
+
+    if (incus_exchange(incus, &request, &document, err) != INCUS_ANSWERED)
+        return -1;
+    if (read_answer(incus, document, &answer, err))
+        return -1;
+    if (answer.type == INCUS_ANSWER_ASYNC)
+        return incus_operation_wait(incus, answer.operation, err);
+    return 0;
+}
+
+int incus_idle(struct incus *incus, unsigned wait_ms, struct error **err)
+{
+    int64_t end_ms = clock_monotonic_ms() + wait_ms;
+
+    for (;;) {
+        int64_t left_ms = end_ms - clock_monotonic_ms();
+        if (left_ms <= 0)
+            return 0;
+        clock_sleep_ms(left_ms < IDLE_STEP_MS ? (unsigned)left_ms : IDLE_STEP_MS);
+        if (incus_tick(incus, err))
+            return -1;
+    }
+}

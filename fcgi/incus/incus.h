@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The REST interface of Incus over a unix socket or over HTTPS with a client certificate. One
+ * struct incus is one connection, kept between calls; calls block.
+ *
+ * Errors of every call that talks:
+ *   ERR_RUNTIME_UNAVAILABLE  the server was not reached, or said that it is not ready: nothing
+ *                            happened. A read that got no answer counts as this too.
+ *   ERR_OUTCOME_UNKNOWN      an order was sent and how it ended is not known
+ *   ERR_NOT_FOUND            what the path names is not there
+ *   ERR_RUNTIME_REFUSED      the server's own words; incus_last_fault() sorts the ones that matter
+ *   and what tick() returned.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "incus/incus_answer.h"
+
+struct incus_options {
+    const char *url;              /* unix:///path/unix.socket or https://host[:port] */
+    const char *project;          /* every object lives in it */
+    const char *server_cert;      /* PEM: the one certificate an https server may present; NULL: any
+                                     that the system's authorities vouch for under this name */
+    const char *client_cert_file; /* https only */
+    const char *client_key_file;
+    /* Called at least once in two seconds while a call waits; -1 with *err set ends the call with
+     * that error. May be NULL. It must not use this connection. */
+    int (*tick)(void *context, struct error **err);
+    void *tick_context;
+};
+
+struct incus;
+
+/* Nothing is sent yet. Strings are copied. Errors: ERR_CONFIG. */
+int incus_open(const struct incus_options *options, struct incus **incus, struct error **err);
+void incus_close(struct incus *incus); /* NULL is allowed */
+
+/* What kind of refusal the last failed call met. */
+enum incus_fault incus_last_fault(const struct incus *incus);
+
+/* Sleep, calling tick(). Errors: those of tick(). */
+int incus_idle(struct incus *incus, unsigned wait_ms, struct error **err);
+
+/* GET path (below /1.0, with a query if it has one). *metadata: the answer, owned by the caller. */
+int incus_get(struct incus *incus, const char *path, json_t **metadata, struct error **err);
+
+/* As incus_get(), for answers that grow with the number of instances. */
+int incus_get_large(struct incus *incus, const char *path, json_t **metadata, struct error **err);
+
+/* Give an order and wait until it is carried out, be it answered at once or as an operation.
+ * body: borrowed, may be NULL. */
+int incus_order(struct incus *incus, const char *method, const char *path, json_t *body,
+                struct error **err);
+
+/* --- instances --- */
+
+enum incus_status {
+    INCUS_STOPPED,
+    INCUS_RUNNING,
+    INCUS_FROZEN,
+    INCUS_IN_BETWEEN, /* starting, stopping, freezing, or broken */
+};
+
+struct incus_instance {
+    char name[64];
+    enum incus_status status;
+    bool stateful; /* stopped with a memory image */
+    bool virtual_machine;
+    bool ever_started;
+    int64_t created_at_ms;
+    json_t *config;  /* of the instance itself, without its profiles */
+    json_t *devices; /* likewise */
+};
+
+/* Zero-initialise before the first use. */
+void incus_instance_deinit(struct incus_instance *instance);
+#define incus_instance_auto __attribute__((cleanup(incus_instance_deinit))) struct incus_instance
+
+/* "" when the instance itself does not have it. */
+const char *incus_instance_config(const struct incus_instance *instance, const char *key);
+const char *incus_instance_device(const struct incus_instance *instance, const char *device,
+                                  const char *key);
+
+int incus_instance_get(struct incus *incus, const char *name, struct incus_instance *instance,
+                       struct error **err);
+
+/* All of the project; the caller frees with incus_instance_list_free(). */
+int incus_instance_list(struct incus *incus, struct incus_instance **list, size_t *count,
+                        struct error **err);
+void incus_instance_list_free(struct incus_instance *list, size_t count);
+
+/* Whether an operation on it is under way. */
+int incus_instance_busy(struct incus *incus, const char *name, bool *busy, struct error **err);
+
+int incus_instance_create(struct incus *incus, json_t *body, struct error **err);
+
+enum incus_action { INCUS_START, INCUS_STOP, INCUS_FREEZE, INCUS_UNFREEZE };
+
+/* stateful: stop with, start from a memory image. force: no clean shutdown. timeout_s: how long a
+ * clean shutdown may take. */
+struct incus_state_change {
+    enum incus_action action;
+    bool stateful;
+    bool force;
+    unsigned timeout_s;
+};
+int incus_instance_change(struct incus *incus, const char *name,
+                          const struct incus_state_change *change, struct error **err);
+
+/* Merge into its configuration and devices; either may be NULL; both are borrowed. A key with ""
+ * is removed. */
+int incus_instance_patch(struct incus *incus, const char *name, json_t *config, json_t *devices,
+                         struct error **err);
+
+int incus_instance_delete(struct incus *incus, const char *name, struct error **err);
+
+/* --- what instances rely on --- */
+
+/* Make the project of this connection; one that is there is left as it is. */
+int incus_project_ensure(struct incus *incus, json_t *config, struct error **err);
+
+/* Make the profile, or bring it to exactly this content. */
+int incus_profile_ensure(struct incus *incus, const char *name, json_t *config, json_t *devices,
+                         struct error **err);
+
+/* The image that an alias or a fingerprint names. *fingerprint is owned by the caller. */
+int incus_image_resolve(struct incus *incus, const char *reference, char **fingerprint,
+                        bool *virtual_machine, struct error **err);

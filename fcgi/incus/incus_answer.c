@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "incus/incus_answer.h"
+
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/* A failed restore comes with the whole log of CRIU; the first lines name the cause. */
+enum { REFUSAL_TEXT_MAX = 600 };
+
+static const char *string_of(json_t *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    return value ? value : "";
+}
+
+static int integer_of(json_t *object, const char *key)
+{
+    json_int_t value = json_integer_value(json_object_get(object, key));
+    return value >= 0 && value < 10000 ? (int)value : 0;
+}
+
+/* "/1.0/operations/<uuid>", perhaps with a query behind it. */
+static int uuid_of(const char *operation, char uuid[INCUS_UUID_SIZE])
+{
+    const char *start = strrchr(operation, '/');
+
+    if (!start || !str_starts_with(operation, "/1.0/operations/"))
+        return -1;
+    size_t length = strspn(++start, "0123456789abcdef-");
+    if (length != INCUS_UUID_SIZE - 1 || (start[length] != '\0' && start[length] != '?'))
+        return -1;
+    memcpy(uuid, start, length);
+    uuid[length] = '\0';
+    return 0;
+}
+
+int incus_answer_read(json_t *document, struct incus_answer *answer)
+{
+    const char *type = string_of(document, "type");
+
+    memset(answer, 0, sizeof(*answer));
+    answer->metadata = json_object_get(document, "metadata");
+    if (str_equal(type, "sync")) {
+        answer->type = INCUS_ANSWER_SYNC;
+        return 0;
+    }
+    if (str_equal(type, "async")) {
+        answer->type = INCUS_ANSWER_ASYNC;
+        return uuid_of(string_of(document, "operation"), answer->operation);
+    }
+    if (str_equal(type, "error")) {
+        answer->type = INCUS_ANSWER_ERROR;
+        answer->code = integer_of(document, "error_code");
+        answer->error = string_of(document, "error");
+        return 0;
+    }
+    return -1;
+}
+
+int incus_operation_read(json_t *metadata, enum incus_operation_state *state, int *code,
+                         const char **error)
+{
+    int status = integer_of(metadata, "status_code");
+
+    *code = 0;
+    *error = "";
+    /* 100 to 199 are states on the way (created, running, cancelling, pending), 200 is success,
+     * 400 failure, 401 cancelled. */
+    if (status >= 100 && status < 200) {
+        *state = INCUS_OPERATION_RUNNING;
+        return 0;
+    }
+    if (status == 200) {
+        *state = INCUS_OPERATION_DONE;
+        return 0;
+    }
+    if (status < 400)
+        return -1;
+    *state = INCUS_OPERATION_FAILED;
+    *code = status;
+    *error = string_of(metadata, "err");
+    if (**error == '\0')
+        *error = status == 401 ? "the operation was cancelled" : "the operation failed";
+    return 0;
+}
+
+enum incus_fault incus_fault_of(int code, const char *text)
+{
+    static const struct {
+        const char *words;
+        enum incus_fault fault;
+    } faults[] = {
+        {"nstance is busy running a", INCUS_FAULT_BUSY},
+        {"is already stopped", INCUS_FAULT_STOPPED},
+        {"nstance is not running", INCUS_FAULT_STOPPED},
+        {"is already running", INCUS_FAULT_RUNNING},
+        {"nstance is running", INCUS_FAULT_RUNNING},
+        {"UNIQUE constraint failed", INCUS_FAULT_EXISTS},
+        /* Not "File exists", which is an interface or a route in the way. */
+        {"already exists", INCUS_FAULT_EXISTS},
+        {"nstance not found", INCUS_FAULT_NOT_FOUND},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
+        if (strstr(text, faults[i].words))
+            return faults[i].fault;
+    }
+    if (code == 404)
+        return INCUS_FAULT_NOT_FOUND;
+    if (code == 503)
+        return INCUS_FAULT_UNAVAILABLE;
+    return INCUS_FAULT_OTHER;
+}
+
+int incus_refusal(struct error **err, enum incus_fault fault, const char *text)
+{
+    buffer_auto line = BUFFER_INIT(REFUSAL_TEXT_MAX);
+    enum error_code code = ERR_RUNTIME_REFUSED;
+
+    for (const char *c = text; *c && line.size < REFUSAL_TEXT_MAX; c++)
+        buffer_append_char(&line, (unsigned char)*c < ' ' ? ' ' : *c);
+    /* A cut in the middle of a character is not UTF-8 any more. */
+    while (line.size && !str_is_utf8(line.data, line.size))
+        line.data[--line.size] = '\0';
+    if (fault == INCUS_FAULT_NOT_FOUND)
+        code = ERR_NOT_FOUND;
+    else if (fault == INCUS_FAULT_UNAVAILABLE)
+        code = ERR_RUNTIME_UNAVAILABLE;
+    return error_set(err, code, "Incus: %s", line.size ? line.data : "refused without a reason");
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What Incus answers, read into types: envelopes, operations, and the refusals that mean that
+ * somebody else was faster. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+
+enum incus_fault {
+    INCUS_FAULT_NONE,
+    INCUS_FAULT_NOT_FOUND,   /* the instance, or whatever the path names */
+    INCUS_FAULT_EXISTS,      /* an object of that name is there already */
+    INCUS_FAULT_BUSY,        /* another operation on the instance is under way */
+    INCUS_FAULT_STOPPED,     /* it is stopped already */
+    INCUS_FAULT_RUNNING,     /* it runs already, or still */
+    INCUS_FAULT_UNAVAILABLE, /* the server is starting or ending */
+    INCUS_FAULT_OTHER,
+};
+
+enum incus_answer_type { INCUS_ANSWER_SYNC, INCUS_ANSWER_ASYNC, INCUS_ANSWER_ERROR };
+
+#define INCUS_UUID_SIZE 37
+
+struct incus_answer {
+    enum incus_answer_type type;
+    int code;                        /* of an error; 0 otherwise */
+    const char *error;               /* of an error; borrowed from the document */
+    json_t *metadata;                /* borrowed from the document; may be NULL */
+    char operation[INCUS_UUID_SIZE]; /* of an async answer */
+};
+
+/* Read an envelope. Returns -1 when it is none that Incus writes. */
+int incus_answer_read(json_t *document, struct incus_answer *answer);
+
+enum incus_operation_state {
+    INCUS_OPERATION_RUNNING,
+    INCUS_OPERATION_DONE,
+    INCUS_OPERATION_FAILED,
+};
+
+/* The state of an operation from its metadata. *code and *error are set when it failed; *error is
+ * borrowed and never NULL then. Returns -1 when the metadata are none of an operation. */
+int incus_operation_read(json_t *metadata, enum incus_operation_state *state, int *code,
+                         const char **error);
+
+/* Sort a refusal: Incus has codes for few of them, the rest is in the words. */
+enum incus_fault incus_fault_of(int code, const char *text);
+
+/* Set *err from a refusal: code by the fault, message from Incus' words in one line of bounded
+ * length. Returns -1. */
+int incus_refusal(struct error **err, enum incus_fault fault, const char *text);

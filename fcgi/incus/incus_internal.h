@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* For incus_*.c only. */
+#pragma once
+
+#include <curl/curl.h>
+
+#include "base/buffer.h"
+#include "incus/incus.h"
+
+struct incus {
+    struct incus_options options; /* strings are ours */
+    char *socket_path;            /* NULL: https */
+    char *base;                   /* what paths are appended to */
+    CURL *curl;
+    struct curl_slist *headers;
+    struct buffer answer;
+    enum incus_fault fault;
+    int64_t ticked_at_ms;     /* monotonic */
+    struct error *tick_error; /* set by tick() inside a transfer */
+};
+
+/* How far a request got. */
+enum incus_reach {
+    INCUS_ANSWERED, /* *document is set */
+    INCUS_NOT_SENT, /* *err is ERR_RUNTIME_UNAVAILABLE */
+    INCUS_NO_ANSWER /* it may have been read; *err is ERR_OUTCOME_UNKNOWN, or that of tick() */
+};
+
+struct incus_request {
+    const char *method;
+    const char *path;   /* below the server, "/1.0/…" */
+    json_t *body;       /* borrowed or NULL */
+    unsigned timeout_s; /* for the whole exchange */
+    size_t answer_max;
+    bool outside_project; /* do not name the project */
+};
+
+#define INCUS_REQUEST_TIMEOUT_S 60
+#define INCUS_ANSWER_MAX        ((size_t)16 << 20)
+
+/* One request, one answer; *document is owned by the caller. */
+enum incus_reach incus_exchange(struct incus *incus, const struct incus_request *request,
+                                json_t **document, struct error **err);
+
+/* Call tick() if it is time. */
+int incus_tick(struct incus *incus, struct error **err);
+
+/* Set the fault and *err from an error answer. Returns -1. */
+int incus_refused(struct incus *incus, const struct incus_answer *answer, struct error **err);
+
+/* Wait for an operation to end. */
+int incus_operation_wait(struct incus *incus, const char *uuid, struct error **err);
+
+/* "/1.0/<collection>/<name>" with the name escaped; owned by the caller. */
+char *incus_path(struct incus *incus, const char *collection, const char *name);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Waiting for what Incus does in the background. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "incus/incus_internal.h"
+
+enum {
+    /* Short, so that a wait through proxies and tunnels is never silent for long. */
+    WAIT_SLICE_S = 2,
+    /* A pause writes the whole memory to the disk; nothing takes longer. */
+    WAIT_MOST_MS = 15 * 60 * 1000,
+};
+
+static enum incus_reach ask(struct incus *incus, const char *uuid, const char *query,
+                            json_t **document, struct error **err)
+{
+    autofree char *path = xasprintf("/1.0/operations/%s%s", uuid, query);
+    struct incus_request request = {
+        .method = "GET",
+        .path = path,
+        .timeout_s = INCUS_REQUEST_TIMEOUT_S,
+        .answer_max = INCUS_ANSWER_MAX,
+        .outside_project = true,
+    };
+
+    return incus_exchange(incus, &request, document, err);
+}
+
+static int unknown(struct error **err, const char *why)
+{
+    return error_set(err, ERR_OUTCOME_UNKNOWN, "how Incus ended the operation is not known: %s",
+                     why);
+}
+
+/* Read one answer about the operation. Returns 1 when it still runs. */
+static int judge(struct incus *incus, const struct incus_answer *answer, struct error **err)
+{
+    enum incus_operation_state state;
+    const char *text;
+    int code;
+
+    if (incus_operation_read(answer->metadata, &state, &code, &text))
+        return unknown(err, "its state makes no sense");
+    if (state == INCUS_OPERATION_RUNNING)
+        return 1;
+    if (state == INCUS_OPERATION_DONE)
+        return 0;
+    /* 400 is what every failed operation has: only the words say more. */
+    incus->fault = incus_fault_of(code, text);
+    return incus_refusal(err, incus->fault, text);
+}
+
+/* The state as the operation itself tells it: `wait` answers with the same error 500 when its time
+ * is over and when the operation failed. */
+static int look(struct incus *incus, const char *uuid, struct error **err)
+{
+    json_auto_t *document = NULL;
+    struct incus_answer answer;
+
+    if (ask(incus, uuid, "", &document, err) != INCUS_ANSWERED)
+        return (*err)->code == ERR_RUNTIME_UNAVAILABLE ? error_recode(err, ERR_OUTCOME_UNKNOWN)
+                                                       : -1;
+    if (incus_answer_read(document, &answer))
+        return unknown(err, "the answer makes no sense");
+    if (answer.type == INCUS_ANSWER_ERROR)
+        /* It ended more than five seconds ago, or the server was started again. */
+        return unknown(err, answer.code == 404 ? "it is gone" : answer.error);
+    return judge(incus, &answer, err);
+}
+
+static int wait_slice(struct incus *incus, const char *uuid, struct error **err)
+{
+    autofree char *query = xasprintf("/wait?timeout=%d", WAIT_SLICE_S);
+    json_auto_t *document = NULL;
+    struct incus_answer answer;
+
+    if (ask(incus, uuid, query, &document, err) != INCUS_ANSWERED)
+        return (*err)->code == ERR_RUNTIME_UNAVAILABLE ? error_recode(err, ERR_OUTCOME_UNKNOWN)
+                                                       : -1;
+    if (incus_answer_read(document, &answer) || answer.type != INCUS_ANSWER_SYNC)
+        return look(incus, uuid, err);
+    return judge(incus, &answer, err);
+}
+
+int incus_operation_wait(struct incus *incus, const char *uuid, struct error **err)
+{
+    int64_t give_up_ms = clock_monotonic_ms() + WAIT_MOST_MS;
+
+    for (;;) {
+        int result = wait_slice(incus, uuid, err);
+        if (result <= 0)
+            return result;
+        if (clock_monotonic_ms() > give_up_ms)
+            return unknown(err, "it does not end");
+    }
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What instances rely on: the project, profiles, images. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "incus/incus_internal.h"
+
+int incus_project_ensure(struct incus *incus, json_t *config, struct error **err)
+{
+    autofree char *path = incus_path(incus, "projects", incus->options.project);
+    json_auto_t *there = NULL;
+
+    if (incus_get(incus, path, &there, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    json_auto_t *body = json_pack("{s:s, s:s, s:O}", "name", incus->options.project, "description",
+                                  "Sandboxes of sandlot", "config", config);
+    if (incus_order(incus, "POST", "/1.0/projects", body, err) == 0)
+        return 0;
+    if (incus_last_fault(incus) != INCUS_FAULT_EXISTS)
+        return -1;
+    error_clear(err);
+    return 0;
+}
+
+int incus_profile_ensure(struct incus *incus, const char *name, json_t *config, json_t *devices,
+                         struct error **err)
+{
+    autofree char *path = incus_path(incus, "profiles", name);
+    json_auto_t *there = NULL;
+    json_auto_t *body =
+        json_pack("{s:s, s:s, s:O, s:O}", "name", name, "description",
+                  "Made by sandlot; changes are undone", "config", config, "devices", devices);
+
+    if (incus_get(incus, path, &there, err) == 0) {
+        /* A write touches every instance that uses the profile. */
+        if (json_equal(json_object_get(there, "config"), config) &&
+            json_equal(json_object_get(there, "devices"), devices))
+            return 0;
+        return incus_order(incus, "PUT", path, body, err);
+    }
+    if ((*err)->code != ERR_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    if (incus_order(incus, "POST", "/1.0/profiles", body, err) == 0)
+        return 0;
+    if (incus_last_fault(incus) != INCUS_FAULT_EXISTS)
+        return -1;
+    error_clear(err);
+    return incus_order(incus, "PUT", path, body, err);
+}
+
+int incus_image_resolve(struct incus *incus, const char *reference, char **fingerprint,
+                        bool *virtual_machine, struct error **err)
+{
+    autofree char *alias_path = incus_path(incus, "images/aliases", reference);
+    autofree char *image_path = incus_path(incus, "images", reference);
+    json_auto_t *found = NULL;
+    const char *key = "target";
+
+    if (incus_get(incus, alias_path, &found, err)) {
+        if ((*err)->code != ERR_NOT_FOUND)
+            return -1;
+        error_clear(err);
+        key = "fingerprint";
+        if (incus_get(incus, image_path, &found, err))
+            return error_context(err, "image %s", reference);
+    }
+    const char *text = json_string_value(json_object_get(found, key));
+    if (!text)
+        return error_set(err, ERR_RUNTIME_REFUSED, "Incus described image %s without a fingerprint",
+                         reference);
+    *fingerprint = xstrdup(text);
+    *virtual_machine =
+        str_equal(json_string_value(json_object_get(found, "type")), "virtual-machine");
+    return 0;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Opening, preparing a host, and looking at what is there. */
+#include "sandbox/runtime_incus.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+enum {
+    /* Longest that another caller's operation is waited for: a pause of much memory. */
+    TURNS_MOST_MS = 180 * 1000,
+    TURN_WAIT_MS = 100,
+};
+
+struct runtime_turns runtime_turns_begin(void)
+{
+    return (struct runtime_turns){.give_up_ms = clock_monotonic_ms() + TURNS_MOST_MS};
+}
+
+int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, struct error **err)
+{
+    if (clock_monotonic_ms() > turns->give_up_ms)
+        return *err ? -1
+                    : error_set(err, ERR_RUNTIME_REFUSED,
+                                "the instance does not come to rest on its host");
+    error_clear(err);
+    return incus_idle(runtime->incus, TURN_WAIT_MS, err);
+}
+
+int runtime_look(struct runtime_incus *runtime, const char *name, struct incus_instance *instance,
+                 enum runtime_status *status, struct error **err)
+{
+    incus_instance_auto own = {0};
+    struct incus_instance *found = instance ? instance : &own;
+
+    if (incus_instance_get(runtime->incus, name, found, err) == 0) {
+        *status = runtime_status_of(found);
+        return 0;
+    }
+    if ((*err)->code != ERR_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    *status = RUNTIME_ABSENT;
+    return 0;
+}
+
+static int prepare(struct runtime *base, struct error **err)
+{
+    struct runtime_incus *runtime = runtime_incus_of(base);
+    json_auto_t *project = runtime_project_config();
+    json_auto_t *devices = runtime_profile_devices(runtime->pool);
+    json_auto_t *container = runtime_profile_config(false);
+    json_auto_t *machine = runtime_profile_config(true);
+
+    if (incus_project_ensure(runtime->incus, project, err))
+        return -1;
+    if (incus_profile_ensure(runtime->incus, RUNTIME_PROFILE, container, devices, err))
+        return -1;
+    return incus_profile_ensure(runtime->incus, RUNTIME_PROFILE_VM, machine, devices, err);
+}
+
+static int inspect(struct runtime *base, const char *name, enum runtime_status *status,
+                   struct error **err)
+{
+    struct runtime_incus *runtime = runtime_incus_of(base);
+    bool busy;
+
+    if (runtime_look(runtime, name, NULL, status, err))
+        return -1;
+    if (*status != RUNTIME_STOPPED && *status != RUNTIME_PAUSED)
+        return 0;
+    /* Incus calls it stopped from the beginning of a create or a start almost to its end. */
+    if (incus_instance_busy(runtime->incus, name, &busy, err))
+        return -1;
+    if (busy)
+        *status = RUNTIME_OTHER;
+    return 0;
+}
+
+static int list(struct runtime *base, struct runtime_listing **out, size_t *out_count,
+                struct error **err)
+{
+    struct runtime_incus *runtime = runtime_incus_of(base);
+    struct incus_instance *instances;
+    size_t count, used = 0;
+
+    if (incus_instance_list(runtime->incus, &instances, &count, err))
+        return -1;
+    struct runtime_listing *listing = xcalloc(count + 1, sizeof(*listing));
+    for (size_t i = 0; i < count; i++) {
+        if (!str_equal(incus_instance_config(&instances[i], RUNTIME_KEY_ROLE), "sandbox"))
+            continue;
+        listing[used++] = (struct runtime_listing){
+            .name = xstrdup(instances[i].name),
+            .sandbox_id = xstrdup(incus_instance_config(&instances[i], RUNTIME_KEY_SANDBOX)),
+            .status = runtime_status_of(&instances[i]),
+            .created_at_ms = instances[i].created_at_ms,
+        };
+    }
+    incus_instance_list_free(instances, count);
+    *out = listing;
+    *out_count = used;
+    return 0;
+}
+
+static void close_runtime(struct runtime *base)
+{
+    struct runtime_incus *runtime = runtime_incus_of(base);
+
+    incus_close(runtime->incus);
+    free(runtime->pool);
+    free(runtime->nic_prefix);
+    free(runtime);
+}
+
+/* The tick may be changed at any time in struct runtime, so the connection asks there. */
+static int tick(void *context, struct error **err)
+{
+    struct runtime_incus *runtime = context;
+
+    return runtime->base.tick ? runtime->base.tick(runtime->base.tick_context, err) : 0;
+}
+
+static const struct runtime_ops incus_ops = {
+    .prepare = prepare,
+    .build_source = runtime_incus_build_source,
+    .create = runtime_incus_create,
+    .inspect = inspect,
+    .pause = runtime_incus_pause,
+    .resume = runtime_incus_resume,
+    .destroy = runtime_incus_destroy,
+    .list = list,
+    .close = close_runtime,
+};
+
+int runtime_incus_open(const struct runtime_host *host, struct runtime **out, struct error **err)
+{
+    size_t prefix_length = host->nic_prefix ? strlen(host->nic_prefix) : 0;
+
+    if (!host->project || !host->pool || prefix_length < 1 || prefix_length > 2)
+        return error_set(err, ERR_CONFIG,
+                         "an Incus host needs a project, a storage pool, and a prefix of one or "
+                         "two characters for its network interfaces");
+    struct runtime_incus *runtime = xcalloc(1, sizeof(*runtime));
+    struct incus_options options = {
+        .url = host->url,
+        .project = host->project,
+        .server_cert = host->server_cert,
+        .client_cert_file = host->client_cert_file,
+        .client_key_file = host->client_key_file,
+        .tick = tick,
+        .tick_context = runtime,
+    };
+
+    runtime->base.ops = &incus_ops;
+    runtime->pool = xstrdup(host->pool);
+    runtime->nic_prefix = xstrdup(host->nic_prefix);
+    if (incus_open(&options, &runtime->incus, err)) {
+        close_runtime(&runtime->base);
+        return -1;
+    }
+    *out = &runtime->base;
+    return 0;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names, addresses and JSON bodies; nothing here talks. */
+#include <arpa/inet.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sandbox/runtime_incus.h"
+
+/* What a dump of the memory needs beside the memory itself. */
+enum { IMAGE_MARGIN_MB = 64 };
+
+/*
+ * Refused system calls. User and process namespaces inside the sandbox, and io_uring, cannot be
+ * dumped, and they are most of what kernel exploits start from; clone3() hides its flags from
+ * filters, so it is "not there" and libc falls back to clone().
+ */
+static const char denied_syscalls[] =
+    "unshare errno 1\n"
+    "clone3 errno 38\n"
+    "clone errno 1 [0,268435456,SCMP_CMP_MASKED_EQ,268435456]\n" /* CLONE_NEWUSER */
+    "clone errno 1 [0,536870912,SCMP_CMP_MASKED_EQ,536870912]\n" /* CLONE_NEWPID */
+    "io_uring_setup errno 38\n"
+    "io_uring_enter errno 38\n"
+    "io_uring_register errno 38\n"
+    "userfaultfd errno 38\n"
+    "perf_event_open errno 1\n"
+    "bpf errno 1\n"
+    "keyctl errno 38\n"
+    "add_key errno 38\n"
+    "request_key errno 38\n";
+
+void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE])
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+    char random[14];
+
+    for (size_t i = 0; i < sizeof(random) - 1; i++)
+        random[i] = letters[randombytes_uniform(sizeof(letters) - 1)];
+    random[sizeof(random) - 1] = '\0';
+    snprintf(out, RUNTIME_HOST_NAME_SIZE, "%.2s%s", prefix, random);
+}
+
+int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE])
+{
+    unsigned char bytes[4];
+
+    if (inet_pton(AF_INET, address, bytes) != 1)
+        return -1;
+    snprintf(out, RUNTIME_HWADDR_SIZE, "10:66:6a:%02x:%02x:%02x", bytes[1], bytes[2], bytes[3]);
+    return 0;
+}
+
+void runtime_root_size(const struct runtime_shape *shape, char out[RUNTIME_SIZE_SIZE])
+{
+    snprintf(out, RUNTIME_SIZE_SIZE, "%uGiB", shape->disk_gb);
+}
+
+void runtime_root_size_paused(const struct runtime_shape *shape, char out[RUNTIME_SIZE_SIZE])
+{
+    /* By the limit and not by what is in use: that may grow until the guest is frozen. */
+    unsigned long long size_mb =
+        (unsigned long long)shape->disk_gb * 1024 + shape->memory_mb + IMAGE_MARGIN_MB;
+
+    snprintf(out, RUNTIME_SIZE_SIZE, "%lluMiB", size_mb);
+}
+
+enum runtime_status runtime_status_of(const struct incus_instance *instance)
+{
+    switch (instance->status) {
+    case INCUS_STOPPED:
+        return instance->stateful ? RUNTIME_PAUSED : RUNTIME_STOPPED;
+    case INCUS_RUNNING:
+        return RUNTIME_RUNNING;
+    case INCUS_FROZEN:
+        return RUNTIME_FROZEN;
+    case INCUS_IN_BETWEEN:
+        break;
+    }
+    return RUNTIME_OTHER;
+}
+
+json_t *runtime_project_config(void)
+{
+    /* Images stay common: they are imported once, and addressed by alias from any project. */
+    return json_pack("{s:s, s:s, s:s, s:s}", "features.images", "false", "features.networks",
+                     "false", "features.profiles", "true", "features.storage.volumes", "true");
+}
+
+json_t *runtime_profile_config(bool virtual_machine)
+{
+    json_t *config =
+        json_pack("{s:s, s:s, s:s, s:s}", "boot.autostart", "false", "boot.host_shutdown_timeout",
+                  "10", "migration.stateful", "true", "security.guestapi", "false");
+
+    if (virtual_machine)
+        return config;
+    json_auto_t *container = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "security.privileged", "false", "security.nesting",
+        "false", "security.syscalls.deny_compat", "true", "security.syscalls.deny", denied_syscalls,
+        "limits.memory.swap", "false", "limits.processes", "500", "raw.lxc",
+        /* A console is a pty of the host that no dump can hold. */
+        "lxc.console.path=none\n");
+    json_object_update(config, container);
+    return config;
+}
+
+json_t *runtime_root_device(const char *pool, const char *size)
+{
+    json_t *device = json_pack("{s:s, s:s, s:s}", "type", "disk", "path", "/", "pool", pool);
+
+    if (size)
+        json_object_set_new(device, "size", json_string(size));
+    return device;
+}
+
+json_t *runtime_profile_devices(const char *pool)
+{
+    return json_pack("{s:o}", "root", runtime_root_device(pool, NULL));
+}
+
+json_t *runtime_nic_device(const char *address, const char *hwaddr, const char *host_name)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "type", "nic", "nictype", "routed", "name",
+                     "eth0", "ipv4.address", address, "hwaddr", hwaddr, "host_name", host_name);
+}
+
+json_t *runtime_source_body(const char *name, const char *fingerprint, bool virtual_machine)
+{
+    json_t *body = json_pack("{s:s, s:s, s:{s:s, s:s}, s:[s], s:{s:s}}", "name", name, "type",
+                             virtual_machine ? "virtual-machine" : "container", "source", "type",
+                             "image", "fingerprint", fingerprint, "profiles",
+                             virtual_machine ? RUNTIME_PROFILE_VM : RUNTIME_PROFILE, "config",
+                             RUNTIME_KEY_ROLE, "building");
+
+    if (!virtual_machine)
+        /* Its one start must only move the files to the range of user ids, and leave no trace of
+         * an init that ran. */
+        json_object_set_new(json_object_get(body, "config"), "raw.lxc",
+                            json_string("lxc.console.path=none\nlxc.init.cmd=/bin/true\n"));
+    return body;
+}
+
+static json_t *create_config(const struct runtime_instance *instance)
+{
+    char cpu[16], memory[24];
+
+    snprintf(cpu, sizeof(cpu), "%u", instance->shape.cpu);
+    snprintf(memory, sizeof(memory), "%uMiB", instance->shape.memory_mb);
+    return json_pack("{s:s, s:s, s:s, s:s}", "limits.cpu", cpu, "limits.memory", memory,
+                     RUNTIME_KEY_ROLE, "sandbox", RUNTIME_KEY_SANDBOX, instance->sandbox_id);
+}
+
+json_t *runtime_create_body(const struct runtime_incus *runtime,
+                            const struct runtime_instance *instance)
+{
+    char hwaddr[RUNTIME_HWADDR_SIZE], host_name[RUNTIME_HOST_NAME_SIZE], size[RUNTIME_SIZE_SIZE];
+    bool virtual_machine = instance->virtual_machine;
+
+    if (runtime_hwaddr(instance->address, hwaddr))
+        return NULL;
+    runtime_host_name(runtime->nic_prefix, host_name);
+    runtime_root_size(&instance->shape, size);
+    json_t *root = runtime_root_device(runtime->pool, size);
+    if (virtual_machine) {
+        /* A virtual machine's memory goes into a volume of its own size. */
+        char state_size[RUNTIME_SIZE_SIZE];
+        snprintf(state_size, sizeof(state_size), "%uMiB",
+                 instance->shape.memory_mb + IMAGE_MARGIN_MB);
+        json_object_set_new(root, "size.state", json_string(state_size));
+    }
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:b}, s:[s], s:b, s:o, s:{s:o, s:o}}", "name",
+                     instance->name, "type", virtual_machine ? "virtual-machine" : "container",
+                     "source", "type", "copy", "source", instance->source, "instance_only", 1,
+                     "profiles", virtual_machine ? RUNTIME_PROFILE_VM : RUNTIME_PROFILE, "start", 1,
+                     "config", create_config(instance), "devices", "root", root, "eth0",
+                     runtime_nic_device(instance->address, hwaddr, host_name));
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Making and removing instances. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "sandbox/runtime_incus.h"
+
+/* A refusal that another caller of the same instance explains: look again. */
+static bool somebody_else(const struct runtime_incus *runtime, const struct error *err)
+{
+    switch (incus_last_fault(runtime->incus)) {
+    case INCUS_FAULT_BUSY:
+    case INCUS_FAULT_EXISTS:
+    case INCUS_FAULT_RUNNING:
+    case INCUS_FAULT_STOPPED:
+        return err->code == ERR_RUNTIME_REFUSED;
+    default:
+        return false;
+    }
+}
+
+/* --- create --- */
+
+/* A create that somebody else is at, or left unfinished. */
+struct creation {
+    struct runtime_incus *runtime;
+    const struct runtime_instance *instance;
+    bool remade; /* an unfinished one was removed once */
+};
+
+static int make(struct creation *creation, struct error **err)
+{
+    json_auto_t *body = runtime_create_body(creation->runtime, creation->instance);
+
+    if (!body)
+        return error_set(err, ERR_INTERNAL, "%s is no IPv4 address", creation->instance->address);
+    if (incus_instance_create(creation->runtime->incus, body, err) == 0)
+        return 0;
+    error_context(err, "instance %s from %s", creation->instance->name, creation->instance->source);
+    /* What is missing is what it should be made of. */
+    if ((*err)->code == ERR_NOT_FOUND)
+        error_recode(err, ERR_RUNTIME_REFUSED);
+    return -1;
+}
+
+/* Start one that is there. The copy behind an instance that never ran may be incomplete (a daemon
+ * that ended in its middle), and nobody's data is in it: when it does not start it goes, and the
+ * next look finds it absent. */
+static int start(struct creation *creation, bool stateful, bool ever_started, struct error **err)
+{
+    struct incus_state_change change = {.action = INCUS_START, .stateful = stateful};
+    struct runtime_incus *runtime = creation->runtime;
+
+    if (incus_instance_change(runtime->incus, creation->instance->name, &change, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_RUNTIME_REFUSED || somebody_else(runtime, *err) || ever_started ||
+        creation->remade)
+        return -1;
+    log_warning("unfinished instance is made again", LOG_STR("instance", creation->instance->name),
+                LOG_ERROR(*err));
+    error_clear(err);
+    creation->remade = true;
+    if (runtime_incus_destroy(&runtime->base, creation->instance->name, err))
+        return -1;
+    return make(creation, err);
+}
+
+/* Look and do the next thing. Returns 1 when there is nothing to do but wait. */
+static int advance(struct creation *creation, struct error **err)
+{
+    struct runtime_incus *runtime = creation->runtime;
+    struct incus_state_change thaw = {.action = INCUS_UNFREEZE};
+    incus_instance_auto found = {0};
+    enum runtime_status status;
+
+    if (runtime_look(runtime, creation->instance->name, &found, &status, err))
+        return -1;
+    switch (status) {
+    case RUNTIME_RUNNING:
+        return 0;
+    case RUNTIME_ABSENT:
+        return make(creation, err);
+    case RUNTIME_STOPPED:
+    case RUNTIME_PAUSED:
+        return start(creation, status == RUNTIME_PAUSED, found.ever_started, err);
+    case RUNTIME_FROZEN:
+        return incus_instance_change(runtime->incus, creation->instance->name, &thaw, err);
+    case RUNTIME_OTHER:
+        break;
+    }
+    return 1;
+}
+
+int runtime_incus_create(struct runtime *base, const struct runtime_instance *instance,
+                         struct error **err)
+{
+    struct creation creation = {.runtime = runtime_incus_of(base), .instance = instance};
+    struct runtime_turns turns = runtime_turns_begin();
+    int result = make(&creation, err);
+
+    while (result) {
+        if (result < 0 && !somebody_else(creation.runtime, *err))
+            return -1;
+        if (runtime_turn(creation.runtime, &turns, err))
+            return -1;
+        result = advance(&creation, err);
+    }
+    return 0;
+}
+
+/* --- destroy --- */
+
+static int remove_step(struct runtime_incus *runtime, const char *name, struct error **err)
+{
+    struct incus_state_change stop = {.action = INCUS_STOP, .force = true};
+    enum runtime_status status;
+
+    if (runtime_look(runtime, name, NULL, &status, err))
+        return -1;
+    if (status == RUNTIME_ABSENT)
+        return 0;
+    if (status != RUNTIME_STOPPED && status != RUNTIME_PAUSED &&
+        incus_instance_change(runtime->incus, name, &stop, err) &&
+        incus_last_fault(runtime->incus) != INCUS_FAULT_STOPPED)
+        return -1;
+    error_clear(err);
+    return incus_instance_delete(runtime->incus, name, err);
+}
+
+int runtime_incus_destroy(struct runtime *base, const char *name, struct error **err)
+{
+    struct runtime_incus *runtime = runtime_incus_of(base);
+    struct runtime_turns turns = runtime_turns_begin();
+
+    while (remove_step(runtime, name, err)) {
+        if ((*err)->code == ERR_NOT_FOUND) {
+            error_clear(err);
+            return 0;
+        }
+        if (!somebody_else(runtime, *err))
+            return error_context(err, "removal of instance %s", name);
+        if (runtime_turn(runtime, &turns, err))
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Stopping with and without memory, and starting again. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sandbox/runtime_incus.h"
+
+enum {
+    /* A clean shutdown of a sandbox that is to keep its disk only. */
+    SHUTDOWN_MOST_S = 10,
+    /* Orders to one instance in one call; more means that it does not stay as it was told to (an
+     * init that ends at once, for one). */
+    ORDERS_MOST = 6,
+};
+
+/* The instance as last looked at. */
+struct subject {
+    struct runtime_incus *runtime;
+    const char *name;
+    const struct runtime_shape *shape;
+    struct incus_instance found;
+    enum runtime_status status;
+    unsigned orders;
+};
+
+static int look(struct subject *subject, struct error **err)
+{
+    if (runtime_look(subject->runtime, subject->name, &subject->found, &subject->status, err))
+        return -1;
+    if (subject->status == RUNTIME_ABSENT)
+        return error_set(err, ERR_NOT_FOUND, "instance %s is not on its host", subject->name);
+    return 0;
+}
+
+static int change(struct subject *subject, struct incus_state_change order, struct error **err)
+{
+    if (++subject->orders > ORDERS_MOST)
+        return error_set(err, ERR_RUNTIME_REFUSED, "instance %s does not stay as it was told to",
+                         subject->name);
+    return incus_instance_change(subject->runtime->incus, subject->name, &order, err);
+}
+
+/* A refusal after which only a new look helps: another caller was there. */
+static bool look_again(const struct subject *subject)
+{
+    switch (incus_last_fault(subject->runtime->incus)) {
+    case INCUS_FAULT_BUSY:
+    case INCUS_FAULT_STOPPED:
+    case INCUS_FAULT_RUNNING:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Bring the size limit of the root volume to what is wanted, if it is not. */
+static int resize_root(struct subject *subject, const char *size, struct error **err)
+{
+    if (subject->found.virtual_machine ||
+        str_equal(incus_instance_device(&subject->found, "root", "size"), size))
+        return 0;
+    json_auto_t *devices = json_pack(
+        "{s:o}", "root",
+        runtime_root_device(incus_instance_device(&subject->found, "root", "pool"), size));
+    return incus_instance_patch(subject->runtime->incus, subject->name, NULL, devices, err);
+}
+
+/* Put the limit back. One that stays too large until the next pause harms nobody. */
+static void shrink_root(struct subject *subject)
+{
+    char size[RUNTIME_SIZE_SIZE];
+    error_auto err = NULL;
+
+    runtime_root_size(subject->shape, size);
+    if (resize_root(subject, size, &err))
+        log_warning("disk limit stays raised", LOG_STR("instance", subject->name), LOG_ERROR(err));
+}
+
+/* --- pause --- */
+
+static int stop_with_memory(struct subject *subject, struct error **err)
+{
+    char size[RUNTIME_SIZE_SIZE];
+
+    runtime_root_size_paused(subject->shape, size);
+    if (resize_root(subject, size, err))
+        return -1;
+    return change(subject, (struct incus_state_change){.action = INCUS_STOP, .stateful = true},
+                  err);
+}
+
+static int stop_without_memory(struct subject *subject, struct error **err)
+{
+    struct incus_state_change clean = {.action = INCUS_STOP, .timeout_s = SHUTDOWN_MOST_S};
+    struct incus_state_change force = {.action = INCUS_STOP, .force = true};
+
+    if (subject->status == RUNTIME_RUNNING) {
+        if (change(subject, clean, err) == 0)
+            return 0;
+        if ((*err)->code != ERR_RUNTIME_REFUSED || look_again(subject))
+            return -1;
+        error_clear(err);
+    }
+    return change(subject, force, err);
+}
+
+/* One attempt. Returns 1 when the instance must be looked at again. */
+static int pause_step(struct subject *subject, bool *keep_memory, bool or_disk,
+                      enum runtime_origin *origin, struct error **err)
+{
+    if (look(subject, err))
+        return -1;
+    if (subject->status == RUNTIME_PAUSED || subject->status == RUNTIME_STOPPED) {
+        *origin = subject->status == RUNTIME_PAUSED ? RUNTIME_FROM_MEMORY : RUNTIME_FROM_DISK;
+        return 0;
+    }
+    if (subject->status == RUNTIME_OTHER)
+        return 1;
+    if (!*keep_memory) {
+        int result = stop_without_memory(subject, err);
+        return result == 0 || look_again(subject) ? 1 : -1;
+    }
+    /* Also after success: what a resume will find is what is there now. */
+    if (stop_with_memory(subject, err) == 0 || look_again(subject))
+        return 1;
+    if ((*err)->code != ERR_RUNTIME_REFUSED)
+        return -1;
+    if (!or_disk) {
+        error_auto ignored = NULL;
+        if (look(subject, &ignored) == 0)
+            shrink_root(subject);
+        return -1;
+    }
+    log_warning("memory cannot be kept, stopping with the disk only",
+                LOG_STR("instance", subject->name), LOG_ERROR(*err));
+    error_clear(err);
+    *keep_memory = false;
+    return 1;
+}
+
+int runtime_incus_pause(struct runtime *base, const char *name, const struct runtime_shape *shape,
+                        bool keep_memory, bool or_disk, enum runtime_origin *origin,
+                        struct error **err)
+{
+    struct subject subject = {.runtime = runtime_incus_of(base), .name = name, .shape = shape};
+    struct runtime_turns turns = runtime_turns_begin();
+    int result;
+
+    while ((result = pause_step(&subject, &keep_memory, or_disk, origin, err)) > 0) {
+        bool at_rest = !*err && subject.status != RUNTIME_OTHER;
+        if (!at_rest && runtime_turn(subject.runtime, &turns, err)) {
+            result = -1;
+            break;
+        }
+    }
+    incus_instance_deinit(&subject.found);
+    return result;
+}
+
+/* --- resume --- */
+
+/* A name that no interface has had: what an earlier start of this instance may have left on the
+ * host must not be in the way. */
+static int rename_nic(struct subject *subject, struct error **err)
+{
+    const struct incus_instance *found = &subject->found;
+    char host_name[RUNTIME_HOST_NAME_SIZE];
+
+    runtime_host_name(subject->runtime->nic_prefix, host_name);
+    json_auto_t *devices =
+        json_pack("{s:o}", "eth0",
+                  runtime_nic_device(incus_instance_device(found, "eth0", "ipv4.address"),
+                                     incus_instance_device(found, "eth0", "hwaddr"), host_name));
+    return incus_instance_patch(subject->runtime->incus, subject->name, NULL, devices, err);
+}
+
+static int start(struct subject *subject, bool stateful, struct error **err)
+{
+    if (rename_nic(subject, err))
+        return -1;
+    return change(subject, (struct incus_state_change){.action = INCUS_START, .stateful = stateful},
+                  err);
+}
+
+/* One attempt. Returns 1 when the instance must be looked at again. *started: by what this caller
+ * itself has started it; *with_memory becomes false when the memory image is given up. */
+static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
+                       enum runtime_origin *started, struct error **err)
+{
+    if (look(subject, err))
+        return -1;
+    if (subject->status == RUNTIME_RUNNING)
+        return 0;
+    if (subject->status == RUNTIME_OTHER)
+        return 1;
+    if (subject->status == RUNTIME_FROZEN) {
+        *acted = true;
+        *started = RUNTIME_FROM_MEMORY;
+        change(subject, (struct incus_state_change){.action = INCUS_UNFREEZE}, err);
+        return !*err || look_again(subject) ? 1 : -1;
+    }
+    if (*acted && *started == RUNTIME_FROM_MEMORY && subject->status == RUNTIME_STOPPED)
+        /* Incus said that it was restored, and it does not run. */
+        log_warning("memory was restored in vain, starting from the disk",
+                    LOG_STR("instance", subject->name));
+    bool stateful = *with_memory && subject->status == RUNTIME_PAUSED;
+    if (start(subject, stateful, err) == 0) {
+        *acted = true;
+        *started = stateful ? RUNTIME_FROM_MEMORY : RUNTIME_FROM_DISK;
+        return 1;
+    }
+    if (look_again(subject))
+        return 1;
+    if ((*err)->code != ERR_RUNTIME_REFUSED || !stateful)
+        return -1;
+    log_warning("memory cannot be restored, starting from the disk",
+                LOG_STR("instance", subject->name), LOG_ERROR(*err));
+    error_clear(err);
+    *with_memory = false;
+    return 1;
+}
+
+int runtime_incus_resume(struct runtime *base, const char *name, const struct runtime_shape *shape,
+                         bool with_memory, enum runtime_origin *origin, struct error **err)
+{
+    struct subject subject = {.runtime = runtime_incus_of(base), .name = name, .shape = shape};
+    struct runtime_turns turns = runtime_turns_begin();
+    enum runtime_origin started = RUNTIME_FROM_DISK;
+    bool acted = false;
+    int result;
+
+    while ((result = resume_step(&subject, &with_memory, &acted, &started, err)) > 0) {
+        bool at_rest = !*err && subject.status != RUNTIME_OTHER;
+        if (!at_rest && runtime_turn(subject.runtime, &turns, err)) {
+            result = -1;
+            break;
+        }
+    }
+    if (result == 0) {
+        if (acted)
+            *origin = started;
+        shrink_root(&subject);
+    }
+    incus_instance_deinit(&subject.found);
+    return result;
+}
