@@ -1,46 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The sandboxes' network on this host: one nftables table, loaded before the first sandbox.
+# The sandboxes' network on this host: one nftables table and the kernel's settings, by the
+# same program that an installed host runs at boot.
 # shellcheck shell=bash
-
-# The address on the host's side of every routed link.
-RESOLVER_ADDRESS=169.254.0.1
-
-# firewall_upstream: prints the first IPv4 resolver of the host that others can ask, too. A
-# stub on the loopback answers the host only: then what systemd-resolved asks is taken.
-firewall_upstream()
-{
-    local file address
-
-    for file in /etc/resolv.conf /run/systemd/resolve/resolv.conf; do
-        [[ -r $file ]] || continue
-        address=$(awk '$1 == "nameserver" && $2 ~ /^[0-9.]+$/ && $2 !~ /^127\./ { print $2; exit }' "$file")
-        if [[ -n $address ]]; then
-            printf '%s' "$address"
-            return 0
-        fi
-    done
-}
-
-# firewall_render: the table with this stack's values.
-firewall_render()
-{
-    local upstream dns=
-
-    upstream=$(firewall_upstream)
-    if [[ -z $upstream ]]; then
-        dns='# no resolver: '
-        upstream=0.0.0.0
-    fi
-    sed -e "s|^@dns@|$dns|" -e "s|@table@|$NFT_TABLE|g" -e "s|@nic@|$NIC_PREFIX|g" \
-        -e "s|@range@|$RANGE|g" -e "s|@resolver@|$RESOLVER_ADDRESS|g" \
-        -e "s|@upstream@|$upstream|g" "$SOURCE_DIR/conf/nftables/sandlot.nft.in"
-}
 
 firewall_load()
 {
-    firewall_render >"$ETC_DIR/sandlot.nft"
-    nft -f "$ETC_DIR/sandlot.nft" || die "the kernel refused the nftables rules $ETC_DIR/sandlot.nft"
-    if [[ -z $(firewall_upstream) ]]; then
+    local program=$SOURCE_DIR/conf/nftables/load-network.in output
+
+    modprobe -q nf_tables 2>/dev/null || true
+    # What make would put in for @…@ are defaults only, and all of them are given here.
+    output=$(env SANDLOT_RANGE="$RANGE" SANDLOT_NIC_PREFIX="$NIC_PREFIX" SANDLOT_NFT_TABLE="$NFT_TABLE" \
+        SANDLOT_NFT_FILE="$SOURCE_DIR/conf/nftables/sandlot.nft.in" sh "$program" 2>&1) || {
+        printf '%s\n' "$output"
+        die "the kernel refused the nftables rules conf/nftables/sandlot.nft.in"
+    }
+    printf '%s\n' "$output"
+    if [[ $output == *'no IPv4 resolver'* ]]; then
         note "no resolver with an IPv4 address in /etc/resolv.conf: sandboxes cannot look up names"
     fi
 }

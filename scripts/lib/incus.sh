@@ -16,32 +16,14 @@ incus_answers()
         jq -r .metadata.auth 2>/dev/null) == trusted ]]
 }
 
-# raise_sysctl NAME VALUE: never lowers what the machine's owner has set higher.
-raise_sysctl()
-{
-    local now
-
-    now=$(sysctl -n "$1" 2>/dev/null) || return 0
-    [[ $now -ge $2 ]] || sysctl -q -w "$1=$2" || note "the kernel setting $1 could not be raised to $2"
-}
-
-# All unprivileged sandboxes share one range of user ids, so limits that the kernel
-# counts per user must hold for all of them together.
-incus_kernel()
+# incus_modules: where the kernel has them as modules.
+incus_modules()
 {
     local module
 
-    for module in btrfs loop veth nf_tables fuse overlay; do
+    for module in btrfs loop veth fuse overlay; do
         modprobe -q "$module" 2>/dev/null || true
     done
-    raise_sysctl net.ipv4.ip_forward 1
-    raise_sysctl kernel.keys.maxkeys 20000
-    raise_sysctl kernel.keys.maxbytes 2000000
-    raise_sysctl fs.inotify.max_user_instances 8192
-    raise_sysctl fs.inotify.max_user_watches 524288
-    raise_sysctl net.ipv4.neigh.default.gc_thresh1 2048
-    raise_sysctl net.ipv4.neigh.default.gc_thresh2 8192
-    raise_sysctl net.ipv4.neigh.default.gc_thresh3 16384
 }
 
 # incus_ids: a range of user and group ids for unprivileged containers.
@@ -96,7 +78,7 @@ incus_discard_half_made()
 # incus_start: the daemon answers on its socket.
 incus_start()
 {
-    incus_kernel
+    incus_modules
     incus_ids
     incus_cgroups
     with_lock lxcfs incus_lxcfs
