@@ -20,6 +20,8 @@ void page_deinit(struct page *page)
 {
     free(page->teams);
     free(page->filters);
+    for (unsigned i = 0; i < page->filter.metadata_count; i++)
+        free(page->names[i]);
     *page = (struct page){0};
 }
 
@@ -58,39 +60,124 @@ static int choose_teams(const struct principal *principal, const char *slug, str
     return 0;
 }
 
-int page_read(const struct principal *principal, const struct keyring *ring,
-              const struct http_request *request, struct page *page, struct error **err)
+/* --- filters --- */
+
+#define METADATA_PREFIX "query[metadata]["
+#define STATE_PARAMETER "query[state][]"
+
+static int add_state(struct page *page, const char *name, struct error **err)
+{
+    enum sandbox_state state;
+    bool running = str_equal(name, "running"), paused = str_equal(name, "paused");
+    if (running || paused) {
+        for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++)
+            if (sandbox_state_is_shown((enum sandbox_state)i) &&
+                sandbox_state_is_live((enum sandbox_state)i) == running)
+                page->filter.states[i] = true;
+        return 0;
+    }
+    if (sandbox_state_parse(name, &state) < 0 || !sandbox_state_is_shown(state))
+        return error_set_field(err, ERR_INVALID_REQUEST, STATE_PARAMETER,
+                               "A state is creating, ready, restoring, checkpointing, stopping, "
+                               "stopped, running or paused.");
+    page->filter.states[state] = true;
+    return 0;
+}
+
+/* parameter: "query[metadata][KEY]"; its key is cut out into page->names. */
+static int add_metadata(struct page *page, const char *parameter, const char *value,
+                        struct error **err)
+{
+    unsigned at = page->filter.metadata_count;
+    if (at == SANDBOX_FILTER_METADATA_MAX)
+        return error_set_field(err, ERR_INVALID_REQUEST, "query[metadata]",
+                               "A list can be filtered by at most %d metadata keys.",
+                               SANDBOX_FILTER_METADATA_MAX);
+    const char *key = parameter + strlen(METADATA_PREFIX);
+    page->names[at] = xstrndup(key, strlen(key) - 1);
+    page->filter.metadata[at].name = page->names[at];
+    page->filter.metadata[at].value = value;
+    page->filter.metadata_count++;
+    return 0;
+}
+
+static int read_filter(const struct http_request *request, struct page *page, struct error **err)
+{
+    for (size_t i = 0; i < request->query_count; i++) {
+        const struct http_parameter *parameter = &request->query[i];
+        if (str_equal(parameter->name, STATE_PARAMETER)) {
+            if (add_state(page, parameter->value, err) < 0)
+                return -1;
+        } else if (str_starts_with(parameter->name, METADATA_PREFIX)) {
+            if (add_metadata(page, parameter->name, parameter->value, err) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const char *const *left = a, *const *right = b;
+    return strcmp(*left, *right);
+}
+
+/* The same filters give the same text, in whatever order they were written. Lengths keep one
+ * filter from passing for two. */
+static char *canonical_filters(const struct principal *principal, const struct page *page,
+                               const char *team)
+{
+    char *lines[SANDBOX_FILTER_METADATA_MAX];
+    struct buffer text;
+    buffer_init(&text, 1 << 20);
+    buffer_printf(&text, "%s %s", principal->user_id, team ? team : "*");
+    for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++)
+        buffer_append_char(&text, page->filter.states[i] ? '1' : '0');
+    for (unsigned i = 0; i < page->filter.metadata_count; i++) {
+        const char *name = page->filter.metadata[i].name, *value = page->filter.metadata[i].value;
+        lines[i] = xasprintf("\n%zu %s %zu %s", strlen(name), name, strlen(value), value);
+    }
+    qsort(lines, page->filter.metadata_count, sizeof lines[0], by_name);
+    for (unsigned i = 0; i < page->filter.metadata_count; i++) {
+        buffer_append_string(&text, lines[i]);
+        free(lines[i]);
+    }
+    return buffer_steal(&text);
+}
+
+/* --- the page --- */
+
+static int read_page(const struct principal *principal, const struct keyring *ring,
+                     const struct http_request *request, struct page *page, struct error **err)
 {
     const char *limit = http_query(request, "limit");
     const char *token = http_query(request, "next_token");
     const char *team = http_query(request, "team");
     uint64_t number = PAGE_LIMIT_DEFAULT;
-    *page = (struct page){0};
     if (limit && str_parse_u64(limit, 1, PAGE_LIMIT_MAX, &number) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
                                PAGE_LIMIT_MAX);
     page->limit = (unsigned)number;
-    page->filters = xasprintf("%s %s", principal->user_id, team ? team : "*");
-    if (choose_teams(principal, team, page, err) < 0) {
-        page_deinit(page);
+    if (read_filter(request, page, err) < 0 || choose_teams(principal, team, page, err) < 0)
         return -1;
-    }
-    if (token && !read_token(page, ring, token)) {
-        page_deinit(page);
+    page->filters = canonical_filters(principal, page, team);
+    if (token && !read_token(page, ring, token))
         return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "next_token",
                                "This next_token does not belong to a list with these filters.");
-    }
     return 0;
 }
 
-static int newest_first(const void *a, const void *b)
+int page_read(const struct principal *principal, const struct keyring *ring,
+              const struct http_request *request, struct page *page, struct error **err)
 {
-    const struct sandbox *left = a, *right = b;
-    return -strcmp(left->id, right->id);
+    *page = (struct page){0};
+    if (read_page(principal, ring, request, page, err) == 0)
+        return 0;
+    page_deinit(page);
+    return -1;
 }
 
-/* Each team's rows come in order from its own stretch of the index, so the cost is that of the
- * page and not of the table; they are merged here. */
+/* Each team's rows come in order from its own stretch of an index; they are merged here. */
 int page_sandboxes(const struct page *page, struct db *db, struct sandbox **sandboxes,
                    unsigned *count, struct error **err)
 {
@@ -101,16 +188,15 @@ int page_sandboxes(const struct page *page, struct db *db, struct sandbox **sand
     for (unsigned i = 0; i < page->team_count; i++) {
         struct sandbox *rows = NULL;
         unsigned found = 0;
-        int result = sandbox_list(db, page->teams[i]->id, before, wanted, &rows, &found, err);
+        int result =
+            sandbox_list(db, page->teams[i]->id, &page->filter, before, wanted, &rows, &found, err);
         *sandboxes = xreallocarray(*sandboxes, *count + found, sizeof **sandboxes);
         for (unsigned j = 0; j < found; j++)
             (*sandboxes)[(*count)++] = rows[j];
         free(rows);
         if (result < 0)
             return -1;
-        qsort(*sandboxes, *count, sizeof **sandboxes, newest_first);
-        for (; *count > wanted; --*count)
-            sandbox_deinit(&(*sandboxes)[*count - 1]);
+        sandbox_list_trim(*sandboxes, count, wanted);
     }
     return 0;
 }

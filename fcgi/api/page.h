@@ -7,7 +7,7 @@
 
 #include "account/api_key.h"
 #include "http/http.h"
-#include "sandbox/sandbox.h"
+#include "sandbox/sandbox_list.h"
 
 #define PAGE_LIMIT_DEFAULT 50
 #define PAGE_LIMIT_MAX     200
@@ -18,11 +18,14 @@ struct page {
     char before[ID_SIZE];      /* "" on the first page */
     const struct team **teams; /* whose rows; owned array of borrowed teams */
     unsigned team_count;
+    struct sandbox_filter filter; /* its strings are borrowed from the request */
+    char *names[SANDBOX_FILTER_METADATA_MAX];
     char *filters; /* canonical text of what the token is bound to */
 };
 void page_deinit(struct page *page);
 
-/* From the query parameters team, limit and next_token. Errors: ERR_INVALID_REQUEST,
+/* From the query parameters team, limit, next_token, query[metadata][…] and query[state][].
+ * Errors: ERR_INVALID_REQUEST,
  * ERR_TEAM_FORBIDDEN, ERR_INVALID_NEXT_TOKEN. */
 int page_read(const struct principal *principal, const struct keyring *ring,
               const struct http_request *request, struct page *page, struct error **err);

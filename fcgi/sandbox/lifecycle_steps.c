@@ -49,7 +49,10 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
     if (operation_begin(db, sandbox, kind, work->service->holder, work->service->settings->lease_s,
                         &work->operation, err) < 0)
         return -1;
-    return sandbox_row_update(db, sandbox, err);
+    if (sandbox_row_update(db, sandbox, err) < 0)
+        return -1;
+    return sandbox_state_is_shown(sandbox->state) ? 0
+                                                  : sandbox_row_index_metadata(db, sandbox, err);
 }
 
 struct begin {

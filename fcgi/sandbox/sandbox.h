@@ -78,9 +78,4 @@ int sandbox_get_by_route(struct db *db, const char *route, struct sandbox *sandb
 int sandbox_get_any(struct db *db, const char *id, bool lock, struct sandbox *sandbox,
                     struct error **err);
 
-/* The newest sandboxes of a team with an id before `before` (NULL: from the newest), at most limit.
- * The caller deinits each and frees the array. */
-int sandbox_list(struct db *db, const char *team_id, const char *before, unsigned limit,
-                 struct sandbox **sandboxes, unsigned *count, struct error **err);
-
 extern const struct db_statement_list sandbox_statements;

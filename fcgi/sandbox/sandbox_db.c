@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,30 +8,14 @@
 #include "base/mem.h"
 #include "sandbox/sandbox_row.h"
 
-#define COLUMNS                                                                                  \
-    "s.id, s.team_id, t.slug, s.created_by, s.route, s.state, s.incarnation, s.operation_id,"    \
-    " s.template_slug, s.template_version_id, s.snapshot_id, v.virtual_machine, s.timeout_s,"    \
-    " s.deadline_at_ms, s.on_timeout, s.auto_resume, s.cpu, s.memory_mb, s.disk_gb, s.metadata," \
-    " s.volume_mounts, s.network, s.network_status, s.allow_public_traffic, s.host_id,"          \
-    " s.instance_name, s.address, s.agent_key_id, s.resumed_from, s.created_at_ms,"              \
-    " s.updated_at_ms, s.stopped_at_ms,"                                                         \
-    " (SELECT GROUP_CONCAT(CONCAT(p.port, '/', p.public) ORDER BY p.port)"                       \
-    "    FROM exposed_ports p WHERE p.sandbox_id = s.id)"
-#define TABLES                                           \
-    " FROM sandboxes s JOIN teams t ON t.id = s.team_id" \
-    " JOIN template_versions v ON v.id = s.template_version_id"
+#define SELECT_SANDBOX "SELECT " SANDBOX_COLUMNS " FROM sandboxes s" SANDBOX_JOINS
 
 static const struct db_statement get_statement = {
-    "sandbox.get", "SELECT " COLUMNS TABLES " WHERE s.id = ? AND s.visible = 1", true};
+    "sandbox.get", SELECT_SANDBOX " WHERE s.id = ? AND s.visible = 1", true};
 static const struct db_statement get_by_route_statement = {
-    "sandbox.get_by_route", "SELECT " COLUMNS TABLES " WHERE s.route = ? AND s.visible = 1", true};
-static const struct db_statement get_any_statement = {
-    "sandbox.get_any", "SELECT " COLUMNS TABLES " WHERE s.id = ?", true};
-static const struct db_statement list_statement = {
-    "sandbox.list",
-    "SELECT " COLUMNS TABLES " WHERE s.team_id = ? AND s.visible = 1 AND s.id < ?"
-    " ORDER BY s.id DESC LIMIT ?",
-    true};
+    "sandbox.get_by_route", SELECT_SANDBOX " WHERE s.route = ? AND s.visible = 1", true};
+static const struct db_statement get_any_statement = {"sandbox.get_any",
+                                                      SELECT_SANDBOX " WHERE s.id = ?", true};
 /* The lock is taken by itself, so that it covers the sandbox's row and not the tables joined. */
 static const struct db_statement lock_statement = {
     "sandbox.lock", "SELECT id FROM sandboxes WHERE id = ? FOR UPDATE", false};
@@ -69,6 +54,11 @@ static const struct db_statement update_port_statement = {
     false};
 static const struct db_statement delete_port_statement = {
     "sandbox.delete_port", "DELETE FROM exposed_ports WHERE sandbox_id = ? AND port = ?", false};
+static const struct db_statement clear_metadata_statement = {
+    "sandbox.clear_metadata", "DELETE FROM sandbox_metadata WHERE sandbox_id = ?", false};
+static const struct db_statement index_metadata_statement = {
+    "sandbox.index_metadata",
+    "INSERT INTO sandbox_metadata (sandbox_id, name, team_id, value) VALUES (?, ?, ?, ?)", false};
 static const struct db_statement destroyed_statement = {
     "sandbox.destroyed",
     "UPDATE sandboxes SET envs_sealed = NULL, destroyed_at_ms = ? WHERE id = ?", false};
@@ -76,10 +66,21 @@ static const struct db_statement envs_statement = {
     "sandbox.envs", "SELECT envs_sealed FROM sandboxes WHERE id = ?", true};
 
 static const struct db_statement *const statements[] = {
-    &get_statement,       &get_by_route_statement,  &get_any_statement,     &list_statement,
-    &lock_statement,      &lock_due_statement,      &insert_statement,      &insert_port_statement,
-    &update_statement,    &update_policy_statement, &update_port_statement, &delete_port_statement,
-    &destroyed_statement, &envs_statement,
+    &get_statement,
+    &get_by_route_statement,
+    &get_any_statement,
+    &lock_statement,
+    &lock_due_statement,
+    &insert_statement,
+    &insert_port_statement,
+    &update_statement,
+    &update_policy_statement,
+    &update_port_statement,
+    &delete_port_statement,
+    &clear_metadata_statement,
+    &index_metadata_statement,
+    &destroyed_statement,
+    &envs_statement,
 };
 const struct db_statement_list sandbox_statements = DB_STATEMENT_LIST(statements);
 
@@ -111,7 +112,7 @@ static void read_ports(const char *list, struct sandbox *sandbox)
     }
 }
 
-static int read_sandbox(const struct db_rows *rows, struct sandbox *s, struct error **err)
+int sandbox_row_read(const struct db_rows *rows, struct sandbox *s, struct error **err)
 {
     *s = (struct sandbox){0};
     unsigned c = 0;
@@ -160,7 +161,7 @@ static int get_one(struct db *db, const struct db_statement *statement, const ch
         return -1;
     if (!db_rows_next(rows))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
-    return read_sandbox(rows, sandbox, err);
+    return sandbox_row_read(rows, sandbox, err);
 }
 
 int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct error **err)
@@ -183,25 +184,6 @@ int sandbox_get_any(struct db *db, const char *id, bool lock, struct sandbox *sa
             return -1;
     }
     return get_one(db, &get_any_statement, id, sandbox, err);
-}
-
-int sandbox_list(struct db *db, const char *team_id, const char *before, unsigned limit,
-                 struct sandbox **sandboxes, unsigned *count, struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    /* '~' sorts behind every character of an id. */
-    if (db_query(db, &list_statement,
-                 DB_ARGS(db_text(team_id), db_text(before ? before : "~"), db_u64(limit)), &rows,
-                 err) < 0)
-        return -1;
-    *sandboxes = xcalloc(limit, sizeof **sandboxes);
-    *count = 0;
-    while (*count < limit && db_rows_next(rows)) {
-        if (read_sandbox(rows, &(*sandboxes)[*count], err) < 0)
-            return -1;
-        ++*count;
-    }
-    return 0;
 }
 
 int sandbox_row_envs(struct db *db, const char *id, struct buffer *out, struct error **err)
@@ -269,6 +251,25 @@ int sandbox_row_update(struct db *db, const struct sandbox *s, struct error **er
                            text_or_null(s->resumed_from), time_or_null(s->stopped_at_ms),
                            db_i64(clock_now_ms()), db_text(s->id)),
                    NULL, err);
+}
+
+int sandbox_row_index_metadata(struct db *db, const struct sandbox *s, struct error **err)
+{
+    json_auto_t *metadata = json_loads(s->metadata, 0, NULL);
+    const char *name;
+    json_t *value;
+    if (db_exec(db, &clear_metadata_statement, DB_ARGS(db_text(s->id)), NULL, err) < 0)
+        return -1;
+    if (!sandbox_state_is_shown(s->state))
+        return 0;
+    json_object_foreach (metadata, name, value) {
+        if (db_exec(db, &index_metadata_statement,
+                    DB_ARGS(db_text(s->id), db_blob(name, strlen(name)), db_text(s->team_id),
+                            db_blob(json_string_value(value), json_string_length(value))),
+                    NULL, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 int sandbox_row_destroyed(struct db *db, const struct sandbox *s, struct error **err)

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The list of a team's sandboxes, newest first, by keyset. Each combination of filters is served
+ * from an index in the order of the answer, so that a page costs what it shows and not what the
+ * table holds: all of a team from (team, visible, id), one state from (team, state, id), metadata
+ * from (team, name, value, sandbox).
+ */
+#pragma once
+
+#include "sandbox/sandbox.h"
+
+#define SANDBOX_FILTER_METADATA_MAX 8
+
+struct sandbox_filter {
+    bool states[SANDBOX_STATE_COUNT]; /* none set: all */
+    struct {
+        const char *name, *value;            /* borrowed */
+    } metadata[SANDBOX_FILTER_METADATA_MAX]; /* all must match */
+    unsigned metadata_count;
+};
+
+/* The newest sandboxes of a team that match, with an id before `before` (NULL: from the newest), at
+ * most limit. The caller deinits each and frees the array, also after an error. */
+int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter *filter,
+                 const char *before, unsigned limit, struct sandbox **sandboxes, unsigned *count,
+                 struct error **err);
+
+/* Sort newest first and keep at most limit of them. */
+void sandbox_list_trim(struct sandbox *sandboxes, unsigned *count, unsigned limit);
+
+extern const struct db_statement_list sandbox_list_statements;
