@@ -249,9 +249,9 @@ class Daemon:
 
     def stop(self):
         os.kill(self.pid, signal.SIGTERM)
-        wait_until(self._is_gone, 20, f"the end of process {self.pid}")
+        wait_until(self.is_gone, 20, f"the end of process {self.pid}")
 
-    def _is_gone(self):
+    def is_gone(self):
         try:
             stat = (pathlib.Path("/proc") / str(self.pid) / "stat").read_text(encoding="utf-8")
         except OSError:
