@@ -14,7 +14,6 @@ database_name = $DATABASE_NAME
 database_user = $DATABASE_LOGIN
 database_password_file = $ETC_DIR/database-password
 key_file = $ETC_DIR/keyring
-sql_dir = $PREFIX/share/sandlot/sql
 api_socket = $RUN_DIR/api.sock
 read_socket = $RUN_DIR/read.sock
 gate_socket = $RUN_DIR/gate.sock
@@ -22,6 +21,7 @@ wake_socket = $RUN_DIR/wake.sock
 listen_port = $PORT
 tls_certificate_file = $TLS_DIR/server.pem
 tls_certificate_key_file = $TLS_DIR/server.key
+nginx_log_dir = $LOG_DIR
 ${STACK_SETTINGS:-}
 END
     if [[ ! -s $ETC_DIR/keyring ]]; then

@@ -4,6 +4,7 @@
 
 nginx_config()
 {
+    mkdir -p "$NGINX_DIR/sites"
     ctl nginx-config --output "$NGINX_DIR/sites"
     install -d -m 700 -o "$NGINX_USER" "$NGINX_DIR"/{body,proxy,fastcgi}
     write_file 644 root:root "$NGINX_DIR/nginx.conf" <<END
