@@ -185,25 +185,27 @@ static int route_data_plane(struct sandbox_service *service, const struct sandbo
     return 0;
 }
 
-/* A server that listens on the loopback interface only is reached through the agent's relay. */
+/* A server that listens on the loopback interface only is reached through the agent's relay, which
+ * wants to see the secret and keeps it; the server itself never gets it. */
 static int route_preview(struct sandbox_service *service, const struct sandbox *sandbox,
                          uint16_t port, struct gate_decision *decision)
 {
-    char address[IPV4_TEXT_SIZE], secret[AGENT_SECRET_SIZE];
+    char address[IPV4_TEXT_SIZE];
     enum agent_listener listener;
     error_auto err = NULL;
-    if (agent_secret(service->ring, sandbox, secret, &err) < 0)
+    if (agent_secret(service->ring, sandbox, decision->secret, &err) < 0)
         return refuse_error(decision, err);
-    int result = agent_port_listener(sandbox, secret, port, &listener, &err);
-    mem_wipe(secret, sizeof secret);
+    int result = agent_port_listener(sandbox, decision->secret, port, &listener, &err);
+    bool is_relayed = result == 0 && listener == AGENT_LISTENER_LOOPBACK;
+    if (!is_relayed)
+        mem_wipe(decision->secret, sizeof decision->secret);
     if (result < 0)
         return refuse_error(decision, err);
     if (listener == AGENT_LISTENER_NONE)
         return refuse(decision, GATE_NO_LISTENER);
-    decision->relay_port = listener == AGENT_LISTENER_LOOPBACK ? port : 0;
+    decision->relay_port = is_relayed ? port : 0;
     snprintf(decision->upstream, sizeof decision->upstream, "%s:%d",
-             ipv4_format(sandbox->address, address),
-             decision->relay_port ? AGENT_RELAY_PORT : port);
+             ipv4_format(sandbox->address, address), is_relayed ? AGENT_RELAY_PORT : port);
     return 0;
 }
 

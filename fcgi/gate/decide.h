@@ -34,7 +34,7 @@ struct gate_decision {
     enum gate_outcome outcome;
     enum gate_reason reason;        /* of a refusal */
     char upstream[32];              /* address:port, of a pass */
-    char secret[AGENT_SECRET_SIZE]; /* for the agent; "" on a preview; wiped by the caller */
+    char secret[AGENT_SECRET_SIZE]; /* for the agent or its relay, else ""; wiped by the caller */
     uint16_t relay_port;            /* through the agent's relay to this port; 0: direct */
 };
 
