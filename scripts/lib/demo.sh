@@ -48,7 +48,7 @@ demo_start()
     local seconds=$1 status=0
 
     shift
-    jq -nc '{process: {cmd: $ARGS.positional[0], args: $ARGS.positional[1:]}, stdin: false}' --args "$@" |
+    jq -nc '{process: {cmd: $ARGS.positional[0], args: $ARGS.positional[1:]}, stdin: false}' --args -- "$@" |
         demo_envelope | demo_curl --max-time "$seconds" --no-buffer --data-binary @- \
         -H 'Content-Type: application/connect+json' -H 'Connect-Protocol-Version: 1' \
         "$DATA_PLANE_URL/process.Process/Start" | tr -c '[:print:]' '\n' |

@@ -99,6 +99,8 @@ ground_init()
 {
     set -E
     trap ground_on_exit EXIT
+    # In the step's log: where it ended, when the command itself said nothing.
+    trap 'printf "%s:%s: status %s from: %s\n" "${BASH_SOURCE[0]}" "$LINENO" "$?" "$BASH_COMMAND" >&2' ERR
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
     [[ $EUID -eq 0 ]] || die "this must be run by root"

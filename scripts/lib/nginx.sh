@@ -2,6 +2,16 @@
 # nginx: a server of the stack's own, with the sites that sandlotctl renders.
 # shellcheck shell=bash
 
+# nginx_open_files: 65536, or what this machine lets a process have.
+nginx_open_files()
+{
+    local limit
+
+    limit=$(ulimit -Hn)
+    [[ $limit != unlimited && $limit -lt 65536 ]] || limit=65536
+    printf '%s' "$limit"
+}
+
 nginx_config()
 {
     mkdir -p "$NGINX_DIR/sites"
@@ -11,7 +21,7 @@ nginx_config()
 # Written by the set-up of the stack "$STACK" at each run.
 user $NGINX_USER;
 worker_processes auto;
-worker_rlimit_nofile 65536;
+worker_rlimit_nofile $(nginx_open_files);
 pid $RUN_DIR/nginx-master.pid;
 error_log $LOG_DIR/nginx-error.log warn;
 

@@ -28,8 +28,7 @@ worker_pool()
 # workers_stamp: changes with the programs and their settings.
 workers_stamp()
 {
-    find "$PREFIX/sbin" "$PREFIX/bin" "$PREFIX/libexec" -type f -exec sha256sum {} + 2>/dev/null |
-        cat - "$CONFIG_FILE" | sha256sum
+    find "$PREFIX" -type f -perm -u+x -exec sha256sum {} + | sort | cat - "$CONFIG_FILE" | sha256sum
 }
 
 workers_start()
