@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "idempotency/idempotency.h"
+#include "sandbox/warm.h"
 
 #define SWEEP_INTERVAL_MS 60000
 #define FAILURE_PAUSE_MS  500 /* with the database away */
@@ -16,6 +17,7 @@ static const struct {
 } queues[] = {
     {"deadlines", sandbox_expire_next},
     {"operations", sandbox_recover_next},
+    {"warm pool", warm_tend_next},
 };
 
 /* One round over all kinds; true when anything was done. */

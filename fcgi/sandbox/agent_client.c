@@ -56,13 +56,12 @@ static void wipe_list(struct curl_slist *list)
 }
 
 /* One request; *status 0 means that no answer came. body NULL: GET. */
-static void request(const struct sandbox *sandbox, const char *secret, const char *path,
-                    const char *body, struct buffer *answer, long *status)
+static void request(uint32_t to, const char *secret, const char *path, const char *body,
+                    struct buffer *answer, long *status)
 {
     CURL *curl = shared_handle();
     char address[IPV4_TEXT_SIZE], header[128];
-    autofree char *url =
-        xasprintf("http://%s:%d%s", ipv4_format(sandbox->address, address), AGENT_PORT, path);
+    autofree char *url = xasprintf("http://%s:%d%s", ipv4_format(to, address), AGENT_PORT, path);
     snprintf(header, sizeof header, "X-Sandlot-Agent-Secret: %s", secret);
     struct curl_slist *headers = curl_slist_append(NULL, header);
     mem_wipe(header, sizeof header);
@@ -112,7 +111,20 @@ int agent_init(const struct sandbox *sandbox, const char *secret, const char *en
     for (;;) {
         buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
         long status;
-        request(sandbox, secret, "/init", body, &answer, &status);
+        request(sandbox->address, secret, "/init", body, &answer, &status);
+        if (status || clock_monotonic_ms() >= give_up_ms)
+            return check_status(status, 204, err);
+        clock_sleep_ms(RETRY_PAUSE_MS);
+    }
+}
+
+int agent_wait(uint32_t address, unsigned wait_ms, struct error **err)
+{
+    int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
+    for (;;) {
+        buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
+        long status;
+        request(address, "", "/health", NULL, &answer, &status);
         if (status || clock_monotonic_ms() >= give_up_ms)
             return check_status(status, 204, err);
         clock_sleep_ms(RETRY_PAUSE_MS);
@@ -126,7 +138,7 @@ int agent_port_listener(const struct sandbox *sandbox, const char *secret, uint1
     snprintf(path, sizeof path, "/internal/ports/%u", port);
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
     long status;
-    request(sandbox, secret, path, NULL, &answer, &status);
+    request(sandbox->address, secret, path, NULL, &answer, &status);
     if (check_status(status, 200, err) < 0)
         return -1;
     json_auto_t *json = json_loadb(buffer_string(&answer), answer.size, 0, NULL);

@@ -23,6 +23,9 @@ int agent_secret(const struct keyring *ring, const struct sandbox *sandbox,
 int agent_init(const struct sandbox *sandbox, const char *secret, const char *envs,
                unsigned wait_ms, struct error **err);
 
+/* Wait until the agent of an instance that no sandbox has yet answers at all. */
+int agent_wait(uint32_t address, unsigned wait_ms, struct error **err);
+
 enum agent_listener { AGENT_LISTENER_NONE, AGENT_LISTENER_LOOPBACK, AGENT_LISTENER_ANY };
 
 /* Who listens on a port inside the sandbox. Errors as agent_init(). */

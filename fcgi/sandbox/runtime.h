@@ -79,6 +79,10 @@ struct runtime_ops {
     int (*create)(struct runtime *runtime, const struct runtime_instance *instance,
                   struct error **err);
 
+    /* Give a running instance another size. */
+    int (*adapt)(struct runtime *runtime, const char *name, const struct runtime_shape *shape,
+                 struct error **err);
+
     /* What is there now. An absent instance is a status, not an error. */
     int (*inspect)(struct runtime *runtime, const char *name, enum runtime_status *status,
                    struct error **err);

@@ -128,6 +128,7 @@ static const struct runtime_ops incus_ops = {
     .prepare = prepare,
     .build_source = runtime_incus_build_source,
     .create = runtime_incus_create,
+    .adapt = runtime_incus_adapt,
     .inspect = inspect,
     .pause = runtime_incus_pause,
     .resume = runtime_incus_resume,

@@ -107,6 +107,22 @@ int runtime_incus_create(struct runtime *base, const struct runtime_instance *in
     return 0;
 }
 
+/* --- adapt --- */
+
+int runtime_incus_adapt(struct runtime *base, const char *name, const struct runtime_shape *shape,
+                        struct error **err)
+{
+    struct runtime_incus *runtime = runtime_incus_of(base);
+    char size[RUNTIME_SIZE_SIZE];
+
+    runtime_root_size(shape, size);
+    json_auto_t *config =
+        json_pack("{s:o, s:o}", "limits.cpu", json_sprintf("%u", shape->cpu), "limits.memory",
+                  json_sprintf("%uMiB", shape->memory_mb));
+    json_auto_t *devices = json_pack("{s:o}", "root", runtime_root_device(runtime->pool, size));
+    return incus_instance_patch(runtime->incus, name, config, devices, err);
+}
+
 /* --- destroy --- */
 
 static int remove_step(struct runtime_incus *runtime, const char *name, struct error **err)

@@ -7,7 +7,7 @@
 
 enum {
     /* A clean shutdown of a sandbox that is to keep its disk only. */
-    SHUTDOWN_MOST_S = 10,
+    SHUTDOWN_MOST_S = 5,
     /* Orders to one instance in one call; more means that it does not stay as it was told to (an
      * init that ends at once, for one). */
     ORDERS_MOST = 6,
@@ -125,12 +125,10 @@ static int pause_step(struct subject *subject, bool *keep_memory, bool or_disk,
         return 1;
     if ((*err)->code != ERR_RUNTIME_REFUSED)
         return -1;
-    if (!or_disk) {
-        error_auto ignored = NULL;
-        if (look(subject, &ignored) == 0)
-            shrink_root(subject);
+    /* A dump that failed late leaves what it wrote until the next pause or start from disk, and
+     * the limit stays raised by as much, so that the guest can still fill its own share. */
+    if (!or_disk)
         return -1;
-    }
     log_warning("memory cannot be kept, stopping with the disk only",
                 LOG_STR("instance", subject->name), LOG_ERROR(*err));
     error_clear(err);

@@ -9,10 +9,12 @@
 #include "sandbox/host.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
+#include "sandbox/warm.h"
 #include "template/template.h"
 
 #define ENVS_SEALED_MAX     (256 * 1024)
 #define AGENT_START_WAIT_MS 15000
+#define AGENT_WARM_WAIT_MS  2000 /* it answered before */
 
 static bool cpu_is_allowed(const struct plan *plan, uint32_t cpu)
 {
@@ -85,7 +87,6 @@ static int plan_sandbox(struct sandbox_service *service, const struct sandbox_cr
     sandbox->network = xstrdup(request->network);
     snprintf(sandbox->network_status, sizeof sandbox->network_status, "applied");
     sandbox->allow_public_traffic = request->allow_public_traffic;
-    snprintf(sandbox->instance_name, sizeof sandbox->instance_name, "sbx-%s", sandbox->id + 4);
     sandbox->agent_key_id = keyring_newest(service->ring);
     memcpy(sandbox->ports, request->ports, sizeof sandbox->ports);
     sandbox->port_count = request->port_count;
@@ -96,13 +97,37 @@ struct insert {
     const struct sandbox_create *request;
     struct work *work;
     const struct buffer *envs_sealed;
+    bool may_claim; /* an instance of the warm pool */
     struct quota *quota;
+    struct warm_instance warm; /* the one that was claimed; name "": none */
 };
+
+/* A host with room and an address on it: those of a waiting instance, or new ones. */
+static int place(struct db *db, struct insert *insert, struct error **err)
+{
+    struct sandbox *sandbox = &insert->work->sandbox;
+    struct warm_instance *warm = &insert->warm;
+    *warm = (struct warm_instance){0};
+    if (insert->may_claim &&
+        warm_claim(db, sandbox->template_version_id, &sandbox->shape, warm, err) < 0)
+        return -1;
+    if (!warm->name[0]) {
+        snprintf(sandbox->instance_name, sizeof sandbox->instance_name, "sbx-%s", sandbox->id + 4);
+        return host_place(db, sandbox->template_version_id, &sandbox->shape, sandbox->instance_name,
+                          &sandbox->host_id, &sandbox->address, err);
+    }
+    memcpy(sandbox->instance_name, warm->name, sizeof sandbox->instance_name);
+    sandbox->host_id = warm->host_id;
+    sandbox->address = warm->address;
+    sandbox->agent_key_id = warm->agent_key_id;
+    return host_reserve(db, sandbox->host_id, &sandbox->shape, err);
+}
 
 /* Reserve quota, host and address and write the row that holds all three. */
 static int insert_body(struct db *db, void *context, struct error **err)
 {
     struct insert *insert = context;
+    const struct sandbox_create *request = insert->request;
     struct work *work = insert->work;
     struct sandbox *sandbox = &work->sandbox;
     sandbox->state = SANDBOX_CREATING;
@@ -110,12 +135,10 @@ static int insert_body(struct db *db, void *context, struct error **err)
     sandbox->operation_id[0] = '\0';
     sandbox->created_at_ms = sandbox->updated_at_ms = clock_now_ms();
     if (quota_reserve(db, sandbox->team_id, &sandbox->shape, insert->quota, err) < 0 ||
-        host_place(db, sandbox->template_version_id, &sandbox->shape, sandbox->instance_name,
-                   &sandbox->host_id, &sandbox->address, err) < 0 ||
+        place(db, insert, err) < 0 ||
         operation_begin(db, sandbox, OPERATION_CREATE, work->service->holder,
                         work->service->settings->lease_s, &work->operation, err) < 0)
         return -1;
-    const struct sandbox_create *request = insert->request;
     if (request->claim && request->claim(db, sandbox->id, request->claim_context, err) < 0)
         return -1;
     return sandbox_row_insert(db, sandbox, insert->envs_sealed, err);
@@ -130,7 +153,7 @@ static int seal_envs(struct sandbox_service *service, const struct sandbox_creat
                          err);
 }
 
-static int start_instance(struct work *work, struct error **err)
+static int start_cold(struct work *work, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
     char address[IPV4_TEXT_SIZE], source[INSTANCE_NAME_SIZE];
@@ -143,31 +166,65 @@ static int start_instance(struct work *work, struct error **err)
         .virtual_machine = sandbox->virtual_machine,
         .shape = sandbox->shape,
     };
-    if (work_open_runtime(work, err) < 0 ||
-        work->runtime->ops->create(work->runtime, &instance, err) < 0)
+    if (work->runtime->ops->create(work->runtime, &instance, err) < 0)
         return -1;
     return work_init_agent(work, AGENT_START_WAIT_MS, err);
+}
+
+/* The runtime is only asked when the instance waits in another size. */
+static int start_warm(struct work *work, const struct warm_instance *warm, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    if (memcmp(&warm->shape, &sandbox->shape, sizeof warm->shape) &&
+        work->runtime->ops->adapt(work->runtime, sandbox->instance_name, &sandbox->shape, err) < 0)
+        return -1;
+    return work_init_agent(work, AGENT_WARM_WAIT_MS, err);
+}
+
+/* One attempt. *was_warm: may it claim a waiting instance, and did it, so that another attempt
+ * without one may do better? */
+static int attempt(struct work *work, const struct sandbox_create *request, bool *was_warm,
+                   struct quota *quota, struct error **err)
+{
+    struct sandbox_service *service = work->service;
+    buffer_auto envs_sealed = BUFFER_INIT(ENVS_SEALED_MAX);
+    struct insert insert = {.request = request,
+                            .work = work,
+                            .envs_sealed = &envs_sealed,
+                            .may_claim = *was_warm,
+                            .quota = quota};
+    *was_warm = false;
+    if (plan_sandbox(service, request, &work->sandbox, err) < 0 ||
+        seal_envs(service, request, work->sandbox.id, &envs_sealed, err) < 0)
+        return -1;
+    int inserted = db_transaction(service->db, insert_body, &insert, err);
+    *was_warm = insert.warm.name[0] && (inserted == 0 || (*err)->code == ERR_NO_CAPACITY);
+    if (inserted < 0)
+        return error_is_transient(*err) ? work_public_error(work, err) : -1;
+    work_start(work, service);
+    if (work_open_runtime(work, err) == 0 &&
+        (*was_warm ? start_warm(work, &insert.warm, err) : start_cold(work, err)) == 0 &&
+        work_finish(work, SANDBOX_EVENT_CREATED, NULL, err) == 0)
+        return 0;
+    return work_undo_create(work, err);
 }
 
 int sandbox_create(struct sandbox_service *service, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct quota *quota, struct error **err)
 {
-    work_auto work = {.service = service};
-    buffer_auto envs_sealed = BUFFER_INIT(ENVS_SEALED_MAX);
-    struct insert insert = {request, &work, &envs_sealed, quota};
-    if (plan_sandbox(service, request, &work.sandbox, err) < 0 ||
-        seal_envs(service, request, work.sandbox.id, &envs_sealed, err) < 0)
-        return -1;
-    if (db_transaction(service->db, insert_body, &insert, err) < 0)
-        return error_is_transient(*err) ? work_public_error(&work, err) : -1;
-    work_start(&work, service);
-
-    if (start_instance(&work, err) < 0 ||
-        work_finish(&work, SANDBOX_EVENT_CREATED, NULL, err) < 0) {
-        work_undo_create(&work, err);
-        return work_public_error(&work, err);
+    bool warm = true;
+    for (;;) {
+        work_auto work = {.service = service};
+        bool was_warm = warm;
+        if (attempt(&work, request, &was_warm, quota, err) == 0) {
+            *sandbox = work.sandbox;
+            work.sandbox = (struct sandbox){0};
+            return 0;
+        }
+        /* An instance that died while it waited is no reason to fail. */
+        if (!was_warm || (*err)->code == ERR_LEASE_LOST)
+            return work_public_error(&work, err);
+        error_clear(err);
+        warm = false;
     }
-    *sandbox = work.sandbox;
-    work.sandbox = (struct sandbox){0};
-    return 0;
 }

@@ -65,6 +65,10 @@ static const struct db_statement destroyed_statement = {
 static const struct db_statement envs_statement = {
     "sandbox.envs", "SELECT envs_sealed FROM sandboxes WHERE id = ?", true};
 
+static const struct db_statement uses_instance_statement = {
+    "sandbox.uses_instance",
+    "SELECT 1 FROM sandboxes WHERE instance_name = ? AND state <> 'destroyed'", true};
+
 static const struct db_statement *const statements[] = {
     &get_statement,
     &get_by_route_statement,
@@ -81,6 +85,7 @@ static const struct db_statement *const statements[] = {
     &index_metadata_statement,
     &destroyed_statement,
     &envs_statement,
+    &uses_instance_statement,
 };
 const struct db_statement_list sandbox_statements = DB_STATEMENT_LIST(statements);
 
@@ -206,6 +211,16 @@ int sandbox_row_lock_due(struct db *db, int64_t now_ms, char id[ID_SIZE], struct
     if (db_query(db, &lock_due_statement, DB_ARGS(db_i64(now_ms)), &rows, err) < 0)
         return -1;
     snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
+    return 0;
+}
+
+int sandbox_row_uses_instance(struct db *db, const char *instance_name, bool *uses,
+                              struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &uses_instance_statement, DB_ARGS(db_text(instance_name)), &rows, err) < 0)
+        return -1;
+    *uses = db_rows_next(rows);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "sandbox/host.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
+#include "sandbox/warm.h"
 
 #define SWEEP_GRACE_MS 120000 /* an instance younger than this may belong to a row not seen yet */
 
@@ -85,23 +86,23 @@ int sandbox_recover_next(struct sandbox_service *service, bool *worked, struct e
 
 /* --- the sweep --- */
 
-/* An instance on a host against its row: is anybody still responsible for it? */
+/* An instance on a host against the rows: is anybody still responsible for it? */
 static int sweep_instance(struct sandbox_service *service, struct runtime *runtime,
                           const struct runtime_listing *instance, struct error **err)
 {
-    sandbox_auto row = {0};
+    bool known;
     if (clock_now_ms() - instance->created_at_ms < SWEEP_GRACE_MS)
         return 0;
-    if (sandbox_get_any(service->db, instance->sandbox_id, false, &row, err) == 0) {
-        if (row.state != SANDBOX_DESTROYED || strcmp(row.instance_name, instance->name))
-            return 0;
-    } else if ((*err)->code == ERR_NOT_FOUND) {
-        error_clear(err);
-    } else {
+    if (warm_knows(service->db, instance->name, &known, err) < 0)
         return -1;
-    }
-    log_warning("removing an instance without a sandbox", LOG_STR("instance", instance->name),
-                LOG_STR("sandbox", instance->sandbox_id));
+    if (known) /* one that waits must run to be of use */
+        return instance->status == RUNTIME_RUNNING ? 0
+                                                   : warm_dismiss(service->db, instance->name, err);
+    if (sandbox_row_uses_instance(service->db, instance->name, &known, err) < 0)
+        return -1;
+    if (known)
+        return 0;
+    log_warning("removing an instance without a sandbox", LOG_STR("instance", instance->name));
     return runtime->ops->destroy(runtime, instance->name, err);
 }
 

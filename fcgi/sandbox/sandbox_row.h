@@ -51,3 +51,7 @@ int sandbox_row_envs(struct db *db, const char *id, struct buffer *out, struct e
 
 /* The next sandbox whose deadline has passed, locked; id is "" when there is none. */
 int sandbox_row_lock_due(struct db *db, int64_t now_ms, char id[ID_SIZE], struct error **err);
+
+/* Whether the instance is that of a sandbox which is not destroyed. */
+int sandbox_row_uses_instance(struct db *db, const char *instance_name, bool *uses,
+                              struct error **err);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/warm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "sandbox/agent_client.h"
+#include "sandbox/host.h"
+#include "sandbox/warm_row.h"
+#include "template/template.h"
+
+#define AGENT_START_WAIT_MS 15000
+
+/* --- out --- */
+
+struct leaving {
+    uint64_t lease_s;
+    struct warm_instance warm;
+};
+
+static int take_leaving_body(struct db *db, void *context, struct error **err)
+{
+    struct leaving *leaving = context;
+    return warm_row_take_leaving(db, leaving->lease_s, &leaving->warm, err);
+}
+
+static int forget_body(struct db *db, void *context, struct error **err)
+{
+    const char *name = context;
+    if (warm_row_delete(db, name, err) < 0)
+        return -1;
+    return host_address_release(db, name, err);
+}
+
+static int remove_next(struct sandbox_service *service, bool *worked, struct error **err)
+{
+    struct leaving leaving = {.lease_s = service->settings->lease_s};
+    struct runtime *runtime;
+    if (db_transaction(service->db, take_leaving_body, &leaving, err) < 0)
+        return -1;
+    *worked = leaving.warm.name[0];
+    if (!*worked)
+        return 0;
+    if (runtimes_get(service->runtimes, service->db, leaving.warm.host_id, &runtime, err) < 0 ||
+        runtime->ops->destroy(runtime, leaving.warm.name, err) < 0)
+        return -1;
+    return db_transaction(service->db, forget_body, leaving.warm.name, err);
+}
+
+/* --- in --- */
+
+struct addition {
+    const struct settings *settings;
+    const struct template_version *version;
+    struct warm_instance warm; /* name "": the pool is full, or no host has room */
+};
+
+/* Placing takes the host's lock, so that several dispatchers count one after the other. */
+static int add_body(struct db *db, void *context, struct error **err)
+{
+    struct addition *addition = context;
+    struct warm_instance *warm = &addition->warm;
+    char id[ID_SIZE];
+    unsigned count;
+    snprintf(warm->name, sizeof warm->name, "warm-%s", id_new("wrm_", id) + 4);
+    if (host_place(db, warm->template_version_id, &warm->shape, warm->name, &warm->host_id,
+                   &warm->address, err) < 0 ||
+        warm_row_count(db, warm->template_version_id, &count, err) < 0)
+        return -1;
+    if (count >= addition->settings->warm_pool_size)
+        return error_set(err, ERR_NO_CAPACITY, "the pool is full");
+    return warm_row_insert(db, warm, addition->settings->lease_s, err);
+}
+
+static int start_instance(struct sandbox_service *service, const struct addition *addition,
+                          struct error **err)
+{
+    const struct warm_instance *warm = &addition->warm;
+    char address[IPV4_TEXT_SIZE], source[INSTANCE_NAME_SIZE];
+    struct runtime *runtime;
+    template_source_name(warm->template_version_id, source);
+    struct runtime_instance instance = {
+        .name = warm->name,
+        .address = ipv4_format(warm->address, address),
+        .source = source,
+        .sandbox_id = "",
+        .virtual_machine = addition->version->virtual_machine,
+        .shape = warm->shape,
+    };
+    if (runtimes_get(service->runtimes, service->db, warm->host_id, &runtime, err) < 0 ||
+        runtime->ops->create(runtime, &instance, err) < 0)
+        return -1;
+    return agent_wait(warm->address, AGENT_START_WAIT_MS, err);
+}
+
+static int add_next(struct sandbox_service *service, const struct template_version *version,
+                    bool *worked, struct error **err)
+{
+    struct addition addition = {.settings = service->settings, .version = version};
+    struct warm_instance *warm = &addition.warm;
+    unsigned count;
+    if (warm_row_count(service->db, version->id, &count, err) < 0)
+        return -1;
+    if (count >= service->settings->warm_pool_size)
+        return 0;
+    memcpy(warm->template_version_id, version->id, sizeof warm->template_version_id);
+    warm->agent_key_id = keyring_newest(service->ring);
+    warm->shape.cpu = version->cpu;
+    warm->shape.memory_mb = version->memory_mb;
+    if (warm_row_disk_gb(service->db, &warm->shape.disk_gb, err) < 0)
+        return -1;
+    if (db_transaction(service->db, add_body, &addition, err) < 0) {
+        if ((*err)->code != ERR_NO_CAPACITY)
+            return -1;
+        error_clear(err);
+        return 0;
+    }
+    *worked = true;
+    if (start_instance(service, &addition, err) == 0)
+        return warm_row_ready(service->db, warm->name, err);
+    error_auto ignored = NULL;
+    warm_dismiss(service->db, warm->name, &ignored); /* or its lease runs out */
+    return -1;
+}
+
+int warm_tend_next(struct sandbox_service *service, bool *worked, struct error **err)
+{
+    const struct settings *settings = service->settings;
+    struct template_version version = {.id = ""};
+    *worked = false;
+    if (settings->warm_pool_size && template_resolve(service->db, "", settings->default_template,
+                                                     "default_template", &version, err) < 0) {
+        if ((*err)->code != ERR_TEMPLATE_NOT_FOUND)
+            return -1;
+        error_clear(err); /* none yet */
+    }
+    if (warm_row_dismiss_unfit(service->db, version.id, (unsigned)settings->warm_pool_size, err) <
+            0 ||
+        remove_next(service, worked, err) < 0)
+        return -1;
+    if (*worked || !version.id[0])
+        return 0;
+    return add_next(service, &version, worked, err);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The warm pool: instances of the default template that are started already, so that a create only
+ * has to claim one and hand over what makes it a sandbox. The dispatcher fills the pool and takes
+ * out what no longer fits (an older version, a draining host, an instance that died). A claim is
+ * the deletion of the row in the transaction that inserts the sandbox: whoever dies, an instance
+ * belongs to exactly one of both tables, and to the sweep when it is in neither.
+ */
+#pragma once
+
+#include "sandbox/lifecycle.h"
+
+struct warm_instance {
+    char name[INSTANCE_NAME_SIZE]; /* "": none */
+    char template_version_id[ID_SIZE];
+    uint32_t host_id;
+    uint32_t address;
+    uint16_t agent_key_id;
+    struct runtime_shape shape;
+};
+
+/* Inside a transaction: take a ready instance of the version out of the pool, one of the wanted
+ * shape if there is any. warm->name is "" when there is none. The host is not checked. */
+int warm_claim(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
+               struct warm_instance *warm, struct error **err);
+
+/* Do one piece of work on the pool: remove what should leave, or add one that is missing. *worked:
+ * there was some. */
+int warm_tend_next(struct sandbox_service *service, bool *worked, struct error **err);
+
+/* Whether the instance is one of the pool. */
+int warm_knows(struct db *db, const char *instance_name, bool *known, struct error **err);
+
+/* An instance of the pool is not fit for use: it leaves. */
+int warm_dismiss(struct db *db, const char *instance_name, struct error **err);
+
+extern const struct db_statement_list warm_statements;

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "sandbox/warm_row.h"
+
+#define COLUMNS \
+    "instance_name, template_version_id, host_id, address, agent_key_id, cpu, memory_mb, disk_gb"
+
+static const struct db_statement claim_statement = {
+    "warm.claim",
+    "SELECT " COLUMNS " FROM warm_instances WHERE template_version_id = ? AND state = 'ready'"
+    " ORDER BY (cpu = ? AND memory_mb = ? AND disk_gb = ?) DESC, created_at_ms LIMIT 1"
+    " FOR UPDATE SKIP LOCKED",
+    false};
+static const struct db_statement delete_statement = {
+    "warm.delete", "DELETE FROM warm_instances WHERE instance_name = ?", false};
+static const struct db_statement count_statement = {
+    "warm.count",
+    "SELECT COUNT(*) FROM warm_instances"
+    " WHERE template_version_id = ? AND state IN ('starting', 'ready')",
+    true};
+static const struct db_statement insert_statement = {
+    "warm.insert",
+    "INSERT INTO warm_instances (" COLUMNS ", state, lease_until_ms, created_at_ms)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'starting', ?, ?)",
+    false};
+static const struct db_statement ready_statement = {
+    "warm.ready",
+    "UPDATE warm_instances SET state = 'ready' WHERE instance_name = ? AND state = 'starting'",
+    false};
+static const struct db_statement dismiss_statement = {
+    "warm.dismiss",
+    "UPDATE warm_instances SET state = 'leaving', lease_until_ms = 0"
+    " WHERE instance_name = ? AND state <> 'leaving'",
+    false};
+static const struct db_statement unfit_statement = {
+    "warm.unfit",
+    "SELECT w.instance_name, w.template_version_id = ? AND h.state = 'active' AND"
+    " (w.state = 'ready' OR w.lease_until_ms > ?) AS fits"
+    " FROM warm_instances w JOIN hosts h ON h.id = w.host_id"
+    " WHERE w.state <> 'leaving' ORDER BY fits DESC, w.created_at_ms LIMIT 10000",
+    true};
+static const struct db_statement leaving_statement = {
+    "warm.leaving",
+    "SELECT " COLUMNS " FROM warm_instances WHERE state = 'leaving' AND lease_until_ms <= ?"
+    " ORDER BY lease_until_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
+    false};
+static const struct db_statement lease_statement = {
+    "warm.lease", "UPDATE warm_instances SET lease_until_ms = ? WHERE instance_name = ?", false};
+static const struct db_statement known_statement = {
+    "warm.known", "SELECT 1 FROM warm_instances WHERE instance_name = ?", true};
+static const struct db_statement disk_statement = {
+    "warm.disk", "SELECT COALESCE(MIN(disk_gb), 10) FROM plans", true};
+
+static const struct db_statement *const statements[] = {
+    &claim_statement, &delete_statement,  &count_statement, &insert_statement,
+    &ready_statement, &dismiss_statement, &unfit_statement, &leaving_statement,
+    &lease_statement, &known_statement,   &disk_statement,
+};
+const struct db_statement_list warm_statements = DB_STATEMENT_LIST(statements);
+
+static int64_t lease_end(uint64_t lease_s)
+{
+    return clock_now_ms() + (int64_t)lease_s * 1000;
+}
+
+static void read_warm(const struct db_rows *rows, struct warm_instance *warm)
+{
+    snprintf(warm->name, sizeof warm->name, "%s", db_get_text(rows, 0));
+    snprintf(warm->template_version_id, sizeof warm->template_version_id, "%s",
+             db_get_text(rows, 1));
+    warm->host_id = (uint32_t)db_get_u64(rows, 2);
+    warm->address = (uint32_t)db_get_u64(rows, 3);
+    warm->agent_key_id = (uint16_t)db_get_u64(rows, 4);
+    warm->shape.cpu = (unsigned)db_get_u64(rows, 5);
+    warm->shape.memory_mb = (unsigned)db_get_u64(rows, 6);
+    warm->shape.disk_gb = (unsigned)db_get_u64(rows, 7);
+}
+
+int warm_claim(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
+               struct warm_instance *warm, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *warm = (struct warm_instance){0};
+    if (db_query(db, &claim_statement,
+                 DB_ARGS(db_text(template_version_id), db_u64(shape->cpu), db_u64(shape->memory_mb),
+                         db_u64(shape->disk_gb)),
+                 &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    read_warm(rows, warm);
+    return warm_row_delete(db, warm->name, err);
+}
+
+int warm_row_delete(struct db *db, const char *instance_name, struct error **err)
+{
+    return db_exec(db, &delete_statement, DB_ARGS(db_text(instance_name)), NULL, err);
+}
+
+int warm_row_count(struct db *db, const char *template_version_id, unsigned *count,
+                   struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &count_statement, DB_ARGS(db_text(template_version_id)), &rows, err) < 0)
+        return -1;
+    *count = db_rows_next(rows) ? (unsigned)db_get_u64(rows, 0) : 0;
+    return 0;
+}
+
+int warm_row_insert(struct db *db, const struct warm_instance *warm, uint64_t lease_s,
+                    struct error **err)
+{
+    return db_exec(db, &insert_statement,
+                   DB_ARGS(db_text(warm->name), db_text(warm->template_version_id),
+                           db_u64(warm->host_id), db_u64(warm->address), db_u64(warm->agent_key_id),
+                           db_u64(warm->shape.cpu), db_u64(warm->shape.memory_mb),
+                           db_u64(warm->shape.disk_gb), db_i64(lease_end(lease_s)),
+                           db_i64(clock_now_ms())),
+                   NULL, err);
+}
+
+int warm_row_ready(struct db *db, const char *instance_name, struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &ready_statement, DB_ARGS(db_text(instance_name)), &matched, err) < 0)
+        return -1;
+    if (!matched)
+        return error_set(err, ERR_LEASE_LOST, "warm instance %s was dismissed", instance_name);
+    return 0;
+}
+
+int warm_dismiss(struct db *db, const char *instance_name, struct error **err)
+{
+    return db_exec(db, &dismiss_statement, DB_ARGS(db_text(instance_name)), NULL, err);
+}
+
+int warm_row_dismiss_unfit(struct db *db, const char *template_version_id, unsigned keep,
+                           struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &unfit_statement,
+                 DB_ARGS(db_text(template_version_id), db_i64(clock_now_ms())), &rows, err) < 0)
+        return -1;
+    for (unsigned fits = 0; db_rows_next(rows);) {
+        if (db_get_bool(rows, 1) && fits++ < keep)
+            continue;
+        if (warm_dismiss(db, db_get_text(rows, 0), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int warm_row_take_leaving(struct db *db, uint64_t lease_s, struct warm_instance *warm,
+                          struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *warm = (struct warm_instance){0};
+    if (db_query(db, &leaving_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    read_warm(rows, warm);
+    return db_exec(db, &lease_statement, DB_ARGS(db_i64(lease_end(lease_s)), db_text(warm->name)),
+                   NULL, err);
+}
+
+int warm_knows(struct db *db, const char *instance_name, bool *known, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &known_statement, DB_ARGS(db_text(instance_name)), &rows, err) < 0)
+        return -1;
+    *known = db_rows_next(rows);
+    return 0;
+}
+
+int warm_row_disk_gb(struct db *db, unsigned *disk_gb, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &disk_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    *disk_gb = db_rows_next(rows) ? (unsigned)db_get_u64(rows, 0) : 10;
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rows of the warm pool; for warm.c only. */
+#pragma once
+
+#include "sandbox/warm.h"
+
+/* How many of the version are starting or ready. */
+int warm_row_count(struct db *db, const char *template_version_id, unsigned *count,
+                   struct error **err);
+
+/* Insert one that is starting. */
+int warm_row_insert(struct db *db, const struct warm_instance *warm, uint64_t lease_s,
+                    struct error **err);
+
+/* starting → ready. Errors: ERR_LEASE_LOST when somebody made it leave meanwhile. */
+int warm_row_ready(struct db *db, const char *instance_name, struct error **err);
+
+/* Mark as leaving: all but `keep` of the version, all of other versions, all of hosts that drain,
+ * and what should have been ready long ago. */
+int warm_row_dismiss_unfit(struct db *db, const char *template_version_id, unsigned keep,
+                           struct error **err);
+
+/* Inside a transaction: take one that is leaving, for lease_s. name "": none. */
+int warm_row_take_leaving(struct db *db, uint64_t lease_s, struct warm_instance *warm,
+                          struct error **err);
+
+int warm_row_delete(struct db *db, const char *instance_name, struct error **err);
+
+/* The smallest root disk of any plan, in GiB: it can be grown when an instance is claimed. */
+int warm_row_disk_gb(struct db *db, unsigned *disk_gb, struct error **err);
