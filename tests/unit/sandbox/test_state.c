@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/mem.h"
+#include "sandbox/sandbox_state.h"
+
+static void names_are_their_own_inverse(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++) {
+        enum sandbox_state parsed;
+        assert_int_equal(sandbox_state_parse(sandbox_state_name((enum sandbox_state)i), &parsed),
+                         0);
+        assert_int_equal(parsed, i);
+    }
+    enum sandbox_state parsed;
+    assert_int_equal(sandbox_state_parse("running", &parsed), -1);
+    assert_int_equal(sandbox_state_parse("", &parsed), -1);
+}
+
+static void only_listed_moves_are_legal(void **state)
+{
+    (void)state;
+    static const struct {
+        enum sandbox_event event;
+        enum sandbox_state from, to;
+    } legal[] = {
+        {SANDBOX_EVENT_CREATED, SANDBOX_CREATING, SANDBOX_READY},
+        {SANDBOX_EVENT_PAUSE, SANDBOX_READY, SANDBOX_STOPPING},
+        {SANDBOX_EVENT_PAUSED, SANDBOX_STOPPING, SANDBOX_STOPPED},
+        {SANDBOX_EVENT_PAUSE_FAILED, SANDBOX_STOPPING, SANDBOX_READY},
+        {SANDBOX_EVENT_RESUME, SANDBOX_STOPPED, SANDBOX_RESTORING},
+        {SANDBOX_EVENT_RESUMED, SANDBOX_RESTORING, SANDBOX_READY},
+        {SANDBOX_EVENT_RESUME_FAILED, SANDBOX_RESTORING, SANDBOX_STOPPED},
+        {SANDBOX_EVENT_DIED, SANDBOX_READY, SANDBOX_STOPPED},
+        {SANDBOX_EVENT_DESTROYED, SANDBOX_DESTROYING, SANDBOX_DESTROYED},
+    };
+    for (unsigned event = SANDBOX_EVENT_CREATED; event <= SANDBOX_EVENT_DESTROYED; event++) {
+        if (event == SANDBOX_EVENT_DELETE)
+            continue;
+        for (unsigned from = 0; from < SANDBOX_STATE_COUNT; from++) {
+            error_auto err = NULL;
+            enum sandbox_state to;
+            int expected = -1;
+            for (size_t i = 0; i < ARRAY_SIZE(legal); i++)
+                if (legal[i].event == event && legal[i].from == from)
+                    expected = (int)legal[i].to;
+            int result =
+                sandbox_state_next((enum sandbox_state)from, (enum sandbox_event)event, &to, &err);
+            assert_int_equal(result, expected < 0 ? -1 : 0);
+            if (expected >= 0)
+                assert_int_equal(to, expected);
+            else
+                assert_non_null(strstr(err->message, sandbox_state_name((enum sandbox_state)from)));
+        }
+    }
+}
+
+static void delete_is_legal_wherever_a_sandbox_is_shown(void **state)
+{
+    (void)state;
+    for (unsigned from = 0; from < SANDBOX_STATE_COUNT; from++) {
+        error_auto err = NULL;
+        enum sandbox_state to;
+        int result = sandbox_state_next((enum sandbox_state)from, SANDBOX_EVENT_DELETE, &to, &err);
+        assert_int_equal(result, sandbox_state_is_shown((enum sandbox_state)from) ? 0 : -1);
+    }
+}
+
+static void stopped_is_told_from_busy(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    enum sandbox_state to;
+    assert_fails_saying(sandbox_state_next(SANDBOX_STOPPED, SANDBOX_EVENT_PAUSE, &to, &err),
+                        ERR_SANDBOX_NOT_RUNNING, "stopped");
+    assert_fails_saying(sandbox_state_next(SANDBOX_RESTORING, SANDBOX_EVENT_PAUSE, &to, &err),
+                        ERR_SANDBOX_BUSY, "restoring");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_their_own_inverse),
+        cmocka_unit_test(only_listed_moves_are_legal),
+        cmocka_unit_test(delete_is_legal_wherever_a_sandbox_is_shown),
+        cmocka_unit_test(stopped_is_told_from_busy),
+    };
+    return run_tests(tests);
+}

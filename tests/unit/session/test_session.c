@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "session/session.h"
+
+static char ring_path[] = "/tmp/sandlot-session-XXXXXX";
+static struct keyring *ring;
+
+static int load_ring(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    if (!mkdtemp(ring_path))
+        return -1;
+    autofree char *file = xasprintf("%s/keyring", ring_path);
+    return keyring_create(file, &err) < 0 ? -1 : keyring_load(file, &ring, &err);
+}
+
+static int drop_ring(void **state)
+{
+    (void)state;
+    autofree char *file = xasprintf("%s/keyring", ring_path);
+    keyring_free(ring);
+    unlink(file);
+    return rmdir(ring_path);
+}
+
+static void opens_what_it_issued(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct session session;
+    char id[ID_SIZE], opened[ID_SIZE];
+    id_new("sbx_", id);
+    assert_ok(session_issue(ring, id, 60, &session, &err));
+    assert_ok(session_open(ring, session.token, opened, &err));
+    assert_string_equal(opened, id);
+    int64_t left_ms = session.expires_at_ms - clock_now_ms();
+    assert_true(left_ms > 50000 && left_ms <= 60000);
+}
+
+static void refuses_an_expired_token(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct session session;
+    char id[ID_SIZE], opened[ID_SIZE];
+    id_new("sbx_", id);
+    assert_ok(session_issue(ring, id, 0, &session, &err));
+    assert_fails(session_open(ring, session.token, opened, &err), ERR_UNAUTHORIZED);
+    error_clear(&err);
+}
+
+/* Every single character matters. */
+static void refuses_any_change(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct session session;
+    char id[ID_SIZE], opened[ID_SIZE];
+    id_new("sbx_", id);
+    assert_ok(session_issue(ring, id, 60, &session, &err));
+    size_t length = strlen(session.token);
+    for (size_t i = 0; i < length; i++) {
+        char kept = session.token[i];
+        session.token[i] = kept == 'A' ? 'B' : 'A';
+        if (session_open(ring, session.token, opened, &err) == 0)
+            fail_msg("character %zu does not count", i);
+        error_clear(&err);
+        session.token[i] = kept;
+    }
+    session.token[length - 1] = '\0';
+    assert_fails(session_open(ring, session.token, opened, &err), ERR_UNAUTHORIZED);
+    error_clear(&err);
+    assert_fails(session_open(ring, NULL, opened, &err), ERR_UNAUTHORIZED);
+    error_clear(&err);
+    assert_fails(session_open(ring, "", opened, &err), ERR_UNAUTHORIZED);
+    error_clear(&err);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opens_what_it_issued),
+        cmocka_unit_test(refuses_an_expired_token),
+        cmocka_unit_test(refuses_any_change),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, load_ring, drop_ring);
+}
