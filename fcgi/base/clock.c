@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,10 +48,19 @@ const char *clock_format_iso8601(int64_t at_ms, char out[CLOCK_ISO8601_SIZE])
     return out;
 }
 
+/* sscanf() lets blanks and signs pass where a digit must be. form: 'd' is a digit, 'c' anything. */
+static bool has_form(const char *text, const char *form)
+{
+    for (; *form; text++, form++)
+        if (*form == 'd' ? *text < '0' || *text > '9' : *form == 'c' ? !*text : *text != *form)
+            return false;
+    return true;
+}
+
 /* Fraction of a second in ms; moves *text behind it. */
 static int parse_fraction(const char **text)
 {
-    if (**text != '.')
+    if (!has_form(*text, ".d"))
         return 0;
     int ms = 0, scale = 100;
     for (++*text; **text >= '0' && **text <= '9'; ++*text, scale /= 10)
@@ -64,10 +74,9 @@ static int parse_offset(const char *text, int *offset_s)
         *offset_s = 0;
         return 0;
     }
-    int hours, minutes, used = 0;
-    if ((text[0] != '+' && text[0] != '-') ||
-        sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 || used != 5 || text[6] ||
-        hours > 23 || minutes > 59)
+    int hours, minutes;
+    if ((text[0] != '+' && text[0] != '-') || !has_form(text + 1, "dd:dd") || text[6] ||
+        sscanf(text + 1, "%2d:%2d", &hours, &minutes) != 2 || hours > 23 || minutes > 59)
         return -1;
     *offset_s = (hours * 60 + minutes) * 60 * (text[0] == '-' ? -1 : 1);
     return 0;
@@ -76,16 +85,17 @@ static int parse_offset(const char *text, int *offset_s)
 int clock_parse_iso8601(const char *text, int64_t *at_ms)
 {
     struct tm tm = {0};
-    int used = 0, offset_s;
+    int offset_s;
     char t;
-    if (sscanf(text, "%4d-%2d-%2d%c%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &t,
-               &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &used) != 7 ||
-        used != 19 || (t != 'T' && t != 't'))
+    if (!has_form(text, "dddd-dd-ddcdd:dd:dd") ||
+        sscanf(text, "%4d-%2d-%2d%c%2d:%2d:%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &t,
+               &tm.tm_hour, &tm.tm_min, &tm.tm_sec) != 7 ||
+        (t != 'T' && t != 't'))
         return -1;
     if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 ||
         tm.tm_min > 59 || tm.tm_sec > 60 || tm.tm_year < 1970)
         return -1;
-    const char *rest = text + used;
+    const char *rest = text + 19;
     int ms = parse_fraction(&rest);
     if (parse_offset(rest, &offset_s) < 0)
         return -1;

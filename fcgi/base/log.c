@@ -14,8 +14,11 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-#define LINE_MAX_BYTES 16384
-#define CONTEXT_MAX    4
+/* A line takes what fits of its fields; each value is cut by itself, so that one endless value
+ * leaves room for the others. */
+#define LINE_MAX_BYTES  16384
+#define VALUE_MAX_BYTES 4096
+#define CONTEXT_MAX     4
 
 static const char *const level_names[] = {"debug", "info", "warning", "error"};
 
@@ -88,19 +91,17 @@ void log_context_clear(void)
         state.context[i].key = NULL;
 }
 
-/* The text in double quotes with JSON escapes; bytes that are not UTF-8 become '?'-like escapes so
- * that a line is always valid JSON. */
+/* The text in double quotes with JSON escapes. Bytes above ASCII are escaped one by one, whatever
+ * they are, so that a line is always valid JSON. Too long a text is cut and still closed. */
 static void append_quoted(struct buffer *line, const char *text)
 {
-    bool ascii_only = false;
-    for (const char *c = text; *c; c++)
-        ascii_only |= (unsigned char)*c >= 0x80;
+    size_t most = line->size + VALUE_MAX_BYTES;
     buffer_append_char(line, '"');
-    for (const char *c = text; *c; c++) {
+    for (const char *c = text; *c && line->size < most; c++) {
         unsigned char byte = (unsigned char)*c;
         if (byte == '"' || byte == '\\')
             buffer_printf(line, "\\%c", byte);
-        else if (byte < 0x20 || byte == 0x7f || (ascii_only && byte >= 0x80))
+        else if (byte < 0x20 || byte >= 0x7f)
             buffer_printf(line, "\\u%04x", byte);
         else
             buffer_append_char(line, (char)byte);
@@ -110,6 +111,8 @@ static void append_quoted(struct buffer *line, const char *text)
 
 static void append_pair(struct buffer *line, const char *key, const char *string, int64_t number)
 {
+    if (line->size + strlen(key) + VALUE_MAX_BYTES + 64 > LINE_MAX_BYTES)
+        return;
     if (state.format == LOG_FORMAT_JSON)
         buffer_printf(line, ",\"%s\":", key);
     else
@@ -117,6 +120,7 @@ static void append_pair(struct buffer *line, const char *key, const char *string
     if (!string)
         buffer_printf(line, "%" PRId64, number);
     else if (state.format == LOG_FORMAT_TEXT && *string && !strpbrk(string, " \t\r\n\"\\=") &&
+             strlen(string) < VALUE_MAX_BYTES &&
              strspn(string, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                             "-_.:/*@+~,;") == strlen(string))
         buffer_append_string(line, string);
@@ -145,11 +149,6 @@ void log_write(enum log_level level, const char *message, const struct log_field
             append_pair(&line, state.context[i].key, state.context[i].value, 0);
     for (size_t i = 1; i < count; i++)
         append_pair(&line, fields[i].key, fields[i].string, fields[i].number);
-    if (buffer_overflowed(&line)) {
-        /* An event that does not fit is cut to its beginning, which still is one line. */
-        line.size = line.size < LINE_MAX_BYTES - 8 ? line.size : LINE_MAX_BYTES - 8;
-        line.overflowed = false;
-    }
     buffer_append_string(&line, state.format == LOG_FORMAT_JSON ? "}\n" : "\n");
     if (write(state.fd, line.data, line.size) < 0 && errno == EBADF)
         abort();

@@ -21,7 +21,12 @@ struct log_field {
     int64_t number;
 };
 
-#define LOG_STR(key_, value_) ((struct log_field){(key_), (value_) ? (value_) : "", 0})
+/* A function, not ?: in the macro: value may be an array, whose address is never NULL. */
+static inline const char *log_text_(const char *value)
+{
+    return value ? value : "";
+}
+#define LOG_STR(key_, value_) ((struct log_field){(key_), log_text_(value_), 0})
 #define LOG_INT(key_, value_) ((struct log_field){(key_), NULL, (int64_t)(value_)})
 
 struct error;

@@ -22,7 +22,7 @@ enum key_purpose {
     KEY_PURPOSE_SESSION,      /* MAC of session tokens */
     KEY_PURPOSE_AGENT,        /* secrets of the agents in the sandboxes */
     KEY_PURPOSE_PAGE_TOKEN,   /* MAC of continuation tokens */
-    KEY_PURPOSE_IDEMPOTENCY, /* fingerprints of request bodies */
+    KEY_PURPOSE_IDEMPOTENCY,  /* fingerprints of request bodies */
 };
 
 /* Reads the file (refused unless only its owner and group can read it; not world-readable).

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+static void formats(void **state)
+{
+    (void)state;
+    char text[CLOCK_ISO8601_SIZE];
+    assert_string_equal(clock_format_iso8601(0, text), "1970-01-01T00:00:00.000Z");
+    assert_string_equal(clock_format_iso8601(1795255500007, text), "2026-11-21T10:05:00.007Z");
+    assert_string_equal(clock_format_iso8601(1709164800999, text), "2024-02-29T00:00:00.999Z");
+}
+
+static void parses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t at_ms;
+    } cases[] = {
+        {"1970-01-01T00:00:00Z", 0},
+        {"2026-11-21T10:05:00Z", 1795255500000},
+        {"2026-11-21T10:05:00.007Z", 1795255500007},
+        {"2026-11-21T10:05:00.0079999Z", 1795255500007},
+        {"2026-11-21t10:05:00.5z", 1795255500500},
+        {"2026-11-21T12:05:00+02:00", 1795255500000},
+        {"2026-11-21T04:35:00.000-05:30", 1795255500000},
+        {"2024-02-29T00:00:00Z", 1709164800000},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        int64_t at_ms = -1;
+        if (clock_parse_iso8601(cases[i].text, &at_ms) < 0)
+            fail_msg("%s was refused", cases[i].text);
+        assert_int_equal(at_ms, cases[i].at_ms);
+    }
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    static const char *const refused[] = {
+        "",
+        "2026-11-21",
+        "2026-11-21T10:05Z",
+        "2026-11-21T10:05:00",
+        "2026-11-21 10:05:00Z",
+        "2026-13-01T00:00:00Z",
+        "2026-00-01T00:00:00Z",
+        "2026-04-31T00:00:00Z",
+        "2025-02-29T00:00:00Z",
+        "2026-11-21T24:00:00Z",
+        "2026-11-21T10:60:00Z",
+        "2026-11-21T10:05:00Z ",
+        " 2026-11-21T10:05:00Z",
+        "2026-11-21T10:05:00+0200",
+        "2026-11-21T10:05:00+24:00",
+        "2026-11-21T10:05:00+02:60",
+        "2026-11-21T10:05:00.Z",
+        "2026- 1-21T10:05:00Z",
+        "2026-+1-21T10:05:00Z",
+        "2026-11-21T10:05:00+ 2:00",
+        "2026-11-21T10:05:00+-2:00",
+        "1969-12-31T23:59:59Z",
+        "2026-1-021T10:05:00Z",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+        int64_t at_ms;
+        if (clock_parse_iso8601(refused[i], &at_ms) == 0)
+            fail_msg("\"%s\" was taken for a time", refused[i]);
+    }
+}
+
+static void comes_back(void **state)
+{
+    (void)state;
+    for (int64_t at_ms = 0; at_ms < 4102444800000; at_ms += 86400000LL * 31 + 12345678) {
+        char text[CLOCK_ISO8601_SIZE];
+        int64_t parsed;
+        assert_int_equal(clock_parse_iso8601(clock_format_iso8601(at_ms, text), &parsed), 0);
+        assert_int_equal(parsed, at_ms);
+    }
+}
+
+static void goes_forward(void **state)
+{
+    (void)state;
+    int64_t before_ms = clock_monotonic_ms(), before_us = clock_monotonic_us();
+    clock_sleep_ms(20);
+    assert_in_range(clock_monotonic_ms() - before_ms, 19, 5000);
+    assert_in_range(clock_monotonic_us() - before_us, 20000, 5000000);
+    assert_true(clock_now_ms() > 1700000000000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formats),    cmocka_unit_test(parses),       cmocka_unit_test(refuses),
+        cmocka_unit_test(comes_back), cmocka_unit_test(goes_forward),
+    };
+    return run_tests(tests);
+}

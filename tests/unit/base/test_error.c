@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <errno.h>
+
+static void carries_code_and_message(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    assert_int_equal(error_set(&err, ERR_NOT_FOUND, "no sandbox %s", "sbx_1"), -1);
+    assert_int_equal(err->code, ERR_NOT_FOUND);
+    assert_string_equal(err->message, "no sandbox sbx_1");
+    assert_null(err->field);
+    assert_int_equal(err->retry_after_s, 0);
+}
+
+static void names_the_input_that_is_wrong(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    error_set_field(&err, ERR_INVALID_REQUEST, "/lifecycle/timeout", "must be at most %d", 5);
+    assert_string_equal(err->field, "/lifecycle/timeout");
+    assert_string_equal(err->message, "must be at most 5");
+}
+
+static void grows_context_on_the_way_up(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    error_set_errno(&err, ERR_CONFIG, ENOENT, "cannot open %s", "/a");
+    assert_int_equal(error_context(&err, "key file %d", 2), -1);
+    assert_string_equal(err->message, "key file 2: cannot open /a: No such file or directory");
+    assert_int_equal(err->code, ERR_CONFIG);
+}
+
+static void changes_its_code(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    error_set(&err, ERR_DB_DUPLICATE, "the name is there");
+    assert_int_equal(error_recode(&err, ERR_NAME_TAKEN), -1);
+    assert_int_equal(err->code, ERR_NAME_TAKEN);
+    assert_string_equal(err->message, "the name is there");
+}
+
+static void moves_and_clears(void **state)
+{
+    (void)state;
+    error_auto inner = NULL;
+    error_auto outer = NULL;
+    error_set(&inner, ERR_INTERNAL, "x");
+    assert_int_equal(error_move(&outer, &inner), -1);
+    assert_null(inner);
+    assert_string_equal(outer->message, "x");
+    error_clear(&outer);
+    assert_null(outer);
+    error_clear(&outer);
+}
+
+static void every_code_has_a_decent_answer(void **state)
+{
+    (void)state;
+    for (int code = 0; code < ERROR_CODE_COUNT; code++) {
+        int status = error_http_status((enum error_code)code);
+        assert_in_range(status, 400, 599);
+        assert_true(strncmp(error_symbol((enum error_code)code), "ERR_", 4) == 0);
+        const char *api = error_api_code((enum error_code)code);
+        assert_int_equal(strspn(api, "abcdefghijklmnopqrstuvwxyz_"), strlen(api));
+    }
+    assert_int_equal(error_http_status(ERR_RATE_LIMITED), 429);
+    assert_true(error_may_retry(ERR_RATE_LIMITED));
+    assert_false(error_may_retry(ERR_OUTCOME_UNKNOWN));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(carries_code_and_message),
+        cmocka_unit_test(names_the_input_that_is_wrong),
+        cmocka_unit_test(grows_context_on_the_way_up),
+        cmocka_unit_test(changes_its_code),
+        cmocka_unit_test(moves_and_clears),
+        cmocka_unit_test(every_code_has_a_decent_answer),
+    };
+    return run_tests(tests);
+}

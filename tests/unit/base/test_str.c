@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+static void compares(void **state)
+{
+    (void)state;
+    assert_true(str_equal("a", "a"));
+    assert_true(str_equal(NULL, NULL));
+    assert_false(str_equal("a", NULL));
+    assert_false(str_equal(NULL, ""));
+    assert_true(str_starts_with("sbx_1", "sbx_"));
+    assert_false(str_starts_with("sb", "sbx_"));
+    assert_true(str_ends_with("0001-a.sql", ".sql"));
+    assert_false(str_ends_with("sql", ".sql"));
+    assert_true(str_ends_with("x", ""));
+}
+
+static void parses_plain_numbers_only(void **state)
+{
+    (void)state;
+    uint64_t value = 7;
+    assert_int_equal(str_parse_u64("0", 0, 10, &value), 0);
+    assert_int_equal(value, 0);
+    assert_int_equal(str_parse_u64("18446744073709551615", 0, UINT64_MAX, &value), 0);
+    assert_true(value == UINT64_MAX);
+
+    value = 7;
+    static const char *const refused[] = {
+        "",
+        " 1",
+        "1 ",
+        "+1",
+        "-1",
+        "01",
+        "00",
+        "1e3",
+        "0x10",
+        "1.0",
+        "18446744073709551616",
+        "99999999999999999999",
+        "\xd9\xa1",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+        if (str_parse_u64(refused[i], 0, UINT64_MAX, &value) != -1)
+            fail_msg("\"%s\" was taken for a number", refused[i]);
+    assert_int_equal(value, 7);
+}
+
+static void holds_numbers_to_their_bounds(void **state)
+{
+    (void)state;
+    uint64_t value;
+    assert_int_equal(str_parse_u64("5", 5, 5, &value), 0);
+    assert_int_equal(str_parse_u64("4", 5, 9, &value), -1);
+    assert_int_equal(str_parse_u64("10", 5, 9, &value), -1);
+}
+
+static void finds_what_was_meant(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"base_url", "key_file", "log_level", "log_format"};
+    assert_string_equal(str_nearest("log_leve", names, 4), "log_level");
+    assert_string_equal(str_nearest("keyfile", names, 4), "key_file");
+    assert_string_equal(str_nearest("baseurl", names, 4), "base_url");
+    assert_null(str_nearest("colour", names, 4));
+    assert_null(str_nearest("x", names, 0));
+    char endless[200];
+    memset(endless, 'a', sizeof endless - 1);
+    endless[sizeof endless - 1] = '\0';
+    assert_null(str_nearest(endless, names, 4));
+}
+
+static bool utf8(const char *text)
+{
+    return str_is_utf8(text, strlen(text));
+}
+
+static void knows_utf8(void **state)
+{
+    (void)state;
+    assert_true(utf8(""));
+    assert_true(utf8("plain"));
+    assert_true(utf8("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"));
+    assert_true(utf8("\xf4\x8f\xbf\xbf"));
+    assert_true(utf8("\xed\x9f\xbf"));
+    assert_true(str_is_utf8("a\0b", 3));
+
+    static const char *const refused[] = {
+        "\x80",             /* a continuation alone */
+        "\xc3",             /* cut */
+        "\xe2\x82",         /* cut */
+        "\xc0\xaf",         /* overlong '/' */
+        "\xc1\xbf",         /* overlong */
+        "\xe0\x80\xaf",     /* overlong */
+        "\xf0\x80\x80\xaf", /* overlong */
+        "\xed\xa0\x80",     /* a surrogate */
+        "\xf4\x90\x80\x80", /* beyond U+10FFFF */
+        "\xf5\x80\x80\x80", /* no such lead */
+        "\xff",             /* never */
+        "a\xe2\x28\xa1",    /* a wrong continuation */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+        if (utf8(refused[i]))
+            fail_msg("number %zu was taken for UTF-8", i);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(compares),
+        cmocka_unit_test(parses_plain_numbers_only),
+        cmocka_unit_test(holds_numbers_to_their_bounds),
+        cmocka_unit_test(finds_what_was_meant),
+        cmocka_unit_test(knows_utf8),
+    };
+    return run_tests(tests);
+}

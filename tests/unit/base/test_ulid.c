@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/ulid.h"
+
+static void has_its_form(void **state)
+{
+    (void)state;
+    char id[ID_SIZE];
+    assert_ptr_equal(id_new("sbx_", id), id);
+    assert_int_equal(strlen(id), 4 + ULID_LENGTH);
+    assert_true(id_is_valid("sbx_", id));
+    assert_false(id_is_valid("op__", id));
+}
+
+static void sorts_by_creation(void **state)
+{
+    (void)state;
+    char last[ID_SIZE] = "", next[ID_SIZE];
+    for (int i = 0; i < 20; i++) {
+        id_new("sbx_", next);
+        assert_true(strcmp(last, next) < 0);
+        memcpy(last, next, sizeof last);
+        clock_sleep_ms(2);
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void never_repeats(void **state)
+{
+    (void)state;
+    enum { COUNT = 10000 };
+    char(*ids)[ID_SIZE] = xcalloc(COUNT, ID_SIZE);
+    for (int i = 0; i < COUNT; i++)
+        id_new("sbx_", ids[i]);
+    qsort(ids, COUNT, ID_SIZE, compare);
+    for (int i = 1; i < COUNT; i++)
+        assert_string_not_equal(ids[i - 1], ids[i]);
+    free(ids);
+}
+
+static void refuses_what_is_none(void **state)
+{
+    (void)state;
+    static const char *const refused[] = {
+        "",
+        "sbx_",
+        "sbx",
+        "sbx_01arz3ndektsv4rrffq69g5fa",
+        "sbx_01arz3ndektsv4rrffq69g5favx",
+        "SBX_01arz3ndektsv4rrffq69g5fav",
+        "sbx_01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "sbx_01arz3ndektsv4rrffq69g5fai",
+        "sbx_01arz3ndektsv4rrffq69g5fal",
+        "sbx_01arz3ndektsv4rrffq69g5fao",
+        "sbx_01arz3ndektsv4rrffq69g5fau",
+        "sbx_01arz3ndektsv4rrffq69g5fa%",
+        "sbx_01arz3ndektsv4rrffq69g5fa\n",
+    };
+    assert_true(id_is_valid("sbx_", "sbx_01arz3ndektsv4rrffq69g5fav"));
+    for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+        if (id_is_valid("sbx_", refused[i]))
+            fail_msg("\"%s\" was taken for an id", refused[i]);
+}
+
+static void makes_route_tokens(void **state)
+{
+    (void)state;
+    char token[ROUTE_TOKEN_LENGTH + 1], other[ROUTE_TOKEN_LENGTH + 1];
+    route_token_new(token);
+    assert_true(route_token_is_valid(token));
+    assert_string_not_equal(token, route_token_new(other));
+    assert_false(route_token_is_valid(""));
+    assert_false(route_token_is_valid("abcdefghijklmnopqrstuvwxy"));
+    assert_false(route_token_is_valid("abcdefghijklmnopqrstuvwxyzz"));
+    assert_false(route_token_is_valid("abcdefghijklmnopqrstuvwxy1"));
+    assert_false(route_token_is_valid("Abcdefghijklmnopqrstuvwxyz"));
+    assert_false(route_token_is_valid("abcdefghijklm.opqrstuvwxyz"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(has_its_form),       cmocka_unit_test(sorts_by_creation),
+        cmocka_unit_test(never_repeats),      cmocka_unit_test(refuses_what_is_none),
+        cmocka_unit_test(makes_route_tokens),
+    };
+    return run_tests(tests);
+}
