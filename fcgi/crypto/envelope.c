@@ -6,10 +6,10 @@
 
 #include "crypto/crypto.h"
 
-#define ENVELOPE_VERSION     1
-#define NONCE_BYTES crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
-#define TAG_BYTES   crypto_aead_xchacha20poly1305_ietf_ABYTES
-#define HEAD_BYTES  (1 + 2 + NONCE_BYTES)
+#define ENVELOPE_VERSION 1
+#define NONCE_BYTES      crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
+#define TAG_BYTES        crypto_aead_xchacha20poly1305_ietf_ABYTES
+#define HEAD_BYTES       (1 + 2 + NONCE_BYTES)
 
 _Static_assert(KEYRING_SUBKEY_BYTES == crypto_aead_xchacha20poly1305_ietf_KEYBYTES,
                "a subkey is a key of the cipher");

@@ -38,7 +38,7 @@ static int fill(json_t *json, struct incus_instance *instance, struct error **er
     incus_instance_deinit(instance);
     if (*name == '\0' || strlen(name) >= sizeof(instance->name))
         return error_set(err, ERR_RUNTIME_REFUSED, "Incus described an instance without a name");
-    strcpy(instance->name, name);
+    memcpy(instance->name, name, strlen(name) + 1);
     instance->status = status_of(json);
     instance->stateful = json_is_true(json_object_get(json, "stateful"));
     instance->virtual_machine = str_equal(string_of(json, "type"), "virtual-machine");

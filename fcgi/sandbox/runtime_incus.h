@@ -99,8 +99,8 @@ int runtime_incus_build_source(struct runtime *runtime, const char *source, cons
                                char **fingerprint, bool *virtual_machine, struct error **err);
 int runtime_incus_create(struct runtime *runtime, const struct runtime_instance *instance,
                          struct error **err);
-int runtime_incus_adapt(struct runtime *runtime, const char *name, const struct runtime_shape *shape,
-                        struct error **err);
+int runtime_incus_adapt(struct runtime *runtime, const char *name,
+                        const struct runtime_shape *shape, struct error **err);
 int runtime_incus_destroy(struct runtime *runtime, const char *name, struct error **err);
 int runtime_incus_pause(struct runtime *runtime, const char *name,
                         const struct runtime_shape *shape, bool keep_memory, bool or_disk,

@@ -116,9 +116,8 @@ int runtime_incus_adapt(struct runtime *base, const char *name, const struct run
     char size[RUNTIME_SIZE_SIZE];
 
     runtime_root_size(shape, size);
-    json_auto_t *config =
-        json_pack("{s:o, s:o}", "limits.cpu", json_sprintf("%u", shape->cpu), "limits.memory",
-                  json_sprintf("%uMiB", shape->memory_mb));
+    json_auto_t *config = json_pack("{s:o, s:o}", "limits.cpu", json_sprintf("%u", shape->cpu),
+                                    "limits.memory", json_sprintf("%uMiB", shape->memory_mb));
     json_auto_t *devices = json_pack("{s:o}", "root", runtime_root_device(runtime->pool, size));
     return incus_instance_patch(runtime->incus, name, config, devices, err);
 }

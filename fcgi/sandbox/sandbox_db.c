@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "sandbox/sandbox_columns.h"
 #include "sandbox/sandbox_row.h"
 
 #define SELECT_SANDBOX "SELECT " SANDBOX_COLUMNS " FROM sandboxes s" SANDBOX_JOINS

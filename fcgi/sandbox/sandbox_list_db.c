@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "sandbox/sandbox_columns.h"
 #include "sandbox/sandbox_list.h"
 #include "sandbox/sandbox_row.h"
 

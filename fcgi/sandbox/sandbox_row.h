@@ -6,21 +6,8 @@
 #include "base/buffer.h"
 #include "sandbox/sandbox.h"
 
-/* What a statement selects for sandbox_row_read(), and from where; conditions speak of s. */
-#define SANDBOX_COLUMNS                                                                          \
-    "s.id, s.team_id, t.slug, s.created_by, s.route, s.state, s.incarnation, s.operation_id,"    \
-    " s.template_slug, s.template_version_id, s.snapshot_id, v.virtual_machine, s.timeout_s,"    \
-    " s.deadline_at_ms, s.on_timeout, s.auto_resume, s.cpu, s.memory_mb, s.disk_gb, s.metadata," \
-    " s.volume_mounts, s.network, s.network_status, s.allow_public_traffic, s.host_id,"          \
-    " s.instance_name, s.address, s.agent_key_id, s.resumed_from, s.created_at_ms,"              \
-    " s.updated_at_ms, s.stopped_at_ms,"                                                         \
-    " (SELECT GROUP_CONCAT(CONCAT(p.port, '/', p.public) ORDER BY p.port)"                       \
-    "    FROM exposed_ports p WHERE p.sandbox_id = s.id)"
-#define SANDBOX_JOINS                   \
-    " JOIN teams t ON t.id = s.team_id" \
-    " JOIN template_versions v ON v.id = s.template_version_id"
-
-/* The sandbox in the current row of a statement that selects SANDBOX_COLUMNS. */
+/* The sandbox in the current row of a statement that selects SANDBOX_COLUMNS (sandbox_columns.h).
+ */
 int sandbox_row_read(const struct db_rows *rows, struct sandbox *sandbox, struct error **err);
 
 /* Write the metadata into the table that filters look into; a deleted sandbox has none there. */
