@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * FastCGI requests and responses. nginx has parsed HTTP; what arrives here are the parameters of
- * conf/nginx/sandlot-fastcgi.conf and a body. The server (http/server.h) reads the body to its
+ * conf/nginx/sandlot-fastcgi.inc and a body. The server (http/server.h) reads the body to its
  * end record (CONTENT_LENGTH is empty for chunked uploads) as far as its limit.
  */
 #pragma once

@@ -106,11 +106,45 @@ static int append_json(const char *data, size_t size, void *out)
     return buffer_append(out, data, size);
 }
 
+/* nginx sends the status line as it gets it, and HTTP/1.1 wants a phrase in it. */
+static const char *reason_phrase(int status)
+{
+    static const struct {
+        int status;
+        const char *phrase;
+    } phrases[] = {
+        {200, "OK"},
+        {201, "Created"},
+        {202, "Accepted"},
+        {204, "No Content"},
+        {303, "See Other"},
+        {304, "Not Modified"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {409, "Conflict"},
+        {413, "Content Too Large"},
+        {415, "Unsupported Media Type"},
+        {422, "Unprocessable Content"},
+        {429, "Too Many Requests"},
+        {500, "Internal Server Error"},
+        {502, "Bad Gateway"},
+        {503, "Service Unavailable"},
+        {504, "Gateway Timeout"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(phrases); i++)
+        if (phrases[i].status == status)
+            return phrases[i].phrase;
+    return "Status";
+}
+
 static void append_headers(const struct http_response *response, const struct http_request *request,
                            const char *content_type, size_t content_length, struct buffer *out)
 {
-    buffer_printf(out, "Status: %d\r\nX-Request-Id: %s\r\nCache-Control: no-store\r\n",
-                  response->status, request->request_id);
+    buffer_printf(out, "Status: %d %s\r\nX-Request-Id: %s\r\nCache-Control: no-store\r\n",
+                  response->status, reason_phrase(response->status), request->request_id);
     if (response->status != 204 && response->status != 304)
         buffer_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", content_type,
                       content_length);

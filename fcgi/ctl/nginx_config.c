@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "ctl/nginx_config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define TEMPLATE_MAX     262144
+#define RENDERED_MAX     (2 * TEMPLATE_MAX)
+#define NAME_MAX_BYTES   64
+#define FILES_MAX        32
+#define SUFFIX           ".in"
+#define API_TIMEOUT_S    300 /* least wait for a worker that waits for the runtime */
+#define WAKE_MARGIN_S    30  /* what a wake may take beside resume_wait_s */
+#define BURST_FACTOR     2
+#define NAME_CHARACTERS  "abcdefghijklmnopqrstuvwxyz0123456789_"
+#define VALUE_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:+,=~"
+
+struct output {
+    char *name; /* without .in */
+    struct buffer text;
+};
+
+struct renderer {
+    const struct settings *settings;
+    const char *output_dir;
+    struct output files[FILES_MAX];
+    size_t count;
+};
+
+static char *public_port(const struct settings *settings)
+{
+    const char *colon = strchr(settings->data_plane_host, ':');
+    return xstrdup(colon ? colon + 1 : "443");
+}
+
+/* The domain with its dots escaped, for a server_name pattern. */
+static char *domain_regex(const struct settings *settings)
+{
+    autofree char *domain = settings_data_plane_domain(settings);
+    buffer_auto regex = BUFFER_INIT(1024);
+    for (const char *c = domain; *c; c++)
+        buffer_printf(&regex, "%s%c", *c == '.' ? "\\" : "", *c);
+    return buffer_steal(&regex);
+}
+
+/* What follows from settings; NULL when name is no such thing. */
+static char *derived_value(const struct renderer *renderer, const char *name)
+{
+    const struct settings *settings = renderer->settings;
+    if (!strcmp(name, "output_dir"))
+        return xstrdup(renderer->output_dir);
+    if (!strcmp(name, "api_host"))
+        return settings_api_host(settings);
+    if (!strcmp(name, "data_plane_domain"))
+        return settings_data_plane_domain(settings);
+    if (!strcmp(name, "data_plane_domain_regex"))
+        return domain_regex(settings);
+    if (!strcmp(name, "public_port"))
+        return public_port(settings);
+    if (!strcmp(name, "ipv6"))
+        return xstrdup(strcmp(settings->listen_ipv6, "on") ? "#" : "");
+    if (!strcmp(name, "key_burst"))
+        return xasprintf("%" PRIu64, settings->key_rate * BURST_FACTOR);
+    if (!strcmp(name, "address_burst"))
+        return xasprintf("%" PRIu64, settings->address_rate * BURST_FACTOR);
+    if (!strcmp(name, "wake_timeout_s"))
+        return xasprintf("%" PRIu64, settings->resume_wait_s + WAKE_MARGIN_S);
+    if (!strcmp(name, "api_timeout_s"))
+        return xasprintf("%" PRIu64, settings->resume_wait_s + API_TIMEOUT_S);
+    return NULL;
+}
+
+static int append_value(const struct renderer *renderer, const char *name, struct buffer *out,
+                        struct error **err)
+{
+    autofree char *derived = derived_value(renderer, name);
+    autofree char *value = derived ? NULL : settings_get(renderer->settings, name);
+    if (!derived && !value)
+        return error_set(err, ERR_CONFIG, "unknown placeholder @%s@", name);
+    /* Derived values are ours, or made of host names. */
+    if (value && (!*value || strspn(value, VALUE_CHARACTERS) != strlen(value)))
+        return error_set(err, ERR_CONFIG,
+                         "%s is \"%s\", which cannot stand in nginx's configuration", name, value);
+    buffer_append_string(out, derived ? derived : value);
+    return 0;
+}
+
+/* A placeholder is @name@; an at sign that begins none stands for itself (@sandlot_wake;). */
+static int substitute(const struct renderer *renderer, const char *text, struct buffer *out,
+                      struct error **err)
+{
+    unsigned line = 1;
+    for (; *text; text++) {
+        char name[NAME_MAX_BYTES + 1];
+        size_t length = *text == '@' ? strspn(text + 1, NAME_CHARACTERS) : 0;
+        if (!length || length > NAME_MAX_BYTES || text[1 + length] != '@') {
+            buffer_append_char(out, *text);
+            line += *text == '\n';
+            continue;
+        }
+        memcpy(name, text + 1, length);
+        name[length] = '\0';
+        if (append_value(renderer, name, out, err) < 0)
+            return error_context(err, "line %u", line);
+        text += length + 1;
+    }
+    if (buffer_overflowed(out))
+        return error_set(err, ERR_CONFIG, "the rendered file is larger than %d bytes",
+                         RENDERED_MAX);
+    return 0;
+}
+
+static int read_template(const char *path, struct buffer *text, struct error **err)
+{
+    autofclose FILE *file = fopen(path, "re");
+    if (!file)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot open %s", path);
+    char chunk[4096];
+    size_t got;
+    while ((got = fread(chunk, 1, sizeof chunk, file)) > 0)
+        buffer_append(text, chunk, got);
+    if (ferror(file) || buffer_overflowed(text))
+        return error_set(err, ERR_CONFIG, "%s cannot be read, or is larger than %d bytes", path,
+                         TEMPLATE_MAX);
+    return 0;
+}
+
+static int render_file(struct renderer *renderer, const char *template_dir, const char *name,
+                       struct error **err)
+{
+    buffer_auto text = BUFFER_INIT(TEMPLATE_MAX);
+    autofree char *path = xasprintf("%s/%s", template_dir, name);
+    if (renderer->count == FILES_MAX)
+        return error_set(err, ERR_CONFIG, "%s holds more than %d templates", template_dir,
+                         FILES_MAX);
+    if (read_template(path, &text, err) < 0)
+        return -1;
+    struct output *output = &renderer->files[renderer->count++];
+    output->name = xstrndup(name, strlen(name) - strlen(SUFFIX));
+    buffer_init(&output->text, RENDERED_MAX);
+    if (substitute(renderer, buffer_string(&text), &output->text, err) < 0)
+        return error_context(err, "%s", path);
+    return 0;
+}
+
+static int render_all(struct renderer *renderer, const char *template_dir, struct error **err)
+{
+    DIR *directory = opendir(template_dir);
+    if (!directory)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot open %s", template_dir);
+    int result = 0;
+    struct dirent *entry;
+    while (result == 0 && (entry = readdir(directory)))
+        if (entry->d_name[0] != '.' && str_ends_with(entry->d_name, SUFFIX))
+            result = render_file(renderer, template_dir, entry->d_name, err);
+    closedir(directory);
+    if (result == 0 && !renderer->count)
+        return error_set(err, ERR_CONFIG, "%s holds no templates (*" SUFFIX ")", template_dir);
+    return result;
+}
+
+/* Beside its place and then into it: nginx never reads half a file. */
+static int write_file(const char *directory, const struct output *output, struct error **err)
+{
+    autofree char *path = xasprintf("%s/%s", directory, output->name);
+    autofree char *draft = xasprintf("%s/.%s.new", directory, output->name);
+    autofclose FILE *file = fopen(draft, "we");
+    if (!file)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot write %s", draft);
+    size_t size = output->text.size;
+    if (fwrite(buffer_string(&output->text), 1, size, file) != size || fflush(file) != 0 ||
+        fchmod(fileno(file), 0644) < 0 || fsync(fileno(file)) < 0 || rename(draft, path) < 0) {
+        error_set_errno(err, ERR_CONFIG, errno, "cannot write %s", path);
+        unlink(draft);
+        return -1;
+    }
+    return 0;
+}
+
+static int write_all(const struct renderer *renderer, struct error **err)
+{
+    if (mkdir(renderer->output_dir, 0755) < 0 && errno != EEXIST)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot make %s", renderer->output_dir);
+    for (size_t i = 0; i < renderer->count; i++)
+        if (write_file(renderer->output_dir, &renderer->files[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+int nginx_config_render(const struct settings *settings, const char *template_dir,
+                        const char *output_dir, struct error **err)
+{
+    struct renderer renderer = {.settings = settings, .output_dir = output_dir};
+    if (*output_dir != '/' || strspn(output_dir, VALUE_CHARACTERS) != strlen(output_dir))
+        return error_set(err, ERR_CONFIG,
+                         "the output directory must be an absolute path that can stand in nginx's "
+                         "configuration: %s",
+                         output_dir);
+    int result = render_all(&renderer, template_dir, err);
+    if (result == 0)
+        result = write_all(&renderer, err);
+    for (size_t i = 0; i < renderer.count; i++) {
+        free(renderer.files[i].name);
+        buffer_deinit(&renderer.files[i].text);
+    }
+    return result;
+}

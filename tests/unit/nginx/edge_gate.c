@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A stand-in for the workers behind nginx, for test_nginx: it decides by the route token's first
+ * letters and repeats what it was asked.
+ *
+ *   edge_gate UPSTREAM BODY_MAX            serve FastCGI on fd 0
+ *   edge_gate render CONFIG TEMPLATES OUT  as `sandlotctl nginx-config`
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "ctl/nginx_config.h"
+#include "http/server.h"
+
+static const char *upstream;
+
+static json_t *parameters_json(const struct http_request *request)
+{
+    json_t *all = json_object();
+    for (char **entry = request->parameters; *entry; entry++) {
+        char name[128];
+        size_t length = strcspn(*entry, "=");
+        snprintf(name, sizeof name, "%.*s", (int)length, *entry);
+        json_object_set_new(all, name, json_string(*entry + length + 1));
+    }
+    return all;
+}
+
+static void refuse(struct http_response *response, int status, const char *reason)
+{
+    response->status = 403;
+    http_response_header(response, "X-Sandlot-Status", "%d", status);
+    http_response_header(response, "X-Sandlot-Reason", "%s", reason);
+}
+
+static void allow(struct http_response *response, const struct http_request *request)
+{
+    const char *route = http_parameter(request, "SANDLOT_ROUTE");
+    bool preview = str_equal(http_parameter(request, "SANDLOT_KIND"), "preview");
+    http_response_header(response, "X-Sandlot-Upstream", "%s",
+                         str_starts_with(route, "down") ? "127.0.0.1:1" : upstream);
+    if (!preview)
+        http_response_header(response, "X-Sandlot-Agent-Secret", "agent-secret-%s",
+                             http_parameter(request, "SANDLOT_WAKE") ? "woken" : "plain");
+    else if (str_starts_with(route, "relay"))
+        http_response_header(response, "X-Sandlot-Relay-Port", "%s",
+                             http_parameter(request, "SANDLOT_PORT"));
+}
+
+static void decide(struct http_request *request, struct http_response *response)
+{
+    const char *route = http_parameter(request, "SANDLOT_ROUTE");
+    bool wake = http_parameter(request, "SANDLOT_WAKE") != NULL;
+    if (str_starts_with(route, "refuse"))
+        refuse(response, 404, "no_sandbox");
+    else if (str_starts_with(route, "crash"))
+        response->status = 500;
+    else if (str_starts_with(route, "wake") && !wake)
+        response->status = 409;
+    else if (str_starts_with(route, "wakeno"))
+        refuse(response, 503, "quota");
+    else if (str_starts_with(route, "wakebad"))
+        response->status = 409;
+    else if (!wake || usleep(500000) == 0)
+        allow(response, request);
+}
+
+static void serve(void *context, struct http_request *request, struct http_response *response)
+{
+    (void)context;
+    const char *kind = http_parameter(request, "SANDLOT_KIND");
+    const char *given = http_parameter(request, "SANDLOT_STATUS");
+    uint64_t status = 503;
+    if (kind && strcmp(kind, "refusal")) {
+        decide(request, response);
+        return;
+    }
+    json_t *answer = json_object();
+    json_object_set_new(answer, "parameters", parameters_json(request));
+    json_object_set_new(answer, "body_size", json_integer((json_int_t)request->body.size));
+    json_object_set_new(answer, "request_id", json_string(request->request_id));
+    json_object_set_new(answer, "socket", json_string(getenv("EDGE_NAME")));
+    if (given)
+        str_parse_u64(given, 200, 599, &status);
+    http_response_json(response, kind ? (int)status : 200, answer);
+}
+
+static int render(char **argv, struct error **err)
+{
+    settings_auto settings = NULL;
+    if (settings_load(argv[2], &settings, err) < 0)
+        return -1;
+    return nginx_config_render(settings, argv[3], argv[4], err);
+}
+
+int main(int argc, char **argv)
+{
+    error_auto err = NULL;
+    if (argc == 5 && render(argv, &err) == 0)
+        return 0;
+    if (argc == 5)
+        fprintf(stderr, "%s\n", err->message);
+    if (argc != 3)
+        return 2;
+    uint64_t body_max;
+    upstream = argv[1];
+    if (str_parse_u64(argv[2], 0, 1u << 20, &body_max) < 0)
+        return 2;
+    struct http_server server = {.serve = serve, .body_max = body_max};
+    if (http_server_run(&server, &err) == 0)
+        return 0;
+    fprintf(stderr, "%s\n", err->message);
+    return 1;
+}
