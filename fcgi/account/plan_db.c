@@ -100,8 +100,8 @@ static const struct column *find_column(const char *name, struct error **err)
             return &columns[i];
     }
     const char *nearest = str_nearest(name, names, ARRAY_SIZE(names));
-    error_set_field(err, ERR_INVALID_REQUEST, name, "A plan has no such value%s%s%s.",
-                    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    error_set_field(err, ERR_INVALID_REQUEST, name, "A plan has no value of this name%s%s%s",
+                    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : ".");
     return NULL;
 }
 

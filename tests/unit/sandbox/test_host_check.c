@@ -109,5 +109,5 @@ int main(void)
         cmocka_unit_test(finds_overlaps),    cmocka_unit_test(formats_addresses),
         cmocka_unit_test(checks_each_field),
     };
-    return run_tests(tests);
+    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

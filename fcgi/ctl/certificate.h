@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The one fact that the doctor needs of a certificate: until when it holds (X.509, RFC 5280). */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* notAfter of the first certificate of a PEM file. Errors: ERR_CONFIG. */
+int certificate_expiry(const char *path, int64_t *expires_at_ms, struct error **err);
+
+/* The same for the bytes of one DER certificate; returns 0 or -1. */
+int certificate_der_expiry(const unsigned char *der, size_t size, int64_t *expires_at_ms);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "ctl/ctl.h"
+
+#define OPTIONS static const struct ctl_option
+#define END                               \
+    {                                     \
+        NULL, CTL_FLAG, false, NULL, 0, 0 \
+    }
+
+OPTIONS team_create_options[] = {
+    {"plan", CTL_TEXT, true, "PLAN", 0, 0}, {"owner", CTL_TEXT, true, "USER", 0, 0}, END};
+OPTIONS team_add_member_options[] = {{"user", CTL_TEXT, true, "USER", 0, 0}, END};
+OPTIONS key_create_options[] = {
+    {"user", CTL_TEXT, true, "USER", 0, 0},  {"scope", CTL_CHOICE, true, "read|write", 0, 0},
+    {"team", CTL_LIST, false, "SLUG", 0, 0}, {"expires", CTL_TEXT, false, "TIME", 0, 0},
+    {"name", CTL_TEXT, false, "NAME", 0, 0}, END};
+OPTIONS key_list_options[] = {{"user", CTL_TEXT, false, "USER", 0, 0}, END};
+OPTIONS template_add_options[] = {{"image", CTL_TEXT, true, "ALIAS", 0, 0},
+                                  {"cpu", CTL_NUMBER, false, "N", 1, 1024},
+                                  {"memory-mb", CTL_NUMBER, false, "N", 64, 16777216},
+                                  {"team", CTL_TEXT, false, "SLUG", 0, 0},
+                                  {"default", CTL_FLAG, false, NULL, 0, 0},
+                                  END};
+OPTIONS template_list_options[] = {{"team", CTL_TEXT, false, "SLUG", 0, 0}, END};
+OPTIONS host_add_options[] = {{"url", CTL_TEXT, true, "URL", 0, 0},
+                              {"server-cert", CTL_TEXT, false, "FILE", 0, 0},
+                              {"project", CTL_TEXT, true, "PROJECT", 0, 0},
+                              {"pool", CTL_TEXT, true, "POOL", 0, 0},
+                              {"range", CTL_TEXT, true, "CIDR", 0, 0},
+                              {"nic-prefix", CTL_TEXT, true, "PREFIX", 0, 0},
+                              {"vcpus", CTL_NUMBER, true, "N", 1, 1000000},
+                              {"memory-mb", CTL_NUMBER, true, "N", 64, 2147483648},
+                              END};
+OPTIONS sandbox_list_options[] = {
+    {"team", CTL_TEXT, false, "SLUG", 0, 0}, {"limit", CTL_NUMBER, false, "N", 1, 10000}, END};
+OPTIONS nginx_config_options[] = {{"output", CTL_TEXT, true, "DIR", 0, 0}, END};
+
+static const struct ctl_command commands[] = {
+    {"config sample", "", NULL, CTL_NOTHING, ctl_config_sample,
+     "print a settings file with every setting and its default"},
+    {"doctor", "", NULL, CTL_NOTHING, ctl_doctor,
+     "say what is wrong with this installation and what to do about it"},
+    {"host activate", "NAME", NULL, CTL_DATABASE, ctl_host_activate,
+     "let a host take new sandboxes again"},
+    {"host add", "NAME", host_add_options, CTL_RUNTIMES, ctl_host_add,
+     "add a runtime host, or change the one of that name, and make it ready"},
+    {"host drain", "NAME", NULL, CTL_DATABASE, ctl_host_drain,
+     "give a host no new sandboxes; those that it has stay"},
+    {"host list", "", NULL, CTL_DATABASE, ctl_host_list, "list hosts and what is reserved on them"},
+    {"key create", "", key_create_options, CTL_KEYRING, ctl_key_create,
+     "make an API key and print it, once"},
+    {"key list", "", key_list_options, CTL_DATABASE, ctl_key_list, "list API keys"},
+    {"key revoke", "ID", NULL, CTL_DATABASE, ctl_key_revoke, "revoke an API key"},
+    {"keyring new", "FILE", NULL, CTL_NOTHING, ctl_keyring_new,
+     "make a key file with one fresh key"},
+    {"keyring rotate", "FILE", NULL, CTL_NOTHING, ctl_keyring_rotate,
+     "append a fresh key, which new data uses from then on"},
+    {"migrate", "", NULL, CTL_CONNECTION, ctl_migrate,
+     "bring the database to the schema of this version"},
+    {"nginx-config", "", nginx_config_options, CTL_SETTINGS, ctl_nginx_config,
+     "write the nginx configuration that fits the settings"},
+    {"plan list", "", NULL, CTL_DATABASE, ctl_plan_list, "list plans"},
+    {"plan set", "PLAN FIELD=VALUE...", NULL, CTL_DATABASE, ctl_plan_set,
+     "change values of a plan, one after the other"},
+    {"sandbox list", "", sandbox_list_options, CTL_DATABASE, ctl_sandbox_list,
+     "list sandboxes, newest first"},
+    {"status", "", NULL, CTL_DATABASE, ctl_status,
+     "count sandboxes, reservations and work in flight"},
+    {"team add-member", "SLUG", team_add_member_options, CTL_DATABASE, ctl_team_add_member,
+     "let a user into a team"},
+    {"team create", "SLUG", team_create_options, CTL_DATABASE, ctl_team_create,
+     "make a team; its owner is the first member"},
+    {"team list", "", NULL, CTL_DATABASE, ctl_team_list, "list teams"},
+    {"team set-plan", "SLUG PLAN", NULL, CTL_DATABASE, ctl_team_set_plan,
+     "move a team to another plan"},
+    {"template add", "SLUG", template_add_options, CTL_RUNTIMES, ctl_template_add,
+     "build the next version of a template on every active host"},
+    {"template list", "", template_list_options, CTL_DATABASE, ctl_template_list,
+     "list template versions"},
+    {"user create", "NAME", NULL, CTL_DATABASE, ctl_user_create,
+     "make a user with a personal team of the same name"},
+    {"user list", "", NULL, CTL_DATABASE, ctl_user_list, "list users"},
+};
+
+/* --- finding --- */
+
+/* How many arguments the words of a row take, when the arguments begin with them; else 0. */
+static int match(const char *words, int argc, char **argv)
+{
+    int used = 0;
+    for (const char *at = words; *at; used++) {
+        size_t size = strcspn(at, " ");
+        if (used == argc || strlen(argv[used]) != size || strncmp(argv[used], at, size) != 0)
+            return 0;
+        at += size + (at[size] == ' ');
+    }
+    return used;
+}
+
+static void complain_unknown(int argc, char **argv)
+{
+    const char *names[ARRAY_SIZE(commands)];
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+        names[i] = commands[i].words;
+    char typed[64];
+    snprintf(typed, sizeof typed, "%.30s%s%.30s", argv[0], argc > 1 ? " " : "",
+             argc > 1 ? argv[1] : "");
+    const char *nearest = str_nearest(typed, names, ARRAY_SIZE(names));
+    if (!nearest)
+        nearest = str_nearest(argv[0], names, ARRAY_SIZE(names));
+    fprintf(stderr, "sandlotctl: unknown command '%s'%s%s%s\n", typed,
+            nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+/* "user" alone, or with a word that it does not have: show what it has. */
+static bool complain_group(const char *word)
+{
+    bool found = false;
+    size_t size = strlen(word);
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+        if (strncmp(commands[i].words, word, size) != 0 || commands[i].words[size] != ' ')
+            continue;
+        fputs(found ? "       " : "usage: ", stderr);
+        ctl_command_print_usage(stderr, &commands[i], false);
+        found = true;
+    }
+    return found;
+}
+
+const struct ctl_command *ctl_command_find(int argc, char **argv, int *used)
+{
+    for (size_t i = 0; argc > 0 && i < ARRAY_SIZE(commands); i++)
+        if ((*used = match(commands[i].words, argc, argv)))
+            return &commands[i];
+    if (argc == 0)
+        fputs("sandlotctl: a command is missing; see `sandlotctl --help`\n", stderr);
+    else if (!complain_group(argv[0]))
+        complain_unknown(argc, argv);
+    return NULL;
+}
+
+/* --- help --- */
+
+static void print_option(FILE *out, const struct ctl_option *option)
+{
+    fprintf(out, " %s--%s%s%s%s%s", option->required ? "" : "[", option->name,
+            option->metavar ? " " : "", option->metavar ? option->metavar : "",
+            option->required ? "" : "]", option->kind == CTL_LIST ? "..." : "");
+}
+
+void ctl_command_print_usage(FILE *out, const struct ctl_command *command, bool options_too)
+{
+    fprintf(out, "sandlotctl %s%s%s", command->words, *command->operands ? " " : "",
+            command->operands);
+    for (const struct ctl_option *option = command->options; option && option->name; option++)
+        if (options_too || option->required)
+            print_option(out, option);
+    fputc('\n', out);
+}
+
+void ctl_command_print_all(FILE *out)
+{
+    fputs("Commands (`sandlotctl COMMAND --help` shows what one takes; all take --json):\n", out);
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+        fprintf(out, "  %-16s %s\n", commands[i].words, commands[i].summary);
+}

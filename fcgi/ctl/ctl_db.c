@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "ctl/ctl_db.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+static const struct db_statement states_statement = {
+    "ctl.states",
+    "SELECT state, COUNT(*) FROM sandboxes WHERE state <> 'destroyed' GROUP BY state ORDER BY state"
+    " LIMIT ?",
+    true};
+static const struct db_statement operations_statement = {
+    "ctl.operations",
+    "SELECT kind, COUNT(*),"
+    " CAST(SUM(CASE WHEN lease_until_ms < ? THEN 1 ELSE 0 END) AS UNSIGNED),"
+    " CAST(COALESCE(MIN(CASE WHEN lease_until_ms < ? THEN lease_until_ms END), 0) AS SIGNED)"
+    " FROM operations WHERE state = 'running' GROUP BY kind ORDER BY kind LIMIT ?",
+    true};
+static const struct db_statement due_statement = {
+    "ctl.due", "SELECT COUNT(*) FROM sandboxes WHERE state = 'ready' AND deadline_at_ms < ?", true};
+
+#define SANDBOX_COLUMNS                                                                     \
+    "SELECT s.id, t.slug, s.state, s.template_slug, v.version, s.cpu, s.memory_mb, h.name," \
+    " s.instance_name, s.address, s.created_at_ms, s.deadline_at_ms"                        \
+    " FROM sandboxes s JOIN teams t ON t.id = s.team_id"                                    \
+    " JOIN template_versions v ON v.id = s.template_version_id"                             \
+    " JOIN hosts h ON h.id = s.host_id WHERE s.visible = 1"
+static const struct db_statement sandboxes_statement = {
+    "ctl.sandboxes", SANDBOX_COLUMNS " ORDER BY s.id DESC LIMIT ?", true};
+static const struct db_statement team_sandboxes_statement = {
+    "ctl.team_sandboxes", SANDBOX_COLUMNS " AND t.slug = ? ORDER BY s.id DESC LIMIT ?", true};
+
+static const struct db_statement outcome_statement = {
+    "ctl.outcome",
+    "SELECT o.state, o.sandbox_id, o.last_error, s.resumed_from, o.finished_at_ms"
+    " FROM operations o JOIN sandboxes s ON s.id = o.sandbox_id"
+    " WHERE o.kind = ? AND o.state IN ('done', 'failed') ORDER BY o.id DESC LIMIT 1",
+    true};
+
+static const struct db_statement *const statements[] = {
+    &states_statement,    &operations_statement,     &due_statement,
+    &sandboxes_statement, &team_sandboxes_statement, &outcome_statement,
+};
+const struct db_statement_list ctl_statements = DB_STATEMENT_LIST(statements);
+
+#define copy_text(field, rows, column) \
+    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
+
+int ctl_db_count_states(struct db *db, struct ctl_state_count counts[CTL_STATES_MAX],
+                        unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &states_statement, DB_ARGS(db_u64(CTL_STATES_MAX)), &rows, err) < 0)
+        return -1;
+    for (*count = 0; db_rows_next(rows); ++*count) {
+        copy_text(counts[*count].state, rows, 0);
+        counts[*count].count = db_get_u64(rows, 1);
+    }
+    return 0;
+}
+
+int ctl_db_count_operations(struct db *db, int64_t now_ms,
+                            struct ctl_operation_count counts[CTL_KINDS_MAX], unsigned *count,
+                            struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &operations_statement,
+                 DB_ARGS(db_i64(now_ms), db_i64(now_ms), db_u64(CTL_KINDS_MAX)), &rows, err) < 0)
+        return -1;
+    for (*count = 0; db_rows_next(rows); ++*count) {
+        copy_text(counts[*count].kind, rows, 0);
+        counts[*count].running = db_get_u64(rows, 1);
+        counts[*count].overdue = db_get_u64(rows, 2);
+        counts[*count].oldest_overdue_at_ms = db_get_i64(rows, 3);
+    }
+    return 0;
+}
+
+int ctl_db_count_due(struct db *db, int64_t before_ms, uint64_t *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &due_statement, DB_ARGS(db_i64(before_ms)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    *count = db_get_u64(rows, 0);
+    return 0;
+}
+
+static void read_sandbox(const struct db_rows *rows, struct ctl_sandbox *s)
+{
+    *s = (struct ctl_sandbox){0};
+    unsigned c = 0;
+    copy_text(s->id, rows, c++);
+    copy_text(s->team, rows, c++);
+    copy_text(s->state, rows, c++);
+    copy_text(s->template_slug, rows, c++);
+    s->template_version = (uint32_t)db_get_u64(rows, c++);
+    s->cpu = (uint32_t)db_get_u64(rows, c++);
+    s->memory_mb = (uint32_t)db_get_u64(rows, c++);
+    copy_text(s->host, rows, c++);
+    copy_text(s->instance, rows, c++);
+    s->address = (uint32_t)db_get_u64(rows, c++);
+    s->created_at_ms = db_get_i64(rows, c++);
+    s->deadline_at_ms = db_get_i64(rows, c++);
+}
+
+int ctl_db_sandboxes(struct db *db, const char *team, uint64_t limit,
+                     struct ctl_sandbox **sandboxes, unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    int result = team ? db_query(db, &team_sandboxes_statement,
+                                 DB_ARGS(db_text(team), db_u64(limit)), &rows, err)
+                      : db_query(db, &sandboxes_statement, DB_ARGS(db_u64(limit)), &rows, err);
+    if (result < 0)
+        return -1;
+    *sandboxes = NULL;
+    *count = 0;
+    while (db_rows_next(rows)) {
+        *sandboxes = xreallocarray(*sandboxes, *count + 1, sizeof **sandboxes);
+        read_sandbox(rows, &(*sandboxes)[(*count)++]);
+    }
+    return 0;
+}
+
+int ctl_db_latest_outcome(struct db *db, const char *kind, struct ctl_outcome *outcome,
+                          struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *outcome = (struct ctl_outcome){0};
+    if (db_query(db, &outcome_statement, DB_ARGS(db_text(kind)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    outcome->found = true;
+    outcome->done = db_get_text(rows, 0)[0] == 'd';
+    copy_text(outcome->sandbox_id, rows, 1);
+    copy_text(outcome->last_error, rows, 2);
+    copy_text(outcome->resumed_from, rows, 3);
+    outcome->at_ms = db_get_i64(rows, 4);
+    return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What an administrator wants to see across all teams: reads only. */
+#pragma once
+
+#include "ctl/ctl.h"
+
+/* Sandboxes that are not yet gone, by state. */
+struct ctl_state_count {
+    char state[17];
+    uint64_t count;
+};
+#define CTL_STATES_MAX 16
+int ctl_db_count_states(struct db *db, struct ctl_state_count counts[CTL_STATES_MAX],
+                        unsigned *count, struct error **err);
+
+/* Operations in flight by kind; overdue: whose lease has run out. */
+struct ctl_operation_count {
+    char kind[17];
+    uint64_t running, overdue;
+    int64_t oldest_overdue_at_ms; /* when the first lease ran out; 0: none */
+};
+#define CTL_KINDS_MAX 16
+int ctl_db_count_operations(struct db *db, int64_t now_ms,
+                            struct ctl_operation_count counts[CTL_KINDS_MAX], unsigned *count,
+                            struct error **err);
+
+/* Ready sandboxes whose deadline lies before a time. */
+int ctl_db_count_due(struct db *db, int64_t before_ms, uint64_t *count, struct error **err);
+
+struct ctl_sandbox {
+    char id[ID_SIZE];
+    char team[SLUG_MAX + 1];
+    char state[17];
+    char template_slug[SLUG_MAX + 1];
+    uint32_t template_version;
+    uint32_t cpu, memory_mb;
+    char host[64];
+    char instance[64];
+    uint32_t address;
+    int64_t created_at_ms, deadline_at_ms; /* 0: none */
+};
+
+/* Newest first; team NULL: of all. Owned by the caller. */
+int ctl_db_sandboxes(struct db *db, const char *team, uint64_t limit,
+                     struct ctl_sandbox **sandboxes, unsigned *count, struct error **err);
+
+/* The latest pause or resume that ended. kind "" when there is none. */
+struct ctl_outcome {
+    bool found;
+    bool done; /* else it failed */
+    char sandbox_id[ID_SIZE];
+    char last_error[513];
+    char resumed_from[9]; /* of the sandbox, at its latest resume */
+    int64_t at_ms;
+};
+int ctl_db_latest_outcome(struct db *db, const char *kind, struct ctl_outcome *outcome,
+                          struct error **err);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "ctl/output.h"
+#include "ctl/source_build.h"
+#include "sandbox/host.h"
+
+#define CERTIFICATE_FILE_MAX 65536
+
+static json_t *host_json(const struct host *host)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I}", "name", host->name, "state",
+                     host->state, "url", host->url, "project", host->project, "pool", host->pool,
+                     "range", host->address_range, "nic_prefix", host->nic_prefix, "vcpus",
+                     (json_int_t)host->vcpus, "memory_mb", (json_int_t)host->memory_mb);
+}
+
+static int read_certificate(const char *path, char **pem, struct error **err)
+{
+    char text[CERTIFICATE_FILE_MAX];
+    autofclose FILE *file = fopen(path, "re");
+    if (!file)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
+    size_t size = fread(text, 1, sizeof text, file);
+    if (ferror(file) || size == sizeof text)
+        return error_set(err, ERR_CONFIG, "%s is no certificate file", path);
+    *pem = xstrndup(text, size);
+    return 0;
+}
+
+/* A value for a field of fixed size; what does not fit is what host_check() refuses too. */
+static int take(char *field, size_t size, const char *value, const char *option, struct error **err)
+{
+    if (strlen(value) >= size)
+        return error_set_field(err, ERR_INVALID_REQUEST, option, "This value is too long.");
+    memcpy(field, value, strlen(value) + 1);
+    return 0;
+}
+
+static int read_host_arguments(const struct ctl_arguments *arguments, struct host *host,
+                               struct error **err)
+{
+    const char *certificate = ctl_text(arguments, "server-cert");
+    if (take(host->name, sizeof host->name, arguments->operands[0], "NAME", err) < 0 ||
+        take(host->project, sizeof host->project, ctl_text(arguments, "project"), "--project",
+             err) < 0 ||
+        take(host->pool, sizeof host->pool, ctl_text(arguments, "pool"), "--pool", err) < 0 ||
+        take(host->nic_prefix, sizeof host->nic_prefix, ctl_text(arguments, "nic-prefix"),
+             "--nic-prefix", err) < 0 ||
+        take(host->address_range, sizeof host->address_range, ctl_text(arguments, "range"),
+             "--range", err) < 0)
+        return -1;
+    host->url = xstrdup(ctl_text(arguments, "url"));
+    host->vcpus = (uint32_t)ctl_number(arguments, "vcpus", 0);
+    host->memory_mb = (uint32_t)ctl_number(arguments, "memory-mb", 0);
+    return certificate ? read_certificate(certificate, &host->server_cert, err) : 0;
+}
+
+static int prepare(struct ctl *ctl, const struct host *host, struct error **err)
+{
+    struct runtime *runtime;
+    if (runtimes_get(ctl->runtimes, ctl->db, host->id, &runtime, err) < 0 ||
+        runtime->ops->prepare(runtime, err) < 0)
+        return error_context(err,
+                             "host %s is recorded but not ready; mend this and run the same "
+                             "command again",
+                             host->name);
+    return 0;
+}
+
+/* Bring the templates that there are to the host. One that cannot be built here only means that
+ * sandboxes of it start elsewhere. */
+static int build_missing_sources(struct ctl *ctl, const struct host *host, unsigned *built,
+                                 struct error **err)
+{
+    autofree struct template_version *versions = NULL;
+    unsigned count;
+    *built = 0;
+    if (template_missing_sources(ctl->db, host->id, &versions, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        error_auto failure = NULL;
+        if (source_build_again(ctl, &versions[i], host, &failure) == 0)
+            ++*built;
+        else
+            fprintf(stderr, "sandlotctl: template %s:%u is not available on host %s: %s\n",
+                    versions[i].slug, versions[i].version, host->name, failure->message);
+    }
+    return 0;
+}
+
+int ctl_host_add(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    struct host host = {0};
+    unsigned built = 0;
+    int result = -1;
+    if (read_host_arguments(arguments, &host, err) == 0 && host_put(ctl->db, &host, err) == 0 &&
+        prepare(ctl, &host, err) == 0 && build_missing_sources(ctl, &host, &built, err) == 0) {
+        json_t *object = host_json(&host);
+        json_object_set_new(object, "sources_built", json_integer(built));
+        ctl_print(ctl, object, "Host %s is %s: %u vCPUs and %u MB at %s.", host.name, host.state,
+                  host.vcpus, host.memory_mb, host.url);
+        result = 0;
+    }
+    host_deinit(&host);
+    return result;
+}
+
+int ctl_host_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    static const struct ctl_column columns[] = {
+        {"NAME", "name"},
+        {"STATE", "state"},
+        {"SANDBOXES", "sandboxes"},
+        {"VCPUS", "vcpus"},
+        {"RESERVED", "used_vcpus"},
+        {"MEMORY MB", "memory_mb"},
+        {"RESERVED", "used_memory_mb"},
+        {"RANGE", "range"},
+        {"URL", "url"},
+    };
+    struct host *hosts = NULL;
+    unsigned count;
+    (void)arguments;
+    if (host_list(ctl->db, &hosts, &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++) {
+        json_t *row = host_json(&hosts[i]);
+        json_object_set_new(row, "used_vcpus", json_integer(hosts[i].used_vcpus));
+        json_object_set_new(row, "used_memory_mb", json_integer(hosts[i].used_memory_mb));
+        json_object_set_new(row, "sandboxes", json_integer(hosts[i].sandboxes));
+        json_array_append_new(rows, row);
+    }
+    hosts_free(hosts, count);
+    ctl_print_rows(ctl, "hosts", rows, columns, ARRAY_SIZE(columns));
+    return 0;
+}
+
+static int set_state(struct ctl *ctl, const char *name, const char *state, const char *sentence,
+                     struct error **err)
+{
+    if (host_set_state(ctl->db, name, state, err) < 0)
+        return -1;
+    ctl_print(ctl, json_pack("{s:s, s:s}", "name", name, "state", state), "Host %s %s.", name,
+              sentence);
+    return 0;
+}
+
+int ctl_host_drain(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    return set_state(ctl, arguments->operands[0], "draining",
+                     "takes no new sandboxes; those that it has stay until they are deleted", err);
+}
+
+int ctl_host_activate(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    return set_state(ctl, arguments->operands[0], "active", "takes new sandboxes", err);
+}

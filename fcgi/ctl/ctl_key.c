@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "account/api_key.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "ctl/output.h"
+
+#define HOUR_S 3600
+#define DAY_S  (24 * HOUR_S)
+
+/* A time ("2027-01-01T00:00:00Z") or a span from now ("90d", "12h"). */
+static int parse_expiry(const char *text, int64_t *at_ms, struct error **err)
+{
+    size_t length = strlen(text);
+    char unit = length ? text[length - 1] : '\0';
+    uint64_t amount;
+    *at_ms = 0;
+    if (!length || clock_parse_iso8601(text, at_ms) == 0)
+        return 0;
+    autofree char *number = xstrndup(text, length - 1);
+    if ((unit != 'd' && unit != 'h') || str_parse_u64(number, 1, 100000, &amount) < 0)
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "--expires takes a time such as 2027-01-01T00:00:00Z, or a span such as "
+                         "90d or 12h.");
+    *at_ms = clock_now_ms() + (int64_t)amount * (unit == 'd' ? DAY_S : HOUR_S) * 1000;
+    return 0;
+}
+
+static json_t *key_json(const struct api_key *key)
+{
+    json_t *teams = json_array();
+    for (unsigned i = 0; i < key->team_count; i++)
+        json_array_append_new(teams, json_string(key->teams[i].slug));
+    if (key->all_teams) {
+        json_decref(teams);
+        teams = json_null();
+    }
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id", key->id, "user",
+                     key->user_name, "name", key->name, "scope", key->can_write ? "write" : "read",
+                     "teams", teams, "created_at", ctl_json_time(key->created_at_ms), "expires_at",
+                     ctl_json_time(key->expires_at_ms), "revoked_at",
+                     ctl_json_time(key->revoked_at_ms), "last_used_at",
+                     ctl_json_time(key->last_used_at_ms));
+}
+
+int ctl_key_create(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    struct user user;
+    struct api_key key;
+    char text[API_KEY_TEXT_SIZE];
+    const char *expires = ctl_text(arguments, "expires");
+    struct api_key_request request = {
+        .name = ctl_text(arguments, "name"),
+        .can_write = !strcmp(ctl_text(arguments, "scope"), "write"),
+    };
+    request.team_slugs = ctl_list(arguments, "team", &request.team_count);
+    if (parse_expiry(expires ? expires : "", &request.expires_at_ms, err) < 0 ||
+        user_get_by_name(ctl->db, ctl_text(arguments, "user"), &user, err) < 0)
+        return -1;
+    request.user_id = user.id;
+    if (api_key_create(ctl->db, ctl->ring, &request, &key, text, err) < 0)
+        return -1;
+    memcpy(key.user_name, user.name, sizeof key.user_name);
+    json_t *object = key_json(&key);
+    if (ctl->json)
+        json_object_set_new(object, "key", json_string(text));
+    /* Without --json the key stands alone, for KEY=$(sandlotctl key create …). */
+    ctl_print(ctl, object, "%s", text);
+    mem_wipe(text, sizeof text);
+    api_key_deinit(&key);
+    return 0;
+}
+
+int ctl_key_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    static const struct ctl_column columns[] = {
+        {"ID", "id"},
+        {"USER", "user"},
+        {"NAME", "name"},
+        {"SCOPE", "scope"},
+        {"ONLY TEAMS", "teams"},
+        {"EXPIRES", "expires_at"},
+        {"REVOKED", "revoked_at"},
+        {"LAST USED", "last_used_at"},
+    };
+    struct user user;
+    struct api_key *keys = NULL;
+    unsigned count;
+    const char *name = ctl_text(arguments, "user");
+    if (name && user_get_by_name(ctl->db, name, &user, err) < 0)
+        return -1;
+    if (api_key_list(ctl->db, name ? user.id : NULL, &keys, &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(rows, key_json(&keys[i]));
+    api_keys_free(keys, count);
+    ctl_print_rows(ctl, "keys", rows, columns, ARRAY_SIZE(columns));
+    return 0;
+}
+
+int ctl_key_revoke(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    const char *id = arguments->operands[0];
+    if (api_key_revoke(ctl->db, NULL, id, err) < 0)
+        return -1;
+    ctl_print(ctl, json_pack("{s:s, s:b}", "id", id, "revoked", true), "Key %s is revoked.", id);
+    return 0;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "ctl/ctl_db.h"
+#include "ctl/output.h"
+#include "sandbox/host.h"
+
+#define SANDBOXES_DEFAULT 200
+
+/* --- sandbox list --- */
+
+int ctl_sandbox_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    static const struct ctl_column columns[] = {
+        {"ID", "id"},
+        {"TEAM", "team"},
+        {"STATE", "state"},
+        {"TEMPLATE", "template"},
+        {"CPU", "cpu"},
+        {"MEMORY MB", "memory_mb"},
+        {"HOST", "host"},
+        {"ADDRESS", "address"},
+        {"DEADLINE", "deadline"},
+    };
+    autofree struct ctl_sandbox *list = NULL;
+    unsigned count;
+    struct team team;
+    const char *slug = ctl_text(arguments, "team");
+    if (slug && team_get_by_slug(ctl->db, slug, &team, err) < 0)
+        return -1;
+    if (ctl_db_sandboxes(ctl->db, slug, ctl_number(arguments, "limit", SANDBOXES_DEFAULT), &list,
+                         &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++) {
+        const struct ctl_sandbox *s = &list[i];
+        char address[IPV4_TEXT_SIZE];
+        json_array_append_new(
+            rows, json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:o, s:o}", "id",
+                            s->id, "team", s->team, "state", s->state, "template", s->template_slug,
+                            "template_version", (int)s->template_version, "cpu", (int)s->cpu,
+                            "memory_mb", (int)s->memory_mb, "host", s->host, "instance",
+                            s->instance, "address", ipv4_format(s->address, address), "created_at",
+                            ctl_json_time(s->created_at_ms), "deadline",
+                            ctl_json_time(s->deadline_at_ms)));
+    }
+    ctl_print_rows(ctl, "sandboxes", rows, columns, ARRAY_SIZE(columns));
+    return 0;
+}
+
+/* --- status --- */
+
+static int add_sandboxes(struct ctl *ctl, json_t *status, struct error **err)
+{
+    struct ctl_state_count counts[CTL_STATES_MAX];
+    unsigned count;
+    uint64_t due;
+    if (ctl_db_count_states(ctl->db, counts, &count, err) < 0 ||
+        ctl_db_count_due(ctl->db, clock_now_ms(), &due, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(rows, json_pack("{s:s, s:I}", "state", counts[i].state, "count",
+                                              (json_int_t)counts[i].count));
+    json_object_set_new(status, "sandboxes", rows);
+    json_object_set_new(status, "past_deadline", json_integer((json_int_t)due));
+    return 0;
+}
+
+static int add_hosts(struct ctl *ctl, json_t *status, struct error **err)
+{
+    struct host *hosts = NULL;
+    unsigned count;
+    if (host_list(ctl->db, &hosts, &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++) {
+        const struct host *h = &hosts[i];
+        json_array_append_new(
+            rows,
+            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", h->name, "state", h->state,
+                      "sandboxes", (json_int_t)h->sandboxes, "vcpus", (json_int_t)h->vcpus,
+                      "used_vcpus", (json_int_t)h->used_vcpus, "memory_mb",
+                      (json_int_t)h->memory_mb, "used_memory_mb", (json_int_t)h->used_memory_mb));
+    }
+    hosts_free(hosts, count);
+    json_object_set_new(status, "hosts", rows);
+    return 0;
+}
+
+static int add_operations(struct ctl *ctl, json_t *status, struct error **err)
+{
+    struct ctl_operation_count counts[CTL_KINDS_MAX];
+    unsigned count;
+    if (ctl_db_count_operations(ctl->db, clock_now_ms(), counts, &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(rows, json_pack("{s:s, s:I, s:I}", "kind", counts[i].kind, "running",
+                                              (json_int_t)counts[i].running, "overdue",
+                                              (json_int_t)counts[i].overdue));
+    json_object_set_new(status, "operations", rows);
+    return 0;
+}
+
+static void print_section(const json_t *status, const char *name, const struct ctl_column *columns,
+                          unsigned count)
+{
+    const json_t *rows = json_object_get(status, name);
+    printf("%s: ", name);
+    if (!json_array_size(rows)) {
+        puts("none");
+        return;
+    }
+    putchar('\n');
+    ctl_print_table(rows, columns, count);
+}
+
+static void print_status(const json_t *status)
+{
+    static const struct ctl_column sandboxes[] = {{"STATE", "state"}, {"COUNT", "count"}};
+    static const struct ctl_column hosts[] = {
+        {"NAME", "name"},
+        {"STATE", "state"},
+        {"SANDBOXES", "sandboxes"},
+        {"VCPUS", "vcpus"},
+        {"RESERVED", "used_vcpus"},
+        {"MEMORY MB", "memory_mb"},
+        {"RESERVED", "used_memory_mb"},
+    };
+    static const struct ctl_column operations[] = {
+        {"KIND", "kind"}, {"RUNNING", "running"}, {"OVERDUE", "overdue"}};
+    print_section(status, "sandboxes", sandboxes, ARRAY_SIZE(sandboxes));
+    printf("past their deadline: %lld\n\n",
+           (long long)json_integer_value(json_object_get(status, "past_deadline")));
+    print_section(status, "hosts", hosts, ARRAY_SIZE(hosts));
+    putchar('\n');
+    print_section(status, "operations", operations, ARRAY_SIZE(operations));
+}
+
+int ctl_status(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    json_auto_t *status = json_object();
+    (void)arguments;
+    if (add_sandboxes(ctl, status, err) < 0 || add_hosts(ctl, status, err) < 0 ||
+        add_operations(ctl, status, err) < 0)
+        return -1;
+    if (ctl->json)
+        ctl_print_json(json_incref(status));
+    else
+        print_status(status);
+    return 0;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "ctl/output.h"
+#include "ctl/source_build.h"
+
+static json_t *version_json(const struct template_version *v)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:o}", "id", v->id,
+                     "template_id", v->template_id, "owner", v->owner, "slug", v->slug, "version",
+                     (int)v->version, "state", v->state, "type",
+                     v->virtual_machine ? "virtual-machine" : "container", "cpu", (int)v->cpu,
+                     "memory_mb", (int)v->memory_mb, "image", v->image, "fingerprint",
+                     v->fingerprint, "created_at", ctl_json_time(v->created_at_ms));
+}
+
+/* Owner of a template: the team named, else the deployment. plan: whose baseline is the fallback.
+ */
+static int find_owner(struct ctl *ctl, const char *slug, struct team *owner, struct plan *plan,
+                      struct error **err)
+{
+    struct plan plans[PLANS_MAX];
+    unsigned count;
+    *owner = (struct team){0};
+    if (slug)
+        return team_get_by_slug(ctl->db, slug, owner, err) < 0 ||
+                       plan_get(ctl->db, owner->plan, plan, err) < 0
+                   ? -1
+                   : 0;
+    if (plan_list(ctl->db, plans, &count, err) < 0)
+        return -1;
+    if (!count)
+        return error_set(err, ERR_CONFIG, "The database holds no plan.");
+    *plan = plans[0];
+    return 0;
+}
+
+/* The default template is a setting, so that it is the same for all programs; say so before a
+ * version is built in vain. */
+static int check_default(const struct ctl *ctl, const char *slug, const char *team,
+                         struct error **err)
+{
+    if (team)
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "The default template belongs to the deployment, not to a team.");
+    if (strcmp(slug, ctl->settings->default_template) != 0)
+        return error_set(err, ERR_CONFIG,
+                         "The default template is %s: write `default_template = %s` into %s, then "
+                         "run this again.",
+                         ctl->settings->default_template, slug, ctl->config_path);
+    return 0;
+}
+
+/* The hosts that take new sandboxes, moved to the front. */
+static unsigned active_first(struct host *hosts, unsigned count)
+{
+    unsigned active = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(hosts[i].state, "active") != 0)
+            continue;
+        struct host host = hosts[i];
+        hosts[i] = hosts[active];
+        hosts[active++] = host;
+    }
+    return active;
+}
+
+static int add_and_build(struct ctl *ctl, const struct ctl_arguments *arguments,
+                         const struct host *hosts, unsigned count, struct template_version *version,
+                         struct error **err)
+{
+    struct team owner;
+    struct plan plan;
+    if (!count)
+        return error_set(err, ERR_CONFIG,
+                         "There is no active host to build it on; see `sandlotctl host add`.");
+    if (find_owner(ctl, ctl_text(arguments, "team"), &owner, &plan, err) < 0)
+        return -1;
+    if (template_version_add(
+            ctl->db, owner.id, arguments->operands[0], ctl_text(arguments, "image"),
+            (uint32_t)ctl_number(arguments, "cpu", plan.cpu_default),
+            (uint32_t)ctl_number(arguments, "memory-mb", plan.memory_mb_default), version, err) < 0)
+        return -1;
+    return source_build_all(ctl, version, hosts, count, err);
+}
+
+int ctl_template_add(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    struct template_version version;
+    struct host *hosts = NULL;
+    unsigned count;
+    if (ctl_flag(arguments, "default") &&
+        check_default(ctl, arguments->operands[0], ctl_text(arguments, "team"), err) < 0)
+        return -1;
+    if (host_list(ctl->db, &hosts, &count, err) < 0)
+        return -1;
+    int result = add_and_build(ctl, arguments, hosts, active_first(hosts, count), &version, err);
+    hosts_free(hosts, count);
+    if (result < 0)
+        return -1;
+    ctl_print(ctl, version_json(&version), "%s:%u (%s) is ready.", version.slug, version.version,
+              version.id);
+    return 0;
+}
+
+int ctl_template_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    static const struct ctl_column columns[] = {
+        {"SLUG", "slug"},   {"VERSION", "version"}, {"STATE", "state"},
+        {"TYPE", "type"},   {"CPU", "cpu"},         {"MEMORY MB", "memory_mb"},
+        {"IMAGE", "image"}, {"ID", "id"},           {"OWNER", "owner"},
+    };
+    struct team team;
+    autofree struct template_version *versions = NULL;
+    unsigned count;
+    const char *slug = ctl_text(arguments, "team");
+    if (slug && team_get_by_slug(ctl->db, slug, &team, err) < 0)
+        return -1;
+    if (template_version_list(ctl->db, slug ? team.id : NULL, &versions, &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(rows, version_json(&versions[i]));
+    ctl_print_rows(ctl, "template_versions", rows, columns, ARRAY_SIZE(columns));
+    return 0;
+}

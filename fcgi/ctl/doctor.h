@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What `sandlotctl doctor` finds: one sentence for each thing it looked at, and for what is wrong
+ * one more that says what to do. */
+#pragma once
+
+#include <jansson.h>
+
+#include "ctl/ctl.h"
+
+struct doctor {
+    struct ctl *ctl;
+    json_t *findings;
+    unsigned wrong;
+};
+
+/* It is as it should be. */
+void doctor_ok(struct doctor *doctor, const char *check, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Good to know; not a fault of the installation. */
+void doctor_note(struct doctor *doctor, const char *check, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* It is wrong; what: the finding, advice: what to do. */
+void doctor_wrong(struct doctor *doctor, const char *check, const char *advice, const char *format,
+                  ...) __attribute__((format(printf, 4, 5)));
+
+/* The parts of the examination; each reports what it finds. */
+void doctor_check_hosts(struct doctor *doctor);   /* runtime hosts and templates on them */
+void doctor_check_work(struct doctor *doctor);    /* overdue leases, deadlines, last pause */
+void doctor_check_sockets(struct doctor *doctor); /* FastCGI pools */
+void doctor_check_certificate(struct doctor *doctor);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "ctl/certificate.h"
+#include "ctl/doctor.h"
+#include "ctl/fastcgi_probe.h"
+
+#define PROBE_WAIT_MS  3000
+#define EXPIRY_SOON_MS (14 * INT64_C(86400000))
+
+static void check_socket(struct doctor *doctor, const char *setting, const char *path)
+{
+    error_auto err = NULL;
+    if (fastcgi_probe(path, PROBE_WAIT_MS, &err) == 0)
+        doctor_ok(doctor, "workers", "%s %s answers.", setting, path);
+    else if (err->code == ERR_RUNTIME_UNAVAILABLE)
+        doctor_wrong(doctor, "workers",
+                     "All workers of this pool are busy or none runs: look at their log, or start "
+                     "more.",
+                     "%s: %s.", setting, err->message);
+    else
+        doctor_wrong(doctor, "workers",
+                     "Start the workers of this pool, and check that the setting names their "
+                     "socket.",
+                     "%s: %s.", setting, err->message);
+}
+
+void doctor_check_sockets(struct doctor *doctor)
+{
+    const struct settings *settings = doctor->ctl->settings;
+    check_socket(doctor, "api_socket", settings->api_socket);
+    check_socket(doctor, "read_socket", settings->read_socket);
+    check_socket(doctor, "gate_socket", settings->gate_socket);
+    check_socket(doctor, "wake_socket", settings->wake_socket);
+}
+
+void doctor_check_certificate(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    int64_t expires_at_ms, now_ms = clock_now_ms();
+    char at[CLOCK_ISO8601_SIZE];
+    const char *path = doctor->ctl->settings->tls_certificate_file;
+    const char *key = doctor->ctl->settings->tls_certificate_key_file;
+    if (certificate_expiry(path, &expires_at_ms, &err) < 0) {
+        doctor_wrong(doctor, "certificate",
+                     "tls_certificate_file must name a PEM file with the certificate for the API "
+                     "host and the wildcard of data_plane_host.",
+                     "%s.", err->message);
+        return;
+    }
+    clock_format_iso8601(expires_at_ms, at);
+    if (expires_at_ms <= now_ms)
+        doctor_wrong(doctor, "certificate", "Renew it and reload nginx.", "%s expired at %s.", path,
+                     at);
+    else if (expires_at_ms - now_ms < EXPIRY_SOON_MS)
+        doctor_wrong(doctor, "certificate", "Renew it and reload nginx.", "%s expires soon, at %s.",
+                     path, at);
+    else if (access(key, R_OK) != 0)
+        doctor_wrong(doctor, "certificate",
+                     "tls_certificate_key_file must name the private key of the certificate.",
+                     "%s cannot be read.", key);
+    else
+        doctor_ok(doctor, "certificate", "%s is valid until %s.", path, at);
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include "base/error.h"
+
+/* Ask the FastCGI application behind a unix socket for a sign of life, which any worker that is
+ * free gives without running a request. Errors: ERR_CONFIG (nobody listens),
+ * ERR_RUNTIME_UNAVAILABLE (no worker answered within wait_ms). */
+int fastcgi_probe(const char *socket_path, int wait_ms, struct error **err);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "config/program.h"
+#include "ctl/ctl.h"
+
+enum { EXIT_FAILED = 1, EXIT_WRONG_USAGE = 2 };
+
+static char *help_text(void)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        abort();
+    ctl_command_print_all(out);
+    fclose(out);
+    return text;
+}
+
+static int print_error(const struct ctl_command *command, const struct error *err)
+{
+    fprintf(stderr, "sandlotctl %s: %s%s%s%s\n", command->words, err->message,
+            err->field ? " (" : "", err->field ? err->field : "", err->field ? ")" : "");
+    return EXIT_FAILED;
+}
+
+static int run(struct ctl *ctl, const struct ctl_command *command,
+               const struct ctl_arguments *arguments)
+{
+    error_auto err = NULL;
+    int status = EXIT_SUCCESS;
+    if (ctl_open(ctl, command->need, &err) < 0 || command->run(ctl, arguments, &err) < 0)
+        status = print_error(command, err);
+    ctl_close(ctl);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        perror("sandlotctl: standard output");
+        status = EXIT_FAILED;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    autofree char *help = help_text();
+    const struct program program = {
+        .name = "sandlotctl",
+        .summary = "Administration of sandlot.",
+        .arguments = "COMMAND [ARGUMENT]...",
+        .help = help,
+        .interactive = true,
+    };
+    struct program_call call;
+    int status = program_start(argc, argv, &program, &call);
+    if (status != PROGRAM_RUN)
+        return status ? EXIT_WRONG_USAGE : EXIT_SUCCESS;
+
+    int words, count = argc - (int)(call.arguments - argv);
+    const struct ctl_command *command = ctl_command_find(count, call.arguments, &words);
+    struct ctl_arguments arguments;
+    if (!command)
+        return EXIT_WRONG_USAGE;
+    if (ctl_arguments_parse(count - words + 1, call.arguments + words - 1, command->operands,
+                            command->options, &arguments) < 0) {
+        fputs("usage: ", stderr);
+        ctl_command_print_usage(stderr, command, true);
+        return EXIT_WRONG_USAGE;
+    }
+    if (arguments.help) {
+        printf("usage: ");
+        ctl_command_print_usage(stdout, command, true);
+        printf("       %s\n", command->summary);
+        return EXIT_SUCCESS;
+    }
+    struct ctl ctl = {.config_path = call.config_path, .json = call.json || arguments.json};
+    return run(&ctl, command, &arguments);
+}

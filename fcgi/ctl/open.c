@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/log.h"
+#include "config/database.h"
+#include "ctl/ctl.h"
+#include "db/migrate.h"
+
+static int open_connection(struct ctl *ctl, enum ctl_need need, struct error **err)
+{
+    if (database_open(ctl->settings, &ctl->db, err) < 0)
+        return -1;
+    return need == CTL_CONNECTION ? 0 : db_schema_require(ctl->db, err);
+}
+
+int ctl_open(struct ctl *ctl, enum ctl_need need, struct error **err)
+{
+    if (need == CTL_NOTHING)
+        return 0;
+    if (settings_load(ctl->config_path, &ctl->settings, err) < 0)
+        return -1;
+    /* Whoever sits in front of it wants to hear what is wrong, and nothing else. */
+    log_configure(LOG_LEVEL_WARNING, LOG_FORMAT_TEXT);
+    if (need == CTL_SETTINGS)
+        return 0;
+    if (open_connection(ctl, need, err) < 0)
+        return -1;
+    if (need == CTL_RUNTIMES)
+        ctl->runtimes = runtimes_new(ctl->settings);
+    return need == CTL_KEYRING ? keyring_load(ctl->settings->key_file, &ctl->ring, err) : 0;
+}
+
+void ctl_close(struct ctl *ctl)
+{
+    runtimes_free(ctl->runtimes);
+    if (ctl->ring)
+        keyring_free(ctl->ring);
+    if (ctl->db)
+        db_close(ctl->db);
+    settings_free(ctl->settings);
+    ctl->runtimes = NULL;
+    ctl->ring = NULL;
+    ctl->db = NULL;
+    ctl->settings = NULL;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a command says on standard output: JSON with --json, else the same data as a sentence or a
+ * table. The JSON values are taken over. */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "ctl/ctl.h"
+
+/* One object, or the sentence about it. */
+void ctl_print(const struct ctl *ctl, json_t *object, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+struct ctl_column {
+    const char *title;
+    const char *key; /* member of each row */
+};
+
+/* {"<name>": rows}, or a table of the columns. */
+void ctl_print_rows(const struct ctl *ctl, const char *name, json_t *rows,
+                    const struct ctl_column *columns, unsigned count);
+
+/* Only the table, whatever --json says; rows stay the caller's. */
+void ctl_print_table(const json_t *rows, const struct ctl_column *columns, unsigned count);
+
+/* An object as JSON. */
+void ctl_print_json(json_t *value);
+
+/* A time as the API writes it; null for 0. */
+json_t *ctl_json_time(int64_t at_ms);

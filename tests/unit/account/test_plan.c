@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "account/plan.h"
+
+static void reads_cpu_values(void **state)
+{
+    (void)state;
+    uint32_t values[16];
+    unsigned count;
+    assert_int_equal(plan_parse_cpus("1,2,4", values, &count), 0);
+    assert_int_equal(count, 3);
+    assert_int_equal(values[2], 4);
+    assert_int_equal(plan_parse_cpus("8", values, &count), 0);
+    assert_int_equal(count, 1);
+}
+
+static void refuses_malformed_cpu_values(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",    "0",   "1,",   ",1",       "1,,2",
+        "2,1", "1,1", "1, 2", "1025",     "01",
+        "a",   "-1",  "1.5",  "99999999", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"};
+    uint32_t values[16];
+    unsigned count;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (plan_parse_cpus(bad[i], values, &count) == 0)
+            fail_msg("'%s' was taken", bad[i]);
+}
+
+static void checks_prices_and_currencies(void **state)
+{
+    (void)state;
+    assert_true(plan_price_is_valid("0"));
+    assert_true(plan_price_is_valid("0.0504"));
+    assert_true(plan_price_is_valid("12.5"));
+    assert_false(plan_price_is_valid(""));
+    assert_false(plan_price_is_valid("."));
+    assert_false(plan_price_is_valid("1."));
+    assert_false(plan_price_is_valid(".5"));
+    assert_false(plan_price_is_valid("00.5"));
+    assert_false(plan_price_is_valid("1,5"));
+    assert_false(plan_price_is_valid("1.5.2"));
+    assert_false(plan_price_is_valid("12345678901234567"));
+    assert_true(plan_currency_is_valid("EUR"));
+    assert_false(plan_currency_is_valid("eur"));
+    assert_false(plan_currency_is_valid("EURO"));
+}
+
+static void values_of_a_plan_fit_together(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct plan plan = {.cpu_default = 1,
+                        .cpu_values = {1, 2},
+                        .cpu_value_count = 2,
+                        .memory_mb_min = 256,
+                        .memory_mb_default = 512,
+                        .memory_mb_max = 2048};
+    assert_ok(plan_check(&plan, &err));
+    plan.cpu_default = 3;
+    assert_fails_saying(plan_check(&plan, &err), ERR_INVALID_REQUEST, "cpu_default");
+    plan.cpu_default = 2;
+    plan.memory_mb_default = 4096;
+    assert_fails_saying(plan_check(&plan, &err), ERR_INVALID_REQUEST, "memory_mb_default");
+    plan.memory_mb_max = 128;
+    assert_fails_saying(plan_check(&plan, &err), ERR_INVALID_REQUEST, "memory_mb_min");
+}
+
+static void slugs(void **state)
+{
+    (void)state;
+    assert_true(slug_is_valid("a"));
+    assert_true(slug_is_valid("acme-2"));
+    assert_true(slug_is_valid("123456789012345678901234567890123456789012345678901234567890123"));
+    assert_false(slug_is_valid("1234567890123456789012345678901234567890123456789012345678901234"));
+    assert_false(slug_is_valid(""));
+    assert_false(slug_is_valid("-a"));
+    assert_false(slug_is_valid("a-"));
+    assert_false(slug_is_valid("A"));
+    assert_false(slug_is_valid("a_b"));
+    assert_false(slug_is_valid("a b"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_cpu_values),
+        cmocka_unit_test(refuses_malformed_cpu_values),
+        cmocka_unit_test(checks_prices_and_currencies),
+        cmocka_unit_test(values_of_a_plan_fit_together),
+        cmocka_unit_test(slugs),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
+}

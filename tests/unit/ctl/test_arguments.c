@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/mem.h"
+#include "ctl/ctl.h"
+
+static const struct ctl_option options[] = {
+    {"plan", CTL_TEXT, true, "PLAN", 0, 0},   {"team", CTL_LIST, false, "SLUG", 0, 0},
+    {"cpu", CTL_NUMBER, false, "N", 1, 16},   {"scope", CTL_CHOICE, false, "read|write", 0, 0},
+    {"default", CTL_FLAG, false, NULL, 0, 0}, {NULL, CTL_FLAG, false, NULL, 0, 0},
+};
+
+static struct ctl_arguments arguments;
+
+/* Parse a line of words with single blanks between; the first is the command's last word. */
+static int parse(const char *line, const char *operands)
+{
+    static char copy[512];
+    char *argv[64];
+    int argc = 0;
+    snprintf(copy, sizeof copy, "%s", line);
+    for (char *save = NULL, *word = strtok_r(copy, " ", &save); word;
+         word = strtok_r(NULL, " ", &save))
+        argv[argc++] = word;
+    argv[argc] = NULL;
+    return ctl_arguments_parse(argc, argv, operands, options, &arguments);
+}
+
+static void takes_operands_and_options_in_any_order(void **state)
+{
+    (void)state;
+    unsigned count;
+    assert_int_equal(parse("create --plan pro acme --team a --team=b --cpu 4 --default", "SLUG"),
+                     0);
+    assert_int_equal(arguments.operand_count, 1);
+    assert_string_equal(arguments.operands[0], "acme");
+    assert_string_equal(ctl_text(&arguments, "plan"), "pro");
+    assert_int_equal(ctl_number(&arguments, "cpu", 1), 4);
+    assert_true(ctl_flag(&arguments, "default"));
+    assert_null(ctl_text(&arguments, "scope"));
+    const char *const *teams = ctl_list(&arguments, "team", &count);
+    assert_int_equal(count, 2);
+    assert_string_equal(teams[1], "b");
+    assert_false(arguments.json);
+}
+
+static void falls_back_to_what_was_not_given(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("create acme --plan pro --json", "SLUG"), 0);
+    assert_int_equal(ctl_number(&arguments, "cpu", 7), 7);
+    assert_false(ctl_flag(&arguments, "default"));
+    assert_true(arguments.json);
+}
+
+static void takes_one_or_more_operands(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("set pro a=1 b=2 --plan x", "PLAN FIELD=VALUE..."), 0);
+    assert_int_equal(arguments.operand_count, 3);
+    assert_int_equal(parse("set pro --plan x", "PLAN FIELD=VALUE..."), -1);
+}
+
+static void refuses_what_the_row_does_not_have(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("create acme", "SLUG"), -1);                          /* no --plan */
+    assert_int_equal(parse("create --plan pro", "SLUG"), -1);                    /* no operand */
+    assert_int_equal(parse("create acme other --plan pro", "SLUG"), -1);         /* one too many */
+    assert_int_equal(parse("create acme --plan pro --plan basic", "SLUG"), -1);  /* twice */
+    assert_int_equal(parse("create acme --plan", "SLUG"), -1);                   /* no value */
+    assert_int_equal(parse("create acme --plan pro --cpu 17", "SLUG"), -1);      /* too large */
+    assert_int_equal(parse("create acme --plan pro --cpu four", "SLUG"), -1);    /* no number */
+    assert_int_equal(parse("create acme --plan pro --scope re", "SLUG"), -1);    /* no choice */
+    assert_int_equal(parse("create acme --plan pro --scope admin", "SLUG"), -1); /* no choice */
+    assert_int_equal(parse("create acme --plan pro --unknown", "SLUG"), -1);     /* no option */
+    assert_int_equal(parse("create acme --plan=", "SLUG"), -1);                  /* empty */
+    assert_int_equal(parse("create acme --plan pro --default=yes", "SLUG"), -1); /* a flag */
+}
+
+static void help_needs_nothing_else(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("create --help", "SLUG"), 0);
+    assert_true(arguments.help);
+}
+
+static const struct ctl_command *find(const char *first, const char *second, int *used)
+{
+    char a[32], b[32];
+    char *argv[] = {a, b, NULL};
+    snprintf(a, sizeof a, "%s", first);
+    snprintf(b, sizeof b, "%s", second ? second : "");
+    return ctl_command_find(second ? 2 : 1, argv, used);
+}
+
+static void finds_commands_by_their_words(void **state)
+{
+    (void)state;
+    int used;
+    const struct ctl_command *command = find("user", "create", &used);
+    assert_non_null(command);
+    assert_string_equal(command->words, "user create");
+    assert_int_equal(used, 2);
+    assert_string_equal(find("status", "extra", &used)->words, "status");
+    assert_int_equal(used, 1);
+    assert_null(find("user", NULL, &used));
+    assert_null(find("user", "creat", &used));
+    assert_null(find("statu", NULL, &used));
+    assert_null(ctl_command_find(0, (char *[]){NULL}, &used));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_operands_and_options_in_any_order),
+        cmocka_unit_test(falls_back_to_what_was_not_given),
+        cmocka_unit_test(takes_one_or_more_operands),
+        cmocka_unit_test(refuses_what_the_row_does_not_have),
+        cmocka_unit_test(help_needs_nothing_else),
+        cmocka_unit_test(finds_commands_by_their_words),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
+}

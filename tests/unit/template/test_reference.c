@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "template/template_reference.h"
+
+#define ULID "01m7ybg8fg50ehpwezf9kz59ky"
+
+static struct template_reference reference;
+
+static void slug(void **state)
+{
+    (void)state;
+    assert_int_equal(template_reference_parse("python", &reference), 0);
+    assert_int_equal(reference.kind, REFERENCE_SLUG);
+    assert_string_equal(reference.slug, "python");
+}
+
+static void slug_and_version(void **state)
+{
+    (void)state;
+    assert_int_equal(template_reference_parse("python:12", &reference), 0);
+    assert_int_equal(reference.kind, REFERENCE_SLUG_NUMBER);
+    assert_string_equal(reference.slug, "python");
+    assert_int_equal(reference.number, 12);
+    assert_int_equal(template_reference_parse("python:tpv_" ULID, &reference), 0);
+    assert_int_equal(reference.kind, REFERENCE_SLUG_ID);
+    assert_string_equal(reference.slug, "python");
+    assert_string_equal(reference.id, "tpv_" ULID);
+}
+
+static void ids(void **state)
+{
+    (void)state;
+    assert_int_equal(template_reference_parse("tpl_" ULID, &reference), 0);
+    assert_int_equal(reference.kind, REFERENCE_TEMPLATE);
+    assert_string_equal(reference.id, "tpl_" ULID);
+    assert_int_equal(template_reference_parse("tpv_" ULID, &reference), 0);
+    assert_int_equal(reference.kind, REFERENCE_VERSION);
+}
+
+static void other_forms(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        ":",
+        ":1",
+        "python:",
+        "python:0",
+        "python:01",
+        "python:-1",
+        "python:1:2",
+        "python:99999999999",
+        "Python",
+        "py thon",
+        "tpl_short",
+        "ckp_" ULID,
+        "python:tpl_" ULID,
+        "tpl_" ULID ":1",
+        "python:tpv_",
+        "1234567890123456789012345678901234567890123456789012345678901234567890",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (template_reference_parse(bad[i], &reference) == 0)
+            fail_msg("'%s' was taken", bad[i]);
+}
+
+static void name_of_the_source(void **state)
+{
+    (void)state;
+    char name[64];
+    template_source_name("tpv_" ULID, name);
+    assert_string_equal(name, "tpl-" ULID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slug),        cmocka_unit_test(slug_and_version),   cmocka_unit_test(ids),
+        cmocka_unit_test(other_forms), cmocka_unit_test(name_of_the_source),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
+}
