@@ -131,7 +131,8 @@ static void note_exit(struct process *process)
     else
         process->wait_status =
             W_EXITCODE(0, info.si_status) | (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
-    if (process->hurried || info.si_code != CLD_EXITED)
+    /* A terminal is over when the leader of its session is, as with any terminal program. */
+    if (process->hurried || process->has_pty || info.si_code != CLD_EXITED)
         process_io_hurry(process);
     process_end_if_done(process);
 }

@@ -59,10 +59,12 @@ static int check_head(struct request *request, const char *method, struct fault 
     bool path_known;
     request->route = routes_find(method, request->path, &path_known);
     const struct route *route = request->route;
+    if (route && route->flags & ROUTE_INTERNAL && !request->agent->trust_local_peers &&
+        peer_is_local(request)) {
+        request->outsider = true;
+        return fault_set(fault, FAULT_NOT_FOUND, "no such path");
+    }
     if (!route || !(route->flags & ROUTE_OPEN)) {
-        if (route && route->flags & ROUTE_INTERNAL && !request->agent->trust_local_peers &&
-            peer_is_local(request))
-            return fault_set(fault, FAULT_NOT_FOUND, "no such path");
         request->outsider = check_secret(request, fault) < 0;
         if (request->outsider)
             return -1;
