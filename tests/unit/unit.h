@@ -47,5 +47,4 @@
 
 /* cmocka_run_group_tests() with a name that the TAP output carries. */
 #undef run_tests /* an older interface of cmocka */
-#undef run_tests /* cmocka's deprecated one */
 #define run_tests(tests) cmocka_run_group_tests_name(__FILE__, (tests), NULL, NULL)

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/mem.h"
+#include "crypto/keyring_file.h"
+#include "crypto/mac.h"
+
+#define KEYS                                                               \
+    "1 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n" \
+    "2 ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100\n"
+
+static void depends_on_everything(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    struct keyring *ring = NULL;
+    assert_ok(keyring_parse(KEYS, sizeof KEYS - 1, &ring, &err));
+    unsigned char mac[MAC_BYTES], other[MAC_BYTES];
+    assert_ok(mac_compute(ring, 1, KEY_PURPOSE_SESSION, "abc", 3, mac, &err));
+    assert_ok(mac_compute(ring, 1, KEY_PURPOSE_SESSION, "abc", 3, other, &err));
+    assert_true(mac_equal(mac, other));
+    assert_ok(mac_compute(ring, 2, KEY_PURPOSE_SESSION, "abc", 3, other, &err));
+    assert_false(mac_equal(mac, other));
+    assert_ok(mac_compute(ring, 1, KEY_PURPOSE_API_KEY, "abc", 3, other, &err));
+    assert_false(mac_equal(mac, other));
+    assert_ok(mac_compute(ring, 1, KEY_PURPOSE_SESSION, "abd", 3, other, &err));
+    assert_false(mac_equal(mac, other));
+    assert_ok(mac_compute(ring, 1, KEY_PURPOSE_SESSION, NULL, 0, other, &err));
+    assert_false(mac_equal(mac, other));
+    assert_fails_saying(mac_compute(ring, 3, KEY_PURPOSE_SESSION, "abc", 3, other, &err),
+                        ERR_CONFIG, "no key 3");
+    keyring_free(ring);
+}
+
+static void sees_each_bit(void **state)
+{
+    (void)state;
+    unsigned char a[MAC_BYTES] = {0}, b[MAC_BYTES] = {0};
+    assert_true(mac_equal(a, b));
+    for (int bit = 0; bit < MAC_BYTES * 8; bit++) {
+        b[bit / 8] = (unsigned char)(1 << bit % 8);
+        assert_false(mac_equal(a, b));
+        b[bit / 8] = 0;
+    }
+}
+
+static void spells_base64(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes, *text;
+    } cases[] = {
+        {"", ""},        {"f", "Zg"},        {"fo", "Zm8"},
+        {"foo", "Zm9v"}, {"foob", "Zm9vYg"}, {"\xfb\xff\xbf", "-_-_"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        size_t size = strlen(cases[i].bytes);
+        char text[16], bytes[16];
+        assert_true(BASE64_SIZE(size) == strlen(cases[i].text) + 1);
+        base64url_encode(cases[i].bytes, size, text);
+        assert_string_equal(text, cases[i].text);
+        assert_int_equal(base64url_decode(text, bytes, size), size);
+        assert_memory_equal(bytes, cases[i].bytes, size);
+    }
+}
+
+static void reads_exact_base64_only(void **state)
+{
+    (void)state;
+    static const char *const refused[] = {
+        "Zg==", "Z", "Zm9v\n", " Zm9v", "Zm 9v", "Zm+v", "Zm/v", "Zm9v=", "Zh", "Zm9", "Z\xc3\xa9",
+    };
+    char bytes[16];
+    for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+        if (base64url_decode(refused[i], bytes, sizeof bytes) != -1)
+            fail_msg("\"%s\" was decoded", refused[i]);
+    assert_int_equal(base64url_decode("Zm9v", bytes, 2), -1);
+    assert_int_equal(base64url_decode("Zm9v", bytes, 3), 3);
+}
+
+static void spells_hex(void **state)
+{
+    (void)state;
+    char text[HEX_SIZE(3)];
+    hex_encode("\x00\x7f\xff", 3, text);
+    assert_string_equal(text, "007fff");
+}
+
+static void fills_with_noise(void **state)
+{
+    (void)state;
+    unsigned char a[32] = {0}, b[32] = {0};
+    random_fill(a, sizeof a);
+    random_fill(b, sizeof b);
+    assert_memory_not_equal(a, b, sizeof a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(depends_on_everything),
+        cmocka_unit_test(sees_each_bit),
+        cmocka_unit_test(spells_base64),
+        cmocka_unit_test(reads_exact_base64_only),
+        cmocka_unit_test(spells_hex),
+        cmocka_unit_test(fills_with_noise),
+    };
+    return run_tests(tests);
+}
