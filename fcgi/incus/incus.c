@@ -183,6 +183,11 @@ enum incus_fault incus_last_fault(const struct incus *incus)
     return incus->fault;
 }
 
+unsigned incus_orders_sent(const struct incus *incus)
+{
+    return incus->orders_sent;
+}
+
 /* --- one request --- */
 
 static char *escape(struct incus *incus, const char *text)
@@ -335,10 +340,13 @@ int incus_order(struct incus *incus, const char *method, const char *path, json_
     struct incus_answer answer;
     json_auto_t *document = NULL;
 
-    if (incus_exchange(incus, &request, &document, err) != INCUS_ANSWERED)
+    enum incus_reach reach = incus_exchange(incus, &request, &document, err);
+    if (reach != INCUS_ANSWERED || read_answer(incus, document, &answer, err)) {
+        if ((*err)->code != ERR_RUNTIME_UNAVAILABLE)
+            incus->orders_sent++;
         return -1;
-    if (read_answer(incus, document, &answer, err))
-        return -1;
+    }
+    incus->orders_sent++;
     if (answer.type == INCUS_ANSWER_ASYNC)
         return incus_operation_wait(incus, answer.operation, err);
     return 0;

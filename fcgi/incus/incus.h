@@ -40,6 +40,10 @@ struct incus;
 int incus_open(const struct incus_options *options, struct incus **incus, struct error **err);
 void incus_close(struct incus *incus); /* NULL is allowed */
 
+/* How many orders have been sent over this connection: when it has grown during a series of calls,
+ * the failure of a later read does not mean that nothing happened. */
+unsigned incus_orders_sent(const struct incus *incus);
+
 /* What kind of refusal the last failed call met. */
 enum incus_fault incus_last_fault(const struct incus *incus);
 

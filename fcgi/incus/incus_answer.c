@@ -102,6 +102,8 @@ enum incus_fault incus_fault_of(int code, const char *text)
         /* Not "File exists", which is an interface or a route in the way. */
         {"already exists", INCUS_FAULT_EXISTS},
         {"nstance not found", INCUS_FAULT_NOT_FOUND},
+        {"context canceled", INCUS_FAULT_INTERRUPTED},
+        {"database is closed", INCUS_FAULT_INTERRUPTED},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
@@ -129,5 +131,7 @@ int incus_refusal(struct error **err, enum incus_fault fault, const char *text)
         code = ERR_NOT_FOUND;
     else if (fault == INCUS_FAULT_UNAVAILABLE)
         code = ERR_RUNTIME_UNAVAILABLE;
+    else if (fault == INCUS_FAULT_INTERRUPTED)
+        code = ERR_OUTCOME_UNKNOWN;
     return error_set(err, code, "Incus: %s", line.size ? line.data : "refused without a reason");
 }

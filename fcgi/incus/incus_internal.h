@@ -15,6 +15,7 @@ struct incus {
     struct curl_slist *headers;
     struct buffer answer;
     enum incus_fault fault;
+    unsigned orders_sent;
     int64_t ticked_at_ms;     /* monotonic */
     struct error *tick_error; /* set by tick() inside a transfer */
 };

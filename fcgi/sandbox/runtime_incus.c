@@ -124,15 +124,73 @@ static int tick(void *context, struct error **err)
     return runtime->base.tick ? runtime->base.tick(runtime->base.tick_context, err) : 0;
 }
 
+/* --- verbs: with what a failure means for the whole of them --- */
+
+static int conclude(struct runtime *base, unsigned orders_before, int result, struct error **err)
+{
+    if (result && (*err)->code == ERR_RUNTIME_UNAVAILABLE &&
+        incus_orders_sent(runtime_incus_of(base)->incus) != orders_before)
+        error_recode(err, ERR_OUTCOME_UNKNOWN);
+    return result;
+}
+
+static unsigned orders(struct runtime *base)
+{
+    return incus_orders_sent(runtime_incus_of(base)->incus);
+}
+
+static int build_source(struct runtime *base, const char *source, const char *image,
+                        char **fingerprint, bool *virtual_machine, struct error **err)
+{
+    unsigned before = orders(base);
+
+    return conclude(
+        base, before,
+        runtime_incus_build_source(base, source, image, fingerprint, virtual_machine, err), err);
+}
+
+static int create(struct runtime *base, const struct runtime_instance *instance, struct error **err)
+{
+    unsigned before = orders(base);
+
+    return conclude(base, before, runtime_incus_create(base, instance, err), err);
+}
+
+static int pause_instance(struct runtime *base, const char *name, const struct runtime_shape *shape,
+                          bool keep_memory, bool or_disk, enum runtime_origin *origin,
+                          struct error **err)
+{
+    unsigned before = orders(base);
+
+    return conclude(base, before,
+                    runtime_incus_pause(base, name, shape, keep_memory, or_disk, origin, err), err);
+}
+
+static int resume(struct runtime *base, const char *name, const struct runtime_shape *shape,
+                  bool with_memory, enum runtime_origin *origin, struct error **err)
+{
+    unsigned before = orders(base);
+
+    return conclude(base, before, runtime_incus_resume(base, name, shape, with_memory, origin, err),
+                    err);
+}
+
+static int destroy(struct runtime *base, const char *name, struct error **err)
+{
+    unsigned before = orders(base);
+
+    return conclude(base, before, runtime_incus_destroy(base, name, err), err);
+}
+
 static const struct runtime_ops incus_ops = {
     .prepare = prepare,
-    .build_source = runtime_incus_build_source,
-    .create = runtime_incus_create,
+    .build_source = build_source,
+    .create = create,
     .adapt = runtime_incus_adapt,
     .inspect = inspect,
-    .pause = runtime_incus_pause,
-    .resume = runtime_incus_resume,
-    .destroy = runtime_incus_destroy,
+    .pause = pause_instance,
+    .resume = resume,
+    .destroy = destroy,
     .list = list,
     .close = close_runtime,
 };

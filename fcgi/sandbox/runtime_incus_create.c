@@ -42,24 +42,29 @@ static int make(struct creation *creation, struct error **err)
     return -1;
 }
 
-/* Start one that is there. The copy behind an instance that never ran may be incomplete (a daemon
- * that ended in its middle), and nobody's data is in it: when it does not start it goes, and the
- * next look finds it absent. */
-static int start(struct creation *creation, bool stateful, bool ever_started, struct error **err)
+/*
+ * Start one that is there. The copy behind an instance that never ran may be incomplete, left by a
+ * daemon that was killed in its middle. It must not even be tried: a start makes a directory where
+ * the volume should be, and then Incus can neither start nor delete it. Nobody's data is in it, so
+ * it is made again; not while an operation runs, which is another caller's create. Returns 1 then.
+ */
+static int start(struct creation *creation, const struct incus_instance *found, struct error **err)
 {
-    struct incus_state_change change = {.action = INCUS_START, .stateful = stateful};
-    struct runtime_incus *runtime = creation->runtime;
+    struct incus_state_change change = {.action = INCUS_START, .stateful = found->stateful};
+    struct incus *incus = creation->runtime->incus;
+    bool busy;
 
-    if (incus_instance_change(runtime->incus, creation->instance->name, &change, err) == 0)
-        return 0;
-    if ((*err)->code != ERR_RUNTIME_REFUSED || somebody_else(runtime, *err) || ever_started ||
-        creation->remade)
+    if (found->ever_started)
+        return incus_instance_change(incus, found->name, &change, err);
+    if (incus_instance_busy(incus, found->name, &busy, err))
         return -1;
-    log_warning("unfinished instance is made again", LOG_STR("instance", creation->instance->name),
-                LOG_ERROR(*err));
-    error_clear(err);
+    if (busy)
+        return 1;
+    if (creation->remade)
+        return error_set(err, ERR_RUNTIME_REFUSED, "instance %s does not start", found->name);
+    log_warning("unfinished instance is made again", LOG_STR("instance", found->name));
     creation->remade = true;
-    if (runtime_incus_destroy(&runtime->base, creation->instance->name, err))
+    if (runtime_incus_destroy(&creation->runtime->base, found->name, err))
         return -1;
     return make(creation, err);
 }
@@ -81,7 +86,7 @@ static int advance(struct creation *creation, struct error **err)
         return make(creation, err);
     case RUNTIME_STOPPED:
     case RUNTIME_PAUSED:
-        return start(creation, status == RUNTIME_PAUSED, found.ever_started, err);
+        return start(creation, &found, err);
     case RUNTIME_FROZEN:
         return incus_instance_change(runtime->incus, creation->instance->name, &thaw, err);
     case RUNTIME_OTHER:
