@@ -31,7 +31,8 @@ AS_CASE([$with_mysql], [auto|mysqlclient|mariadb], [],
 
 mysql_client=none
 AS_IF([test "$with_mysql" != mariadb], [
-    PKG_CHECK_MODULES([MYSQL], [mysqlclient >= 8.0], [SANDLOT_MYSQL_FLAVOUR], [:])
+    dnl The .pc file carries the library's version: 21 is MySQL 8.0.
+    PKG_CHECK_MODULES([MYSQL], [mysqlclient >= 21], [SANDLOT_MYSQL_FLAVOUR], [:])
     AS_IF([test "$with_mysql" = mysqlclient && test "$mysql_client" != mysqlclient],
         [mysql_client=none])
 ])

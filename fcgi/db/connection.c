@@ -64,7 +64,7 @@ int db_server_error(struct db *db, const char *what, unsigned code, const char *
             db->transaction = DB_DEADLOCKED;
         return error_set(err, ERR_DB_DEADLOCK, "%s: %s (%u)", what, message, code);
     case ER_SERVER_SHUTDOWN:
-    case ER_NORMAL_SHUTDOWN:
+    case DB_ER_NORMAL_SHUTDOWN:
     case DB_ER_CONNECTION_KILLED:
     case DB_ER_CLIENT_INTERACTION_TIMEOUT:
     case DB_ER_OPTION_PREVENTS_STATEMENT:

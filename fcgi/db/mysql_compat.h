@@ -21,6 +21,7 @@ typedef bool db_flag; /* my_bool left with MySQL 8.0.1 */
 /* Server errors that only one of the two headers names, or that differ by version. */
 enum {
     DB_ER_CHECKREAD = 1020,                 /* MariaDB: a row changed under a snapshot */
+    DB_ER_NORMAL_SHUTDOWN = 1077,           /* MySQL 9 no longer names it */
     DB_ER_OPTION_PREVENTS_STATEMENT = 1290, /* --read-only: a demoted primary */
     DB_ER_READ_ONLY_MODE = 1836,
     DB_ER_CONNECTION_KILLED = 1927,          /* MariaDB */
