@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/buffer.h"
+#include "http/schema.h"
+
+static int check_even(const json_t *value, const char *pointer, struct error **err)
+{
+    if (json_integer_value(value) % 2 == 0)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer, "%s must be even", pointer);
+}
+
+static const char *const colours[] = {"red", "green", NULL};
+static const struct schema_member short_text = {.type = SCHEMA_STRING, .min = 1, .max = 3};
+static const struct schema_member even = {.type = SCHEMA_INTEGER, .check = check_even};
+static const struct schema_member inner[] = {
+    {.name = "must", .type = SCHEMA_BOOLEAN, .required = true},
+    {.name = "may", .type = SCHEMA_INTEGER},
+    {.name = NULL},
+};
+static const struct schema_member members[] = {
+    {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN},
+    {.name = "count", .type = SCHEMA_INTEGER, .min = 1, .max = 20},
+    {.name = "free", .type = SCHEMA_INTEGER},
+    {.name = "colour", .type = SCHEMA_STRING, .choices = colours},
+    {.name = "text", .type = SCHEMA_STRING, .nullable = true, .max = 5},
+    {.name = "object", .type = SCHEMA_OBJECT, .members = inner},
+    {.name = "list", .type = SCHEMA_ARRAY, .item = &even, .max = 3},
+    {.name = "map", .type = SCHEMA_MAP, .item = &short_text, .max = 2},
+    {.name = "any", .type = SCHEMA_ANY},
+    {.name = NULL},
+};
+
+static void accept(const char *text)
+{
+    json_t *json = NULL;
+    struct error *err = NULL;
+    assert_ok(schema_parse(text, strlen(text), &json, &err));
+    assert_ok(schema_validate(members, json, &err));
+    json_decref(json);
+}
+
+static void refuse(const char *text, const char *field, const char *message)
+{
+    json_t *json = NULL;
+    struct error *err = NULL;
+    assert_ok(schema_parse(text, strlen(text), &json, &err));
+    assert_fails(schema_validate(members, json, &err), ERR_INVALID_REQUEST);
+    assert_string_equal(err->field, field);
+    assert_string_equal(err->message, message);
+    error_clear(&err);
+    json_decref(json);
+}
+
+static void test_accepts(void **state)
+{
+    (void)state;
+    accept("{}");
+    accept("{\"count\":1,\"free\":-9223372036854775808}");
+    accept("{\"count\":20,\"colour\":\"green\",\"text\":null,\"allow_internet_access\":false}");
+    accept("{\"object\":{\"must\":true},\"list\":[],\"map\":{}}");
+    accept("{\"list\":[2,4,6],\"map\":{\"a\":\"1\",\"b/c\":\"123\"},\"text\":\"12345\"}");
+    accept("{\"any\":[\"\\u0000\",{\"x\":1.5}]}");
+}
+
+static void test_refuses(void **state)
+{
+    (void)state;
+    refuse("[]", "", "the body must be a JSON object");
+    refuse("{\"allow_internet_acces\":false}", "/allow_internet_acces",
+           "unknown member \"allow_internet_acces\"; did you mean \"allow_internet_access\"?");
+    refuse("{\"zzzzzzzzzz\":1}", "/zzzzzzzzzz", "unknown member \"zzzzzzzzzz\"");
+    refuse("{\"count\":0}", "/count", "/count must be from 1 to 20");
+    refuse("{\"count\":21}", "/count", "/count must be from 1 to 20");
+    refuse("{\"count\":3.0}", "/count",
+           "/count must be an integer, written without fraction or exponent");
+    refuse("{\"count\":\"3\"}", "/count", "/count must be an integer");
+    refuse("{\"count\":true}", "/count", "/count must be an integer");
+    refuse("{\"count\":null}", "/count", "/count must be an integer");
+    refuse("{\"allow_internet_access\":1}", "/allow_internet_access",
+           "/allow_internet_access must be true or false");
+    refuse("{\"colour\":\"blue\"}", "/colour", "/colour must be one of \"red\", \"green\"");
+    refuse("{\"text\":\"123456\"}", "/text", "/text must have at most 5 bytes");
+    refuse("{\"text\":\"a\\u0000\"}", "/text", "/text must not hold NUL");
+    refuse("{\"text\":\"a\\u00e9\\u00e9\\u00e9\"}", "/text", "/text must have at most 5 bytes");
+    refuse("{\"object\":{}}", "/object/must", "/object/must is required");
+    refuse("{\"object\":{\"must\":true,\"mat\":1}}", "/object/mat",
+           "unknown member \"mat\"; did you mean \"may\"?");
+    refuse("{\"list\":[2,3]}", "/list/1", "/list/1 must be even");
+    refuse("{\"list\":[2,2,2,2]}", "/list", "/list must have at most 3 entries");
+    refuse("{\"list\":{}}", "/list", "/list must be an array");
+    refuse("{\"map\":{\"a/b~c\":\"\"}}", "/map/a~1b~0c", "/map/a~1b~0c must have at least 1 bytes");
+    refuse("{\"map\":{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\"}}", "/map",
+           "/map must have at most 2 entries");
+}
+
+static void refuse_text(const char *text, size_t size, const char *message)
+{
+    json_t *json = NULL;
+    struct error *err = NULL;
+    assert_fails_saying(schema_parse(text, size, &json, &err), ERR_INVALID_JSON, message);
+    assert_null(json);
+}
+
+static void test_parse(void **state)
+{
+    (void)state;
+#define REFUSE(text, message) refuse_text(text, sizeof(text) - 1, message)
+    REFUSE("{\"a\":1,\"a\":2}", "a member occurs twice");
+    REFUSE("{\"a\":1} x", "something follows");
+    REFUSE("{\"a\":", "ends too early");
+    REFUSE("\xff", "not UTF-8");
+    REFUSE("{\"a\":\"\xff\"}", "not UTF-8");
+    REFUSE("nonsense", "not JSON");
+    REFUSE("{\"a\0b\":1}", "line 1");
+    REFUSE("{\"a\":99999999999999999999}", "out of range");
+    /* What is wrong may be a secret and is not repeated. */
+    json_t *json = NULL;
+    struct error *err = NULL;
+    assert_int_equal(schema_parse("{\"k\": hunter2}", 14, &json, &err), -1);
+    assert_null(strstr(err->message, "hunter2"));
+    error_clear(&err);
+}
+
+static void test_depth(void **state)
+{
+    struct buffer text = BUFFER_INIT(100000);
+    (void)state;
+    for (size_t depth = SCHEMA_DEPTH_MAX; depth <= SCHEMA_DEPTH_MAX + 1; depth++) {
+        json_t *json = NULL;
+        struct error *err = NULL;
+        buffer_clear(&text);
+        for (size_t i = 0; i < depth; i++)
+            buffer_append_char(&text, '[');
+        for (size_t i = 0; i < depth; i++)
+            buffer_append_char(&text, ']');
+        if (depth == SCHEMA_DEPTH_MAX)
+            assert_ok(schema_parse(text.data, text.size, &json, &err));
+        else
+            assert_fails_saying(schema_parse(text.data, text.size, &json, &err), ERR_INVALID_JSON,
+                                "deeper than 32");
+        json_decref(json);
+    }
+    /* Brackets in strings are text. */
+    buffer_clear(&text);
+    buffer_append_string(&text, "[\"\\\"");
+    for (size_t i = 0; i < 1000; i++)
+        buffer_append_char(&text, '[');
+    buffer_append_string(&text, "\"]");
+    json_t *json = NULL;
+    struct error *err = NULL;
+    assert_ok(schema_parse(text.data, text.size, &json, &err));
+    json_decref(json);
+    buffer_deinit(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accepts),
+        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_depth),
+    };
+    return run_tests(tests);
+}
