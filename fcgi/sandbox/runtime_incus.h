@@ -64,6 +64,10 @@ json_t *runtime_profile_config(bool virtual_machine);
 json_t *runtime_profile_devices(const char *pool);
 json_t *runtime_nic_device(const char *address, const char *hwaddr, const char *host_name);
 json_t *runtime_root_device(const char *pool, const char *size);
+/* The limits of a shape, and a root device with its size. */
+json_t *runtime_size_config(const struct runtime_shape *shape);
+json_t *runtime_sized_root(const char *pool, const struct runtime_shape *shape,
+                           bool virtual_machine);
 json_t *runtime_source_body(const char *name, const char *fingerprint, bool virtual_machine);
 
 /* NULL when the address is none. */

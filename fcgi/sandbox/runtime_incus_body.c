@@ -142,38 +142,43 @@ json_t *runtime_source_body(const char *name, const char *fingerprint, bool virt
     return body;
 }
 
-static json_t *create_config(const struct runtime_instance *instance)
+json_t *runtime_size_config(const struct runtime_shape *shape)
 {
-    char cpu[16], memory[24];
+    return json_pack("{s:o, s:o}", "limits.cpu", json_sprintf("%u", shape->cpu), "limits.memory",
+                     json_sprintf("%uMiB", shape->memory_mb));
+}
 
-    snprintf(cpu, sizeof(cpu), "%u", instance->shape.cpu);
-    snprintf(memory, sizeof(memory), "%uMiB", instance->shape.memory_mb);
-    return json_pack("{s:s, s:s, s:s, s:s}", "limits.cpu", cpu, "limits.memory", memory,
-                     RUNTIME_KEY_ROLE, "sandbox", RUNTIME_KEY_SANDBOX, instance->sandbox_id);
+json_t *runtime_sized_root(const char *pool, const struct runtime_shape *shape,
+                           bool virtual_machine)
+{
+    char size[RUNTIME_SIZE_SIZE];
+
+    runtime_root_size(shape, size);
+    json_t *root = runtime_root_device(pool, size);
+    /* A virtual machine's memory goes into a volume of its own size. */
+    if (virtual_machine)
+        json_object_set_new(root, "size.state",
+                            json_sprintf("%uMiB", shape->memory_mb + IMAGE_MARGIN_MB));
+    return root;
 }
 
 json_t *runtime_create_body(const struct runtime_incus *runtime,
                             const struct runtime_instance *instance)
 {
-    char hwaddr[RUNTIME_HWADDR_SIZE], host_name[RUNTIME_HOST_NAME_SIZE], size[RUNTIME_SIZE_SIZE];
+    char hwaddr[RUNTIME_HWADDR_SIZE], host_name[RUNTIME_HOST_NAME_SIZE];
     bool virtual_machine = instance->virtual_machine;
 
     if (runtime_hwaddr(instance->address, hwaddr))
         return NULL;
     runtime_host_name(runtime->nic_prefix, host_name);
-    runtime_root_size(&instance->shape, size);
-    json_t *root = runtime_root_device(runtime->pool, size);
-    if (virtual_machine) {
-        /* A virtual machine's memory goes into a volume of its own size. */
-        char state_size[RUNTIME_SIZE_SIZE];
-        snprintf(state_size, sizeof(state_size), "%uMiB",
-                 instance->shape.memory_mb + IMAGE_MARGIN_MB);
-        json_object_set_new(root, "size.state", json_string(state_size));
-    }
+    json_t *config = runtime_size_config(&instance->shape);
+    json_object_set_new(config, RUNTIME_KEY_ROLE, json_string("sandbox"));
+    json_object_set_new(config, RUNTIME_KEY_SANDBOX, json_string(instance->sandbox_id));
     return json_pack("{s:s, s:s, s:{s:s, s:s, s:b}, s:[s], s:b, s:o, s:{s:o, s:o}}", "name",
                      instance->name, "type", virtual_machine ? "virtual-machine" : "container",
                      "source", "type", "copy", "source", instance->source, "instance_only", 1,
                      "profiles", virtual_machine ? RUNTIME_PROFILE_VM : RUNTIME_PROFILE, "start", 1,
-                     "config", create_config(instance), "devices", "root", root, "eth0",
+                     "config", config, "devices", "root",
+                     runtime_sized_root(runtime->pool, &instance->shape, virtual_machine), "eth0",
                      runtime_nic_device(instance->address, hwaddr, host_name));
 }

@@ -117,14 +117,17 @@ int runtime_incus_create(struct runtime *base, const struct runtime_instance *in
 int runtime_incus_adapt(struct runtime *base, const char *name, const struct runtime_shape *shape,
                         struct error **err)
 {
-    struct runtime_incus *runtime = runtime_incus_of(base);
-    char size[RUNTIME_SIZE_SIZE];
+    struct incus *incus = runtime_incus_of(base)->incus;
+    incus_instance_auto found = {0};
 
-    runtime_root_size(shape, size);
-    json_auto_t *config = json_pack("{s:o, s:o}", "limits.cpu", json_sprintf("%u", shape->cpu),
-                                    "limits.memory", json_sprintf("%uMiB", shape->memory_mb));
-    json_auto_t *devices = json_pack("{s:o}", "root", runtime_root_device(runtime->pool, size));
-    return incus_instance_patch(runtime->incus, name, config, devices, err);
+    if (incus_instance_get(incus, name, &found, err))
+        return -1;
+    json_auto_t *config = runtime_size_config(shape);
+    json_auto_t *devices =
+        json_pack("{s:o}", "root",
+                  runtime_sized_root(incus_instance_device(&found, "root", "pool"), shape,
+                                     found.virtual_machine));
+    return incus_instance_patch(incus, name, config, devices, err);
 }
 
 /* --- destroy --- */

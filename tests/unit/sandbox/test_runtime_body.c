@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "sandbox/runtime_incus.h"
+
+static const struct runtime_incus runtime = {.pool = (char[]){"pool"},
+                                             .nic_prefix = (char[]){"sl"}};
+
+static struct runtime_instance instance(void)
+{
+    return (struct runtime_instance){
+        .name = "sbx-1",
+        .address = "10.77.3.254",
+        .source = "tpl-1",
+        .sandbox_id = "sbx_1",
+        .shape = {.cpu = 2, .memory_mb = 512, .disk_gb = 10},
+    };
+}
+
+static const char *text_at(json_t *object, const char *a, const char *b, const char *c)
+{
+    json_t *value = json_object_get(object, a);
+    if (b)
+        value = json_object_get(value, b);
+    if (c)
+        value = json_object_get(value, c);
+    return json_string_value(value);
+}
+
+static void host_names_are_fresh(void **state)
+{
+    (void)state;
+    char first[RUNTIME_HOST_NAME_SIZE], second[RUNTIME_HOST_NAME_SIZE];
+
+    runtime_host_name("sl", first);
+    runtime_host_name("sl", second);
+    assert_int_equal(strlen(first), 15);
+    assert_memory_equal(first, "sl", 2);
+    assert_int_equal(strspn(first, "abcdefghijklmnopqrstuvwxyz234567"), 15);
+    assert_string_not_equal(first, second);
+    runtime_host_name("x", first);
+    assert_int_equal(strlen(first), 14);
+}
+
+static void hardware_addresses_follow_addresses(void **state)
+{
+    (void)state;
+    char out[RUNTIME_HWADDR_SIZE];
+
+    assert_int_equal(runtime_hwaddr("10.77.3.254", out), 0);
+    assert_string_equal(out, "10:66:6a:4d:03:fe");
+    assert_int_equal(runtime_hwaddr("10.0.0.1", out), 0);
+    assert_string_equal(out, "10:66:6a:00:00:01");
+    assert_int_equal(runtime_hwaddr("10.0.0", out), -1);
+    assert_int_equal(runtime_hwaddr("", out), -1);
+    assert_int_equal(runtime_hwaddr("10.0.0.1/32", out), -1);
+}
+
+static void a_paused_root_has_room_for_the_memory(void **state)
+{
+    (void)state;
+    struct runtime_shape shape = {.cpu = 1, .memory_mb = 512, .disk_gb = 10};
+    char size[RUNTIME_SIZE_SIZE];
+
+    runtime_root_size(&shape, size);
+    assert_string_equal(size, "10GiB");
+    runtime_root_size_paused(&shape, size);
+    assert_string_equal(size, "10816MiB");
+    shape = (struct runtime_shape){.memory_mb = UINT32_MAX, .disk_gb = UINT32_MAX};
+    runtime_root_size_paused(&shape, size);
+    assert_string_equal(size, "4402341477439MiB");
+}
+
+static void a_container_is_one_request(void **state)
+{
+    (void)state;
+    struct runtime_instance wanted = instance();
+    json_auto_t *body = runtime_create_body(&runtime, &wanted);
+
+    assert_string_equal(text_at(body, "name", NULL, NULL), "sbx-1");
+    assert_string_equal(text_at(body, "type", NULL, NULL), "container");
+    assert_string_equal(text_at(body, "source", "type", NULL), "copy");
+    assert_string_equal(text_at(body, "source", "source", NULL), "tpl-1");
+    assert_true(json_is_true(json_object_get(body, "start")));
+    assert_string_equal(text_at(body, "config", "limits.cpu", NULL), "2");
+    assert_string_equal(text_at(body, "config", "limits.memory", NULL), "512MiB");
+    assert_string_equal(text_at(body, "config", RUNTIME_KEY_SANDBOX, NULL), "sbx_1");
+    assert_string_equal(text_at(body, "config", RUNTIME_KEY_ROLE, NULL), "sandbox");
+    assert_string_equal(text_at(body, "devices", "root", "size"), "10GiB");
+    assert_string_equal(text_at(body, "devices", "root", "pool"), "pool");
+    assert_null(text_at(body, "devices", "root", "size.state"));
+    assert_string_equal(text_at(body, "devices", "eth0", "nictype"), "routed");
+    assert_string_equal(text_at(body, "devices", "eth0", "ipv4.address"), "10.77.3.254");
+    assert_string_equal(text_at(body, "devices", "eth0", "hwaddr"), "10:66:6a:4d:03:fe");
+    assert_true(str_starts_with(text_at(body, "devices", "eth0", "host_name"), "sl"));
+    wanted.address = "somewhere";
+    assert_null(runtime_create_body(&runtime, &wanted));
+}
+
+static void a_machine_keeps_its_memory_apart(void **state)
+{
+    (void)state;
+    struct runtime_instance wanted = instance();
+    wanted.virtual_machine = true;
+    json_auto_t *body = runtime_create_body(&runtime, &wanted);
+    json_auto_t *profile = runtime_profile_config(true);
+
+    assert_string_equal(text_at(body, "type", NULL, NULL), "virtual-machine");
+    assert_string_equal(text_at(body, "devices", "root", "size.state"), "576MiB");
+    assert_string_equal(text_at(profile, "migration.stateful", NULL, NULL), "true");
+    assert_null(json_object_get(profile, "raw.lxc"));
+    assert_null(json_object_get(profile, "security.syscalls.deny"));
+}
+
+static void the_profile_is_hardened(void **state)
+{
+    (void)state;
+    json_auto_t *profile = runtime_profile_config(false);
+    const char *denied = text_at(profile, "security.syscalls.deny", NULL, NULL);
+
+    assert_string_equal(text_at(profile, "security.privileged", NULL, NULL), "false");
+    assert_string_equal(text_at(profile, "security.nesting", NULL, NULL), "false");
+    assert_string_equal(text_at(profile, "security.guestapi", NULL, NULL), "false");
+    assert_string_equal(text_at(profile, "boot.autostart", NULL, NULL), "false");
+    assert_string_equal(text_at(profile, "migration.stateful", NULL, NULL), "true");
+    assert_non_null(strstr(denied, "unshare errno 1\n"));
+    assert_non_null(strstr(denied, "io_uring_setup errno 38\n"));
+}
+
+static void statuses_tell_paused_from_stopped(void **state)
+{
+    (void)state;
+    struct incus_instance found = {.status = INCUS_STOPPED, .stateful = true};
+
+    assert_int_equal(runtime_status_of(&found), RUNTIME_PAUSED);
+    found.stateful = false;
+    assert_int_equal(runtime_status_of(&found), RUNTIME_STOPPED);
+    found.status = INCUS_RUNNING;
+    assert_int_equal(runtime_status_of(&found), RUNTIME_RUNNING);
+    found.status = INCUS_FROZEN;
+    assert_int_equal(runtime_status_of(&found), RUNTIME_FROZEN);
+    found.status = INCUS_IN_BETWEEN;
+    assert_int_equal(runtime_status_of(&found), RUNTIME_OTHER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(host_names_are_fresh),
+        cmocka_unit_test(hardware_addresses_follow_addresses),
+        cmocka_unit_test(a_paused_root_has_room_for_the_memory),
+        cmocka_unit_test(a_container_is_one_request),
+        cmocka_unit_test(a_machine_keeps_its_memory_apart),
+        cmocka_unit_test(the_profile_is_hardened),
+        cmocka_unit_test(statuses_tell_paused_from_stopped),
+    };
+    return run_tests(tests);
+}
