@@ -46,6 +46,7 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
     if (sandbox_state_next(sandbox->state, event, &sandbox->state, err) < 0)
         return -1;
     sandbox->incarnation++;
+    sandbox->reserved |= event == SANDBOX_EVENT_RESUME;
     if (operation_begin(db, sandbox, kind, work->service->holder, work->service->settings->lease_s,
                         &work->operation, err) < 0)
         return -1;
@@ -163,6 +164,7 @@ static void apply_event(struct sandbox *sandbox, enum sandbox_event event)
         break;
     case SANDBOX_EVENT_PAUSED:
     case SANDBOX_EVENT_DIED:
+        sandbox->reserved = false;
         sandbox->deadline_at_ms = 0;
         sandbox->stopped_at_ms = now_ms;
         sandbox->resumed_from[0] = '\0';
@@ -171,6 +173,10 @@ static void apply_event(struct sandbox *sandbox, enum sandbox_event event)
         /* A deadline that has passed is acted on again, but not in a tight circle. */
         if (sandbox->deadline_at_ms < now_ms + 10000)
             sandbox->deadline_at_ms = now_ms + 10000;
+        break;
+    case SANDBOX_EVENT_RESUME_FAILED:
+    case SANDBOX_EVENT_DESTROYED:
+        sandbox->reserved = false;
         break;
     default:
         break;

@@ -30,6 +30,7 @@ struct sandbox {
     char created_by[ID_SIZE];
     char route[ROUTE_TOKEN_LENGTH + 1];
     enum sandbox_state state;
+    bool reserved; /* holds runtime quota and room on its host */
     uint32_t incarnation;
     char operation_id[ID_SIZE]; /* "" when nothing is in flight */
     char template_slug[SLUG_MAX + 1];

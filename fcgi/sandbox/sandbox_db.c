@@ -129,6 +129,7 @@ int sandbox_row_read(const struct db_rows *rows, struct sandbox *s, struct error
     copy_text(s->route, rows, c++);
     if (sandbox_state_parse(db_get_text(rows, c++), &s->state) < 0)
         return error_set(err, ERR_INTERNAL, "sandbox %s has an unknown state in its row", s->id);
+    s->reserved = db_get_bool(rows, c++);
     s->incarnation = (uint32_t)db_get_u64(rows, c++);
     copy_text(s->operation_id, rows, c++);
     copy_text(s->template_slug, rows, c++);
@@ -258,10 +259,9 @@ int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buff
 
 int sandbox_row_update(struct db *db, const struct sandbox *s, struct error **err)
 {
-    bool reserved = s->state != SANDBOX_STOPPED && s->state != SANDBOX_DESTROYED;
     return db_exec(db, &update_statement,
                    DB_ARGS(db_text(sandbox_state_name(s->state)),
-                           db_bool(sandbox_state_is_shown(s->state)), db_bool(reserved),
+                           db_bool(sandbox_state_is_shown(s->state)), db_bool(s->reserved),
                            db_u64(s->incarnation), text_or_null(s->operation_id),
                            db_u64(s->timeout_s), time_or_null(s->deadline_at_ms),
                            text_or_null(s->resumed_from), time_or_null(s->stopped_at_ms),

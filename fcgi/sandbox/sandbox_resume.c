@@ -62,6 +62,8 @@ int work_run_resume(struct work *work, struct error **err)
                                   true, &kept, &ignored);
     if (work_finish(work, SANDBOX_EVENT_RESUME_FAILED, failure->message, err) < 0)
         return -1;
+    if (failure->code == ERR_NOT_FOUND) /* the instance, and not the sandbox */
+        error_recode(&failure, ERR_RUNTIME_REFUSED);
     return error_move(err, &failure);
 }
 
