@@ -112,7 +112,7 @@ demo_preview_answers()
 
 demo_preview()
 {
-    demo_start 2 python3 -m http.server --bind 127.0.0.1 --directory /home/user 3000
+    demo_start 0.5 python3 -m http.server --bind 127.0.0.1 --directory /home/user 3000
     PREVIEW_URL=$(demo_api GET "$SANDBOX_PATH/ports/3000" | jq -er .url)
     wait_for 15 demo_preview_answers || die "the preview $PREVIEW_URL does not show the server's page"
 }
@@ -120,7 +120,7 @@ demo_preview()
 # shellcheck disable=SC2016
 demo_count()
 {
-    demo_start 2 /bin/bash -c 'n=0; while :; do n=$((n + 1)); echo "$$ $n" >/tmp/count; sleep 0.1; done'
+    demo_start 0.5 /bin/bash -c 'n=0; while :; do n=$((n + 1)); echo "$$ $n" >/tmp/count; sleep 0.1; done'
     read -r COUNT_PID COUNT < <(demo_run 'cat /tmp/count') || die "the counting process does not count"
 }
 
