@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the agent reads without the HTTP library: the first byte chooses which parser gets the rest.
+ * Each is also held to what its header promises. */
+#include <assert.h>
+#include <jansson.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/envelope.h"
+#include "agent/environment.h"
+#include "agent/files_range.h"
+#include "agent/paths.h"
+#include "agent/proto.h"
+#include "agent/relay_head.h"
+#include "agent/users.h"
+#include "base/mem.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void try_envelope(const char *data, size_t size)
+{
+    const char *message;
+    size_t message_size;
+    struct fault fault;
+    if (envelope_parse(data, size, &message, &message_size, &fault) == 0)
+        assert(message == data + ENVELOPE_HEAD && message_size == size - ENVELOPE_HEAD);
+}
+
+static void try_path(const char *data, size_t size)
+{
+    static const struct user user = {.name = (char *)"user", .home = (char *)"/home/user"};
+    autofree char *text = xstrndup(data, size);
+    autofree char *path = NULL;
+    struct fault fault;
+    if (paths_resolve(text, &user, &path, &fault) < 0)
+        return;
+    size_t length = strlen(path);
+    assert(path[0] == '/' && length <= PATH_LENGTH_MAX);
+    assert(length == 1 || path[length - 1] != '/');
+    assert(!strstr(path, "//") && !strstr(path, "/./") && !strstr(path, "/../"));
+    assert(*paths_base(path));
+}
+
+/* Fields separated by line feeds. */
+static char *next_field(char **rest)
+{
+    char *field = strsep(rest, "\n");
+    return field && *field ? field : NULL;
+}
+
+static void try_conditions(const char *data, size_t size)
+{
+    autofree char *text = xstrndup(data, size);
+    char *rest = text;
+    struct file_conditions conditions;
+    conditions.range = next_field(&rest);
+    conditions.if_range = next_field(&rest);
+    conditions.if_none_match = next_field(&rest);
+    conditions.if_match = next_field(&rest);
+    conditions.if_modified_since = next_field(&rest);
+    conditions.if_unmodified_since = next_field(&rest);
+    const struct file_version version = {
+        .etag = "\"e\"", .modified_at_s = 784111777, .size = size * 1000};
+    uint64_t first, length;
+    int status = files_select(&conditions, &version, &first, &length);
+    assert(status == 200 || status == 206 || status == 304 || status == 412 || status == 416);
+    assert(first <= version.size && length <= version.size - first);
+    assert(status != 206 || length > 0);
+}
+
+static void try_relay_head(const char *data, size_t size)
+{
+    struct relay_head head;
+    ssize_t head_size = relay_head_parse(data, size, &head);
+    if (head_size <= 0)
+        return;
+    assert((size_t)head_size <= size);
+    autofree char *copy = xmemdup(data, size);
+    size_t left = relay_head_strip(copy, (size_t)head_size, size);
+    assert(left <= size);
+    struct relay_head again;
+    size_t left_head = (size_t)head_size - (size - left);
+    ssize_t rc = relay_head_parse(copy, left_head, &again);
+    assert(rc >= 0 && !again.port && !again.secret);
+}
+
+static void try_proto(const char *data, size_t size)
+{
+    json_auto_t *json = json_loadb(data, size, JSON_DECODE_ANY, NULL);
+    struct fault fault;
+    int64_t number;
+    bool flag;
+    const char *text;
+    const json_t *value;
+    char *bytes = NULL;
+    size_t bytes_size;
+    environment_auto environment = {NULL, 0, 0};
+    if (!json)
+        return;
+    if (proto_integer(json, "pid", 0, 100, &number, &fault) == 0)
+        assert(number >= 0 && number <= 100);
+    proto_bool(json, "stdin", true, &flag, &fault);
+    proto_string(json, "cwd", &text, &fault);
+    proto_object(json, "twoWords", &value, &fault);
+    proto_array(json, "args", &value, &fault);
+    if (proto_bytes(json, "pty", &bytes, &bytes_size, &fault) == 0)
+        assert(bytes_size <= size);
+    free(bytes);
+    environment_set_json(&environment, json, &fault);
+    assert(environment.bytes <= ENVIRONMENT_BYTES_MAX);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static void (*const parsers[])(const char *, size_t) = {try_envelope, try_path, try_conditions,
+                                                            try_relay_head, try_proto};
+    if (!size)
+        return 0;
+    /* An exact copy, so that reading past the end is seen. */
+    autofree char *copy = xmemdup(data + 1, size - 1);
+    parsers[data[0] % ARRAY_SIZE(parsers)](copy, size - 1);
+    return 0;
+}
