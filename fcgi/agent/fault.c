@@ -31,7 +31,8 @@ static void clean_message(char *message)
             *c = '?';
 }
 
-static int set(struct fault *fault, enum fault_code code, const char *format, va_list ap)
+__attribute__((format(printf, 3, 0))) static int set(struct fault *fault, enum fault_code code,
+                                                     const char *format, va_list ap)
 {
     fault->code = code;
     vsnprintf(fault->message, sizeof fault->message, format, ap);

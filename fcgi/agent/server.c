@@ -159,7 +159,8 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     *request_context = NULL;
 }
 
-static void on_library_log(void *context, const char *format, va_list ap)
+__attribute__((format(printf, 2, 0))) static void on_library_log(void *context, const char *format,
+                                                                 va_list ap)
 {
     (void)context;
     char text[512], *detail = text;
