@@ -8,7 +8,8 @@
  * Errors of all calls: ERR_RUNTIME_UNAVAILABLE (the daemon could not be reached, nothing
  * happened), ERR_OUTCOME_UNKNOWN (the order was sent, its answer never came: inspect() tells),
  * ERR_NOT_FOUND (no such instance), ERR_RUNTIME_REFUSED (the daemon's own words), and whatever
- * tick() returned.
+ * tick() returned. After ERR_OUTCOME_UNKNOWN and after an error of tick() the daemon may still be
+ * at work: repeating the call waits for that and then completes what is missing.
  */
 #pragma once
 
@@ -83,7 +84,8 @@ struct runtime_ops {
     int (*adapt)(struct runtime *runtime, const char *name, const struct runtime_shape *shape,
                  struct error **err);
 
-    /* What is there now. An absent instance is a status, not an error. */
+    /* What is there now. An absent instance is a status, not an error. RUNTIME_OTHER while the
+     * daemon is at work on a stopped one. */
     int (*inspect)(struct runtime *runtime, const char *name, enum runtime_status *status,
                    struct error **err);
 
@@ -113,7 +115,7 @@ struct runtime_ops {
 struct runtime {
     const struct runtime_ops *ops;
     /* Called while waiting; -1 (with *err set) makes the call return at once with that error,
-     * leaving the daemon at what it does. May be NULL. */
+     * leaving the daemon at what it does. It must not use this runtime. May be NULL. */
     int (*tick)(void *context, struct error **err);
     void *tick_context;
 };

@@ -14,9 +14,15 @@
  *  - A restore that fails keeps the image. It also leaves the host interfaces it made, with the
  *    route to the address, and then nothing can start: conf/incus/incusd-exec clears that up.
  *
- * What Incus leaves behind: chains prert.<project>_<instance>.eth0 in `table inet incus` of
- * instances whose start failed. They match an interface index that is gone and never returns, so
- * they do no harm; only root on the host can remove them.
+ *  - A restored container that reboots itself ends as stopped instead: liblxc's monitor of a
+ *    restored container does not start it again.
+ *
+ * What Incus leaves behind, and only root on the host can remove: base chains
+ * prert.<project>_<instance>.eth0 in `table inet incus` of starts that failed, and of restored
+ * containers unless conf/incus/incusd-exec is in use. They match an interface index that never
+ * comes again, but the kernel allows no more than 1024 of them, those of running instances
+ * included. When incusd is killed while it starts an instance, both ends of its veth pair stay on
+ * the host with the route to the address, which is lost until they go.
  *
  * boot.autostart is false, so a host that boots starts nothing: what ran is then stopped with its
  * disk only, what was paused still has its image. The control plane sees it in inspect().
