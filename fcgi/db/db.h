@@ -76,7 +76,9 @@ struct db_value db_null(void);
 struct db_value db_i64(int64_t value);
 struct db_value db_u64(uint64_t value);
 struct db_value db_bool(bool value);
-struct db_value db_text(const char *text); /* NULL: SQL NULL */
+/* NULL: SQL NULL. Against an ascii column only ASCII may be asked for: MariaDB refuses to compare
+ * anything else (ERR_INTERNAL), so a name from outside is checked for its form first. */
+struct db_value db_text(const char *text);
 struct db_value db_blob(const void *data, size_t size);
 
 /* DB_ARGS(db_text(id), db_u64(n)) fills the two parameters (args, count); DB_NO_ARGS for none. */

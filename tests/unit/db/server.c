@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/db/server.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "unit/unit.h"
+
+#define START_MS_MAX 60000
+/* Debian and Fedora put it where an unprivileged PATH does not look. */
+#define SERVER_PATH "/usr/sbin:/usr/local/sbin:/usr/libexec:/usr/bin"
+
+/* --- the process --- */
+
+/* The server refuses to be root. */
+static void become_unprivileged(void)
+{
+    if (geteuid() != 0)
+        return;
+    const struct passwd *nobody = getpwnam("nobody");
+    if (!nobody || setgroups(0, NULL) || setgid(nobody->pw_gid) || setuid(nobody->pw_uid))
+        _exit(126);
+}
+
+static void __attribute__((noreturn)) run_server(const struct server *server)
+{
+    become_unprivileged();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    char data[96], socket[128], log[128], pid[128];
+    snprintf(data, sizeof data, "--datadir=%s/data", server->directory);
+    snprintf(socket, sizeof socket, "--socket=%s", server->socket);
+    snprintf(pid, sizeof pid, "--pid-file=%s/pid", server->directory);
+    snprintf(log, sizeof log, "%s/log", server->directory);
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+        _exit(126);
+    setenv("PATH", SERVER_PATH, 1);
+    execlp("mariadbd", "mariadbd", "--no-defaults", data, socket, pid, "--skip-networking",
+           "--skip-grant-tables", "--skip-name-resolve", "--performance-schema=OFF",
+           "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=4M",
+           /* A commit reaches the kernel: it outlives kill -9, and no disk is waited for. */
+           "--innodb-flush-log-at-trx-commit=2", "--max-connections=30",
+           "--innodb-deadlock-detect=ON",
+           /* Not ours on purpose. */
+           "--sql-mode=", "--default-time-zone=+05:00", "--character-set-server=latin1",
+           "--transaction-isolation=SERIALIZABLE", (char *)NULL);
+    _exit(127);
+}
+
+static MYSQL *connect_raw(const struct server *server, const char *name)
+{
+    MYSQL *mysql = mysql_init(NULL);
+    if (mysql && mysql_real_connect(mysql, NULL, "root", NULL, name, 0, server->socket, 0))
+        return mysql;
+    mysql_close(mysql);
+    return NULL;
+}
+
+static bool wait_until_it_answers(struct server *server)
+{
+    int64_t deadline_ms = clock_monotonic_ms() + START_MS_MAX;
+    while (clock_monotonic_ms() < deadline_ms) {
+        int status;
+        MYSQL *mysql = connect_raw(server, NULL);
+        if (mysql) {
+            mysql_close(mysql);
+            return true;
+        }
+        if (waitpid(server->pid, &status, WNOHANG) == server->pid) {
+            server->pid = 0;
+            print_error("mariadbd ended with status %#x; %s/log says why (127 << 8: it is not "
+                        "installed, see scripts/packages/runtime.txt)\n",
+                        (unsigned)status, server->directory);
+            return false;
+        }
+        clock_sleep_ms(20);
+    }
+    print_error("mariadbd does not answer\n");
+    return false;
+}
+
+static bool start(struct server *server)
+{
+    fflush(NULL);
+    server->pid = fork();
+    if (server->pid == 0)
+        run_server(server);
+    return server->pid > 0 && wait_until_it_answers(server);
+}
+
+void server_start(struct server *server)
+{
+    assert_true(start(server));
+}
+
+void server_kill(struct server *server)
+{
+    if (!server->pid)
+        return;
+    kill(server->pid, SIGKILL);
+    waitpid(server->pid, NULL, 0);
+    server->pid = 0;
+}
+
+/* --- fixtures --- */
+
+static int make_directories(struct server *server)
+{
+    char data[96];
+    snprintf(server->directory, sizeof server->directory, "/tmp/sandlot-test-db-XXXXXX");
+    if (!mkdtemp(server->directory))
+        return -1;
+    snprintf(server->socket, sizeof server->socket, "%s/socket", server->directory);
+    snprintf(data, sizeof data, "%s/data", server->directory);
+    if (mkdir(data, 0755) < 0)
+        return -1;
+    const struct passwd *nobody = geteuid() == 0 ? getpwnam("nobody") : NULL;
+    if (!nobody)
+        return 0;
+    return chown(server->directory, nobody->pw_uid, nobody->pw_gid) < 0 ||
+                   chown(data, nobody->pw_uid, nobody->pw_gid) < 0
+               ? -1
+               : 0;
+}
+
+int server_setup(void **state)
+{
+    struct server *server = xcalloc(1, sizeof *server);
+    *state = server;
+    if (make_directories(server) < 0 || !start(server))
+        return -1;
+    MYSQL *mysql = connect_raw(server, NULL);
+    bool made = mysql && mysql_query(mysql, "CREATE DATABASE unit CHARACTER SET utf8mb4"
+                                            " COLLATE utf8mb4_bin") == 0;
+    mysql_close(mysql);
+    return made ? 0 : -1;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *ftw)
+{
+    (void)info;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+int server_teardown(void **state)
+{
+    struct server *server = *state;
+    server_kill(server);
+    int result = nftw(server->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    free(server);
+    mysql_library_end();
+    return result;
+}
+
+/* --- connections --- */
+
+struct db *server_open_at(const char *socket, unsigned timeout_s)
+{
+    error_auto err = NULL;
+    struct db *db = NULL;
+    const struct db_options options = {
+        .socket = socket, .name = "unit", .user = "root", .password = "", .timeout_s = timeout_s};
+    assert_ok(db_open(&options, &db, &err));
+    return db;
+}
+
+struct db *server_open(const struct server *server)
+{
+    return server_open_at(server->socket, 10);
+}
+
+MYSQL *server_raw(const struct server *server)
+{
+    MYSQL *mysql = connect_raw(server, "unit");
+    assert_non_null(mysql);
+    return mysql;
+}
+
+void server_say(MYSQL *mysql, const char *sql)
+{
+    if (mysql_query(mysql, sql))
+        fail_msg("%s: %s", sql, mysql_error(mysql));
+    mysql_free_result(mysql_store_result(mysql));
+}
+
+long server_ask(MYSQL *mysql, const char *sql)
+{
+    if (mysql_query(mysql, sql))
+        fail_msg("%s: %s", sql, mysql_error(mysql));
+    MYSQL_RES *result = mysql_store_result(mysql);
+    MYSQL_ROW row = result ? mysql_fetch_row(result) : NULL;
+    long value = row && row[0] ? strtol(row[0], NULL, 10) : -1;
+    mysql_free_result(result);
+    return value;
+}
+
+void server_wait_for(MYSQL *mysql, unsigned long id, const char *text)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql,
+             "SELECT COUNT(*) FROM information_schema.processlist"
+             " WHERE id = %lu AND command <> 'Sleep' AND info LIKE '%%%s%%'",
+             id, text);
+    for (int64_t deadline_ms = clock_monotonic_ms() + 10000; server_ask(mysql, sql) != 1;
+         clock_sleep_ms(5))
+        if (clock_monotonic_ms() > deadline_ms)
+            fail_msg("connection %lu never came to run %s", id, text);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A MariaDB server of the test's own in a temporary directory: real, on a unix socket only, ended
+ * with the test. Its settings are deliberately not what we want, so that what the connections set
+ * for themselves is seen to work. A test whose server cannot be started fails; it is not skipped.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "db/db.h"
+#include "db/mysql_compat.h"
+
+struct server {
+    char directory[64];
+    char socket[96];
+    pid_t pid; /* 0: not running */
+};
+
+/* Group fixtures of cmocka: *state becomes the struct server, with an empty database "unit". */
+int server_setup(void **state);
+int server_teardown(void **state);
+
+/* Kill -9, as a crash would; start it again on the same files. */
+void server_kill(struct server *server);
+void server_start(struct server *server);
+
+/* A connection as the programs have it; fails the test when there is none. */
+struct db *server_open(const struct server *server);
+struct db *server_open_at(const char *socket, unsigned timeout_s);
+
+/* A bare connection beside the tested ones, and one text said on it. */
+MYSQL *server_raw(const struct server *server);
+void server_say(MYSQL *mysql, const char *sql);
+/* The first column of the first row as a number; -1 when there is no row. */
+long server_ask(MYSQL *mysql, const char *sql);
+
+/* Wait until connection id runs a statement that contains text (up to 10 s). */
+void server_wait_for(MYSQL *mysql, unsigned long id, const char *text);

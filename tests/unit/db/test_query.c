@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "base/mem.h"
+#include "unit/db/server.h"
+
+static const struct db_statement insert_statement = {
+    "unit.insert",
+    "INSERT INTO things (id, small, big, name, note, data) VALUES (?, ?, ?, ?, ?, ?)", false};
+static const struct db_statement get_statement = {
+    "unit.get", "SELECT id, small, big, name, note, data, on_at FROM things WHERE id = ?", true};
+static const struct db_statement update_statement = {
+    "unit.update", "UPDATE things SET note = ? WHERE id >= ?", false};
+static const struct db_statement count_statement = {"unit.count", "SELECT COUNT(*) FROM things",
+                                                    true};
+static const struct db_statement variables_statement = {
+    "unit.variables",
+    "SELECT @@session.sql_mode, @@session.time_zone, @@session.autocommit,"
+    " @@session.collation_connection, @@session.innodb_lock_wait_timeout,"
+    " UNIX_TIMESTAMP('1970-01-02 00:00:00')",
+    true};
+
+static struct server *server;
+static struct db *db;
+
+static int setup(void **state)
+{
+    if (server_setup(state) < 0)
+        return -1;
+    server = *state;
+    return 0;
+}
+
+static int make_table(void **state)
+{
+    (void)state;
+    MYSQL *raw = server_raw(server);
+    server_say(raw, "CREATE OR REPLACE TABLE things ("
+                    " id BIGINT UNSIGNED NOT NULL PRIMARY KEY,"
+                    " small TINYINT NOT NULL, big BIGINT NULL,"
+                    " name VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,"
+                    " note MEDIUMTEXT NULL, data MEDIUMBLOB NULL, on_at DATETIME NULL,"
+                    " UNIQUE KEY things_name (name)"
+                    ") ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin");
+    mysql_close(raw);
+    db = server_open(server);
+    return 0;
+}
+
+static int close_db(void **state)
+{
+    (void)state;
+    db_close(db);
+    return 0;
+}
+
+static void insert(uint64_t id, const char *name)
+{
+    error_auto err = NULL;
+    assert_ok(
+        db_exec(db, &insert_statement,
+                DB_ARGS(db_u64(id), db_i64(-1), db_null(), db_text(name), db_null(), db_null()),
+                NULL, &err));
+}
+
+static void gives_back_what_it_took(void **state)
+{
+    (void)state;
+    static const char blob[] = "\0\x01\xff\x00zero";
+    static const char note[] = "na\xc3\xafve \xf0\x9f\x98\x80 'quoted' \"and\" \\ more";
+    error_auto err = NULL;
+    uint64_t affected = 0;
+    assert_ok(db_exec(db, &insert_statement,
+                      DB_ARGS(db_u64(UINT64_MAX), db_i64(-128), db_i64(INT64_MIN), db_text("a"),
+                              db_text(note), db_blob(blob, sizeof blob)),
+                      &affected, &err));
+    assert_int_equal(affected, 1);
+
+    db_rows_auto *rows = NULL;
+    assert_ok(db_query(db, &get_statement, DB_ARGS(db_u64(UINT64_MAX)), &rows, &err));
+    assert_true(db_rows_next(rows));
+    assert_true(db_get_u64(rows, 0) == UINT64_MAX);
+    assert_int_equal(db_get_i64(rows, 1), -128);
+    assert_true(db_get_i64(rows, 2) == INT64_MIN);
+    assert_true(db_get_bool(rows, 2));
+    assert_string_equal(db_get_text(rows, 3), "a");
+    assert_string_equal(db_get_text(rows, 4), note);
+    size_t size;
+    const void *data = db_get_blob(rows, 5, &size);
+    assert_int_equal(size, sizeof blob);
+    assert_memory_equal(data, blob, sizeof blob);
+    assert_true(db_is_null(rows, 6));
+    assert_false(db_rows_next(rows));
+    assert_false(db_rows_next(rows));
+}
+
+static void reads_null_as_nothing(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    db_rows_auto *rows = NULL;
+    insert(1, "a");
+    assert_ok(db_query(db, &get_statement, DB_ARGS(db_u64(1)), &rows, &err));
+    assert_true(db_rows_next(rows));
+    for (unsigned column = 4; column < 7; column++)
+        assert_true(db_is_null(rows, column));
+    assert_false(db_is_null(rows, 1));
+    size_t size = 7;
+    assert_int_equal(db_get_i64(rows, 2), 0);
+    assert_false(db_get_bool(rows, 2));
+    assert_string_equal(db_get_text(rows, 4), "");
+    db_get_blob(rows, 5, &size);
+    assert_int_equal(size, 0);
+}
+
+static void tells_empty_from_null(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    db_rows_auto *rows = NULL;
+    assert_ok(db_exec(
+        db, &insert_statement,
+        DB_ARGS(db_u64(1), db_i64(0), db_null(), db_text(""), db_text(""), db_blob(NULL, 0)), NULL,
+        &err));
+    assert_ok(db_query(db, &get_statement, DB_ARGS(db_u64(1)), &rows, &err));
+    assert_true(db_rows_next(rows));
+    assert_false(db_is_null(rows, 4));
+    assert_false(db_is_null(rows, 5));
+    assert_string_equal(db_get_text(rows, 4), "");
+}
+
+/* The longest value of a result sizes the buffers: none may be cut, short ones keep their size. */
+static void never_cuts_a_value(void **state)
+{
+    (void)state;
+    static const struct db_statement all_statement = {
+        "unit.all", "SELECT note, data FROM things ORDER BY id", true};
+    static const size_t sizes[] = {0, 1, 255, 256, 65535, 65536, 1000000, 3};
+    error_auto err = NULL;
+    char *text = xmalloc(1000001);
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+        memset(text, 'a' + (int)i, sizes[i]);
+        text[sizes[i]] = '\0';
+        char name[16];
+        snprintf(name, sizeof name, "n%zu", i);
+        assert_ok(db_exec(db, &insert_statement,
+                          DB_ARGS(db_u64(i), db_i64(0), db_null(), db_text(name), db_text(text),
+                                  db_blob(text, sizes[i])),
+                          NULL, &err));
+    }
+    db_rows_auto *rows = NULL;
+    assert_ok(db_query(db, &all_statement, DB_NO_ARGS, &rows, &err));
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+        size_t size;
+        assert_true(db_rows_next(rows));
+        const char *note = db_get_text(rows, 0), *data = db_get_blob(rows, 1, &size);
+        assert_int_equal(strlen(note), sizes[i]);
+        assert_int_equal(size, sizes[i]);
+        for (size_t j = 0; j < size; j++)
+            if (note[j] != 'a' + (int)i || data[j] != 'a' + (int)i)
+                fail_msg("row %zu is wrong at %zu", i, j);
+    }
+    assert_false(db_rows_next(rows));
+    free(text);
+}
+
+static void counts_matched_rows(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    uint64_t affected;
+    for (uint64_t id = 1; id <= 3; id++)
+        insert(id, (const char *[]){"", "a", "b", "c"}[id]);
+    assert_ok(db_exec(db, &update_statement, DB_ARGS(db_text("x"), db_u64(2)), &affected, &err));
+    assert_int_equal(affected, 2);
+    /* Matched, though nothing changes: a conditional update tells "not there" from "same". */
+    assert_ok(db_exec(db, &update_statement, DB_ARGS(db_text("x"), db_u64(2)), &affected, &err));
+    assert_int_equal(affected, 2);
+    assert_ok(db_exec(db, &update_statement, DB_ARGS(db_text("x"), db_u64(9)), &affected, &err));
+    assert_int_equal(affected, 0);
+}
+
+static void reads_sums_and_other_types(void **state)
+{
+    (void)state;
+    static const struct db_statement sums_statement = {
+        "unit.sums",
+        "SELECT SUM(id), COUNT(*), MAX(small), AVG(id) * 0 + 2.50, COALESCE(SUM(big), -7),"
+        " SUM(id) > 3, CAST('2026-11-21 10:05:00' AS DATETIME), 1.5e0, NULL,"
+        " GROUP_CONCAT(name ORDER BY id), 18446744073709551615"
+        " FROM things",
+        true};
+    error_auto err = NULL;
+    db_rows_auto *rows = NULL;
+    insert(1, "a");
+    insert(3, "b");
+    assert_ok(db_query(db, &sums_statement, DB_NO_ARGS, &rows, &err));
+    assert_true(db_rows_next(rows));
+    assert_int_equal(db_get_u64(rows, 0), 4);
+    assert_int_equal(db_get_i64(rows, 0), 4);
+    assert_int_equal(db_get_u64(rows, 1), 2);
+    assert_int_equal(db_get_i64(rows, 2), -1);
+    assert_non_null(strstr(db_get_text(rows, 3), "2.50"));
+    assert_int_equal(db_get_i64(rows, 4), -7);
+    assert_true(db_get_bool(rows, 5));
+    assert_string_equal(db_get_text(rows, 6), "2026-11-21 10:05:00");
+    assert_string_equal(db_get_text(rows, 7), "1.5");
+    assert_true(db_is_null(rows, 8));
+    assert_string_equal(db_get_text(rows, 9), "a,b");
+    assert_true(db_get_u64(rows, 10) == UINT64_MAX);
+}
+
+static void names_the_key_of_a_duplicate_but_not_its_value(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    insert(1, "secret-name");
+    assert_fails(db_exec(db, &insert_statement,
+                         DB_ARGS(db_u64(2), db_i64(0), db_null(), db_text("secret-name"), db_null(),
+                                 db_null()),
+                         NULL, &err),
+                 ERR_DB_DUPLICATE);
+    assert_non_null(strstr(err->message, "things_name"));
+    assert_null(strstr(err->message, "secret-name"));
+    error_clear(&err);
+    assert_fails_saying(
+        db_exec(db, &insert_statement,
+                DB_ARGS(db_u64(1), db_i64(0), db_null(), db_text("b"), db_null(), db_null()), NULL,
+                &err),
+        ERR_DB_DUPLICATE, "PRIMARY");
+}
+
+static void is_strict(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    assert_fails_saying(
+        db_exec(db, &insert_statement,
+                DB_ARGS(db_u64(1), db_i64(128), db_null(), db_text("a"), db_null(), db_null()),
+                NULL, &err),
+        ERR_INTERNAL, "unit.insert");
+    assert_fails_saying(db_exec(db, &insert_statement,
+                                DB_ARGS(db_u64(1), db_i64(0), db_null(),
+                                        db_text("seventeen letters"), db_null(), db_null()),
+                                NULL, &err),
+                        ERR_INTERNAL, "too long");
+    assert_fails_saying(
+        db_exec(db, &insert_statement,
+                DB_ARGS(db_u64(1), db_i64(0), db_null(), db_text("\xc3\xa9"), db_null(), db_null()),
+                NULL, &err),
+        ERR_INTERNAL, "unit.insert");
+    assert_fails_saying(
+        db_exec(db, &insert_statement,
+                DB_ARGS(db_u64(1), db_i64(0), db_null(), db_null(), db_null(), db_null()), NULL,
+                &err),
+        ERR_INTERNAL, "unit.insert");
+    /* The connection is as good as before. */
+    insert(1, "a");
+}
+
+static void sets_its_session(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    db_rows_auto *rows = NULL;
+    assert_ok(db_query(db, &variables_statement, DB_NO_ARGS, &rows, &err));
+    assert_true(db_rows_next(rows));
+    assert_non_null(strstr(db_get_text(rows, 0), "STRICT_ALL_TABLES"));
+    assert_non_null(strstr(db_get_text(rows, 0), "ONLY_FULL_GROUP_BY"));
+    assert_string_equal(db_get_text(rows, 1), "+00:00");
+    assert_int_equal(db_get_u64(rows, 2), 1);
+    assert_string_equal(db_get_text(rows, 3), "utf8mb4_bin");
+    assert_int_equal(db_get_u64(rows, 4), 5);
+    assert_int_equal(db_get_i64(rows, 5), 86400);
+}
+
+/* MariaDB does not compare an ascii column with a text that is none; see db_text(). */
+static void looks_up_in_ascii(void **state)
+{
+    (void)state;
+    static const struct db_statement by_name_statement = {
+        "unit.by_name", "SELECT id FROM things WHERE name = ?", true};
+    static const struct db_statement explain_statement = {
+        "unit.explain", "EXPLAIN SELECT id FROM things WHERE name = ?", true};
+    error_auto err = NULL;
+    db_rows_auto *none = NULL;
+    db_rows_auto *one = NULL;
+    db_rows_auto *plan = NULL;
+    for (uint64_t id = 1; id < 50; id++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%d", (int)id);
+        insert(id, name);
+    }
+    assert_fails_saying(
+        db_query(db, &by_name_statement, DB_ARGS(db_text("n\xc3\xa9")), &none, &err), ERR_INTERNAL,
+        "unit.by_name");
+    assert_ok(db_query(db, &by_name_statement, DB_ARGS(db_text("n7")), &one, &err));
+    assert_true(db_rows_next(one));
+    assert_int_equal(db_get_u64(one, 0), 7);
+    /* And the index is used although the argument is utf8mb4. */
+    assert_ok(db_query(db, &explain_statement, DB_ARGS(db_text("n7")), &plan, &err));
+    assert_true(db_rows_next(plan));
+    assert_string_equal(db_get_text(plan, 3), "const");
+}
+
+static void prepares_once(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    MYSQL *raw = server_raw(server);
+    for (int i = 0; i < 50; i++) {
+        db_rows_auto *rows = NULL;
+        assert_ok(db_query(db, &count_statement, DB_NO_ARGS, &rows, &err));
+    }
+    char sql[200];
+    snprintf(sql, sizeof sql,
+             "SELECT CAST(variable_value AS UNSIGNED) FROM information_schema.global_status"
+             " WHERE variable_name = 'PREPARED_STMT_COUNT'");
+    assert_int_equal(server_ask(raw, sql), 1);
+    mysql_close(raw);
+}
+
+static void checks_statements(void **state)
+{
+    (void)state;
+    static const struct db_statement wrong_statement = {"unit.wrong", "SELECT x FROM nowhere",
+                                                        true};
+    static const struct db_statement *const good[] = {&insert_statement, &get_statement};
+    static const struct db_statement *const bad[] = {&count_statement, &wrong_statement};
+    const struct db_statement_list lists[] = {DB_STATEMENT_LIST(good), DB_STATEMENT_LIST(bad)};
+    error_auto err = NULL;
+    assert_ok(db_check_statements(db, lists, 1, &err));
+    assert_fails_saying(db_check_statements(db, lists, 2, &err), ERR_INTERNAL, "unit.wrong");
+    insert(1, "a");
+}
+
+static void refuses_a_call_that_does_not_fit_its_statement(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    db_rows_auto *rows = NULL;
+    assert_fails_saying(db_exec(db, &update_statement, DB_ARGS(db_text("x")), NULL, &err),
+                        ERR_INTERNAL, "2 arguments are needed, 1");
+    assert_fails_saying(db_exec(db, &count_statement, DB_NO_ARGS, NULL, &err), ERR_INTERNAL,
+                        "has result rows");
+    insert(1, "a");
+    assert_fails_saying(
+        db_query(db, &update_statement, DB_ARGS(db_text("x"), db_u64(0)), &rows, &err),
+        ERR_INTERNAL, "no result rows");
+    assert_null(rows);
+    assert_ok(db_query(db, &get_statement, DB_ARGS(db_u64(1)), &rows, &err));
+    assert_true(db_rows_next(rows));
+    assert_true(db_is_null(rows, 4)); /* the update was not run */
+}
+
+/* Asking a column for what it is not is a defect: the worker ends at once. */
+static bool aborts(void (*read)(const struct db_rows *rows), const struct db_rows *rows)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit no_core = {0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        signal(SIGABRT, SIG_DFL); /* the sanitizers would report it */
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(1);
+        read(rows);
+        _exit(0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static void text_as_number(const struct db_rows *rows)
+{
+    db_get_i64(rows, 3);
+}
+
+static void number_as_text(const struct db_rows *rows)
+{
+    db_get_text(rows, 1);
+}
+
+static void negative_as_unsigned(const struct db_rows *rows)
+{
+    db_get_u64(rows, 1);
+}
+
+static void too_large_for_a_sign(const struct db_rows *rows)
+{
+    db_get_i64(rows, 0);
+}
+
+static void beyond_the_columns(const struct db_rows *rows)
+{
+    db_get_i64(rows, 7);
+}
+
+static void fitting(const struct db_rows *rows)
+{
+    db_get_i64(rows, 1);
+    db_get_u64(rows, 0);
+    db_get_text(rows, 3);
+}
+
+static void ends_at_a_defect(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    db_rows_auto *rows = NULL;
+    insert(UINT64_MAX, "a");
+    assert_ok(db_query(db, &get_statement, DB_ARGS(db_u64(UINT64_MAX)), &rows, &err));
+    assert_true(aborts(fitting, rows)); /* before the first row */
+    assert_true(db_rows_next(rows));
+    assert_false(aborts(fitting, rows));
+    assert_true(aborts(text_as_number, rows));
+    assert_true(aborts(number_as_text, rows));
+    assert_true(aborts(negative_as_unsigned, rows));
+    assert_true(aborts(too_large_for_a_sign, rows));
+    assert_true(aborts(beyond_the_columns, rows));
+    assert_false(db_rows_next(rows));
+    assert_true(aborts(fitting, rows)); /* behind the last one */
+}
+
+static void keeps_rows_while_others_are_read(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    db_rows_auto *first = NULL;
+    db_rows_auto *second = NULL;
+    insert(1, "a");
+    insert(2, "b");
+    assert_ok(db_query(db, &get_statement, DB_ARGS(db_u64(1)), &first, &err));
+    assert_ok(db_query(db, &get_statement, DB_ARGS(db_u64(2)), &second, &err));
+    assert_true(db_rows_next(first) && db_rows_next(second));
+    assert_string_equal(db_get_text(first, 3), "a");
+    assert_string_equal(db_get_text(second, 3), "b");
+}
+
+int main(void)
+{
+#define with_table(test) cmocka_unit_test_setup_teardown(test, make_table, close_db)
+    const struct CMUnitTest tests[] = {
+        with_table(gives_back_what_it_took),
+        with_table(reads_null_as_nothing),
+        with_table(tells_empty_from_null),
+        with_table(never_cuts_a_value),
+        with_table(counts_matched_rows),
+        with_table(reads_sums_and_other_types),
+        with_table(names_the_key_of_a_duplicate_but_not_its_value),
+        with_table(is_strict),
+        with_table(sets_its_session),
+        with_table(looks_up_in_ascii),
+        with_table(prepares_once),
+        with_table(checks_statements),
+        with_table(refuses_a_call_that_does_not_fit_its_statement),
+        with_table(ends_at_a_defect),
+        with_table(keeps_rows_while_others_are_read),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, setup, server_teardown);
+}
