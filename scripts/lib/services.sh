@@ -126,7 +126,7 @@ strays()
 {
     local pid exe
 
-    for pid in $(pgrep -f -- "${2//./\\.}"); do
+    for pid in $(pgrep -f -- "${2//./\\.}" || true); do
         exe=$(readlink "/proc/$pid/exe" 2>/dev/null) || continue
         exe=${exe% (deleted)}
         if [[ ${exe##*/} == "$1" ]]; then
