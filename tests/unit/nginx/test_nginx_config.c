@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "ctl/nginx_config.h"
+
+static char root[] = "/tmp/sandlot-nginx-config-XXXXXX";
+static struct settings *settings;
+
+static void write_text(const char *name, const char *text)
+{
+    autofree char *path = xasprintf("%s/%s", root, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void assert_text(const char *name, const char *expected)
+{
+    char text[4096] = "";
+    autofree char *path = xasprintf("%s/%s", root, name);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(text, expected);
+}
+
+static bool is_there(const char *name)
+{
+    autofree char *path = xasprintf("%s/%s", root, name);
+    return access(path, F_OK) == 0;
+}
+
+static int render(struct error **err)
+{
+    autofree char *templates = xasprintf("%s/in", root);
+    autofree char *output = xasprintf("%s/out", root);
+    return nginx_config_render(settings, templates, output, err);
+}
+
+static int set_up(void **state)
+{
+    struct error *err = NULL;
+    (void)state;
+    if (!mkdtemp(root))
+        return -1;
+    autofree char *templates = xasprintf("%s/in", root);
+    autofree char *config = xasprintf("%s/conf", root);
+    if (mkdir(templates, 0700) < 0)
+        return -1;
+    write_text("conf", "base_url = https://api.x-y.example:8443\n"
+                       "data_plane_host = box.example:8443\nkey_file = /k\nkey_rate = 7\n");
+    return settings_load(config, &settings, &err);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"in/a.conf.in", "in/b.inc.in", "in/README", "out/a.conf",
+                                        "out/b.inc",    "conf",        "in",        "out"};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        autofree char *path = xasprintf("%s/%s", root, names[i]);
+        remove(path);
+    }
+    settings_free(settings);
+    return rmdir(root);
+}
+
+static void test_rendering(void **state)
+{
+    struct error *err = NULL;
+    (void)state;
+    write_text("in/a.conf.in", "@api_host@ @data_plane_domain@ @data_plane_domain_regex@ "
+                               "@public_port@ @listen_port@ @key_burst@ [@ipv6@]\n"
+                               "a@b @wake; @ @@ @api_host @API@\n");
+    write_text("in/b.inc.in", "");
+    write_text("in/README", "@nothing@");
+    assert_ok(render(&err));
+    assert_text("out/a.conf", "api.x-y.example box.example box\\.example 8443 443 14 [#]\n"
+                              "a@b @wake; @ @@ @api_host @API@\n");
+    assert_text("out/b.inc", "");
+    assert_false(is_there("out/README"));
+    write_text("in/a.conf.in", "second");
+    assert_ok(render(&err));
+    assert_text("out/a.conf", "second");
+}
+
+/* A set of files that does not render leaves the old set whole. */
+static void test_unknown_placeholder(void **state)
+{
+    struct error *err = NULL;
+    (void)state;
+    write_text("in/a.conf.in", "third");
+    write_text("in/b.inc.in", "one\ntwo @lisen_port@\n");
+    assert_fails_saying(render(&err), ERR_CONFIG,
+                        "b.inc.in: line 2: unknown placeholder @lisen_port@");
+    assert_text("out/a.conf", "second");
+    write_text("in/b.inc.in", "");
+}
+
+static void test_values_stay_one_word(void **state)
+{
+    static const char *const bad[] = {"/a b", "/a;b", "/a{b", "/a\"b", "/a$b", "/a\\b", "/a#b", ""};
+    struct error *err = NULL;
+    (void)state;
+    write_text("in/a.conf.in", "access_log @nginx_log_dir@;");
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        free(settings->nginx_log_dir);
+        settings->nginx_log_dir = xstrdup(bad[i]);
+        assert_fails_saying(render(&err), ERR_CONFIG, "nginx_log_dir is");
+    }
+    assert_fails_saying(nginx_config_render(settings, "/nonexistent", "/tmp", &err), ERR_CONFIG,
+                        "/nonexistent");
+    assert_fails_saying(nginx_config_render(settings, "/tmp", "relative", &err), ERR_CONFIG,
+                        "absolute");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rendering),
+        cmocka_unit_test(test_unknown_placeholder),
+        cmocka_unit_test(test_values_stay_one_word),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
+}
