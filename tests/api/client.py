@@ -7,6 +7,8 @@ import socket
 import ssl
 import urllib.parse
 
+import contract
+
 
 def address_of(host):
     """*.localhost is this machine, whatever the resolver thinks of it."""
@@ -86,7 +88,9 @@ class Api:
             body = json.dumps(body).encode()
             sent["Content-Type"] = "application/json"
         sent.update(headers or {})
-        return self.origin.request(method, path, body, sent, timeout_s)
+        response = self.origin.request(method, path, body, sent, timeout_s)
+        contract.check(method, path, response)
+        return response
 
     def get(self, path):
         return self.request("GET", path)

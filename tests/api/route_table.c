@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Prints the route table of the API as JSON, for tests that must not miss a new route. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "api/api.h"
+
+static json_t *names_of_body(const struct schema_member *members)
+{
+    json_t *names = json_array();
+    for (; members && members->name; members++)
+        json_array_append_new(names, json_string(members->name));
+    return names;
+}
+
+static json_t *names_of_query(const struct route_query *query)
+{
+    json_t *names = json_array();
+    for (; query && query->name; query++)
+        json_array_append_new(names, json_string(query->name));
+    return names;
+}
+
+int main(void)
+{
+    static const char *const scopes[] = {
+        [ROUTE_PUBLIC] = "public", [ROUTE_READ] = "read", [ROUTE_WRITE] = "write"};
+    json_auto_t *routes = json_array();
+    for (size_t i = 0; i < api_route_count; i++) {
+        const struct route *route = &api_routes[i];
+        json_array_append_new(
+            routes,
+            json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:o}", "method", route->method, "pattern",
+                      route->pattern, "operation", route->operation, "scope", scopes[route->scope],
+                      "idempotent", route->idempotency != IDEMPOTENCY_NONE, "body",
+                      names_of_body(route->body), "query", names_of_query(route->query)));
+    }
+    return json_dumpf(routes, stdout, JSON_INDENT(1)) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""conf/openapi.json against the route table, and one authorisation test a route."""
+
+import json
+import subprocess
+
+import jsonschema
+import pytest
+
+import contract
+from client import Api, assert_error
+
+ID = {"sandboxes": "sbx_01kamqj6rk5f4v3x0e7s2hjw8a", "keys": "key_01kamqg0v5r8e1m4c2y7z9t3wn",
+      "templates": "none"}
+
+
+@pytest.fixture(scope="module")
+def routes(stack):
+    program = stack.root / "build" / "tests" / "api" / "route_table"
+    return json.loads(subprocess.run([program], check=True, capture_output=True).stdout)
+
+
+def template(pattern):
+    return "/".join("{" + part[1:] + "}" if part.startswith(":") else part
+                    for part in pattern.split("/"))
+
+
+def path_of(route, sandbox_id=None):
+    """A path that the route matches; it names nothing that exists unless an id is given."""
+    kind = route["pattern"].split("/")[2]
+    path = route["pattern"].replace(":port", "3000").replace(":slug", ID["templates"])
+    return path.replace(":id", sandbox_id or ID.get(kind, "x"))
+
+
+def body_of(operation):
+    """An example body, or none."""
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    return content.get("example")
+
+
+def test_the_document_has_exactly_the_routes(routes):
+    documented = {(method, path, operation["operationId"])
+                  for method, path, operation in contract.operations()}
+    assert documented == {(route["method"], template(route["pattern"]), route["operation"])
+                          for route in routes}
+
+
+def test_bodies_and_parameters_have_the_same_names(routes):
+    for route in routes:
+        operation = contract.operation_of(route["method"], path_of(route))
+        body = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        documented = set(contract.resolve(body["schema"])["properties"]) if body else set()
+        assert documented == set(route["body"]), route
+        parameters = [contract.resolve(entry) for entry in operation.get("parameters", [])]
+        named = {entry["name"] for entry in parameters if entry["in"] == "query"}
+        assert named == {name.split("[")[0] for name in route["query"]}, route
+        keyed = any(entry["name"] == "Idempotency-Key" for entry in parameters)
+        assert keyed == route["idempotent"], route
+        assert operation["security"] == [{"key": [route["scope"]]}], route
+
+
+def test_every_mutating_route_takes_an_idempotency_key(routes):
+    for route in routes:
+        assert route["idempotent"] == (route["method"] != "GET"), route
+
+
+def test_examples_fit_their_schemas():
+    for _, _, operation in contract.operations():
+        described = [contract.resolve(response) for response in operation["responses"].values()]
+        for node in [operation.get("requestBody", {})] + described:
+            content = node.get("content", {}).get("application/json", {})
+            if "example" in content:
+                contract.validate(content["schema"], content["example"])
+
+
+def test_schemas_are_schemas():
+    for schema in contract.DOCUMENT["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_it_is_served(stack):
+    response = Api(stack, None).get("/v1/openapi.json")
+    assert response.status == 200
+    assert response.headers.get_content_type() == "application/json"
+    assert response.json() == contract.DOCUMENT
+
+
+# --- every route: who may call it ---
+
+
+def test_no_route_without_a_key(stack, routes):
+    for route in routes:
+        operation = contract.operation_of(route["method"], path_of(route))
+        response = Api(stack, None).request(route["method"], path_of(route), body_of(operation))
+        assert_error(response, 401, "unauthorized")
+
+
+def test_no_mutating_route_with_a_read_key(stack, account, routes):
+    reader = Api(stack, account.key("read"))
+    for route in routes:
+        if route["scope"] != "write":
+            continue
+        operation = contract.operation_of(route["method"], path_of(route))
+        response = reader.request(route["method"], path_of(route), body_of(operation))
+        assert_error(response, 403, "insufficient_scope")
+
+
+def test_no_route_shows_another_teams_sandbox(account, other_account, routes):
+    """What exists elsewhere answers exactly like what does not exist."""
+    sandbox = other_account.api.create()
+    for route in routes:
+        if not route["pattern"].startswith("/v1/sandboxes/:id"):
+            continue
+        operation = contract.operation_of(route["method"], path_of(route))
+        answers = [account.api.request(route["method"], path_of(route, sandbox_id),
+                                       body_of(operation)).json()
+                   for sandbox_id in (sandbox["id"], ID["sandboxes"])]
+        for answer in answers:
+            assert answer.pop("request_id")
+            assert answer["error"] == "not_found", (route, answer)
+        assert answers[0] == answers[1], route
+    assert other_account.api.show(sandbox["id"])["state"] == "ready"
+
+
+def test_team_parameters_reach_own_teams_only(account, other_account, routes):
+    for route in routes:
+        if "team" in route["query"] and ":" not in route["pattern"]:
+            response = account.api.get(f"{route['pattern']}?team={other_account.team}")
+            assert_error(response, 403, "team_forbidden", "team")
