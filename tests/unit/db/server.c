@@ -101,6 +101,13 @@ void server_start(struct server *server)
     assert_true(start(server));
 }
 
+void server_ensure(struct server *server)
+{
+    if (server->pid && waitpid(server->pid, NULL, WNOHANG) == 0)
+        return;
+    server_start(server);
+}
+
 void server_kill(struct server *server)
 {
     if (!server->pid)

@@ -25,6 +25,9 @@ int server_teardown(void **state);
 void server_kill(struct server *server);
 void server_start(struct server *server);
 
+/* Start it unless it runs: what an earlier test left dead must not fail the next. */
+void server_ensure(struct server *server);
+
 /* A connection as the programs have it; fails the test when there is none. */
 struct db *server_open(const struct server *server);
 struct db *server_open_at(const char *socket, unsigned timeout_s);

@@ -35,8 +35,7 @@ static int setup(void **state)
 static int make_table(void **state)
 {
     (void)state;
-    if (!server->pid)
-        server_start(server);
+    server_ensure(server);
     MYSQL *raw = server_raw(server);
     server_say(raw, "CREATE OR REPLACE TABLE notes (id INT UNSIGNED NOT NULL PRIMARY KEY,"
                     " text VARCHAR(64) NOT NULL) ENGINE=InnoDB");
