@@ -20,8 +20,9 @@ static const char *sandbox_of(const json_t *body)
 }
 
 /* A session never is kept: a replay gets a fresh one. */
-static int replay(struct api *api, const struct route *route, const struct idempotency *idempotency,
-                  struct http_response *response, struct error **err)
+static int replay(struct api *api, const struct route *route, const struct http_request *request,
+                  const struct idempotency *idempotency, struct http_response *response,
+                  struct error **err)
 {
     http_response_header(response, "Idempotent-Replayed", "true");
     response->status = idempotency->status;
@@ -42,6 +43,8 @@ static int replay(struct api *api, const struct route *route, const struct idemp
         }
         json_object_set_new(body, "session", session);
     }
+    if (json_object_get(body, "request_id")) /* of an error: the one that this answer's head has */
+        json_object_set_new(body, "request_id", json_string(request->request_id));
     return http_response_json(response, idempotency->status, body);
 }
 
@@ -108,7 +111,7 @@ int api_invoke(void *context, const struct route *route, struct http_request *re
     int result = idempotency_begin(api->service.db, api->service.ring, &scope,
                                    api->settings->lease_s, &idempotency, err);
     if (result == 0 && idempotency.verdict == IDEMPOTENCY_REPLAY) {
-        result = replay(api, route, &idempotency, response, err);
+        result = replay(api, route, request, &idempotency, response, err);
     } else if (result == 0) {
         api->idempotency = &idempotency;
         result = run(api, route, request, response, err);
