@@ -7,34 +7,41 @@
 #include "idempotency/idempotency.h"
 #include "sandbox/warm.h"
 
-#define SWEEP_INTERVAL_MS 60000
-#define FAILURE_PAUSE_MS  500 /* with the database away */
+#define FAILURE_PAUSE_MS 500 /* with the database away */
 
-/* Kinds of due work, most urgent first. */
-static const struct {
+struct queue {
     const char *name;
     int (*next)(struct sandbox_service *service, bool *worked, struct error **err);
-} queues[] = {
-    {"deadlines", sandbox_expire_next},
+};
+
+static const struct queue deadlines = {"deadlines", sandbox_expire_next};
+
+/* Kinds of due work, most urgent first. */
+static const struct queue queues[] = {
     {"operations", sandbox_recover_next},
     {"warm pool", warm_tend_next},
 };
+
+/* One piece of work of that kind; true when there was one. */
+static bool work_next(struct sandbox_service *service, const struct queue *queue)
+{
+    error_auto err = NULL;
+    bool worked = false;
+    if (queue->next(service, &worked, &err) < 0) {
+        log_warning("due work failed", LOG_STR("queue", queue->name), LOG_ERROR(err));
+        if (!worked)
+            clock_sleep_ms(FAILURE_PAUSE_MS);
+    }
+    log_context_clear();
+    return worked;
+}
 
 /* One round over all kinds; true when anything was done. */
 static bool work_once(struct sandbox_service *service)
 {
     bool any = false;
-    for (size_t i = 0; i < ARRAY_SIZE(queues); i++) {
-        error_auto err = NULL;
-        bool worked = false;
-        if (queues[i].next(service, &worked, &err) < 0) {
-            log_warning("due work failed", LOG_STR("queue", queues[i].name), LOG_ERROR(err));
-            if (!worked)
-                clock_sleep_ms(FAILURE_PAUSE_MS);
-        }
-        any |= worked;
-        log_context_clear();
-    }
+    for (size_t i = 0; i < ARRAY_SIZE(queues); i++)
+        any |= work_next(service, &queues[i]);
     return any;
 }
 
@@ -48,13 +55,21 @@ static void sweep(struct sandbox_service *service)
 
 void dispatcher_run(struct sandbox_service *service, const volatile sig_atomic_t *stop)
 {
-    int64_t sweep_at_ms = clock_monotonic_ms() + SWEEP_INTERVAL_MS;
+    int64_t interval_ms = (int64_t)service->settings->lease_s * 1000;
+    int64_t sweep_at_ms = clock_monotonic_ms() + interval_ms;
     while (!*stop) {
         if (clock_monotonic_ms() >= sweep_at_ms) {
-            sweep_at_ms = clock_monotonic_ms() + SWEEP_INTERVAL_MS;
+            sweep_at_ms = clock_monotonic_ms() + interval_ms;
             sweep(service);
         }
         if (!work_once(service) && !*stop)
             clock_sleep_ms((unsigned)service->settings->dispatcher_poll_ms);
     }
+}
+
+void dispatcher_watch(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+{
+    while (!*stop)
+        if (!work_next(service, &deadlines) && !*stop)
+            clock_sleep_ms((unsigned)service->settings->dispatcher_poll_ms);
 }

@@ -8,3 +8,7 @@
 
 /* Work until *stop is set; the piece in hand is finished first. */
 void dispatcher_run(struct sandbox_service *service, const volatile sig_atomic_t *stop);
+
+/* Watch the deadlines alone until *stop is set. Nothing here waits for a runtime, so each deadline
+ * is acted on in its second, however long the work takes that follows. */
+void dispatcher_watch(struct sandbox_service *service, const volatile sig_atomic_t *stop);

@@ -107,10 +107,12 @@ int sandbox_destroy(struct sandbox_service *service, const char *id, struct erro
 
 /* --- the dispatcher's share --- */
 
-/* Act on one sandbox whose deadline has passed. *worked: there was one. */
+/* Move one sandbox whose deadline has passed to the state of its end, and leave the rest to
+ * sandbox_recover_next(): this takes a transaction, the runtime may take many seconds. *worked:
+ * there was one. */
 int sandbox_expire_next(struct sandbox_service *service, bool *worked, struct error **err);
 
-/* Finish or undo one operation whose holder is gone. *worked: there was one. */
+/* Finish or undo one operation that has no holder any more, or none yet. *worked: there was one. */
 int sandbox_recover_next(struct sandbox_service *service, bool *worked, struct error **err);
 
 /* Compare rows and instances of every host and resolve what belongs to nobody. */

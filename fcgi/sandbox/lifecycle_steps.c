@@ -47,8 +47,8 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
         return -1;
     sandbox->incarnation++;
     sandbox->reserved |= event == SANDBOX_EVENT_RESUME;
-    if (operation_begin(db, sandbox, kind, work->service->holder, work->service->settings->lease_s,
-                        &work->operation, err) < 0)
+    if (operation_begin(db, sandbox, kind, work->queued ? NULL : work->service->holder,
+                        work->service->settings->lease_s, &work->operation, err) < 0)
         return -1;
     if (sandbox_row_update(db, sandbox, err) < 0)
         return -1;
@@ -152,8 +152,7 @@ struct finish {
     struct sandbox row; /* as written */
 };
 
-/* What an event changes beside the state. */
-static void apply_event(struct sandbox *sandbox, enum sandbox_event event)
+void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
 {
     int64_t now_ms = clock_now_ms();
     switch (event) {
@@ -203,7 +202,7 @@ static int finish_body(struct db *db, void *context, struct error **err)
     row->timeout_s = before->timeout_s;
     row->state = to;
     row->operation_id[0] = '\0';
-    apply_event(row, finish->event);
+    sandbox_apply_event(row, finish->event);
     if (sandbox_row_update(db, row, err) < 0 ||
         operation_end(db, operation, finish->failure, err) < 0)
         return -1;

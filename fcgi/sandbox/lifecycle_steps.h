@@ -9,6 +9,7 @@ struct work {
     struct sandbox_service *service;
     struct sandbox sandbox;
     struct operation operation;
+    bool queued;                     /* the operation is left to the first dispatcher */
     struct runtime *runtime;         /* of the sandbox's host, after work_open_runtime() */
     int64_t renew_at_ms, lost_at_ms; /* monotonic */
     int64_t started_ms;
@@ -46,6 +47,9 @@ int work_init_agent(struct work *work, unsigned wait_ms, struct error **err);
  * NULL: done. work->sandbox is the row as written. Errors: ERR_LEASE_LOST. */
 int work_finish(struct work *work, enum sandbox_event event, const char *failure,
                 struct error **err);
+
+/* What an event changes of a sandbox beside its state: deadline, reservation, times. */
+void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event);
 
 /* The runtime or the database was away: leave the operation to the dispatcher, soon. */
 void work_defer(struct work *work, const struct error *failure);

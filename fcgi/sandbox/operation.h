@@ -25,7 +25,7 @@ struct operation {
 
 /* Inside a transaction that holds the sandbox's row: supersede what runs on it and record a new
  * operation of sandbox->incarnation; sandbox->operation_id is set, the row is the caller's to
- * write. */
+ * write. holder NULL: nobody works on it yet, the first dispatcher takes it. */
 int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind kind,
                     const char *holder, uint64_t lease_s, struct operation *operation,
                     struct error **err);

@@ -16,7 +16,7 @@ static const struct db_statement supersede_statement = {
 static const struct db_statement insert_statement = {
     "operation.insert",
     "INSERT INTO operations (id, sandbox_id, kind, state, incarnation, holder, lease_until_ms,"
-    " attempts, created_at_ms) VALUES (?, ?, ?, 'running', ?, ?, ?, 1, ?)",
+    " attempts, created_at_ms) VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?)",
     false};
 static const struct db_statement end_statement = {
     "operation.end",
@@ -83,15 +83,16 @@ int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind 
                 NULL, err) < 0)
         return -1;
     *operation =
-        (struct operation){.kind = kind, .incarnation = sandbox->incarnation, .attempts = 1};
+        (struct operation){.kind = kind, .incarnation = sandbox->incarnation, .attempts = !!holder};
     id_new("opr_", operation->id);
     memcpy(operation->sandbox_id, sandbox->id, sizeof operation->sandbox_id);
-    snprintf(operation->holder, sizeof operation->holder, "%s", holder);
+    snprintf(operation->holder, sizeof operation->holder, "%s", holder ? holder : "");
     memcpy(sandbox->operation_id, operation->id, sizeof sandbox->operation_id);
     return db_exec(db, &insert_statement,
                    DB_ARGS(db_text(operation->id), db_text(operation->sandbox_id),
                            db_text(kind_names[kind]), db_u64(operation->incarnation),
-                           db_text(operation->holder), db_i64(lease_end(lease_s)), db_i64(now_ms)),
+                           db_text(operation->holder), db_i64(holder ? lease_end(lease_s) : now_ms),
+                           db_u64(operation->attempts), db_i64(now_ms)),
                    NULL, err);
 }
 

@@ -4,7 +4,8 @@
 
 /* What a statement selects for sandbox_row_read(), and from where; conditions speak of s. */
 #define SANDBOX_COLUMNS                                                                          \
-    "s.id, s.team_id, t.slug, s.created_by, s.route, s.state, s.reserved, s.incarnation, s.operation_id,"    \
+    "s.id, s.team_id, t.slug, s.created_by, s.route, s.state, s.reserved, s.incarnation, "       \
+    "s.operation_id,"                                                                            \
     " s.template_slug, s.template_version_id, s.snapshot_id, v.virtual_machine, s.timeout_s,"    \
     " s.deadline_at_ms, s.on_timeout, s.auto_resume, s.cpu, s.memory_mb, s.disk_gb, s.metadata," \
     " s.volume_mounts, s.network, s.network_status, s.allow_public_traffic, s.host_id,"          \

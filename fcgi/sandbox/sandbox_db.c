@@ -70,6 +70,12 @@ static const struct db_statement uses_instance_statement = {
     "sandbox.uses_instance",
     "SELECT 1 FROM sandboxes WHERE instance_name = ? AND state <> 'destroyed'", true};
 
+static const struct db_statement ready_on_host_statement = {
+    "sandbox.ready_on_host",
+    "SELECT id, instance_name FROM sandboxes WHERE host_id = ? AND reserved = 1 AND state = "
+    "'ready'",
+    true};
+
 static const struct db_statement *const statements[] = {
     &get_statement,
     &get_by_route_statement,
@@ -87,6 +93,7 @@ static const struct db_statement *const statements[] = {
     &destroyed_statement,
     &envs_statement,
     &uses_instance_statement,
+    &ready_on_host_statement,
 };
 const struct db_statement_list sandbox_statements = DB_STATEMENT_LIST(statements);
 
@@ -226,6 +233,23 @@ int sandbox_row_uses_instance(struct db *db, const char *instance_name, bool *us
     return 0;
 }
 
+int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_ready **list,
+                              size_t *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *list = NULL;
+    *count = 0;
+    if (db_query(db, &ready_on_host_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *list = xreallocarray(*list, *count + 1, sizeof **list);
+        struct sandbox_ready *ready = &(*list)[(*count)++];
+        snprintf(ready->id, sizeof ready->id, "%s", db_get_text(rows, 0));
+        snprintf(ready->instance_name, sizeof ready->instance_name, "%s", db_get_text(rows, 1));
+    }
+    return 0;
+}
+
 /* --- writing --- */
 
 int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buffer *envs_sealed,
@@ -257,15 +281,16 @@ int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buff
     return 0;
 }
 
-int sandbox_row_update(struct db *db, const struct sandbox *s, struct error **err)
+int sandbox_row_update(struct db *db, struct sandbox *s, struct error **err)
 {
+    s->updated_at_ms = clock_now_ms();
     return db_exec(db, &update_statement,
                    DB_ARGS(db_text(sandbox_state_name(s->state)),
                            db_bool(sandbox_state_is_shown(s->state)), db_bool(s->reserved),
                            db_u64(s->incarnation), text_or_null(s->operation_id),
                            db_u64(s->timeout_s), time_or_null(s->deadline_at_ms),
                            text_or_null(s->resumed_from), time_or_null(s->stopped_at_ms),
-                           db_i64(clock_now_ms()), db_text(s->id)),
+                           db_i64(s->updated_at_ms), db_text(s->id)),
                    NULL, err);
 }
 

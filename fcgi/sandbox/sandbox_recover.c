@@ -11,8 +11,6 @@
 #include "sandbox/sandbox_row.h"
 #include "sandbox/warm.h"
 
-#define SWEEP_GRACE_MS 120000 /* an instance younger than this may belong to a row not seen yet */
-
 static int run(struct work *work, struct error **err)
 {
     switch (work->operation.kind) {
@@ -53,18 +51,20 @@ static int expire_body(struct db *db, void *context, struct error **err)
 
 int sandbox_expire_next(struct sandbox_service *service, bool *worked, struct error **err)
 {
-    work_auto work = {.service = service};
+    work_auto work = {.service = service, .queued = true};
     *worked = false;
     if (db_transaction(service->db, expire_body, &work, err) < 0)
         return -1;
     if (!work.sandbox.id[0])
         return 0;
     *worked = true;
-    work_start(&work, service);
-    return run(&work, err);
+    log_info("deadline", LOG_STR("sandbox", work.sandbox.id),
+             LOG_STR("on_timeout", on_timeout_name(work.sandbox.on_timeout)),
+             LOG_STR("operation", work.operation.id));
+    return 0;
 }
 
-/* --- operations left behind --- */
+/* --- operations without a holder --- */
 
 int sandbox_recover_next(struct sandbox_service *service, bool *worked, struct error **err)
 {
@@ -91,7 +91,9 @@ static int sweep_instance(struct sandbox_service *service, struct runtime *runti
                           const struct runtime_listing *instance, struct error **err)
 {
     bool known;
-    if (clock_now_ms() - instance->created_at_ms < SWEEP_GRACE_MS)
+    /* A younger one may belong to a row not seen yet, or to a create that undoes itself. */
+    int64_t grace_ms = 2 * (int64_t)service->settings->lease_s * 1000;
+    if (clock_now_ms() - instance->created_at_ms < grace_ms)
         return 0;
     if (warm_knows(service->db, instance->name, &known, err) < 0)
         return -1;
@@ -106,6 +108,63 @@ static int sweep_instance(struct sandbox_service *service, struct runtime *runti
     return runtime->ops->destroy(runtime, instance->name, err);
 }
 
+struct ending {
+    const char *id;
+    struct runtime *runtime;
+    bool ended;
+};
+
+/* With the row locked nobody can begin a move, so what the runtime says now holds. */
+static int ending_body(struct db *db, void *context, struct error **err)
+{
+    struct ending *ending = context;
+    sandbox_auto sandbox = {0};
+    enum runtime_status status;
+    ending->ended = false;
+    if (sandbox_get_any(db, ending->id, true, &sandbox, err) < 0)
+        return -1;
+    if (sandbox.state != SANDBOX_READY)
+        return 0;
+    if (ending->runtime->ops->inspect(ending->runtime, sandbox.instance_name, &status, err) < 0)
+        return -1;
+    if (status != RUNTIME_ABSENT && status != RUNTIME_STOPPED && status != RUNTIME_PAUSED)
+        return 0;
+    if (sandbox_state_next(sandbox.state, SANDBOX_EVENT_DIED, &sandbox.state, err) < 0)
+        return -1;
+    sandbox.incarnation++;
+    sandbox_apply_event(&sandbox, SANDBOX_EVENT_DIED);
+    ending->ended = true;
+    return sandbox_row_update(db, &sandbox, err);
+}
+
+static bool runs(const struct runtime_listing *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(list[i].name, name))
+            return list[i].status != RUNTIME_STOPPED && list[i].status != RUNTIME_PAUSED;
+    return false;
+}
+
+/* Sandboxes whose instance went down by itself: someone inside switched it off, or its host was
+ * started anew. They are stopped, and a resume starts them from their disk. */
+static int sweep_ready(struct sandbox_service *service, uint32_t host_id, struct runtime *runtime,
+                       const struct runtime_listing *list, size_t count, struct error **err)
+{
+    autofree struct sandbox_ready *ready = NULL;
+    size_t ready_count;
+    if (sandbox_row_ready_on_host(service->db, host_id, &ready, &ready_count, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ready_count; i++) {
+        struct ending ending = {ready[i].id, runtime, false};
+        if (!runs(list, count, ready[i].instance_name) &&
+            db_transaction(service->db, ending_body, &ending, err) < 0)
+            return -1;
+        if (ending.ended)
+            log_warning("sandbox went down by itself", LOG_STR("sandbox", ready[i].id));
+    }
+    return 0;
+}
+
 static int sweep_host(struct sandbox_service *service, uint32_t host_id, struct error **err)
 {
     struct runtime *runtime;
@@ -114,7 +173,7 @@ static int sweep_host(struct sandbox_service *service, uint32_t host_id, struct 
     if (runtimes_get(service->runtimes, service->db, host_id, &runtime, err) < 0 ||
         runtime->ops->list(runtime, &list, &count, err) < 0)
         return -1;
-    int result = 0;
+    int result = sweep_ready(service, host_id, runtime, list, count, err);
     for (size_t i = 0; i < count && result == 0; i++)
         result = sweep_instance(service, runtime, &list[i], err);
     runtime_listing_free(list, count);

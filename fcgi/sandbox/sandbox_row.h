@@ -18,8 +18,8 @@ int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
                        const struct buffer *envs_sealed, struct error **err);
 
 /* Write what a lifecycle move changes: state, visible, reserved, incarnation, operation_id,
- * deadline, timeout, resumed_from, stopped_at, updated_at. */
-int sandbox_row_update(struct db *db, const struct sandbox *sandbox, struct error **err);
+ * deadline, timeout, resumed_from, stopped_at, updated_at. The last is set here. */
+int sandbox_row_update(struct db *db, struct sandbox *sandbox, struct error **err);
 
 /* Write what a PATCH changes beside that: metadata, on_timeout, auto_resume, public traffic. */
 int sandbox_row_update_policy(struct db *db, const struct sandbox *sandbox, struct error **err);
@@ -38,6 +38,14 @@ int sandbox_row_envs(struct db *db, const char *id, struct buffer *out, struct e
 
 /* The next sandbox whose deadline has passed, locked; id is "" when there is none. */
 int sandbox_row_lock_due(struct db *db, int64_t now_ms, char id[ID_SIZE], struct error **err);
+
+/* The sandboxes that should be running on a host, with their instances. The caller frees. */
+struct sandbox_ready {
+    char id[ID_SIZE];
+    char instance_name[INSTANCE_NAME_SIZE];
+};
+int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_ready **list,
+                              size_t *count, struct error **err);
 
 /* Whether the instance is that of a sandbox which is not destroyed. */
 int sandbox_row_uses_instance(struct db *db, const char *instance_name, bool *uses,

@@ -70,7 +70,6 @@ static int update_body(struct db *db, void *context, struct error **err)
         sandbox->allow_public_traffic = wanted->allow_public_traffic;
     if (sandbox_row_update(db, sandbox, err) < 0 || sandbox_row_update_policy(db, sandbox, err) < 0)
         return -1;
-    sandbox->updated_at_ms = clock_now_ms();
     return 0;
 }
 
