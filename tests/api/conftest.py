@@ -120,6 +120,12 @@ def account(make_account):
 
 
 @pytest.fixture
+def other_account(make_account):
+    """Someone else: nothing of theirs is there for the account."""
+    return make_account()
+
+
+@pytest.fixture
 def api(account):
     return account.api
 

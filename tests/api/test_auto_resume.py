@@ -170,7 +170,7 @@ def test_without_auto_resume(make_sandbox):
 
 def test_waking_respects_the_quota(api, stack):
     before = stack.query("SELECT sandboxes FROM plans WHERE name = 'basic'")[0]["sandboxes"]
-    stack.ctl("plan", "set", "basic", "sandboxes", "1")
+    stack.ctl("plan", "set", "basic", "sandboxes=1")
     try:
         sleeper = Sandbox.create(api, **WAKING)
         sleeper.pause()
@@ -180,4 +180,4 @@ def test_waking_respects_the_quota(api, stack):
         assert_error(response, response.status, "sandbox_quota_exceeded")
         assert sleeper.show()["state"] == "stopped"
     finally:
-        stack.ctl("plan", "set", "basic", "sandboxes", str(before))
+        stack.ctl("plan", "set", "basic", f"sandboxes={before}")

@@ -2,6 +2,7 @@
 """Faults made for real: workers killed in the middle of their work, daemons stopped."""
 
 import os
+import re
 import signal
 import threading
 import time
@@ -13,32 +14,35 @@ from conftest import Sandbox
 from stack import Daemon, wait_until
 
 
-def kill_holder(stack, sandbox_id, kind):
-    """Kill the worker that holds the operation as soon as the operation is there."""
+class HolderKiller:
+    """Kills the worker that holds a team's operation as soon as the operation is there."""
 
-    def holder():
-        rows = stack.query(
-            "SELECT holder FROM operations WHERE sandbox_id = %s AND kind = %s AND state = 'running'",
-            sandbox_id,
-            kind,
-        )
-        return rows and rows[0]["holder"]
-
-    name = wait_until(holder, 10, f"the {kind} in flight", 0.002)
-    numbers = set(name.replace("/", " ").replace(":", " ").replace("-", " ").split())
-    pids = [pid for pid in stack.processes("sandlot-api") if str(pid) in numbers]
-    assert len(pids) == 1, f"the holder {name} names its process"
-    os.kill(pids[0], signal.SIGKILL)
-    return pids[0]
-
-
-def newest_row(stack, team):
-    rows = stack.query(
-        "SELECT s.* FROM sandboxes s JOIN teams t ON t.id = s.team_id WHERE t.slug = %s"
-        " ORDER BY s.id DESC LIMIT 1",
-        team,
+    HOLDER = (
+        "SELECT o.holder, o.sandbox_id FROM operations o JOIN sandboxes s ON s.id = o.sandbox_id"
+        " JOIN teams t ON t.id = s.team_id WHERE t.slug = %s AND o.kind = %s AND o.state = 'running'"
     )
-    return rows[0] if rows else None
+
+    def __init__(self, stack, team, kind):
+        self.workers = set(stack.processes("sandlot-api"))
+        self.question = (team, kind)
+        self.connection = stack.database()
+        self.pid = None
+
+    def _ask(self):
+        with self.connection.cursor() as cursor:
+            cursor.execute(self.HOLDER, self.question)
+            return cursor.fetchone()
+
+    def kill(self):
+        """The id of the sandbox that the operation is about."""
+        row = wait_until(self._ask, 10, f"the {self.question[1]} in flight", 0.001)
+        numbers = {int(number) for number in re.findall(r"\d+", row["holder"])}
+        pids = numbers & self.workers
+        assert len(pids) == 1, f"the holder {row['holder']} names its process"
+        self.pid = pids.pop()
+        os.kill(self.pid, signal.SIGKILL)
+        self.connection.close()
+        return row["sandbox_id"]
 
 
 def settled(stack, sandbox_id):
@@ -66,41 +70,50 @@ def in_background(call, *arguments):
     return thread, answers
 
 
-def test_a_worker_killed_in_the_middle_of_a_create(account, stack):
-    workers = set(stack.processes("sandlot-api"))
-    thread, answers = in_background(account.api.post, "/v1/sandboxes", {})
-    row = wait_until(lambda: newest_row(stack, account.team), 10, "the row", 0.002)
-    pid = kill_holder(stack, row["id"], "create")
+@pytest.mark.parametrize("body", [{}, {"memory_mb": 640}], ids=["usual size", "size of its own"])
+def test_a_worker_killed_in_the_middle_of_a_create(make_account, stack, body):
+    account = make_account("pro")
+    killer = HolderKiller(stack, account.team, "create")
+    thread, answers = in_background(account.api.post, "/v1/sandboxes", body)
+    sandbox_id = killer.kill()
     thread.join()
     assert answers[0].status >= 500, answers
     assert answers[0].json()["request_id"] == answers[0].headers["X-Request-Id"]
-    row = wait_until(lambda: settled(stack, row["id"]), stack.lease_s + 20, "the end of the create", 0.2)
+    row = wait_until(
+        lambda: settled(stack, sandbox_id), stack.lease_s + 20, "the end of the create", 0.2
+    )
     assert_consistent(stack, row)
     wait_until(
-        lambda: len(set(stack.processes("sandlot-api")) - {pid}) >= len(workers), 10, "a new worker"
+        lambda: len(set(stack.processes("sandlot-api")) - {killer.pid}) >= len(killer.workers),
+        10,
+        "a new worker",
     )
-    assert account.api.create()["state"] == "ready"
+    assert account.api.create(**body)["state"] == "ready"
 
 
-@pytest.mark.parametrize("action, kind", [("pause", "pause"), ("resume", "resume")])
-def test_a_worker_killed_in_the_middle_of_a_move(sandbox, stack, action, kind):
+@pytest.mark.parametrize("kind", ["pause", "resume"])
+def test_a_worker_killed_in_the_middle_of_a_move(account, sandbox, stack, kind):
     sandbox.data.upload("/home/user/kept", b"kept")
-    if action == "resume":
+    if kind == "resume":
         sandbox.pause()
-    thread, answers = in_background(sandbox.api.post, f"{sandbox.path}/{action}")
-    kill_holder(stack, sandbox.id, kind)
+    killer = HolderKiller(stack, account.team, kind)
+    thread, answers = in_background(sandbox.api.post, f"{sandbox.path}/{kind}")
+    killer.kill()
     thread.join()
     assert answers[0].status >= 500, answers
-    row = wait_until(lambda: settled(stack, sandbox.id), stack.lease_s + 20, "the end of the move", 0.2)
+    row = wait_until(
+        lambda: settled(stack, sandbox.id), stack.lease_s + 20, "the end of the move", 0.2
+    )
     assert row["state"] in ("ready", "stopped")
     assert_consistent(stack, row)
     sandbox.resume()
     assert sandbox.data.read("/home/user/kept") == b"kept"
 
 
-def test_a_delete_is_not_kept_waiting_by_a_dead_worker(sandbox, stack):
+def test_a_delete_is_not_kept_waiting_by_a_dead_worker(account, sandbox, stack):
+    killer = HolderKiller(stack, account.team, "pause")
     thread, _ = in_background(sandbox.api.post, f"{sandbox.path}/pause")
-    kill_holder(stack, sandbox.id, "pause")
+    killer.kill()
     thread.join()
     sandbox.api.destroy(sandbox.id)
     row = wait_until(lambda: settled(stack, sandbox.id), 15, "the end of the sandbox", 0.1)

@@ -21,8 +21,11 @@ def counter(sandbox):
 def start_counter(sandbox):
     program = sandbox.put_guest("counter.py")
     pid = sandbox.data.background("python3", program, "/tmp/count")
-    wait_until(lambda: sandbox.data.download("/tmp/count").status == 200, 10, "the first number")
-    assert counter(sandbox)[0] == pid
+
+    def counts():
+        return sandbox.data.download("/tmp/count").status == 200 and counter(sandbox)[0] == pid
+
+    wait_until(counts, 10, "the first number")
     return pid
 
 

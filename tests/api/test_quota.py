@@ -13,9 +13,9 @@ from conftest import Sandbox
 def three(stack):
     """The plan basic allows three sandboxes at a time."""
     before = stack.query("SELECT sandboxes FROM plans WHERE name = 'basic'")[0]["sandboxes"]
-    stack.ctl("plan", "set", "basic", "sandboxes", "3")
+    stack.ctl("plan", "set", "basic", "sandboxes=3")
     yield 3
-    stack.ctl("plan", "set", "basic", "sandboxes", str(before))
+    stack.ctl("plan", "set", "basic", f"sandboxes={before}")
 
 
 def create_at_once(api, count):
@@ -65,7 +65,7 @@ def test_a_paused_sandbox_holds_no_quota_and_reserves_again(api, three):
 def test_memory_counts_too(make_account, stack):
     account = make_account("pro")
     before = stack.query("SELECT memory_mb FROM plans WHERE name = 'pro'")[0]["memory_mb"]
-    stack.ctl("plan", "set", "pro", "memory_mb", "1024")
+    stack.ctl("plan", "set", "pro", "memory_mb=1024")
     try:
         account.api.create(memory_mb=768)
         body = assert_error(
@@ -75,7 +75,7 @@ def test_memory_counts_too(make_account, stack):
         assert body["quota"]["reservation"]["memory_mb"] == 384
         account.api.create(memory_mb=256)
     finally:
-        stack.ctl("plan", "set", "pro", "memory_mb", str(before))
+        stack.ctl("plan", "set", "pro", f"memory_mb={before}")
 
 
 def test_limits(api, account, three):

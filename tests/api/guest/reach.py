@@ -52,6 +52,15 @@ def send(host, port, payload):
     return True
 
 
+def packed(address):
+    return socket.inet_pton(socket.AF_INET6, address.split("%")[0])
+
+
+def own_ipv6():
+    with open("/proc/net/if_inet6", encoding="ascii") as addresses:
+        return {bytes.fromhex(line.split()[0]) for line in addresses}
+
+
 def ping(host):
     if ":" in host:
         family, protocol, request, reply, header = socket.AF_INET6, socket.IPPROTO_ICMPV6, 128, 129, 0
@@ -65,9 +74,14 @@ def ping(host):
         tried.sendto(packet + body, address)
         while True:
             data, sender = tried.recvfrom(2048)
-            # What a machine sends itself is seen too; only the reply counts.
-            if data[header] == reply and data[header + 4 : header + 6] == b"\x42\x42":
-                return sender[0].split("%")[0] == address[0].split("%")[0] or host.startswith("ff")
+            # A raw socket sees every reply that comes in, and what this machine sends itself.
+            if data[header] != reply or data[header + 4 : header + 6] != b"\x42\x42":
+                continue
+            if host.startswith("ff"):
+                if packed(sender[0]) not in own_ipv6():
+                    return True
+            elif sender[0].split("%")[0] == address[0].split("%")[0]:
+                return True
 
 
 def spoof(host, port, payload, source):
