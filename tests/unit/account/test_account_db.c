@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "account/account.h"
+#include "base/mem.h"
+#include "unit/schema.h"
+
+static struct db *db;
+
+static int set_up(void **state)
+{
+    if (schema_setup(state) < 0)
+        return -1;
+    db = schema_open();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    db_close(db);
+    return schema_teardown(state);
+}
+
+static void every_statement_can_be_prepared(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    const struct db_statement_list lists[] = {account_statements, plan_statements};
+    assert_ok(db_check_statements(db, lists, ARRAY_SIZE(lists), &err));
+}
+
+static void a_user_comes_with_a_team(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct user user, found;
+    struct team team;
+    assert_ok(user_create(db, "alice", &user, &err));
+    assert_true(id_is_valid("usr_", user.id));
+    assert_ok(user_get_by_name(db, "alice", &found, &err));
+    assert_string_equal(found.id, user.id);
+    assert_ok(team_get_by_slug(db, "alice", &team, &err));
+    assert_string_equal(team.id, user.personal_team_id);
+    assert_string_equal(team.plan, "basic");
+}
+
+static void names_are_taken_once(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct user user;
+    struct team team;
+    assert_ok(user_create(db, "bob", &user, &err));
+    assert_fails_saying(user_create(db, "bob", &user, &err), ERR_NAME_TAKEN, "bob");
+    assert_ok(team_create(db, "shared", "pro", "bob", &team, &err));
+    assert_fails_saying(team_create(db, "shared", "pro", "bob", &team, &err), ERR_NAME_TAKEN,
+                        "shared");
+    /* A user's personal team would have the name of a team that there is: nothing is left. */
+    assert_fails_saying(user_create(db, "shared", &user, &err), ERR_NAME_TAKEN, "shared");
+    assert_fails_saying(user_get_by_name(db, "shared", &user, &err), ERR_NOT_FOUND, "user");
+}
+
+static void bad_requests_name_their_field(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct user user;
+    struct team team;
+    assert_fails(user_create(db, "Not A Name", &user, &err), ERR_INVALID_REQUEST);
+    assert_string_equal(err->field, "name");
+    error_clear(&err);
+    assert_ok(user_create(db, "carol", &user, &err));
+    assert_fails(team_create(db, "-", "pro", "carol", &team, &err), ERR_INVALID_REQUEST);
+    assert_string_equal(err->field, "slug");
+    error_clear(&err);
+    assert_fails(team_create(db, "crew", "gold", "carol", &team, &err), ERR_INVALID_REQUEST);
+    assert_string_equal(err->field, "plan");
+    error_clear(&err);
+    assert_fails_saying(team_create(db, "crew", "pro", "nobody", &team, &err), ERR_NOT_FOUND,
+                        "user");
+}
+
+static void a_team_changes_its_plan(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct user user;
+    struct team team;
+    assert_ok(user_create(db, "dora", &user, &err));
+    assert_ok(team_create(db, "dorians", "basic", "dora", &team, &err));
+    assert_ok(team_set_plan(db, "dorians", "enterprise", &err));
+    /* The same again matches a row without changing it, and is no "not found". */
+    assert_ok(team_set_plan(db, "dorians", "enterprise", &err));
+    assert_ok(team_get_by_slug(db, "dorians", &team, &err));
+    assert_string_equal(team.plan, "enterprise");
+    assert_fails_saying(team_set_plan(db, "nobodys", "pro", &err), ERR_NOT_FOUND, "team");
+    assert_fails_saying(team_set_plan(db, "dorians", "gold", &err), ERR_INVALID_REQUEST, "plan");
+}
+
+static void members_are_added_once(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct user user;
+    struct team team;
+    assert_ok(user_create(db, "erin", &user, &err));
+    assert_ok(user_create(db, "frank", &user, &err));
+    assert_ok(team_create(db, "pair", "pro", "erin", &team, &err));
+    assert_ok(team_add_member(db, "pair", "frank", &err));
+    assert_ok(team_add_member(db, "pair", "frank", &err));
+    assert_fails_saying(team_add_member(db, "none", "frank", &err), ERR_NOT_FOUND, "team");
+    assert_fails_saying(team_add_member(db, "pair", "nobody", &err), ERR_NOT_FOUND, "user");
+}
+
+static void plans_come_in_catalogue_order(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct plan plans[PLANS_MAX];
+    unsigned count;
+    assert_ok(plan_list(db, plans, &count, &err));
+    assert_int_equal(count, 3);
+    assert_string_equal(plans[0].name, "basic");
+    assert_false(plans[0].resource_override);
+    assert_int_equal(plans[0].cpu_value_count, 2);
+    assert_string_equal(plans[2].name, "enterprise");
+    assert_int_equal(plans[2].cpu_values[4], 16);
+    assert_string_equal(plans[2].vcpu_hour, "0.0504");
+}
+
+static void plan_values_are_checked(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct plan plan;
+    assert_ok(plan_set(db, "pro", "sandboxes", "7", &err));
+    assert_ok(plan_set(db, "pro", "vcpu_hour", "0.1", &err));
+    assert_ok(plan_set(db, "pro", "cpu_values", "1,3", &err));
+    assert_ok(plan_get(db, "pro", &plan, &err));
+    assert_int_equal(plan.sandboxes, 7);
+    assert_string_equal(plan.vcpu_hour, "0.1");
+    assert_int_equal(plan.cpu_values[1], 3);
+    assert_fails_saying(plan_set(db, "pro", "sandboxes", "many", &err), ERR_INVALID_REQUEST,
+                        "whole number");
+    assert_fails_saying(plan_set(db, "pro", "sandboxs", "1", &err), ERR_INVALID_REQUEST,
+                        "sandboxes");
+    assert_fails_saying(plan_set(db, "pro", "name", "x", &err), ERR_INVALID_REQUEST, "no value");
+    assert_fails_saying(plan_set(db, "pro", "currency", "euro", &err), ERR_INVALID_REQUEST, "USD");
+    assert_fails_saying(plan_set(db, "gold", "sandboxes", "1", &err), ERR_NOT_FOUND, "plan");
+    /* What does not fit the rest is not kept. */
+    assert_fails_saying(plan_set(db, "pro", "cpu_default", "2", &err), ERR_INVALID_REQUEST,
+                        "cpu_values");
+    assert_ok(plan_get(db, "pro", &plan, &err));
+    assert_int_equal(plan.cpu_default, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_statement_can_be_prepared),
+        cmocka_unit_test(a_user_comes_with_a_team),
+        cmocka_unit_test(names_are_taken_once),
+        cmocka_unit_test(bad_requests_name_their_field),
+        cmocka_unit_test(a_team_changes_its_plan),
+        cmocka_unit_test(members_are_added_once),
+        cmocka_unit_test(plans_come_in_catalogue_order),
+        cmocka_unit_test(plan_values_are_checked),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
+}

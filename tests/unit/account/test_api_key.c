@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "account/api_key.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "unit/schema.h"
+
+static struct db *db;
+static struct keyring *ring;
+static struct user alice;
+static char directory[] = "/tmp/sandlot-api-key-XXXXXX";
+
+static int set_up(void **state)
+{
+    struct error *err = NULL;
+    struct team team;
+    struct user user;
+    if (!mkdtemp(directory) || schema_setup(state) < 0)
+        return -1;
+    db = schema_open();
+    autofree char *file = xasprintf("%s/keyring", directory);
+    return keyring_create(file, &err) < 0 || keyring_load(file, &ring, &err) < 0 ||
+           user_create(db, "alice", &alice, &err) < 0 || user_create(db, "bob", &user, &err) < 0 ||
+           team_create(db, "acme", "pro", "alice", &team, &err) < 0 ||
+           team_create(db, "other", "pro", "bob", &team, &err) < 0;
+}
+
+static int tear_down(void **state)
+{
+    autofree char *file = xasprintf("%s/keyring", directory);
+    keyring_free(ring);
+    unlink(file);
+    rmdir(directory);
+    db_close(db);
+    return schema_teardown(state);
+}
+
+/* A key of alice's, as the value of an Authorization header. */
+static void make_key(const struct api_key_request *changes, char id[ID_SIZE],
+                     char header[API_KEY_TEXT_SIZE + 8])
+{
+    struct error *err = NULL;
+    struct api_key key;
+    char text[API_KEY_TEXT_SIZE];
+    struct api_key_request request = *changes;
+    request.user_id = alice.id;
+    assert_ok(api_key_create(db, ring, &request, &key, text, &err));
+    assert_int_equal(strlen(text), API_KEY_TEXT_SIZE - 1);
+    memcpy(id, key.id, ID_SIZE);
+    snprintf(header, API_KEY_TEXT_SIZE + 8, "Bearer %s", text);
+    api_key_deinit(&key);
+}
+
+static void every_statement_can_be_prepared(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    assert_ok(db_check_statements(db, &api_key_statements, 1, &err));
+}
+
+static void a_key_reaches_the_teams_of_its_user(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct principal principal;
+    const struct team *team;
+    char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
+    make_key(&(struct api_key_request){.name = "all", .can_write = true}, id, header);
+    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    assert_string_equal(principal.user_id, alice.id);
+    assert_string_equal(principal.key_id, id);
+    assert_true(principal.can_write);
+    assert_int_equal(principal.team_count, 2);
+    assert_ok(principal_team(&principal, NULL, "/team", &team, &err));
+    assert_string_equal(team->slug, "alice");
+    assert_ok(principal_team(&principal, "acme", "/team", &team, &err));
+    assert_string_equal(team->plan, "pro");
+    assert_true(principal_reaches(&principal, team->id));
+    assert_false(principal_reaches(&principal, "tea_00000000000000000000000000"));
+    assert_fails(principal_team(&principal, "other", "/team", &team, &err), ERR_TEAM_FORBIDDEN);
+    assert_string_equal(err->field, "/team");
+    error_clear(&err);
+    assert_fails_saying(principal_team(&principal, "nothing", NULL, &team, &err),
+                        ERR_TEAM_FORBIDDEN, "team");
+    principal_deinit(&principal);
+    /* The scheme's name is read without regard to case (RFC 9110). */
+    memcpy(header, "bearer", 6);
+    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    principal_deinit(&principal);
+}
+
+static void a_restricted_key_reaches_what_it_names(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct principal principal;
+    const struct team *team;
+    char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
+    const char *const slugs[] = {"acme", "acme"};
+    make_key(&(struct api_key_request){.name = "one", .team_slugs = slugs, .team_count = 2}, id,
+             header);
+    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    assert_false(principal.can_write);
+    assert_int_equal(principal.team_count, 1);
+    assert_string_equal(principal.teams[0].slug, "acme");
+    assert_fails_saying(principal_team(&principal, NULL, "/team", &team, &err), ERR_TEAM_FORBIDDEN,
+                        "personal");
+    principal_deinit(&principal);
+}
+
+static void a_key_survives_the_end_of_its_memberships(void **state)
+{
+    (void)state;
+    static const struct db_statement leave = {
+        "test.leave",
+        "DELETE FROM memberships WHERE user_id = ? AND team_id IN"
+        " (SELECT id FROM teams WHERE slug = 'brief')",
+        false};
+    struct error *err = NULL;
+    struct principal principal;
+    struct team team;
+    char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
+    const char *const slugs[] = {"brief"};
+    assert_ok(team_create(db, "brief", "pro", "alice", &team, &err));
+    make_key(&(struct api_key_request){.name = "b", .team_slugs = slugs, .team_count = 1}, id,
+             header);
+    assert_ok(db_exec(db, &leave, DB_ARGS(db_text(alice.id)), NULL, &err));
+    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    assert_int_equal(principal.team_count, 0);
+    principal_deinit(&principal);
+}
+
+static void wrong_keys_all_answer_the_same(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct principal principal;
+    char id[ID_SIZE], good[API_KEY_TEXT_SIZE + 8], bad[API_KEY_TEXT_SIZE + 32];
+    make_key(&(struct api_key_request){.name = "good"}, id, good);
+    char *message = NULL;
+#define assert_refused(value)                                                     \
+    do {                                                                          \
+        assert_fails(principal_authenticate(db, ring, (value), &principal, &err), \
+                     ERR_UNAUTHORIZED);                                           \
+        if (message)                                                              \
+            assert_string_equal(err->message, message);                           \
+        else                                                                      \
+            message = xstrdup(err->message);                                      \
+        assert_null(principal.teams);                                             \
+        error_clear(&err);                                                        \
+    } while (0)
+    assert_refused(NULL);
+    assert_refused("");
+    assert_refused("Bearer ");
+    assert_refused("Basic YTpi");
+    assert_refused(strchr(good, ' ') + 1); /* no scheme */
+    /* One character of the secret, of the lookup part, of the form; one too few, one too many. */
+    for (size_t i = 7; good[i]; i++) {
+        memcpy(bad, good, sizeof good);
+        bad[i] = bad[i] == 'b' ? 'c' : 'b';
+        assert_refused(bad);
+    }
+    memcpy(bad, good, sizeof good);
+    bad[strlen(bad) - 1] = '\0';
+    assert_refused(bad);
+    snprintf(bad, sizeof bad, "%sA", good);
+    assert_refused(bad);
+    snprintf(bad, sizeof bad, "%s, %.10s", good, good);
+    assert_refused(bad);
+    assert_ok(principal_authenticate(db, ring, good, &principal, &err));
+    principal_deinit(&principal);
+    assert_ok(api_key_revoke(db, NULL, id, &err));
+    assert_refused(good);
+    free(message);
+}
+
+static void an_expired_key_is_refused(void **state)
+{
+    (void)state;
+    static const struct db_statement expire = {
+        "test.expire", "UPDATE api_keys SET expires_at_ms = ? WHERE id = ?", false};
+    struct error *err = NULL;
+    struct principal principal;
+    char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
+    make_key(&(struct api_key_request){.name = "e", .expires_at_ms = clock_now_ms() + 60000}, id,
+             header);
+    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    principal_deinit(&principal);
+    assert_ok(db_exec(db, &expire, DB_ARGS(db_i64(clock_now_ms() - 1), db_text(id)), NULL, &err));
+    assert_fails_saying(principal_authenticate(db, ring, header, &principal, &err),
+                        ERR_UNAUTHORIZED, "expired");
+}
+
+/* last_used_at of a key, 0 when it was never used; set_to_ms < 0 leaves it as it is. */
+static int64_t last_used(const char *id, int64_t set_to_ms)
+{
+    static const struct db_statement set = {
+        "test.set", "UPDATE api_keys SET last_used_at_ms = ? WHERE id = ?", false};
+    static const struct db_statement get = {
+        "test.get", "SELECT last_used_at_ms FROM api_keys WHERE id = ?", true};
+    struct error *err = NULL;
+    db_rows_auto *rows = NULL;
+    if (set_to_ms >= 0)
+        assert_ok(db_exec(db, &set, DB_ARGS(db_i64(set_to_ms), db_text(id)), NULL, &err));
+    assert_ok(db_query(db, &get, DB_ARGS(db_text(id)), &rows, &err));
+    assert_true(db_rows_next(rows));
+    return db_get_i64(rows, 0);
+}
+
+static void its_use_is_noted_at_most_once_a_minute(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct principal principal;
+    char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
+    make_key(&(struct api_key_request){.name = "u"}, id, header);
+    assert_int_equal(last_used(id, -1), 0);
+    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    principal_deinit(&principal);
+    int64_t now_ms = clock_now_ms(), noted_ms = last_used(id, -1);
+    assert_in_range(noted_ms, now_ms - 5000, now_ms);
+    last_used(id, now_ms - 30000);
+    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    principal_deinit(&principal);
+    assert_int_equal(last_used(id, -1), now_ms - 30000);
+    last_used(id, now_ms - 61000);
+    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    principal_deinit(&principal);
+    assert_in_range(last_used(id, -1), now_ms, now_ms + 5000);
+}
+
+static void bad_requests_name_their_field(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct api_key key;
+    char text[API_KEY_TEXT_SIZE];
+    char long_name[66];
+    const char *const slugs[] = {"acme", "other"};
+    memset(long_name, 'n', 65);
+    long_name[65] = '\0';
+    const struct {
+        struct api_key_request request;
+        enum error_code code;
+        const char *field;
+    } bad[] = {
+        {{.name = long_name}, ERR_INVALID_REQUEST, "/name"},
+        {{.name = "two\nlines"}, ERR_INVALID_REQUEST, "/name"},
+        {{.name = "\xff"}, ERR_INVALID_REQUEST, "/name"},
+        {{.expires_at_ms = 1}, ERR_INVALID_REQUEST, "/expires_at"},
+        {{.team_slugs = slugs, .team_count = 257}, ERR_INVALID_REQUEST, "/teams"},
+        {{.team_slugs = slugs, .team_count = 2}, ERR_TEAM_FORBIDDEN, "/teams/1"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        struct api_key_request request = bad[i].request;
+        request.user_id = alice.id;
+        assert_fails(api_key_create(db, ring, &request, &key, text, &err), bad[i].code);
+        assert_string_equal(err->field, bad[i].field);
+        error_clear(&err);
+    }
+}
+
+static void keys_are_listed_newest_first(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct api_key *keys;
+    struct user user;
+    unsigned count;
+    char first[ID_SIZE], second[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
+    const char *const slugs[] = {"alice", "acme"};
+    make_key(&(struct api_key_request){.name = "\xc3\xa4"}, first, header);
+    clock_sleep_ms(2); /* identifiers of one millisecond have no order */
+    make_key(&(struct api_key_request){.name = "n", .team_slugs = slugs, .team_count = 2}, second,
+             header);
+    assert_ok(api_key_list(db, alice.id, &keys, &count, &err));
+    assert_true(count >= 2);
+    assert_string_equal(keys[0].id, second);
+    assert_false(keys[0].all_teams);
+    assert_int_equal(keys[0].team_count, 2);
+    assert_string_equal(keys[0].teams[0].slug, "acme");
+    assert_string_equal(keys[0].user_name, "alice");
+    assert_string_equal(keys[1].id, first);
+    assert_true(keys[1].all_teams);
+    assert_string_equal(keys[1].name, "\xc3\xa4");
+    api_keys_free(keys, count);
+    assert_ok(user_get_by_name(db, "bob", &user, &err));
+    assert_ok(api_key_list(db, user.id, &keys, &count, &err));
+    assert_int_equal(count, 0);
+    api_keys_free(keys, count);
+}
+
+static void only_ones_own_keys_are_revoked(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct user bob;
+    char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
+    make_key(&(struct api_key_request){.name = "r"}, id, header);
+    assert_ok(user_get_by_name(db, "bob", &bob, &err));
+    assert_fails_saying(api_key_revoke(db, bob.id, id, &err), ERR_NOT_FOUND, "key");
+    assert_ok(api_key_revoke(db, alice.id, id, &err));
+    assert_ok(api_key_revoke(db, alice.id, id, &err));
+    assert_fails_saying(api_key_revoke(db, NULL, "key_none", &err), ERR_NOT_FOUND, "key");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_statement_can_be_prepared),
+        cmocka_unit_test(a_key_reaches_the_teams_of_its_user),
+        cmocka_unit_test(a_restricted_key_reaches_what_it_names),
+        cmocka_unit_test(a_key_survives_the_end_of_its_memberships),
+        cmocka_unit_test(wrong_keys_all_answer_the_same),
+        cmocka_unit_test(an_expired_key_is_refused),
+        cmocka_unit_test(its_use_is_noted_at_most_once_a_minute),
+        cmocka_unit_test(bad_requests_name_their_field),
+        cmocka_unit_test(keys_are_listed_newest_first),
+        cmocka_unit_test(only_ones_own_keys_are_revoked),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <stdbool.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "sandbox/host.h"
+#include "template/template.h"
+#include "unit/schema.h"
+
+#define WORKERS   6
+#define ATTEMPTS  40
+#define SHAPE_CPU 1
+#define SHAPE_MB  100
+
+static struct db *db;
+static MYSQL *raw; /* beside it, for what the test itself asks */
+static struct team team;
+static struct template_version version;
+static const struct runtime_shape shape = {SHAPE_CPU, SHAPE_MB, 10};
+
+static struct host host_of(const char *name, const char *range, uint32_t vcpus, uint32_t memory_mb)
+{
+    struct host host = {.url = (char *)(uintptr_t) "unix:///run/incus.socket",
+                        .project = "sandlot",
+                        .pool = "pool",
+                        .nic_prefix = "sl",
+                        .vcpus = vcpus,
+                        .memory_mb = memory_mb};
+    snprintf(host.name, sizeof host.name, "%s", name);
+    snprintf(host.address_range, sizeof host.address_range, "%s", range);
+    return host;
+}
+
+static int set_up(void **state)
+{
+    struct error *err = NULL;
+    struct user user;
+    if (schema_setup(state) < 0)
+        return -1;
+    db = schema_open();
+    raw = server_raw(schema_server);
+    return user_create(db, "alice", &user, &err) < 0 ||
+           team_create(db, "acme", "pro", "alice", &team, &err) < 0 ||
+           template_version_add(db, "", "python", "image", 1, 512, &version, &err) < 0 ||
+           template_version_finish(db, version.id, true, false, "f00d", &err) < 0;
+}
+
+static int tear_down(void **state)
+{
+    db_close(db);
+    mysql_close(raw);
+    return schema_teardown(state);
+}
+
+static long count(const char *sql)
+{
+    return server_ask(raw, sql);
+}
+
+static void forget_all_hosts(void)
+{
+    server_say(raw, "DELETE FROM sandboxes");
+    server_say(raw, "DELETE FROM template_sources");
+    server_say(raw, "DELETE FROM host_addresses");
+    server_say(raw, "DELETE FROM hosts");
+}
+
+static void put(struct host *host)
+{
+    struct error *err = NULL;
+    char name[64];
+    assert_ok(host_put(db, host, &err));
+    template_source_name(version.id, name);
+    assert_ok(template_source_add(db, version.id, host->id, name, &err));
+}
+
+/* --- one create and one delete, as the lifecycle makes them --- */
+
+struct placement {
+    const struct runtime_shape *shape;
+    char id[ID_SIZE];
+    char instance[64];
+    uint32_t host_id, address;
+};
+
+static int place_body(struct db *with, void *context, struct error **err)
+{
+    static const struct db_statement insert = {
+        "test.insert",
+        "INSERT INTO sandboxes (id, team_id, created_by, route, state, visible, reserved,"
+        " incarnation, template_slug, template_version_id, timeout_s, on_timeout, auto_resume, cpu,"
+        " memory_mb, disk_gb, metadata, volume_mounts, network, network_status,"
+        " allow_public_traffic, host_id, instance_name, address, agent_key_id, created_at_ms,"
+        " updated_at_ms) VALUES (?, ?, 'usr', ?, 'creating', 1, 1, 1, 'python', ?, 300, 'kill', 0,"
+        " ?, ?, 10, '{}', '{}', '{}', 'applied', 1, ?, ?, ?, 1, 0, 0)",
+        false};
+    struct placement *placement = context;
+    char route[ROUTE_TOKEN_LENGTH + 1];
+    id_new("sbx_", placement->id);
+    snprintf(placement->instance, sizeof placement->instance, "sbx-%s", placement->id + 4);
+    if (host_place(with, version.id, placement->shape, placement->instance, &placement->host_id,
+                   &placement->address, err) < 0)
+        return -1;
+    return db_exec(with, &insert,
+                   DB_ARGS(db_text(placement->id), db_text(team.id),
+                           db_text(route_token_new(route)), db_text(version.id),
+                           db_u64(placement->shape->cpu), db_u64(placement->shape->memory_mb),
+                           db_u64(placement->host_id), db_text(placement->instance),
+                           db_u64(placement->address)),
+                   NULL, err);
+}
+
+static int end_body(struct db *with, void *context, struct error **err)
+{
+    static const struct db_statement end = {
+        "test.end", "UPDATE sandboxes SET state = 'destroyed', reserved = 0 WHERE id = ?", false};
+    const struct placement *placement = context;
+    if (db_exec(with, &end, DB_ARGS(db_text(placement->id)), NULL, err) < 0)
+        return -1;
+    return host_address_release(with, placement->instance, err);
+}
+
+static struct placement place(const struct runtime_shape *of_shape)
+{
+    struct error *err = NULL;
+    struct placement placement = {.shape = of_shape};
+    assert_ok(db_transaction(db, place_body, &placement, &err));
+    return placement;
+}
+
+static void assert_full(const struct runtime_shape *of_shape)
+{
+    struct error *err = NULL;
+    struct placement placement = {.shape = of_shape};
+    assert_fails(db_transaction(db, place_body, &placement, &err), ERR_NO_CAPACITY);
+    assert_true(err->retry_after_s > 0);
+    error_clear(&err);
+}
+
+/* --- hosts --- */
+
+static void every_statement_can_be_prepared(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    assert_ok(db_check_statements(db, &host_statements, 1, &err));
+}
+
+static void a_host_is_put_and_changed(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host stored, host = host_of("one", "10.1.0.0/28", 4, 4096);
+    forget_all_hosts();
+    assert_ok(host_put(db, &host, &err));
+    assert_string_equal(host.state, "active");
+    uint32_t id = host.id;
+    assert_int_equal(count("SELECT COUNT(*) FROM host_addresses"), 13);
+    assert_int_equal(count("SELECT MIN(address) FROM host_addresses"), 0x0a010002);
+    assert_int_equal(count("SELECT MAX(address) FROM host_addresses"), 0x0a01000e);
+    assert_ok(host_set_state(db, "one", "draining", &err));
+    host.vcpus = 8;
+    host.server_cert = (char *)(uintptr_t) "-----BEGIN CERTIFICATE-----\n";
+    assert_ok(host_put(db, &host, &err));
+    assert_int_equal(host.id, id);
+    assert_string_equal(host.state, "draining");
+    assert_ok(host_get_by_name(db, "one", &stored, &err));
+    assert_int_equal(stored.vcpus, 8);
+    assert_non_null(stored.server_cert);
+    assert_string_equal(stored.state, "draining");
+    host_deinit(&stored);
+    assert_fails_saying(host_set_state(db, "one", "gone", &err), ERR_INVALID_REQUEST, "draining");
+    assert_fails_saying(host_set_state(db, "two", "active", &err), ERR_NOT_FOUND, "host");
+    assert_fails_saying(host_get(db, id + 1000, &stored, &err), ERR_NOT_FOUND, "host");
+    assert_fails_saying(host_get_by_name(db, "two", &stored, &err), ERR_NOT_FOUND, "host");
+}
+
+static void a_large_range_is_quick(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host host = host_of("large", "10.2.0.0/16", 4, 4096);
+    forget_all_hosts();
+    int64_t started_ms = clock_monotonic_ms();
+    assert_ok(host_put(db, &host, &err));
+    assert_true(clock_monotonic_ms() - started_ms < 20000);
+    assert_int_equal(count("SELECT COUNT(*) FROM host_addresses"), 65533);
+    assert_int_equal(count("SELECT MAX(address) - MIN(address) FROM host_addresses"), 65532);
+}
+
+static void ranges_do_not_overlap_nor_change_in_use(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host a = host_of("a", "10.3.0.0/24", 4, 4096), b = host_of("b", "10.3.0.0/25", 4, 4096);
+    forget_all_hosts();
+    put(&a);
+    assert_fails_saying(host_put(db, &b, &err), ERR_INVALID_REQUEST, "overlaps");
+    struct placement placement = place(&shape);
+    a = host_of("a", "10.4.0.0/24", 4, 4096);
+    assert_fails_saying(host_put(db, &a, &err), ERR_INVALID_REQUEST, "cannot change");
+    assert_ok(db_transaction(db, end_body, &placement, &err));
+    assert_ok(host_put(db, &a, &err));
+    assert_int_equal(count("SELECT MIN(address) FROM host_addresses"), 0x0a040002);
+    assert_ok(host_put(db, &b, &err));
+}
+
+/* --- placement --- */
+
+static void the_host_with_most_free_memory_is_taken(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host small = host_of("small", "10.5.0.0/28", 10, 250);
+    struct host large = host_of("large", "10.6.0.0/28", 10, 400);
+    forget_all_hosts();
+    put(&small);
+    put(&large);
+    assert_int_equal(place(&shape).host_id, large.id); /* 250, 300 left */
+    assert_int_equal(place(&shape).host_id, large.id); /* 250, 200 left */
+    assert_int_equal(place(&shape).host_id, small.id);
+    assert_ok(host_set_state(db, "large", "draining", &err));
+    assert_int_equal(place(&shape).host_id, small.id);
+    assert_full(&shape);
+    assert_ok(host_set_state(db, "large", "active", &err));
+    assert_int_equal(place(&shape).host_id, large.id);
+}
+
+static void a_host_needs_the_source_and_vcpus(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host host = host_of("h", "10.5.0.0/28", 2, 4096);
+    const struct runtime_shape wide = {2, 100, 10};
+    forget_all_hosts();
+    assert_ok(host_put(db, &host, &err));
+    assert_full(&shape);
+    put(&host);
+    place(&shape);
+    assert_full(&wide);
+    place(&shape);
+    assert_full(&shape);
+}
+
+static void the_longest_free_address_is_taken(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host host = host_of("h", "10.5.0.0/29", 100, 100000);
+    struct placement all[5];
+    forget_all_hosts();
+    put(&host);
+    for (unsigned i = 0; i < 4; i++)
+        all[i] = place(&shape);
+    assert_ok(db_transaction(db, end_body, &all[2], &err));
+    clock_sleep_ms(2);
+    assert_ok(db_transaction(db, end_body, &all[0], &err));
+    assert_ok(db_transaction(db, end_body, &all[0], &err)); /* again: nothing to release */
+    all[4] = place(&shape);                                 /* the one never used */
+    assert_int_equal(place(&shape).address, all[2].address);
+    assert_int_equal(place(&shape).address, all[0].address);
+    assert_full(&shape); /* no address left */
+    assert_int_equal(count("SELECT COUNT(DISTINCT address) FROM sandboxes WHERE reserved = 1"), 5);
+}
+
+struct reservation {
+    uint32_t host_id;
+    struct runtime_shape shape;
+};
+
+static int reserve_body(struct db *with, void *context, struct error **err)
+{
+    const struct reservation *reservation = context;
+    return host_reserve(with, reservation->host_id, &reservation->shape, err);
+}
+
+static void a_resume_reserves_on_its_own_host(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host host = host_of("h", "10.5.0.0/28", 10, 250);
+    forget_all_hosts();
+    put(&host);
+    place(&shape);
+    struct reservation fits = {host.id, {1, 150, 10}}, too_large = {host.id, {1, 151, 10}};
+    assert_ok(db_transaction(db, reserve_body, &fits, &err));
+    assert_fails_saying(db_transaction(db, reserve_body, &too_large, &err), ERR_NO_CAPACITY,
+                        "room");
+    assert_ok(host_set_state(db, "h", "draining", &err));
+    assert_ok(db_transaction(db, reserve_body, &fits, &err));
+}
+
+static void the_list_says_what_is_reserved(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host a = host_of("a", "10.5.0.0/28", 10, 1000), b = host_of("b", "10.6.0.0/28", 10, 64);
+    struct host *hosts;
+    unsigned number;
+    forget_all_hosts();
+    put(&b);
+    put(&a);
+    place(&shape);
+    place(&shape);
+    assert_ok(host_list(db, &hosts, &number, &err));
+    assert_int_equal(number, 2);
+    assert_string_equal(hosts[0].name, "a");
+    assert_int_equal(hosts[0].sandboxes, 2);
+    assert_int_equal(hosts[0].used_vcpus, 2);
+    assert_int_equal(hosts[0].used_memory_mb, 200);
+    assert_int_equal(hosts[1].sandboxes, 0);
+    hosts_free(hosts, number);
+}
+
+/* --- several workers at once --- */
+
+/* Creates, and deletes some of what it made; the exit status says whether all was as it should. */
+static int work(unsigned seed)
+{
+    struct error *err = NULL;
+    struct placement held[ATTEMPTS];
+    unsigned holds = 0;
+    struct db *own = schema_open();
+    for (unsigned i = 0; i < ATTEMPTS; i++) {
+        bool remove = holds && rand_r(&seed) % 3 == 0;
+        struct placement next = {.shape = &shape};
+        if (remove && db_transaction(own, end_body, &held[holds - 1], &err) == 0)
+            holds--;
+        else if (!remove && db_transaction(own, place_body, &next, &err) == 0)
+            held[holds++] = next;
+        if (err && err->code != ERR_NO_CAPACITY) {
+            fprintf(stderr, "# %s: %s\n", error_symbol(err->code), err->message);
+            return 1;
+        }
+        error_clear(&err);
+    }
+    db_close(own);
+    return 0;
+}
+
+static unsigned reap(unsigned running, unsigned *failed)
+{
+    int status;
+    while (running && waitpid(-1, &status, WNOHANG) > 0) {
+        *failed += status != 0;
+        running--;
+    }
+    return running;
+}
+
+/* What must hold in every moment: no host holds more than it has, no address is held twice. */
+static void assert_exact(void)
+{
+    assert_int_equal(count("SELECT COUNT(*) FROM (SELECT h.id FROM hosts h JOIN sandboxes s"
+                           " ON s.host_id = h.id WHERE s.reserved = 1 GROUP BY h.id, h.vcpus,"
+                           " h.memory_mb HAVING SUM(s.cpu) > h.vcpus"
+                           " OR SUM(s.memory_mb) > h.memory_mb) x"),
+                     0);
+    assert_int_equal(count("SELECT COUNT(*) - COUNT(DISTINCT host_id, address) FROM sandboxes"
+                           " WHERE reserved = 1"),
+                     0);
+    assert_int_equal(count("SELECT COUNT(*) FROM sandboxes s LEFT JOIN host_addresses a"
+                           " ON a.host_id = s.host_id AND a.address = s.address"
+                           " AND a.holder = s.instance_name"
+                           " WHERE s.reserved = 1 AND a.host_id IS NULL"),
+                     0);
+}
+
+static void workers_never_pass_the_capacity(void **state)
+{
+    (void)state;
+    /* One host is limited by vCPUs, one by memory, one by addresses. */
+    struct host hosts[] = {host_of("a", "10.5.0.0/27", 7, 100000),
+                           host_of("b", "10.6.0.0/27", 100, 550),
+                           host_of("c", "10.7.0.0/29", 100, 100000)};
+    unsigned running = WORKERS, failed = 0, looks = 0;
+    forget_all_hosts();
+    for (size_t i = 0; i < ARRAY_SIZE(hosts); i++)
+        put(&hosts[i]);
+    fflush(NULL);
+    for (unsigned i = 0; i < WORKERS; i++)
+        if (fork() == 0)
+            _exit(work(i + 1));
+    while ((running = reap(running, &failed))) {
+        assert_exact();
+        looks++;
+    }
+    assert_int_equal(failed, 0);
+    assert_true(looks > 0);
+    assert_exact();
+    /* Fill the rest: exactly what the hosts have is there in the end, 7 and 5 and 5. */
+    struct error *err = NULL;
+    struct placement next = {.shape = &shape};
+    while (db_transaction(db, place_body, &next, &err) == 0)
+        continue;
+    assert_int_equal(err->code, ERR_NO_CAPACITY);
+    error_clear(&err);
+    assert_int_equal(count("SELECT COUNT(*) FROM sandboxes WHERE reserved = 1"), 7 + 5 + 5);
+    assert_exact();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_statement_can_be_prepared),
+        cmocka_unit_test(a_host_is_put_and_changed),
+        cmocka_unit_test(a_large_range_is_quick),
+        cmocka_unit_test(ranges_do_not_overlap_nor_change_in_use),
+        cmocka_unit_test(the_host_with_most_free_memory_is_taken),
+        cmocka_unit_test(a_host_needs_the_source_and_vcpus),
+        cmocka_unit_test(the_longest_free_address_is_taken),
+        cmocka_unit_test(a_resume_reserves_on_its_own_host),
+        cmocka_unit_test(the_list_says_what_is_reserved),
+        cmocka_unit_test(workers_never_pass_the_capacity),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
+}

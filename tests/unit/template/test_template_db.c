@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/mem.h"
+#include "sandbox/host.h"
+#include "template/template.h"
+#include "unit/schema.h"
+
+static struct db *db;
+static struct team acme, other;
+
+static int set_up(void **state)
+{
+    struct error *err = NULL;
+    struct user user;
+    if (schema_setup(state) < 0)
+        return -1;
+    db = schema_open();
+    return user_create(db, "alice", &user, &err) < 0 ||
+           team_create(db, "acme", "pro", "alice", &acme, &err) < 0 ||
+           team_create(db, "other", "pro", "alice", &other, &err) < 0;
+}
+
+static int tear_down(void **state)
+{
+    db_close(db);
+    return schema_teardown(state);
+}
+
+static struct template_version add(const char *owner, const char *slug, bool ready)
+{
+    struct error *err = NULL;
+    struct template_version version;
+    assert_ok(template_version_add(db, owner, slug, "image", 2, 1024, &version, &err));
+    assert_ok(template_version_finish(db, version.id, ready, false, "f00d", &err));
+    return version;
+}
+
+static void assert_resolves(const char *team_id, const char *reference, const char *version_id)
+{
+    struct error *err = NULL;
+    struct template_version version;
+    assert_ok(template_resolve(db, team_id, reference, "/template", &version, &err));
+    assert_string_equal(version.id, version_id);
+}
+
+static void assert_unknown(const char *team_id, const char *reference)
+{
+    struct error *err = NULL;
+    struct template_version version;
+    assert_fails(template_resolve(db, team_id, reference, "/template", &version, &err),
+                 ERR_TEMPLATE_NOT_FOUND);
+    assert_string_equal(err->field, "/template");
+    error_clear(&err);
+}
+
+static void every_statement_can_be_prepared(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    assert_ok(db_check_statements(db, &template_statements, 1, &err));
+}
+
+static void versions_are_numbered(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct template_version stored, first = add("", "numbered", true);
+    struct template_version second = add("", "numbered", true),
+                            elsewhere = add(acme.id, "numbered", true);
+    assert_int_equal(first.version, 1);
+    assert_int_equal(second.version, 2);
+    assert_string_equal(second.template_id, first.template_id);
+    assert_int_equal(elsewhere.version, 1);
+    assert_string_not_equal(elsewhere.template_id, first.template_id);
+    assert_ok(template_version_get(db, second.id, &stored, &err));
+    assert_string_equal(stored.state, "ready");
+    assert_string_equal(stored.fingerprint, "f00d");
+    assert_string_equal(stored.image, "image");
+    assert_int_equal(stored.cpu, 2);
+    assert_int_equal(stored.memory_mb, 1024);
+    assert_fails_saying(template_version_get(db, "tpv_none", &stored, &err), ERR_NOT_FOUND,
+                        "version");
+}
+
+static void a_slug_means_the_newest_ready_version(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct template_version building;
+    assert_unknown(acme.id, "python");
+    assert_ok(template_version_add(db, "", "python", "image", 1, 512, &building, &err));
+    assert_unknown(acme.id, "python");
+    assert_unknown(acme.id, "python:1");
+    assert_unknown(acme.id, building.id);
+    assert_ok(template_version_finish(db, building.id, true, false, "f00d", &err));
+    assert_resolves(acme.id, "python", building.id);
+    struct template_version second = add("", "python", true);
+    add("", "python", false);
+    assert_resolves(acme.id, "python", second.id);
+    assert_resolves("", "python", second.id);
+    assert_resolves(acme.id, "python:1", building.id);
+    assert_unknown(acme.id, "python:3");
+    assert_unknown(acme.id, "python:4");
+}
+
+static void ids_pin_templates_and_versions(void **state)
+{
+    (void)state;
+    struct template_version first = add("", "pinned", true), second = add("", "pinned", true);
+    struct template_version stranger = add("", "stranger", true);
+    char reference[80];
+    assert_resolves(acme.id, first.template_id, second.id);
+    assert_resolves(acme.id, first.id, first.id);
+    snprintf(reference, sizeof reference, "pinned:%s", first.id);
+    assert_resolves(acme.id, reference, first.id);
+    snprintf(reference, sizeof reference, "pinned:%s", stranger.id);
+    assert_unknown(acme.id, reference);
+    assert_unknown(acme.id, "not a template");
+}
+
+static void an_own_template_hides_the_deployments(void **state)
+{
+    (void)state;
+    struct template_version general = add("", "node", true);
+    assert_resolves(acme.id, "node", general.id);
+    struct template_version failed = add(acme.id, "node", false);
+    /* Also while it has nothing to run: another thing under the same name would surprise. */
+    assert_unknown(acme.id, "node");
+    struct template_version own = add(acme.id, "node", true);
+    assert_resolves(acme.id, "node", own.id);
+    assert_resolves(acme.id, "node:2", own.id);
+    assert_unknown(acme.id, "node:1");
+    assert_resolves(other.id, "node", general.id);
+    assert_resolves("", "node", general.id);
+    assert_resolves(acme.id, general.id, general.id);
+    /* What another team owns does not exist. */
+    assert_unknown(other.id, own.id);
+    assert_unknown(other.id, own.template_id);
+    assert_unknown("", own.id);
+    assert_string_equal(failed.template_id, own.template_id);
+}
+
+static void a_version_is_finished_once(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct template_version version = add("", "once", true);
+    assert_fails_saying(template_version_finish(db, version.id, false, false, "", &err),
+                        ERR_NOT_FOUND, "built");
+    assert_resolves("", "once", version.id);
+}
+
+static void lists_what_a_team_sees(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct template_version *versions;
+    unsigned count, all;
+    struct template_version hidden = add(other.id, "zebra", true), own = add(acme.id, "zz", true);
+    struct template_version newest = add(acme.id, "zz", true);
+    assert_ok(template_version_list(db, acme.id, &versions, &count, &err));
+    assert_true(count >= 2);
+    assert_string_equal(versions[count - 2].id, newest.id);
+    assert_string_equal(versions[count - 1].id, own.id);
+    assert_string_equal(versions[count - 1].owner, acme.id);
+    for (unsigned i = 0; i < count; i++)
+        assert_string_not_equal(versions[i].id, hidden.id);
+    free(versions);
+    assert_ok(template_version_list(db, NULL, &versions, &all, &err));
+    assert_true(all > count);
+    free(versions);
+}
+
+static void bad_requests_name_their_field(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct template_version version;
+    char long_image[257];
+    memset(long_image, 'i', 256);
+    long_image[256] = '\0';
+    const struct {
+        const char *slug, *image;
+        uint32_t cpu, memory_mb;
+        const char *field;
+    } bad[] = {
+        {"Slug", "image", 1, 512, "slug"},    {"slug", "", 1, 512, "image"},
+        {"slug", "im age", 1, 512, "image"},  {"slug", long_image, 1, 512, "image"},
+        {"slug", "image", 0, 512, "cpu"},     {"slug", "image", 1025, 512, "cpu"},
+        {"slug", "image", 1, 0, "memory_mb"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        assert_fails(template_version_add(db, "", bad[i].slug, bad[i].image, bad[i].cpu,
+                                          bad[i].memory_mb, &version, &err),
+                     ERR_INVALID_REQUEST);
+        assert_string_equal(err->field, bad[i].field);
+        error_clear(&err);
+    }
+}
+
+static bool is_missing(uint32_t host_id, const char *version_id)
+{
+    struct error *err = NULL;
+    autofree struct template_version *versions = NULL;
+    unsigned count;
+    assert_ok(template_missing_sources(db, host_id, &versions, &count, &err));
+    for (unsigned i = 0; i < count; i++)
+        if (!strcmp(versions[i].id, version_id))
+            return true;
+    return false;
+}
+
+static void knows_which_sources_a_host_lacks(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host host = {.name = "h",
+                        .url = (char *)(uintptr_t) "unix:///run/incus.socket",
+                        .project = "p",
+                        .pool = "p",
+                        .nic_prefix = "sl",
+                        .address_range = "10.1.0.0/29",
+                        .vcpus = 1,
+                        .memory_mb = 64};
+    assert_ok(host_put(db, &host, &err));
+    struct template_version ready = add("", "sources", true), failed = add("", "sources", false);
+    char name[64];
+    assert_true(is_missing(host.id, ready.id));
+    assert_false(is_missing(host.id, failed.id));
+    template_source_name(ready.id, name);
+    assert_ok(template_source_add(db, ready.id, host.id, name, &err));
+    assert_ok(template_source_add(db, ready.id, host.id, name, &err));
+    assert_false(is_missing(host.id, ready.id));
+    assert_ok(template_source_remove(db, ready.id, host.id, &err));
+    assert_ok(template_source_remove(db, ready.id, host.id, &err));
+    assert_true(is_missing(host.id, ready.id));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_statement_can_be_prepared),
+        cmocka_unit_test(versions_are_numbered),
+        cmocka_unit_test(a_slug_means_the_newest_ready_version),
+        cmocka_unit_test(ids_pin_templates_and_versions),
+        cmocka_unit_test(an_own_template_hides_the_deployments),
+        cmocka_unit_test(a_version_is_finished_once),
+        cmocka_unit_test(lists_what_a_team_sees),
+        cmocka_unit_test(bad_requests_name_their_field),
+        cmocka_unit_test(knows_which_sources_a_host_lacks),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
+}
