@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 #define NAME_MAX_LENGTH 64
 
@@ -118,4 +120,32 @@ int proto_bytes(const json_t *value, const char *name, char **data, size_t *size
         return bad_type(name, "base64", fault);
     *data = steal_pointer(&bytes);
     return 0;
+}
+
+/* Length of the well-formed character at the beginning, 0 when there is none. */
+static size_t character_length(const char *text, size_t left)
+{
+    for (size_t length = 1; length <= 4 && length <= left; length++)
+        if (str_is_utf8(text, length))
+            return length;
+    return 0;
+}
+
+json_t *proto_text(const char *text)
+{
+    size_t left = strlen(text);
+    if (str_is_utf8(text, left))
+        return json_stringn_nocheck(text, left);
+    buffer_auto mended = BUFFER_INIT(3 * left);
+    while (left) {
+        size_t length = character_length(text, left);
+        if (length)
+            buffer_append(&mended, text, length);
+        else
+            buffer_append_string(&mended, "\xef\xbf\xbd");
+        length = length ? length : 1;
+        text += length;
+        left -= length;
+    }
+    return json_stringn_nocheck(buffer_string(&mended), mended.size);
 }

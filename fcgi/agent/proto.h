@@ -31,3 +31,6 @@ int proto_integer(const json_t *message, const char *name, int64_t min, int64_t 
 /* Bytes: base64, standard or URL-safe, padded or not. The caller frees *data (never NULL). */
 int proto_bytes(const json_t *value, const char *name, char **data, size_t *size,
                 struct fault *fault);
+
+/* A name from outside as a JSON string: where it is not UTF-8, the replacement character. */
+json_t *proto_text(const char *text);

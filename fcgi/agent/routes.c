@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "agent/connect_rpc.h"
+#include "agent/fs_rpc.h"
 #include "agent/handlers.h"
 #include "agent/process_rpc.h"
 #include "agent/request.h"
@@ -33,6 +34,12 @@ static const struct route routes[] = {
      .path = "/internal/ports/",
      .flags = ROUTE_INTERNAL | ROUTE_PREFIX,
      .finish = ports_finish},
+
+    RPC("/filesystem.Filesystem/Stat", fs_rpc_stat),
+    RPC("/filesystem.Filesystem/MakeDir", fs_rpc_make_dir),
+    RPC("/filesystem.Filesystem/Move", fs_rpc_move),
+    RPC("/filesystem.Filesystem/ListDir", fs_rpc_list_dir),
+    RPC("/filesystem.Filesystem/Remove", fs_rpc_remove),
 
     RPC("/process.Process/Start", process_rpc_start),
     RPC("/process.Process/Connect", process_rpc_connect),

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""GET and POST /files."""
+
+import os
+import socket
+import unittest
+
+from agent_case import HOME, ROOT, AgentTest, quote
+from agent_client import Reply
+
+
+class Files(AgentTest):
+    def put(self, path, data, chunked=False, **headers):
+        return self.agent.send("POST", "/files?path=" + quote(path), data,
+                               {"Content-Type": "application/octet-stream", **headers},
+                               chunked=chunked)
+
+    def get(self, path, **headers):
+        return self.agent.send("GET", "/files?path=" + quote(path),
+                               headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+    @staticmethod
+    def multipart(parts, end=b"--BoUnDaRy--\r\n"):
+        body = b""
+        for name, file_name, data in parts:
+            body += (f'--BoUnDaRy\r\nContent-Disposition: form-data; name="{name}"; '
+                     f'filename="{file_name}"\r\nContent-Type: application/octet-stream\r\n\r\n'
+                     ).encode() + data + b"\r\n"
+        return body + end
+
+    def put_parts(self, parts, query="", chunked=False, **more):
+        return self.agent.send("POST", "/files" + query, self.multipart(parts, **more),
+                               {"Content-Type": "multipart/form-data; boundary=BoUnDaRy"},
+                               chunked=chunked)
+
+    def test_octet_stream(self):
+        for number, size in enumerate((0, 1, 65536, 3_000_001)):
+            for chunked in (False, True):
+                path = f"{self.folder}/octet/{number}/ü {chunked}"
+                data = os.urandom(size)
+                reply = self.put(path, data, chunked)
+                self.assertEqual(reply.status, 200)
+                self.assertEqual(reply.json(), [{"name": os.path.basename(path), "path": path,
+                                                 "type": "file"}])
+                with open(path, "rb") as file:
+                    self.assertEqual(file.read(), data)
+                self.assertEqual(os.stat(path).st_mode & 0o7777, 0o644)
+                self.assertEqual(os.stat(os.path.dirname(path)).st_mode & 0o7777, 0o755)
+                reply = self.get(path)
+                self.assertEqual(int(reply.headers["content-length"]), size)
+                self.assertEqual(reply.read(), data)
+
+    def test_overwrite_truncates(self):
+        path = self.folder + "/twice"
+        self.put(path, b"a long first text").json()
+        os.chmod(path, 0o755)
+        self.put(path, b"short").json()
+        self.assertEqual(self.get(path).read(), b"short")
+        self.assertEqual(os.stat(path).st_mode & 0o7777, 0o755)
+
+    def test_multipart(self):
+        parts = [("file", f"{self.folder}/multi/{n}/f{n}", os.urandom(n * 40000)) for n in range(4)]
+        parts.insert(2, ("note", "ignored", b"not a file"))
+        for chunked in (False, True):
+            reply = self.put_parts(parts, chunked=chunked)
+            self.assertEqual([entry["path"] for entry in reply.json()],
+                             [path for name, path, _ in parts if name == "file"])
+            for name, path, data in parts:
+                if name == "file":
+                    self.assertEqual(self.get(path).read(), data)
+
+    def test_multipart_with_path(self):
+        path = self.folder + "/named"
+        tricky = b"\r\n--BoUnDar\r\n--\r\nBoUnDaRy--" * 9000
+        self.assertEqual(self.put_parts([("file", "x", tricky)], "?path=" + quote(path)).status, 200)
+        self.assertEqual(self.get(path).read(), tricky)
+        message = self.fault(self.put_parts([("file", "x", b"1"), ("file", "y", b"2")],
+                                            "?path=" + quote(path)), 400)
+        self.assertIn(path, message)
+        self.assertEqual(self.get(path).read(), b"1")
+
+    def test_multipart_byte_by_byte(self):
+        path = self.folder + "/slow"
+        body = self.multipart([("file", path, b"drops")])
+        connection = self.agent.connect()
+        connection.sendall(self.agent.head("POST", "/files", {
+            "Content-Type": 'multipart/form-data; boundary="BoUnDaRy"',
+            "Content-Length": len(body)}))
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in body:
+            connection.sendall(bytes([byte]))
+        self.assertEqual(Reply(connection).status, 200)
+        self.assertEqual(self.get(path).read(), b"drops")
+
+    def test_multipart_faults(self):
+        self.fault(self.put_parts([("file", "", b"x")]), 400)
+        self.fault(self.put_parts([("file", self.folder + "/cut", b"x")], end=b""), 400)
+        self.fault(self.agent.send("POST", "/files", b"x", {"Content-Type": "multipart/form-data"}),
+                   400)
+
+    def test_refused_bodies(self):
+        self.fault(self.agent.send("POST", "/files?path=/tmp/x", b"x", {"Content-Type": "text/x"}),
+                   415)
+        self.fault(self.put(self.folder + "/z", b"x", **{"Content-Encoding": "br"}), 415)
+        self.fault(self.agent.send("POST", "/files", b"x",
+                                   {"Content-Type": "application/octet-stream"}), 400)
+        self.assertFalse(os.path.exists(self.folder + "/z"))
+
+    def test_bad_targets(self):
+        self.fault(self.put(self.folder, b"x"), 400)
+        self.put(self.folder + "/plain", b"x").json()
+        self.fault(self.put(self.folder + "/plain/below", b"x"), 400)
+        os.mkfifo(self.folder + "/fifo")
+        self.fault(self.put(self.folder + "/fifo", b"x"), 400)
+        self.fault(self.get(self.folder + "/fifo"), 400)
+        self.fault(self.get("/" + "a" * 5000), 400)
+        self.fault(self.get("~other/x"), 400)
+        self.fault(self.agent.send("GET", "/files?path=/etc/passwd%00x"), 400)
+
+    def test_reading_faults(self):
+        self.assertIn("directory", self.fault(self.get(self.folder), 400))
+        self.fault(self.get(self.folder + "/missing"), 404)
+        self.fault(self.agent.send("GET", "/files?path=/etc/passwd&username=nobody-here"), 401)
+        self.fault(self.get("/etc/passwd", Accept_Encoding="identity;q=0"), 406)
+
+    def test_relative_paths(self):
+        name = f".sandlot-test-{os.getpid()}"
+        try:
+            reply = self.put(f"./x/../{name}", b"home")
+            self.assertEqual(reply.json()[0]["path"], os.path.join(HOME, name))
+            self.assertEqual(self.get("~/" + name).read(), b"home")
+        finally:
+            os.unlink(os.path.join(HOME, name))
+
+    def test_ranges(self):
+        path = self.folder + "/ranges"
+        data = bytes(range(256)) * 1000
+        self.put(path, data).json()
+        for text, first, last in (("0-9", 0, 9), ("100-", 100, len(data) - 1),
+                                  ("-7", len(data) - 7, len(data) - 1), ("5-99999999", 5, None)):
+            last = len(data) - 1 if last is None else last
+            reply = self.get(path, Range="bytes=" + text)
+            self.assertEqual(reply.status, 206)
+            self.assertEqual(reply.headers["content-range"], f"bytes {first}-{last}/{len(data)}")
+            self.assertEqual(reply.read(), data[first : last + 1])
+        reply = self.get(path, Range=f"bytes={len(data)}-")
+        self.assertEqual((reply.status, reply.headers["content-range"]), (416, f"bytes */{len(data)}"))
+        for ignored in ("bytes=5-1", "lines=1-2", "bytes=1-2,4-5", "bytes=x"):
+            self.assertEqual(self.get(path, Range=ignored).status, 200)
+
+    def test_conditions(self):
+        path = self.folder + "/conditions"
+        self.put(path, b"text").json()
+        reply = self.get(path)
+        tag, date = reply.headers["etag"], reply.headers["last-modified"]
+        self.assertEqual(reply.headers["accept-ranges"], "bytes")
+        self.assertEqual(self.get(path, If_None_Match=tag).status, 304)
+        self.assertEqual(self.get(path, If_None_Match='"x", W/' + tag).status, 304)
+        self.assertEqual(self.get(path, If_None_Match='"x"').status, 200)
+        self.assertEqual(self.get(path, If_Modified_Since=date).status, 304)
+        self.assertEqual(self.get(path, If_Match='"x"').status, 412)
+        self.assertEqual(self.get(path, If_Match=tag).status, 200)
+        self.assertEqual(self.get(path, If_Range=tag, Range="bytes=1-1").status, 206)
+        self.assertEqual(self.get(path, If_Range='"x"', Range="bytes=1-1").status, 200)
+
+    def test_names_and_types(self):
+        path = self.folder + '/a "b" ü.html'
+        self.put(path, b"x").json()
+        reply = self.get(path)
+        self.assertEqual(reply.headers["content-type"], "text/html; charset=utf-8")
+        self.assertTrue(reply.headers["content-disposition"].startswith(
+            'inline; filename="a \\"b\\" __.html"'), reply.headers["content-disposition"])
+        self.assertTrue(reply.headers["content-disposition"].endswith(
+            "filename*=UTF-8''a%20%22b%22%20%C3%BC.html"))
+
+    def test_files_without_size(self):
+        self.assertIn(b"MemTotal", self.get("/proc/meminfo").read())
+
+    def test_metadata(self):
+        path = self.folder + "/meta"
+        try:
+            open(path, "w").close()
+            os.setxattr(path, "user.e2b.old", b"1")
+        except OSError:
+            self.skipTest("no extended attributes here")
+        reply = self.put(path, b"x", **{"X-Metadata-Author": "me", "X-Metadata-Tag": "t"})
+        self.assertEqual(reply.json()[0]["metadata"], {"author": "me", "tag": "t"})
+        self.assertEqual(sorted(os.listxattr(path)), ["user.e2b.author", "user.e2b.tag"])
+        self.assertNotIn("metadata", self.put(path, b"y").json()[0])
+        self.assertEqual(os.listxattr(path), [])
+
+    def test_refused_upload_is_answered_early(self):
+        """A long upload that cannot be stored is answered while it is still being sent."""
+        connection = self.agent.connect()
+        connection.sendall(self.agent.head("POST", "/files?path=" + quote(self.folder), {
+            "Content-Type": "application/octet-stream", "Content-Length": 1 << 40}))
+        connection.settimeout(0.2)
+        sent = 0
+        try:
+            while sent < 32 << 20:
+                sent += connection.send(b"x" * 65536)
+        except (BlockingIOError, TimeoutError):
+            pass
+        connection.settimeout(5)
+        self.fault(Reply(connection), 400)
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_owner(self):
+        path = self.folder + "/owned/by/nobody"
+        os.chmod(self.folder, 0o755)
+        reply = self.agent.send("POST", f"/files?path={quote(path)}&username=nobody", b"x",
+                                {"Content-Type": "application/octet-stream"})
+        self.assertEqual(reply.status, 200)
+        nobody = os.stat(path).st_uid
+        self.assertNotEqual(nobody, 0)
+        self.assertEqual(os.stat(self.folder + "/owned").st_uid, nobody)
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_no_space(self):
+        small = self.folder + "/small"
+        os.mkdir(small)
+        if os.system(f"mount -t tmpfs -o size=1m none {small} 2>/dev/null"):
+            self.skipTest("cannot mount")
+        try:
+            for chunked in (False, True):
+                self.fault(self.put(small + "/x", b"x" * 3_000_000, chunked), 507)
+        finally:
+            os.system(f"umount {small}")
