@@ -17,9 +17,9 @@
 static int check_statements(struct db *db, struct error **err)
 {
     const struct db_statement_list lists[] = {
-        account_statements,     api_key_statements,      template_statements, host_statements,
-        sandbox_statements,     sandbox_list_statements, quota_statements,    operation_statements,
-        idempotency_statements, warm_statements,
+        account_statements,   plan_statements,        api_key_statements,      template_statements,
+        host_statements,      sandbox_statements,     sandbox_list_statements, quota_statements,
+        operation_statements, idempotency_statements, warm_statements,
     };
     return db_check_statements(db, lists, ARRAY_SIZE(lists), err);
 }
