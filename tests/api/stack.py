@@ -108,6 +108,12 @@ class Incus:
     def exists(self, name):
         return self.raw("GET", f"/1.0/instances/{name}")[0] != 404
 
+    def answers(self):
+        try:
+            return self.raw("GET", "/1.0")[0] == 200
+        except OSError:
+            return False
+
     def write_file(self, name, path, content):
         status, answer = self.raw(
             "POST",
@@ -196,6 +202,13 @@ class Stack:
         finally:
             connection.close()
 
+    def database_answers(self):
+        try:
+            self.database().close()
+            return True
+        except pymysql.MySQLError:
+            return False
+
     def row(self, sandbox_id):
         """The row of a sandbox, also after its end."""
         rows = self.query("SELECT * FROM sandboxes WHERE id = %s", sandbox_id)
@@ -226,6 +239,13 @@ class Stack:
             if any(root in word for word in words) or root in environment:
                 found.append(int(entry.name))
         return sorted(found)
+
+    def daemon(self, program):
+        """The one process of that program that runs for good: incusd also runs as its own helper,
+        `incusd fork…`."""
+        found = [Daemon(self, pid) for pid in self.processes(program)]
+        (daemon,) = [one for one in found if not one.arguments[1].startswith(b"fork")]
+        return daemon
 
 
 class Daemon:
@@ -258,7 +278,8 @@ class Daemon:
             return True
         return stat.rsplit(")", 1)[1].split()[0] == "Z"
 
-    def start(self):
+    def start(self, is_ready):
+        """Start it again and wait until it is of use."""
         log = self.log if os.path.isabs(self.log) and os.path.exists(self.log) else os.devnull
         with open(log, "ab") as output:
             process = subprocess.Popen(
@@ -276,3 +297,4 @@ class Daemon:
             start = stat.rsplit(")", 1)[1].split()[19]
             boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
             self.pid_file.write_text(f"{self.pid} {start} {boot}\n", encoding="utf-8")
+        wait_until(is_ready, 30, f"{self.arguments[0].decode()} being back", 0.1)
