@@ -187,8 +187,7 @@ int main(int argc, char **argv)
     log_info("listening", LOG_INT("port", options.port), LOG_INT("relay_port", options.relay_port));
     while (!stopping && loop_run_once(&agent.loop, server_run(agent.server)) == 0)
         ;
+    /* Nothing is closed one by one: open streams are to be cut off, and the system does that. */
     log_info("stopping");
-    server_stop(agent.server);
-    relay_stop(agent.relay);
     return stopping ? 0 : 1;
 }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -70,9 +69,6 @@ static void child_reset_signals(void)
 
 static void child_raise_oom_score(void)
 {
-    /* The agent is not dumpable, which makes its /proc files nobody's; the copy that is about to
-     * become a program needs that no more. */
-    prctl(PR_SET_DUMPABLE, 1);
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return;

@@ -353,14 +353,3 @@ int relay_start(struct agent *agent, int listen_fd, struct relay **relay, struct
     *relay = r;
     return 0;
 }
-
-void relay_stop(struct relay *relay)
-{
-    while (!LIST_EMPTY(&relay->links))
-        link_free(LIST_FIRST(&relay->links));
-    int fd = relay->listener.fd;
-    loop_unwatch(&relay->agent->loop, &relay->listener);
-    loop_timer_disarm(&relay->agent->loop, &relay->rest);
-    close(fd);
-    free(relay);
-}

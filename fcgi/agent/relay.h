@@ -12,6 +12,3 @@ struct relay;
 
 /* Relay for a listening socket, which is taken over. */
 int relay_start(struct agent *agent, int listen_fd, struct relay **relay, struct error **err);
-
-/* Close all connections. */
-void relay_stop(struct relay *relay);

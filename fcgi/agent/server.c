@@ -195,7 +195,8 @@ int server_start(struct agent *agent, int listen_fd, struct server **server, str
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     if (loop_watch(&agent->loop, &s->source, info->epoll_fd, EPOLLIN, on_ready) < 0) {
         error_set_errno(err, ERR_INTERNAL, errno, "the HTTP server cannot be watched");
-        server_stop(s);
+        MHD_stop_daemon(s->daemon);
+        free(s);
         return -1;
     }
     *server = s;
@@ -209,11 +210,4 @@ int64_t server_run(struct server *server)
     if (MHD_get_timeout64(server->daemon, &limit_ms) != MHD_YES)
         return -1;
     return limit_ms > INT32_MAX ? INT32_MAX : (int64_t)limit_ms;
-}
-
-void server_stop(struct server *server)
-{
-    loop_unwatch(&server->agent->loop, &server->source);
-    MHD_stop_daemon(server->daemon);
-    free(server);
 }

@@ -14,6 +14,3 @@ int server_start(struct agent *agent, int listen_fd, struct server **server, str
 /* Do what is due; to be called before each wait. Returns how long the wait may be, in
  * milliseconds, -1 for as long as it takes. */
 int64_t server_run(struct server *server);
-
-/* Close all connections. */
-void server_stop(struct server *server);

@@ -256,15 +256,16 @@ print([l.split()[1] for l in open('/proc/self/status') if l.startswith('SigIgn')
             stream.close()
 
     def test_stopped_agent_aborts_streams(self):
-        agent = Agent(BINARY, "--trust-local-peers")
-        agent.init()
-        stream = agent.start("sleep", "100")
-        pid = stream.message()[1]["event"]["start"]["pid"]
-        agent.process.kill()
-        agent.process.wait()
-        with self.assertRaises((ConnectionError, EOFError)):
-            stream.message()
-        os.kill(pid, signal.SIGKILL)
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            agent = Agent(BINARY, "--trust-local-peers")
+            agent.init()
+            stream = agent.start("sleep", "100")
+            pid = stream.message()[1]["event"]["start"]["pid"]
+            agent.process.send_signal(number)
+            self.assertEqual(agent.process.wait(10), -9 if number == signal.SIGKILL else 0)
+            with self.assertRaises((ConnectionError, EOFError)):
+                stream.message()
+            os.kill(pid, signal.SIGKILL)
 
     def test_bad_requests(self):
         headers = {"Content-Type": "application/connect+json"}
