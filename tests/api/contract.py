@@ -63,8 +63,8 @@ def check(method, target, response):
         if response.body and method != "HEAD" and response.status >= 400:
             validate({"$ref": "#/components/schemas/Error"}, response.json())
         return
-    if response.status in (502, 504):
-        # nginx's own, when a worker dies or hangs in the middle of any call.
+    if response.status in (502, 504) or "400" not in operation["responses"] and response.status == 400:
+        # nginx's own: a worker that died or hangs, an address that is none.
         validate({"$ref": "#/components/schemas/Error"}, response.json())
         return
     described = operation["responses"].get(str(response.status))
