@@ -278,7 +278,7 @@ int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buff
                 DB_ARGS(db_text(s->id), db_u64(s->ports[i].port), db_bool(s->ports[i].is_public)),
                 NULL, err) < 0)
             return -1;
-    return 0;
+    return sandbox_row_index_metadata(db, s, err);
 }
 
 int sandbox_row_update(struct db *db, struct sandbox *s, struct error **err)
@@ -321,11 +321,12 @@ int sandbox_row_destroyed(struct db *db, const struct sandbox *s, struct error *
 
 int sandbox_row_update_policy(struct db *db, const struct sandbox *s, struct error **err)
 {
-    return db_exec(db, &update_policy_statement,
-                   DB_ARGS(db_text(s->metadata), db_text(on_timeout_name(s->on_timeout)),
-                           db_bool(s->auto_resume), db_bool(s->allow_public_traffic),
-                           db_text(s->id)),
-                   NULL, err);
+    if (db_exec(db, &update_policy_statement,
+                DB_ARGS(db_text(s->metadata), db_text(on_timeout_name(s->on_timeout)),
+                        db_bool(s->auto_resume), db_bool(s->allow_public_traffic), db_text(s->id)),
+                NULL, err) < 0)
+        return -1;
+    return sandbox_row_index_metadata(db, s, err);
 }
 
 int sandbox_row_port_put(struct db *db, const char *id, struct exposed_port port, bool is_new,

@@ -13,7 +13,7 @@ int sandbox_row_read(const struct db_rows *rows, struct sandbox *sandbox, struct
 /* Write the metadata into the table that filters look into; a deleted sandbox has none there. */
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* envs_sealed: empty stays NULL. Inserts the exposed ports too. */
+/* envs_sealed: empty stays NULL. Inserts the exposed ports and indexes the metadata too. */
 int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
                        const struct buffer *envs_sealed, struct error **err);
 
@@ -21,7 +21,8 @@ int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
  * deadline, timeout, resumed_from, stopped_at, updated_at. The last is set here. */
 int sandbox_row_update(struct db *db, struct sandbox *sandbox, struct error **err);
 
-/* Write what a PATCH changes beside that: metadata, on_timeout, auto_resume, public traffic. */
+/* Write what a PATCH changes beside that: metadata and its index, on_timeout, auto_resume, public
+ * traffic. */
 int sandbox_row_update_policy(struct db *db, const struct sandbox *sandbox, struct error **err);
 
 /* Expose a port, or change one that is exposed. */
