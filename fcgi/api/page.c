@@ -8,6 +8,8 @@
 #include "base/str.h"
 #include "crypto/mac.h"
 
+#define FILTERS_BYTES_MAX (2 * HTTP_QUERY_BYTES_MAX)
+
 struct wire {
     unsigned char key_id[2];
     char last_id[ID_SIZE - 1];
@@ -19,19 +21,20 @@ _Static_assert(BASE64_SIZE(sizeof(struct wire)) <= PAGE_TOKEN_SIZE, "token fits"
 void page_deinit(struct page *page)
 {
     free(page->teams);
-    free(page->filters);
-    for (unsigned i = 0; i < page->filter.metadata_count; i++)
-        free(page->names[i]);
+    buffer_deinit(&page->filters);
     *page = (struct page){0};
 }
 
 static int compute_mac(const struct page *page, const struct keyring *ring, const struct wire *wire,
                        unsigned char mac[MAC_BYTES], struct error **err)
 {
-    autofree char *text =
-        xasprintf("%.*s\n%s", (int)sizeof wire->last_id, wire->last_id, page->filters);
+    buffer_auto text = BUFFER_INIT(sizeof wire->last_id + FILTERS_BYTES_MAX);
     uint16_t key_id = (uint16_t)(wire->key_id[0] << 8 | wire->key_id[1]);
-    return mac_compute(ring, key_id, KEY_PURPOSE_PAGE_TOKEN, text, strlen(text), mac, err);
+    buffer_append(&text, wire->last_id, sizeof wire->last_id);
+    buffer_append(&text, page->filters.data, page->filters.size);
+    if (buffer_overflowed(&text) || buffer_overflowed(&page->filters))
+        return error_set(err, ERR_INTERNAL, "the filters of a list are too large");
+    return mac_compute(ring, key_id, KEY_PURPOSE_PAGE_TOKEN, text.data, text.size, mac, err);
 }
 
 static bool read_token(struct page *page, const struct keyring *ring, const char *token)
@@ -84,20 +87,21 @@ static int add_state(struct page *page, const char *name, struct error **err)
     return 0;
 }
 
-/* parameter: "query[metadata][KEY]"; its key is cut out into page->names. */
-static int add_metadata(struct page *page, const char *parameter, const char *value,
+/* parameter: query[metadata][KEY], where KEY may be any bytes. */
+static int add_metadata(struct page *page, const struct http_parameter *parameter,
                         struct error **err)
 {
-    unsigned at = page->filter.metadata_count;
-    if (at == SANDBOX_FILTER_METADATA_MAX)
+    const size_t prefix = strlen(METADATA_PREFIX);
+    if (page->filter.metadata_count == SANDBOX_FILTER_METADATA_MAX)
         return error_set_field(err, ERR_INVALID_REQUEST, "query[metadata]",
                                "A list can be filtered by at most %d metadata keys.",
                                SANDBOX_FILTER_METADATA_MAX);
-    const char *key = parameter + strlen(METADATA_PREFIX);
-    page->names[at] = xstrndup(key, strlen(key) - 1);
-    page->filter.metadata[at].name = page->names[at];
-    page->filter.metadata[at].value = value;
-    page->filter.metadata_count++;
+    page->filter.metadata[page->filter.metadata_count++] = (struct sandbox_filter_pair){
+        .name = parameter->name + prefix,
+        .name_size = parameter->name_size - prefix - 1,
+        .value = parameter->value,
+        .value_size = parameter->value_size,
+    };
     return 0;
 }
 
@@ -109,7 +113,7 @@ static int read_filter(const struct http_request *request, struct page *page, st
             if (add_state(page, parameter->value, err) < 0)
                 return -1;
         } else if (str_starts_with(parameter->name, METADATA_PREFIX)) {
-            if (add_metadata(page, parameter->name, parameter->value, err) < 0)
+            if (add_metadata(page, parameter, err) < 0)
                 return -1;
         }
     }
@@ -118,31 +122,30 @@ static int read_filter(const struct http_request *request, struct page *page, st
 
 static int by_name(const void *a, const void *b)
 {
-    const char *const *left = a, *const *right = b;
-    return strcmp(*left, *right);
+    const struct sandbox_filter_pair *left = a, *right = b;
+    size_t shorter = left->name_size < right->name_size ? left->name_size : right->name_size;
+    int order = memcmp(left->name, right->name, shorter);
+    return order ? order
+                 : (left->name_size > right->name_size) - (left->name_size < right->name_size);
 }
 
-/* The same filters give the same text, in whatever order they were written. Lengths keep one
- * filter from passing for two. */
-static char *canonical_filters(const struct principal *principal, const struct page *page,
-                               const char *team)
+/* The same filters give the same bytes, in whatever order they were written. Sizes keep one filter
+ * from passing for two. */
+static void write_canonical_filters(const struct principal *principal, struct page *page,
+                                    const char *team)
 {
-    char *lines[SANDBOX_FILTER_METADATA_MAX];
-    struct buffer text;
-    buffer_init(&text, 1 << 20);
-    buffer_printf(&text, "%s %s", principal->user_id, team ? team : "*");
+    struct sandbox_filter *filter = &page->filter;
+    struct buffer *text = &page->filters;
+    buffer_printf(text, "\n%s %s ", principal->user_id, team ? team : "*");
     for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++)
-        buffer_append_char(&text, page->filter.states[i] ? '1' : '0');
-    for (unsigned i = 0; i < page->filter.metadata_count; i++) {
-        const char *name = page->filter.metadata[i].name, *value = page->filter.metadata[i].value;
-        lines[i] = xasprintf("\n%zu %s %zu %s", strlen(name), name, strlen(value), value);
+        buffer_append_char(text, filter->states[i] ? '1' : '0');
+    qsort(filter->metadata, filter->metadata_count, sizeof filter->metadata[0], by_name);
+    for (unsigned i = 0; i < filter->metadata_count; i++) {
+        const struct sandbox_filter_pair *pair = &filter->metadata[i];
+        buffer_printf(text, "\n%zu %zu ", pair->name_size, pair->value_size);
+        buffer_append(text, pair->name, pair->name_size);
+        buffer_append(text, pair->value, pair->value_size);
     }
-    qsort(lines, page->filter.metadata_count, sizeof lines[0], by_name);
-    for (unsigned i = 0; i < page->filter.metadata_count; i++) {
-        buffer_append_string(&text, lines[i]);
-        free(lines[i]);
-    }
-    return buffer_steal(&text);
 }
 
 /* --- the page --- */
@@ -160,7 +163,7 @@ static int read_page(const struct principal *principal, const struct keyring *ri
     page->limit = (unsigned)number;
     if (read_filter(request, page, err) < 0 || choose_teams(principal, team, page, err) < 0)
         return -1;
-    page->filters = canonical_filters(principal, page, team);
+    write_canonical_filters(principal, page, team);
     if (token && !read_token(page, ring, token))
         return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "next_token",
                                "This next_token does not belong to a list with these filters.");
@@ -171,6 +174,7 @@ int page_read(const struct principal *principal, const struct keyring *ring,
               const struct http_request *request, struct page *page, struct error **err)
 {
     *page = (struct page){0};
+    buffer_init(&page->filters, FILTERS_BYTES_MAX);
     if (read_page(principal, ring, request, page, err) == 0)
         return 0;
     page_deinit(page);

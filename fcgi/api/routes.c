@@ -7,7 +7,7 @@ static const struct route_query list_query[] = {
     {.name = "team"},
     {.name = "limit"},
     {.name = "next_token"},
-    {.name = "query[metadata][*]"},
+    {.name = "query[metadata][*]", .bytes = true},
     {.name = "query[state][]", .repeatable = true},
     {.name = NULL},
 };

@@ -20,9 +20,15 @@
 #define HTTP_REQUEST_ID_MAX     64
 #define HTTP_RESPONSE_BYTES_MAX (64u << 20) /* a body, and what is sent of one in all */
 
+/* Percent-decoded, with a zero byte behind. The router lets through what is no text (UTF-8 without
+ * NUL) only where a route takes bytes. */
 struct http_parameter {
-    char *name; /* percent-decoded UTF-8, without NUL */
+    char *name;
     char *value;
+    size_t name_size;
+    size_t value_size;
+    bool name_is_text;
+    bool value_is_text;
 };
 
 struct http_request {
@@ -49,14 +55,14 @@ void http_request_init(struct http_request *request, char **parameters, size_t b
 void http_request_deinit(struct http_request *request);
 
 /* Decode QUERY_STRING into request->query. Errors (ERR_INVALID_REQUEST, naming the parameter):
- * a bad percent-escape, NUL, text that is not UTF-8, too many parameters, too long a query. */
+ * a bad percent-escape, too many parameters, too long a query. */
 int http_request_parse_query(struct http_request *request, struct error **err);
 
 /* The value of a request header ("Idempotency-Key"), or NULL when absent or empty. Borrowed. */
 const char *http_header(const struct http_request *request, const char *name);
 /* A raw FastCGI parameter ("SANDLOT_REASON"), or NULL when absent or empty. Borrowed. */
 const char *http_parameter(const struct http_request *request, const char *name);
-/* First query parameter of that name, or NULL. Borrowed. */
+/* First query parameter of that name whose value is text, or NULL. Borrowed. */
 const char *http_query(const struct http_request *request, const char *name);
 
 /* Percent-decode size bytes of text ('+' is a blank when plus_is_space). The caller frees *out.

@@ -82,7 +82,8 @@ const char *http_header(const struct http_request *request, const char *name)
 const char *http_query(const struct http_request *request, const char *name)
 {
     for (size_t i = 0; i < request->query_count; i++)
-        if (!strcmp(request->query[i].name, name))
+        if (request->query[i].name_is_text && request->query[i].value_is_text &&
+            !strcmp(request->query[i].name, name))
             return request->query[i].value;
     return NULL;
 }
@@ -95,7 +96,8 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-int http_percent_decode(const char *text, size_t size, bool plus_is_space, char **out)
+/* The decoded bytes with a zero byte behind, or NULL for a bad escape. */
+static char *decode(const char *text, size_t size, bool plus_is_space, size_t *decoded_size)
 {
     autofree char *decoded = xmalloc(size + 1);
     size_t length = 0;
@@ -105,18 +107,29 @@ int http_percent_decode(const char *text, size_t size, bool plus_is_space, char 
             int high = size - i > 2 ? hex_value(text[i + 1]) : -1;
             int low = size - i > 2 ? hex_value(text[i + 2]) : -1;
             if (high < 0 || low < 0)
-                return -1;
+                return NULL;
             c = (char)(high << 4 | low);
             i += 2;
         } else if (c == '+' && plus_is_space) {
             c = ' ';
         }
-        if (!c)
-            return -1;
         decoded[length++] = c;
     }
     decoded[length] = '\0';
-    if (!str_is_utf8(decoded, length))
+    *decoded_size = length;
+    return steal_pointer(&decoded);
+}
+
+static bool is_text(const char *bytes, size_t size)
+{
+    return !memchr(bytes, '\0', size) && str_is_utf8(bytes, size);
+}
+
+int http_percent_decode(const char *text, size_t size, bool plus_is_space, char **out)
+{
+    size_t length;
+    autofree char *decoded = decode(text, size, plus_is_space, &length);
+    if (!decoded || !is_text(decoded, length))
         return -1;
     *out = steal_pointer(&decoded);
     return 0;
@@ -127,25 +140,24 @@ static int add_parameter(struct http_request *request, const char *text, size_t 
                          struct error **err)
 {
     const char *equals = memchr(text, '=', size);
+    const char *end = text + size, *value = equals ? equals + 1 : end;
     size_t name_size = equals ? (size_t)(equals - text) : size;
-    autofree char *name = NULL;
-    autofree char *value = NULL;
+    struct http_parameter parameter = {0};
     autofree char *raw = xstrndup(text, name_size < FIELD_NAME_MAX ? name_size : FIELD_NAME_MAX);
-    if (http_percent_decode(text, name_size, true, &name) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, raw,
-                               "the name of query parameter \"%s\" is not percent-encoded UTF-8",
-                               raw);
-    if (equals && http_percent_decode(equals + 1, size - name_size - 1, true, &value) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, name,
-                               "the value of query parameter \"%.*s\" is not percent-encoded UTF-8 "
-                               "without NUL",
-                               FIELD_NAME_MAX, name);
     if (request->query_count == HTTP_QUERY_MAX)
-        return error_set_field(err, ERR_INVALID_REQUEST, name,
+        return error_set_field(err, ERR_INVALID_REQUEST, raw,
                                "a request may carry at most %d query parameters", HTTP_QUERY_MAX);
-    struct http_parameter *parameter = &request->query[request->query_count++];
-    parameter->name = steal_pointer(&name);
-    parameter->value = value ? steal_pointer(&value) : xstrdup("");
+    parameter.name = decode(text, name_size, true, &parameter.name_size);
+    parameter.value = decode(value, (size_t)(end - value), true, &parameter.value_size);
+    if (!parameter.name || !parameter.value) {
+        free(parameter.name);
+        free(parameter.value);
+        return error_set_field(err, ERR_INVALID_REQUEST, raw,
+                               "query parameter \"%s\" is not well percent-encoded", raw);
+    }
+    parameter.name_is_text = is_text(parameter.name, parameter.name_size);
+    parameter.value_is_text = is_text(parameter.value, parameter.value_size);
+    request->query[request->query_count++] = parameter;
     return 0;
 }
 

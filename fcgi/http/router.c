@@ -10,6 +10,7 @@
 #define SEGMENT_BYTES_MAX 512 /* of one captured segment, still encoded */
 #define ALLOW_MAX         128
 #define NAMES_MAX         64
+#define NAME_SHOWN_MAX    80 /* bytes of a parameter's name that an error repeats */
 
 struct segment {
     const char *text;
@@ -133,14 +134,29 @@ int router_match(const struct router *router, struct http_request *request,
 
 /* "query[metadata][*]" stands for every name that begins with what is before the star and ends
  * with what is after it, with at least a byte between. */
-static bool query_name_matches(const char *pattern, const char *name)
+static bool query_name_matches(const char *pattern, const struct http_parameter *parameter)
 {
-    const char *star = strchr(pattern, '*');
+    const char *name = parameter->name, *star = strchr(pattern, '*');
+    size_t size = parameter->name_size;
     if (!star)
-        return !strcmp(pattern, name);
+        return segment_equals((struct segment){name, size}, pattern, strlen(pattern));
     size_t head = (size_t)(star - pattern), tail = strlen(star + 1);
-    return strlen(name) > head + tail && !strncmp(name, pattern, head) &&
-           str_ends_with(name, star + 1);
+    return size > head + tail && !memcmp(name, pattern, head) &&
+           !memcmp(name + size - tail, star + 1, tail);
+}
+
+/* A name as an error may repeat it. */
+static char *shown_name(const struct http_parameter *parameter)
+{
+    buffer_auto text = BUFFER_INIT(NAME_SHOWN_MAX * 3);
+    for (size_t i = 0; i < parameter->name_size && i < NAME_SHOWN_MAX; i++) {
+        unsigned char c = (unsigned char)parameter->name[i];
+        if (parameter->name_is_text || (c > ' ' && c < 0x7f))
+            buffer_append_char(&text, (char)c);
+        else
+            buffer_printf(&text, "%%%02X", c);
+    }
+    return buffer_steal(&text);
 }
 
 static int unknown_parameter(const struct route *route, const char *name, struct error **err)
@@ -154,26 +170,46 @@ static int unknown_parameter(const struct route *route, const char *name, struct
         return error_set_field(err, ERR_INVALID_REQUEST, name,
                                "unknown query parameter \"%s\"; did you mean \"%s\"?", name,
                                nearest);
-    return error_set_field(err, ERR_INVALID_REQUEST, name, "unknown query parameter \"%.64s\"",
-                           name);
+    return error_set_field(err, ERR_INVALID_REQUEST, name, "unknown query parameter \"%s\"", name);
+}
+
+static bool is_repeated(const struct http_request *request, size_t at)
+{
+    const struct http_parameter *one = &request->query[at], *other = request->query;
+    for (; other < one; other++)
+        if (segment_equals((struct segment){other->name, other->name_size}, one->name,
+                           one->name_size))
+            return true;
+    return false;
+}
+
+static int check_parameter(const struct route *route, const struct http_request *request, size_t at,
+                           struct error **err)
+{
+    const struct http_parameter *parameter = &request->query[at];
+    const struct route_query *row = route->query;
+    autofree char *name = shown_name(parameter);
+    while (row && row->name && !query_name_matches(row->name, parameter))
+        row++;
+    if (!row || !row->name)
+        return unknown_parameter(route, name, err);
+    if (!row->bytes && !(parameter->name_is_text && parameter->value_is_text))
+        return error_set_field(err, ERR_INVALID_REQUEST, name,
+                               "query parameter \"%s\" is not percent-encoded UTF-8 without NUL",
+                               name);
+    if (!row->repeatable && is_repeated(request, at))
+        return error_set_field(err, ERR_INVALID_REQUEST, name,
+                               "query parameter \"%s\" may be given once only", name);
+    return 0;
 }
 
 static int check_query(const struct route *route, struct http_request *request, struct error **err)
 {
     if (http_request_parse_query(request, err) < 0)
         return -1;
-    for (size_t i = 0; i < request->query_count; i++) {
-        const char *name = request->query[i].name;
-        const struct route_query *row = route->query;
-        while (row && row->name && !query_name_matches(row->name, name))
-            row++;
-        if (!row || !row->name)
-            return unknown_parameter(route, name, err);
-        for (size_t j = 0; !row->repeatable && j < i; j++)
-            if (!strcmp(request->query[j].name, name))
-                return error_set_field(err, ERR_INVALID_REQUEST, name,
-                                       "query parameter \"%.64s\" may be given once only", name);
-    }
+    for (size_t i = 0; i < request->query_count; i++)
+        if (check_parameter(route, request, i, err) < 0)
+            return -1;
     return 0;
 }
 

@@ -13,6 +13,7 @@ enum route_idempotency { IDEMPOTENCY_NONE, IDEMPOTENCY_PLAIN, IDEMPOTENCY_SESSIO
 struct route_query {
     const char *name; /* ended by a row without a name; "query[metadata][*]" matches by prefix */
     bool repeatable;
+    bool bytes; /* what the star stands for and the value may be any bytes, not only text */
 };
 
 struct route;

@@ -3,7 +3,8 @@
  * The list of a team's sandboxes, newest first, by keyset. Each combination of filters is served
  * from an index in the order of the answer, so that a page costs what it shows and not what the
  * table holds: all of a team from (team, visible, id), one state from (team, state, id), metadata
- * from (team, name, value, sandbox).
+ * from (team, name, value, sandbox). What several filters share is looked for in the stretch of the
+ * rarest pair of metadata.
  */
 #pragma once
 
@@ -11,11 +12,15 @@
 
 #define SANDBOX_FILTER_METADATA_MAX 8
 
+/* Any bytes, borrowed; stored are only names and values that are text. */
+struct sandbox_filter_pair {
+    const char *name, *value;
+    size_t name_size, value_size;
+};
+
 struct sandbox_filter {
-    bool states[SANDBOX_STATE_COUNT]; /* none set: all */
-    struct {
-        const char *name, *value;            /* borrowed */
-    } metadata[SANDBOX_FILTER_METADATA_MAX]; /* all must match */
+    bool states[SANDBOX_STATE_COUNT];                                 /* none set: all */
+    struct sandbox_filter_pair metadata[SANDBOX_FILTER_METADATA_MAX]; /* all must match */
     unsigned metadata_count;
 };
 

@@ -31,10 +31,10 @@ static const struct schema_member body[] = {
     {.name = NULL},
 };
 static const struct route_query list_query[] = {
-    {"team", false},
-    {"query[state][]", true},
-    {"query[metadata][*]", true},
-    {NULL, false},
+    {"team", false, false},
+    {"query[state][]", true, false},
+    {"query[metadata][*]", true, true},
+    {NULL, false, false},
 };
 
 /* Captures stand before literals on purpose. */
@@ -255,6 +255,12 @@ static void test_queries(void **state)
     assert_refused(CALL("GET", "/v1/things?query[metadata][k=b"), 422, "invalid_request", NULL);
     assert_refused(CALL("GET", "/v1/things/x?team=a"), 422, "invalid_request", "team");
     assert_refused(CALL("GET", "/v1/things?team=%ff"), 422, "invalid_request", "team");
+    assert_refused(CALL("GET", "/v1/things?team=a%00b"), 422, "invalid_request", "team");
+    assert_refused(CALL("GET", "/v1/things?te%00am=a"), 422, "invalid_request", "te%00am");
+    assert_refused(CALL("GET", "/v1/things?query[state][]=%ff"), 422, "invalid_request",
+                   "query[state][]");
+    assert_runs(CALL("GET", "/v1/things?query[metadata][%00]=%ff&query[metadata][%ff%00]=%00"),
+                "list", NULL);
 }
 
 int main(void)
