@@ -32,3 +32,17 @@ for sandlot_flag in $2; do
     AS_VAR_POPDEF([sandlot_cache])
 done
 ])
+
+dnl SANDLOT_DEFINE_DIR(NAME, DIRECTORY, DESCRIPTION): the directory, its variables expanded, as a
+dnl string in config.h, so that another directory compiles again what names it.
+AC_DEFUN([SANDLOT_DEFINE_DIR], [
+sandlot_dir=$(
+    test "x$prefix" = xNONE && prefix=$ac_default_prefix
+    test "x$exec_prefix" = xNONE && exec_prefix=$prefix
+    eval "sandlot_dir=\"$2\""
+    eval "sandlot_dir=\"$sandlot_dir\""
+    eval "sandlot_dir=\"$sandlot_dir\""
+    AS_ECHO(["$sandlot_dir"])
+)
+AC_DEFINE_UNQUOTED([$1], ["$sandlot_dir"], [$3])
+])
