@@ -118,6 +118,23 @@ int agent_init(const struct sandbox *sandbox, const char *secret, const char *en
     }
 }
 
+int agent_knows(const struct sandbox *sandbox, const char *secret, unsigned wait_ms, bool *knows,
+                struct error **err)
+{
+    int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
+    for (;;) {
+        buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
+        long status;
+        request(sandbox->address, secret, "/internal/ports/1", NULL, &answer, &status);
+        *knows = status == 200;
+        if (status)
+            return 0;
+        if (clock_monotonic_ms() >= give_up_ms)
+            return check_status(status, 200, err);
+        clock_sleep_ms(RETRY_PAUSE_MS);
+    }
+}
+
 int agent_wait(uint32_t address, unsigned wait_ms, struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + wait_ms;

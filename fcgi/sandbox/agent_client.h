@@ -2,6 +2,7 @@
 /* The control plane's calls to the agent in a sandbox, over HTTP on the host's own link to it. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,11 @@ int agent_secret(const struct keyring *ring, const struct sandbox *sandbox,
  * ERR_RUNTIME_REFUSED (the agent has another secret). */
 int agent_init(const struct sandbox *sandbox, const char *secret, const char *envs,
                unsigned wait_ms, struct error **err);
+
+/* Whether the agent already had this secret; one that has started anew knows none. Waits and fails
+ * as agent_init(). */
+int agent_knows(const struct sandbox *sandbox, const char *secret, unsigned wait_ms, bool *knows,
+                struct error **err);
 
 /* Wait until the agent of an instance that no sandbox has yet answers at all. */
 int agent_wait(uint32_t address, unsigned wait_ms, struct error **err);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "crypto/envelope.h"
 #include "sandbox/agent_client.h"
+#include "sandbox/fault_point.h"
 #include "sandbox/sandbox_row.h"
 
 #define ENVS_MAX       (128 * 1024)
@@ -120,6 +121,9 @@ int work_open_runtime(struct work *work, struct error **err)
     if (runtimes_get(work->service->runtimes, work->service->db, work->sandbox.host_id,
                      &work->runtime, err) < 0)
         return -1;
+    /* Whoever was kept from working for longer than his lease must not act any more. */
+    if (renew_lease(work, err) < 0)
+        return -1;
     work->runtime->tick = renew_lease;
     work->runtime->tick_context = work;
     return 0;
@@ -139,6 +143,16 @@ int work_init_agent(struct work *work, unsigned wait_ms, struct error **err)
         agent_secret(service->ring, sandbox, secret, err) == 0)
         result = agent_init(sandbox, secret, buffer_string(&envs), wait_ms, err);
     buffer_wipe(&envs);
+    mem_wipe(secret, sizeof secret);
+    return result;
+}
+
+int work_agent_continues(struct work *work, unsigned wait_ms, bool *continues, struct error **err)
+{
+    char secret[AGENT_SECRET_SIZE];
+    int result = -1;
+    if (agent_secret(work->service->ring, &work->sandbox, secret, err) == 0)
+        result = agent_knows(&work->sandbox, secret, wait_ms, continues, err);
     mem_wipe(secret, sizeof secret);
     return result;
 }
@@ -209,6 +223,7 @@ static int finish_body(struct db *db, void *context, struct error **err)
     if (to == SANDBOX_DESTROYED && (sandbox_row_destroyed(db, row, err) < 0 ||
                                     host_address_release(db, row->instance_name, err) < 0))
         return -1;
+    fault_point(FAULT_FINISHING);
     return 0;
 }
 

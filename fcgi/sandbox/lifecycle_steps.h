@@ -43,6 +43,9 @@ int work_open_runtime(struct work *work, struct error **err);
 /* Give the agent its secret and the sandbox's environment. */
 int work_init_agent(struct work *work, unsigned wait_ms, struct error **err);
 
+/* Whether the agent is one that had its secret before, and so came back with its memory. */
+int work_agent_continues(struct work *work, unsigned wait_ms, bool *continues, struct error **err);
+
 /* The result: lock, check that the operation still is the sandbox's, write the new state. failure
  * NULL: done. work->sandbox is the row as written. Errors: ERR_LEASE_LOST. */
 int work_finish(struct work *work, enum sandbox_event event, const char *failure,

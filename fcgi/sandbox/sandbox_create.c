@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "crypto/envelope.h"
+#include "sandbox/fault_point.h"
 #include "sandbox/host.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
@@ -141,7 +142,10 @@ static int insert_body(struct db *db, void *context, struct error **err)
         return -1;
     if (request->claim && request->claim(db, sandbox->id, request->claim_context, err) < 0)
         return -1;
-    return sandbox_row_insert(db, sandbox, insert->envs_sealed, err);
+    if (sandbox_row_insert(db, sandbox, insert->envs_sealed, err) < 0)
+        return -1;
+    fault_point(FAULT_CREATE_INSERTING);
+    return 0;
 }
 
 static int seal_envs(struct sandbox_service *service, const struct sandbox_create *request,
@@ -168,6 +172,7 @@ static int start_cold(struct work *work, struct error **err)
     };
     if (work->runtime->ops->create(work->runtime, &instance, err) < 0)
         return -1;
+    fault_point(FAULT_CREATE_STARTED);
     return work_init_agent(work, AGENT_START_WAIT_MS, err);
 }
 
@@ -178,6 +183,7 @@ static int start_warm(struct work *work, const struct warm_instance *warm, struc
     if (memcmp(&warm->shape, &sandbox->shape, sizeof warm->shape) &&
         work->runtime->ops->adapt(work->runtime, sandbox->instance_name, &sandbox->shape, err) < 0)
         return -1;
+    fault_point(FAULT_CREATE_ADAPTED);
     return work_init_agent(work, AGENT_WARM_WAIT_MS, err);
 }
 
@@ -197,16 +203,21 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
     if (plan_sandbox(service, request, &work->sandbox, err) < 0 ||
         seal_envs(service, request, work->sandbox.id, &envs_sealed, err) < 0)
         return -1;
+    fault_point(FAULT_CREATE_PLANNED);
     int inserted = db_transaction(service->db, insert_body, &insert, err);
     *was_warm = insert.warm.name[0] && (inserted == 0 || (*err)->code == ERR_NO_CAPACITY);
     if (inserted < 0)
         return error_is_transient(*err) ? work_public_error(work, err) : -1;
     work_start(work, service);
-    if (work_open_runtime(work, err) == 0 &&
-        (*was_warm ? start_warm(work, &insert.warm, err) : start_cold(work, err)) == 0 &&
-        work_finish(work, SANDBOX_EVENT_CREATED, NULL, err) == 0)
-        return 0;
-    return work_undo_create(work, err);
+    fault_point(FAULT_CREATE_INSERTED);
+    if (work_open_runtime(work, err) < 0 ||
+        (*was_warm ? start_warm(work, &insert.warm, err) : start_cold(work, err)) < 0)
+        return work_undo_create(work, err);
+    fault_point(FAULT_CREATE_AGENT);
+    if (work_finish(work, SANDBOX_EVENT_CREATED, NULL, err) < 0)
+        return work_undo_create(work, err);
+    fault_point(FAULT_CREATE_FINISHED);
+    return 0;
 }
 
 int sandbox_create(struct sandbox_service *service, const struct sandbox_create *request,

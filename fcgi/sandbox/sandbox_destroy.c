@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
 #include "base/log.h"
+#include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
 
 int work_run_destroy(struct work *work, struct error **err)
 {
     error_auto failure = NULL;
+    fault_point(FAULT_DELETE_BEGUN);
     if (work_open_runtime(work, &failure) == 0 &&
-        work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, &failure) == 0)
-        return work_finish(work, SANDBOX_EVENT_DESTROYED, NULL, err);
+        work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, &failure) == 0) {
+        fault_point(FAULT_DELETE_REMOVED);
+        if (work_finish(work, SANDBOX_EVENT_DESTROYED, NULL, err) < 0)
+            return -1;
+        fault_point(FAULT_DELETE_FINISHED);
+        return 0;
+    }
     /* Nothing but its end is a result: it is tried again until the runtime lets go. */
     if (failure->code != ERR_LEASE_LOST)
         work_defer(work, failure);

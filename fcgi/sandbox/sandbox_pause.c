@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
+#include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
 
 /* The runtime refused to stop it: what state is it really in? */
@@ -21,10 +22,16 @@ int work_run_pause(struct work *work, struct error **err)
     struct sandbox *sandbox = &work->sandbox;
     enum runtime_origin origin;
     error_auto failure = NULL;
+    fault_point(FAULT_PAUSE_BEGUN);
     if (work_open_runtime(work, &failure) == 0 &&
         work->runtime->ops->pause(work->runtime, sandbox->instance_name, &sandbox->shape,
-                                  !sandbox_has_volumes(sandbox), true, &origin, &failure) == 0)
-        return work_finish(work, SANDBOX_EVENT_PAUSED, NULL, err);
+                                  !sandbox_has_volumes(sandbox), true, &origin, &failure) == 0) {
+        fault_point(FAULT_PAUSE_STOPPED);
+        if (work_finish(work, SANDBOX_EVENT_PAUSED, NULL, err) < 0)
+            return -1;
+        fault_point(FAULT_PAUSE_FINISHED);
+        return 0;
+    }
     if (error_is_transient(failure)) {
         work_defer(work, failure);
         return error_move(err, &failure);

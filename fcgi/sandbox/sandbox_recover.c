@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "sandbox/fault_point.h"
 #include "sandbox/host.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
@@ -44,6 +45,7 @@ static int expire_body(struct db *db, void *context, struct error **err)
         return 0;
     if (sandbox_get_any(db, id, true, sandbox, err) < 0)
         return -1;
+    fault_point(FAULT_DEADLINE_EXPIRING);
     bool kill = sandbox->on_timeout == ON_TIMEOUT_KILL;
     return work_begin_locked(work, db, kill ? SANDBOX_EVENT_DELETE : SANDBOX_EVENT_PAUSE,
                              kill ? OPERATION_DESTROY : OPERATION_PAUSE, err);

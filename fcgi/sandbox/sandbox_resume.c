@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "sandbox/fault_point.h"
 #include "sandbox/host.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
@@ -21,12 +22,22 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
     if (runtime->ops->resume(runtime, sandbox->instance_name, &sandbox->shape, with_memory, origin,
                              err) < 0)
         return -1;
+    fault_point(FAULT_RESUME_STARTED);
     if (*origin == RUNTIME_FROM_DISK)
         return work_init_agent(work, AGENT_START_WAIT_MS, err);
 
     error_auto failure = NULL;
-    if (work_init_agent(work, AGENT_CONTINUE_WAIT_MS, &failure) == 0)
-        return 0;
+    bool continues = true;
+    /* The worker before us may have started it already, and from the disk. */
+    if (work->operation.attempts == 1 ||
+        work_agent_continues(work, AGENT_CONTINUE_WAIT_MS, &continues, &failure) == 0) {
+        if (!continues) {
+            *origin = RUNTIME_FROM_DISK;
+            return work_init_agent(work, AGENT_START_WAIT_MS, err);
+        }
+        if (work_init_agent(work, AGENT_CONTINUE_WAIT_MS, &failure) == 0)
+            return 0;
+    }
     log_warning("resumed memory has no working agent, starting from disk",
                 LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
     if (runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->shape, false, true, origin,
@@ -43,10 +54,15 @@ int work_run_resume(struct work *work, struct error **err)
     struct sandbox *sandbox = &work->sandbox;
     enum runtime_origin origin;
     error_auto failure = NULL;
+    fault_point(FAULT_RESUME_BEGUN);
     if (work_open_runtime(work, &failure) == 0 && start_instance(work, &origin, &failure) == 0) {
         snprintf(sandbox->resumed_from, sizeof sandbox->resumed_from, "%s",
                  origin == RUNTIME_FROM_MEMORY ? "memory" : "disk");
-        return work_finish(work, SANDBOX_EVENT_RESUMED, NULL, err);
+        fault_point(FAULT_RESUME_AGENT);
+        if (work_finish(work, SANDBOX_EVENT_RESUMED, NULL, err) < 0)
+            return -1;
+        fault_point(FAULT_RESUME_FINISHED);
+        return 0;
     }
     if (error_is_transient(failure) && work->operation.attempts < 5) {
         work_defer(work, failure);
@@ -107,6 +123,7 @@ static int refresh_body(struct db *db, void *context, struct error **err)
         return 0;
     if (sandbox_take_timeout(db, sandbox, refresh->admission->timeout_s, err) < 0)
         return -1;
+    fault_point(FAULT_DEADLINE_EXTENDING);
     sandbox->deadline_at_ms = clock_now_ms() + (int64_t)sandbox->timeout_s * 1000;
     return sandbox_row_update(db, sandbox, err);
 }

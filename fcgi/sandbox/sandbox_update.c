@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "sandbox/fault_point.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/metadata.h"
 #include "sandbox/sandbox_row.h"
@@ -50,6 +51,8 @@ static int update_body(struct db *db, void *context, struct error **err)
     if (lock(db, update->id, sandbox, err) < 0 ||
         sandbox_take_timeout(db, sandbox, wanted->timeout_s, err) < 0)
         return -1;
+    if (wanted->timeout_s)
+        fault_point(FAULT_DEADLINE_EXTENDING);
     if (wanted->timeout_s && sandbox->state == SANDBOX_READY)
         sandbox->deadline_at_ms = clock_now_ms() + (int64_t)wanted->timeout_s * 1000;
     if (wanted->metadata) {

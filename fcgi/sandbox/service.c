@@ -8,6 +8,7 @@
 #include "config/database.h"
 #include "db/migrate.h"
 #include "idempotency/idempotency.h"
+#include "sandbox/fault_point.h"
 #include "sandbox/host.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/sandbox_list.h"
@@ -30,6 +31,7 @@ int sandbox_service_open(const struct settings *settings, const char *program,
     struct utsname host;
     *service = (struct sandbox_service){.settings = settings};
     uname(&host);
+    fault_point_open(settings->api_socket);
     snprintf(service->holder, sizeof service->holder, "%.20s/%.28s/%d", program, host.nodename,
              (int)getpid());
     if (keyring_load(settings->key_file, &service->ring, err) < 0 ||
