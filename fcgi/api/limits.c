@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/api.h"
+#include "template/template.h"
 
 static json_t *prices_to_json(const struct plan *plan)
 {
@@ -31,6 +32,22 @@ static int catalogue(struct db *db, json_t **list, struct error **err)
     return 0;
 }
 
+/* What a create that names neither a template nor a size would take: the baseline of the
+ * deployment's default template, or the fallback when that has no runnable version. */
+static int default_shape(struct api *api, const struct team *team, const struct plan *plan,
+                         struct runtime_shape *shape, struct error **err)
+{
+    struct template_version version;
+    error_auto missing = NULL;
+    *shape = (struct runtime_shape){plan->cpu_default, plan->memory_mb_default, plan->disk_gb};
+    if (template_resolve(api->service.db, team->id, api->settings->default_template, "/template",
+                         &version, &missing) < 0)
+        return missing->code == ERR_TEMPLATE_NOT_FOUND ? 0 : error_move(err, &missing);
+    shape->cpu = version.cpu;
+    shape->memory_mb = version.memory_mb;
+    return 0;
+}
+
 int limits_show(void *context, const struct route *route, struct http_request *request,
                 struct http_response *response, struct error **err)
 {
@@ -40,11 +57,12 @@ int limits_show(void *context, const struct route *route, struct http_request *r
     struct plan plan;
     struct quota quota;
     json_t *plans;
+    struct runtime_shape shape;
     (void)route;
     if (principal_team(&api->principal, http_query(request, "team"), "team", &team, err) < 0 ||
-        plan_get(db, team->plan, &plan, err) < 0)
+        plan_get(db, team->plan, &plan, err) < 0 ||
+        default_shape(api, team, &plan, &shape, err) < 0)
         return -1;
-    struct runtime_shape shape = {plan.cpu_default, plan.memory_mb_default, plan.disk_gb};
     if (quota_read(db, team->id, &plan, &shape, &quota, err) < 0 || catalogue(db, &plans, err) < 0)
         return -1;
     json_t *cpu_values = json_array();
@@ -53,8 +71,8 @@ int limits_show(void *context, const struct route *route, struct http_request *r
     return http_response_json(
         response, 200,
         json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o}", "team",
-                  team->slug, "cpu", (json_int_t)shape.cpu, "memory_mb",
-                  (json_int_t)shape.memory_mb, "plan", plan_to_json(&plan), "plans", plans,
+                  team->slug, "cpu", (json_int_t)plan.cpu_default, "memory_mb",
+                  (json_int_t)plan.memory_mb_default, "plan", plan_to_json(&plan), "plans", plans,
                   "cpu_values", cpu_values, "memory_mb_min", (json_int_t)plan.memory_mb_min,
                   "memory_mb_max", (json_int_t)plan.memory_mb_max, "memory_mb_increment",
                   (json_int_t)plan.memory_mb_increment, "disk_gb", (json_int_t)plan.disk_gb,

@@ -19,33 +19,78 @@ static const char *sandbox_of(const json_t *body)
     return id && id_is_valid("sbx_", id) ? id : "";
 }
 
-/* A session never is kept: a replay gets a fresh one. */
+/* A session is never kept: a replay gets a fresh one, also for a sandbox that is gone, where it
+ * opens nothing. */
+static int add_session(struct api *api, json_t *body, struct error **err)
+{
+    sandbox_auto sandbox = {0};
+    json_t *session;
+    if (sandbox_get_any(api->service.db, sandbox_of(body), false, &sandbox, err) < 0 ||
+        api_new_session(api, &sandbox, &session, err) < 0)
+        return -1;
+    json_object_set_new(body, "session", session);
+    return 0;
+}
+
+/* A key made by a key: it must not be handed to one that reaches less. */
+static bool reaches_teams_of(const struct principal *principal, const json_t *body)
+{
+    const json_t *teams = json_object_get(body, "teams");
+    size_t index;
+    json_t *slug;
+    const struct team *team;
+    if (!json_is_array(teams))
+        return principal->all_teams || !json_object_get(body, "key");
+    json_array_foreach ((json_t *)teams, index, slug) {
+        error_auto out_of_reach = NULL;
+        if (principal_team(principal, json_string_value(slug), "/teams", &team, &out_of_reach) < 0)
+            return false;
+    }
+    return true;
+}
+
+/* The kept answer belongs to the user, this key may reach less: what it could not ask for it is not
+ * told either. Errors: those that the call itself would have given. */
+static int check_reach(struct api *api, const struct route *route,
+                       const struct http_request *request, const json_t *body, struct error **err)
+{
+    const struct principal *principal = &api->principal;
+    const struct team *team;
+    if (route->handler == sandboxes_create)
+        return principal_team(principal, json_string_value(json_object_get(request->json, "team")),
+                              "/team", &team, err);
+    if (route->handler == keys_create && !reaches_teams_of(principal, body))
+        return error_set(err, ERR_TEAM_FORBIDDEN,
+                         "This key does not reach every team of the new key.");
+    if (!request->capture_count || !id_is_valid("sbx_", request->captures[0]))
+        return 0;
+    sandbox_auto sandbox = {0};
+    if (sandbox_get_any(api->service.db, request->captures[0], false, &sandbox, err) < 0)
+        return -1;
+    if (!principal_reaches(principal, sandbox.team_id))
+        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    return 0;
+}
+
 static int replay(struct api *api, const struct route *route, const struct http_request *request,
                   const struct idempotency *idempotency, struct http_response *response,
                   struct error **err)
 {
-    http_response_header(response, "Idempotent-Replayed", "true");
-    response->status = idempotency->status;
-    if (!idempotency->answer.size)
-        return 0;
-    json_t *body = json_loadb(idempotency->answer.data, idempotency->answer.size, 0, NULL);
-    if (!body)
-        return error_set(err, ERR_INTERNAL, "a kept answer is no JSON");
-    sandbox_auto sandbox = {0};
-    error_auto gone = NULL;
-    const char *id = sandbox_of(body);
-    if (route->idempotency == IDEMPOTENCY_SESSION && idempotency->status < 300 && *id &&
-        sandbox_get(api->service.db, id, &sandbox, &gone) == 0) {
-        json_t *session;
-        if (api_new_session(api, &sandbox, &session, err) < 0) {
-            json_decref(body);
-            return -1;
-        }
-        json_object_set_new(body, "session", session);
+    json_auto_t *body = NULL;
+    if (idempotency->answer.size) {
+        body = json_loadb(idempotency->answer.data, idempotency->answer.size, 0, NULL);
+        if (!body)
+            return error_set(err, ERR_INTERNAL, "a kept answer is no JSON");
     }
+    if (check_reach(api, route, request, body, err) < 0)
+        return -1;
+    if (route->idempotency == IDEMPOTENCY_SESSION && idempotency->status < 300 &&
+        add_session(api, body, err) < 0)
+        return -1;
     if (json_object_get(body, "request_id")) /* of an error: the one that this answer's head has */
         json_object_set_new(body, "request_id", json_string(request->request_id));
-    return http_response_json(response, idempotency->status, body);
+    http_response_header(response, "Idempotent-Replayed", "true");
+    return http_response_json(response, idempotency->status, json_incref(body));
 }
 
 static int keep(struct api *api, const struct idempotency *idempotency,
@@ -90,14 +135,34 @@ static int run(struct api *api, const struct route *route, struct http_request *
     return 0;
 }
 
+/* One that is sent without a value is refused like any other that is none. */
+static const char *key_of(const struct http_request *request)
+{
+    const char *key = http_header(request, "Idempotency-Key");
+    for (char **entry = request->parameters; !key && *entry; entry++)
+        if (!strcmp(*entry, "HTTP_IDEMPOTENCY_KEY="))
+            return "";
+    return key;
+}
+
+/* The path is kept as it was sent. One that is too long, or not ASCII, names nothing. */
+static bool path_is_kept(const char *path)
+{
+    size_t length = 0;
+    for (; path[length]; length++)
+        if ((unsigned char)path[length] >= 0x80)
+            return false;
+    return length <= PATH_MAX_BYTES;
+}
+
 int api_invoke(void *context, const struct route *route, struct http_request *request,
                struct http_response *response, struct error **err)
 {
     struct api *api = context;
-    const char *key = http_header(request, "Idempotency-Key");
+    const char *key = key_of(request);
     if (!key || route->idempotency == IDEMPOTENCY_NONE)
         return route->handler(context, route, request, response, err);
-    if (strlen(request->path) > PATH_MAX_BYTES)
+    if (!path_is_kept(request->path))
         return error_set(err, ERR_NOT_FOUND, "There is no such path.");
     struct idempotency idempotency;
     struct idempotency_scope scope = {

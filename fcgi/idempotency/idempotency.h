@@ -20,7 +20,8 @@
 #include "db/db.h"
 
 #define IDEMPOTENCY_KEEP_MS    86400000 /* 24 hours */
-#define IDEMPOTENCY_ANSWER_MAX (256 * 1024)
+/* The largest answer is a sandbox with all the metadata that it may have, in JSON's escapes. */
+#define IDEMPOTENCY_ANSWER_MAX (1024 * 1024)
 
 /* What a key is bound to. */
 struct idempotency_scope {

@@ -9,6 +9,40 @@ import urllib.parse
 
 import jsonschema
 
+# The closed table of errors. What nginx refuses before a worker sees it has a status of its own.
+CODES = {
+    400: {"invalid_json", "invalid_request"},
+    401: {"unauthorized"},
+    403: {"insufficient_scope", "team_forbidden"},
+    404: {"not_found"},
+    405: {"method_not_allowed"},
+    408: {"invalid_request"},
+    409: {"sandbox_not_running", "sandbox_busy", "volume_attached", "name_taken",
+          "request_in_progress"},
+    413: {"body_too_large"},
+    414: {"invalid_request"},
+    415: {"unsupported_media_type"},
+    422: {"invalid_request", "sandbox_quota_exceeded", "plan_restricts_resources",
+          "template_not_found", "volume_not_found", "idempotency_key_reused",
+          "invalid_next_token"},
+    429: {"rate_limited"},
+    431: {"invalid_request"},
+    500: {"internal"},
+    502: {"runtime_unavailable"},
+    503: {"runtime_unavailable", "no_capacity"},
+    504: {"runtime_unavailable"},
+}
+
+FORMATS = jsonschema.FormatChecker(formats=())
+
+
+@FORMATS.checks("date-time")
+def is_time(value):
+    """Null is left to the schema's type."""
+    return value is None or re.fullmatch(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", value) is not None
+
+
 DOCUMENT = json.loads(
     (pathlib.Path(__file__).parents[2] / "conf" / "openapi.json").read_text(encoding="utf-8"))
 
@@ -26,7 +60,8 @@ def resolve(node):
 def validator(schema_text):
     # The whole document is the root, so that references inside the schema are found.
     return jsonschema.Draft202012Validator(
-        json.loads(schema_text), resolver=jsonschema.RefResolver("", DOCUMENT))
+        json.loads(schema_text), resolver=jsonschema.RefResolver("", DOCUMENT),
+        format_checker=FORMATS)
 
 
 def validate(schema, value):
@@ -56,26 +91,38 @@ def operation_of(method, target):
     return None
 
 
+def check_error(response):
+    """The one shape of errors, its code one of its status, its request id that of the head."""
+    body = response.json()
+    validate({"$ref": "#/components/schemas/Error"}, body)
+    assert body["error"] in CODES[response.status], response
+    assert body["request_id"] == response.headers["X-Request-Id"], response
+    assert ("quota" in body) == (body["error"] == "sandbox_quota_exceeded"), body
+
+
+def check_headers(described, response):
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", response.headers["X-Request-Id"] or ""), response
+    for name in described.get("headers", {}):
+        if name != "Idempotent-Replayed":
+            assert response.headers[name], f"{name} is missing: {response}"
+
+
 def check(method, target, response):
     """Fail unless the answer is one that the document describes for this call."""
-    operation = operation_of(method, target)
+    operation = operation_of("GET" if method == "HEAD" else method, target)
+    if method == "HEAD":
+        assert response.body == b"", response
+    elif response.status >= 400:
+        check_error(response)
     if operation is None:
-        if response.body and method != "HEAD" and response.status >= 400:
-            validate({"$ref": "#/components/schemas/Error"}, response.json())
-        return
-    if response.status in (502, 504) or "400" not in operation["responses"] and response.status == 400:
-        # nginx's own: a worker that died or hangs, an address that is none.
-        validate({"$ref": "#/components/schemas/Error"}, response.json())
         return
     described = operation["responses"].get(str(response.status))
     assert described, f"{operation['operationId']} answers {response.status}, which is not described"
     described = resolve(described)
+    check_headers(described, response)
     content = described.get("content", {}).get("application/json")
     if content is None:
         assert response.body == b"", response
-    else:
+    elif method != "HEAD":
         assert response.headers.get_content_type() == "application/json", response
         validate(content["schema"], response.json())
-    for name in described.get("headers", {}):
-        if name in ("X-Request-Id", "Retry-After", "WWW-Authenticate", "Allow"):
-            assert response.headers[name], f"{name} is missing: {response}"

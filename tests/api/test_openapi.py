@@ -73,6 +73,29 @@ def test_examples_fit_their_schemas():
                 contract.validate(content["schema"], content["example"])
 
 
+def test_clients_can_be_generated():
+    """Each operation has a name of its own and examples, and says every error it may end in."""
+    names = [operation["operationId"] for _, _, operation in contract.operations()]
+    assert len(names) == len(set(names))
+    always = {"401", "405", "408", "413", "414", "415", "422", "429", "431", "500", "502", "503", "504"}
+    for method, path, operation in contract.operations():
+        assert operation["summary"] and operation["tags"], operation
+        assert always <= set(operation["responses"]), operation["operationId"]
+        assert "403" in operation["responses"] or method == "GET", operation["operationId"]
+        assert "404" in operation["responses"] or "{" not in path, operation["operationId"]
+        for status, response in operation["responses"].items():
+            content = contract.resolve(response).get("content")
+            assert status == "204" or "example" in content["application/json"], (operation, status)
+
+
+def test_the_table_of_errors_is_closed():
+    known = set().union(*contract.CODES.values())
+    assert set(contract.DOCUMENT["components"]["schemas"]["Error"]["properties"]["error"]["enum"]) == known
+    statuses = {int(status) for _, _, operation in contract.operations()
+                for status in operation["responses"] if int(status) >= 400}
+    assert statuses == set(contract.CODES)
+
+
 def test_schemas_are_schemas():
     for schema in contract.DOCUMENT["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(schema)
