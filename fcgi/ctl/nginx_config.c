@@ -53,6 +53,22 @@ static char *domain_regex(const struct settings *settings)
     return buffer_steal(&regex);
 }
 
+/* Beside the socket: /run/sandlot is a tmpfs that only root writes to. NULL when it is set. */
+static char *gate_cache_dir(const struct settings *settings)
+{
+    const char *slash = strrchr(settings->gate_socket, '/');
+    if (*settings->gate_cache_dir || !slash)
+        return NULL;
+    return xasprintf("%.*s/gate-cache", (int)(slash - settings->gate_socket),
+                     settings->gate_socket);
+}
+
+static char *preview_host_header(const struct settings *settings)
+{
+    bool is_local = !strcmp(settings->preview_host_header, "localhost");
+    return xstrdup(is_local ? "localhost:$sandlot_port" : "$http_host");
+}
+
 /* What follows from settings; NULL when name is no such thing. */
 static char *derived_value(const struct renderer *renderer, const char *name)
 {
@@ -67,6 +83,10 @@ static char *derived_value(const struct renderer *renderer, const char *name)
         return domain_regex(settings);
     if (!strcmp(name, "public_port"))
         return public_port(settings);
+    if (!strcmp(name, "gate_cache_dir"))
+        return gate_cache_dir(settings);
+    if (!strcmp(name, "preview_host_header"))
+        return preview_host_header(settings);
     if (!strcmp(name, "ipv6"))
         return xstrdup(strcmp(settings->listen_ipv6, "on") ? "#" : "");
     if (!strcmp(name, "key_burst"))

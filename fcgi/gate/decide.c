@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "gate/gate_db.h"
 #include "sandbox/host.h"
 #include "session/session.h"
 
@@ -15,9 +16,10 @@ static const struct {
     int data_status, preview_status;
     const char *code;
     const char *sentence;
+    struct gate_reason_page page;
 } reasons[GATE_REASON_COUNT] = {
-#define X(symbol, reason, data_status, preview_status, code, sentence) \
-    [symbol] = {reason, data_status, preview_status, code, sentence},
+#define X(symbol, reason, data_status, preview_status, code, sentence, title, lead, step) \
+    [symbol] = {reason, data_status, preview_status, code, sentence, {title, lead, step}},
 #include "gate/reasons.def"
 #undef X
 };
@@ -53,6 +55,11 @@ const char *gate_reason_sentence(enum gate_reason reason)
     return reasons[reason].sentence;
 }
 
+const struct gate_reason_page *gate_reason_page(enum gate_reason reason)
+{
+    return &reasons[reason].page;
+}
+
 static int refuse(struct gate_decision *decision, enum gate_reason reason)
 {
     decision->outcome = GATE_REFUSE;
@@ -86,87 +93,102 @@ static bool is_health_check(const struct gate_request *request)
 }
 
 static int find_sandbox(struct sandbox_service *service, const struct gate_request *request,
-                        struct sandbox *sandbox, struct gate_decision *decision)
+                        struct gate_sandbox *found, struct gate_decision *decision)
 {
     error_auto err = NULL;
     if (!route_token_is_valid(request->route))
         return refuse(decision, GATE_NO_SANDBOX);
-    if (sandbox_get_by_route(service->db, request->route, sandbox, &err) < 0)
+    if (gate_sandbox_get(service->db, request->route, request->preview_port, found, &err) < 0)
         return refuse_error(decision, err);
     return 0;
 }
 
-/* The token comes first: without a good one nothing about the sandbox is looked up or told. */
-static int authorize_data_plane(struct sandbox_service *service, const struct gate_request *request,
-                                struct sandbox *sandbox, struct gate_decision *decision)
+static bool token_fits(struct sandbox_service *service, const char *token,
+                       const struct gate_sandbox *found)
 {
     char token_sandbox[ID_SIZE];
     error_auto err = NULL;
+    return session_open(service->ring, token, token_sandbox, &err) == 0 &&
+           str_equal(found->sandbox.id, token_sandbox);
+}
+
+static bool is_genuine(struct sandbox_service *service, const char *token)
+{
+    char token_sandbox[ID_SIZE];
+    error_auto err = NULL;
+    return session_open(service->ring, token, token_sandbox, &err) == 0;
+}
+
+/* The token comes first: without a good one nothing about the sandbox is looked up or told. */
+static int authorize_data_plane(struct sandbox_service *service, const struct gate_request *request,
+                                struct gate_sandbox *found, struct gate_decision *decision)
+{
     if (str_equal(request->path, "/init") || str_starts_with(request->path, "/internal/"))
         return refuse(decision, GATE_INTERNAL_PATH);
     if (is_health_check(request)) {
-        if (find_sandbox(service, request, sandbox, decision) == 0 &&
-            sandbox->state == SANDBOX_READY)
+        if (find_sandbox(service, request, found, decision) == 0 &&
+            found->sandbox.state == SANDBOX_READY)
             return 0;
         return refuse(decision, GATE_GONE);
     }
-    if (session_open(service->ring, request->token, token_sandbox, &err) < 0)
+    if (!is_genuine(service, request->token))
         return refuse(decision, GATE_UNAUTHORIZED);
-    if (find_sandbox(service, request, sandbox, decision) < 0)
+    if (find_sandbox(service, request, found, decision) < 0)
         return -1;
-    return strcmp(sandbox->id, token_sandbox) ? refuse(decision, GATE_UNAUTHORIZED) : 0;
+    return token_fits(service, request->token, found) ? 0 : refuse(decision, GATE_UNAUTHORIZED);
 }
 
 static int authorize_preview(struct sandbox_service *service, const struct gate_request *request,
-                             struct sandbox *sandbox, struct gate_decision *decision)
+                             struct gate_sandbox *found, struct gate_decision *decision)
 {
-    char token_sandbox[ID_SIZE];
-    error_auto err = NULL;
-    if (find_sandbox(service, request, sandbox, decision) < 0)
+    if (find_sandbox(service, request, found, decision) < 0)
         return -1;
-    const struct exposed_port *port = sandbox_port(sandbox, request->preview_port);
-    if (!port)
+    if (request->link_token && token_fits(service, request->link_token, found))
+        return refuse(decision, GATE_SET_COOKIE);
+    if (found->port == GATE_PORT_NONE)
         return refuse(decision, GATE_PORT_NOT_EXPOSED);
-    if (port->is_public && sandbox->allow_public_traffic)
+    if (found->port == GATE_PORT_PUBLIC && found->sandbox.allow_public_traffic)
         return 0;
-    if (session_open(service->ring, request->token, token_sandbox, &err) < 0 ||
-        strcmp(sandbox->id, token_sandbox))
-        return refuse(decision, GATE_PRIVATE_PORT);
-    return 0;
+    if (token_fits(service, request->token, found))
+        return 0;
+    return refuse(decision, request->token ? GATE_BAD_TOKEN : GATE_PRIVATE_PORT);
 }
 
 /* --- does it run? --- */
 
 static int wake(struct sandbox_service *service, const struct gate_request *request,
-                struct sandbox *sandbox, struct gate_decision *decision)
+                struct gate_sandbox *found, struct gate_decision *decision)
 {
+    if (request->is_poll)
+        return refuse(decision, GATE_BUSY);
     if (!request->may_wait) {
         decision->outcome = GATE_WAKE;
         return -1;
     }
     error_auto err = NULL;
     sandbox_auto woken = {0};
-    if (sandbox_wake(service, sandbox->id, &woken, &err) < 0)
+    if (sandbox_wake(service, found->sandbox.id, &woken, &err) < 0)
         return refuse_error(decision, err);
-    sandbox_deinit(sandbox);
-    *sandbox = woken;
-    woken = (struct sandbox){0};
+    found->sandbox.address = woken.address;
+    found->sandbox.agent_key_id = woken.agent_key_id;
+    snprintf(found->sandbox.instance_name, sizeof found->sandbox.instance_name, "%s",
+             woken.instance_name);
     return 0;
 }
 
 static int ensure_running(struct sandbox_service *service, const struct gate_request *request,
-                          struct sandbox *sandbox, struct gate_decision *decision)
+                          struct gate_sandbox *found, struct gate_decision *decision)
 {
-    switch (sandbox->state) {
+    switch (found->sandbox.state) {
     case SANDBOX_READY:
     case SANDBOX_CHECKPOINTING:
         return 0;
     case SANDBOX_CREATING:
     case SANDBOX_RESTORING:
-        return wake(service, request, sandbox, decision);
+        return wake(service, request, found, decision);
     default:
-        if (sandbox->auto_resume)
-            return wake(service, request, sandbox, decision);
+        if (found->sandbox.auto_resume && !request->is_poll)
+            return wake(service, request, found, decision);
         return refuse(decision, GATE_PAUSED);
     }
 }
@@ -212,28 +234,37 @@ static int route_preview(struct sandbox_service *service, const struct sandbox *
 void gate_decide(struct sandbox_service *service, const struct gate_request *request,
                  struct gate_decision *decision)
 {
-    sandbox_auto sandbox = {0};
+    struct gate_sandbox found;
     *decision = (struct gate_decision){.outcome = GATE_PASS};
-    int (*authorize)(struct sandbox_service *, const struct gate_request *, struct sandbox *,
+    int (*authorize)(struct sandbox_service *, const struct gate_request *, struct gate_sandbox *,
                      struct gate_decision *) =
         request->preview_port ? authorize_preview : authorize_data_plane;
-    if (authorize(service, request, &sandbox, decision) < 0 ||
-        ensure_running(service, request, &sandbox, decision) < 0)
+    if (authorize(service, request, &found, decision) < 0 ||
+        ensure_running(service, request, &found, decision) < 0)
         return;
-    if (request->preview_port)
-        route_preview(service, &sandbox, request->preview_port, decision);
-    else
-        route_data_plane(service, &sandbox, decision);
+    int result = request->preview_port
+                     ? route_preview(service, &found.sandbox, request->preview_port, decision)
+                     : route_data_plane(service, &found.sandbox, decision);
+    if (result == 0 && request->is_poll)
+        refuse(decision, GATE_LISTENING);
+    /* A request that follows the answer of a pause must wake the sandbox: a pass that is a second
+     * old would send it into a sandbox that is not there any more. */
+    decision->cacheable = result == 0 && found.sandbox.state == SANDBOX_READY &&
+                          !found.sandbox.auto_resume && !request->is_poll;
 }
 
-bool gate_token_fits(struct sandbox_service *service, const struct gate_request *request,
-                     const char *token)
+enum gate_reason gate_explain_failure(struct sandbox_service *service,
+                                      const struct gate_request *request)
 {
-    char token_sandbox[ID_SIZE];
-    sandbox_auto sandbox = {0};
-    struct gate_decision decision;
-    error_auto err = NULL;
-    return session_open(service->ring, token, token_sandbox, &err) == 0 &&
-           find_sandbox(service, request, &sandbox, &decision) == 0 &&
-           str_equal(sandbox.id, token_sandbox);
+    struct gate_sandbox found;
+    struct gate_decision decision = {.outcome = GATE_PASS};
+    struct gate_request question = *request;
+    question.is_poll = true;
+    if (find_sandbox(service, &question, &found, &decision) < 0 ||
+        ensure_running(service, &question, &found, &decision) < 0 ||
+        (question.preview_port &&
+         route_preview(service, &found.sandbox, question.preview_port, &decision) < 0))
+        return decision.reason;
+    mem_wipe(&decision, sizeof decision);
+    return GATE_UPSTREAM_FAILED;
 }

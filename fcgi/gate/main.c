@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "config/program.h"
+#include "gate/gate_db.h"
 #include "gate/serve.h"
 #include "http/server.h"
 
@@ -28,7 +29,8 @@ int main(int argc, char **argv)
         .max_requests = REQUESTS_PER_WORKER,
     };
     error_auto err = NULL;
-    if (sandbox_service_open(call.settings, program.name, &service, &err) == 0)
+    if (sandbox_service_open(call.settings, program.name, &service, &err) == 0 &&
+        db_check_statements(service.db, &gate_statements, 1, &err) == 0)
         http_server_run(&server, &err);
     if (err)
         log_error("cannot serve", LOG_ERROR(err));

@@ -6,11 +6,13 @@
  *   edge_gate UPSTREAM BODY_MAX            serve FastCGI on fd 0
  *   edge_gate render CONFIG TEMPLATES OUT  as `sandlotctl nginx-config`
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "ctl/nginx_config.h"
 #include "http/server.h"
@@ -36,13 +38,23 @@ static void refuse(struct http_response *response, int status, const char *reaso
     http_response_header(response, "X-Sandlot-Reason", "%s", reason);
 }
 
+/* Ascending over all workers, and let through until the end of the second. */
+static void count_answer(struct http_response *response)
+{
+    http_response_header(response, "X-Sandlot-Agent-Secret", "counted-%" PRId64,
+                         clock_monotonic_us());
+    http_response_header(response, "X-Accel-Expires", "@%" PRId64, clock_now_ms() / 1000);
+}
+
 static void allow(struct http_response *response, const struct http_request *request)
 {
     const char *route = http_parameter(request, "SANDLOT_ROUTE");
     bool preview = str_equal(http_parameter(request, "SANDLOT_KIND"), "preview");
     http_response_header(response, "X-Sandlot-Upstream", "%s",
                          str_starts_with(route, "down") ? "127.0.0.1:1" : upstream);
-    if (!preview)
+    if (str_starts_with(route, "count"))
+        count_answer(response);
+    else if (!preview)
         http_response_header(response, "X-Sandlot-Agent-Secret", "agent-secret-%s",
                              http_parameter(request, "SANDLOT_WAKE") ? "woken" : "plain");
     else if (str_starts_with(route, "relay"))

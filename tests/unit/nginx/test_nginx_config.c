@@ -76,17 +76,34 @@ static void test_rendering(void **state)
     (void)state;
     write_text("in/a.conf.in", "@api_host@ @data_plane_domain@ @data_plane_domain_regex@ "
                                "@public_port@ @listen_port@ @key_burst@ [@ipv6@]\n"
+                               "@gate_cache_dir@ @preview_host_header@\n"
                                "a@b @wake; @ @@ @api_host @API@\n");
     write_text("in/b.inc.in", "");
     write_text("in/README", "@nothing@");
     assert_ok(render(&err));
     assert_text("out/a.conf", "api.x-y.example box.example box\\.example 8443 443 14 [#]\n"
+                              "/run/sandlot/gate-cache $http_host\n"
                               "a@b @wake; @ @@ @api_host @API@\n");
     assert_text("out/b.inc", "");
     assert_false(is_there("out/README"));
     write_text("in/a.conf.in", "second");
     assert_ok(render(&err));
     assert_text("out/a.conf", "second");
+}
+
+static void test_what_is_set_replaces_what_follows(void **state)
+{
+    struct error *err = NULL;
+    (void)state;
+    free(settings->gate_cache_dir);
+    settings->gate_cache_dir = xstrdup("/dev/shm/x");
+    free(settings->preview_host_header);
+    settings->preview_host_header = xstrdup("localhost");
+    write_text("in/a.conf.in", "@gate_cache_dir@ @preview_host_header@");
+    assert_ok(render(&err));
+    assert_text("out/a.conf", "/dev/shm/x localhost:$sandlot_port");
+    write_text("in/a.conf.in", "second");
+    assert_ok(render(&err));
 }
 
 /* A set of files that does not render leaves the old set whole. */
@@ -123,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rendering),
+        cmocka_unit_test(test_what_is_set_replaces_what_follows),
         cmocka_unit_test(test_unknown_placeholder),
         cmocka_unit_test(test_values_stay_one_word),
     };

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "gate/gate_db.h"
+
+#include <stdio.h>
+
+static const struct db_statement get_statement = {
+    "gate.get",
+    "SELECT s.id, s.state, s.auto_resume, s.allow_public_traffic, s.instance_name, s.address,"
+    " s.agent_key_id, p.public"
+    " FROM sandboxes s LEFT JOIN exposed_ports p ON p.sandbox_id = s.id AND p.port = ?"
+    " WHERE s.route = ? AND s.visible = 1",
+    true};
+
+static const struct db_statement *const statements[] = {&get_statement};
+const struct db_statement_list gate_statements = DB_STATEMENT_LIST(statements);
+
+int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gate_sandbox *found,
+                     struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    struct sandbox *sandbox = &found->sandbox;
+    *found = (struct gate_sandbox){.port = GATE_PORT_NONE};
+    if (db_query(db, &get_statement, DB_ARGS(db_u64(port), db_text(route)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    snprintf(sandbox->id, sizeof sandbox->id, "%s", db_get_text(rows, 0));
+    if (sandbox_state_parse(db_get_text(rows, 1), &sandbox->state) < 0)
+        return error_set(err, ERR_INTERNAL, "sandbox %s has an unknown state in its row",
+                         sandbox->id);
+    sandbox->auto_resume = db_get_bool(rows, 2);
+    sandbox->allow_public_traffic = db_get_bool(rows, 3);
+    snprintf(sandbox->instance_name, sizeof sandbox->instance_name, "%s", db_get_text(rows, 4));
+    sandbox->address = (uint32_t)db_get_u64(rows, 5);
+    sandbox->agent_key_id = (uint16_t)db_get_u64(rows, 6);
+    if (!db_is_null(rows, 7))
+        found->port = db_get_bool(rows, 7) ? GATE_PORT_PUBLIC : GATE_PORT_PRIVATE;
+    return 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the gate asks the database: one row by one unique index, in one statement. */
+#pragma once
+
+#include "db/db.h"
+#include "sandbox/sandbox.h"
+
+enum gate_port { GATE_PORT_NONE, GATE_PORT_PRIVATE, GATE_PORT_PUBLIC };
+
+/* What a decision rests on. Of sandbox only id, state, auto_resume, allow_public_traffic,
+ * instance_name, address and agent_key_id are filled in, and nothing needs to be freed. */
+struct gate_sandbox {
+    struct sandbox sandbox;
+    enum gate_port port; /* the exposed port that was asked for */
+};
+
+/* A sandbox that is not deleted. Errors: ERR_NOT_FOUND, those of db_query(). */
+int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gate_sandbox *found,
+                     struct error **err);
+
+extern const struct db_statement_list gate_statements;

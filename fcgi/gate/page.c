@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "gate/page.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "gate/page_files.h" /* made from page.html, page.css and page.js */
+
+#define FRAGMENT_MAX 65536
+#define NAME_BYTES   32
+#define HASH_TEXT    64 /* base64 of SHA-256, and room */
+
+/* {{name}} in a template. */
+struct slot {
+    const char *name;
+    const char *value;
+    bool is_html; /* ours, and goes in as it is */
+};
+
+static void append_escaped(struct buffer *out, const char *text)
+{
+    for (; *text; text++) {
+        switch (*text) {
+        case '&':
+            buffer_append_string(out, "&amp;");
+            break;
+        case '<':
+            buffer_append_string(out, "&lt;");
+            break;
+        case '>':
+            buffer_append_string(out, "&gt;");
+            break;
+        case '"':
+            buffer_append_string(out, "&quot;");
+            break;
+        case '\'':
+            buffer_append_string(out, "&#39;");
+            break;
+        default:
+            buffer_append_char(out, *text);
+        }
+    }
+}
+
+static void append_slot(struct buffer *out, const char *name, size_t length,
+                        const struct slot *slots)
+{
+    while (slots->name && (strlen(slots->name) != length || strncmp(slots->name, name, length)))
+        slots++;
+    assert(slots->name); /* templates and slots are both ours */
+    if (slots->is_html)
+        buffer_append_string(out, slots->value);
+    else
+        append_escaped(out, slots->value);
+}
+
+/* slots end with one without a name. */
+static void expand(struct buffer *out, const char *template, const struct slot *slots)
+{
+    for (const char *open; (open = strstr(template, "{{")); template = open) {
+        buffer_append(out, template, (size_t)(open - template));
+        open += 2;
+        size_t length = strcspn(open, "}");
+        assert(length < NAME_BYTES && !strncmp(open + length, "}}", 2));
+        append_slot(out, open, length, slots);
+        open += length + 2;
+    }
+    buffer_append_string(out, template);
+}
+
+static const char *tone(int status)
+{
+    if (status == 401 || status == 404)
+        return "calm";
+    return status == 503 ? "wait" : "bad";
+}
+
+static const char *status_line(int status)
+{
+    switch (status) {
+    case 401:
+        return "401 · not authorized";
+    case 404:
+        return "404 · not found";
+    case 502:
+        return "502 · no answer from the sandbox";
+    case 503:
+        return "503 · not available";
+    case 504:
+        return "504 · no answer in time";
+    default:
+        return "this did not work";
+    }
+}
+
+static char *fragment(const char *template, const struct slot *slots)
+{
+    struct buffer text;
+    buffer_init(&text, FRAGMENT_MAX);
+    expand(&text, template, slots);
+    return buffer_steal(&text);
+}
+
+static void append_page(struct buffer *out, const struct gate_page *page)
+{
+    const struct slot outside[] = {
+        {"base_url", page->base_url, false},
+        {"port", page->port, false},
+        {"host", page->host, false},
+        {NULL, NULL, false},
+    };
+    const struct gate_reason_page *texts = gate_reason_page(page->reason);
+    autofree char *title = fragment(texts->title, outside);
+    autofree char *lead = fragment(texts->lead, outside);
+    autofree char *step = fragment(texts->step, outside);
+    autofree char *script = xasprintf("<script>%s</script>", page_js);
+    autofree char *where = fragment(*page->host ? "<span>{{host}}</span>" : "", outside);
+    const struct slot slots[] = {
+        {"title", title, true},
+        {"style", page_css, true},
+        {"tone", page->waits ? "wait" : tone(page->status), false},
+        {"status", page->waits ? "waiting for your server" : status_line(page->status), false},
+        {"lead", lead, true},
+        {"step", step, true},
+        {"waiting",
+         page->waits ? "<p id=\"waiting\" role=\"status\">This page opens it as soon as it is "
+                       "up.</p>"
+                     : "",
+         true},
+        {"where", where, true},
+        {"request_id", page->request_id, false},
+        {"script", page->waits ? script : "", true},
+        {NULL, NULL, false},
+    };
+    expand(out, page_html, slots);
+}
+
+/* Content-Security-Policy knows an inline style or script by its hash. */
+static void hash_source(const char *text, char out[HASH_TEXT])
+{
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256(hash, (const unsigned char *)text, strlen(text));
+    sodium_bin2base64(out, HASH_TEXT, hash, sizeof hash, sodium_base64_VARIANT_ORIGINAL);
+}
+
+/* Who embeds previews in a frame of theirs shows these pages there too, so frame-ancestors is left
+ * open: nothing on a page can be clicked. */
+static void add_headers(const struct gate_page *page, struct http_response *response)
+{
+    char style[HASH_TEXT], script[HASH_TEXT];
+    hash_source(page_css, style);
+    hash_source(page_js, script);
+    autofree char *waiting = page->waits
+                                 ? xasprintf("; script-src 'sha256-%s'; connect-src 'self'", script)
+                                 : xstrdup("");
+    http_response_header(response, "Content-Security-Policy",
+                         "default-src 'none'; style-src 'sha256-%s'%s; base-uri 'none'; "
+                         "form-action 'none'",
+                         style, waiting);
+    http_response_header(response, "X-Content-Type-Options", "nosniff");
+    http_response_header(response, "Referrer-Policy", "no-referrer");
+}
+
+void gate_page_answer(const struct gate_page *page, struct http_response *response)
+{
+    response->status = page->status;
+    response->content_type = "text/html; charset=utf-8";
+    add_headers(page, response);
+    append_page(&response->body, page);
+}

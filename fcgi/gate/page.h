@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a person meets in a browser instead of a preview: one self-contained page, whose layout is
+ * page.html with page.css, and page.js where it waits for a server to come up.
+ */
+#pragma once
+
+#include "gate/decide.h"
+#include "http/http.h"
+
+struct gate_page {
+    enum gate_reason reason;
+    int status;
+    bool waits;           /* asks by itself until a server listens, and loads the address again */
+    const char *base_url; /* of the API */
+    const char *host;     /* as the client sent it; anything */
+    const char *port;     /* as the client sent it; anything */
+    const char *request_id;
+};
+
+/* Answer with the page and the headers that keep it to itself. Everything that is not ours is
+ * escaped. */
+void gate_page_answer(const struct gate_page *page, struct http_response *response);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "gate/refusal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "gate/audience.h"
+#include "gate/decide.h"
+#include "gate/page.h"
+
+#define TOKEN_MAX     256
+#define LOCATION_MAX  65536
+#define RETRY_AFTER_S "2"
+
+char *gate_query_token(const struct http_request *request)
+{
+    const char *query = http_parameter(request, "SANDLOT_QUERY");
+    for (size_t pair; query && *query; query += pair + (query[pair] == '&')) {
+        pair = strcspn(query, "&");
+        size_t name = sizeof GATE_QUERY_TOKEN;
+        if (pair > name && pair - name <= TOKEN_MAX && !strncmp(query, GATE_QUERY_TOKEN "=", name))
+            return xstrndup(query + name, pair - name);
+    }
+    return NULL;
+}
+
+/* The address again, without the token: path and the rest of the query. */
+static char *clean_location(const char *path, const char *query)
+{
+    struct buffer location;
+    buffer_init(&location, LOCATION_MAX);
+    buffer_append_string(&location, path);
+    char joint = '?';
+    while (query && *query) {
+        size_t pair = strcspn(query, "&");
+        bool is_token = !strncmp(query, GATE_QUERY_TOKEN "=", sizeof GATE_QUERY_TOKEN);
+        if (pair && !is_token) {
+            buffer_append_char(&location, joint);
+            buffer_append(&location, query, pair);
+            joint = '&';
+        }
+        query += pair + (query[pair] == '&');
+    }
+    return buffer_steal(&location);
+}
+
+static bool is_header_text(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text <= ' ' || *text == 0x7f)
+            return false;
+    return true;
+}
+
+/* Host-only, so that no other sandbox of the same domain ever receives it. */
+static void answer_cookie(const struct http_request *request, struct http_response *response)
+{
+    const char *path = http_parameter(request, "SANDLOT_URI");
+    autowipe char *token = gate_query_token(request);
+    autofree char *location =
+        clean_location(path && *path == '/' ? path : "/", http_parameter(request, "SANDLOT_QUERY"));
+    /* "//host" would leave for another site. */
+    const char *target = location + strspn(location, "/") - 1;
+    response->status = 303;
+    response->content_type = "text/plain";
+    if (token && is_header_text(token) && !strpbrk(token, ";,\""))
+        http_response_header(response, "Set-Cookie",
+                             GATE_COOKIE "=%s; Path=/; Secure; HttpOnly; SameSite=Lax", token);
+    http_response_header(response, "Location", "%s", is_header_text(target) ? target : "/");
+    http_response_header(response, "Referrer-Policy", "no-referrer");
+}
+
+static enum gate_reason find_reason(struct sandbox_service *service,
+                                    const struct http_request *request, bool is_preview)
+{
+    enum gate_reason reason;
+    const char *name = http_parameter(request, "SANDLOT_REASON");
+    const char *route = http_parameter(request, "SANDLOT_ROUTE");
+    const char *port = http_parameter(request, "SANDLOT_PORT");
+    uint64_t number = 0;
+    if (!name || gate_reason_parse(name, &reason) < 0)
+        return GATE_UNAVAILABLE;
+    if (reason != GATE_UPSTREAM_FAILED)
+        return reason;
+    if (is_preview && (!port || str_parse_u64(port, 1, 65535, &number) < 0))
+        return reason;
+    struct gate_request question = {
+        .route = route ? route : "",
+        .preview_port = (uint16_t)number,
+    };
+    return gate_explain_failure(service, &question);
+}
+
+static void answer_page(const struct sandbox_service *service, struct http_request *request,
+                        struct http_response *response, enum gate_reason reason, int status)
+{
+    const char *host = http_parameter(request, "SANDLOT_HOST");
+    const char *port = http_parameter(request, "SANDLOT_PORT");
+    struct gate_page page = {
+        .reason = reason,
+        .status = status,
+        /* Loading a form's answer again would send the form again. */
+        .waits = reason == GATE_NO_LISTENER && str_equal(request->method, "GET"),
+        .base_url = service->settings->base_url,
+        .host = host ? host : "",
+        .port = port ? port : "",
+        .request_id = request->request_id,
+    };
+    gate_page_answer(&page, response);
+}
+
+void gate_serve_refusal(struct sandbox_service *service, struct http_request *request,
+                        struct http_response *response)
+{
+    bool is_preview = str_equal(http_parameter(request, "SANDLOT_TARGET"), "preview");
+    enum gate_reason reason = find_reason(service, request, is_preview);
+    if (reason == GATE_SET_COOKIE) {
+        answer_cookie(request, response);
+        return;
+    }
+    int status = gate_reason_status(reason, is_preview);
+    if (status == 204) {
+        response->status = status;
+        return;
+    }
+    if (status == 401)
+        http_response_header(response, "WWW-Authenticate", "Bearer");
+    if (status == 503)
+        http_response_header(response, "Retry-After", RETRY_AFTER_S);
+    /* One address, two kinds of answer; and no browser keeps either. */
+    if (is_preview)
+        http_response_header(response, "Vary", "Accept, Sec-Fetch-Mode, Sec-Fetch-Dest");
+    if (is_preview && audience_wants_page(request)) {
+        answer_page(service, request, response, reason, status);
+        return;
+    }
+    http_response_json(response, status,
+                       json_pack("{s:s, s:s, s:s}", "error", gate_reason_code(reason), "message",
+                                 gate_reason_sentence(reason), "request_id", request->request_id));
+}

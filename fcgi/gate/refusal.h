@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a refused client sees: a page for a person, JSON for a program, or the redirect that puts
+ * the token of a link into a cookie. */
+#pragma once
+
+#include "http/http.h"
+#include "sandbox/lifecycle.h"
+
+#define GATE_QUERY_TOKEN "access_token"
+#define GATE_COOKIE      "sandlot_access_token"
+
+/* The value of the query parameter access_token as a new string, or NULL. */
+char *gate_query_token(const struct http_request *request);
+
+/* Answer nginx's question of KIND refusal. */
+void gate_serve_refusal(struct sandbox_service *service, struct http_request *request,
+                        struct http_response *response);
