@@ -87,10 +87,12 @@ incus_start()
         incus_discard_half_made
         mkdir -p "$INCUS_STATE" "$CRIU_BIN"
         install -m 755 "$SOURCE_DIR/conf/incus/incusd-exec" "$CRIU_BIN/incusd-exec"
+        INCUS_LXC_TEMPLATE_CONFIG=$LXC_CONFIG_DIR SANDLOT_NIC_PREFIX=$NIC_PREFIX \
+            "$SOURCE_DIR/conf/incus/incusd-prepare"
         service_start incusd root -- env PATH="${CRIU_PATH:+$CRIU_PATH:}$PATH" \
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
             INCUS_IDMAPPED_MOUNTS_DISABLE=1 INCUS_EXEC_PATH="$CRIU_BIN/incusd-exec" \
-            SANDLOT_INCUSD="$INCUSD" \
+            INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_INCUSD="$INCUSD" \
             "$INCUSD" --group "$WORKER_USER" --logfile "$STATE_ROOT/log/incusd.log"
     fi
     service_wait incusd 60 incus_answers || die "incusd does not answer; see also $LOG_DIR/incusd.log"

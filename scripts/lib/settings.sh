@@ -46,6 +46,7 @@ settings_derive()
     # What the database holds, as far as the set-up put it there.
     MARKS_DIR=$STATE_ROOT/marks
     INCUS_STATE=$STATE_ROOT/incus
+    LXC_CONFIG_DIR=$STATE_ROOT/lxc
     INCUS_SOCKET_FILE=$INCUS_STATE/unix.socket
     DATABASE_SOCKET=$RUN_DIR/mysqld.sock
     NFT_TABLE=sandlot_${STACK//-/_}
