@@ -55,7 +55,11 @@ static const struct schema_member body[] = {
     {.name = NULL},
 };
 static const struct route_query query[] = {
-    {"team", false}, {"query[state][]", true}, {"query[metadata][*]", true}, {NULL, false}};
+    {.name = "team"},
+    {.name = "query[state][]", .repeatable = true},
+    {.name = "query[metadata][*]", .repeatable = true, .bytes = true},
+    {.name = NULL},
+};
 static const struct route routes[] = {
     {.method = "GET", .pattern = "/v1/s", .operation = "list", .handler = answer, .query = query},
     {.method = "POST", .pattern = "/v1/s", .operation = "create", .handler = answer, .body = body},
