@@ -19,7 +19,7 @@
 #include "crypto/keyring.h"
 #include "db/db.h"
 
-#define IDEMPOTENCY_KEEP_MS    86400000 /* 24 hours */
+#define IDEMPOTENCY_KEEP_MS 86400000 /* 24 hours */
 /* The largest answer is a sandbox with all the metadata that it may have, in JSON's escapes. */
 #define IDEMPOTENCY_ANSWER_MAX (1024 * 1024)
 
