@@ -3,6 +3,11 @@
 # when name, port, range and prefix differ.
 # shellcheck shell=bash disable=SC2034
 
+# What a stack was started with holds for its later runs, --stop and --purge above all: the
+# links of another stack must not be taken for its own.
+declare -A SETTINGS_OF_STACK=([PORT]=8443 [RANGE]=10.88.0.0/16 [NIC_PREFIX]=sl [POOL_SIZE]=20GiB
+    [DOMAIN]=sandbox.localhost [TEMPLATE]=python)
+
 # Things that the stacks of one machine share.
 SHARED_DIR=/var/lib/sandlot/.shared
 CACHE_DIR=/var/cache/sandlot
@@ -10,12 +15,12 @@ CACHE_DIR=/var/cache/sandlot
 settings_defaults()
 {
     STACK=${SANDLOT_STACK:-quickstart}
-    PORT=${SANDLOT_PORT:-8443}
-    RANGE=${SANDLOT_RANGE:-10.88.0.0/16}
-    NIC_PREFIX=${SANDLOT_NIC_PREFIX:-sl}
-    POOL_SIZE=${SANDLOT_POOL_SIZE:-20GiB}
-    DOMAIN=${SANDLOT_DOMAIN:-sandbox.localhost}
-    TEMPLATE=${SANDLOT_TEMPLATE_SLUG:-python}
+    PORT=${SANDLOT_PORT:-}
+    RANGE=${SANDLOT_RANGE:-}
+    NIC_PREFIX=${SANDLOT_NIC_PREFIX:-}
+    POOL_SIZE=${SANDLOT_POOL_SIZE:-}
+    DOMAIN=${SANDLOT_DOMAIN:-}
+    TEMPLATE=${SANDLOT_TEMPLATE_SLUG:-}
     IMAGE_ALIAS=sandlot-default
     POOL=sandlot
     PROJECT=sandlot
@@ -24,17 +29,46 @@ settings_defaults()
     DATABASE_USER=mysql
 }
 
+# settings_recall: what neither option nor environment gave is as the stack has it, or usual.
+settings_recall()
+{
+    local name value
+
+    if [[ -r $STATE_ROOT/settings ]]; then
+        while IFS='=' read -r name value; do
+            if [[ -v SETTINGS_OF_STACK[$name] && -z ${!name} ]]; then
+                printf -v "$name" '%s' "$value"
+            fi
+        done <"$STATE_ROOT/settings"
+    fi
+    for name in "${!SETTINGS_OF_STACK[@]}"; do
+        if [[ -z ${!name} ]]; then
+            printf -v "$name" '%s' "${SETTINGS_OF_STACK[$name]}"
+        fi
+    done
+}
+
+settings_remember()
+{
+    local name
+
+    for name in "${!SETTINGS_OF_STACK[@]}"; do
+        printf '%s=%s\n' "$name" "${!name}"
+    done | write_file 644 root:root "$STATE_ROOT/settings"
+}
+
 # settings_derive: everything that follows from the name.
 settings_derive()
 {
     [[ $STACK =~ ^[a-z][a-z0-9-]{0,30}$ ]] ||
         die "the stack's name must be 1 to 31 of [a-z0-9-] and start with a letter: $STACK"
+    STATE_ROOT=/var/lib/sandlot/$STACK
+    settings_recall
     [[ $PORT =~ ^[1-9][0-9]{0,4}$ ]] || die "the port must be a number: $PORT"
     [[ $NIC_PREFIX =~ ^[a-z]{2}$ ]] || die "the NIC prefix must be two letters: $NIC_PREFIX"
     [[ $RANGE =~ ^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+/[0-9]+$ ]] ||
         die "the range must be an IPv4 network such as 10.88.0.0/16: $RANGE"
 
-    STATE_ROOT=/var/lib/sandlot/$STACK
     ETC_DIR=$STATE_ROOT/etc
     RUN_DIR=$STATE_ROOT/run
     LOG_DIR=$STATE_ROOT/log

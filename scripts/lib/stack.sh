@@ -6,7 +6,9 @@ stack_directories()
 {
     mkdir -p "$SHARED_DIR" "$CACHE_DIR"
     user_ensure "$WORKER_USER" /nonexistent
-    install -d -m 755 "$STATE_ROOT" "$ETC_DIR" "$NGINX_DIR" "$TLS_DIR" "$LOG_DIR"
+    install -d -m 755 "$STATE_ROOT"
+    settings_remember
+    install -d -m 755 "$ETC_DIR" "$NGINX_DIR" "$TLS_DIR" "$LOG_DIR"
     install -d -m 775 -o root -g "$WORKER_USER" "$RUN_DIR"
 }
 
