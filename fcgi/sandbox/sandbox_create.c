@@ -220,6 +220,18 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
     return 0;
 }
 
+/* Somebody ended the create before it was done: a client who saw the sandbox in the list, or a
+ * dispatcher for whom it took too long. */
+static int ended_by_others(const struct work *work, struct error **err)
+{
+    bool late = clock_monotonic_ms() >= work->lost_at_ms;
+    error_clear(err);
+    if (late)
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                         "Making the sandbox took too long and was undone; try again.");
+    return error_set(err, ERR_SANDBOX_BUSY, "The sandbox was deleted while it was being made.");
+}
+
 int sandbox_create(struct sandbox_service *service, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct quota *quota, struct error **err)
 {
@@ -233,7 +245,9 @@ int sandbox_create(struct sandbox_service *service, const struct sandbox_create 
             return 0;
         }
         /* An instance that died while it waited is no reason to fail. */
-        if (!was_warm || (*err)->code == ERR_LEASE_LOST)
+        if ((*err)->code == ERR_LEASE_LOST)
+            return ended_by_others(&work, err);
+        if (!was_warm)
             return work_public_error(&work, err);
         error_clear(err);
         warm = false;

@@ -59,7 +59,13 @@ int work_undo_create(struct work *work, struct error **err)
     error_auto failure = NULL;
     /* When the database is away the create's own lease runs out and the dispatcher does this. */
     if (work_begin(&undo, work->service, work->sandbox.id, SANDBOX_EVENT_DELETE, OPERATION_DESTROY,
-                   NULL, NULL, &failure) == 0)
+                   NULL, NULL, &failure) == 0) {
         work_run_destroy(&undo, &failure);
+    } else if (failure->code == ERR_NOT_FOUND) { /* deleted meanwhile, which explains the failure */
+        if (work->runtime)
+            remove_leftover(work);
+        error_clear(err);
+        return error_set(err, ERR_LEASE_LOST, "the sandbox was deleted");
+    }
     return -1;
 }
