@@ -13,7 +13,7 @@
 /* "q=0.25" as 250, in a media range of that length; 1000 when it has none. */
 static int quality(const char *range, size_t length)
 {
-    for (size_t i = 0; i + 3 < length; i++) {
+    for (size_t i = 0; i + 2 < length; i++) {
         if (range[i] != ';')
             continue;
         size_t at = i + 1;

@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The edge: pages for people, decisions that are kept for a second, what junk costs, reloads."""
+
+import base64
+import hashlib
+import os
+import re
+import signal
+import ssl
+import subprocess
+import threading
+import time
+
+import pytest
+
+from client import Origin, address_of, assert_error
+from stack import wait_until
+
+BROWSER = {
+    "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-Dest": "document",
+}
+POLL = {"X-Sandlot-Poll": "1", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+PORTS = [
+    {"port": 3000, "protocol": "http", "public": True},
+    {"port": 3001, "protocol": "http", "public": False},
+]
+
+
+@pytest.fixture
+def exposing(make_sandbox):
+    return make_sandbox(exposed_ports=PORTS)
+
+
+def serve(sandbox, port=3000, address="0.0.0.0"):
+    program = sandbox.put_guest("preview_server.py")
+    pid = sandbox.data.background("python3", program, address, str(port))
+    sandbox.data.check(f"until curl -so /dev/null 127.0.0.1:{port}; do sleep 0.05; done")
+    return pid
+
+
+def page(origin, path="/", **headers):
+    return origin.request("GET", path, headers={**BROWSER, **headers})
+
+
+def assert_page(response, status, *texts):
+    assert response.status == status, response
+    assert response.headers.get_content_type() == "text/html", response.headers.items()
+    assert response.headers["Cache-Control"] == "no-store"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    text = response.body.decode()
+    for one in (response.headers["X-Request-Id"], "prefers-color-scheme: dark", *texts):
+        assert one in text, one
+    assert_self_contained(text, response.headers["Content-Security-Policy"])
+    return text
+
+
+def assert_self_contained(text, policy):
+    """Nothing is loaded from anywhere, and what is inline is what the policy lets run."""
+    assert "default-src 'none'" in policy and "unsafe" not in policy, policy
+    assert not re.search(r"(src|href)\s*=|@import|url\(", text), text
+    for kind in ("style", "script"):
+        for inline in re.findall(f"<{kind}>(.*?)</{kind}>", text, re.DOTALL):
+            digest = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+            assert f"{kind}-src 'sha256-{digest}'" in policy, (kind, policy)
+
+
+# --- pages ---
+
+
+def test_pages_say_what_is_the_matter(stack, exposing):
+    assert_page(page(exposing.preview(3000)), 502, "Nothing listens on port 3000", "<script>")
+    assert_page(page(exposing.preview(3001)), 401, "Port 3001 is private", "/connect")
+    wrong = page(exposing.preview(3001), **{"X-Access-Token": "slt_wrong"})
+    assert_page(wrong, 401, "token does not fit")
+    assert_page(page(exposing.preview(4000)), 404, "Port 4000 is not exposed", "/ports/4000")
+    nobody = Origin(stack.ca_file, f"https://p3000-{'a' * 26}.{stack.data_plane_host}")
+    text = assert_page(page(nobody), 404, "no such sandbox")
+    assert "<script" not in text, "only a page that waits has a script"
+    exposing.pause()
+    assert_page(page(exposing.preview(3000)), 503, "is paused", f"{stack.base_url}/v1/sandboxes")
+
+
+@pytest.mark.parametrize(
+    "headers, is_page",
+    [
+        ({}, False),
+        ({"Accept": "*/*"}, False),
+        ({"Accept": "application/json"}, False),
+        ({"Accept": "application/json, text/html;q=0.5"}, False),
+        ({"Accept": "text/html;q=0"}, False),
+        ({"Accept": "text/html, application/json;q=0.9"}, True),
+        (BROWSER, True),
+        ({**BROWSER, "Sec-Fetch-Dest": "iframe"}, True),
+        ({**BROWSER, "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}, False),
+        ({**BROWSER, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}, False),
+    ],
+)
+def test_programs_get_json(shared_sandbox, headers, is_page):
+    response = shared_sandbox.preview(4001).request("GET", "/", headers=headers)
+    if is_page:
+        assert_page(response, 404)
+    else:
+        assert_error(response, 404, "not_found")
+
+
+def test_pages_repeat_nothing_unescaped(shared_sandbox):
+    preview = shared_sandbox.preview(4001)
+    response = page(preview, "/<script>alert(1)</script>?a=%3Cb%3E", Referer="<img>")
+    assert b"alert(1)" not in response.body and b"<img" not in response.body
+
+
+def test_the_waiting_page_is_told_when_the_server_is_up(exposing):
+    preview = exposing.preview(3000)
+    assert preview.request("GET", "/x", headers=POLL).status == 502
+    serve(exposing)
+    wait_until(lambda: preview.request("GET", "/x", headers=POLL).status == 204, 3, "the server")
+
+
+def test_polls_wake_nothing(make_sandbox):
+    sandbox = make_sandbox(
+        exposed_ports=PORTS, lifecycle={"on_timeout": "pause", "auto_resume": True}
+    )
+    serve(sandbox)
+    sandbox.pause()
+    for _ in range(5):
+        answer = sandbox.preview(3000).request("GET", "/", headers=POLL)
+        assert_error(answer, 503, "sandbox_not_running")
+    assert sandbox.show()["state"] == "stopped"
+    assert page(sandbox.preview(3000)).status == 200, "a person's visit wakes it"
+
+
+# --- decisions that are kept ---
+
+
+def executed(stack):
+    """Statements that the database has run so far, for whomever."""
+    rows = stack.query("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'")
+    return int(rows[0]["Value"])
+
+
+def statements_of(stack, act):
+    """Statements that act() costs, above what goes on anyway."""
+    start = time.monotonic()
+    before = executed(stack)
+    act()
+    mine = executed(stack) - before
+    took = time.monotonic() - start
+    before = executed(stack)
+    time.sleep(1)
+    idle = executed(stack) - before
+    return mine - idle * took
+
+
+def test_a_busy_preview_asks_once_a_second(exposing):
+    serve(exposing)
+    preview = exposing.preview(3000)
+
+    def visit():
+        for _ in range(200):
+            assert preview.request("GET", "/").status == 200
+
+    assert statements_of(exposing.stack, visit) < 60
+
+
+def test_nothing_of_a_destroyed_sandbox_survives_a_second(exposing):
+    serve(exposing)
+    assert exposing.preview(3000).request("GET", "/").status == 200
+    assert exposing.data.download("/etc/passwd").status == 200
+    exposing.api.destroy(exposing.id)
+    time.sleep(1.05)
+    assert_error(exposing.preview(3000).request("GET", "/"), 404, "not_found")
+    assert_error(exposing.data.download("/etc/passwd"), 404, "not_found")
+
+
+def test_a_withdrawn_port_is_closed_within_a_second(exposing):
+    serve(exposing)
+    assert exposing.preview(3000).request("GET", "/").status == 200
+    body = {"protocol": "http", "public": False}
+    assert exposing.api.request("PUT", f"{exposing.path}/ports/3000", body).status == 200
+    time.sleep(1.05)
+    assert_error(exposing.preview(3000).request("GET", "/"), 401, "unauthorized")
+
+
+def test_a_pass_is_nobody_elses(exposing):
+    serve(exposing, 3001)
+    preview = exposing.preview(3001)
+    token = {"X-Access-Token": exposing.data.token}
+    for _ in range(5):
+        assert preview.request("GET", "/", headers=token).status == 200
+        assert_error(preview.request("GET", "/"), 401, "unauthorized")
+        cookie = {"Cookie": "sandlot_access_token=x"}
+        assert_error(preview.request("GET", "/", headers=cookie), 401, "unauthorized")
+
+
+# --- junk ---
+
+
+def test_junk_hosts_cost_no_query(stack):
+    names = ["zzz", "p0-" + "a" * 26, "p123456-" + "a" * 26, "p99999-" + "a" * 26, "A1" * 13, "a" * 25]
+
+    def knock():
+        for number in range(300):
+            name = names[number % len(names)]
+            origin = Origin(stack.ca_file, f"https://{name}.{stack.data_plane_host}")
+            assert origin.request("GET", "/").status == 404
+
+    assert statements_of(stack, knock) < 60
+
+
+def test_junk_tokens_cost_no_query(stack, shared_sandbox):
+    good = shared_sandbox.data.token
+    tokens = ["junk", "slt_" + "A" * 80, good[:-2] + "AA", "x" * 3000, good + "A", good[::-1]]
+
+    def knock():
+        for number in range(300):
+            headers = {"X-Access-Token": tokens[number % len(tokens)]}
+            answer = shared_sandbox.data.origin.request("GET", "/files?path=/x", headers=headers)
+            assert answer.status == 401
+
+    assert statements_of(stack, knock) < 60
+
+
+def test_an_unknown_route_costs_one_query(stack):
+    def knock():
+        for number in range(100):
+            route = "".join("abcdefghij"[int(d)] for d in f"{number:026d}")
+            origin = Origin(stack.ca_file, f"https://p3000-{route}.{stack.data_plane_host}")
+            assert origin.request("GET", "/").status == 404
+
+    assert 50 < statements_of(stack, knock) < 150
+
+
+def test_header_floods_are_refused(shared_sandbox):
+    preview = shared_sandbox.preview(3009)
+    many = {f"X-Flood-{number}": "y" * 60 for number in range(2000)}
+    try:
+        status = preview.request("GET", "/", headers=many).status
+    except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
+        status = 431
+    assert status == 431
+    large = preview.request("GET", "/", headers={"X-Large": "y" * 40000})
+    assert_error(large, 431, "invalid_request")
+
+
+def test_slow_clients_hold_nobody_up(exposing):
+    """A hundred that never end their header, and one that does."""
+    serve(exposing)
+    preview = exposing.preview(3000)
+    slow = [preview.tls_socket() for _ in range(100)]
+    try:
+        for one in slow:
+            one.sendall(b"GET / HTTP/1.1\r\nHost: " + preview.host.encode() + b"\r\nX-Slow: ")
+        started = time.monotonic()
+        assert preview.request("GET", "/").status == 200
+        assert time.monotonic() - started < 2
+    finally:
+        for one in slow:
+            one.close()
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_tls_versions(stack, version):
+    origin = Origin(stack.ca_file, stack.base_url)
+    origin.context.minimum_version = origin.context.maximum_version = version
+    response = origin.request("GET", "/")
+    assert response.headers["Strict-Transport-Security"].startswith("max-age=")
+
+
+def test_old_tls_is_refused(stack):
+    origin = Origin(stack.ca_file, stack.base_url)
+    done = subprocess.run(
+        ["openssl", "s_client", "-connect", f"{address_of(origin.host)}:{origin.port}", "-tls1_1",
+         "-cipher", "ALL:@SECLEVEL=0"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False,
+    )
+    assert done.returncode != 0 and "alert protocol version" in done.stderr, done.stderr
+
+
+def test_request_ids_go_end_to_end(exposing):
+    serve(exposing)
+    sent = {"X-Request-Id": "mine"}
+    seen = exposing.preview(3000).request("GET", "/", headers=sent).json()["headers"]
+    identifier = seen["x-request-id"]
+    assert re.fullmatch(r"[0-9a-f]{32}", identifier)
+    log = exposing.stack.root / "log" / "sandlot-access.log"
+    wait_until(lambda: identifier in log.read_text(encoding="utf-8"), 4, "the line in the access log")
+    assert exposing.data.token not in log.read_text(encoding="utf-8")
+
+
+# --- reload ---
+
+
+def reload_nginx(stack):
+    pid = int((stack.run_dir / "nginx-master.pid").read_text(encoding="utf-8"))
+    children = children_of(pid)
+    os.kill(pid, signal.SIGHUP)
+    wait_until(lambda: children_of(pid) - children, 10, "new workers of nginx")
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as text:
+        return set(text.read().split())
+
+
+def test_a_reload_drops_no_stream(exposing):
+    serve(exposing)
+    with exposing.data.start("/bin/sh", "-c", "for i in 1 2 3 4 5 6; do echo $i; sleep 0.4; done") as stream:
+        first = next(stream)
+        assert "start" in first["event"]
+        events = []
+        reader = threading.Thread(target=lambda: events.extend(stream))
+        reader.start()
+        reload_nginx(exposing.stack)
+        assert exposing.preview(3000).request("GET", "/").status == 200
+        reader.join(timeout=30)
+    text = b"".join(base64.b64decode(e["event"]["data"].get("stdout", "")) for e in events if "data" in e["event"])
+    assert text == b"1\n2\n3\n4\n5\n6\n"
+    assert "end" in events[-1]["event"]
+
+
+# --- other ways to speak ---
+
+
+def curl(origin, path, *options):
+    """HTTP/2, which Python's own client does not speak."""
+    done = subprocess.run(
+        ["curl", "-sS", "--http2", "--cacert", str(origin.ca_file), "--max-time", "30", "--connect-to",
+         f"::{address_of(origin.host)}:{origin.port}", "-w", "\n%{http_version} %{http_code}",
+         *options, f"https://{origin.host}:{origin.port}{path}"],
+        capture_output=True, check=True,
+    )
+    body, _, trailer = done.stdout.rpartition(b"\n")
+    return body, trailer.decode().split()
+
+
+def test_http2(exposing, tmp_path):
+    serve(exposing)
+    preview = exposing.preview(3000)
+    preview.ca_file = exposing.stack.ca_file
+    body, answer = curl(preview, "/events")
+    assert answer == ["2", "200"] and body.count(b"data: ") == 5
+    content = os.urandom(3 << 20)
+    upload = tmp_path / "upload"
+    upload.write_bytes(content)
+    body, answer = curl(preview, "/digest", "--data-binary", f"@{upload}")
+    assert answer == ["2", "200"] and hashlib.sha256(content).hexdigest().encode() in body
+
+
+def test_grpc_web(exposing):
+    """Frames with the trailers as the last of them, each passed on when it comes."""
+    program = exposing.put_guest("grpc_web_server.py")
+    exposing.data.background("python3", program, "3000")
+    exposing.data.check("until (echo > /dev/tcp/127.0.0.1/3000) 2>/dev/null; do sleep 0.05; done")
+    headers = {"Content-Type": "application/grpc-web+proto", "X-Grpc-Web": "1", "TE": "trailers"}
+    connection, response = exposing.preview(3000).open("POST", "/echo.Echo/Say", b"\0\0\0\0\2hi", headers)
+    assert response.headers["Content-Type"] == "application/grpc-web+proto"
+    arrivals = []
+    while piece := response.read1(65536):
+        arrivals.append((time.monotonic(), piece))
+    connection.close()
+    assert b"".join(piece for _, piece in arrivals) == b"\0\0\0\0\2hi" * 3 + b"\x80\0\0\0\x10grpc-status: 0\r\n"
+    assert arrivals[-1][0] - arrivals[0][0] > 0.5
+
+
+def test_a_long_poll_is_held(exposing):
+    exposing.data.background(
+        "python3", "-c",
+        "import socket,time\ns=socket.create_server(('0.0.0.0',3000))\n"
+        "while 1:\n c,_=s.accept(); c.recv(9999)\n if c.getpeername(): time.sleep(3)\n"
+        " c.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 4\\r\\n\\r\\nnews'); c.close()",
+    )
+    wait_until(
+        lambda: exposing.preview(3000).request("GET", "/", headers=POLL).status == 204, 5, "the server"
+    )
+    started = time.monotonic()
+    assert exposing.preview(3000).request("GET", "/").body == b"news"
+    assert time.monotonic() - started > 2.9
+
+
+def test_forwarded_headers_are_ours(exposing):
+    serve(exposing)
+    preview = exposing.preview(3000)
+    lies = {
+        "X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": "evil",
+        "X-Forwarded-Port": "1", "X-Real-IP": "192.0.2.1", "Forwarded": "for=192.0.2.1",
+        "Proxy-Authorization": "Basic eA==", "Keep-Alive": "timeout=5", "X-Sandlot-Port": "22",
+    }
+    seen = preview.request("GET", "/", headers=lies).json()["headers"]
+    assert seen["x-forwarded-proto"] == "https"
+    assert seen["x-forwarded-host"] == f"{preview.host}:{preview.port}"
+    assert seen["x-forwarded-port"] == str(preview.port)
+    assert seen["x-forwarded-for"] == seen["x-real-ip"] == "127.0.0.1"
+    for name in ("forwarded", "proxy-authorization", "keep-alive", "x-sandlot-port"):
+        assert name not in seen, seen
+
+
+def test_a_socket_with_the_token_in_its_address(exposing):
+    """A WebSocket cannot follow a redirect; the token lets it in and stays outside."""
+    serve(exposing, 3001)
+    preview = exposing.preview(3001)
+    with preview.tls_socket(10) as connection:
+        connection.sendall(
+            f"GET /socket?access_token={exposing.data.token} HTTP/1.1\r\nHost: {preview.host}\r\n"
+            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+        )
+        connection.settimeout(10)
+        assert connection.recv(64).startswith(b"HTTP/1.1 101 ")

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "gate/page.h"
+
+static void render(struct gate_page page, struct http_response *response)
+{
+    http_response_init(response);
+    gate_page_answer(&page, response);
+}
+
+static struct gate_page page_of(enum gate_reason reason)
+{
+    return (struct gate_page){
+        .reason = reason,
+        .status = gate_reason_status(reason, true),
+        .base_url = "https://api.example",
+        .host = "p3000-x.example",
+        .port = "3000",
+        .request_id = "abc123",
+    };
+}
+
+/* Each reason that a person can meet has all its texts, and no slot is left open. */
+static void test_every_reason(void **state)
+{
+    (void)state;
+    for (int i = 0; i < GATE_REASON_COUNT; i++) {
+        enum gate_reason reason = (enum gate_reason)i;
+        int status = gate_reason_status(reason, true);
+        const struct gate_reason_page *texts = gate_reason_page(reason);
+        if (status < 400)
+            continue;
+        assert_true(*texts->title && *texts->lead && *texts->step);
+        struct http_response response;
+        render(page_of(reason), &response);
+        assert_int_equal(response.status, status);
+        assert_string_equal(response.content_type, "text/html; charset=utf-8");
+        const char *text = buffer_string(&response.body);
+        assert_null(strstr(text, "{{"));
+        assert_non_null(strstr(text, "abc123"));
+        assert_non_null(strstr(text, "</html>"));
+        assert_null(strstr(text, "<script>"));
+        assert_null(strstr(buffer_string(&response.headers), "script-src"));
+        http_response_deinit(&response);
+    }
+}
+
+static void test_what_is_not_ours_is_escaped(void **state)
+{
+    static const char evil[] = "\"><script>alert('1')</script>&{{script}}";
+    struct http_response response;
+    struct gate_page page = page_of(GATE_PORT_NOT_EXPOSED);
+    (void)state;
+    page.host = page.port = page.base_url = page.request_id = evil;
+    render(page, &response);
+    const char *text = buffer_string(&response.body);
+    assert_null(strstr(text, "<script>"));
+    assert_non_null(strstr(text, "&quot;&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;"));
+    http_response_deinit(&response);
+}
+
+static void test_only_a_waiting_page_has_a_script(void **state)
+{
+    struct http_response response;
+    struct gate_page page = page_of(GATE_NO_LISTENER);
+    (void)state;
+    page.waits = true;
+    render(page, &response);
+    assert_non_null(strstr(buffer_string(&response.body), "<script>"));
+    const char *headers = buffer_string(&response.headers);
+    assert_non_null(strstr(headers, "default-src 'none'; style-src 'sha256-"));
+    assert_non_null(strstr(headers, "; script-src 'sha256-"));
+    assert_non_null(strstr(headers, "; connect-src 'self'"));
+    assert_null(strstr(headers, "unsafe"));
+    http_response_deinit(&response);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_reason),
+        cmocka_unit_test(test_what_is_not_ours_is_escaped),
+        cmocka_unit_test(test_only_a_waiting_page_has_a_script),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
+}
