@@ -45,6 +45,7 @@ route_handler sandboxes_pause, sandboxes_resume;
 route_handler sandboxes_update;
 route_handler ports_list, ports_show, ports_put, ports_delete;
 route_handler limits_show;
+route_handler usage_show;
 route_handler keys_list, keys_create, keys_delete;
 route_handler templates_list, templates_show, template_versions_list;
 

@@ -14,6 +14,9 @@ static const struct route_query list_query[] = {
 
 static const struct route_query team_query[] = {{.name = "team"}, {.name = NULL}};
 
+static const struct route_query usage_query[] = {
+    {.name = "team"}, {.name = "from"}, {.name = "to"}, {.name = NULL}};
+
 static const struct schema_member no_members[] = {{.name = NULL}};
 
 const struct route api_routes[] = {
@@ -105,6 +108,12 @@ const struct route api_routes[] = {
      .handler = limits_show,
      .scope = ROUTE_READ,
      .query = team_query},
+    {.method = "GET",
+     .pattern = "/v1/usage",
+     .operation = "showUsage",
+     .handler = usage_show,
+     .scope = ROUTE_READ,
+     .query = usage_query},
     {.method = "GET",
      .pattern = "/v1/keys",
      .operation = "listKeys",

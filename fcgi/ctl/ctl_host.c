@@ -5,11 +5,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
+#include "ctl/ctl_db.h"
 #include "ctl/output.h"
 #include "ctl/source_build.h"
 #include "sandbox/host.h"
 
 #define CERTIFICATE_FILE_MAX 65536
+#define STAYING_MAX          100000 /* sandboxes that are listed */
 
 static json_t *host_json(const struct host *host)
 {
@@ -151,10 +154,36 @@ static int set_state(struct ctl *ctl, const char *name, const char *state, const
     return 0;
 }
 
+/* Those that stay on the host, newest first: they are moved by nobody. */
+static int list_staying(struct ctl *ctl, const char *host, json_t *rows, struct error **err)
+{
+    autofree struct ctl_sandbox *sandboxes = NULL;
+    unsigned count;
+    if (ctl_db_sandboxes(ctl->db, NULL, STAYING_MAX, &sandboxes, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++)
+        if (str_equal(sandboxes[i].host, host))
+            json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "id", sandboxes[i].id, "team",
+                                                  sandboxes[i].team, "state", sandboxes[i].state));
+    return 0;
+}
+
 int ctl_host_drain(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
-    return set_state(ctl, arguments->operands[0], "draining",
-                     "takes no new sandboxes; those that it has stay until they are deleted", err);
+    static const struct ctl_column columns[] = {
+        {"SANDBOX", "id"}, {"TEAM", "team"}, {"STATE", "state"}};
+    const char *name = arguments->operands[0];
+    json_auto_t *rows = json_array();
+    if (host_set_state(ctl->db, name, "draining", err) < 0 ||
+        list_staying(ctl, name, rows, err) < 0)
+        return -1;
+    ctl_print(ctl,
+              json_pack("{s:s, s:s, s:O}", "name", name, "state", "draining", "sandboxes", rows),
+              "Host %s takes no new sandboxes; the %zu that it has stay until they are deleted.",
+              name, json_array_size(rows));
+    if (!ctl->json && json_array_size(rows))
+        ctl_print_table(rows, columns, ARRAY_SIZE(columns));
+    return 0;
 }
 
 int ctl_host_activate(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)

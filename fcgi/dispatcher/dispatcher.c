@@ -8,6 +8,8 @@
 #include "sandbox/warm.h"
 
 #define FAILURE_PAUSE_MS 500 /* with the database away */
+/* What goes down by itself is noticed within two seconds, a slow answer included. */
+#define HOST_WATCH_MS 1000
 
 struct queue {
     const char *name;
@@ -64,6 +66,17 @@ void dispatcher_run(struct sandbox_service *service, const volatile sig_atomic_t
         }
         if (!work_once(service) && !*stop)
             clock_sleep_ms((unsigned)service->settings->dispatcher_poll_ms);
+    }
+}
+
+void dispatcher_watch_hosts(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+{
+    while (!*stop) {
+        error_auto err = NULL;
+        if (sandbox_watch(service, &err) < 0)
+            log_warning("hosts are not watched", LOG_ERROR(err));
+        if (!*stop)
+            clock_sleep_ms(HOST_WATCH_MS);
     }
 }
 

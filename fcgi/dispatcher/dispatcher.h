@@ -12,3 +12,6 @@ void dispatcher_run(struct sandbox_service *service, const volatile sig_atomic_t
 /* Watch the deadlines alone until *stop is set. Nothing here waits for a runtime, so each deadline
  * is acted on in its second, however long the work takes that follows. */
 void dispatcher_watch(struct sandbox_service *service, const volatile sig_atomic_t *stop);
+
+/* Watch the hosts for sandboxes that go down by themselves, until *stop is set. */
+void dispatcher_watch_hosts(struct sandbox_service *service, const volatile sig_atomic_t *stop);

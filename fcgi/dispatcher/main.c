@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "config/program.h"
 #include "dispatcher/dispatcher.h"
 
@@ -31,7 +32,7 @@ static void catch_signals(void)
     struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
-    sigaction(SIGCHLD, &action, NULL); /* the watch of the deadlines ended */
+    sigaction(SIGCHLD, &action, NULL); /* a process beside this one ended */
     signal(SIGPIPE, SIG_IGN);
 }
 
@@ -49,9 +50,9 @@ static int serve(const struct settings *settings, role *run)
     return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
 }
 
-/* The process that watches the deadlines, with a database connection of its own; it ends with this
- * one. When it ends by itself this one ends too, and the supervisor starts both again. */
-static pid_t start_watch(const struct settings *settings)
+/* A process beside this one with a database connection of its own; it ends with this one. When it
+ * ends by itself this one ends too, and the supervisor starts all again. */
+static pid_t start_beside(const struct settings *settings, role *run)
 {
     pid_t parent = getpid(), child = fork();
     if (child)
@@ -60,8 +61,11 @@ static pid_t start_watch(const struct settings *settings)
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(EXIT_SUCCESS);
-    _exit(serve(settings, dispatcher_watch));
+    _exit(serve(settings, run));
 }
+
+/* Each of them may be kept waiting by something that must not keep the others. */
+static role *const roles_beside[] = {dispatcher_watch, dispatcher_watch_hosts};
 
 int main(int argc, char **argv)
 {
@@ -70,15 +74,21 @@ int main(int argc, char **argv)
     if (status != PROGRAM_RUN)
         return status;
     catch_signals();
-    pid_t watch = start_watch(call.settings);
-    if (watch > 0) {
+    pid_t beside[ARRAY_SIZE(roles_beside)];
+    size_t started = 0;
+    while (started < ARRAY_SIZE(roles_beside) &&
+           (beside[started] = start_beside(call.settings, roles_beside[started])) > 0)
+        started++;
+    if (started == ARRAY_SIZE(roles_beside)) {
         log_info("dispatcher started");
         status = serve(call.settings, dispatcher_run);
-        kill(watch, SIGTERM);
-        waitpid(watch, NULL, 0);
     } else {
         log_error("cannot start", LOG_STR("reason", strerror(errno)));
         status = EX_OSERR;
+    }
+    while (started-- > 0) {
+        kill(beside[started], SIGTERM);
+        waitpid(beside[started], NULL, 0);
     }
     settings_free(call.settings);
     return status;

@@ -34,6 +34,9 @@ int host_get(struct db *db, uint32_t id, struct host *host, struct error **err);
 int host_get_by_name(struct db *db, const char *name, struct host *host, struct error **err);
 /* All hosts by name, with what is reserved on them; for hosts_free(). */
 int host_list(struct db *db, struct host **hosts, unsigned *count, struct error **err);
+/* Whether this connection is the one whose process watches the hosts; the first that asks becomes
+ * it, and stays it as long as it is connected. */
+int host_watch_lock(struct db *db, bool *ours, struct error **err);
 /* state: active or draining. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST. */
 int host_set_state(struct db *db, const char *name, const char *state, struct error **err);
 

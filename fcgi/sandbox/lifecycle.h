@@ -115,5 +115,10 @@ int sandbox_expire_next(struct sandbox_service *service, bool *worked, struct er
 /* Finish or undo one operation that has no holder any more, or none yet. *worked: there was one. */
 int sandbox_recover_next(struct sandbox_service *service, bool *worked, struct error **err);
 
-/* Compare rows and instances of every host and resolve what belongs to nobody. */
+/* Compare rows and instances of every host: what went down by itself becomes stopped, and what
+ * belongs to nobody is removed. */
 int sandbox_sweep(struct sandbox_service *service, struct error **err);
+
+/* The first half of it alone, cheap enough for every second. Of all dispatchers one does it, until
+ * its database connection ends; for the others it is nothing. */
+int sandbox_watch(struct sandbox_service *service, struct error **err);

@@ -10,9 +10,11 @@
 #include "sandbox/agent_client.h"
 #include "sandbox/fault_point.h"
 #include "sandbox/sandbox_row.h"
+#include "sandbox/usage.h"
 
 #define ENVS_MAX       (128 * 1024)
 #define BUSY_POLL_MS   15
+#define AGENT_SLICE_MS 500
 #define FINISH_WAIT_MS 10000 /* for the database to come back before the result is left behind */
 
 void work_deinit(struct work *work)
@@ -51,7 +53,7 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
     if (operation_begin(db, sandbox, kind, work->queued ? NULL : work->service->holder,
                         work->service->settings->lease_s, &work->operation, err) < 0)
         return -1;
-    if (sandbox_row_update(db, sandbox, err) < 0)
+    if (sandbox_row_update(db, sandbox, err) < 0 || usage_follow(db, sandbox, err) < 0)
         return -1;
     return sandbox_state_is_shown(sandbox->state) ? 0
                                                   : sandbox_row_index_metadata(db, sandbox, err);
@@ -129,6 +131,24 @@ int work_open_runtime(struct work *work, struct error **err)
     return 0;
 }
 
+/* The agent's start can take longer than the lease, and a delete that took the instance away should
+ * not be waited out. */
+static int wait_for_agent(struct work *work, const char *secret, const char *envs, unsigned wait_ms,
+                          struct error **err)
+{
+    int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
+    while (agent_init(&work->sandbox, secret, envs,
+                      wait_ms < AGENT_SLICE_MS ? wait_ms : AGENT_SLICE_MS, err) < 0) {
+        if ((*err)->code != ERR_RUNTIME_UNAVAILABLE || clock_monotonic_ms() >= give_up_ms)
+            return -1;
+        error_clear(err);
+        work->renew_at_ms = 0;
+        if (renew_lease(work, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int work_init_agent(struct work *work, unsigned wait_ms, struct error **err)
 {
     struct sandbox_service *service = work->service;
@@ -141,7 +161,7 @@ int work_init_agent(struct work *work, unsigned wait_ms, struct error **err)
         (!sealed.size ||
          envelope_open(service->ring, sealed.data, sealed.size, sandbox->id, &envs, err) == 0) &&
         agent_secret(service->ring, sandbox, secret, err) == 0)
-        result = agent_init(sandbox, secret, buffer_string(&envs), wait_ms, err);
+        result = wait_for_agent(work, secret, buffer_string(&envs), wait_ms, err);
     buffer_wipe(&envs);
     mem_wipe(secret, sizeof secret);
     return result;
@@ -217,7 +237,7 @@ static int finish_body(struct db *db, void *context, struct error **err)
     row->state = to;
     row->operation_id[0] = '\0';
     sandbox_apply_event(row, finish->event);
-    if (sandbox_row_update(db, row, err) < 0 ||
+    if (sandbox_row_update(db, row, err) < 0 || usage_follow(db, row, err) < 0 ||
         operation_end(db, operation, finish->failure, err) < 0)
         return -1;
     if (to == SANDBOX_DESTROYED && (sandbox_row_destroyed(db, row, err) < 0 ||

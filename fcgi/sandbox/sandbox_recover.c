@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the dispatcher does: deadlines, operations whose holder is gone, and the sweep. */
+/* What the dispatcher does with rows: deadlines, and operations whose holder is gone. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "sandbox/fault_point.h"
-#include "sandbox/host.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
-#include "sandbox/warm.h"
 
 static int run(struct work *work, struct error **err)
 {
@@ -84,117 +81,4 @@ int sandbox_recover_next(struct sandbox_service *service, bool *worked, struct e
         return operation_end(service->db, &work.operation, "superseded", err);
     work_start(&work, service);
     return run(&work, err);
-}
-
-/* --- the sweep --- */
-
-/* An instance on a host against the rows: is anybody still responsible for it? */
-static int sweep_instance(struct sandbox_service *service, struct runtime *runtime,
-                          const struct runtime_listing *instance, struct error **err)
-{
-    bool known;
-    /* A younger one may belong to a row not seen yet, or to a create that undoes itself. */
-    int64_t grace_ms = 2 * (int64_t)service->settings->lease_s * 1000;
-    if (clock_now_ms() - instance->created_at_ms < grace_ms)
-        return 0;
-    if (warm_knows(service->db, instance->name, &known, err) < 0)
-        return -1;
-    if (known) /* one that waits must run to be of use */
-        return instance->status == RUNTIME_RUNNING ? 0
-                                                   : warm_dismiss(service->db, instance->name, err);
-    if (sandbox_row_uses_instance(service->db, instance->name, &known, err) < 0)
-        return -1;
-    if (known)
-        return 0;
-    log_warning("removing an instance without a sandbox", LOG_STR("instance", instance->name));
-    return runtime->ops->destroy(runtime, instance->name, err);
-}
-
-struct ending {
-    const char *id;
-    struct runtime *runtime;
-    bool ended;
-};
-
-/* With the row locked nobody can begin a move, so what the runtime says now holds. */
-static int ending_body(struct db *db, void *context, struct error **err)
-{
-    struct ending *ending = context;
-    sandbox_auto sandbox = {0};
-    enum runtime_status status;
-    ending->ended = false;
-    if (sandbox_get_any(db, ending->id, true, &sandbox, err) < 0)
-        return -1;
-    if (sandbox.state != SANDBOX_READY)
-        return 0;
-    if (ending->runtime->ops->inspect(ending->runtime, sandbox.instance_name, &status, err) < 0)
-        return -1;
-    if (status != RUNTIME_ABSENT && status != RUNTIME_STOPPED && status != RUNTIME_PAUSED)
-        return 0;
-    if (sandbox_state_next(sandbox.state, SANDBOX_EVENT_DIED, &sandbox.state, err) < 0)
-        return -1;
-    sandbox.incarnation++;
-    sandbox_apply_event(&sandbox, SANDBOX_EVENT_DIED);
-    ending->ended = true;
-    return sandbox_row_update(db, &sandbox, err);
-}
-
-static bool runs(const struct runtime_listing *list, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(list[i].name, name))
-            return list[i].status != RUNTIME_STOPPED && list[i].status != RUNTIME_PAUSED;
-    return false;
-}
-
-/* Sandboxes whose instance went down by itself: someone inside switched it off, or its host was
- * started anew. They are stopped, and a resume starts them from their disk. */
-static int sweep_ready(struct sandbox_service *service, uint32_t host_id, struct runtime *runtime,
-                       const struct runtime_listing *list, size_t count, struct error **err)
-{
-    autofree struct sandbox_ready *ready = NULL;
-    size_t ready_count;
-    if (sandbox_row_ready_on_host(service->db, host_id, &ready, &ready_count, err) < 0)
-        return -1;
-    for (size_t i = 0; i < ready_count; i++) {
-        struct ending ending = {ready[i].id, runtime, false};
-        if (!runs(list, count, ready[i].instance_name) &&
-            db_transaction(service->db, ending_body, &ending, err) < 0)
-            return -1;
-        if (ending.ended)
-            log_warning("sandbox went down by itself", LOG_STR("sandbox", ready[i].id));
-    }
-    return 0;
-}
-
-static int sweep_host(struct sandbox_service *service, uint32_t host_id, struct error **err)
-{
-    struct runtime *runtime;
-    struct runtime_listing *list = NULL;
-    size_t count = 0;
-    if (runtimes_get(service->runtimes, service->db, host_id, &runtime, err) < 0 ||
-        runtime->ops->list(runtime, &list, &count, err) < 0)
-        return -1;
-    int result = sweep_ready(service, host_id, runtime, list, count, err);
-    for (size_t i = 0; i < count && result == 0; i++)
-        result = sweep_instance(service, runtime, &list[i], err);
-    runtime_listing_free(list, count);
-    return result;
-}
-
-int sandbox_sweep(struct sandbox_service *service, struct error **err)
-{
-    struct host *hosts = NULL;
-    unsigned count = 0;
-    if (host_list(service->db, &hosts, &count, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count; i++) {
-        error_auto failure = NULL;
-        if (sweep_host(service, hosts[i].id, &failure) < 0)
-            log_warning("host could not be swept", LOG_STR("host", hosts[i].name),
-                        LOG_ERROR(failure));
-        host_deinit(&hosts[i]);
-    }
-    free(hosts);
-    return 0;
 }

@@ -12,6 +12,7 @@
 #include "sandbox/host.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/sandbox_list.h"
+#include "sandbox/usage.h"
 #include "sandbox/warm.h"
 #include "template/template.h"
 
@@ -20,7 +21,7 @@ static int check_statements(struct db *db, struct error **err)
     const struct db_statement_list lists[] = {
         account_statements,   plan_statements,        api_key_statements,      template_statements,
         host_statements,      sandbox_statements,     sandbox_list_statements, quota_statements,
-        operation_statements, idempotency_statements, warm_statements,
+        operation_statements, idempotency_statements, warm_statements,         usage_statements,
     };
     return db_check_statements(db, lists, ARRAY_SIZE(lists), err);
 }

@@ -78,6 +78,60 @@ static void stopped_is_told_from_busy(void **state)
                         ERR_SANDBOX_BUSY, "restoring");
 }
 
+/* "creating --> ready: created" of the picture, as the table has it. */
+struct drawn {
+    char from[32], to[32], event[32];
+};
+
+static size_t read_picture(struct drawn *drawn, size_t most)
+{
+    const char *source = getenv("SANDLOT_SOURCE_DIR");
+    autofree char *path = xasprintf("%s/README.md", source ? source : ".");
+    autofclose FILE *file = fopen(path, "re");
+    char line[512];
+    size_t count = 0;
+    bool inside = false;
+    if (!file)
+        fail_msg("%s cannot be read", path);
+    while (fgets(line, sizeof line, file)) {
+        struct drawn *one = &drawn[count];
+        if (!strcmp(line, "stateDiagram-v2\n"))
+            inside = true;
+        else if (!strncmp(line, "```", 3))
+            inside = false;
+        else if (inside &&
+                 sscanf(line, " %31s --> %31[^:]: %31s", one->from, one->to, one->event) == 3)
+            assert_true(++count < most);
+    }
+    return count;
+}
+
+static void the_picture_in_the_readme_is_the_table(void **state)
+{
+    static const struct {
+        const char *event;
+        enum sandbox_state from, to;
+    } table[] = {
+#define MOVE(event, from, to) {#event, from, to},
+#include "sandbox/sandbox_state.def"
+#undef MOVE
+    };
+    struct drawn drawn[64];
+    size_t count = read_picture(drawn, ARRAY_SIZE(drawn));
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        size_t found = 0;
+        for (size_t j = 0; j < count; j++)
+            found += !strcmp(drawn[j].from, sandbox_state_name(table[i].from)) &&
+                     !strcmp(drawn[j].to, sandbox_state_name(table[i].to)) &&
+                     !strcasecmp(drawn[j].event, table[i].event + strlen("SANDBOX_EVENT_"));
+        if (found != 1)
+            fail_msg("%s of %s is drawn %zu times", table[i].event,
+                     sandbox_state_name(table[i].from), found);
+    }
+    assert_int_equal(count, ARRAY_SIZE(table));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -85,6 +139,7 @@ int main(void)
         cmocka_unit_test(only_listed_moves_are_legal),
         cmocka_unit_test(delete_is_legal_wherever_a_sandbox_is_shown),
         cmocka_unit_test(stopped_is_told_from_busy),
+        cmocka_unit_test(the_picture_in_the_readme_is_the_table),
     };
     return run_tests(tests);
 }

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+#include <time.h>
+
+#include "api/api.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "sandbox/usage.h"
+
+static int read_time(const struct http_request *request, const char *name, int64_t *at_ms,
+                     struct error **err)
+{
+    const char *text = http_query(request, name);
+    if (!text || clock_parse_iso8601(text, at_ms) == 0)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, name,
+                           "%s is a time like 2027-01-31T12:00:00Z.", name);
+}
+
+/* Midnight UTC of the first day of the month. */
+static int64_t month_start(int64_t at_ms)
+{
+    time_t at = (time_t)(at_ms / 1000);
+    struct tm day;
+    gmtime_r(&at, &day);
+    day.tm_mday = 1;
+    day.tm_hour = day.tm_min = day.tm_sec = 0;
+    return (int64_t)timegm(&day) * 1000;
+}
+
+/* What is not over yet is no part of the answer. */
+static int read_span(const struct http_request *request, int64_t *from_ms, int64_t *to_ms,
+                     struct error **err)
+{
+    int64_t now_ms = clock_now_ms();
+    *to_ms = now_ms;
+    if (read_time(request, "to", to_ms, err) < 0)
+        return -1;
+    if (*to_ms > now_ms)
+        *to_ms = now_ms;
+    *from_ms = month_start(*to_ms);
+    if (read_time(request, "from", from_ms, err) < 0)
+        return -1;
+    if (*from_ms <= *to_ms)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "from",
+                           "from is not after to, and not in the future.");
+}
+
+static json_t *seconds(double total_ms)
+{
+    return json_real(total_ms / 1000);
+}
+
+static json_t *usage_to_json(const struct usage *rows, size_t count)
+{
+    double runtime_ms = 0, vcpu_ms = 0, memory_gb_ms = 0, storage_gb_ms = 0;
+    json_t *runtime = json_array(), *storage = json_array();
+    for (size_t i = 0; i < count; i++) {
+        const struct usage *row = &rows[i];
+        double total_ms = (double)row->total_ms;
+        if (row->kind == USAGE_STORAGE) {
+            storage_gb_ms += total_ms * row->shape.disk_gb;
+            json_array_append_new(storage, json_pack("{s:I, s:I, s:o}", "disk_gb",
+                                                     (json_int_t)row->shape.disk_gb, "sandboxes",
+                                                     (json_int_t)row->sandboxes, "seconds",
+                                                     seconds(total_ms)));
+            continue;
+        }
+        runtime_ms += total_ms;
+        vcpu_ms += total_ms * row->shape.cpu;
+        memory_gb_ms += total_ms * row->shape.memory_mb / 1024;
+        json_array_append_new(runtime,
+                              json_pack("{s:I, s:I, s:I, s:o}", "cpu", (json_int_t)row->shape.cpu,
+                                        "memory_mb", (json_int_t)row->shape.memory_mb, "sandboxes",
+                                        (json_int_t)row->sandboxes, "seconds", seconds(total_ms)));
+    }
+    return json_pack("{s:{s:o, s:o, s:o, s:o}, s:{s:o, s:o}}", "runtime", "seconds",
+                     seconds(runtime_ms), "vcpu_seconds", seconds(vcpu_ms), "memory_gb_seconds",
+                     seconds(memory_gb_ms), "sizes", runtime, "storage", "gb_seconds",
+                     seconds(storage_gb_ms), "sizes", storage);
+}
+
+int usage_show(void *context, const struct route *route, struct http_request *request,
+               struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    const struct team *team;
+    int64_t from_ms, to_ms;
+    autofree struct usage *rows = NULL;
+    size_t count;
+    char time[CLOCK_ISO8601_SIZE];
+    (void)route;
+    if (principal_team(&api->principal, http_query(request, "team"), "team", &team, err) < 0 ||
+        read_span(request, &from_ms, &to_ms, err) < 0 ||
+        usage_read(api->service.db, team->id, from_ms, to_ms, &rows, &count, err) < 0)
+        return -1;
+    json_t *body = usage_to_json(rows, count);
+    json_object_set_new(body, "team", json_string(team->slug));
+    json_object_set_new(body, "from", json_string(clock_format_iso8601(from_ms, time)));
+    json_object_set_new(body, "to", json_string(clock_format_iso8601(to_ms, time)));
+    return http_response_json(response, 200, body);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Usage intervals: what a bill is made of. From the moment that a create is done to the moment that
+ * a delete begins, each sandbox has exactly one open interval: runtime (its vCPUs and memory as
+ * they were asked for) from when it is ready to when it has stopped, storage (its disk) from there
+ * to when it is ready again. They are opened and closed in the transactions of the moves, so they
+ * meet without a gap and never overlap, whoever crashes.
+ */
+#pragma once
+
+#include "sandbox/sandbox.h"
+
+enum usage_kind { USAGE_RUNTIME, USAGE_STORAGE };
+
+/* Inside the transaction that has written the sandbox's new state: let the open interval follow. A
+ * state in between two others changes nothing. */
+int usage_follow(struct db *db, const struct sandbox *sandbox, struct error **err);
+
+/* The time that sandboxes of one size have taken together. */
+struct usage {
+    enum usage_kind kind;
+    struct runtime_shape shape;
+    uint64_t sandboxes; /* how many different ones */
+    uint64_t total_ms;
+};
+
+/* What a team has used from from_ms to to_ms, which is not in the future; one row for each kind and
+ * size. The caller frees. */
+int usage_read(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
+               struct usage **rows, size_t *count, struct error **err);
+
+extern const struct db_statement_list usage_statements;

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
+#include "base/mem.h"
+#include "sandbox/usage.h"
+
+/* A clock that was set back ends an interval where it began. */
+static const struct db_statement close_statement = {
+    "usage.close",
+    "UPDATE usage_intervals SET ended_at_ms = GREATEST(?, started_at_ms)"
+    " WHERE sandbox_id = ? AND ended_at_ms IS NULL AND kind <> ?",
+    false};
+static const struct db_statement open_statement = {
+    "usage.open",
+    "INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb,"
+    " started_at_ms) SELECT s.id, s.incarnation, s.team_id, ?, s.cpu, s.memory_mb, s.disk_gb, ?"
+    " FROM sandboxes s LEFT JOIN usage_intervals u"
+    "   ON u.sandbox_id = s.id AND u.ended_at_ms IS NULL"
+    " WHERE s.id = ? AND u.sandbox_id IS NULL",
+    false};
+/* What has ended and what goes on are looked up each by its own part of the index. */
+static const struct db_statement read_statement = {
+    "usage.read",
+    "SELECT kind, cpu, memory_mb, disk_gb, COUNT(DISTINCT sandbox_id),"
+    " CAST(SUM(LEAST(end_ms, ?) - GREATEST(started_at_ms, ?)) AS UNSIGNED) FROM ("
+    "   SELECT sandbox_id, kind, cpu, memory_mb, disk_gb, started_at_ms, ended_at_ms AS end_ms"
+    "   FROM usage_intervals WHERE team_id = ? AND ended_at_ms > ? AND started_at_ms < ?"
+    "   UNION ALL"
+    "   SELECT sandbox_id, kind, cpu, memory_mb, disk_gb, started_at_ms, CAST(? AS SIGNED)"
+    "   FROM usage_intervals WHERE team_id = ? AND ended_at_ms IS NULL AND started_at_ms < ?"
+    " ) u GROUP BY kind, cpu, memory_mb, disk_gb ORDER BY kind, cpu, memory_mb, disk_gb"
+    " LIMIT 10000",
+    true};
+
+static const struct db_statement *const statements[] = {&close_statement, &open_statement,
+                                                        &read_statement};
+const struct db_statement_list usage_statements = DB_STATEMENT_LIST(statements);
+
+static const char *const kind_names[] = {[USAGE_RUNTIME] = "runtime", [USAGE_STORAGE] = "storage"};
+
+/* The kind that is open in a state; "": none. NULL: as before. */
+static const char *kind_in(enum sandbox_state state)
+{
+    switch (state) {
+    case SANDBOX_READY:
+        return kind_names[USAGE_RUNTIME];
+    case SANDBOX_STOPPED:
+        return kind_names[USAGE_STORAGE];
+    case SANDBOX_DESTROYING:
+    case SANDBOX_DESTROYED:
+        return "";
+    default:
+        return NULL;
+    }
+}
+
+int usage_follow(struct db *db, const struct sandbox *sandbox, struct error **err)
+{
+    const char *kind = kind_in(sandbox->state);
+    if (!kind)
+        return 0;
+    if (db_exec(db, &close_statement,
+                DB_ARGS(db_i64(sandbox->updated_at_ms), db_text(sandbox->id), db_text(kind)), NULL,
+                err) < 0)
+        return -1;
+    if (!*kind)
+        return 0;
+    return db_exec(db, &open_statement,
+                   DB_ARGS(db_text(kind), db_i64(sandbox->updated_at_ms), db_text(sandbox->id)),
+                   NULL, err);
+}
+
+int usage_read(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
+               struct usage **list, size_t *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *list = NULL;
+    *count = 0;
+    if (db_query(db, &read_statement,
+                 DB_ARGS(db_i64(to_ms), db_i64(from_ms), db_text(team_id), db_i64(from_ms),
+                         db_i64(to_ms), db_i64(to_ms), db_text(team_id), db_i64(to_ms)),
+                 &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *list = xreallocarray(*list, *count + 1, sizeof **list);
+        (*list)[(*count)++] = (struct usage){
+            .kind = strcmp(db_get_text(rows, 0), "storage") ? USAGE_RUNTIME : USAGE_STORAGE,
+            .shape = {(unsigned)db_get_u64(rows, 1), (unsigned)db_get_u64(rows, 2),
+                      (unsigned)db_get_u64(rows, 3)},
+            .sandboxes = db_get_u64(rows, 4),
+            .total_ms = db_get_u64(rows, 5),
+        };
+    }
+    return 0;
+}
