@@ -7,6 +7,7 @@ import urllib.parse
 import pytest
 
 from client import assert_error
+from stack import wait_until
 
 
 def patch(sandbox, body):
@@ -14,6 +15,11 @@ def patch(sandbox, body):
     assert response.status == 200, response
     assert response.json() == sandbox.show()
     return response.json()
+
+
+def settles(preview, status):
+    """nginx keeps what the gate allowed to the end of the second, so a change may take that long."""
+    wait_until(lambda: preview.request("GET", "/").status == status, 2, f"an answer {status}")
 
 
 def test_metadata_is_merged(make_sandbox):
@@ -65,7 +71,7 @@ def test_public_traffic_is_closed_and_opened(make_sandbox):
     preview = sandbox.preview(3000)
     assert preview.request("GET", "/").status == 200
     patch(sandbox, {"allow_public_traffic": False})
-    assert preview.request("GET", "/").status == 401
+    settles(preview, 401)
     patch(sandbox, {"allow_public_traffic": True})
     assert preview.request("GET", "/").status == 200
 
@@ -80,9 +86,9 @@ def test_ports_are_exposed_and_withdrawn(sandbox):
     assert preview.request("GET", "/").status == 200
     assert [one["port"] for one in sandbox.api.get(f"{sandbox.path}/ports").json()["ports"]] == [3000]
     sandbox.api.request("PUT", path, {"public": False})
-    assert preview.request("GET", "/").status == 401
+    settles(preview, 401)
     assert sandbox.api.delete(path).status == 204
-    assert preview.request("GET", "/").status == 404
+    settles(preview, 404)
     assert_error(sandbox.api.delete(path), 404, "not_found")
 
 
