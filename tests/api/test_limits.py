@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""GET /v1/sandbox_limits: every member, plans as rows, usage, and the disk that a plan gives."""
+
+import pytest
+
+from client import assert_error
+from conftest import Sandbox
+
+PLAN = {"name", "resource_override", "disk_gb", "max_timeout", "sandboxes", "vcpus", "memory_mb",
+        "stopped_sandboxes", "volumes", "checkpoints", "prices"}
+AMOUNT = {"sandboxes", "vcpus", "memory_mb"}
+
+
+def limits(api, team=None):
+    response = api.get("/v1/sandbox_limits" + (f"?team={team}" if team else ""))
+    assert response.status == 200, response
+    return response.json()
+
+
+@pytest.fixture
+def set_plan(stack):
+    """Change a plan as an operator does; put back afterwards."""
+    before = []
+
+    def change(name, **values):
+        row = stack.query("SELECT * FROM plans WHERE name = %s", name)[0]
+        before.append((name, {column: row[column] for column in values}))
+        stack.ctl("plan", "set", name, *(f"{column}={value}" for column, value in values.items()))
+
+    yield change
+    for name, values in reversed(before):
+        stack.ctl("plan", "set", name, *(f"{column}={value}" for column, value in values.items()))
+
+
+@pytest.mark.parametrize("plan, disk_gb, max_timeout", [
+    ("basic", 10, 3600), ("pro", 20, 86400), ("enterprise", 40, 604800)])
+def test_every_member(make_account, stack, plan, disk_gb, max_timeout):
+    account = make_account(plan)
+    given = limits(account.api)
+    row = stack.query("SELECT * FROM plans WHERE name = %s", plan)[0]
+    assert set(given) == {"team", "cpu", "memory_mb", "plan", "plans", "cpu_values", "memory_mb_min",
+                          "memory_mb_max", "memory_mb_increment", "disk_gb", "max_timeout",
+                          "network_class", "prices", "quota"}
+    assert given["team"] == account.team
+    assert [one["name"] for one in given["plans"]] == ["basic", "pro", "enterprise"]
+    assert all(set(one) == PLAN for one in given["plans"])
+    assert given["plan"] in given["plans"] and given["plan"]["name"] == plan
+    assert (given["disk_gb"], given["max_timeout"]) == (disk_gb, max_timeout)
+    assert given["cpu_values"] == [int(value) for value in row["cpu_values"].split(",")]
+    for name in ("memory_mb_min", "memory_mb_max", "memory_mb_increment"):
+        assert given[name] == row[name]
+    assert (given["cpu"], given["memory_mb"]) == (row["cpu_default"], row["memory_mb_default"])
+    assert given["network_class"] == stack.settings.get("default_network_class", "internet")
+    assert given["prices"] == given["plan"]["prices"] == {
+        name: row[name] for name in ("currency", "vcpu_hour", "memory_gb_hour", "storage_gb_month")}
+    assert all(set(given["quota"][name]) == AMOUNT for name in ("limits", "usage", "reservation"))
+    assert given["quota"]["limits"] == {name: row[name] for name in AMOUNT}
+    assert given["quota"]["usage"] == dict.fromkeys(AMOUNT, 0)
+
+
+def test_the_reservation_is_what_a_create_takes(api):
+    reservation = limits(api)["quota"]["reservation"]
+    document = api.create()
+    assert reservation == {"sandboxes": 1, "vcpus": document["cpu"], "memory_mb": document["memory_mb"]}
+    assert limits(api)["quota"]["usage"] == reservation
+    api.pause(document["id"])
+    assert limits(api)["quota"]["usage"]["sandboxes"] == 0
+    api.resume(document["id"])
+    assert limits(api)["quota"]["usage"] == reservation
+    api.destroy(document["id"])
+    assert limits(api)["quota"]["usage"] == dict.fromkeys(AMOUNT, 0)
+
+
+def test_usage_is_of_the_team_that_is_asked(account):
+    second = account.make_team("pro")
+    account.api.create(team=second, memory_mb=384)
+    assert limits(account.api)["quota"]["usage"]["sandboxes"] == 0
+    theirs = limits(account.api, second)
+    assert theirs["team"] == second and theirs["plan"]["name"] == "pro"
+    assert theirs["quota"]["usage"] == {"sandboxes": 1, "vcpus": 1, "memory_mb": 384}
+
+
+def test_a_changed_plan_holds_at_once(account, stack, set_plan):
+    api = account.api
+    stack.ctl("team", "set-plan", account.team, "pro")
+    assert limits(api)["plan"]["name"] == "pro"
+    assert api.create(memory_mb=256, timeout=86400)["disk_gb"] == 20
+    stack.ctl("team", "set-plan", account.team, "basic")
+    assert_error(api.post("/v1/sandboxes", {"memory_mb": 256}), 422, "plan_restricts_resources", "/memory_mb")
+    assert_error(api.post("/v1/sandboxes", {"timeout": 86400}), 422, "invalid_request", "/timeout")
+    set_plan("basic", max_timeout_s=31536000, vcpu_hour="0.1234")
+    given = limits(api)
+    assert given["max_timeout"] == 31536000 and given["prices"]["vcpu_hour"] == "0.1234"
+    assert api.create(timeout=31536000)["timeout"] == 31536000
+    assert_error(api.post("/v1/sandboxes", {"timeout": 31536001}), 422, "invalid_request", "/timeout")
+    set_plan("basic", sandboxes=2)
+    answer = assert_error(api.post("/v1/sandboxes", {}), 422, "sandbox_quota_exceeded")
+    assert answer["quota"] == limits(api)["quota"]
+
+
+def test_overrides_at_their_edges(make_account):
+    api = make_account("pro").api
+    given = limits(api)
+    least, most, step = (given[f"memory_mb_{name}"] for name in ("min", "max", "increment"))
+    for body, field in (({"memory_mb": least - step}, "/memory_mb"), ({"memory_mb": most + step}, "/memory_mb"),
+                        ({"memory_mb": least + 1}, "/memory_mb"), ({"cpu": 3}, "/cpu"), ({"cpu": 16}, "/cpu")):
+        assert_error(api.post("/v1/sandboxes", body), 422, "invalid_request", field)
+    document = api.create(memory_mb=least, cpu=given["cpu_values"][1])
+    assert (document["memory_mb"], document["cpu"]) == (least, given["cpu_values"][1])
+
+
+@pytest.mark.parametrize("plan", ["basic", "pro"])
+def test_the_disk_ends_where_the_plan_says(make_account, set_plan, plan):
+    """The plan's size is cut down so that the test need not write gigabytes."""
+    set_plan(plan, disk_gb=1)
+    sandbox_of = make_account(plan)
+    document = sandbox_of.api.create()
+    assert document["disk_gb"] == 1
+
+    sandbox = Sandbox(sandbox_of.api, document)
+    written = sandbox.data.bash("head -c 2G /dev/urandom >/home/user/fill; sync; stat -c %s /home/user/fill")
+    size = int(written.stdout.split()[-1])
+    assert 0.2 * 2**30 < size <= 2**30, written
+    sandbox.data.check("rm /home/user/fill && echo again >/home/user/x && sync")
