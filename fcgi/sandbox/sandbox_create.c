@@ -13,7 +13,7 @@
 #include "sandbox/warm.h"
 #include "template/template.h"
 
-#define ENVS_SEALED_MAX     (256 * 1024)
+#define ENVS_SEALED_MAX     (512 * 1024) /* 64 KiB in JSON, where a byte may take six */
 #define AGENT_START_WAIT_MS 15000
 #define AGENT_WARM_WAIT_MS  2000 /* it answered before */
 

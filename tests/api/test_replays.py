@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Idempotency-Key on every mutating route, what a kept answer tells whom, and how it is kept."""
+
+import concurrent.futures
+import json
+import secrets
+import subprocess
+
+import pytest
+
+from client import Api, assert_error
+from dataplane import DataPlane
+
+
+
+def new_key():
+    return {"Idempotency-Key": secrets.token_urlsafe(24)}
+
+
+@pytest.fixture(scope="module")
+def routes(stack):
+    program = stack.root / "build" / "tests" / "api" / "route_table"
+    return json.loads(subprocess.run([program], check=True, capture_output=True).stdout)
+
+
+BODIES = {
+    "createSandbox": {"metadata": {"a": "b"}}, "updateSandbox": {"metadata": {"c": "d"}},
+    "resumeSandbox": {"timeout": 200}, "connectSandbox": {"timeout": 201}, "exposePort": {"public": False},
+    "createKey": {"scopes": ["read"], "name": "replayed"},
+}
+# What must come before what, and which calls end a thing: those come last.
+LAST = ["withdrawPort", "deleteSandbox", "revokeKey"]
+
+
+def test_every_mutating_route_replays(account, routes):
+    """Each call twice with one key: the second is the first answer again and does nothing."""
+    api = account.api
+    sandbox_id = api.create()["id"]
+    key_id = api.post("/v1/keys", {"scopes": ["read"]}).json()["id"]
+    mutating = [route for route in routes if route["method"] != "GET"]
+    mutating.sort(key=lambda route: LAST.index(route["operation"]) if route["operation"] in LAST else -1)
+    for route in mutating:
+        path = route["pattern"].replace(":port", "3000")
+        path = path.replace(":id", key_id if "/keys/" in path else sandbox_id)
+        api.post(f"/v1/sandboxes/{sandbox_id}/resume")
+        key, body = new_key(), BODIES.get(route["operation"])
+        first = api.request(route["method"], path, body, headers=key)
+        assert first.status < 300, (route, first)
+        assert first.headers["Idempotent-Replayed"] is None
+        again = api.request(route["method"], path, body, headers=key)
+        assert (again.status, again.headers["Idempotent-Replayed"]) == (first.status, "true"), route
+        if first.body:
+            one, other = first.json(), again.json()
+            assert one.pop("session", None) is None or other.pop("session")
+            assert one == other, route
+        other_body = api.request(route["method"], path, {**(body or {}), "timeot": 1}, headers=key)
+        assert other_body.status == 422, (route, other_body)
+    assert len([one for one in api.get("/v1/keys").json()["keys"] if one["name"] == "replayed"]) == 1
+
+
+def test_another_spelling_of_the_body_is_another_body(api):
+    key, headers = new_key(), {"Content-Type": "application/json"}
+    for text, code in ((b'{"timeout":60,"template":"no"}', "template_not_found"),
+                       (b'{"timeout": 60,"template":"no"}', "idempotency_key_reused")):
+        assert_error(api.post("/v1/sandboxes", text, headers={**key, **headers}), 422, code)
+
+
+@pytest.mark.parametrize("value", ["", " ", "a b", "x" * 256, "\u00e9", "a\x7f", "\u20ac"])
+def test_keys_that_are_none(api, value):
+    headers = {"Idempotency-Key": value.encode("utf-8")}
+    response = api.post("/v1/sandboxes", {"template": "no"}, headers=headers)
+    assert response.status in (400, 422), response
+    if response.status == 422:
+        assert_error(response, 422, "invalid_request", "Idempotency-Key")
+
+
+@pytest.mark.parametrize("value", ["!", "~", "x" * 255, "a,b;c=\"d\""])
+def test_the_edges_of_keys(api, value):
+    for replayed in (None, "true"):
+        response = api.post("/v1/sandboxes", {"template": "no"}, headers={"Idempotency-Key": value})
+        assert_error(response, 422, "template_not_found")
+        assert response.headers["Idempotent-Replayed"] == replayed
+
+
+@pytest.mark.parametrize("path", ["/v1/sandboxes/\u00e9", "/v1/sandboxes/%C3%A9", "/v1/sandboxes/" + "x" * 300])
+def test_paths_that_name_nothing(api, path):
+    """Paths are kept with their keys: whatever they hold, they are just not found."""
+    connection = api.origin.connect()
+    connection._encode_request = lambda request: request.encode("utf-8")  # pylint: disable=protected-access
+    connection._validate_path = lambda url: None  # pylint: disable=protected-access
+    connection.request("DELETE", path, headers={"Authorization": f"Bearer {api.key}", **new_key()})
+    response = connection.getresponse()
+    assert response.status == 404 and json.loads(response.read())["error"] == "not_found"
+    connection.close()
+
+
+def test_a_replay_for_a_sandbox_that_is_gone(api, stack):
+    key = new_key()
+    made = api.post("/v1/sandboxes", {"timeout": 60}, headers=key).json()
+    api.destroy(made["id"])
+    again = api.post("/v1/sandboxes", {"timeout": 60}, headers=key)
+    assert (again.status, again.json()["id"]) == (201, made["id"])
+    # Its session is well-formed and opens nothing.
+    assert DataPlane(stack, again.json()["session"]).download("/etc/passwd").status in (401, 404)
+    assert api.list() == []
+
+
+def test_a_key_of_less_reach_learns_nothing(account, stack):
+    """Kept answers are the user's; a key that reaches less must not get what it could not ask for."""
+    team = account.make_team()
+    narrow = Api(stack, account.key("write", "--team", team))
+    key, keys_key = new_key(), new_key()
+    made = account.api.post("/v1/sandboxes", {"timeout": 60}, headers=key).json()
+    assert_error(narrow.post("/v1/sandboxes", {"timeout": 60}, headers=key), 403, "team_forbidden", "/team")
+    path = f"/v1/sandboxes/{made['id']}"
+    assert account.api.request("PATCH", path, {"timeout": 99}, headers=key).status == 200
+    assert_error(narrow.request("PATCH", path, {"timeout": 99}, headers=key), 404, "not_found")
+    assert account.api.post("/v1/keys", {"scopes": ["write"]}, headers=keys_key).status == 201
+    assert_error(narrow.post("/v1/keys", {"scopes": ["write"]}, headers=keys_key), 403, "team_forbidden")
+    # Another key of the same reach is as good as the first.
+    twin = Api(stack, account.key("write"))
+    assert twin.post("/v1/keys", {"scopes": ["write"]}, headers=keys_key).status == 201
+    reader = Api(stack, account.key("read"))
+    assert_error(reader.post("/v1/keys", {"scopes": ["write"]}, headers=keys_key), 403, "insufficient_scope")
+
+
+def test_kept_answers_are_sealed(account, stack):
+    api, mark = account.api, "mark" + secrets.token_hex(12)
+    assert api.post("/v1/sandboxes", {"metadata": {"m": mark}, "envs": {"E": mark}}, headers=new_key()).status == 201
+    made = api.post("/v1/keys", {"scopes": ["read"]}, headers=new_key()).json()["key"]
+    rows = stack.query("SELECT k.* FROM idempotency_keys k JOIN users u ON u.id = k.user_id WHERE u.name = %s",
+                       account.user)
+    assert len(rows) == 2 and all(row["answer_sealed"] for row in rows)
+    for secret in (mark, made, made.split("_")[2], "access_token", "slt_", "data_plane_url"):
+        assert secret.encode() not in repr(rows).encode() + b"".join(row["answer_sealed"] for row in rows)
+
+
+def test_an_attempt_that_failed_may_be_tried_again(make_account, stack):
+    """A 503 for want of a worker's runtime is not kept: the same key makes the one sandbox later."""
+    account = make_account("pro")
+    key, body = new_key(), {"memory_mb": 896}
+    stack.query("UPDATE hosts SET state = 'draining'")
+    try:
+        refused = account.api.post("/v1/sandboxes", body, headers=key)
+        assert_error(refused, 503, refused.json()["error"])
+        assert refused.headers["Retry-After"]
+    finally:
+        stack.query("UPDATE hosts SET state = 'active'")
+    made = account.api.post("/v1/sandboxes", body, headers=key)
+    assert made.status == 201 and made.headers["Idempotent-Replayed"] is None, made
+    assert [row["id"] for row in account.api.list()] == [made.json()["id"]]
+
+
+def test_parallel_retries_of_each_kind(account):
+    """However many come at once: one does it, the others wait or get its answer."""
+    api = account.api
+    sandbox_id = api.create()["id"]
+    calls = [("POST", "/v1/sandboxes", {}), ("PATCH", f"/v1/sandboxes/{sandbox_id}", {"metadata": {"a": "1"}}),
+             ("PUT", f"/v1/sandboxes/{sandbox_id}/ports/4000", {}), ("POST", "/v1/keys", {"scopes": ["read"]}),
+             ("POST", f"/v1/sandboxes/{sandbox_id}/pause", None), ("DELETE", f"/v1/sandboxes/{sandbox_id}", None)]
+    for method, path, body in calls:
+        key = new_key()
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(lambda _, m=method, p=path, b=body, k=key:
+                                    api.request(m, p, b, headers=k), range(6)))
+        done = [answer for answer in answers if answer.status < 300]
+        firsts = [answer for answer in done if answer.headers["Idempotent-Replayed"] is None]
+        assert len(firsts) == 1, (method, path, answers)
+        for answer in answers:
+            if answer not in done:
+                assert_error(answer, 409, "request_in_progress", "Idempotency-Key")
+    assert len(api.list()) == 1
+
+
+def test_the_largest_answer_is_kept(account):
+    """Metadata at its limits, in the characters that JSON writes longest."""
+    body = {"metadata": {f"{n:02d}" + "\x01" * 62: "\x02" * 512 for n in range(64)}}
+    key = new_key()
+    first = account.api.post("/v1/sandboxes", body, headers=key)
+    again = account.api.post("/v1/sandboxes", body, headers=key)
+    assert (first.status, again.status) == (201, 201), (first, again)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert again.json()["metadata"] == body["metadata"]
+
+
+def test_the_largest_environment_is_taken(account, stack):
+    value = "\x01" * (65536 - 3)
+    document = account.api.create(envs={"A": value})
+    assert DataPlane(stack, document["session"]).bash("printf %s \"${#A}\"").stdout == str(len(value)).encode()
