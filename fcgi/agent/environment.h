@@ -7,7 +7,7 @@
 
 #include "agent/fault.h"
 
-#define ENVIRONMENT_COUNT_MAX 20480 /* 64 KiB of the shortest, and a process's own */
+#define ENVIRONMENT_COUNT_MAX 20480        /* 64 KiB of the shortest, and a process's own */
 #define ENVIRONMENT_BYTES_MAX (256 * 1024) /* names, values, '=' and NUL together */
 
 struct environment {

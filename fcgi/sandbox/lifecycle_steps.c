@@ -12,7 +12,9 @@
 #include "sandbox/sandbox_row.h"
 #include "sandbox/usage.h"
 
-#define ENVS_MAX       (512 * 1024) /* 64 KiB in JSON, where a byte may take six */
+/* 64 KiB in JSON, where a byte may take six. */
+#define ENVS_MAX (512 * 1024)
+
 #define BUSY_POLL_MS   15
 #define AGENT_SLICE_MS 500
 #define FINISH_WAIT_MS 10000 /* for the database to come back before the result is left behind */

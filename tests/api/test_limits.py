@@ -122,3 +122,17 @@ def test_the_disk_ends_where_the_plan_says(make_account, set_plan, plan):
     size = int(written.stdout.split()[-1])
     assert 0.2 * 2**30 < size <= 2**30, written
     sandbox.data.check("rm /home/user/fill && echo again >/home/user/x && sync")
+
+
+@pytest.mark.parametrize("envs", [
+    {"A": "\x01" * (65536 - 3)}, {f"V{number:05d}": "" for number in range(65536 // 8)}],
+    ids=["longest in JSON", "most variables"])
+def test_the_largest_environment_is_taken(make_sandbox, envs):
+    """64 KiB as a process gets them; also after a resume, which hands them over again."""
+    sandbox = make_sandbox(envs=envs)
+    name = max(envs)
+    for _ in range(2):
+        printed = sandbox.data.check(f"env -0 | grep -zac '^[VA][0-9]*='; printf %s \"${{#{name}}}\"")
+        assert printed.split() == [str(len(envs)), str(len(envs[name]))]
+        sandbox.pause()
+        sandbox.resume()

@@ -181,9 +181,3 @@ def test_the_largest_answer_is_kept(account):
     assert (first.status, again.status) == (201, 201), (first, again)
     assert again.headers["Idempotent-Replayed"] == "true"
     assert again.json()["metadata"] == body["metadata"]
-
-
-def test_the_largest_environment_is_taken(account, stack):
-    value = "\x01" * (65536 - 3)
-    document = account.api.create(envs={"A": value})
-    assert DataPlane(stack, document["session"]).bash("printf %s \"${#A}\"").stdout == str(len(value)).encode()
