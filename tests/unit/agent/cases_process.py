@@ -292,9 +292,12 @@ print([l.split()[1] for l in open('/proc/self/status') if l.startswith('SigIgn')
 
 
 class Terminal(AgentTest):
-    def read_until(self, stream, text):
+    PROMPT = "[next]"
+
+    def read_until(self, stream, text, then=""):
+        """Read until text, and after it then."""
         got = b""
-        while text not in got:
+        while text.encode() not in got or then.encode() not in got.partition(text.encode())[2]:
             message = stream.message()[1]
             got += base64.b64decode(message["event"].get("data", {}).get("pty", ""))
         return got
@@ -303,20 +306,24 @@ class Terminal(AgentTest):
         self.assertEqual(self.agent.unary("process.Process/SendInput", {
             "process": {"pid": pid}, "input": {"pty": base64.b64encode(text).decode()}}), (200, {}))
 
+    # What is typed before the shell asks for it is echoed twice, and a ^C before a program has
+    # the terminal goes to the shell: each line waits for the prompt, ^C for the program's words.
     def test_terminal(self):
-        stream = self.agent.start("/bin/bash", "--norc", "-i", envs={"TERM": "xterm", "PS1": "$ "},
+        stream = self.agent.start("/bin/bash", "--norc", "-i",
+                                  envs={"TERM": "dumb", "PS1": self.PROMPT},
                                   pty={"size": {"cols": 91, "rows": 17}})
         pid = stream.message()[1]["event"]["start"]["pid"]
+        self.read_until(stream, self.PROMPT)
         self.send(pid, b"stty size; tty\n")
-        self.read_until(stream, b"17 91\r\n/dev/pts/")
+        self.read_until(stream, "17 91\r\n/dev/pts/", self.PROMPT)
         self.assertEqual(self.agent.unary("process.Process/Update", {
             "process": {"pid": pid}, "pty": {"size": {"cols": 50, "rows": 20}}}), (200, {}))
         self.send(pid, b"stty size\n")
-        self.read_until(stream, b"20 50")
-        self.send(pid, b"sleep 100\n")
-        self.read_until(stream, b"sleep 100\r\n")
+        self.read_until(stream, "20 50\r\n", self.PROMPT)
+        self.send(pid, b"sh -c 'echo as\"\"leep; exec sleep 100'\n")
+        self.read_until(stream, "asleep")
         self.send(pid, b"\x03")
-        self.read_until(stream, b"$ ")
+        self.read_until(stream, "^C", self.PROMPT)
         self.send(pid, b"exit 5\n")
         end = [m for f, m in stream.messages() if not f][-1]
         self.assertEqual(end["event"]["end"]["exitCode"], 5)
