@@ -56,7 +56,8 @@ at_exit()
     CLEANUPS=("$(printf '%q ' "$@")" "${CLEANUPS[@]+"${CLEANUPS[@]}"}")
 }
 
-# last_words COMMAND: prints what must stand at the very end, whatever happened.
+# last_words COMMAND: prints what must stand at the very end, whatever happened; it is given
+# the status with which the program ends.
 last_words()
 {
     LAST_WORDS=$1
@@ -74,7 +75,7 @@ ground_on_exit()
     for cleanup in "${CLEANUPS[@]+"${CLEANUPS[@]}"}"; do
         eval "$cleanup" || true
     done
-    $LAST_WORDS
+    $LAST_WORDS "$status"
     exit "$status"
 }
 
