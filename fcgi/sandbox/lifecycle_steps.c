@@ -13,7 +13,7 @@
 #include "sandbox/usage.h"
 
 /* 64 KiB in JSON, where a byte may take six. */
-#define ENVS_MAX (512 * 1024)
+#define ENVS_MAX       (512 * 1024)
 
 #define BUSY_POLL_MS   15
 #define AGENT_SLICE_MS 500
@@ -120,6 +120,12 @@ static int renew_lease(void *context, struct error **err)
     return error_move(err, &failure);
 }
 
+int work_still_ours(struct work *work, struct error **err)
+{
+    work->renew_at_ms = 0;
+    return renew_lease(work, err);
+}
+
 int work_open_runtime(struct work *work, struct error **err)
 {
     if (runtimes_get(work->service->runtimes, work->service->db, work->sandbox.host_id,
@@ -144,8 +150,7 @@ static int wait_for_agent(struct work *work, const char *secret, const char *env
         if ((*err)->code != ERR_RUNTIME_UNAVAILABLE || clock_monotonic_ms() >= give_up_ms)
             return -1;
         error_clear(err);
-        work->renew_at_ms = 0;
-        if (renew_lease(work, err) < 0)
+        if (work_still_ours(work, err) < 0)
             return -1;
     }
     return 0;

@@ -40,6 +40,9 @@ void work_start(struct work *work, struct sandbox_service *service);
 /* Connect to the host; while the runtime waits, the lease is renewed. */
 int work_open_runtime(struct work *work, struct error **err);
 
+/* Before an act that would harm a sandbox that has gone on without us. Errors: ERR_LEASE_LOST. */
+int work_still_ours(struct work *work, struct error **err);
+
 /* Give the agent its secret and the sandbox's environment. */
 int work_init_agent(struct work *work, unsigned wait_ms, struct error **err);
 

@@ -38,6 +38,10 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
         if (work_init_agent(work, AGENT_CONTINUE_WAIT_MS, &failure) == 0)
             return 0;
     }
+    if (failure->code == ERR_LEASE_LOST)
+        return error_move(err, &failure);
+    if (work_still_ours(work, err) < 0)
+        return -1;
     log_warning("resumed memory has no working agent, starting from disk",
                 LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
     if (runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->shape, false, true, origin,
@@ -70,6 +74,8 @@ int work_run_resume(struct work *work, struct error **err)
     }
     if (failure->code == ERR_LEASE_LOST)
         return error_move(err, &failure);
+    if (work_still_ours(work, err) < 0)
+        return -1;
     /* It cannot be started: stopped with its disk is the truth, also for what half came up. */
     error_auto ignored = NULL;
     enum runtime_origin kept;
