@@ -17,7 +17,7 @@ AS_IF([test "x$enable_agent" = xyes], [
         [PKG_CHECK_MODULES_STATIC([AGENT], [libmicrohttpd >= 1.0], [],
             [AC_MSG_ERROR([libmicrohttpd >= 1.0 not found: run scripts/build-microhttpd, or give --with-microhttpd=PREFIX, or --disable-agent])])])
     AGENT_CFLAGS="$AGENT_CFLAGS $JANSSON_CFLAGS $SODIUM_CFLAGS"
-    AGENT_LIBS="$AGENT_LIBS $JANSSON_LIBS $SODIUM_LIBS"
+    AGENT_LIBS="$AGENT_LIBS $JANSSON_LIBS $SODIUM_LIBS -lz"
     AC_MSG_CHECKING([whether the agent's libraries link statically])
     agent_save_CFLAGS=$CFLAGS agent_save_LIBS=$LIBS
     CFLAGS="$CFLAGS -fPIE -static-pie $AGENT_CFLAGS" LIBS=$AGENT_LIBS
@@ -26,17 +26,18 @@ AS_IF([test "x$enable_agent" = xyes], [
 #include <jansson.h>
 #include <microhttpd.h>
 #include <sodium.h>
+#include <zlib.h>
 #if MHD_VERSION < 0x01000000
 #error libmicrohttpd is too old
 #endif
     ]], [[
 uint64_t ms;
 struct MHD_Daemon *daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, 0, 0, 0, 0, MHD_OPTION_END);
-return daemon && MHD_get_timeout64(daemon, &ms) == MHD_YES && json_object() && sodium_init();
+return daemon && MHD_get_timeout64(daemon, &ms) == MHD_YES && json_object() && sodium_init() && zlibVersion();
     ]])],
         [AC_MSG_RESULT([yes])],
         [AC_MSG_RESULT([no])
-         AC_MSG_ERROR([sandlot-agent cannot be linked statically (config.log says why). It needs libmicrohttpd >= 1.0 built without TLS (scripts/build-microhttpd makes one, --with-microhttpd=PREFIX names another), libjansson.a and libsodium.a; --disable-agent leaves it out])])
+         AC_MSG_ERROR([sandlot-agent cannot be linked statically (config.log says why). It needs libmicrohttpd >= 1.0 built without TLS (scripts/build-microhttpd makes one, --with-microhttpd=PREFIX names another), libjansson.a, libsodium.a and libz.a; --disable-agent leaves it out])])
     CFLAGS=$agent_save_CFLAGS LIBS=$agent_save_LIBS
 ])
 AM_CONDITIONAL([AGENT], [test "x$enable_agent" = xyes])

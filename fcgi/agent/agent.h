@@ -22,6 +22,7 @@
 
 struct server;
 struct relay;
+struct watch_hub;
 
 struct agent {
     struct loop loop;
@@ -31,6 +32,7 @@ struct agent {
     struct process_table processes;
     struct server *server;
     struct relay *relay;
+    struct watch_hub *watch_hub; /* NULL while nobody watches */
     /* POST /init and /internal/ come from outside the sandbox; from inside only in tests. */
     bool trust_local_peers;
 };

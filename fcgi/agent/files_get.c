@@ -3,15 +3,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/files.h"
+#include "agent/files_coding.h"
 #include "agent/files_range.h"
 #include "agent/handlers.h"
 #include "agent/paths.h"
@@ -28,31 +29,6 @@ int files_user(struct request *request, struct user *user, struct fault *fault)
     if (request_argument(request, "username", &name, fault) < 0)
         return -1;
     return users_find(name && *name ? name : request->agent->default_user, user, fault);
-}
-
-/* Only the plain bytes can be had so far: a client that refuses them is told. */
-static bool identity_acceptable(const char *accepted)
-{
-    bool named = false, any_refused = false;
-    if (!accepted)
-        return true;
-    autofree char *list = xstrdup(accepted);
-    char *rest = list;
-    for (char *item; (item = strsep(&rest, ","));) {
-        item += strspn(item, " \t");
-        size_t length = strcspn(item, "; \t");
-        const char *weight = strstr(item, "q=");
-        bool refused = weight && weight[2] == '0' && strspn(weight + 2, "0.") >= 1 &&
-                       !strpbrk(weight + 2, "123456789");
-        if (length == 8 && !strncasecmp(item, "identity", 8)) {
-            named = true;
-            if (refused)
-                return false;
-        } else if (length == 1 && *item == '*') {
-            any_refused = refused;
-        }
-    }
-    return named || !any_refused;
 }
 
 static int open_file(const char *path, struct stat *status, int *fd, struct fault *fault)
@@ -117,38 +93,67 @@ static void add_range_header(struct MHD_Response *response, int status, uint64_t
     MHD_add_response_header(response, "Content-Range", value);
 }
 
+struct file {
+    const char *path;
+    struct stat status;
+    bool gzip;
+};
+
+/* A compressed file is another representation, so it has another tag. */
+static void format_etag(char etag[ETAG_SIZE], const struct file *file)
+{
+    const struct stat *status = &file->status;
+    snprintf(etag, ETAG_SIZE, "\"%jx-%lx-%jx%s\"", (uintmax_t)status->st_mtim.tv_sec,
+             (unsigned long)status->st_mtim.tv_nsec, (uintmax_t)status->st_size,
+             file->gzip ? "-gzip" : "");
+}
+
+/* The body of an answer with that status. Takes fd over. NULL: no memory. */
+static struct MHD_Response *make_body(const struct file *file, int code, int fd, uint64_t first,
+                                      uint64_t length)
+{
+    if (code == 200 && file->gzip)
+        return files_gzip_response(fd);
+    if (code == 200 || code == 206)
+        return MHD_create_response_from_fd_at_offset64(length, fd, first);
+    close(fd);
+    return MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+}
+
 /* Takes fd over. */
-static int reply_file(struct request *request, const char *path, int fd, const struct stat *status)
+static int reply_file(struct request *request, const struct file *file, int fd, struct fault *fault)
 {
     char etag[ETAG_SIZE], date[FILES_DATE_SIZE];
-    snprintf(etag, sizeof etag, "\"%jx-%lx-%jx\"", (uintmax_t)status->st_mtim.tv_sec,
-             (unsigned long)status->st_mtim.tv_nsec, (uintmax_t)status->st_size);
-    const struct file_version version = {
-        .etag = etag, .modified_at_s = status->st_mtime, .size = (uint64_t)status->st_size};
-    const struct file_conditions conditions = read_conditions(request);
+    format_etag(etag, file);
+    const struct file_version version = {.etag = etag,
+                                         .modified_at_s = file->status.st_mtime,
+                                         .size = (uint64_t)file->status.st_size};
+    struct file_conditions conditions = read_conditions(request);
+    if (file->gzip)
+        conditions.range = NULL;
     uint64_t first, length;
     int code = files_select(&conditions, &version, &first, &length);
-    struct MHD_Response *response;
-    if (code == 200 || code == 206) {
-        response = MHD_create_response_from_fd_at_offset64(length, fd, first);
-    } else {
-        close(fd);
-        response = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
-    }
-    MHD_add_response_header(response, "Accept-Ranges", "bytes");
+    struct MHD_Response *response = make_body(file, code, fd, first, length);
+    if (!response)
+        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "the file cannot be sent now");
+    if (file->gzip && code == 200)
+        MHD_add_response_header(response, "Content-Encoding", "gzip");
+    else if (!file->gzip)
+        MHD_add_response_header(response, "Accept-Ranges", "bytes");
     MHD_add_response_header(response, "ETag", etag);
-    MHD_add_response_header(response, "Last-Modified", files_format_date(status->st_mtime, date));
+    MHD_add_response_header(response, "Last-Modified",
+                            files_format_date(file->status.st_mtime, date));
     MHD_add_response_header(response, "Vary", "Accept-Encoding");
     if (code == 206 || code == 416)
         add_range_header(response, code, first, length, version.size);
     if (code == 200 || code == 206) {
-        MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(path)));
-        add_disposition(response, paths_base(path));
+        MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(file->path)));
+        add_disposition(response, paths_base(file->path));
     }
     return request_reply(request, code, response);
 }
 
-/* Takes fd over. *done: nothing was there, the file is as empty as it says. */
+/* *empty: nothing was there, the file is as empty as it says; nothing was replied. */
 static int reply_sizeless(struct request *request, const char *path, int fd, bool *empty,
                           struct fault *fault)
 {
@@ -167,26 +172,39 @@ static int reply_sizeless(struct request *request, const char *path, int fd, boo
     return request_reply(request, 200, response);
 }
 
+/* Parts are parts of the plain bytes, so a client that asks for one gets those. */
+static bool choose_gzip(struct request *request, enum files_coding coding, int fd, uint64_t size)
+{
+    if (coding == CODING_GZIP_ONLY)
+        return true;
+    return coding == CODING_GZIP && size && !request_header(request, "Range") &&
+           files_gzip_pays(fd, size);
+}
+
 int files_get_finish(struct request *request, struct fault *fault)
 {
     user_auto user = {.name = NULL};
     autofree char *path = NULL;
     autoclose int fd = -1;
     const char *text;
-    struct stat status;
+    struct file file = {.gzip = false};
     if (files_user(request, &user, fault) < 0 ||
         request_argument(request, "path", &text, fault) < 0 ||
         paths_resolve(text ? text : "", &user, &path, fault) < 0 ||
-        open_file(path, &status, &fd, fault) < 0)
+        open_file(path, &file.status, &fd, fault) < 0)
         return -1;
-    if (!identity_acceptable(request_header(request, "Accept-Encoding")))
-        return fault_set(fault, FAULT_NOT_ACCEPTABLE, "the file can only be sent as it is");
-    if (!status.st_size) {
+    enum files_coding coding = files_choose_coding(request_header(request, "Accept-Encoding"));
+    if (coding == CODING_NONE)
+        return fault_set(fault, FAULT_NOT_ACCEPTABLE,
+                         "the file can be sent as it is or as gzip, and both are refused");
+    file.path = path;
+    file.gzip = choose_gzip(request, coding, fd, (uint64_t)file.status.st_size);
+    if (!file.status.st_size && !file.gzip) {
         bool empty;
         if (reply_sizeless(request, path, fd, &empty, fault) < 0)
             return -1;
         if (!empty)
             return 0;
     }
-    return reply_file(request, path, steal_fd(&fd), &status);
+    return reply_file(request, &file, steal_fd(&fd), fault);
 }

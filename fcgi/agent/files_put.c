@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/files.h"
+#include "agent/files_coding.h"
 #include "agent/handlers.h"
 #include "agent/paths.h"
 #include "base/mem.h"
@@ -33,7 +34,8 @@ struct upload {
     char *part_name, *part_file; /* of the part in hand, whatever it is named */
     bool part_has_bytes;
     struct MHD_PostProcessor *multipart;
-    struct fault *fault; /* of the call in hand */
+    struct files_gunzip *gunzip; /* NULL: the body comes as it is */
+    struct fault *fault;         /* of the call in hand */
     bool failed;
 };
 
@@ -173,18 +175,28 @@ static int begin_body(struct upload *upload, struct fault *fault)
     return open_target(upload, upload->path, fault);
 }
 
+static int begin_coding(struct upload *upload, struct fault *fault)
+{
+    struct request *request = upload->request;
+    const char *coding = request_header(request, "Content-Encoding");
+    if (!coding || !*coding || !strcasecmp(coding, "identity"))
+        return 0;
+    if (strcasecmp(coding, "gzip") != 0 && strcasecmp(coding, "x-gzip") != 0)
+        return fault_set(fault, FAULT_UNSUPPORTED_MEDIA_TYPE,
+                         "content encoding '%s' is not supported", coding);
+    upload->gunzip = files_gunzip_new();
+    request->piece_max = GUNZIP_PIECE_MAX;
+    return upload->gunzip ? 0 : fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "no memory for gzip");
+}
+
 int files_put_begin(struct request *request, struct fault *fault)
 {
-    const char *encoding = request_header(request, "Content-Encoding");
-    if (encoding && *encoding && strcasecmp(encoding, "identity") != 0)
-        return fault_set(fault, FAULT_UNSUPPORTED_MEDIA_TYPE,
-                         "content encoding '%s' is not supported", encoding);
     struct upload *upload = xcalloc(1, sizeof *upload);
     request->state = upload;
     upload->request = request;
     upload->fd = -1;
     upload->written = json_array();
-    if (files_user(request, &upload->user, fault) < 0 ||
+    if (begin_coding(upload, fault) < 0 || files_user(request, &upload->user, fault) < 0 ||
         request_argument(request, "path", &upload->path, fault) < 0 ||
         files_metadata_from_headers(request, &upload->metadata, fault) < 0)
         return -1;
@@ -193,9 +205,9 @@ int files_put_begin(struct request *request, struct fault *fault)
     return begin_body(upload, fault);
 }
 
-int files_put_data(struct request *request, const char *data, size_t size, struct fault *fault)
+static int take_plain(void *context, const char *data, size_t size, struct fault *fault)
 {
-    struct upload *upload = request->state;
+    struct upload *upload = context;
     if (!upload->multipart)
         return write_all(upload, data, size, fault);
     upload->fault = fault;
@@ -206,10 +218,20 @@ int files_put_data(struct request *request, const char *data, size_t size, struc
     return -1;
 }
 
+int files_put_data(struct request *request, const char *data, size_t size, struct fault *fault)
+{
+    struct upload *upload = request->state;
+    if (upload->gunzip)
+        return files_gunzip_data(upload->gunzip, data, size, take_plain, upload, fault);
+    return take_plain(upload, data, size, fault);
+}
+
 int files_put_finish(struct request *request, struct fault *fault)
 {
     struct upload *upload = request->state;
     upload->fault = fault;
+    if (upload->gunzip && files_gunzip_end(upload->gunzip, fault) < 0)
+        return -1;
     if (upload->multipart) {
         enum MHD_Result whole = MHD_destroy_post_processor(steal_pointer(&upload->multipart));
         if (upload->failed)
@@ -233,6 +255,7 @@ void files_put_closed(struct request *request)
     }
     if (upload->fd >= 0)
         close(upload->fd);
+    files_gunzip_free(upload->gunzip);
     free(upload->target);
     free(upload->part_name);
     free(upload->part_file);

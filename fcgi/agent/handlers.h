@@ -21,3 +21,7 @@ int files_put_begin(struct request *request, struct fault *fault);
 int files_put_data(struct request *request, const char *data, size_t size, struct fault *fault);
 int files_put_finish(struct request *request, struct fault *fault);
 void files_put_closed(struct request *request);
+
+/* GET /metrics: what the sandbox uses at the moment; GET /envs: what POST /init handed over. */
+int metrics_finish(struct request *request, struct fault *fault);
+int envs_finish(struct request *request, struct fault *fault);

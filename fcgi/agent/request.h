@@ -55,6 +55,7 @@ struct request {
     bool outsider;      /* did not show the secret */
     bool failed, finished, replied, suspended;
     struct fault fault;
+    size_t piece_max;   /* of what data() gets at once; 0: whatever came */
     uint64_t swallowed; /* bytes of the body that came after the failure */
 
     /* Told when the peer hangs up while the request is suspended; the request ends soon after. */

@@ -6,6 +6,7 @@
 #include "agent/handlers.h"
 #include "agent/process_rpc.h"
 #include "agent/request.h"
+#include "agent/watch_rpc.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -25,6 +26,9 @@ static const struct route routes[] = {
      .finish = files_put_finish,
      .closed = files_put_closed},
 
+    {.method = "GET", .path = "/metrics", .finish = metrics_finish},
+    {.method = "GET", .path = "/envs", .finish = envs_finish},
+
     {.method = "POST",
      .path = "/init",
      .flags = ROUTE_OPEN | ROUTE_INTERNAL | ROUTE_SECRET,
@@ -40,6 +44,11 @@ static const struct route routes[] = {
     RPC("/filesystem.Filesystem/Move", fs_rpc_move),
     RPC("/filesystem.Filesystem/ListDir", fs_rpc_list_dir),
     RPC("/filesystem.Filesystem/Remove", fs_rpc_remove),
+
+    RPC("/filesystem.Filesystem/WatchDir", watch_rpc_watch_dir),
+    RPC("/filesystem.Filesystem/CreateWatcher", watch_rpc_create_watcher),
+    RPC("/filesystem.Filesystem/GetWatcherEvents", watch_rpc_get_events),
+    RPC("/filesystem.Filesystem/RemoveWatcher", watch_rpc_remove_watcher),
 
     RPC("/process.Process/Start", process_rpc_start),
     RPC("/process.Process/Connect", process_rpc_connect),

@@ -101,7 +101,9 @@ static enum MHD_Result handle_data(struct request *request, const char *data, si
 {
     const struct route *route = request->route;
     size_t piece = *size;
-    *size = 0;
+    if (request->piece_max && piece > request->piece_max && !request->failed)
+        piece = request->piece_max;
+    *size -= piece; /* what is left comes again, after the others had their turn */
     if (request->failed)
         return request_swallow(request, piece) < 0 ? MHD_NO : MHD_YES;
     int (*take)(struct request *, const char *, size_t, struct fault *) =

@@ -5,11 +5,13 @@ are names of cases: Files, Files.test_ranges."""
 import sys
 import unittest
 
+from cases_coding import *
 from cases_files import *
 from cases_ports import *
 from cases_process import *
 from cases_secret import *
 from cases_tree import *
+from cases_watch import *
 
 
 class Tap(unittest.TestResult):

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* GET /metrics and GET /envs. The numbers are those of /proc, which shows the sandbox's own share
+ * where the runtime lays its view of it over the machine's. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "agent/agent.h"
+#include "agent/handlers.h"
+#include "agent/proto.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/* Two readings of the processor's time that are closer than this say little. */
+#define CPU_INTERVAL_MS 500
+
+#define PROC_SIZE       (64 * 1024)
+
+struct cpu_reading {
+    uint64_t busy, all;
+    unsigned count;
+    int64_t at_ms;
+};
+
+static char *read_proc(const char *path)
+{
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *text = xcalloc(1, PROC_SIZE);
+    size_t size = 0;
+    ssize_t got;
+    while (fd >= 0 && size < PROC_SIZE - 1 &&
+           (got = read(fd, text + size, PROC_SIZE - 1 - size)) > 0)
+        size += (size_t)got;
+    return text;
+}
+
+static void read_cpu(struct cpu_reading *reading)
+{
+    uint64_t t[8] = {0}; /* user nice system idle iowait irq softirq steal */
+    autofree char *text = read_proc("/proc/stat");
+    *reading = (struct cpu_reading){.at_ms = clock_monotonic_ms()};
+    if (sscanf(text,
+               "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+               " %" SCNu64 " %" SCNu64,
+               &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) < 4)
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(t); i++)
+        reading->all += t[i];
+    reading->busy = reading->all - t[3] - t[4];
+    for (const char *line = text; (line = strstr(line, "\ncpu")); line++)
+        reading->count++;
+}
+
+/* Of the time since the last question, over all processors. */
+static double cpu_used_pct(struct cpu_reading *now)
+{
+    static struct cpu_reading last;
+    static double used_pct;
+    read_cpu(now);
+    bool long_enough = now->at_ms - last.at_ms >= CPU_INTERVAL_MS;
+    /* After a resume the counters may begin anew. */
+    if (long_enough && now->all > last.all && now->busy >= last.busy)
+        used_pct = 100.0 * (double)(now->busy - last.busy) / (double)(now->all - last.all);
+    if (long_enough)
+        last = *now;
+    return used_pct;
+}
+
+/* A line of /proc/meminfo, in bytes. */
+static json_int_t memory(const char *text, const char *name)
+{
+    unsigned long long kib = 0;
+    const char *line = strstr(text, name);
+    if (line)
+        sscanf(line + strlen(name), " %llu", &kib);
+    return (json_int_t)(kib * 1024);
+}
+
+int metrics_finish(struct request *request, struct fault *fault)
+{
+    (void)fault;
+    struct cpu_reading cpu;
+    struct statvfs disk = {.f_frsize = 0};
+    double used_pct = cpu_used_pct(&cpu);
+    autofree char *text = read_proc("/proc/meminfo");
+    statvfs("/", &disk);
+    json_int_t total = memory(text, "MemTotal:");
+    json_int_t cache = memory(text, "\nCached:");
+    json_int_t idle = memory(text, "MemAvailable:");
+    json_int_t block = (json_int_t)disk.f_frsize;
+    return request_reply_json(request, 200,
+                              json_pack("{s:I, s:i, s:f, s:I, s:I, s:I, s:I, s:I}", "ts",
+                                        (json_int_t)(clock_now_ms() / 1000), "cpu_count",
+                                        (int)cpu.count, "cpu_used_pct", used_pct, "mem_total",
+                                        total, "mem_used", total > idle ? total - idle : 0,
+                                        "mem_cache", cache, "disk_used",
+                                        (json_int_t)(disk.f_blocks - disk.f_bfree) * block,
+                                        "disk_total", (json_int_t)disk.f_blocks * block));
+}
+
+int envs_finish(struct request *request, struct fault *fault)
+{
+    (void)fault;
+    const struct environment *environment = &request->agent->environment;
+    json_t *envs = json_object();
+    for (size_t i = 0; i < environment->count; i++) {
+        const char *entry = environment->entries[i];
+        autofree char *name = xstrndup(entry, strcspn(entry, "="));
+        json_object_set_new(envs, name, proto_text(entry + strlen(name) + 1));
+    }
+    return request_reply_json(request, 200, envs);
+}
