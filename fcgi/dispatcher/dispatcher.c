@@ -9,27 +9,49 @@
 
 #define FAILURE_PAUSE_MS 500 /* with the database away */
 /* What goes down by itself is noticed within two seconds, a slow answer included. */
-#define HOST_WATCH_MS 1000
+#define HOST_WATCH_MS   1000
+
+#define BACK_OFF_MIN_MS 500
+#define BACK_OFF_MAX_MS 30000
 
 struct queue {
     const char *name;
     int (*next)(struct sandbox_service *service, bool *worked, struct error **err);
+    /* Each failure is followed by a longer rest: for work that begins anew each time, and would
+     * use up addresses as fast as it fails. */
+    bool backs_off;
+    unsigned rest_ms;
+    int64_t resting_until_ms; /* monotonic */
 };
 
-static const struct queue deadlines = {"deadlines", sandbox_expire_next};
+static struct queue deadlines = {.name = "deadlines", .next = sandbox_expire_next};
 
 /* Kinds of due work, most urgent first. */
-static const struct queue queues[] = {
-    {"operations", sandbox_recover_next},
-    {"warm pool", warm_tend_next},
+static struct queue queues[] = {
+    {.name = "operations", .next = sandbox_recover_next},
+    {.name = "warm pool", .next = warm_tend_next, .backs_off = true},
 };
 
+static void back_off(struct queue *queue)
+{
+    unsigned rest_ms = queue->rest_ms ? queue->rest_ms * 2 : BACK_OFF_MIN_MS;
+    queue->rest_ms = rest_ms < BACK_OFF_MAX_MS ? rest_ms : BACK_OFF_MAX_MS;
+    queue->resting_until_ms = clock_monotonic_ms() + queue->rest_ms;
+}
+
 /* One piece of work of that kind; true when there was one. */
-static bool work_next(struct sandbox_service *service, const struct queue *queue)
+static bool work_next(struct sandbox_service *service, struct queue *queue)
 {
     error_auto err = NULL;
     bool worked = false;
-    if (queue->next(service, &worked, &err) < 0) {
+    if (queue->backs_off && clock_monotonic_ms() < queue->resting_until_ms)
+        return false;
+    int result = queue->next(service, &worked, &err);
+    if (result == 0 && worked)
+        queue->rest_ms = 0;
+    if (result < 0) {
+        if (queue->backs_off)
+            back_off(queue);
         log_warning("due work failed", LOG_STR("queue", queue->name), LOG_ERROR(err));
         if (!worked)
             clock_sleep_ms(FAILURE_PAUSE_MS);
