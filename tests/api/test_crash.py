@@ -286,6 +286,7 @@ def assert_nothing_lost(account, stack, loads):
     assert quota_in_use(account.api) == sum(state == "ready" for state in there.values())
 
 
+@pytest.mark.faults
 def test_the_database_restarted_under_load(make_account, stack):
     account = make_account("pro")
 
@@ -299,6 +300,7 @@ def test_the_database_restarted_under_load(make_account, stack):
     assert_nothing_lost(account, stack, loads)
 
 
+@pytest.mark.faults
 def test_the_database_killed_under_load(make_account, stack):
     account = make_account("pro")
 
@@ -312,6 +314,7 @@ def test_the_database_killed_under_load(make_account, stack):
     assert_nothing_lost(account, stack, loads)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
 def test_the_runtime_daemon_restarted_under_load(make_account, stack, number):
     account = make_account("pro")
