@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gate/gate_db.h"
+#include "gate/signature.h"
 #include "sandbox/host.h"
 #include "session/session.h"
 
@@ -119,6 +120,30 @@ static bool is_genuine(struct sandbox_service *service, const char *token)
     return session_open(service->ring, token, token_sandbox, &err) == 0;
 }
 
+static bool is_link(const struct gate_request *request)
+{
+    return !request->preview_port && !request->token &&
+           signature_is_present(request->path, request->query);
+}
+
+/* Whether there is such a sandbox is nobody's business who has no good signature. */
+static int authorize_link(struct sandbox_service *service, const struct gate_request *request,
+                          struct gate_sandbox *found, struct gate_decision *decision)
+{
+    if (find_sandbox(service, request, found, decision) < 0)
+        return refuse(decision,
+                      decision->reason == GATE_NO_SANDBOX ? GATE_BAD_SIGNATURE : decision->reason);
+    switch (signature_check(service->ring, found->sandbox.id, service->settings->session_ttl_s,
+                            request->method, request->query)) {
+    case SIGNATURE_GOOD:
+        return 0;
+    case SIGNATURE_EXPIRED:
+        return refuse(decision, GATE_OLD_SIGNATURE);
+    default:
+        return refuse(decision, GATE_BAD_SIGNATURE);
+    }
+}
+
 /* The token comes first: without a good one nothing about the sandbox is looked up or told. */
 static int authorize_data_plane(struct sandbox_service *service, const struct gate_request *request,
                                 struct gate_sandbox *found, struct gate_decision *decision)
@@ -131,6 +156,8 @@ static int authorize_data_plane(struct sandbox_service *service, const struct ga
             return 0;
         return refuse(decision, GATE_GONE);
     }
+    if (is_link(request))
+        return authorize_link(service, request, found, decision);
     if (!is_genuine(service, request->token))
         return refuse(decision, GATE_UNAUTHORIZED);
     if (find_sandbox(service, request, found, decision) < 0)
@@ -247,10 +274,11 @@ void gate_decide(struct sandbox_service *service, const struct gate_request *req
                      : route_data_plane(service, &found.sandbox, decision);
     if (result == 0 && request->is_poll)
         refuse(decision, GATE_LISTENING);
-    /* A request that follows the answer of a pause must wake the sandbox: a pass that is a second
+    /* nginx does not look at signatures: what one of them opens stays shut for all others.
+     * A request that follows the answer of a pause must wake the sandbox: a pass that is a second
      * old would send it into a sandbox that is not there any more. */
     decision->cacheable = result == 0 && found.sandbox.state == SANDBOX_READY &&
-                          !found.sandbox.auto_resume && !request->is_poll;
+                          !found.sandbox.auto_resume && !request->is_poll && !is_link(request);
 }
 
 enum gate_reason gate_explain_failure(struct sandbox_service *service,

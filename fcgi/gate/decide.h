@@ -32,6 +32,7 @@ struct gate_request {
     uint16_t preview_port; /* 0: the data plane */
     const char *method;
     const char *path;       /* without the query */
+    const char *query;      /* as sent, or NULL */
     const char *token;      /* access token as sent, or NULL */
     const char *link_token; /* preview: the token in the address of a link to open, or NULL */
     bool may_wait;          /* in the wake pool: resume and wait instead of answering GATE_WAKE */
@@ -50,7 +51,8 @@ struct gate_decision {
 };
 
 /* Never fails: what goes wrong is a refusal, and is logged. No database is asked for a data-plane
- * request without a good token, or for a route that is none. */
+ * request without a good token or anything that claims to be a signature, or for a route that is
+ * none. */
 void gate_decide(struct sandbox_service *service, const struct gate_request *request,
                  struct gate_decision *decision);
 

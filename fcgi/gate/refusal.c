@@ -136,6 +136,13 @@ void gate_serve_refusal(struct sandbox_service *service, struct http_request *re
         answer_page(service, request, response, reason, status);
         return;
     }
+    if (reason == GATE_BAD_SIGNATURE || reason == GATE_OLD_SIGNATURE) {
+        /* In the shape of the agent's own answers under /files. */
+        http_response_json(
+            response, status,
+            json_pack("{s:i, s:s}", "code", status, "message", gate_reason_sentence(reason)));
+        return;
+    }
     http_response_json(response, status,
                        json_pack("{s:s, s:s, s:s}", "error", gate_reason_code(reason), "message",
                                  gate_reason_sentence(reason), "request_id", request->request_id));

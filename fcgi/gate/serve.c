@@ -116,6 +116,7 @@ static void serve_question(struct sandbox_service *service, struct http_request 
         .preview_port = is_preview ? preview_port(request) : 0,
         .method = method ? method : "",
         .path = path ? path : "",
+        .query = http_parameter(request, "SANDLOT_QUERY"),
         .token = token,
         .link_token = link_token,
         .may_wait = str_equal(http_parameter(request, "SANDLOT_WAKE"), "1"),

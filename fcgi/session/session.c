@@ -39,22 +39,70 @@ static uint64_t get_be(const unsigned char *in, size_t size)
     return value;
 }
 
-int session_issue(const struct keyring *ring, const char *sandbox_id, uint64_t ttl_s,
-                  struct session *session, struct error **err)
+#define STEPS_PER_LIFE 32
+
+/* A power of two, so that tokens of a longer life end on steps of a shorter one too. */
+static uint64_t end_step_s(uint64_t ttl_s)
+{
+    uint64_t step_s = 1;
+    while (step_s * 2 * STEPS_PER_LIFE <= ttl_s)
+        step_s *= 2;
+    return step_s;
+}
+
+static uint64_t last_end_s(uint64_t ttl_s)
+{
+    uint64_t end_s = (uint64_t)clock_now_ms() / 1000 + ttl_s;
+    return end_s - end_s % end_step_s(ttl_s);
+}
+
+static int make_token(const struct keyring *ring, uint16_t key_id, const char *sandbox_id,
+                      uint64_t expires_at_s, char token[SESSION_TOKEN_SIZE], struct error **err)
 {
     struct wire wire = {.version = TOKEN_VERSION};
-    uint16_t key_id = keyring_newest(ring);
-    uint64_t expires_at_s = (uint64_t)clock_now_ms() / 1000 + ttl_s;
     put_be(wire.key_id, sizeof wire.key_id, key_id);
     put_be(wire.expires_at_s, sizeof wire.expires_at_s, expires_at_s);
     memcpy(wire.sandbox_id, sandbox_id, sizeof wire.sandbox_id);
     if (mac_compute(ring, key_id, KEY_PURPOSE_SESSION, &wire, SIGNED_BYTES, wire.mac, err) < 0)
         return -1;
-    memcpy(session->token, TOKEN_PREFIX, sizeof TOKEN_PREFIX);
-    base64url_encode(&wire, sizeof wire, session->token + sizeof TOKEN_PREFIX - 1);
-    session->expires_at_ms = (int64_t)expires_at_s * 1000;
+    memcpy(token, TOKEN_PREFIX, sizeof TOKEN_PREFIX);
+    base64url_encode(&wire, sizeof wire, token + sizeof TOKEN_PREFIX - 1);
     mem_wipe(&wire, sizeof wire);
     return 0;
+}
+
+int session_issue(const struct keyring *ring, const char *sandbox_id, uint64_t ttl_s,
+                  struct session *session, struct error **err)
+{
+    uint64_t expires_at_s = last_end_s(ttl_s);
+    session->expires_at_ms = (int64_t)expires_at_s * 1000;
+    return make_token(ring, keyring_newest(ring), sandbox_id, expires_at_s, session->token, err);
+}
+
+static bool any_of_key(const struct keyring *ring, uint16_t key_id, const char *sandbox_id,
+                       uint64_t ttl_s, bool (*matches)(const char *token, void *context),
+                       void *context)
+{
+    char token[SESSION_TOKEN_SIZE];
+    error_auto ignored = NULL;
+    bool found = false;
+    uint64_t now_s = (uint64_t)clock_now_ms() / 1000;
+    for (uint64_t end_s = last_end_s(ttl_s); !found && end_s > now_s; end_s -= end_step_s(ttl_s)) {
+        if (make_token(ring, key_id, sandbox_id, end_s, token, &ignored) < 0)
+            break;
+        found = matches(token, context);
+    }
+    mem_wipe(token, sizeof token);
+    return found;
+}
+
+bool session_any(const struct keyring *ring, const char *sandbox_id, uint64_t ttl_s,
+                 bool (*matches)(const char *token, void *context), void *context)
+{
+    uint16_t newest = keyring_newest(ring);
+    return any_of_key(ring, newest, sandbox_id, ttl_s, matches, context) ||
+           (newest > 1 &&
+            any_of_key(ring, (uint16_t)(newest - 1), sandbox_id, ttl_s, matches, context));
 }
 
 static bool read_wire(const struct keyring *ring, const char *token, struct wire *wire)

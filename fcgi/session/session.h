@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/ulid.h"
@@ -19,7 +20,8 @@ struct session {
     int64_t expires_at_ms;
 };
 
-/* A token for the sandbox that lives ttl_s seconds from now. */
+/* A token for the sandbox that lives about ttl_s seconds from now. A thirty-second of that is the
+ * finest step of its end (it is never later), so that session_any() has few tokens to try. */
 int session_issue(const struct keyring *ring, const char *sandbox_id, uint64_t ttl_s,
                   struct session *session, struct error **err);
 
@@ -27,6 +29,13 @@ int session_issue(const struct keyring *ring, const char *sandbox_id, uint64_t t
  * the same ERR_UNAUTHORIZED; nothing but the key ring is asked. */
 int session_open(const struct keyring *ring, const char *token, char sandbox_id[ID_SIZE],
                  struct error **err);
+
+/* Call matches() with each token of the sandbox that session_issue() may have made with this ttl_s
+ * and that is still valid, newest end first, until it returns true; a few dozen at most. This is
+ * how something is verified that was made with a token by somebody who does not send it. Tokens
+ * of the newest key and of the one before count. Returns whether one matched. */
+bool session_any(const struct keyring *ring, const char *sandbox_id, uint64_t ttl_s,
+                 bool (*matches)(const char *token, void *context), void *context);
 
 /* Overwrite the token. */
 void session_wipe(struct session *session);

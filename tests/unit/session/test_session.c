@@ -82,12 +82,48 @@ static void refuses_any_change(void **state)
     error_clear(&err);
 }
 
+static bool is_this(const char *token, void *context)
+{
+    return !strcmp(token, context);
+}
+
+static bool count(const char *token, void *context)
+{
+    (void)token;
+    ++*(int *)context;
+    return false;
+}
+
+static void knows_what_it_may_have_issued(void **state)
+{
+    (void)state;
+    static const uint64_t lives_s[] = {1, 60, 3600, 604800};
+    struct error *err = NULL;
+    struct session session;
+    char id[ID_SIZE], other[ID_SIZE];
+    id_new("sbx_", id);
+    id_new("sbx_", other);
+    for (size_t i = 0; i < ARRAY_SIZE(lives_s); i++) {
+        int tried = 0;
+        assert_ok(session_issue(ring, id, lives_s[i], &session, &err));
+        int64_t left_ms = session.expires_at_ms - clock_now_ms();
+        assert_true(left_ms <= (int64_t)lives_s[i] * 1000);
+        assert_true(left_ms + 1000 >= (int64_t)lives_s[i] * 1000 / 32 * 31);
+        if (lives_s[i] > 1)
+            assert_true(session_any(ring, id, lives_s[i], is_this, session.token));
+        assert_false(session_any(ring, other, lives_s[i], is_this, session.token));
+        assert_false(session_any(ring, id, lives_s[i], count, &tried));
+        assert_true(tried <= 64);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_what_it_issued),
         cmocka_unit_test(refuses_an_expired_token),
         cmocka_unit_test(refuses_any_change),
+        cmocka_unit_test(knows_what_it_may_have_issued),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, load_ring, drop_ring);
 }
