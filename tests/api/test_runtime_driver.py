@@ -4,6 +4,7 @@
 import base64
 import json
 import os
+import random
 import secrets
 import signal
 import socket
@@ -72,8 +73,16 @@ def unix(stack, program, pool, image):
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+    """Not of the kernel's own choice: a connection of someone else could have it a moment later,
+    and keeps it for a minute after its end."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("", port))
+            except OSError:
+                continue
+        return port
 
 
 def make_certificate(directory, name):

@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import pwd
+import random
 import secrets
 import socket
 import struct
@@ -16,9 +17,16 @@ ME = pwd.getpwuid(os.getuid()).pw_name
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Not of the kernel's own choice: a connection of someone else could have it a moment later,
+    and keeps it for a minute after its end."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("", port))
+            except OSError:
+                continue
+        return port
 
 
 class Reply:
