@@ -47,9 +47,19 @@ END
     nginx -q -t -c "$NGINX_DIR/nginx.conf" || die "nginx refuses the configuration $NGINX_DIR/nginx.conf"
 }
 
+# nginx_listens: the one that was started, not just something on its port.
 nginx_listens()
 {
-    curl -s -o /dev/null --max-time 2 --cacert "$TLS_DIR/ca.pem" "$BASE_URL/"
+    [[ $(<"$RUN_DIR/nginx-master.pid") == "$(service_pid nginx)" ]] &&
+        curl -s -o /dev/null --max-time 2 --cacert "$TLS_DIR/ca.pem" "$BASE_URL/"
+}
+
+# Workers of a master that was killed go on to serve, and hold the port; nothing in their
+# arguments says whose they are.
+nginx_end_strays()
+{
+    strays_end nginx "$NGINX_DIR/nginx.conf"
+    holders_end nginx "$STATE_ROOT/log/nginx-error.log"
 }
 
 nginx_start()
@@ -60,7 +70,7 @@ nginx_start()
     if pid=$(service_pid nginx); then
         kill -HUP "$pid"
     else
-        strays_end nginx "$NGINX_DIR/nginx.conf"
+        nginx_end_strays
         service_start nginx root -- nginx -c "$NGINX_DIR/nginx.conf" -g 'daemon off;'
     fi
     service_wait nginx 15 nginx_listens ||
@@ -70,5 +80,5 @@ nginx_start()
 nginx_stop()
 {
     service_stop nginx 5
-    strays_end nginx "$NGINX_DIR/nginx.conf"
+    nginx_end_strays
 }

@@ -135,17 +135,44 @@ strays()
     done
 }
 
+# holders PROGRAM FILE: pids of processes of that program name that have FILE open.
+holders()
+{
+    local pid
+
+    for pid in $(pgrep -x "$1" || true); do
+        if readlink "/proc/$pid/fd/"* 2>/dev/null | grep -qF -- "$2"; then
+            printf '%s\n' "$pid"
+        fi
+    done
+}
+
 # strays_end PROGRAM TEXT: ends what an earlier run lost sight of (its pid file is gone).
 strays_end()
 {
     local pid
 
     for pid in $(strays "$1" "$2"); do
-        echo "ending a left-over $1 ($pid)"
-        kill -TERM "$pid" 2>/dev/null || true
-        wait_for 10 process_gone "$pid" || kill -KILL "$pid" 2>/dev/null || true
-        wait_for 5 process_gone "$pid" || true
+        process_end "$1" "$pid"
     done
+}
+
+# holders_end PROGRAM FILE: the same for those that have FILE open.
+holders_end()
+{
+    local pid
+
+    for pid in $(holders "$1" "$2"); do
+        process_end "$1" "$pid"
+    done
+}
+
+process_end()
+{
+    echo "ending a left-over $1 ($2)"
+    kill -TERM "$2" 2>/dev/null || true
+    wait_for 10 process_gone "$2" || kill -KILL "$2" 2>/dev/null || true
+    wait_for 5 process_gone "$2" || true
 }
 
 # service_claim NAME PROGRAM TEXT: before a start, a process of an earlier run that is

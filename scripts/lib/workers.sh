@@ -49,7 +49,8 @@ workers_start()
     printf '%s' "$stamp" >"$RUN_DIR/workers.stamp"
 }
 
-# workers_end_strays: pools of an earlier run whose pid files are gone or stale.
+# workers_end_strays: pools of an earlier run whose pid files are gone or stale, and workers
+# whose pool was killed.
 workers_end_strays()
 {
     local name pid known=' '
@@ -59,6 +60,11 @@ workers_end_strays()
     done
     for pid in $(strays multiwatch "$CONFIG_FILE"); do
         [[ $known == *" $pid "* ]] || kill -TERM "$pid" 2>/dev/null || true
+    done
+    for name in sandlot-api sandlot-gate sandlot-dispatcher; do
+        for pid in $(strays "$name" "$CONFIG_FILE"); do
+            [[ $known == *" $(ps -o ppid= -p "$pid" | tr -d ' ') "* ]] || kill -TERM "$pid" 2>/dev/null || true
+        done
     done
 }
 
