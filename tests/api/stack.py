@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The stack under test: its settings, its administration program, its database, its daemons."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -243,7 +244,10 @@ class Stack:
     def daemon(self, program):
         """The one process of that program that runs for good: incusd also runs as its own helper,
         `incusd fork…`."""
-        found = [Daemon(self, pid) for pid in self.processes(program)]
+        found = []
+        for pid in self.processes(program):
+            with contextlib.suppress(OSError):  # a helper that has ended meanwhile
+                found.append(Daemon(self, pid))
         (daemon,) = [one for one in found if not one.arguments[1].startswith(b"fork")]
         return daemon
 
