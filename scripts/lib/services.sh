@@ -174,10 +174,3 @@ process_end()
     wait_for 10 process_gone "$2" || kill -KILL "$2" 2>/dev/null || true
     wait_for 5 process_gone "$2" || true
 }
-
-# service_claim NAME PROGRAM TEXT: before a start, a process of an earlier run that is
-# ours but not in the pid file would hold the socket or the data: it ends.
-service_claim()
-{
-    service_running "$1" || strays_end "$2" "$3"
-}
