@@ -124,7 +124,7 @@ int watch_place_add(struct watcher *watcher, const char *name, bool fresh, struc
     if (find_place(watcher, wd))
         return 0;
     struct watch_place *place = xcalloc(1, sizeof *place + strlen(name) + 1);
-    strcpy(place->name, name);
+    memcpy(place->name, name, strlen(name) + 1);
     place->watcher = watcher;
     place->wd = wd;
     place->fresh = fresh;
