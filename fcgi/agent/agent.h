@@ -30,6 +30,7 @@ struct agent {
     struct environment environment; /* what POST /init handed over */
     char *default_user;
     struct process_table processes;
+    LIST_HEAD(, stream) streams; /* open responses of server-streaming calls */
     struct server *server;
     struct relay *relay;
     struct watch_hub *watch_hub; /* NULL while nobody watches */

@@ -12,6 +12,10 @@ int health_finish(struct request *request, struct fault *fault);
 int init_begin(struct request *request, struct fault *fault);
 int init_finish(struct request *request, struct fault *fault);
 
+/* POST /internal/hang-up: cuts all streams off, because the sandbox is about to be paused: who
+ * waits for one would not learn of it otherwise. What they watch lives on. */
+int hang_up_finish(struct request *request, struct fault *fault);
+
 /* GET /internal/ports/<n>: {"listener":"any"|"loopback"|"none"}. */
 int ports_finish(struct request *request, struct fault *fault);
 

@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 #include "agent/handlers.h"
 #include "agent/proto.h"
+#include "agent/stream.h"
 #include "agent/users.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -21,6 +22,13 @@ struct init {
 int health_finish(struct request *request, struct fault *fault)
 {
     (void)fault;
+    return request_reply_empty(request, 204);
+}
+
+int hang_up_finish(struct request *request, struct fault *fault)
+{
+    (void)fault;
+    stream_abort_all(request->agent);
     return request_reply_empty(request, 204);
 }
 

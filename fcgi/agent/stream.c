@@ -115,6 +115,7 @@ int stream_open(struct request *request, const struct stream_events *events, voi
         return fault_set(fault, FAULT_INTERNAL, "the response cannot be sent");
     }
     struct loop *loop = &request->agent->loop;
+    LIST_INSERT_HEAD(&request->agent->streams, s, link);
     request->state = s;
     s->keepalive_ms = keepalive_interval_ms(request);
     s->last_sent_ms = clock_monotonic_ms();
@@ -189,8 +190,16 @@ void stream_abort(struct stream *stream)
     touch(stream);
 }
 
+void stream_abort_all(struct agent *agent)
+{
+    struct stream *stream;
+    LIST_FOREACH(stream, &agent->streams, link)
+    stream_abort(stream);
+}
+
 void stream_closed(struct stream *stream)
 {
+    LIST_REMOVE(stream, link);
     stream->events->closed(stream);
     loop_timer_disarm(&stream->request->agent->loop, &stream->keepalive_timer);
     loop_timer_disarm(&stream->request->agent->loop, &stream->deadline_timer);

@@ -9,11 +9,13 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/queue.h>
 
 #include "agent/fault.h"
 #include "agent/loop.h"
 #include "base/buffer.h"
 
+struct agent;
 struct request;
 struct stream;
 
@@ -26,6 +28,7 @@ struct stream_events {
 };
 
 struct stream {
+    LIST_ENTRY(stream) link; /* of the agent's */
     struct request *request;
     const struct stream_events *events;
     void *owner;
@@ -57,6 +60,9 @@ void stream_end(struct stream *stream, const struct fault *fault);
 
 /* Cut the response off without an end. */
 void stream_abort(struct stream *stream);
+
+/* Cut off all that are open. */
+void stream_abort_all(struct agent *agent);
 
 /* For the end of the request. */
 void stream_closed(struct stream *stream);

@@ -183,12 +183,25 @@ class Watch(AgentTest):
 
     def test_nothing_is_left(self):
         def instances():
-            folder = f"/proc/{self.agent.process.pid}/fd"
-            return sum(os.readlink(f"{folder}/{fd}") == "anon_inode:inotify"
-                       for fd in os.listdir(folder))
+            # One line for a descriptor's watch, so not without any.
+            folder = f"/proc/{self.agent.process.pid}/fdinfo"
+            return sum("inotify" in open(f"{folder}/{fd}").read() for fd in os.listdir(folder))
 
         streams = [self.watch(recursive=True) for _ in range(5)]
         self.assertEqual(instances(), 1)
         for stream in streams:
             stream.close()
+        time.sleep(0.2)
         self.eventually(lambda: not instances())
+
+    def test_hang_up(self):
+        """Streams are cut off without an end; what they watched lives on."""
+        stream = self.watch()
+        run = self.agent.start("/bin/sleep", "50")
+        pid = run.message()[1]["event"]["start"]["pid"]
+        self.assertEqual(self.agent.send("POST", "/internal/hang-up", secret=False).status, 401)
+        self.assertEqual(self.agent.send("POST", "/internal/hang-up").status, 204)
+        for cut in (stream, run):
+            with self.assertRaises(ConnectionError):
+                cut.message()
+        os.kill(pid, 15)
