@@ -20,7 +20,7 @@
 /* A connection's whole memory in the HTTP library: head, parsed head, and the buffer that body
  * bytes pass through. Above 32 KiB the library maps it, so that an idle connection costs only the
  * pages it touched. */
-#define CONNECTION_MEMORY (64 * 1024)
+#define CONNECTION_MEMORY (256 * 1024)
 
 #define IDLE_TIMEOUT_S    300
 
