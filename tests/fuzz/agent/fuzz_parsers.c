@@ -9,6 +9,7 @@
 
 #include "agent/envelope.h"
 #include "agent/environment.h"
+#include "agent/files_coding.h"
 #include "agent/files_range.h"
 #include "agent/paths.h"
 #include "agent/proto.h"
@@ -111,10 +112,38 @@ static void try_proto(const char *data, size_t size)
     assert(environment.bytes <= ENVIRONMENT_BYTES_MAX);
 }
 
+static void try_coding(const char *data, size_t size)
+{
+    autofree char *text = xstrndup(data, size);
+    enum files_coding coding = files_choose_coding(text);
+    assert(coding <= CODING_NONE);
+    assert(strpbrk(text, "0") || (coding != CODING_NONE && coding != CODING_GZIP_ONLY));
+}
+
+static int take(void *context, const char *data, size_t size, struct fault *fault)
+{
+    size_t *taken = context;
+    assert(size && data);
+    *taken += size;
+    return *taken > (1 << 20) ? fault_set(fault, FAULT_NO_SPACE, "enough") : 0;
+}
+
+/* In two pieces, as the network cuts it. */
+static void try_gunzip(const char *data, size_t size)
+{
+    struct files_gunzip *gunzip = files_gunzip_new();
+    struct fault fault;
+    size_t taken = 0, first = size / 3;
+    if (files_gunzip_data(gunzip, data, first, take, &taken, &fault) == 0 &&
+        files_gunzip_data(gunzip, data + first, size - first, take, &taken, &fault) == 0)
+        files_gunzip_end(gunzip, &fault);
+    files_gunzip_free(gunzip);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const parsers[])(const char *, size_t) = {try_envelope, try_path, try_conditions,
-                                                            try_relay_head, try_proto};
+    static void (*const parsers[])(const char *, size_t) = {
+        try_envelope, try_path, try_conditions, try_relay_head, try_proto, try_coding, try_gunzip};
     if (!size)
         return 0;
     /* An exact copy, so that reading past the end is seen. */
