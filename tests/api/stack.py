@@ -248,7 +248,10 @@ class Stack:
         for pid in self.processes(program):
             with contextlib.suppress(OSError):  # a helper that has ended meanwhile
                 found.append(Daemon(self, pid))
-        (daemon,) = [one for one in found if not one.arguments[1].startswith(b"fork")]
+        # A helper is a child of the daemon, and until its exec looks exactly like it.
+        pids = {one.pid for one in found}
+        (daemon,) = [one for one in found
+                     if one.parent not in pids and not one.arguments[1].startswith((b"fork", b"callhook"))]
         return daemon
 
 
@@ -258,6 +261,7 @@ class Daemon:
     def __init__(self, stack, pid):
         base = pathlib.Path("/proc") / str(pid)
         self.pid = pid
+        self.parent = int((base / "stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[1])
         self.arguments = [word for word in (base / "cmdline").read_bytes().split(b"\0")[:-1]]
         self.environment = dict(
             item.split(b"=", 1) for item in (base / "environ").read_bytes().split(b"\0") if b"=" in item
