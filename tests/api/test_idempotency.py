@@ -3,7 +3,6 @@
 
 import concurrent.futures
 import secrets
-import time
 
 import pytest
 
