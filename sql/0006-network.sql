@@ -1,0 +1,2 @@
+-- network policy: profiles, revisions, denials
+DO 0;

@@ -1,0 +1,2 @@
+-- volumes
+DO 0;

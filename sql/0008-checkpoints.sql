@@ -1,0 +1,2 @@
+-- checkpoints and template builds
+DO 0;

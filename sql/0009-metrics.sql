@@ -1,0 +1,2 @@
+-- samples of sandboxes
+DO 0;

@@ -1,0 +1,2 @@
+-- clean-up of what lies too long
+DO 0;
