@@ -156,6 +156,16 @@ bool principal_reaches(const struct principal *principal, const char *team_id)
     return false;
 }
 
+bool principal_covers(const struct principal *principal, const struct api_key *key)
+{
+    if (principal->all_teams)
+        return true;
+    for (unsigned i = 0; i < key->team_count; i++)
+        if (!principal_reaches(principal, key->teams[i].id))
+            return false;
+    return !key->all_teams;
+}
+
 /* --- making keys --- */
 
 void api_key_deinit(struct api_key *key)

@@ -31,7 +31,8 @@ struct principal {
     char user_id[ID_SIZE];
     char key_id[ID_SIZE];
     bool can_write;
-    bool all_teams; /* every team of the user, later ones too */
+    bool all_teams;        /* every team of the user, later ones too */
+    int64_t expires_at_ms; /* of the key; 0: never */
     char personal_team_id[ID_SIZE];
     struct team *teams; /* owned */
     unsigned team_count;
@@ -51,6 +52,10 @@ int principal_team(const struct principal *principal, const char *slug, const ch
 
 /* Whether the key reaches the team of that id. */
 bool principal_reaches(const struct principal *principal, const char *team_id);
+
+/* Whether the key of that user gives no access that the principal's own key does not give: what a
+ * key may see and revoke. */
+bool principal_covers(const struct principal *principal, const struct api_key *key);
 
 struct api_key_request {
     const char *user_id;

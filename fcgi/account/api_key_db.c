@@ -118,6 +118,7 @@ int api_key_row_find(struct db *db, const char *lookup, struct api_key_credentia
             principal->can_write = db_get_bool(rows, 2);
             copy_text(principal->personal_team_id, rows, 8);
             principal->all_teams = db_get_bool(rows, 12);
+            principal->expires_at_ms = credential->expires_at_ms;
         }
         append_team(rows, 9, &principal->teams, &principal->team_count);
     }

@@ -49,7 +49,7 @@ int keys_list(void *context, const struct route *route, struct http_request *req
         return -1;
     json_t *rows = json_array();
     for (unsigned i = 0; i < count; i++)
-        if (!keys[i].revoked_at_ms)
+        if (!keys[i].revoked_at_ms && principal_covers(&api->principal, &keys[i]))
             json_array_append_new(rows, key_to_json(&keys[i]));
     api_keys_free(keys, count);
     return http_response_json(response, 200, json_pack("{s:o}", "keys", rows));
@@ -78,6 +78,24 @@ static int read_teams(const struct principal *principal, const json_t *body, con
     return 0;
 }
 
+/* A key that ends makes none that outlives it; one that says nothing ends with it. */
+static int read_expiry(const struct principal *principal, const json_t *body,
+                       int64_t *expires_at_ms, struct error **err)
+{
+    const char *expires = json_string_value(json_object_get(body, "expires_at"));
+    *expires_at_ms = principal->expires_at_ms;
+    if (!expires)
+        return 0;
+    if (clock_parse_iso8601(expires, expires_at_ms) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/expires_at",
+                               "expires_at is a time like 2027-01-31T12:00:00Z.");
+    if (principal->expires_at_ms && *expires_at_ms > principal->expires_at_ms)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/expires_at",
+                               "The key that asks ends before that; a key that it makes cannot "
+                               "outlive it.");
+    return 0;
+}
+
 static int read_request(const struct principal *principal, const json_t *body,
                         struct api_key_request *wanted, const char ***slugs, struct error **err)
 {
@@ -89,10 +107,8 @@ static int read_request(const struct principal *principal, const json_t *body,
     };
     json_array_foreach (json_object_get(body, "scopes"), index, scope)
         wanted->can_write |= str_equal(json_string_value(scope), "write");
-    const char *expires = json_string_value(json_object_get(body, "expires_at"));
-    if (expires && clock_parse_iso8601(expires, &wanted->expires_at_ms) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "/expires_at",
-                               "expires_at is a time like 2027-01-31T12:00:00Z.");
+    if (read_expiry(principal, body, &wanted->expires_at_ms, err) < 0)
+        return -1;
     return read_teams(principal, body, slugs, &wanted->team_count, err);
 }
 
@@ -117,14 +133,33 @@ int keys_create(void *context, const struct route *route, struct http_request *r
     return http_response_json(response, 201, body);
 }
 
+/* Whether it is a key of this user that the asking one may know of. */
+static int find_key(struct api *api, const char *id, bool *found, struct error **err)
+{
+    struct api_key *keys;
+    unsigned count;
+    *found = false;
+    if (!id_is_valid("key_", id))
+        return 0;
+    if (api_key_list(api->service.db, api->principal.user_id, &keys, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++)
+        *found |= str_equal(keys[i].id, id) && principal_covers(&api->principal, &keys[i]);
+    api_keys_free(keys, count);
+    return 0;
+}
+
 int keys_delete(void *context, const struct route *route, struct http_request *request,
                 struct http_response *response, struct error **err)
 {
     struct api *api = context;
     const char *id = request->captures[0];
+    bool found;
     (void)route;
-    if (!id_is_valid("key_", id))
-        return error_set(err, ERR_NOT_FOUND, "There is no such key.");
+    if (find_key(api, id, &found, err) < 0)
+        return -1;
+    if (!found)
+        return error_set(err, ERR_NOT_FOUND, "There is no such API key.");
     if (api_key_revoke(api->service.db, api->principal.user_id, id, err) < 0)
         return -1;
     response->status = 204;

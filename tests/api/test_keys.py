@@ -53,6 +53,38 @@ def test_a_key_gives_away_no_more_than_it_has(account, stack):
     )
 
 
+def test_a_narrow_key_sees_and_revokes_only_what_it_covers(account, stack):
+    second = account.make_team()
+    wide = make(account.api, scopes=["write"])
+    both = make(account.api, scopes=["read"], teams=[account.team, second])
+    beside = make(account.api, scopes=["read"], teams=[second])
+    narrow = make(account.api, scopes=["write"], teams=[second])
+    api = Api(stack, narrow["key"])
+    assert {one["id"] for one in api.get("/v1/keys").json()["keys"]} == {beside["id"], narrow["id"]}
+    for hidden in (wide, both):
+        assert_error(api.delete(f"/v1/keys/{hidden['id']}"), 404, "not_found")
+    assert api.delete(f"/v1/keys/{beside['id']}").status == 204
+    kept = {one["id"] for one in account.api.get("/v1/keys").json()["keys"]}
+    assert {wide["id"], both["id"], narrow["id"]} <= kept and beside["id"] not in kept
+
+
+def test_a_key_that_ends_makes_none_that_outlives_it(api, stack):
+    now = datetime.datetime.now(datetime.timezone.utc)
+    end, earlier, later = (
+        (now + datetime.timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ") for hours in (2, 1, 3)
+    )
+    ending = Api(stack, make(api, scopes=["write"], expires_at=end)["key"])
+    assert make(ending)["expires_at"].startswith(end[:-1])
+    assert make(ending, expires_at=earlier)["expires_at"].startswith(earlier[:-1])
+    assert make(ending, expires_at=end)["expires_at"].startswith(end[:-1])
+    assert_error(
+        ending.post("/v1/keys", {"scopes": ["read"], "expires_at": later}),
+        422,
+        "invalid_request",
+        "/expires_at",
+    )
+
+
 def test_keys_of_others(make_account):
     one, other = make_account(), make_account()
     made = make(one.api)
