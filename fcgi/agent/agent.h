@@ -34,6 +34,7 @@ struct agent {
     struct server *server;
     struct relay *relay;
     struct watch_hub *watch_hub; /* NULL while nobody watches */
+    int64_t hung_up_until_ms;    /* monotonic; before it only the control plane is answered */
     /* POST /init and /internal/ come from outside the sandbox; from inside only in tests. */
     bool trust_local_peers;
 };

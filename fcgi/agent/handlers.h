@@ -12,8 +12,9 @@ int health_finish(struct request *request, struct fault *fault);
 int init_begin(struct request *request, struct fault *fault);
 int init_finish(struct request *request, struct fault *fault);
 
-/* POST /internal/hang-up: cuts all streams off, because the sandbox is about to be paused: who
- * waits for one would not learn of it otherwise. What they watch lives on. */
+/* POST /internal/hang-up: cuts all requests off, because the sandbox is about to be paused: who
+ * waits at one would not learn of it otherwise. What they started or watch lives on. New requests
+ * are refused until the next POST /init, or for some seconds where the pause does not come. */
 int hang_up_finish(struct request *request, struct fault *fault);
 
 /* GET /internal/ports/<n>: {"listener":"any"|"loopback"|"none"}. */

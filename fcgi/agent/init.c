@@ -6,12 +6,17 @@
 #include "agent/agent.h"
 #include "agent/handlers.h"
 #include "agent/proto.h"
+#include "agent/server.h"
 #include "agent/stream.h"
 #include "agent/users.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
 #define SANDBOX_ID_MAX 128
+
+/* From a hang-up to the moment that the runtime freezes the sandbox, with time to spare. */
+#define HUNG_UP_MS 5000
 
 /* A checked body. */
 struct init {
@@ -28,7 +33,10 @@ int health_finish(struct request *request, struct fault *fault)
 int hang_up_finish(struct request *request, struct fault *fault)
 {
     (void)fault;
-    stream_abort_all(request->agent);
+    struct agent *agent = request->agent;
+    agent->hung_up_until_ms = clock_monotonic_ms() + HUNG_UP_MS;
+    stream_abort_all(agent);
+    server_hang_up(agent->server, request);
     return request_reply_empty(request, 204);
 }
 
@@ -101,6 +109,7 @@ static int read_body(const struct auth *auth, const json_t *message, struct init
 static void adopt(struct agent *agent, struct init *init)
 {
     bool first = !agent->auth.known;
+    agent->hung_up_until_ms = 0;
     auth_set(&agent->auth, init->secret, strlen(init->secret));
     environment_wipe(&agent->environment);
     agent->environment = init->environment;

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
 #include <microhttpd.h>
@@ -13,6 +15,7 @@
 #include "agent/agent.h"
 #include "agent/connect_rpc.h"
 #include "agent/request.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -24,10 +27,16 @@
 
 #define IDLE_TIMEOUT_S    300
 
+struct connection {
+    LIST_ENTRY(connection) link;
+    int fd;
+};
+
 struct server {
     struct agent *agent;
     struct MHD_Daemon *daemon;
     struct loop_source source;
+    LIST_HEAD(, connection) connections;
 };
 
 static bool peer_is_local(const struct request *request)
@@ -54,6 +63,11 @@ static int check_secret(const struct request *request, struct fault *fault)
     return 0;
 }
 
+static bool has_hung_up(const struct agent *agent)
+{
+    return agent->hung_up_until_ms && clock_monotonic_ms() < agent->hung_up_until_ms;
+}
+
 static int check_head(struct request *request, const char *method, struct fault *fault)
 {
     bool path_known;
@@ -68,6 +82,8 @@ static int check_head(struct request *request, const char *method, struct fault 
         request->outsider = check_secret(request, fault) < 0;
         if (request->outsider)
             return -1;
+        if (has_hung_up(request->agent) && !(route && route->flags & ROUTE_INTERNAL))
+            return fault_set(fault, FAULT_UNAVAILABLE, "the sandbox is being paused");
     }
     if (!route && path_known)
         return fault_set(fault, FAULT_METHOD_NOT_ALLOWED, "method not allowed");
@@ -161,6 +177,35 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     *request_context = NULL;
 }
 
+static void on_connection(void *context, struct MHD_Connection *connection, void **own,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct server *server = context;
+    struct connection *c = *own;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        c = xcalloc(1, sizeof *c);
+        c->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        LIST_INSERT_HEAD(&server->connections, c, link);
+        *own = c;
+    } else if (c) {
+        LIST_REMOVE(c, link);
+        free(c);
+        *own = NULL;
+    }
+}
+
+void server_hang_up(struct server *server, const struct request *request)
+{
+    const struct connection *connection;
+    const struct connection *own =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+            ->socket_context;
+    /* Shut down and not closed: the library and the handlers take it as the client's doing. */
+    LIST_FOREACH(connection, &server->connections, link)
+    if (connection != own)
+        shutdown(connection->fd, SHUT_RDWR);
+}
+
 __attribute__((format(printf, 2, 0))) static void on_library_log(void *context, const char *format,
                                                                  va_list ap)
 {
@@ -186,10 +231,10 @@ int server_start(struct agent *agent, int listen_fd, struct server **server, str
         MHD_USE_EPOLL | MHD_USE_NO_THREAD_SAFETY | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
         NULL, NULL, on_access, s, MHD_OPTION_EXTERNAL_LOGGER, on_library_log, s,
         MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)4096, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)AGENT_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S,
-        MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)4096,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)AGENT_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_END);
     if (!s->daemon) {
         free(s);
         return error_set_errno(err, ERR_INTERNAL, errno, "the HTTP server cannot start");

@@ -135,6 +135,14 @@ int agent_knows(const struct sandbox *sandbox, const char *secret, unsigned wait
     }
 }
 
+int agent_hang_up(const struct sandbox *sandbox, const char *secret, struct error **err)
+{
+    buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
+    long status;
+    request(sandbox->address, secret, "/internal/hang-up", "", &answer, &status);
+    return check_status(status, 204, err);
+}
+
 int agent_wait(uint32_t address, unsigned wait_ms, struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + wait_ms;

@@ -29,6 +29,10 @@ int agent_init(const struct sandbox *sandbox, const char *secret, const char *en
 int agent_knows(const struct sandbox *sandbox, const char *secret, unsigned wait_ms, bool *knows,
                 struct error **err);
 
+/* Before a pause: cut off what clients have open at the agent, and let it take nothing new until
+ * the next agent_init() or for some seconds. One attempt. Errors as agent_init(). */
+int agent_hang_up(const struct sandbox *sandbox, const char *secret, struct error **err);
+
 /* Wait until the agent of an instance that no sandbox has yet answers at all. */
 int agent_wait(uint32_t address, unsigned wait_ms, struct error **err);
 

@@ -17,6 +17,7 @@
 
 #define BUSY_POLL_MS   15
 #define AGENT_SLICE_MS 500
+#define AGENT_GREET_MS 300
 #define FINISH_WAIT_MS 10000 /* for the database to come back before the result is left behind */
 
 void work_deinit(struct work *work)
@@ -172,6 +173,25 @@ int work_init_agent(struct work *work, unsigned wait_ms, struct error **err)
     buffer_wipe(&envs);
     mem_wipe(secret, sizeof secret);
     return result;
+}
+
+void work_greet_agent(struct work *work)
+{
+    error_auto failure = NULL;
+    if (work_init_agent(work, AGENT_GREET_MS, &failure) < 0)
+        log_warning("agent of a running sandbox does not take its secret",
+                    LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+}
+
+void work_hang_up(struct work *work)
+{
+    char secret[AGENT_SECRET_SIZE];
+    error_auto failure = NULL;
+    if (agent_secret(work->service->ring, &work->sandbox, secret, &failure) < 0 ||
+        agent_hang_up(&work->sandbox, secret, &failure) < 0)
+        log_info("open streams are not cut off", LOG_STR("sandbox", work->sandbox.id),
+                 LOG_ERROR(failure));
+    mem_wipe(secret, sizeof secret);
 }
 
 int work_agent_continues(struct work *work, unsigned wait_ms, bool *continues, struct error **err)

@@ -46,6 +46,14 @@ int work_still_ours(struct work *work, struct error **err);
 /* Give the agent its secret and the sandbox's environment. */
 int work_init_agent(struct work *work, unsigned wait_ms, struct error **err);
 
+/* The same for a sandbox that runs: an agent that its init had to start again has lost its secret,
+ * one that has hung up takes requests again, and any other answers the same. */
+void work_greet_agent(struct work *work);
+
+/* Before a pause: cut off what clients have open. Failing does not matter: an agent that does not
+ * answer serves no streams either. */
+void work_hang_up(struct work *work);
+
 /* Whether the agent is one that had its secret before, and so came back with its memory. */
 int work_agent_continues(struct work *work, unsigned wait_ms, bool *continues, struct error **err);
 

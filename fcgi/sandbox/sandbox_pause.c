@@ -14,18 +14,27 @@ static int settle_refused_pause(struct work *work, struct error **failure, struc
         return work_finish(work, SANDBOX_EVENT_PAUSED, NULL, err);
     if (work_finish(work, SANDBOX_EVENT_PAUSE_FAILED, (*failure)->message, err) < 0)
         return -1;
+    work_greet_agent(work);
     return error_move(err, failure);
+}
+
+/* Connections live through a pause with the memory, but whoever waits at one would not learn that
+ * nothing comes before the resume. */
+static int pause_instance(struct work *work, enum runtime_origin *origin, struct error **err)
+{
+    struct sandbox *sandbox = &work->sandbox;
+    struct runtime *runtime = work->runtime;
+    work_hang_up(work);
+    return runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->shape,
+                               !sandbox_has_volumes(sandbox), true, origin, err);
 }
 
 int work_run_pause(struct work *work, struct error **err)
 {
-    struct sandbox *sandbox = &work->sandbox;
     enum runtime_origin origin;
     error_auto failure = NULL;
     fault_point(FAULT_PAUSE_BEGUN);
-    if (work_open_runtime(work, &failure) == 0 &&
-        work->runtime->ops->pause(work->runtime, sandbox->instance_name, &sandbox->shape,
-                                  !sandbox_has_volumes(sandbox), true, &origin, &failure) == 0) {
+    if (work_open_runtime(work, &failure) == 0 && pause_instance(work, &origin, &failure) == 0) {
         fault_point(FAULT_PAUSE_STOPPED);
         if (work_finish(work, SANDBOX_EVENT_PAUSED, NULL, err) < 0)
             return -1;

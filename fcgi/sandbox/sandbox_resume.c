@@ -8,8 +8,7 @@
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 
-#define AGENT_CONTINUE_WAIT_MS 5000 /* an agent that came back with its memory */
-#define AGENT_GREET_WAIT_MS    300
+#define AGENT_CONTINUE_WAIT_MS 5000  /* an agent that came back with its memory */
 #define AGENT_START_WAIT_MS    15000 /* one that the sandbox's init starts */
 
 /* Bring the instance up and its agent to answer; a memory image that yields no working agent is
@@ -135,16 +134,6 @@ static int refresh_body(struct db *db, void *context, struct error **err)
     return sandbox_row_update(db, sandbox, err);
 }
 
-/* An agent that its sandbox's init had to start again has lost its secret; whoever connects gives
- * it back, and the environment with it. One that kept it answers the same. */
-static void greet_agent(struct work *work)
-{
-    error_auto err = NULL;
-    if (work_init_agent(work, AGENT_GREET_WAIT_MS, &err) < 0)
-        log_warning("agent of a running sandbox does not take its secret",
-                    LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(err));
-}
-
 static int bring_up(struct sandbox_service *service, const char *id, struct admission *admission,
                     struct sandbox *sandbox, struct error **err)
 {
@@ -163,7 +152,7 @@ static int bring_up(struct sandbox_service *service, const char *id, struct admi
         if (!refresh.runs && work_run_resume(&work, err) < 0)
             return work_public_error(&work, err);
         if (refresh.runs && !admission->keep_deadline)
-            greet_agent(&work);
+            work_greet_agent(&work);
         *sandbox = work.sandbox;
         work.sandbox = (struct sandbox){0};
         return 0;

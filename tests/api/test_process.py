@@ -206,14 +206,6 @@ def test_a_stream_is_cut_and_not_ended_when_the_sandbox_dies(sandbox):
                 pass
 
 
-def test_a_stream_is_cut_when_the_sandbox_is_paused(sandbox):
-    with sandbox.data.start("/bin/sleep", "1000", timeout_s=20) as stream:
-        pid = next(stream)["event"]["start"]["pid"]
-        sandbox.pause()
-        sandbox.resume()
-        assert sandbox.data.bash(f"kill -0 {pid}").exit_code == 0, "the process itself goes on"
-
-
 def test_envelopes_of_a_whole_answer(data):
     """The bytes themselves: start, data, end, end of stream."""
     connection, response = data.open_stream(
