@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "network/protected.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* RFC 6890 and its registries; the documentation networks are not routed anywhere and left out. */
+static const struct {
+    const char *network;
+    const char *reason;
+    bool may_open;
+} known[] = {
+    {"0.0.0.0/8", "this host's own network 0.0.0.0/8", false},
+    {"10.0.0.0/8", "private network 10.0.0.0/8", true},
+    {"100.64.0.0/10", "shared address space 100.64.0.0/10", true},
+    {"127.0.0.0/8", "loopback 127.0.0.0/8", false},
+    {"169.254.0.0/16", "link-local network 169.254.0.0/16, where metadata addresses are", false},
+    {"172.16.0.0/12", "private network 172.16.0.0/12", true},
+    {"192.0.0.0/24", "protocol assignments 192.0.0.0/24", true},
+    {"192.168.0.0/16", "private network 192.168.0.0/16", true},
+    {"198.18.0.0/15", "benchmark network 198.18.0.0/15", true},
+    {"224.0.0.0/4", "multicast 224.0.0.0/4", false},
+    {"240.0.0.0/4", "reserved and broadcast addresses 240.0.0.0/4", false},
+    {"::/96", "unspecified, loopback and IPv4-compatible addresses ::/96", false},
+    {"::ffff:0:0:0/96", "translated addresses ::ffff:0:0:0/96", false},
+    {"64:ff9b::/96", "translated addresses 64:ff9b::/96", false},
+    {"64:ff9b:1::/48", "translated addresses 64:ff9b:1::/48", false},
+    {"2001::/32", "Teredo 2001::/32", false},
+    {"2002::/16", "6to4 2002::/16", false},
+    {"fc00::/7", "private network fc00::/7", true},
+    {"fe80::/10", "link-local network fe80::/10", false},
+    {"fec0::/10", "site-local network fec0::/10", false},
+    {"ff00::/8", "multicast ff00::/8", false},
+};
+
+static int read_network(const char *text, struct protected_network *network, struct error **err)
+{
+    struct policy_entry entry;
+    if (policy_entry_parse(text, &entry, err) < 0)
+        return error_recode(err, ERR_CONFIG);
+    *network = (struct protected_network){entry.network, entry.prefix_length};
+    bool plain = entry.kind == POLICY_NETWORK && !entry.port;
+    policy_entry_deinit(&entry);
+    return plain ? 0 : error_set(err, ERR_CONFIG, "%s is no network", text);
+}
+
+static bool covers(const struct protected_network *network, const struct policy_address *address)
+{
+    struct policy_entry entry = {.kind = POLICY_NETWORK,
+                                 .network = network->network,
+                                 .prefix_length = network->prefix_length};
+    return policy_entry_matches_address(&entry, address);
+}
+
+static bool meet(const struct protected_network *a, const struct protected_network *b)
+{
+    return covers(a, &b->network) || covers(b, &a->network);
+}
+
+static struct protected_network known_network(size_t index)
+{
+    struct protected_network network = {0};
+    error_auto err = NULL;
+    if (read_network(known[index].network, &network, &err) < 0)
+        abort(); /* the table is wrong */
+    return network;
+}
+
+static int open_one(struct protected_networks *networks, const char *text, struct error **err)
+{
+    struct protected_network network;
+    if (read_network(text, &network, err) < 0)
+        return error_context(err, "protected_networks_open: %s", text);
+    for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+        struct protected_network closed = known_network(i);
+        if (!known[i].may_open && meet(&network, &closed))
+            return error_set(err, ERR_CONFIG,
+                             "protected_networks_open: %s meets %s, which is "
+                             "never opened",
+                             text, known[i].reason);
+    }
+    if (networks->open_count == PROTECTED_OPEN_MAX)
+        return error_set(err, ERR_CONFIG, "protected_networks_open: more than %d networks",
+                         PROTECTED_OPEN_MAX);
+    networks->open[networks->open_count++] = network;
+    return 0;
+}
+
+int protected_open(struct protected_networks *networks, const char *text, struct error **err)
+{
+    autofree char *copy = xstrdup(text);
+    char *rest = NULL;
+    for (char *word = strtok_r(copy, ", \t", &rest); word; word = strtok_r(NULL, ", \t", &rest))
+        if (open_one(networks, word, err) < 0)
+            return -1;
+    return 0;
+}
+
+int protected_close(struct protected_networks *networks, const char *text, struct error **err)
+{
+    struct protected_network network;
+    if (read_network(text, &network, err) < 0)
+        return -1;
+    if (networks->closed_count == PROTECTED_CLOSED_MAX)
+        return error_set(err, ERR_CONFIG, "more than %d protected networks of this deployment",
+                         PROTECTED_CLOSED_MAX);
+    networks->closed[networks->closed_count++] = network;
+    return 0;
+}
+
+const char *protected_reason(const struct protected_networks *networks,
+                             const struct policy_address *address)
+{
+    for (size_t i = 0; i < networks->closed_count; i++)
+        if (covers(&networks->closed[i], address))
+            return "network of the sandboxes or of a runtime host";
+    for (size_t i = 0; i < networks->open_count; i++)
+        if (covers(&networks->open[i], address))
+            return NULL;
+    for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+        struct protected_network network = known_network(i);
+        if (covers(&network, address))
+            return known[i].reason;
+    }
+    return NULL;
+}
+
+/* --- as intervals --- */
+
+static void add(struct policy *policy, const struct protected_network *network,
+                enum policy_verdict verdict)
+{
+    policy->rules = xreallocarray(policy->rules, policy->count + 1, sizeof *policy->rules);
+    policy->rules[policy->count++] = (struct policy_rule){{.kind = POLICY_NETWORK,
+                                                           .network = network->network,
+                                                           .prefix_length = network->prefix_length},
+                                                          verdict,
+                                                          xstrdup("")};
+}
+
+/* Whether one of the networks that are never opened holds all of this one, or it holds one of
+ * them: what the operator opens must then not stand beside it as the more specific. */
+static bool is_closed(const struct protected_networks *networks,
+                      const struct protected_network *open)
+{
+    for (size_t i = 0; i < networks->closed_count; i++)
+        if (networks->closed[i].prefix_length <= open->prefix_length &&
+            covers(&networks->closed[i], &open->network))
+            return true;
+    return false;
+}
+
+void protected_ranges(const struct protected_networks *networks, enum policy_family family,
+                      struct policy_range **ranges, size_t *count)
+{
+    policy_auto policy = {.default_verdict = POLICY_ALLOW};
+    for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+        struct protected_network network = known_network(i);
+        bool opened = false;
+        /* Opened as a whole by a wider one: that would lose against it as the less specific. */
+        for (size_t j = 0; j < networks->open_count; j++)
+            opened |= networks->open[j].prefix_length <= network.prefix_length &&
+                      covers(&networks->open[j], &network.network);
+        if (!opened)
+            add(&policy, &network, POLICY_DENY);
+    }
+    for (size_t i = 0; i < networks->open_count; i++)
+        if (!is_closed(networks, &networks->open[i]))
+            add(&policy, &networks->open[i], POLICY_ALLOW);
+    for (size_t i = 0; i < networks->closed_count; i++)
+        add(&policy, &networks->closed[i], POLICY_DENY);
+    policy_ranges(&policy, family, ranges, count);
+}
