@@ -28,6 +28,7 @@ class HangUp(AgentTest):
         pid = stream.message()[1]["event"]["start"]["pid"]
         watch = self.agent.stream("filesystem.Filesystem/WatchDir", {"path": self.folder})
         self.assertIn("start", watch.message()[1])
+        self.assertEqual(self.agent.send("POST", "/internal/hang-up", secret=False).status, 401)
         self.hang_up()
         self.assert_cut(stream)
         self.assert_cut(watch)

@@ -193,15 +193,3 @@ class Watch(AgentTest):
             stream.close()
         time.sleep(0.2)
         self.eventually(lambda: not instances())
-
-    def test_hang_up(self):
-        """Streams are cut off without an end; what they watched lives on."""
-        stream = self.watch()
-        run = self.agent.start("/bin/sleep", "50")
-        pid = run.message()[1]["event"]["start"]["pid"]
-        self.assertEqual(self.agent.send("POST", "/internal/hang-up", secret=False).status, 401)
-        self.assertEqual(self.agent.send("POST", "/internal/hang-up").status, 204)
-        for cut in (stream, run):
-            with self.assertRaises(ConnectionError):
-                cut.message()
-        os.kill(pid, 15)
