@@ -75,9 +75,18 @@ incus_discard_half_made()
     rm -rf "$INCUS_STATE"
 }
 
+# incus_exec_install: a running daemon and its containers' hooks call it at any time, so that it is
+# replaced as a whole.
+incus_exec_install()
+{
+    install -m 755 "$SOURCE_DIR/conf/incus/incusd-exec" "$INCUS_EXEC.new"
+    mv "$INCUS_EXEC.new" "$INCUS_EXEC"
+}
+
 # incus_start: the daemon answers on its socket.
 incus_start()
 {
+    incus_exec_install
     incus_modules
     incus_ids
     incus_cgroups
@@ -85,13 +94,12 @@ incus_start()
     if ! service_running incusd; then
         incus_end_daemons
         incus_discard_half_made
-        mkdir -p "$INCUS_STATE" "$CRIU_BIN"
-        install -m 755 "$SOURCE_DIR/conf/incus/incusd-exec" "$CRIU_BIN/incusd-exec"
+        mkdir -p "$INCUS_STATE"
         INCUS_LXC_TEMPLATE_CONFIG=$LXC_CONFIG_DIR SANDLOT_NIC_PREFIX=$NIC_PREFIX \
             "$SOURCE_DIR/conf/incus/incusd-prepare"
         service_start incusd root -- env PATH="${CRIU_PATH:+$CRIU_PATH:}$PATH" \
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
-            INCUS_IDMAPPED_MOUNTS_DISABLE=1 INCUS_EXEC_PATH="$CRIU_BIN/incusd-exec" \
+            INCUS_IDMAPPED_MOUNTS_DISABLE=1 INCUS_EXEC_PATH="$INCUS_EXEC" \
             INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_INCUSD="$INCUSD" \
             "$INCUSD" --group "$WORKER_USER" --logfile "$STATE_ROOT/log/incusd.log"
     fi

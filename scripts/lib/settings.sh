@@ -82,6 +82,7 @@ settings_derive()
     INCUS_STATE=$STATE_ROOT/incus
     LXC_CONFIG_DIR=$STATE_ROOT/lxc
     INCUS_SOCKET_FILE=$INCUS_STATE/unix.socket
+    INCUS_EXEC=$STATE_ROOT/incusd-exec
     DATABASE_SOCKET=$RUN_DIR/mysqld.sock
     NFT_TABLE=sandlot_${STACK//-/_}
     BASE_URL=https://api.$DOMAIN:$PORT

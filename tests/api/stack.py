@@ -25,6 +25,7 @@ REQUIRED = (
     "SANDLOT_INCUS_PROJECT",
     "SANDLOT_DATABASE_SOCKET",
     "SANDLOT_DATABASE_PASSWORD_FILE",
+    "SANDLOT_NIC_PREFIX",
 )
 
 
@@ -140,6 +141,7 @@ class Stack:
         self.template = env["SANDLOT_TEMPLATE"]
         self.ctl_command = shlex.split(env["SANDLOT_CTL"])
         self.root = pathlib.Path(env["SANDLOT_STATE_ROOT"])
+        self.nic_prefix = env["SANDLOT_NIC_PREFIX"]
         self.database_socket = env["SANDLOT_DATABASE_SOCKET"]
         self.database_password_file = env["SANDLOT_DATABASE_PASSWORD_FILE"]
         self.incus = Incus(env["SANDLOT_INCUS_SOCKET"], env["SANDLOT_INCUS_PROJECT"])
@@ -268,12 +270,20 @@ class Daemon:
         )
         self.log = os.readlink(base / "fd" / "2")
         self.pid_file = self._pid_file(stack)
+        self.prepare = self._prepare(stack)
 
     def _pid_file(self, stack):
         for path in stack.run_dir.glob("*.pid"):
             if path.read_text(encoding="utf-8").split()[:1] == [str(self.pid)]:
                 return path
         return None
+
+    def _prepare(self, stack):
+        """What the unit and the set-up run before each start of Incus."""
+        if os.path.basename(self.arguments[0]) != b"incusd":
+            return None
+        self.environment[b"SANDLOT_NIC_PREFIX"] = stack.nic_prefix.encode()
+        return stack.root / "prefix" / "libexec" / "sandlot" / "incusd-prepare"
 
     def stop(self):
         os.kill(self.pid, signal.SIGTERM)
@@ -288,6 +298,8 @@ class Daemon:
 
     def start(self, is_ready):
         """Start it again and wait until it is of use."""
+        if self.prepare:
+            subprocess.run([self.prepare], env=self.environment, check=True)
         log = self.log if os.path.isabs(self.log) and os.path.exists(self.log) else os.devnull
         with open(log, "ab") as output:
             process = subprocess.Popen(
