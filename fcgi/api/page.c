@@ -131,12 +131,12 @@ static int by_name(const void *a, const void *b)
 
 /* The same filters give the same bytes, in whatever order they were written. Sizes keep one filter
  * from passing for two. */
-static void write_canonical_filters(const struct principal *principal, struct page *page,
-                                    const char *team)
+static void write_canonical_filters(const struct principal *principal, const char *list,
+                                    struct page *page, const char *team)
 {
     struct sandbox_filter *filter = &page->filter;
     struct buffer *text = &page->filters;
-    buffer_printf(text, "\n%s %s ", principal->user_id, team ? team : "*");
+    buffer_printf(text, "\n%s %s %s ", list, principal->user_id, team ? team : "*");
     for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++)
         buffer_append_char(text, filter->states[i] ? '1' : '0');
     qsort(filter->metadata, filter->metadata_count, sizeof filter->metadata[0], by_name);
@@ -163,7 +163,7 @@ static int read_page(const struct principal *principal, const struct keyring *ri
     page->limit = (unsigned)number;
     if (read_filter(request, page, err) < 0 || choose_teams(principal, team, page, err) < 0)
         return -1;
-    write_canonical_filters(principal, page, team);
+    write_canonical_filters(principal, request->operation, page, team);
     if (token && !read_token(page, ring, token))
         return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "next_token",
                                "This next_token does not belong to a list with these filters.");

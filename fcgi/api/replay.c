@@ -8,15 +8,16 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "volume/volume.h"
 
 #define PATH_MAX_BYTES 255
 
-/* The sandbox that an answer speaks of, or "". */
-static const char *sandbox_of(const json_t *body)
+/* The sandbox or volume that an answer speaks of, or "". */
+static const char *subject_of(const json_t *body)
 {
     const json_t *sandbox = json_object_get(body, "sandbox");
     const char *id = json_string_value(json_object_get(sandbox ? sandbox : body, "id"));
-    return id && id_is_valid("sbx_", id) ? id : "";
+    return id && (id_is_valid("sbx_", id) || id_is_valid("vol_", id)) ? id : "";
 }
 
 /* A session is never kept: a replay gets a fresh one, also for a sandbox that is gone, where it
@@ -25,7 +26,7 @@ static int add_session(struct api *api, json_t *body, struct error **err)
 {
     sandbox_auto sandbox = {0};
     json_t *session;
-    if (sandbox_get_any(api->service.db, sandbox_of(body), false, &sandbox, err) < 0 ||
+    if (sandbox_get_any(api->service.db, subject_of(body), false, &sandbox, err) < 0 ||
         api_new_session(api, &sandbox, &session, err) < 0)
         return -1;
     json_object_set_new(body, "session", session);
@@ -49,6 +50,16 @@ static bool reaches_teams_of(const struct principal *principal, const json_t *bo
     return true;
 }
 
+static int check_reach_of_volume(struct api *api, const char *id, struct error **err)
+{
+    volume_auto volume = {0};
+    if (volume_get_any(api->service.db, id, false, &volume, err) < 0)
+        return -1;
+    if (!principal_reaches(&api->principal, volume.team_id))
+        return error_set(err, ERR_NOT_FOUND, "There is no such volume.");
+    return 0;
+}
+
 /* The kept answer belongs to the user, this key may reach less: what it could not ask for it is not
  * told either. Errors: those that the call itself would have given. */
 static int check_reach(struct api *api, const struct route *route,
@@ -56,12 +67,14 @@ static int check_reach(struct api *api, const struct route *route,
 {
     const struct principal *principal = &api->principal;
     const struct team *team;
-    if (route->handler == sandboxes_create)
+    if (route->handler == sandboxes_create || route->handler == volumes_create)
         return principal_team(principal, json_string_value(json_object_get(request->json, "team")),
                               "/team", &team, err);
     if (route->handler == keys_create && !reaches_teams_of(principal, body))
         return error_set(err, ERR_TEAM_FORBIDDEN,
                          "This key does not reach every team of the new key.");
+    if (request->capture_count && id_is_valid("vol_", request->captures[0]))
+        return check_reach_of_volume(api, request->captures[0], err);
     if (!request->capture_count || !id_is_valid("sbx_", request->captures[0]))
         return 0;
     sandbox_auto sandbox = {0};
@@ -100,7 +113,7 @@ static int keep(struct api *api, const struct idempotency *idempotency,
     json_object_del(body, "session");
     autowipe char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
     return idempotency_finish(api->service.db, api->service.ring, idempotency, response->status,
-                              sandbox_of(body), text, text ? strlen(text) : 0, err);
+                              subject_of(body), text, text ? strlen(text) : 0, err);
 }
 
 /* After the handler: what becomes of the claim? Failing here leaves a claim whose lease runs

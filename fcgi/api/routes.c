@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/api.h"
 #include "api/sandbox_input.h"
+#include "api/volumes.h"
 #include "base/mem.h"
 
 static const struct route_query list_query[] = {
@@ -11,6 +12,9 @@ static const struct route_query list_query[] = {
     {.name = "query[state][]", .repeatable = true},
     {.name = NULL},
 };
+
+static const struct route_query page_query[] = {
+    {.name = "team"}, {.name = "limit"}, {.name = "next_token"}, {.name = NULL}};
 
 static const struct route_query team_query[] = {{.name = "team"}, {.name = NULL}};
 
@@ -100,6 +104,31 @@ const struct route api_routes[] = {
      .pattern = "/v1/sandboxes/:id/ports/:port",
      .operation = "withdrawPort",
      .handler = ports_delete,
+     .scope = ROUTE_WRITE,
+     .idempotency = IDEMPOTENCY_PLAIN},
+    {.method = "POST",
+     .pattern = "/v1/volumes",
+     .operation = "createVolume",
+     .handler = volumes_create,
+     .scope = ROUTE_WRITE,
+     .body = volume_create_schema,
+     .body_required = true,
+     .idempotency = IDEMPOTENCY_PLAIN},
+    {.method = "GET",
+     .pattern = "/v1/volumes",
+     .operation = "listVolumes",
+     .handler = volumes_list,
+     .scope = ROUTE_READ,
+     .query = page_query},
+    {.method = "GET",
+     .pattern = "/v1/volumes/:id",
+     .operation = "showVolume",
+     .handler = volumes_show,
+     .scope = ROUTE_READ},
+    {.method = "DELETE",
+     .pattern = "/v1/volumes/:id",
+     .operation = "deleteVolume",
+     .handler = volumes_delete,
      .scope = ROUTE_WRITE,
      .idempotency = IDEMPOTENCY_PLAIN},
     {.method = "GET",

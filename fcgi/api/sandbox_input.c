@@ -200,11 +200,16 @@ static int read_network(const json_t *body, struct sandbox_create *create, char 
     return 0;
 }
 
-static int read_volume_mounts(const json_t *body, struct error **err)
+/* --- volumes --- */
+
+static int read_volume_mounts(const json_t *body, struct sandbox_create *create, char **text,
+                              struct error **err)
 {
-    if (json_object_size(json_object_get(body, "volume_mounts")))
-        return error_set_field(err, ERR_INVALID_REQUEST, "/volume_mounts",
-                               "This version has no volumes to mount.");
+    const json_t *mounts = json_object_get(body, "volume_mounts");
+    if (volume_mounts_read(mounts, create->mounts, &create->mount_count, err) < 0)
+        return -1;
+    if (create->mount_count)
+        *text = json_dumps(mounts, JSON_COMPACT | JSON_SORT_KEYS);
     return 0;
 }
 
@@ -235,7 +240,8 @@ int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct e
     struct sandbox_create *create = &input->create;
     if (read_source(body, create, err) < 0 || read_lifecycle(body, create, err) < 0 ||
         metadata_read(json_object_get(body, "metadata"), &input->metadata, err) < 0 ||
-        read_envs(body, &input->envs, err) < 0 || read_volume_mounts(body, err) < 0 ||
+        read_envs(body, &input->envs, err) < 0 ||
+        read_volume_mounts(body, create, &input->volume_mounts, err) < 0 ||
         read_network(body, create, &input->network, err) < 0 || read_ports(body, create, err) < 0)
         return -1;
     create->cpu = (uint32_t)json_integer_value(json_object_get(body, "cpu"));
@@ -243,6 +249,7 @@ int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct e
     create->metadata = input->metadata;
     create->network = input->network;
     create->envs = input->envs;
+    create->volume_mounts = input->volume_mounts;
     return 0;
 }
 
@@ -268,6 +275,7 @@ void sandbox_input_deinit(struct sandbox_input *input)
 {
     free(input->metadata);
     free(input->network);
+    free(input->volume_mounts);
     mem_wipe_free(input->envs);
     *input = (struct sandbox_input){0};
 }

@@ -17,7 +17,8 @@ struct sandbox_input {
     struct sandbox_create create; /* its strings are owned by this structure or the body */
     char *metadata;
     char *network;
-    char *envs; /* secret */
+    char *volume_mounts; /* NULL: none */
+    char *envs;          /* secret */
 };
 
 /* body has passed its schema; NULL counts as {}. The caller fills in user and team. Errors:

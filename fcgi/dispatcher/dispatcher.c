@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "idempotency/idempotency.h"
 #include "sandbox/warm.h"
+#include "storage/storage.h"
 
 #define FAILURE_PAUSE_MS 500 /* with the database away */
 /* What goes down by itself is noticed within two seconds, a slow answer included. */
@@ -29,6 +30,7 @@ static struct queue deadlines = {.name = "deadlines", .next = sandbox_expire_nex
 /* Kinds of due work, most urgent first. */
 static struct queue queues[] = {
     {.name = "operations", .next = sandbox_recover_next},
+    {.name = "volumes", .next = volume_recover_next},
     {.name = "warm pool", .next = warm_tend_next, .backs_off = true},
 };
 
@@ -73,7 +75,8 @@ static bool work_once(struct sandbox_service *service)
 static void sweep(struct sandbox_service *service)
 {
     error_auto err = NULL;
-    if (sandbox_sweep(service, &err) < 0 || idempotency_purge(service->db, &err) < 0)
+    if (sandbox_sweep(service, &err) < 0 || volume_sweep(service, &err) < 0 ||
+        idempotency_purge(service->db, &err) < 0)
         log_warning("sweep failed", LOG_ERROR(err));
 }
 

@@ -123,6 +123,25 @@ int incus_instance_patch(struct incus *incus, const char *name, json_t *config, 
 
 int incus_instance_delete(struct incus *incus, const char *name, struct error **err);
 
+/* --- custom volumes of a storage pool --- */
+
+struct incus_volume {
+    char name[64];
+    int64_t created_at_ms;
+};
+
+/* config: borrowed. INCUS_FAULT_EXISTS when there is one of that name. */
+int incus_volume_create(struct incus *incus, const char *pool, const char *name, json_t *config,
+                        struct error **err);
+
+/* INCUS_FAULT_IN_USE while an instance has it, stopped ones included. */
+int incus_volume_delete(struct incus *incus, const char *pool, const char *name,
+                        struct error **err);
+
+/* All of the project on that pool; the caller frees the array. */
+int incus_volume_list(struct incus *incus, const char *pool, struct incus_volume **list,
+                      size_t *count, struct error **err);
+
 /* --- what instances rely on --- */
 
 /* Make the project of this connection; one that is there is left as it is. */

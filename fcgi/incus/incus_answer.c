@@ -101,6 +101,7 @@ enum incus_fault incus_fault_of(int code, const char *text)
         {"UNIQUE constraint failed", INCUS_FAULT_EXISTS},
         /* Not "File exists", which is an interface or a route in the way. */
         {"already exists", INCUS_FAULT_EXISTS},
+        {"still in use", INCUS_FAULT_IN_USE},
         {"nstance not found", INCUS_FAULT_NOT_FOUND},
         {"context canceled", INCUS_FAULT_INTERRUPTED},
         {"database is closed", INCUS_FAULT_INTERRUPTED},

@@ -41,11 +41,13 @@ int host_watch_lock(struct db *db, bool *ours, struct error **err);
 int host_set_state(struct db *db, const char *name, const char *state, struct error **err);
 
 /* Inside a transaction: lock an active host that has the version's source and room for the shape
- * (most free memory first) and claim its longest-free address for instance_name. The caller writes
+ * (most free memory first; only_host: that one, 0: any) and claim its longest-free address for
+ * instance_name. The caller writes
  * the sandbox's row, reserved, in the same transaction: the host's lock is what makes the sum of
  * those rows exact. Errors: ERR_NO_CAPACITY. */
 int host_place(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
-               const char *instance_name, uint32_t *host_id, uint32_t *address, struct error **err);
+               uint32_t only_host, const char *instance_name, uint32_t *host_id, uint32_t *address,
+               struct error **err);
 
 /* Inside a transaction: lock the host and check that it has room for the shape again (a resume);
  * the caller marks the row reserved in the same transaction. A draining host still takes its own

@@ -83,7 +83,7 @@ static const struct db_statement candidates_statement = {
     " (SELECT CAST(COALESCE(SUM(s.memory_mb), 0) AS UNSIGNED) FROM sandboxes s"
     "   WHERE s.host_id = h.id AND s.reserved = 1) AS used_memory_mb"
     " FROM hosts h JOIN template_sources t ON t.host_id = h.id"
-    " WHERE t.template_version_id = ? AND h.state = 'active') c"
+    " WHERE t.template_version_id = ? AND h.state = 'active' AND (? = 0 OR h.id = ?)) c"
     " WHERE c.used_vcpus + ? <= c.vcpus AND c.used_memory_mb + ? <= c.memory_mb"
     " ORDER BY CAST(c.memory_mb AS SIGNED) - CAST(c.used_memory_mb AS SIGNED) DESC, c.id"
     " LIMIT 1000",
@@ -378,13 +378,14 @@ static int claim_address(struct db *db, uint32_t host_id, const char *instance_n
 }
 
 int host_place(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
-               const char *instance_name, uint32_t *host_id, uint32_t *address, struct error **err)
+               uint32_t only_host, const char *instance_name, uint32_t *host_id, uint32_t *address,
+               struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(
-            db, &candidates_statement,
-            DB_ARGS(db_text(template_version_id), db_u64(shape->cpu), db_u64(shape->memory_mb)),
-            &rows, err) < 0)
+    if (db_query(db, &candidates_statement,
+                 DB_ARGS(db_text(template_version_id), db_u64(only_host), db_u64(only_host),
+                         db_u64(shape->cpu), db_u64(shape->memory_mb)),
+                 &rows, err) < 0)
         return -1;
     while (db_rows_next(rows)) {
         bool fits, claimed;

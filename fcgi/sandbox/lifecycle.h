@@ -18,6 +18,7 @@
 #include "sandbox/quota.h"
 #include "sandbox/runtimes.h"
 #include "sandbox/sandbox.h"
+#include "volume/volume_mount.h"
 
 /* What a worker process works with. */
 struct sandbox_service {
@@ -47,6 +48,9 @@ struct sandbox_create {
     const char *network;     /* JSON object: the policy */
     bool allow_public_traffic;
     const char *envs; /* JSON object of strings, secret; NULL: none */
+    struct volume_mount mounts[VOLUME_MOUNTS_MAX];
+    unsigned mount_count;
+    const char *volume_mounts; /* the same as a JSON object; NULL: none */
     struct exposed_port ports[SANDBOX_PORTS_MAX];
     unsigned port_count;
     /* Called inside the transaction that inserts the sandbox; may refuse. May be NULL. */

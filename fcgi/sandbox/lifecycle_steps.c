@@ -268,7 +268,8 @@ static int finish_body(struct db *db, void *context, struct error **err)
         operation_end(db, operation, finish->failure, err) < 0)
         return -1;
     if (to == SANDBOX_DESTROYED && (sandbox_row_destroyed(db, row, err) < 0 ||
-                                    host_address_release(db, row->instance_name, err) < 0))
+                                    host_address_release(db, row->instance_name, err) < 0 ||
+                                    volume_mounts_detach(db, row->id, err) < 0))
         return -1;
     fault_point(FAULT_FINISHING);
     return 0;

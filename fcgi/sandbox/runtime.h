@@ -36,6 +36,13 @@ struct runtime_shape {
     unsigned disk_gb;
 };
 
+/* A volume of the host and where an instance has it. Strings are borrowed. */
+struct runtime_mount {
+    const char *volume;
+    const char *path;
+};
+#define RUNTIME_MOUNTS_MAX 16
+
 struct runtime_instance {
     const char *name;       /* of the instance on the host: letters, digits, '-' */
     const char *address;    /* IPv4, dotted */
@@ -43,6 +50,8 @@ struct runtime_instance {
     const char *sandbox_id; /* kept beside the instance so that a sweep can match both sides */
     bool virtual_machine;
     struct runtime_shape shape;
+    const struct runtime_mount *mounts;
+    unsigned mount_count;
 };
 
 enum runtime_status {
@@ -63,6 +72,11 @@ struct runtime_listing {
     int64_t created_at_ms;
 };
 
+struct runtime_volume {
+    char name[64];
+    int64_t created_at_ms;
+};
+
 struct runtime;
 
 struct runtime_ops {
@@ -80,9 +94,9 @@ struct runtime_ops {
     int (*create)(struct runtime *runtime, const struct runtime_instance *instance,
                   struct error **err);
 
-    /* Give a running instance another size. */
+    /* Give a running instance another size (shape NULL: not), and mount volumes in it. */
     int (*adapt)(struct runtime *runtime, const char *name, const struct runtime_shape *shape,
-                 struct error **err);
+                 const struct runtime_mount *mounts, unsigned mount_count, struct error **err);
 
     /* What is there now. An absent instance is a status, not an error. RUNTIME_OTHER while the
      * daemon is at work on a stopped one. */
@@ -108,6 +122,19 @@ struct runtime_ops {
      * with runtime_listing_free(). */
     int (*list)(struct runtime *runtime, struct runtime_listing **list, size_t *count,
                 struct error **err);
+
+    /* Make a volume of that size, empty, which the user of a sandbox (user and group id 1000)
+     * owns. */
+    int (*volume_create)(struct runtime *runtime, const char *name, unsigned size_gb,
+                         struct error **err);
+
+    /* Remove it with all that is in it. Absent: success. ERR_VOLUME_ATTACHED while an instance has
+     * it. */
+    int (*volume_delete)(struct runtime *runtime, const char *name, struct error **err);
+
+    /* Every volume of the project. The caller frees the array. */
+    int (*volume_list)(struct runtime *runtime, struct runtime_volume **list, size_t *count,
+                       struct error **err);
 
     void (*close)(struct runtime *runtime);
 };

@@ -182,6 +182,21 @@ static int destroy(struct runtime *base, const char *name, struct error **err)
     return conclude(base, before, runtime_incus_destroy(base, name, err), err);
 }
 
+static int volume_create(struct runtime *base, const char *name, unsigned size_gb,
+                         struct error **err)
+{
+    unsigned before = orders(base);
+
+    return conclude(base, before, runtime_incus_volume_create(base, name, size_gb, err), err);
+}
+
+static int volume_delete(struct runtime *base, const char *name, struct error **err)
+{
+    unsigned before = orders(base);
+
+    return conclude(base, before, runtime_incus_volume_delete(base, name, err), err);
+}
+
 static const struct runtime_ops incus_ops = {
     .prepare = prepare,
     .build_source = build_source,
@@ -192,6 +207,9 @@ static const struct runtime_ops incus_ops = {
     .resume = resume,
     .destroy = destroy,
     .list = list,
+    .volume_create = volume_create,
+    .volume_delete = volume_delete,
+    .volume_list = runtime_incus_volume_list,
     .close = close_runtime,
 };
 

@@ -74,6 +74,9 @@ json_t *runtime_root_device(const char *pool, const char *size);
 json_t *runtime_size_config(const struct runtime_shape *shape);
 json_t *runtime_sized_root(const char *pool, const struct runtime_shape *shape,
                            bool virtual_machine);
+/* Put a disk device for each mount into devices. */
+void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_mount *mounts,
+                        unsigned count);
 json_t *runtime_source_body(const char *name, const char *fingerprint, bool virtual_machine);
 
 /* NULL when the address is none. */
@@ -103,6 +106,14 @@ int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, str
 int runtime_look(struct runtime_incus *runtime, const char *name, struct incus_instance *instance,
                  enum runtime_status *status, struct error **err);
 
+/* --- runtime_incus_volume.c --- */
+
+int runtime_incus_volume_create(struct runtime *runtime, const char *name, unsigned size_gb,
+                                struct error **err);
+int runtime_incus_volume_delete(struct runtime *runtime, const char *name, struct error **err);
+int runtime_incus_volume_list(struct runtime *runtime, struct runtime_volume **list, size_t *count,
+                              struct error **err);
+
 /* --- runtime_incus_source.c, runtime_incus_create.c, runtime_incus_pause.c --- */
 
 int runtime_incus_build_source(struct runtime *runtime, const char *source, const char *image,
@@ -110,7 +121,8 @@ int runtime_incus_build_source(struct runtime *runtime, const char *source, cons
 int runtime_incus_create(struct runtime *runtime, const struct runtime_instance *instance,
                          struct error **err);
 int runtime_incus_adapt(struct runtime *runtime, const char *name,
-                        const struct runtime_shape *shape, struct error **err);
+                        const struct runtime_shape *shape, const struct runtime_mount *mounts,
+                        unsigned mount_count, struct error **err);
 int runtime_incus_destroy(struct runtime *runtime, const char *name, struct error **err);
 int runtime_incus_pause(struct runtime *runtime, const char *name,
                         const struct runtime_shape *shape, bool keep_memory, bool or_disk,

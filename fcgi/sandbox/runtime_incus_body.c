@@ -14,7 +14,10 @@ enum { IMAGE_MARGIN_MB = 64 };
 /*
  * Refused system calls. User and process namespaces inside the sandbox, and io_uring, cannot be
  * dumped, and they are most of what kernel exploits start from; clone3() hides its flags from
- * filters, so it is "not there" and libc falls back to clone().
+ * filters, so it is "not there" and libc falls back to clone(). Anyone who owns a directory of a
+ * btrfs may make subvolumes and snapshots in it (BTRFS_IOC_SUBVOL_CREATE, _SNAP_CREATE and their
+ * second versions), and what is in those counts against no limit; the kernel looks at the lower
+ * half of the request alone, so the filter does too.
  */
 static const char denied_syscalls[] =
     "unshare errno 1\n"
@@ -29,7 +32,11 @@ static const char denied_syscalls[] =
     "bpf errno 1\n"
     "keyctl errno 38\n"
     "add_key errno 38\n"
-    "request_key errno 38\n";
+    "request_key errno 38\n"
+    "ioctl errno 1 [1,1342215182,SCMP_CMP_MASKED_EQ,4294967295]\n"
+    "ioctl errno 1 [1,1342215169,SCMP_CMP_MASKED_EQ,4294967295]\n"
+    "ioctl errno 1 [1,1342215192,SCMP_CMP_MASKED_EQ,4294967295]\n"
+    "ioctl errno 1 [1,1342215191,SCMP_CMP_MASKED_EQ,4294967295]\n";
 
 void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE])
 {
@@ -162,6 +169,18 @@ json_t *runtime_sized_root(const char *pool, const struct runtime_shape *shape,
     return root;
 }
 
+void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_mount *mounts,
+                        unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        char device[16];
+        snprintf(device, sizeof(device), "vol%u", i);
+        json_object_set_new(devices, device,
+                            json_pack("{s:s, s:s, s:s, s:s}", "type", "disk", "pool", pool,
+                                      "source", mounts[i].volume, "path", mounts[i].path));
+    }
+}
+
 json_t *runtime_create_body(const struct runtime_incus *runtime,
                             const struct runtime_instance *instance)
 {
@@ -174,11 +193,13 @@ json_t *runtime_create_body(const struct runtime_incus *runtime,
     json_t *config = runtime_size_config(&instance->shape);
     json_object_set_new(config, RUNTIME_KEY_ROLE, json_string("sandbox"));
     json_object_set_new(config, RUNTIME_KEY_SANDBOX, json_string(instance->sandbox_id));
-    return json_pack("{s:s, s:s, s:{s:s, s:s, s:b}, s:[s], s:b, s:o, s:{s:o, s:o}}", "name",
-                     instance->name, "type", virtual_machine ? "virtual-machine" : "container",
-                     "source", "type", "copy", "source", instance->source, "instance_only", 1,
-                     "profiles", virtual_machine ? RUNTIME_PROFILE_VM : RUNTIME_PROFILE, "start", 1,
-                     "config", config, "devices", "root",
-                     runtime_sized_root(runtime->pool, &instance->shape, virtual_machine), "eth0",
-                     runtime_nic_device(instance->address, hwaddr, host_name));
+    json_t *devices = json_pack(
+        "{s:o, s:o}", "root", runtime_sized_root(runtime->pool, &instance->shape, virtual_machine),
+        "eth0", runtime_nic_device(instance->address, hwaddr, host_name));
+    runtime_add_mounts(devices, runtime->pool, instance->mounts, instance->mount_count);
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:b}, s:[s], s:b, s:o, s:o}", "name", instance->name,
+                     "type", virtual_machine ? "virtual-machine" : "container", "source", "type",
+                     "copy", "source", instance->source, "instance_only", 1, "profiles",
+                     virtual_machine ? RUNTIME_PROFILE_VM : RUNTIME_PROFILE, "start", 1, "config",
+                     config, "devices", devices);
 }

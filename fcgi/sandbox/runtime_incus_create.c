@@ -115,19 +115,24 @@ int runtime_incus_create(struct runtime *base, const struct runtime_instance *in
 /* --- adapt --- */
 
 int runtime_incus_adapt(struct runtime *base, const char *name, const struct runtime_shape *shape,
+                        const struct runtime_mount *mounts, unsigned mount_count,
                         struct error **err)
 {
-    struct incus *incus = runtime_incus_of(base)->incus;
+    struct runtime_incus *runtime = runtime_incus_of(base);
     incus_instance_auto found = {0};
+    json_auto_t *config = NULL;
+    json_auto_t *devices = json_object();
 
-    if (incus_instance_get(incus, name, &found, err))
-        return -1;
-    json_auto_t *config = runtime_size_config(shape);
-    json_auto_t *devices =
-        json_pack("{s:o}", "root",
-                  runtime_sized_root(incus_instance_device(&found, "root", "pool"), shape,
-                                     found.virtual_machine));
-    return incus_instance_patch(incus, name, config, devices, err);
+    if (shape) {
+        if (incus_instance_get(runtime->incus, name, &found, err))
+            return -1;
+        config = runtime_size_config(shape);
+        json_object_set_new(devices, "root",
+                            runtime_sized_root(incus_instance_device(&found, "root", "pool"), shape,
+                                               found.virtual_machine));
+    }
+    runtime_add_mounts(devices, runtime->pool, mounts, mount_count);
+    return incus_instance_patch(runtime->incus, name, config, devices, err);
 }
 
 /* --- destroy --- */

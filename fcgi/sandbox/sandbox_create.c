@@ -84,7 +84,7 @@ static int plan_sandbox(struct sandbox_service *service, const struct sandbox_cr
     sandbox->shape.memory_mb = request->memory_mb ? request->memory_mb : version.memory_mb;
     sandbox->shape.disk_gb = plan.disk_gb;
     sandbox->metadata = xstrdup(request->metadata);
-    sandbox->volume_mounts = xstrdup("{}");
+    sandbox->volume_mounts = xstrdup(request->volume_mounts ? request->volume_mounts : "{}");
     sandbox->network = xstrdup(request->network);
     snprintf(sandbox->network_status, sizeof sandbox->network_status, "applied");
     sandbox->allow_public_traffic = request->allow_public_traffic;
@@ -100,22 +100,24 @@ struct insert {
     const struct buffer *envs_sealed;
     bool may_claim; /* an instance of the warm pool */
     struct quota *quota;
-    struct warm_instance warm; /* the one that was claimed; name "": none */
+    struct warm_instance warm;                     /* the one that was claimed; name "": none */
+    struct volume_mount mounts[VOLUME_MOUNTS_MAX]; /* the request's, found */
 };
 
-/* A host with room and an address on it: those of a waiting instance, or new ones. */
-static int place(struct db *db, struct insert *insert, struct error **err)
+/* A host with room and an address on it: those of a waiting instance, or new ones. only_host: where
+ * the volumes are; 0: any. */
+static int place(struct db *db, struct insert *insert, uint32_t only_host, struct error **err)
 {
     struct sandbox *sandbox = &insert->work->sandbox;
     struct warm_instance *warm = &insert->warm;
     *warm = (struct warm_instance){0};
     if (insert->may_claim &&
-        warm_claim(db, sandbox->template_version_id, &sandbox->shape, warm, err) < 0)
+        warm_claim(db, sandbox->template_version_id, &sandbox->shape, only_host, warm, err) < 0)
         return -1;
     if (!warm->name[0]) {
         snprintf(sandbox->instance_name, sizeof sandbox->instance_name, "sbx-%s", sandbox->id + 4);
-        return host_place(db, sandbox->template_version_id, &sandbox->shape, sandbox->instance_name,
-                          &sandbox->host_id, &sandbox->address, err);
+        return host_place(db, sandbox->template_version_id, &sandbox->shape, only_host,
+                          sandbox->instance_name, &sandbox->host_id, &sandbox->address, err);
     }
     memcpy(sandbox->instance_name, warm->name, sizeof sandbox->instance_name);
     sandbox->host_id = warm->host_id;
@@ -131,18 +133,24 @@ static int insert_body(struct db *db, void *context, struct error **err)
     const struct sandbox_create *request = insert->request;
     struct work *work = insert->work;
     struct sandbox *sandbox = &work->sandbox;
+    uint32_t only_host;
     sandbox->state = SANDBOX_CREATING;
     sandbox->incarnation = 1;
     sandbox->operation_id[0] = '\0';
     sandbox->created_at_ms = sandbox->updated_at_ms = clock_now_ms();
+    memcpy(insert->mounts, request->mounts, sizeof insert->mounts);
     if (quota_reserve(db, sandbox->team_id, &sandbox->shape, insert->quota, err) < 0 ||
-        place(db, insert, err) < 0 ||
+        volume_mounts_lock(db, sandbox->team_id, insert->mounts, request->mount_count, &only_host,
+                           err) < 0 ||
+        place(db, insert, only_host, err) < 0 ||
         operation_begin(db, sandbox, OPERATION_CREATE, work->service->holder,
                         work->service->settings->lease_s, &work->operation, err) < 0)
         return -1;
     if (request->claim && request->claim(db, sandbox->id, request->claim_context, err) < 0)
         return -1;
-    if (sandbox_row_insert(db, sandbox, insert->envs_sealed, err) < 0)
+    if (sandbox_row_insert(db, sandbox, insert->envs_sealed, err) < 0 ||
+        volume_mounts_attach(db, sandbox->team_id, sandbox->id, insert->mounts,
+                             request->mount_count, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_INSERTING);
     return 0;
@@ -157,7 +165,24 @@ static int seal_envs(struct sandbox_service *service, const struct sandbox_creat
                          err);
 }
 
-static int start_cold(struct work *work, struct error **err)
+/* The volumes as the runtime knows them. The names are kept in `names`. */
+struct mount_list {
+    char names[VOLUME_MOUNTS_MAX][VOLUME_INSTANCE_SIZE];
+    struct runtime_mount mounts[VOLUME_MOUNTS_MAX];
+    unsigned count;
+};
+
+static void list_mounts(const struct insert *insert, struct mount_list *list)
+{
+    list->count = insert->request->mount_count;
+    for (unsigned i = 0; i < list->count; i++)
+        list->mounts[i] = (struct runtime_mount){
+            .volume = volume_instance_name(insert->mounts[i].volume_id, list->names[i]),
+            .path = insert->mounts[i].path,
+        };
+}
+
+static int start_cold(struct work *work, const struct mount_list *list, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
     char address[IPV4_TEXT_SIZE], source[INSTANCE_NAME_SIZE];
@@ -169,6 +194,8 @@ static int start_cold(struct work *work, struct error **err)
         .sandbox_id = sandbox->id,
         .virtual_machine = sandbox->virtual_machine,
         .shape = sandbox->shape,
+        .mounts = list->mounts,
+        .mount_count = list->count,
     };
     if (work->runtime->ops->create(work->runtime, &instance, err) < 0)
         return -1;
@@ -176,12 +203,15 @@ static int start_cold(struct work *work, struct error **err)
     return work_init_agent(work, AGENT_START_WAIT_MS, err);
 }
 
-/* The runtime is only asked when the instance waits in another size. */
-static int start_warm(struct work *work, const struct warm_instance *warm, struct error **err)
+/* The runtime is only asked when the instance waits in another size, or is to have volumes. */
+static int start_warm(struct work *work, const struct warm_instance *warm,
+                      const struct mount_list *list, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
-    if (memcmp(&warm->shape, &sandbox->shape, sizeof warm->shape) &&
-        work->runtime->ops->adapt(work->runtime, sandbox->instance_name, &sandbox->shape, err) < 0)
+    bool resize = memcmp(&warm->shape, &sandbox->shape, sizeof warm->shape) != 0;
+    if ((resize || list->count) && work->runtime->ops->adapt(work->runtime, sandbox->instance_name,
+                                                             resize ? &sandbox->shape : NULL,
+                                                             list->mounts, list->count, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_ADAPTED);
     return work_init_agent(work, AGENT_WARM_WAIT_MS, err);
@@ -194,6 +224,7 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
 {
     struct sandbox_service *service = work->service;
     buffer_auto envs_sealed = BUFFER_INIT(ENVS_SEALED_MAX);
+    struct mount_list list;
     struct insert insert = {.request = request,
                             .work = work,
                             .envs_sealed = &envs_sealed,
@@ -210,8 +241,9 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
         return error_is_transient(*err) ? work_public_error(work, err) : -1;
     work_start(work, service);
     fault_point(FAULT_CREATE_INSERTED);
+    list_mounts(&insert, &list);
     if (work_open_runtime(work, err) < 0 ||
-        (*was_warm ? start_warm(work, &insert.warm, err) : start_cold(work, err)) < 0)
+        (*was_warm ? start_warm(work, &insert.warm, &list, err) : start_cold(work, &list, err)) < 0)
         return work_undo_create(work, err);
     fault_point(FAULT_CREATE_AGENT);
     if (work_finish(work, SANDBOX_EVENT_CREATED, NULL, err) < 0)

@@ -104,6 +104,8 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
     if (sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0 ||
         quota_reserve(db, sandbox->team_id, &sandbox->shape, admission->quota, err) < 0)
         return -1;
+    if (sandbox_has_volumes(sandbox) && volume_mounts_lock_again(db, sandbox->id, err) < 0)
+        return -1;
     return host_reserve(db, sandbox->host_id, &sandbox->shape, err);
 }
 

@@ -22,7 +22,7 @@ struct warm_instance {
 /* Inside a transaction: take a ready instance of the version out of the pool, one of the wanted
  * shape if there is any. warm->name is "" when there is none. The host is not checked. */
 int warm_claim(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
-               struct warm_instance *warm, struct error **err);
+               uint32_t only_host, struct warm_instance *warm, struct error **err);
 
 /* Do one piece of work on the pool: remove what should leave, or add one that is missing. *worked:
  * there was some. */

@@ -10,6 +10,7 @@
 static const struct db_statement claim_statement = {
     "warm.claim",
     "SELECT " COLUMNS " FROM warm_instances WHERE template_version_id = ? AND state = 'ready'"
+    " AND (? = 0 OR host_id = ?)"
     " ORDER BY (cpu = ? AND memory_mb = ? AND disk_gb = ?) DESC, created_at_ms LIMIT 1"
     " FOR UPDATE SKIP LOCKED",
     false};
@@ -79,13 +80,13 @@ static void read_warm(const struct db_rows *rows, struct warm_instance *warm)
 }
 
 int warm_claim(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
-               struct warm_instance *warm, struct error **err)
+               uint32_t only_host, struct warm_instance *warm, struct error **err)
 {
     db_rows_auto *rows = NULL;
     *warm = (struct warm_instance){0};
     if (db_query(db, &claim_statement,
-                 DB_ARGS(db_text(template_version_id), db_u64(shape->cpu), db_u64(shape->memory_mb),
-                         db_u64(shape->disk_gb)),
+                 DB_ARGS(db_text(template_version_id), db_u64(only_host), db_u64(only_host),
+                         db_u64(shape->cpu), db_u64(shape->memory_mb), db_u64(shape->disk_gb)),
                  &rows, err) < 0)
         return -1;
     if (!db_rows_next(rows))

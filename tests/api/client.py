@@ -112,6 +112,11 @@ class Api:
         assert response.status == 200, response
         return response.json()
 
+    def create_volume(self, **fields):
+        response = self.post("/v1/volumes", fields)
+        assert response.status == 201, response
+        return response.json()
+
     def list(self, query=""):
         response = self.get("/v1/sandboxes" + query)
         assert response.status == 200, response

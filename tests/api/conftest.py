@@ -56,6 +56,9 @@ class Account:
         while sandboxes := api.list():
             for sandbox in sandboxes:
                 assert api.delete(f"/v1/sandboxes/{sandbox['id']}").status in (204, 404)
+        while volumes := api.get("/v1/volumes?limit=200").json()["volumes"]:
+            for volume in volumes:
+                assert api.delete(f"/v1/volumes/{volume['id']}").status in (204, 404)
 
 
 class Sandbox:

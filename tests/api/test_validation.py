@@ -196,22 +196,41 @@ def test_network_policy_is_refused_clearly(api, body, field):
         assert answer["field"] == field or answer["field"].startswith(field + "/"), answer
 
 
-def test_volumes_are_refused_clearly(api):
-    response = api.post("/v1/sandboxes", {"volume_mounts": {"/data": "models"}})
-    answer = response.json()
-    assert response.status == 422, response
-    assert answer["error"] in ("volume_not_found", "invalid_request"), answer
-    assert answer["field"].startswith("/volume_mounts"), answer
+@pytest.mark.parametrize("name", ["models", "Models", "-", "\u00e9", "x" * 63])
+def test_a_volume_that_is_not_there(api, name):
+    answer = api.post("/v1/sandboxes", {"volume_mounts": {"/a/~data": name}})
+    assert_error(answer, 422, "volume_not_found", "/volume_mounts/~1a~1~0data")
 
 
 @pytest.mark.parametrize(
-    "path", ["data", "/", "/proc", "/proc/x", "/sys", "/dev/shm", "/run", "/a/../b", "/a//b", "/a/", ""]
+    "path", ["data", "/", "/proc", "/proc/x", "/sys", "/dev/shm", "/run", "/run/x", "/a/../b", "/a//b",
+             "/a/", "", "/.", "/..", "/a/.", "/a/..", "/usr", "/etc", "/bin", "/usr/lib/sandlot",
+             "/usr/lib/sandlot/x", "/a\nb", "/a\tb", "/a\x7f", "/" + "x" * 256, "/x" * 513]
 )
 def test_guest_paths_of_volumes(api, path):
     answer = assert_error(
         api.post("/v1/sandboxes", {"volume_mounts": {path: "models"}}), 422, "invalid_request"
     )
     assert answer["field"].startswith("/volume_mounts"), answer
+
+
+@pytest.mark.parametrize("mounts", [
+    {"/a": "one", "/a/b": "two"},
+    {"/a/b/c": "one", "/a": "two"},
+    {f"/m{i}": "one" for i in range(17)},
+])
+def test_mounts_that_do_not_go_together(api, mounts):
+    assert_error(api.post("/v1/sandboxes", {"volume_mounts": mounts}), 422, "invalid_request")
+
+
+@pytest.mark.parametrize("mounts", [
+    {"/a": "one", "/ab": "two"},
+    {"/procs": "one", "/runner": "one", "/usr/local": "one", "/" + "x" * 255: "one"},
+    {f"/m{i}": "one" for i in range(16)},
+    {"/a b/\u00e9": "one"},
+])
+def test_mounts_that_fail_for_the_volume_alone(api, mounts):
+    assert_error(api.post("/v1/sandboxes", {"volume_mounts": mounts}), 422, "volume_not_found")
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ static int place_body(struct db *with, void *context, struct error **err)
     char route[ROUTE_TOKEN_LENGTH + 1];
     id_new("sbx_", placement->id);
     snprintf(placement->instance, sizeof placement->instance, "sbx-%s", placement->id + 4);
-    if (host_place(with, version.id, placement->shape, placement->instance, &placement->host_id,
+    if (host_place(with, version.id, placement->shape, 0, placement->instance, &placement->host_id,
                    &placement->address, err) < 0)
         return -1;
     return db_exec(with, &insert,

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/page.h"
+#include "api/sandbox_output.h"
+#include "api/volumes.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "storage/storage.h"
+
+static int check_name(const json_t *value, const char *pointer, struct error **err)
+{
+    if (volume_name_is_valid(json_string_value(value)))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                           "A volume's name is 1 to 63 lower-case letters, digits and hyphens, and "
+                           "does not begin with a hyphen.");
+}
+
+const struct schema_member volume_create_schema[] = {
+    {.name = "team", .type = SCHEMA_STRING, .min = 1, .max = 63},
+    {.name = "name",
+     .type = SCHEMA_STRING,
+     .required = true,
+     .min = 1,
+     .max = VOLUME_NAME_MAX,
+     .check = check_name},
+    {.name = NULL},
+};
+
+static json_t *volume_to_json(const struct volume *volume)
+{
+    json_t *attached = json_array();
+    for (unsigned i = 0; i < volume->attached_count; i++)
+        json_array_append_new(attached, json_string(volume->attached_to[i]));
+    return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "id", volume->id, "team", volume->team_slug,
+                     "name", volume->name, "size_gb", (json_int_t)volume->size_gb, "created_at",
+                     time_to_json(volume->created_at_ms), "attached_to", attached);
+}
+
+int api_volume(struct api *api, const struct http_request *request, struct volume *volume,
+               struct error **err)
+{
+    const char *id = request->captures[0];
+    if (id_is_valid("vol_", id)) {
+        if (volume_get(api->service.db, id, volume, err) < 0)
+            return -1;
+        if (principal_reaches(&api->principal, volume->team_id))
+            return 0;
+        volume_deinit(volume);
+    }
+    return error_set(err, ERR_NOT_FOUND, "There is no such volume.");
+}
+
+/* In the transaction that inserts the volume. */
+static int claim_volume(struct db *db, const char *volume_id, void *context, struct error **err)
+{
+    return idempotency_attach(db, context, volume_id, err);
+}
+
+/* What an earlier attempt with the same Idempotency-Key began, if it can still be finished. */
+static int find_earlier(struct api *api, struct volume *volume, struct error **err)
+{
+    if (!api->idempotency || !api->idempotency->sandbox_id[0])
+        return 0;
+    error_auto failure = NULL;
+    if (volume_create_again(&api->service, api->idempotency->sandbox_id, volume, &failure) == 0)
+        return 0;
+    volume_deinit(volume);
+    return failure->code == ERR_NOT_FOUND ? 0 : error_move(err, &failure);
+}
+
+int volumes_create(void *context, const struct route *route, struct http_request *request,
+                   struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    const char *team = json_string_value(json_object_get(request->json, "team"));
+    volume_auto volume = {0};
+    struct volume_create create = {
+        .user_id = api->principal.user_id,
+        .name = json_string_value(json_object_get(request->json, "name")),
+        .claim = api->idempotency ? claim_volume : NULL,
+        .claim_context = (void *)api->idempotency,
+    };
+    (void)route;
+    if (principal_team(&api->principal, team, "/team", &create.team, err) < 0 ||
+        find_earlier(api, &volume, err) < 0)
+        return -1;
+    if (!volume.id[0] && volume_create(&api->service, &create, &volume, err) < 0)
+        return -1;
+    return http_response_json(response, 201, volume_to_json(&volume));
+}
+
+/* The rows of the page and one more when there is a next page. */
+static int page_volumes(const struct page *page, struct db *db, struct volume **volumes,
+                        unsigned *count, struct error **err)
+{
+    unsigned wanted = page->limit + 1;
+    const char *before = *page->before ? page->before : NULL;
+    *volumes = NULL;
+    *count = 0;
+    for (unsigned i = 0; i < page->team_count; i++) {
+        struct volume *rows = NULL;
+        unsigned found = 0;
+        if (volume_list(db, page->teams[i]->id, before, wanted, &rows, &found, err) < 0)
+            return -1;
+        *volumes = xreallocarray(*volumes, *count + found + 1, sizeof **volumes);
+        if (found)
+            memcpy(*volumes + *count, rows, found * sizeof **volumes);
+        *count += found;
+        free(rows);
+        volume_list_trim(*volumes, count, wanted);
+    }
+    return 0;
+}
+
+int volumes_list(void *context, const struct route *route, struct http_request *request,
+                 struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    struct page page;
+    (void)route;
+    if (page_read(&api->principal, api->service.ring, request, &page, err) < 0)
+        return -1;
+    struct volume *volumes = NULL;
+    unsigned count = 0;
+    int result = page_volumes(&page, api->service.db, &volumes, &count, err);
+    unsigned shown = count < page.limit ? count : page.limit;
+    if (result == 0)
+        result = volume_read_attached(api->service.db, volumes, shown, err);
+    json_t *body = json_object(), *rows = json_array();
+    json_object_set_new(body, "volumes", rows);
+    for (unsigned i = 0; i < shown; i++)
+        json_array_append_new(rows, volume_to_json(&volumes[i]));
+    if (result == 0 && count > page.limit)
+        result = page_write_next(&page, api->service.ring, volumes[page.limit - 1].id, body, err);
+    for (unsigned i = 0; i < count; i++)
+        volume_deinit(&volumes[i]);
+    free(volumes);
+    page_deinit(&page);
+    if (result < 0) {
+        json_decref(body);
+        return -1;
+    }
+    return http_response_json(response, 200, body);
+}
+
+int volumes_show(void *context, const struct route *route, struct http_request *request,
+                 struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    volume_auto volume = {0};
+    (void)route;
+    if (api_volume(api, request, &volume, err) < 0 ||
+        volume_read_attached(api->service.db, &volume, 1, err) < 0)
+        return -1;
+    return http_response_json(response, 200, volume_to_json(&volume));
+}
+
+int volumes_delete(void *context, const struct route *route, struct http_request *request,
+                   struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    volume_auto volume = {0};
+    (void)route;
+    if (api_volume(api, request, &volume, err) < 0)
+        return -1;
+    log_context_set("volume", volume.id);
+    if (volume_delete(&api->service, volume.id, err) < 0)
+        return -1;
+    response->status = 204;
+    return 0;
+}

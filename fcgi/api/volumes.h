@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the handlers of volumes share. */
+#pragma once
+
+#include "api/api.h"
+#include "volume/volume.h"
+
+extern const struct schema_member volume_create_schema[];
+
+/* The volume that the first path segment names, if this key reaches its team. What exists in a
+ * team out of reach does not exist: ERR_NOT_FOUND. */
+int api_volume(struct api *api, const struct http_request *request, struct volume *volume,
+               struct error **err);

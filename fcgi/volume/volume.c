@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "volume/volume.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void volume_deinit(struct volume *volume)
+{
+    free(volume->attached_to);
+    *volume = (struct volume){0};
+}
+
+bool volume_name_is_valid(const char *text)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    size_t length = strlen(text);
+    return length >= 1 && length <= VOLUME_NAME_MAX && text[0] != '-' &&
+           strspn(text, letters) == length;
+}
+
+const char *volume_instance_name(const char *id, char out[VOLUME_INSTANCE_SIZE])
+{
+    snprintf(out, VOLUME_INSTANCE_SIZE, "vol-%s", id + 4);
+    return out;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct volume *left = a, *right = b;
+    return -strcmp(left->id, right->id);
+}
+
+void volume_list_trim(struct volume *volumes, unsigned *count, unsigned limit)
+{
+    if (*count > 1)
+        qsort(volumes, *count, sizeof *volumes, newest_first);
+    for (; *count > limit; --*count)
+        volume_deinit(&volumes[*count - 1]);
+}

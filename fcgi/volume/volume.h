@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The volume record: a team's disk with a name, on one host, which sandboxes of the team mount.
+ * What is done to it on its host is in storage/; here are its rows and the rules that hold among
+ * them. Whoever lets a sandbox start with a volume, deletes the volume, or allows a change of its
+ * files holds the lock of its row while he decides, so that these three exclude each other.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "account/account.h"
+#include "base/ulid.h"
+#include "db/db.h"
+
+#define VOLUME_NAME_MAX          63
+#define VOLUME_INSTANCE_SIZE     64 /* of the name on its host */
+#define VOLUME_KEEPER_EPOCH_SIZE 33
+
+enum volume_state { VOLUME_CREATING, VOLUME_READY, VOLUME_DELETING, VOLUME_DELETED };
+
+struct volume {
+    char id[ID_SIZE];
+    char team_id[ID_SIZE];
+    char team_slug[SLUG_MAX + 1];
+    char name[VOLUME_NAME_MAX + 1];
+    enum volume_state state;
+    uint32_t host_id;
+    uint32_t size_gb;
+    uint64_t generation;
+    char keeper_epoch[VOLUME_KEEPER_EPOCH_SIZE];
+    int64_t files_used_at_ms; /* 0: never */
+    int64_t created_at_ms;
+    char (*attached_to)[ID_SIZE]; /* sandboxes, by id; only after volume_read_attached() */
+    unsigned attached_count;
+};
+void volume_deinit(struct volume *volume);
+
+static inline void volume_autodeinit_(struct volume *volume)
+{
+    volume_deinit(volume);
+}
+/* `volume_auto volume = {0};` frees what it holds at the end of its block. */
+#define volume_auto __attribute__((cleanup(volume_autodeinit_))) struct volume
+
+/* [a-z0-9][a-z0-9-]{0,62} */
+bool volume_name_is_valid(const char *text);
+
+/* What the volume is called on its host. Returns out. */
+const char *volume_instance_name(const char *id, char out[VOLUME_INSTANCE_SIZE]);
+
+/* A volume that is made and not deleted. Errors: ERR_NOT_FOUND. */
+int volume_get(struct db *db, const char *id, struct volume *volume, struct error **err);
+
+/* A row in whatever state, deleted ones included. lock: FOR UPDATE, inside a transaction. */
+int volume_get_any(struct db *db, const char *id, bool lock, struct volume *volume,
+                   struct error **err);
+
+/* The newest volumes of a team with an id before `before` (NULL: from the newest), at most limit.
+ * The caller deinits each and frees the array, also after an error. */
+int volume_list(struct db *db, const char *team_id, const char *before, unsigned limit,
+                struct volume **volumes, unsigned *count, struct error **err);
+
+/* Sort newest first and keep at most limit of them. */
+void volume_list_trim(struct volume *volumes, unsigned *count, unsigned limit);
+
+/* Fill in attached_to: the sandboxes that are not deleted and mount it, stopped ones included. */
+int volume_read_attached(struct db *db, struct volume *volumes, unsigned count, struct error **err);
+
+extern const struct db_statement_list volume_statements;
+extern const struct db_statement_list volume_list_statements;
+extern const struct db_statement_list volume_mount_statements;

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "volume/volume_columns.h"
+#include "volume/volume_row.h"
+
+/* How long a client should wait before it asks again while no host takes volumes. */
+#define CAPACITY_RETRY_S 5
+
+#define SELECT_VOLUME    "SELECT " VOLUME_COLUMNS " FROM volumes v" VOLUME_JOINS
+
+static const struct db_statement get_statement = {
+    "volume.get", SELECT_VOLUME " WHERE v.id = ? AND v.visible = 1", true};
+static const struct db_statement get_any_statement = {"volume.get_any",
+                                                      SELECT_VOLUME " WHERE v.id = ?", true};
+/* The lock is taken by itself, so that it covers the volume's row and not the team's. */
+static const struct db_statement lock_statement = {
+    "volume.lock", "SELECT id FROM volumes WHERE id = ? FOR UPDATE", false};
+
+/* --- a new one --- */
+
+static const struct db_statement lock_team_statement = {
+    "volume.lock_team", "SELECT plan FROM teams WHERE id = ? FOR UPDATE", false};
+static const struct db_statement name_statement = {
+    "volume.name_taken", "SELECT 1 FROM volumes WHERE team_id = ? AND name = ? AND taken = 1",
+    false};
+static const struct db_statement count_statement = {
+    "volume.count", "SELECT COUNT(*) FROM volumes WHERE team_id = ? AND taken = 1", false};
+static const struct db_statement host_statement = {
+    "volume.host",
+    "SELECT h.id FROM hosts h WHERE h.state = 'active' ORDER BY"
+    " (SELECT CAST(COALESCE(SUM(v.size_gb), 0) AS UNSIGNED) FROM volumes v"
+    "   WHERE v.host_id = h.id AND v.taken = 1), h.id LIMIT 1",
+    false};
+static const struct db_statement insert_statement = {
+    "volume.insert",
+    "INSERT INTO volumes (id, team_id, created_by, name, taken, state, visible, host_id, size_gb,"
+    " generation, keeper_epoch, files_used_at_ms, lease_until_ms, created_at_ms)"
+    " VALUES (?, ?, ?, ?, 1, 'creating', 0, ?, ?, 1, '', 0, ?, ?)",
+    false};
+static const struct db_statement ready_statement = {
+    "volume.ready",
+    "UPDATE volumes SET state = 'ready', visible = 1, lease_until_ms = 0"
+    " WHERE id = ? AND state = 'creating'",
+    false};
+
+/* --- the end of one --- */
+
+static const struct db_statement delete_statement = {
+    "volume.delete",
+    "UPDATE volumes SET state = 'deleting', visible = 0, taken = NULL, lease_until_ms = ?"
+    " WHERE id = ? AND state IN ('creating', 'ready', 'deleting')",
+    false};
+static const struct db_statement deleted_statement = {
+    "volume.deleted",
+    "UPDATE volumes SET state = 'deleted', deleted_at_ms = ? WHERE id = ? AND state = 'deleting'",
+    false};
+static const struct db_statement defer_statement = {
+    "volume.defer", "UPDATE volumes SET lease_until_ms = ? WHERE id = ? AND state = 'deleting'",
+    false};
+static const struct db_statement overdue_statement = {
+    "volume.overdue",
+    "SELECT id FROM volumes WHERE state IN ('creating', 'deleting') AND lease_until_ms <= ?"
+    " ORDER BY lease_until_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
+    false};
+
+/* --- the sweep --- */
+
+static const struct db_statement kept_statement = {
+    "volume.kept", "SELECT 1 FROM volumes WHERE id = ? AND state <> 'deleted'", true};
+static const struct db_statement on_host_statement = {
+    "volume.on_host",
+    "SELECT id FROM volumes WHERE host_id = ? AND taken = 1 AND state = 'ready' LIMIT 1000000",
+    true};
+
+static const struct db_statement *const statements[] = {
+    &get_statement,     &get_any_statement, &lock_statement,    &lock_team_statement,
+    &name_statement,    &count_statement,   &host_statement,    &insert_statement,
+    &ready_statement,   &delete_statement,  &deleted_statement, &defer_statement,
+    &overdue_statement, &kept_statement,    &on_host_statement,
+};
+const struct db_statement_list volume_statements = DB_STATEMENT_LIST(statements);
+
+#define copy_text(field, rows, column) \
+    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
+
+static enum volume_state state_of(const char *name)
+{
+    static const char *const names[] = {"creating", "ready", "deleting", "deleted"};
+    for (unsigned i = 0; i < ARRAY_SIZE(names); i++)
+        if (str_equal(name, names[i]))
+            return (enum volume_state)i;
+    abort();
+}
+
+void volume_row_read(const struct db_rows *rows, struct volume *volume)
+{
+    *volume = (struct volume){0};
+    unsigned c = 0;
+    copy_text(volume->id, rows, c++);
+    copy_text(volume->team_id, rows, c++);
+    copy_text(volume->team_slug, rows, c++);
+    copy_text(volume->name, rows, c++);
+    volume->state = state_of(db_get_text(rows, c++));
+    volume->host_id = (uint32_t)db_get_u64(rows, c++);
+    volume->size_gb = (uint32_t)db_get_u64(rows, c++);
+    volume->generation = db_get_u64(rows, c++);
+    copy_text(volume->keeper_epoch, rows, c++);
+    volume->files_used_at_ms = db_get_i64(rows, c++);
+    volume->created_at_ms = db_get_i64(rows, c++);
+}
+
+static int get_one(struct db *db, const struct db_statement *statement, const char *id,
+                   struct volume *volume, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such volume.");
+    volume_row_read(rows, volume);
+    return 0;
+}
+
+int volume_get(struct db *db, const char *id, struct volume *volume, struct error **err)
+{
+    return get_one(db, &get_statement, id, volume, err);
+}
+
+int volume_get_any(struct db *db, const char *id, bool lock, struct volume *volume,
+                   struct error **err)
+{
+    if (lock) {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &lock_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+            return -1;
+    }
+    return get_one(db, &get_any_statement, id, volume, err);
+}
+
+/* --- a new one --- */
+
+static int64_t in_seconds(uint64_t seconds)
+{
+    return clock_now_ms() + (int64_t)seconds * 1000;
+}
+
+/* The team's lock lasts to the end of the transaction: names and counts are exact. */
+static int read_plan(struct db *db, const char *team_id, struct plan *plan, struct error **err)
+{
+    char name[sizeof plan->name];
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &lock_team_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such team.");
+    copy_text(name, rows, 0);
+    return plan_get(db, name, plan, err);
+}
+
+static int check_quota(struct db *db, const struct volume *volume, const struct plan *plan,
+                       struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &count_statement, DB_ARGS(db_text(volume->team_id)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows) && db_get_u64(rows, 0) < plan->volumes)
+        return 0;
+    return error_set(err, ERR_PLAN_RESTRICTS_RESOURCES,
+                     "The team's plan %s allows %u volumes, and all of them exist; delete one "
+                     "first.",
+                     plan->name, plan->volumes);
+}
+
+static int choose_host(struct db *db, struct volume *volume, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &host_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows)) {
+        volume->host_id = (uint32_t)db_get_u64(rows, 0);
+        return 0;
+    }
+    error_set(err, ERR_NO_CAPACITY, "No runtime host takes volumes now; try again soon.");
+    (*err)->retry_after_s = CAPACITY_RETRY_S;
+    return -1;
+}
+
+int volume_row_admit(struct db *db, struct volume *volume, struct error **err)
+{
+    struct plan plan;
+    if (read_plan(db, volume->team_id, &plan, err) < 0)
+        return -1;
+    {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &name_statement, DB_ARGS(db_text(volume->team_id), db_text(volume->name)),
+                     &rows, err) < 0)
+            return -1;
+        if (db_rows_next(rows))
+            return error_set_field(err, ERR_NAME_TAKEN, "/name",
+                                   "The team has a volume of the name %s.", volume->name);
+    }
+    volume->size_gb = plan.volume_gb;
+    if (check_quota(db, volume, &plan, err) < 0)
+        return -1;
+    return choose_host(db, volume, err);
+}
+
+int volume_row_insert(struct db *db, const struct volume *volume, const char *created_by,
+                      uint64_t lease_s, struct error **err)
+{
+    return db_exec(db, &insert_statement,
+                   DB_ARGS(db_text(volume->id), db_text(volume->team_id), db_text(created_by),
+                           db_text(volume->name), db_u64(volume->host_id), db_u64(volume->size_gb),
+                           db_i64(in_seconds(lease_s)), db_i64(volume->created_at_ms)),
+                   NULL, err);
+}
+
+int volume_row_ready(struct db *db, const char *id, struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &ready_statement, DB_ARGS(db_text(id)), &matched, err) < 0)
+        return -1;
+    return matched ? 0 : error_set(err, ERR_LEASE_LOST, "volume %s was given up", id);
+}
+
+/* --- the end of one --- */
+
+int volume_row_delete(struct db *db, const char *id, uint64_t lease_s, struct error **err)
+{
+    return db_exec(db, &delete_statement,
+                   DB_ARGS(db_i64(lease_s ? in_seconds(lease_s) : 0), db_text(id)), NULL, err);
+}
+
+int volume_row_deleted(struct db *db, const char *id, struct error **err)
+{
+    return db_exec(db, &deleted_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)), NULL, err);
+}
+
+int volume_row_defer(struct db *db, const char *id, uint64_t delay_ms, struct error **err)
+{
+    return db_exec(db, &defer_statement,
+                   DB_ARGS(db_i64(clock_now_ms() + (int64_t)delay_ms), db_text(id)), NULL, err);
+}
+
+int volume_row_take_overdue(struct db *db, uint64_t lease_s, struct volume *volume,
+                            struct error **err)
+{
+    char id[ID_SIZE];
+    *volume = (struct volume){0};
+    {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &overdue_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+            return -1;
+        if (!db_rows_next(rows))
+            return 0;
+        copy_text(id, rows, 0);
+    }
+    if (volume_row_delete(db, id, lease_s, err) < 0)
+        return -1;
+    return volume_get_any(db, id, false, volume, err);
+}
+
+/* --- the sweep --- */
+
+int volume_row_is_kept(struct db *db, const char *id, bool *kept, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &kept_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    *kept = db_rows_next(rows);
+    return 0;
+}
+
+int volume_row_list_on_host(struct db *db, uint32_t host_id, char (**ids)[ID_SIZE], size_t *count,
+                            struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *ids = NULL;
+    *count = 0;
+    if (db_query(db, &on_host_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *ids = xreallocarray(*ids, *count + 1, sizeof **ids);
+        copy_text((*ids)[*count], rows, 0);
+        ++*count;
+    }
+    return 0;
+}

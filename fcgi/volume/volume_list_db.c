@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "volume/volume_columns.h"
+
+static const struct db_statement list_statement = {
+    "volume_list.all",
+    "SELECT " VOLUME_COLUMNS " FROM volumes v FORCE INDEX (volumes_list)" VOLUME_JOINS
+    " WHERE v.team_id = ? AND v.visible = 1 AND v.id < ? ORDER BY v.id DESC LIMIT ?",
+    true};
+/* More than a plan lets run and rest at a time. */
+static const struct db_statement attached_statement = {
+    "volume_list.attached",
+    "SELECT a.sandbox_id FROM sandbox_volumes a JOIN sandboxes s ON s.id = a.sandbox_id"
+    " WHERE a.team_id = ? AND a.volume_id = ? AND s.visible = 1 ORDER BY a.sandbox_id LIMIT 20000",
+    true};
+
+static const struct db_statement *const statements[] = {&list_statement, &attached_statement};
+const struct db_statement_list volume_list_statements = DB_STATEMENT_LIST(statements);
+
+int volume_list(struct db *db, const char *team_id, const char *before, unsigned limit,
+                struct volume **volumes, unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *volumes = NULL;
+    *count = 0;
+    /* "~" sorts behind every character of an id. */
+    if (db_query(db, &list_statement,
+                 DB_ARGS(db_text(team_id), db_text(before ? before : "~"), db_u64(limit)), &rows,
+                 err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *volumes = xreallocarray(*volumes, *count + 1, sizeof **volumes);
+        volume_row_read(rows, &(*volumes)[(*count)++]);
+    }
+    return 0;
+}
+
+int volume_read_attached(struct db *db, struct volume *volumes, unsigned count, struct error **err)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct volume *volume = &volumes[i];
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &attached_statement,
+                     DB_ARGS(db_text(volume->team_id), db_text(volume->id)), &rows, err) < 0)
+            return -1;
+        free(volume->attached_to);
+        volume->attached_to = NULL;
+        volume->attached_count = 0;
+        while (db_rows_next(rows)) {
+            volume->attached_to = xreallocarray(volume->attached_to, volume->attached_count + 1,
+                                                sizeof *volume->attached_to);
+            snprintf(volume->attached_to[volume->attached_count++], ID_SIZE, "%s",
+                     db_get_text(rows, 0));
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "http/schema.h"
+#include "volume/volume_mount.h"
+
+static const struct db_statement lock_by_name_statement = {
+    "volume_mount.lock",
+    "SELECT id, host_id FROM volumes"
+    " WHERE team_id = ? AND name = ? AND taken = 1 AND state = 'ready' FOR UPDATE",
+    false};
+static const struct db_statement generation_statement = {
+    "volume_mount.generation", "UPDATE volumes SET generation = generation + 1 WHERE id = ?",
+    false};
+/* One volume may be mounted in two places. */
+static const struct db_statement attach_statement = {
+    "volume_mount.attach",
+    "INSERT INTO sandbox_volumes (team_id, volume_id, sandbox_id) VALUES (?, ?, ?)"
+    " ON DUPLICATE KEY UPDATE sandbox_id = sandbox_id",
+    false};
+/* In the order in which volume_mounts_lock() locks. */
+static const struct db_statement of_sandbox_statement = {
+    "volume_mount.of_sandbox",
+    "SELECT v.id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
+    " WHERE a.sandbox_id = ? ORDER BY v.name",
+    true};
+static const struct db_statement detach_statement = {
+    "volume_mount.detach", "DELETE FROM sandbox_volumes WHERE sandbox_id = ?", false};
+/* A deleted sandbox counts until its instance is gone. */
+static const struct db_statement live_statement = {
+    "volume_mount.live",
+    "SELECT 1 FROM sandbox_volumes a JOIN sandboxes s ON s.id = a.sandbox_id"
+    " WHERE a.team_id = ? AND a.volume_id = ? AND s.state NOT IN ('stopped', 'destroyed') LIMIT 1",
+    false};
+
+static const struct db_statement *const statements[] = {
+    &lock_by_name_statement, &generation_statement, &attach_statement,
+    &of_sandbox_statement,   &detach_statement,     &live_statement,
+};
+const struct db_statement_list volume_mount_statements = DB_STATEMENT_LIST(statements);
+
+static int not_found(const struct volume_mount *mount, struct error **err)
+{
+    autofree char *pointer = schema_pointer("/volume_mounts", mount->path);
+    return error_set_field(err, ERR_VOLUME_NOT_FOUND, pointer,
+                           "The team has no volume of this name.");
+}
+
+static int begin_generation(struct db *db, const char *volume_id, struct error **err)
+{
+    return db_exec(db, &generation_statement, DB_ARGS(db_text(volume_id)), NULL, err);
+}
+
+static int lock_one(struct db *db, const char *team_id, struct volume_mount *mount,
+                    uint32_t *host_id, struct error **err)
+{
+    uint32_t host;
+    if (!volume_name_is_valid(mount->name))
+        return not_found(mount, err);
+    {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &lock_by_name_statement, DB_ARGS(db_text(team_id), db_text(mount->name)),
+                     &rows, err) < 0)
+            return -1;
+        if (!db_rows_next(rows))
+            return not_found(mount, err);
+        snprintf(mount->volume_id, sizeof mount->volume_id, "%s", db_get_text(rows, 0));
+        host = (uint32_t)db_get_u64(rows, 1);
+    }
+    if (*host_id && host != *host_id) {
+        autofree char *pointer = schema_pointer("/volume_mounts", mount->path);
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, pointer,
+            "The volume %s is on another runtime host than the others; a sandbox "
+            "mounts volumes of one host.",
+            mount->name);
+    }
+    *host_id = host;
+    return begin_generation(db, mount->volume_id, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct volume_mount *const *left = a, *const *right = b;
+    return strcmp((*left)->name, (*right)->name);
+}
+
+int volume_mounts_lock(struct db *db, const char *team_id, struct volume_mount *mounts,
+                       unsigned count, uint32_t *host_id, struct error **err)
+{
+    struct volume_mount *ordered[VOLUME_MOUNTS_MAX];
+    *host_id = 0;
+    for (unsigned i = 0; i < count; i++)
+        ordered[i] = &mounts[i];
+    if (count)
+        qsort(ordered, count, sizeof *ordered, by_name);
+    for (unsigned i = 0; i < count; i++)
+        if (lock_one(db, team_id, ordered[i], host_id, err) < 0)
+            return -1;
+    return 0;
+}
+
+int volume_mounts_attach(struct db *db, const char *team_id, const char *sandbox_id,
+                         const struct volume_mount *mounts, unsigned count, struct error **err)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (db_exec(db, &attach_statement,
+                    DB_ARGS(db_text(team_id), db_text(mounts[i].volume_id), db_text(sandbox_id)),
+                    NULL, err) < 0)
+            return -1;
+    return 0;
+}
+
+int volume_mounts_lock_again(struct db *db, const char *sandbox_id, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &of_sandbox_statement, DB_ARGS(db_text(sandbox_id)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) /* writing the row locks it */
+        if (begin_generation(db, db_get_text(rows, 0), err) < 0)
+            return -1;
+    return 0;
+}
+
+int volume_mounts_detach(struct db *db, const char *sandbox_id, struct error **err)
+{
+    return db_exec(db, &detach_statement, DB_ARGS(db_text(sandbox_id)), NULL, err);
+}
+
+int volume_is_live(struct db *db, const struct volume *volume, bool *live, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &live_statement, DB_ARGS(db_text(volume->team_id), db_text(volume->id)), &rows,
+                 err) < 0)
+        return -1;
+    *live = db_rows_next(rows);
+    return 0;
+}
