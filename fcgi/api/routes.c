@@ -21,6 +21,8 @@ static const struct route_query team_query[] = {{.name = "team"}, {.name = NULL}
 static const struct route_query usage_query[] = {
     {.name = "team"}, {.name = "from"}, {.name = "to"}, {.name = NULL}};
 
+static const struct route_query span_query[] = {{.name = "from"}, {.name = "to"}, {.name = NULL}};
+
 static const struct schema_member no_members[] = {{.name = NULL}};
 
 const struct route api_routes[] = {
@@ -131,6 +133,12 @@ const struct route api_routes[] = {
      .handler = volumes_delete,
      .scope = ROUTE_WRITE,
      .idempotency = IDEMPOTENCY_PLAIN},
+    {.method = "GET",
+     .pattern = "/v1/sandboxes/:id/metrics",
+     .operation = "showMetrics",
+     .handler = metrics_show,
+     .scope = ROUTE_READ,
+     .query = span_query},
     {.method = "GET",
      .pattern = "/v1/sandbox_limits",
      .operation = "showLimits",

@@ -3,19 +3,10 @@
 #include <time.h>
 
 #include "api/api.h"
+#include "api/span.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "sandbox/usage.h"
-
-static int read_time(const struct http_request *request, const char *name, int64_t *at_ms,
-                     struct error **err)
-{
-    const char *text = http_query(request, name);
-    if (!text || clock_parse_iso8601(text, at_ms) == 0)
-        return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, name,
-                           "%s is a time like 2027-01-31T12:00:00Z.", name);
-}
 
 /* Midnight UTC of the first day of the month. */
 static int64_t month_start(int64_t at_ms)
@@ -26,25 +17,6 @@ static int64_t month_start(int64_t at_ms)
     day.tm_mday = 1;
     day.tm_hour = day.tm_min = day.tm_sec = 0;
     return (int64_t)timegm(&day) * 1000;
-}
-
-/* What is not over yet is no part of the answer. */
-static int read_span(const struct http_request *request, int64_t *from_ms, int64_t *to_ms,
-                     struct error **err)
-{
-    int64_t now_ms = clock_now_ms();
-    *to_ms = now_ms;
-    if (read_time(request, "to", to_ms, err) < 0)
-        return -1;
-    if (*to_ms > now_ms)
-        *to_ms = now_ms;
-    *from_ms = month_start(*to_ms);
-    if (read_time(request, "from", from_ms, err) < 0)
-        return -1;
-    if (*from_ms <= *to_ms)
-        return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, "from",
-                           "from is not after to, and not in the future.");
 }
 
 static json_t *seconds(double total_ms)
@@ -92,7 +64,7 @@ int usage_show(void *context, const struct route *route, struct http_request *re
     char time[CLOCK_ISO8601_SIZE];
     (void)route;
     if (principal_team(&api->principal, http_query(request, "team"), "team", &team, err) < 0 ||
-        read_span(request, &from_ms, &to_ms, err) < 0 ||
+        span_read(request, month_start, &from_ms, &to_ms, err) < 0 ||
         usage_read(api->service.db, team->id, from_ms, to_ms, &rows, &count, err) < 0)
         return -1;
     json_t *body = usage_to_json(rows, count);

@@ -5,12 +5,15 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "idempotency/idempotency.h"
+#include "sandbox/sample.h"
 #include "sandbox/warm.h"
 #include "storage/storage.h"
 
 #define FAILURE_PAUSE_MS 500 /* with the database away */
 /* What goes down by itself is noticed within two seconds, a slow answer included. */
 #define HOST_WATCH_MS   1000
+
+#define SAMPLE_POLL_MS  500
 
 #define BACK_OFF_MIN_MS 500
 #define BACK_OFF_MAX_MS 30000
@@ -103,6 +106,30 @@ void dispatcher_watch_hosts(struct sandbox_service *service, const volatile sig_
         if (!*stop)
             clock_sleep_ms(HOST_WATCH_MS);
     }
+}
+
+/* Rounds begin at whole multiples of the interval, so that a dispatcher which takes over goes on in
+ * the same step. */
+void dispatcher_sample(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+{
+    int64_t interval_ms = (int64_t)service->settings->metrics_interval_s * 1000;
+    int64_t round = clock_now_ms() / interval_ms;
+    struct sampler sampler = {0};
+    bool more = true; /* to purge */
+    while (!*stop) {
+        error_auto err = NULL;
+        bool due = clock_now_ms() / interval_ms != round;
+        round = clock_now_ms() / interval_ms;
+        if (due && service->settings->metrics_retention_h &&
+            sample_round(service, &sampler, &err) < 0)
+            log_warning("no samples are taken", LOG_ERROR(err));
+        error_clear(&err);
+        if ((due || more) && sample_purge(service, &more, &err) < 0)
+            log_warning("old samples stay", LOG_ERROR(err));
+        if (!*stop)
+            clock_sleep_ms(SAMPLE_POLL_MS);
+    }
+    sampler_deinit(&sampler);
 }
 
 void dispatcher_watch(struct sandbox_service *service, const volatile sig_atomic_t *stop)

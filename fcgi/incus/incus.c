@@ -266,6 +266,10 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
     if (result != CURLE_OK)
         return transport_failure(incus, result, err);
 
+    long status = 0;
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    if (request->text && status == 200)
+        return INCUS_ANSWERED;
     *document = json_loadb(buffer_string(&incus->answer), incus->answer.size, 0, NULL);
     if (!*document) {
         error_set(err, ERR_OUTCOME_UNKNOWN, "Incus at %s answered something that is no JSON",
@@ -294,26 +298,51 @@ static int read_answer(struct incus *incus, json_t *document, struct incus_answe
     return 0;
 }
 
-static int get(struct incus *incus, const char *path, size_t answer_max, json_t **metadata,
-               struct error **err)
+/* *document stays NULL for a text. */
+static int read_path(struct incus *incus, const char *path, size_t answer_max, bool text,
+                     json_t **document, struct incus_answer *answer, struct error **err)
 {
     struct incus_request request = {
         .method = "GET",
         .path = path,
         .timeout_s = INCUS_REQUEST_TIMEOUT_S,
         .answer_max = answer_max,
+        .text = text,
     };
-    struct incus_answer answer;
-    json_auto_t *document = NULL;
 
-    enum incus_reach reach = incus_exchange(incus, &request, &document, err);
-    if (reach != INCUS_ANSWERED || read_answer(incus, document, &answer, err)) {
+    enum incus_reach reach = incus_exchange(incus, &request, document, err);
+    if (reach == INCUS_ANSWERED && !*document)
+        return 0;
+    if (reach != INCUS_ANSWERED || read_answer(incus, *document, answer, err)) {
         /* Nothing was ordered, so nothing is unknown. */
         if ((*err)->code == ERR_OUTCOME_UNKNOWN)
             error_recode(err, ERR_RUNTIME_UNAVAILABLE);
         return -1;
     }
+    return 0;
+}
+
+static int get(struct incus *incus, const char *path, size_t answer_max, json_t **metadata,
+               struct error **err)
+{
+    struct incus_answer answer;
+    json_auto_t *document = NULL;
+
+    if (read_path(incus, path, answer_max, false, &document, &answer, err))
+        return -1;
     *metadata = json_incref(answer.metadata);
+    return 0;
+}
+
+int incus_get_text(struct incus *incus, const char *path, size_t answer_max, const char **text,
+                   struct error **err)
+{
+    struct incus_answer answer;
+    json_auto_t *document = NULL;
+
+    if (read_path(incus, path, answer_max, true, &document, &answer, err))
+        return -1;
+    *text = buffer_string(&incus->answer);
     return 0;
 }
 

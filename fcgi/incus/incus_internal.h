@@ -34,6 +34,7 @@ struct incus_request {
     unsigned timeout_s; /* for the whole exchange */
     size_t answer_max;
     bool outside_project; /* do not name the project */
+    bool text;            /* a success is no JSON: *document stays NULL */
 };
 
 #define INCUS_REQUEST_TIMEOUT_S 60
@@ -42,6 +43,10 @@ struct incus_request {
 /* One request, one answer; *document is owned by the caller. */
 enum incus_reach incus_exchange(struct incus *incus, const struct incus_request *request,
                                 json_t **document, struct error **err);
+
+/* GET what is no JSON. *text lives until the next call. Errors as incus_get(). */
+int incus_get_text(struct incus *incus, const char *path, size_t answer_max, const char **text,
+                   struct error **err);
 
 /* Call tick() if it is time. */
 int incus_tick(struct incus *incus, struct error **err);

@@ -9,6 +9,13 @@ void runtime_close(struct runtime *runtime)
         runtime->ops->close(runtime);
 }
 
+void runtime_usage_free(struct runtime_usage *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(list[i].name);
+    free(list);
+}
+
 void runtime_listing_free(struct runtime_listing *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

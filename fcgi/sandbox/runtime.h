@@ -77,6 +77,15 @@ struct runtime_volume {
     int64_t created_at_ms;
 };
 
+/* What a running instance uses, as the daemon sees it from outside. */
+struct runtime_usage {
+    char *name;
+    bool virtual_machine;
+    uint64_t cpu_ms;       /* since it was started or resumed */
+    uint64_t memory_bytes; /* without what the kernel merely caches */
+    uint64_t cache_bytes;
+};
+
 struct runtime;
 
 struct runtime_ops {
@@ -135,9 +144,20 @@ struct runtime_ops {
     /* Every volume of the project. The caller frees the array. */
     int (*volume_list)(struct runtime *runtime, struct runtime_volume **list, size_t *count,
                        struct error **err);
+    /* What the running instances use, by name; those that the daemon has no numbers of are left
+     * out. Not to be asked more often than every RUNTIME_MEASURE_MIN_S. The caller frees with
+     * runtime_usage_free(). */
+    int (*measure)(struct runtime *runtime, struct runtime_usage **list, size_t *count,
+                   struct error **err);
+
+    /* What an instance's own disk holds beyond what it shares with its template. */
+    int (*measure_disk)(struct runtime *runtime, const char *name, bool virtual_machine,
+                        uint64_t *used_bytes, struct error **err);
 
     void (*close)(struct runtime *runtime);
 };
+
+#define RUNTIME_MEASURE_MIN_S 10
 
 struct runtime {
     const struct runtime_ops *ops;
@@ -152,4 +172,5 @@ int runtime_incus_open(const struct runtime_host *host, struct runtime **runtime
                        struct error **err);
 
 void runtime_close(struct runtime *runtime); /* NULL is allowed */
+void runtime_usage_free(struct runtime_usage *list, size_t count);
 void runtime_listing_free(struct runtime_listing *list, size_t count);

@@ -210,6 +210,8 @@ static const struct runtime_ops incus_ops = {
     .volume_create = volume_create,
     .volume_delete = volume_delete,
     .volume_list = runtime_incus_volume_list,
+    .measure = runtime_incus_measure,
+    .measure_disk = runtime_incus_measure_disk,
     .close = close_runtime,
 };
 

@@ -114,7 +114,8 @@ int runtime_incus_volume_delete(struct runtime *runtime, const char *name, struc
 int runtime_incus_volume_list(struct runtime *runtime, struct runtime_volume **list, size_t *count,
                               struct error **err);
 
-/* --- runtime_incus_source.c, runtime_incus_create.c, runtime_incus_pause.c --- */
+/* --- runtime_incus_source.c, runtime_incus_create.c, runtime_incus_measure.c,
+ * runtime_incus_pause.c --- */
 
 int runtime_incus_build_source(struct runtime *runtime, const char *source, const char *image,
                                char **fingerprint, bool *virtual_machine, struct error **err);
@@ -124,6 +125,10 @@ int runtime_incus_adapt(struct runtime *runtime, const char *name,
                         const struct runtime_shape *shape, const struct runtime_mount *mounts,
                         unsigned mount_count, struct error **err);
 int runtime_incus_destroy(struct runtime *runtime, const char *name, struct error **err);
+int runtime_incus_measure(struct runtime *runtime, struct runtime_usage **list, size_t *count,
+                          struct error **err);
+int runtime_incus_measure_disk(struct runtime *runtime, const char *name, bool virtual_machine,
+                               uint64_t *used_bytes, struct error **err);
 int runtime_incus_pause(struct runtime *runtime, const char *name,
                         const struct runtime_shape *shape, bool keep_memory, bool or_disk,
                         enum runtime_origin *origin, struct error **err);

@@ -72,8 +72,8 @@ static const struct db_statement uses_instance_statement = {
 
 static const struct db_statement ready_on_host_statement = {
     "sandbox.ready_on_host",
-    "SELECT id, instance_name FROM sandboxes WHERE host_id = ? AND reserved = 1 AND state = "
-    "'ready'",
+    "SELECT id, instance_name, incarnation FROM sandboxes"
+    " WHERE host_id = ? AND reserved = 1 AND state = 'ready'",
     true};
 
 static const struct db_statement *const statements[] = {
@@ -246,6 +246,7 @@ int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_re
         struct sandbox_ready *ready = &(*list)[(*count)++];
         snprintf(ready->id, sizeof ready->id, "%s", db_get_text(rows, 0));
         snprintf(ready->instance_name, sizeof ready->instance_name, "%s", db_get_text(rows, 1));
+        ready->incarnation = (uint32_t)db_get_u64(rows, 2);
     }
     return 0;
 }

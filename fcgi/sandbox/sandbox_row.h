@@ -44,6 +44,7 @@ int sandbox_row_lock_due(struct db *db, int64_t now_ms, char id[ID_SIZE], struct
 struct sandbox_ready {
     char id[ID_SIZE];
     char instance_name[INSTANCE_NAME_SIZE];
+    uint32_t incarnation;
 };
 int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_ready **list,
                               size_t *count, struct error **err);

@@ -11,6 +11,7 @@
 #include "sandbox/fault_point.h"
 #include "sandbox/host.h"
 #include "sandbox/lifecycle.h"
+#include "sandbox/sample.h"
 #include "sandbox/sandbox_list.h"
 #include "sandbox/usage.h"
 #include "sandbox/warm.h"
@@ -22,7 +23,7 @@ static int check_statements(struct db *db, struct error **err)
         account_statements,   plan_statements,        api_key_statements,      template_statements,
         host_statements,      sandbox_statements,     sandbox_list_statements, quota_statements,
         operation_statements, idempotency_statements, warm_statements,         usage_statements,
-        volume_statements,    volume_list_statements, volume_mount_statements,
+        volume_statements,    volume_list_statements, volume_mount_statements, sample_statements,
     };
     return db_check_statements(db, lists, ARRAY_SIZE(lists), err);
 }
