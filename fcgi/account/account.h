@@ -22,6 +22,9 @@ struct plan {
     uint32_t memory_mb_min, memory_mb_max, memory_mb_increment;
     uint32_t disk_gb, max_timeout_s;
     uint32_t sandboxes, vcpus, memory_mb, stopped_sandboxes, volumes, volume_gb, checkpoints;
+    /* What is stopped, or a checkpoint, for longer is removed (0: never), and not before a warning
+     * has stood in its record for so long. */
+    uint32_t stopped_days, checkpoint_days, cleanup_warning_hours;
     char currency[4], vcpu_hour[17], memory_gb_hour[17], storage_gb_month[17];
 };
 

@@ -27,6 +27,9 @@
     X(volumes, NUMBER, 0, 10000000, NULL)              \
     X(volume_gb, NUMBER, 1, 1048576, NULL)             \
     X(checkpoints, NUMBER, 0, 10000000, NULL)          \
+    X(stopped_days, NUMBER, 0, 36500, NULL)            \
+    X(checkpoint_days, NUMBER, 0, 36500, NULL)         \
+    X(cleanup_warning_hours, NUMBER, 0, 87600, NULL)   \
     X(currency, TEXT, 0, 0, plan_currency_is_valid)    \
     X(vcpu_hour, TEXT, 0, 0, plan_price_is_valid)      \
     X(memory_gb_hour, TEXT, 0, 0, plan_price_is_valid) \

@@ -11,13 +11,16 @@ static json_t *prices_to_json(const struct plan *plan)
 
 static json_t *plan_to_json(const struct plan *plan)
 {
-    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "name", plan->name,
-                     "resource_override", (int)plan->resource_override, "disk_gb",
-                     (json_int_t)plan->disk_gb, "max_timeout", (json_int_t)plan->max_timeout_s,
-                     "sandboxes", (json_int_t)plan->sandboxes, "vcpus", (json_int_t)plan->vcpus,
-                     "memory_mb", (json_int_t)plan->memory_mb, "stopped_sandboxes",
-                     (json_int_t)plan->stopped_sandboxes, "volumes", (json_int_t)plan->volumes,
-                     "checkpoints", (json_int_t)plan->checkpoints, "prices", prices_to_json(plan));
+    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+                     "name", plan->name, "resource_override", (int)plan->resource_override,
+                     "disk_gb", (json_int_t)plan->disk_gb, "max_timeout",
+                     (json_int_t)plan->max_timeout_s, "sandboxes", (json_int_t)plan->sandboxes,
+                     "vcpus", (json_int_t)plan->vcpus, "memory_mb", (json_int_t)plan->memory_mb,
+                     "stopped_sandboxes", (json_int_t)plan->stopped_sandboxes, "volumes",
+                     (json_int_t)plan->volumes, "checkpoints", (json_int_t)plan->checkpoints,
+                     "stopped_days", (json_int_t)plan->stopped_days, "checkpoint_days",
+                     (json_int_t)plan->checkpoint_days, "cleanup_warning_hours",
+                     (json_int_t)plan->cleanup_warning_hours, "prices", prices_to_json(plan));
 }
 
 static int catalogue(struct db *db, json_t **list, struct error **err)

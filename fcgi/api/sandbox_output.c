@@ -47,7 +47,7 @@ static json_t *ports_to_json(const struct sandbox *sandbox)
 
 json_t *sandbox_to_json(const struct settings *settings, const struct sandbox *s)
 {
-    return json_pack(
+    json_t *json = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:{s:s, s:b}, s:o, s:I, s:I, s:I, s:o, s:o, s:o,"
         " s:o, s:o, s:o, s:o, s:o}",
         "id", s->id, "team", s->team_slug, "state", sandbox_state_name(s->state), "template",
@@ -61,6 +61,9 @@ json_t *sandbox_to_json(const struct settings *settings, const struct sandbox *s
         data_plane_url(settings, s), "created_at", time_to_json(s->created_at_ms), "updated_at",
         time_to_json(s->updated_at_ms), "stopped_at", time_to_json(s->stopped_at_ms),
         "resumed_from", text_or_null(s->resumed_from));
+    if (s->cleanup_at_ms)
+        json_object_set_new(json, "cleanup_at", time_to_json(s->cleanup_at_ms));
+    return json;
 }
 
 json_t *session_to_json(const struct settings *settings, const struct sandbox *sandbox,

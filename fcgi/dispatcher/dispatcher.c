@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "idempotency/idempotency.h"
+#include "sandbox/cleanup.h"
 #include "sandbox/sample.h"
 #include "sandbox/warm.h"
 #include "storage/storage.h"
@@ -79,7 +80,7 @@ static void sweep(struct sandbox_service *service)
 {
     error_auto err = NULL;
     if (sandbox_sweep(service, &err) < 0 || volume_sweep(service, &err) < 0 ||
-        idempotency_purge(service->db, &err) < 0)
+        cleanup_sweep(service, &err) < 0 || idempotency_purge(service->db, &err) < 0)
         log_warning("sweep failed", LOG_ERROR(err));
 }
 

@@ -55,6 +55,10 @@ int host_place(struct db *db, const char *template_version_id, const struct runt
 int host_reserve(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
                  struct error **err);
 
+/* The same for a new sandbox on a host that is chosen already; one that drains has no room. */
+int host_reserve_new(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
+                     struct error **err);
+
 /* Give the address of an instance back; none held: success. */
 int host_address_release(struct db *db, const char *instance_name, struct error **err);
 

@@ -402,6 +402,15 @@ int host_place(struct db *db, const char *template_version_id, const struct runt
     return no_capacity(err, "No runtime host has room for such a sandbox now; try again soon.");
 }
 
+int host_reserve_new(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
+                     struct error **err)
+{
+    bool fits;
+    if (lock_and_fit(db, host_id, shape, true, &fits, err) < 0)
+        return -1;
+    return fits ? 0 : no_capacity(err, "The runtime host takes no new sandbox now.");
+}
+
 int host_reserve(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
                  struct error **err)
 {

@@ -221,6 +221,7 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
     case SANDBOX_EVENT_RESUMED:
         sandbox->deadline_at_ms = now_ms + (int64_t)sandbox->timeout_s * 1000;
         sandbox->stopped_at_ms = 0;
+        sandbox->cleanup_at_ms = 0;
         break;
     case SANDBOX_EVENT_PAUSED:
     case SANDBOX_EVENT_DIED:

@@ -27,4 +27,9 @@ int quota_read(struct db *db, const char *team_id, const struct plan *plan,
 int quota_reserve(struct db *db, const char *team_id, const struct runtime_shape *shape,
                   struct quota *quota, struct error **err);
 
+/* The same for a sandbox that is not there yet. A pause is never refused for want of room among the
+ * stopped, and while there are more of those than the plan keeps, no new one is made either. */
+int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_shape *shape,
+                      struct quota *quota, struct error **err);
+
 extern const struct db_statement_list quota_statements;

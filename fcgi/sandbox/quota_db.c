@@ -13,7 +13,12 @@ static const struct db_statement usage_statement = {
     " FROM sandboxes WHERE team_id = ? AND reserved = 1",
     true};
 
-static const struct db_statement *const statements[] = {&lock_team_statement, &usage_statement};
+static const struct db_statement stopped_statement = {
+    "quota.stopped", "SELECT COUNT(*) FROM sandboxes WHERE state = 'stopped' AND team_id = ?",
+    true};
+
+static const struct db_statement *const statements[] = {&lock_team_statement, &usage_statement,
+                                                        &stopped_statement};
 const struct db_statement_list quota_statements = DB_STATEMENT_LIST(statements);
 
 int quota_read(struct db *db, const char *team_id, const struct plan *plan,
@@ -43,11 +48,11 @@ static const char *what_exceeds(const struct quota *q)
     return NULL;
 }
 
-int quota_reserve(struct db *db, const char *team_id, const struct runtime_shape *shape,
-                  struct quota *quota, struct error **err)
+/* Lock the team, read its plan and check the reservation. */
+static int reserve(struct db *db, const char *team_id, const struct runtime_shape *shape,
+                   struct plan *plan, struct quota *quota, struct error **err)
 {
     char plan_name[33];
-    struct plan plan;
     {
         db_rows_auto *rows = NULL;
         if (db_query(db, &lock_team_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
@@ -56,8 +61,8 @@ int quota_reserve(struct db *db, const char *team_id, const struct runtime_shape
             return error_set(err, ERR_NOT_FOUND, "There is no such team.");
         snprintf(plan_name, sizeof plan_name, "%s", db_get_text(rows, 0));
     }
-    if (plan_get(db, plan_name, &plan, err) < 0 ||
-        quota_read(db, team_id, &plan, shape, quota, err) < 0)
+    if (plan_get(db, plan_name, plan, err) < 0 ||
+        quota_read(db, team_id, plan, shape, quota, err) < 0)
         return -1;
     const char *what = what_exceeds(quota);
     if (what)
@@ -65,4 +70,28 @@ int quota_reserve(struct db *db, const char *team_id, const struct runtime_shape
                          "The team's plan %s allows no more %s; stop or delete a sandbox first.",
                          plan_name, what);
     return 0;
+}
+
+int quota_reserve(struct db *db, const char *team_id, const struct runtime_shape *shape,
+                  struct quota *quota, struct error **err)
+{
+    struct plan plan;
+    return reserve(db, team_id, shape, &plan, quota, err);
+}
+
+int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_shape *shape,
+                      struct quota *quota, struct error **err)
+{
+    struct plan plan;
+    db_rows_auto *rows = NULL;
+    if (reserve(db, team_id, shape, &plan, quota, err) < 0 ||
+        db_query(db, &stopped_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    if (db_get_u64(rows, 0) <= plan.stopped_sandboxes)
+        return 0;
+    return error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
+                     "The team's plan %s keeps %u stopped sandboxes, and %llu are stopped; delete "
+                     "or resume one first.",
+                     plan.name, plan.stopped_sandboxes, (unsigned long long)db_get_u64(rows, 0));
 }

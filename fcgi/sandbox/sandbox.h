@@ -53,6 +53,7 @@ struct sandbox {
     uint16_t agent_key_id;
     char resumed_from[9]; /* memory, disk or "" */
     int64_t created_at_ms, updated_at_ms, stopped_at_ms;
+    int64_t cleanup_at_ms; /* when it is removed unless it is resumed; 0: not foreseen */
     struct exposed_port ports[SANDBOX_PORTS_MAX];
     unsigned port_count;
 };

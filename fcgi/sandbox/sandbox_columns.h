@@ -10,7 +10,7 @@
     " s.deadline_at_ms, s.on_timeout, s.auto_resume, s.cpu, s.memory_mb, s.disk_gb, s.metadata," \
     " s.volume_mounts, s.network, s.network_status, s.allow_public_traffic, s.host_id,"          \
     " s.instance_name, s.address, s.agent_key_id, s.resumed_from, s.created_at_ms,"              \
-    " s.updated_at_ms, s.stopped_at_ms,"                                                         \
+    " s.updated_at_ms, s.stopped_at_ms, s.cleanup_at_ms,"                                        \
     " (SELECT GROUP_CONCAT(CONCAT(p.port, '/', p.public) ORDER BY p.port)"                       \
     "    FROM exposed_ports p WHERE p.sandbox_id = s.id)"
 #define SANDBOX_JOINS                   \

@@ -123,7 +123,7 @@ static int place(struct db *db, struct insert *insert, uint32_t only_host, struc
     sandbox->host_id = warm->host_id;
     sandbox->address = warm->address;
     sandbox->agent_key_id = warm->agent_key_id;
-    return host_reserve(db, sandbox->host_id, &sandbox->shape, err);
+    return host_reserve_new(db, sandbox->host_id, &sandbox->shape, err);
 }
 
 /* Reserve quota, host and address and write the row that holds all three. */
@@ -139,7 +139,7 @@ static int insert_body(struct db *db, void *context, struct error **err)
     sandbox->operation_id[0] = '\0';
     sandbox->created_at_ms = sandbox->updated_at_ms = clock_now_ms();
     memcpy(insert->mounts, request->mounts, sizeof insert->mounts);
-    if (quota_reserve(db, sandbox->team_id, &sandbox->shape, insert->quota, err) < 0 ||
+    if (quota_reserve_new(db, sandbox->team_id, &sandbox->shape, insert->quota, err) < 0 ||
         volume_mounts_lock(db, sandbox->team_id, insert->mounts, request->mount_count, &only_host,
                            err) < 0 ||
         place(db, insert, only_host, err) < 0 ||

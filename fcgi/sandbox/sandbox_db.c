@@ -42,7 +42,8 @@ static const struct db_statement insert_port_statement = {
 static const struct db_statement update_statement = {
     "sandbox.update",
     "UPDATE sandboxes SET state = ?, visible = ?, reserved = ?, incarnation = ?, operation_id = ?,"
-    " timeout_s = ?, deadline_at_ms = ?, resumed_from = ?, stopped_at_ms = ?, updated_at_ms = ?"
+    " timeout_s = ?, deadline_at_ms = ?, resumed_from = ?, stopped_at_ms = ?, cleanup_at_ms = ?,"
+    " updated_at_ms = ?"
     " WHERE id = ?",
     false};
 static const struct db_statement update_policy_statement = {
@@ -163,6 +164,7 @@ int sandbox_row_read(const struct db_rows *rows, struct sandbox *s, struct error
     s->created_at_ms = db_get_i64(rows, c++);
     s->updated_at_ms = db_get_i64(rows, c++);
     s->stopped_at_ms = db_get_i64(rows, c++);
+    s->cleanup_at_ms = db_get_i64(rows, c++);
     read_ports(db_get_text(rows, c++), s);
     return 0;
 }
@@ -285,14 +287,14 @@ int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buff
 int sandbox_row_update(struct db *db, struct sandbox *s, struct error **err)
 {
     s->updated_at_ms = clock_now_ms();
-    return db_exec(db, &update_statement,
-                   DB_ARGS(db_text(sandbox_state_name(s->state)),
-                           db_bool(sandbox_state_is_shown(s->state)), db_bool(s->reserved),
-                           db_u64(s->incarnation), text_or_null(s->operation_id),
-                           db_u64(s->timeout_s), time_or_null(s->deadline_at_ms),
-                           text_or_null(s->resumed_from), time_or_null(s->stopped_at_ms),
-                           db_i64(s->updated_at_ms), db_text(s->id)),
-                   NULL, err);
+    return db_exec(
+        db, &update_statement,
+        DB_ARGS(db_text(sandbox_state_name(s->state)), db_bool(sandbox_state_is_shown(s->state)),
+                db_bool(s->reserved), db_u64(s->incarnation), text_or_null(s->operation_id),
+                db_u64(s->timeout_s), time_or_null(s->deadline_at_ms),
+                text_or_null(s->resumed_from), time_or_null(s->stopped_at_ms),
+                time_or_null(s->cleanup_at_ms), db_i64(s->updated_at_ms), db_text(s->id)),
+        NULL, err);
 }
 
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *s, struct error **err)

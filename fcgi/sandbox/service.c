@@ -8,6 +8,7 @@
 #include "config/database.h"
 #include "db/migrate.h"
 #include "idempotency/idempotency.h"
+#include "sandbox/cleanup.h"
 #include "sandbox/fault_point.h"
 #include "sandbox/host.h"
 #include "sandbox/lifecycle.h"
@@ -24,6 +25,7 @@ static int check_statements(struct db *db, struct error **err)
         host_statements,      sandbox_statements,     sandbox_list_statements, quota_statements,
         operation_statements, idempotency_statements, warm_statements,         usage_statements,
         volume_statements,    volume_list_statements, volume_mount_statements, sample_statements,
+        cleanup_statements,
     };
     return db_check_statements(db, lists, ARRAY_SIZE(lists), err);
 }

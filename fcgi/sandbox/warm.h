@@ -20,7 +20,8 @@ struct warm_instance {
 };
 
 /* Inside a transaction: take a ready instance of the version out of the pool, one of the wanted
- * shape if there is any. warm->name is "" when there is none. The host is not checked. */
+ * shape if there is any. warm->name is "" when there is none. Whether the host has room for it is
+ * not checked. */
 int warm_claim(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
                uint32_t only_host, struct warm_instance *warm, struct error **err);
 

@@ -11,6 +11,7 @@ static const struct db_statement claim_statement = {
     "warm.claim",
     "SELECT " COLUMNS " FROM warm_instances WHERE template_version_id = ? AND state = 'ready'"
     " AND (? = 0 OR host_id = ?)"
+    " AND host_id IN (SELECT id FROM hosts WHERE state = 'active')"
     " ORDER BY (cpu = ? AND memory_mb = ? AND disk_gb = ?) DESC, created_at_ms LIMIT 1"
     " FOR UPDATE SKIP LOCKED",
     false};

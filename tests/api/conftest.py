@@ -141,6 +141,21 @@ def api(account):
 
 
 @pytest.fixture
+def set_plan(stack):
+    """Change a plan as an operator does; put back afterwards."""
+    before = []
+
+    def change(name, **values):
+        row = stack.query("SELECT * FROM plans WHERE name = %s", name)[0]
+        before.append((name, {column: row[column] for column in values}))
+        stack.ctl("plan", "set", name, *(f"{column}={value}" for column, value in values.items()))
+
+    yield change
+    for name, values in reversed(before):
+        stack.ctl("plan", "set", name, *(f"{column}={value}" for column, value in values.items()))
+
+
+@pytest.fixture
 def make_sandbox(api):
     def make(**fields):
         return Sandbox.create(api, **fields)

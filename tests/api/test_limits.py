@@ -7,7 +7,8 @@ from client import assert_error
 from conftest import Sandbox
 
 PLAN = {"name", "resource_override", "disk_gb", "max_timeout", "sandboxes", "vcpus", "memory_mb",
-        "stopped_sandboxes", "volumes", "checkpoints", "prices"}
+        "stopped_sandboxes", "volumes", "checkpoints", "stopped_days", "checkpoint_days",
+        "cleanup_warning_hours", "prices"}
 AMOUNT = {"sandboxes", "vcpus", "memory_mb"}
 
 
@@ -15,21 +16,6 @@ def limits(api, team=None):
     response = api.get("/v1/sandbox_limits" + (f"?team={team}" if team else ""))
     assert response.status == 200, response
     return response.json()
-
-
-@pytest.fixture
-def set_plan(stack):
-    """Change a plan as an operator does; put back afterwards."""
-    before = []
-
-    def change(name, **values):
-        row = stack.query("SELECT * FROM plans WHERE name = %s", name)[0]
-        before.append((name, {column: row[column] for column in values}))
-        stack.ctl("plan", "set", name, *(f"{column}={value}" for column, value in values.items()))
-
-    yield change
-    for name, values in reversed(before):
-        stack.ctl("plan", "set", name, *(f"{column}={value}" for column, value in values.items()))
 
 
 @pytest.mark.parametrize("plan, disk_gb, max_timeout", [
