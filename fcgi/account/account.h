@@ -61,6 +61,10 @@ int user_list(struct db *db, struct user **users, unsigned *count, struct error 
 /* Errors: ERR_NAME_TAKEN, ERR_INVALID_REQUEST (slug, plan), ERR_NOT_FOUND (owner). */
 int team_create(struct db *db, const char *slug, const char *plan, const char *owner_name,
                 struct team *team, struct error **err);
+/* Inside a transaction: lock the team's row and read its plan. Who counts what a team has against
+ * its plan does so under this lock, and adds to it in the same transaction. Errors: ERR_NOT_FOUND.
+ */
+int team_lock(struct db *db, const char *team_id, struct plan *plan, struct error **err);
 /* Errors: ERR_NOT_FOUND. */
 int team_get_by_slug(struct db *db, const char *slug, struct team *team, struct error **err);
 /* All teams by slug, personal ones too; the caller frees the array. */

@@ -10,6 +10,8 @@ static const struct db_statement insert_team_statement = {
     "team.insert", "INSERT INTO teams (id, slug, plan, created_at_ms) VALUES (?, ?, ?, ?)", false};
 static const struct db_statement get_team_statement = {
     "team.get", "SELECT id, slug, plan FROM teams WHERE slug = ?", true};
+static const struct db_statement lock_team_statement = {
+    "team.lock", "SELECT plan FROM teams WHERE id = ? FOR UPDATE", false};
 static const struct db_statement list_teams_statement = {
     "team.list", "SELECT id, slug, plan FROM teams ORDER BY slug LIMIT 100000", true};
 static const struct db_statement set_plan_statement = {
@@ -25,8 +27,9 @@ static const struct db_statement list_users_statement = {
     "user.list", "SELECT id, name, personal_team_id FROM users ORDER BY name LIMIT 100000", true};
 
 static const struct db_statement *const statements[] = {
-    &insert_team_statement,   &get_team_statement,    &list_teams_statement, &set_plan_statement,
-    &insert_member_statement, &insert_user_statement, &get_user_statement,   &list_users_statement,
+    &insert_team_statement, &get_team_statement,  &list_teams_statement,
+    &set_plan_statement,    &lock_team_statement, &insert_member_statement,
+    &insert_user_statement, &get_user_statement,  &list_users_statement,
 };
 const struct db_statement_list account_statements = DB_STATEMENT_LIST(statements);
 
@@ -51,6 +54,16 @@ int team_get_by_slug(struct db *db, const char *slug, struct team *team, struct 
         return error_set(err, ERR_NOT_FOUND, "There is no such team.");
     read_team(rows, team);
     return 0;
+}
+
+int team_lock(struct db *db, const char *team_id, struct plan *plan, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &lock_team_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such team.");
+    return plan_get(db, db_get_text(rows, 0), plan, err);
 }
 
 int team_list(struct db *db, struct team **teams, unsigned *count, struct error **err)

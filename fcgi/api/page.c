@@ -137,6 +137,8 @@ static void write_canonical_filters(const struct principal *principal, const cha
     struct sandbox_filter *filter = &page->filter;
     struct buffer *text = &page->filters;
     buffer_printf(text, "\n%s %s %s ", list, principal->user_id, team ? team : "*");
+    if (page->sandbox_id)
+        buffer_printf(text, "%s ", page->sandbox_id);
     for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++)
         buffer_append_char(text, filter->states[i] ? '1' : '0');
     qsort(filter->metadata, filter->metadata_count, sizeof filter->metadata[0], by_name);
@@ -161,6 +163,10 @@ static int read_page(const struct principal *principal, const struct keyring *ri
         return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
                                PAGE_LIMIT_MAX);
     page->limit = (unsigned)number;
+    page->sandbox_id = http_query(request, "sandbox_id");
+    if (page->sandbox_id && !id_is_valid("sbx_", page->sandbox_id))
+        return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_id",
+                               "sandbox_id is the id of a sandbox, sbx_ and 26 characters.");
     if (read_filter(request, page, err) < 0 || choose_teams(principal, team, page, err) < 0)
         return -1;
     write_canonical_filters(principal, request->operation, page, team);

@@ -18,12 +18,14 @@ struct page {
     char before[ID_SIZE];      /* "" on the first page */
     const struct team **teams; /* whose rows; owned array of borrowed teams */
     unsigned team_count;
+    const char *sandbox_id;       /* of lists that have this filter, borrowed; NULL: all */
     struct sandbox_filter filter; /* its bytes are borrowed from the request */
     struct buffer filters;        /* what the token is bound to, in one canonical form */
 };
 void page_deinit(struct page *page);
 
-/* From the query parameters team, limit, next_token, query[metadata][…] and query[state][].
+/* From the query parameters team, limit, next_token, sandbox_id, query[metadata][…] and
+ * query[state][], as far as the route has them.
  * Errors: ERR_INVALID_REQUEST, ERR_TEAM_FORBIDDEN, ERR_INVALID_NEXT_TOKEN. */
 int page_read(const struct principal *principal, const struct keyring *ring,
               const struct http_request *request, struct page *page, struct error **err);

@@ -27,7 +27,7 @@ static int ready_sandbox(struct api *api, const struct http_request *request,
 {
     if (api_sandbox(api, request, sandbox, err) < 0)
         return -1;
-    if (sandbox->state == SANDBOX_READY)
+    if (sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING)
         return 0;
     return error_set(err, ERR_SANDBOX_NOT_RUNNING,
                      "The sandbox is %s; its ports can be inspected once it is ready.",

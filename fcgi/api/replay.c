@@ -60,6 +60,16 @@ static int check_reach_of_volume(struct api *api, const char *id, struct error *
     return 0;
 }
 
+static int check_reach_of_checkpoint(struct api *api, const char *id, struct error **err)
+{
+    struct checkpoint checkpoint;
+    if (checkpoint_get_any(api->service.db, id, false, &checkpoint, err) < 0)
+        return -1;
+    if (!principal_reaches(&api->principal, checkpoint.team_id))
+        return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
+    return 0;
+}
+
 /* The kept answer belongs to the user, this key may reach less: what it could not ask for it is not
  * told either. Errors: those that the call itself would have given. */
 static int check_reach(struct api *api, const struct route *route,
@@ -75,6 +85,8 @@ static int check_reach(struct api *api, const struct route *route,
                          "This key does not reach every team of the new key.");
     if (request->capture_count && id_is_valid("vol_", request->captures[0]))
         return check_reach_of_volume(api, request->captures[0], err);
+    if (request->capture_count && id_is_valid("ckp_", request->captures[0]))
+        return check_reach_of_checkpoint(api, request->captures[0], err);
     if (!request->capture_count || !id_is_valid("sbx_", request->captures[0]))
         return 0;
     sandbox_auto sandbox = {0};

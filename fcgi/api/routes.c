@@ -23,6 +23,12 @@ static const struct route_query usage_query[] = {
 
 static const struct route_query span_query[] = {{.name = "from"}, {.name = "to"}, {.name = NULL}};
 
+static const struct route_query checkpoints_query[] = {{.name = "team"},
+                                                       {.name = "limit"},
+                                                       {.name = "next_token"},
+                                                       {.name = "sandbox_id"},
+                                                       {.name = NULL}};
+
 static const struct schema_member no_members[] = {{.name = NULL}};
 
 const struct route api_routes[] = {
@@ -131,6 +137,31 @@ const struct route api_routes[] = {
      .pattern = "/v1/volumes/:id",
      .operation = "deleteVolume",
      .handler = volumes_delete,
+     .scope = ROUTE_WRITE,
+     .idempotency = IDEMPOTENCY_PLAIN},
+    {.method = "POST",
+     .pattern = "/v1/sandboxes/:id/checkpoints",
+     .operation = "createCheckpoint",
+     .handler = checkpoints_create,
+     .scope = ROUTE_WRITE,
+     .body = checkpoint_create_schema,
+     .body_required = true,
+     .idempotency = IDEMPOTENCY_PLAIN},
+    {.method = "GET",
+     .pattern = "/v1/checkpoints",
+     .operation = "listCheckpoints",
+     .handler = checkpoints_list,
+     .scope = ROUTE_READ,
+     .query = checkpoints_query},
+    {.method = "GET",
+     .pattern = "/v1/checkpoints/:id",
+     .operation = "showCheckpoint",
+     .handler = checkpoints_show,
+     .scope = ROUTE_READ},
+    {.method = "DELETE",
+     .pattern = "/v1/checkpoints/:id",
+     .operation = "deleteCheckpoint",
+     .handler = checkpoints_delete,
      .scope = ROUTE_WRITE,
      .idempotency = IDEMPOTENCY_PLAIN},
     {.method = "GET",

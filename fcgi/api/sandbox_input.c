@@ -100,9 +100,6 @@ static int read_source(const json_t *body, struct sandbox_create *create, struct
         create->source = value;
         create->source_field = fields[i];
     }
-    if (str_equal(create->source_field, "/snapshot_id"))
-        return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, "/snapshot_id",
-                               "The team has no checkpoint of this id.");
     return 0;
 }
 

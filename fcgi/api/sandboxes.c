@@ -23,9 +23,8 @@ json_t *quota_to_json(const struct quota *quota)
     return json;
 }
 
-/* An error that carries the quota snapshot is answered here; all others are handed on. */
-static int refuse(struct http_request *request, struct http_response *response,
-                  const struct quota *quota, struct error **err)
+int api_refuse(struct http_request *request, struct http_response *response,
+               const struct quota *quota, struct error **err)
 {
     if ((*err)->code != ERR_SANDBOX_QUOTA_EXCEEDED)
         return -1;
@@ -47,10 +46,9 @@ int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **jso
     return 0;
 }
 
-/* In the transaction that inserts the sandbox. */
-static int claim_sandbox(struct db *db, const char *sandbox_id, void *context, struct error **err)
+int api_claim(struct db *db, const char *id, void *context, struct error **err)
 {
-    return idempotency_attach(db, context, sandbox_id, err);
+    return idempotency_attach(db, context, id, err);
 }
 
 /* What an earlier attempt with the same Idempotency-Key made, if it is still there. */
@@ -61,7 +59,7 @@ static int find_earlier(struct api *api, struct sandbox *sandbox, struct error *
     error_auto gone = NULL;
     if (sandbox_get(api->service.db, api->idempotency->sandbox_id, sandbox, &gone) < 0)
         return gone->code == ERR_NOT_FOUND ? 0 : error_move(err, &gone);
-    if (sandbox->state != SANDBOX_CREATING)
+    if (sandbox->state != SANDBOX_CREATING && sandbox->state != SANDBOX_RESTORING)
         return 0;
     return error_set_field(err, ERR_REQUEST_IN_PROGRESS, "Idempotency-Key",
                            "The first request with this Idempotency-Key is still being settled.");
@@ -73,7 +71,7 @@ static int create(struct api *api, const struct http_request *request, struct sa
     struct sandbox_input input = {0};
     const char *team = json_string_value(json_object_get(request->json, "team"));
     input.create.user_id = api->principal.user_id;
-    input.create.claim = api->idempotency ? claim_sandbox : NULL;
+    input.create.claim = api->idempotency ? api_claim : NULL;
     input.create.claim_context = (void *)api->idempotency;
     int result = 0;
     if (principal_team(&api->principal, team, "/team", &input.create.team, err) < 0 ||
@@ -95,7 +93,7 @@ int sandboxes_create(void *context, const struct route *route, struct http_reque
     if (find_earlier(api, &sandbox, err) < 0)
         return -1;
     if (!sandbox.id[0] && create(api, request, &sandbox, &quota, err) < 0)
-        return refuse(request, response, &quota, err);
+        return api_refuse(request, response, &quota, err);
     log_context_set("sandbox", sandbox.id);
     if (api_new_session(api, &sandbox, &session, err) < 0)
         return -1;
@@ -193,7 +191,7 @@ int sandboxes_resume(void *context, const struct route *route, struct http_reque
     if (api_sandbox(api, request, &sandbox, err) < 0)
         return -1;
     if (sandbox_resume(&api->service, sandbox.id, timeout_s, &resumed, &quota, err) < 0)
-        return refuse(request, response, &quota, err);
+        return api_refuse(request, response, &quota, err);
     json_t *session;
     if (api_new_session(api, &resumed, &session, err) < 0)
         return -1;

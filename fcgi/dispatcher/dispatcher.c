@@ -35,6 +35,7 @@ static struct queue deadlines = {.name = "deadlines", .next = sandbox_expire_nex
 static struct queue queues[] = {
     {.name = "operations", .next = sandbox_recover_next},
     {.name = "volumes", .next = volume_recover_next},
+    {.name = "checkpoints", .next = checkpoint_remove_next},
     {.name = "warm pool", .next = warm_tend_next, .backs_off = true},
 };
 

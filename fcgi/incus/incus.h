@@ -121,6 +121,10 @@ int incus_instance_change(struct incus *incus, const char *name,
 int incus_instance_patch(struct incus *incus, const char *name, json_t *config, json_t *devices,
                          struct error **err);
 
+/* What its root disk takes in the pool, in bytes; 0 where the pool cannot tell. */
+int incus_instance_disk_usage(struct incus *incus, const char *name, uint64_t *bytes,
+                              struct error **err);
+
 int incus_instance_delete(struct incus *incus, const char *name, struct error **err);
 
 /* --- custom volumes of a storage pool --- */

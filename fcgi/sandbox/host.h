@@ -49,6 +49,10 @@ int host_place(struct db *db, const char *template_version_id, const struct runt
                uint32_t only_host, const char *instance_name, uint32_t *host_id, uint32_t *address,
                struct error **err);
 
+/* The same on one host that must be it, for what is copied from a disk that only it has. */
+int host_place_on(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
+                  const char *instance_name, uint32_t *address, struct error **err);
+
 /* Inside a transaction: lock the host and check that it has room for the shape again (a resume);
  * the caller marks the row reserved in the same transaction. A draining host still takes its own
  * sandboxes back. Errors: ERR_NO_CAPACITY. */

@@ -402,6 +402,18 @@ int host_place(struct db *db, const char *template_version_id, const struct runt
     return no_capacity(err, "No runtime host has room for such a sandbox now; try again soon.");
 }
 
+int host_place_on(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
+                  const char *instance_name, uint32_t *address, struct error **err)
+{
+    bool fits, claimed = false;
+    if (lock_and_fit(db, host_id, shape, true, &fits, err) < 0 ||
+        (fits && claim_address(db, host_id, instance_name, address, &claimed, err) < 0))
+        return -1;
+    return claimed ? 0
+                   : no_capacity(err, "The runtime host that has this checkpoint has no room for "
+                                      "such a sandbox now; try again soon.");
+}
+
 int host_reserve_new(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
                      struct error **err)
 {

@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "account/api_key.h"
+#include "checkpoint/checkpoint.h"
 #include "config/settings.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
@@ -105,6 +106,27 @@ int sandbox_port_delete(struct sandbox_service *service, const char *id, uint16_
 int sandbox_take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeout_s,
                          struct error **err);
 
+/* A checkpoint request, checked. Strings are borrowed. */
+struct checkpoint_create {
+    const char *user_id;
+    const char *name;
+    /* Called inside the transaction that inserts the checkpoint; may refuse. May be NULL. */
+    int (*claim)(struct db *db, const char *checkpoint_id, void *context, struct error **err);
+    void *claim_context;
+};
+
+/* Make a checkpoint of a running sandbox, waiting for moves in flight; the sandbox runs on. quota
+ * is filled in when the error is ERR_SANDBOX_QUOTA_EXCEEDED. Other errors: ERR_NAME_TAKEN,
+ * ERR_SANDBOX_NOT_RUNNING. Whatever fails, nothing is left behind. */
+int sandbox_checkpoint(struct sandbox_service *service, const char *id,
+                       const struct checkpoint_create *request, struct checkpoint *checkpoint,
+                       struct quota *quota, struct error **err);
+
+/* Delete a checkpoint. Success means that it is gone for good as far as anyone can see; its disk
+ * goes in the background when the runtime is away or a sandbox is still being made from it. Errors:
+ * ERR_NOT_FOUND. */
+int checkpoint_delete(struct sandbox_service *service, const char *id, struct error **err);
+
 /* Delete it, whatever runs on it. Success means that it is gone for good as far as anyone can
  * see; when the runtime is away the rest follows in the background. */
 int sandbox_destroy(struct sandbox_service *service, const char *id, struct error **err);
@@ -118,6 +140,10 @@ int sandbox_expire_next(struct sandbox_service *service, bool *worked, struct er
 
 /* Finish or undo one operation that has no holder any more, or none yet. *worked: there was one. */
 int sandbox_recover_next(struct sandbox_service *service, bool *worked, struct error **err);
+
+/* Remove the disk of one checkpoint that is deleted, or was never finished. *worked: there was one.
+ */
+int checkpoint_remove_next(struct sandbox_service *service, bool *worked, struct error **err);
 
 /* Compare rows and instances of every host: what went down by itself becomes stopped, and what
  * belongs to nobody is removed. */

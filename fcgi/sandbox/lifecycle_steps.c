@@ -261,12 +261,13 @@ static int finish_body(struct db *db, void *context, struct error **err)
     if (!ours || strcmp(row->operation_id, operation->id))
         return error_set(err, ERR_LEASE_LOST, "operation %s was superseded", operation->id);
     memcpy(row->resumed_from, before->resumed_from, sizeof row->resumed_from);
-    row->timeout_s = before->timeout_s;
     row->state = to;
     row->operation_id[0] = '\0';
     sandbox_apply_event(row, finish->event);
     if (sandbox_row_update(db, row, err) < 0 || usage_follow(db, row, err) < 0 ||
         operation_end(db, operation, finish->failure, err) < 0)
+        return -1;
+    if (finish->work->settle && finish->work->settle(db, finish->work->settle_context, err) < 0)
         return -1;
     if (to == SANDBOX_DESTROYED && (sandbox_row_destroyed(db, row, err) < 0 ||
                                     host_address_release(db, row->instance_name, err) < 0 ||

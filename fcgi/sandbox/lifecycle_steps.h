@@ -9,7 +9,10 @@ struct work {
     struct sandbox_service *service;
     struct sandbox sandbox;
     struct operation operation;
-    bool queued;                     /* the operation is left to the first dispatcher */
+    bool queued; /* the operation is left to the first dispatcher */
+    /* Called inside the transaction of work_finish() that writes a move; may be NULL. */
+    int (*settle)(struct db *db, void *context, struct error **err);
+    void *settle_context;
     struct runtime *runtime;         /* of the sandbox's host, after work_open_runtime() */
     int64_t renew_at_ms, lost_at_ms; /* monotonic */
     int64_t started_ms;
@@ -79,8 +82,15 @@ int work_run_pause(struct work *work, struct error **err);
 int work_run_resume(struct work *work, struct error **err);
 int work_run_destroy(struct work *work, struct error **err);
 
+/* Give up the checkpoint that the operation of a worker who is gone was to make. */
+int work_undo_checkpoint(struct work *work, struct error **err);
+
 /* Begin and run the removal of a sandbox whose create did not work out. */
 int work_undo_create(struct work *work, struct error **err);
+
+/* Compare the checkpoints of a host with the copies that it has. */
+int checkpoint_sweep_host(struct sandbox_service *service, uint32_t host_id,
+                          struct runtime *runtime, struct error **err);
 
 /* Wait a moment for a move in flight. give_up_ms is monotonic. Returns -1 with ERR_SANDBOX_BUSY
  * in *err unchanged when the time is over, else clears *err. */

@@ -9,7 +9,13 @@
 
 #include "sandbox/sandbox.h"
 
-enum operation_kind { OPERATION_CREATE, OPERATION_PAUSE, OPERATION_RESUME, OPERATION_DESTROY };
+enum operation_kind {
+    OPERATION_CREATE,
+    OPERATION_PAUSE,
+    OPERATION_RESUME,
+    OPERATION_CHECKPOINT,
+    OPERATION_DESTROY,
+};
 const char *operation_kind_name(enum operation_kind kind);
 
 #define HOLDER_SIZE 65

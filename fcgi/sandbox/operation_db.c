@@ -47,9 +47,8 @@ static const struct db_statement *const statements[] = {
 const struct db_statement_list operation_statements = DB_STATEMENT_LIST(statements);
 
 static const char *const kind_names[] = {
-    [OPERATION_CREATE] = "create",
-    [OPERATION_PAUSE] = "pause",
-    [OPERATION_RESUME] = "resume",
+    [OPERATION_CREATE] = "create",   [OPERATION_PAUSE] = "pause",
+    [OPERATION_RESUME] = "resume",   [OPERATION_CHECKPOINT] = "checkpoint",
     [OPERATION_DESTROY] = "destroy",
 };
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdio.h>
-
 #include "base/mem.h"
 #include "sandbox/quota.h"
 
-static const struct db_statement lock_team_statement = {
-    "quota.lock_team", "SELECT plan FROM teams WHERE id = ? FOR UPDATE", false};
 static const struct db_statement usage_statement = {
     "quota.usage",
     "SELECT COUNT(*), CAST(COALESCE(SUM(cpu), 0) AS UNSIGNED),"
@@ -17,8 +13,7 @@ static const struct db_statement stopped_statement = {
     "quota.stopped", "SELECT COUNT(*) FROM sandboxes WHERE state = 'stopped' AND team_id = ?",
     true};
 
-static const struct db_statement *const statements[] = {&lock_team_statement, &usage_statement,
-                                                        &stopped_statement};
+static const struct db_statement *const statements[] = {&usage_statement, &stopped_statement};
 const struct db_statement_list quota_statements = DB_STATEMENT_LIST(statements);
 
 int quota_read(struct db *db, const char *team_id, const struct plan *plan,
@@ -52,23 +47,14 @@ static const char *what_exceeds(const struct quota *q)
 static int reserve(struct db *db, const char *team_id, const struct runtime_shape *shape,
                    struct plan *plan, struct quota *quota, struct error **err)
 {
-    char plan_name[33];
-    {
-        db_rows_auto *rows = NULL;
-        if (db_query(db, &lock_team_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
-            return -1;
-        if (!db_rows_next(rows))
-            return error_set(err, ERR_NOT_FOUND, "There is no such team.");
-        snprintf(plan_name, sizeof plan_name, "%s", db_get_text(rows, 0));
-    }
-    if (plan_get(db, plan_name, plan, err) < 0 ||
+    if (team_lock(db, team_id, plan, err) < 0 ||
         quota_read(db, team_id, plan, shape, quota, err) < 0)
         return -1;
     const char *what = what_exceeds(quota);
     if (what)
         return error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
                          "The team's plan %s allows no more %s; stop or delete a sandbox first.",
-                         plan_name, what);
+                         plan->name, what);
     return 0;
 }
 

@@ -88,6 +88,9 @@ struct runtime_usage {
 
 struct runtime;
 
+/* What a stopped copy of a disk is for. */
+enum runtime_copy { RUNTIME_CHECKPOINT, RUNTIME_SOURCE };
+
 struct runtime_ops {
     /* Make the project, the hardened profile and whatever else every instance relies on. */
     int (*prepare)(struct runtime *runtime, struct error **err);
@@ -106,6 +109,14 @@ struct runtime_ops {
     /* Give a running instance another size (shape NULL: not), and mount volumes in it. */
     int (*adapt)(struct runtime *runtime, const char *name, const struct runtime_shape *shape,
                  const struct runtime_mount *mounts, unsigned mount_count, struct error **err);
+
+    /* Copy the disk of an instance, running or stopped, as it is at one moment (what was written
+     * before is in it), into a stopped instance `copy`, by copy-on-write where the pool can. The
+     * copy has neither network nor volumes nor memory, and instances can be created from it as
+     * from a source. owner: the identifier that is kept beside it. *size_mb (may be NULL): what
+     * the original holds in the pool beside what it was itself copied from. */
+    int (*copy)(struct runtime *runtime, const char *name, const char *copy, enum runtime_copy kind,
+                const char *owner, uint32_t *size_mb, struct error **err);
 
     /* What is there now. An absent instance is a status, not an error. RUNTIME_OTHER while the
      * daemon is at work on a stopped one. */
@@ -153,6 +164,11 @@ struct runtime_ops {
     /* What an instance's own disk holds beyond what it shares with its template. */
     int (*measure_disk)(struct runtime *runtime, const char *name, bool virtual_machine,
                         uint64_t *used_bytes, struct error **err);
+
+    /* The rest of them: sources and checkpoints, unfinished ones included; sandbox_id is the
+     * identifier of what they belong to, as far as it is known. */
+    int (*list_copies)(struct runtime *runtime, struct runtime_listing **list, size_t *count,
+                       struct error **err);
 
     void (*close)(struct runtime *runtime);
 };

@@ -80,8 +80,8 @@ static int inspect(struct runtime *base, const char *name, enum runtime_status *
     return 0;
 }
 
-static int list(struct runtime *base, struct runtime_listing **out, size_t *out_count,
-                struct error **err)
+static int list_by_role(struct runtime *base, bool sandboxes, struct runtime_listing **out,
+                        size_t *out_count, struct error **err)
 {
     struct runtime_incus *runtime = runtime_incus_of(base);
     struct incus_instance *instances;
@@ -91,7 +91,8 @@ static int list(struct runtime *base, struct runtime_listing **out, size_t *out_
         return -1;
     struct runtime_listing *listing = xcalloc(count + 1, sizeof(*listing));
     for (size_t i = 0; i < count; i++) {
-        if (!str_equal(incus_instance_config(&instances[i], RUNTIME_KEY_ROLE), "sandbox"))
+        const char *role = incus_instance_config(&instances[i], RUNTIME_KEY_ROLE);
+        if (*role == '\0' || str_equal(role, "sandbox") != sandboxes)
             continue;
         listing[used++] = (struct runtime_listing){
             .name = xstrdup(instances[i].name),
@@ -104,6 +105,18 @@ static int list(struct runtime *base, struct runtime_listing **out, size_t *out_
     *out = listing;
     *out_count = used;
     return 0;
+}
+
+static int list(struct runtime *base, struct runtime_listing **out, size_t *count,
+                struct error **err)
+{
+    return list_by_role(base, true, out, count, err);
+}
+
+static int list_copies(struct runtime *base, struct runtime_listing **out, size_t *count,
+                       struct error **err)
+{
+    return list_by_role(base, false, out, count, err);
 }
 
 static void close_runtime(struct runtime *base)
@@ -156,6 +169,15 @@ static int create(struct runtime *base, const struct runtime_instance *instance,
     return conclude(base, before, runtime_incus_create(base, instance, err), err);
 }
 
+static int copy(struct runtime *base, const char *name, const char *copy, enum runtime_copy kind,
+                const char *owner, uint32_t *size_mb, struct error **err)
+{
+    unsigned before = orders(base);
+
+    return conclude(base, before, runtime_incus_copy(base, name, copy, kind, owner, size_mb, err),
+                    err);
+}
+
 static int pause_instance(struct runtime *base, const char *name, const struct runtime_shape *shape,
                           bool keep_memory, bool or_disk, enum runtime_origin *origin,
                           struct error **err)
@@ -202,6 +224,7 @@ static const struct runtime_ops incus_ops = {
     .build_source = build_source,
     .create = create,
     .adapt = runtime_incus_adapt,
+    .copy = copy,
     .inspect = inspect,
     .pause = pause_instance,
     .resume = resume,
@@ -212,6 +235,7 @@ static const struct runtime_ops incus_ops = {
     .volume_list = runtime_incus_volume_list,
     .measure = runtime_incus_measure,
     .measure_disk = runtime_incus_measure_disk,
+    .list_copies = list_copies,
     .close = close_runtime,
 };
 

@@ -79,6 +79,11 @@ void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_
                         unsigned count);
 json_t *runtime_source_body(const char *name, const char *fingerprint, bool virtual_machine);
 
+/* A copy of another instance's disk alone; devices: those of the original, of which only the root
+ * stays. */
+json_t *runtime_copy_body(const char *name, const char *original, const json_t *devices,
+                          bool virtual_machine, const char *owner);
+
 /* NULL when the address is none. */
 json_t *runtime_create_body(const struct runtime_incus *runtime,
                             const struct runtime_instance *instance);
@@ -114,13 +119,15 @@ int runtime_incus_volume_delete(struct runtime *runtime, const char *name, struc
 int runtime_incus_volume_list(struct runtime *runtime, struct runtime_volume **list, size_t *count,
                               struct error **err);
 
-/* --- runtime_incus_source.c, runtime_incus_create.c, runtime_incus_measure.c,
- * runtime_incus_pause.c --- */
+/* --- runtime_incus_source.c, _copy.c, _create.c, _measure.c, _pause.c --- */
 
 int runtime_incus_build_source(struct runtime *runtime, const char *source, const char *image,
                                char **fingerprint, bool *virtual_machine, struct error **err);
 int runtime_incus_create(struct runtime *runtime, const struct runtime_instance *instance,
                          struct error **err);
+int runtime_incus_copy(struct runtime *runtime, const char *name, const char *copy,
+                       enum runtime_copy kind, const char *owner, uint32_t *size_mb,
+                       struct error **err);
 int runtime_incus_adapt(struct runtime *runtime, const char *name,
                         const struct runtime_shape *shape, const struct runtime_mount *mounts,
                         unsigned mount_count, struct error **err);

@@ -149,6 +149,24 @@ json_t *runtime_source_body(const char *name, const char *fingerprint, bool virt
     return body;
 }
 
+json_t *runtime_copy_body(const char *name, const char *original, const json_t *devices,
+                          bool virtual_machine, const char *owner)
+{
+    json_t *without = json_object();
+    const char *device;
+    json_t *ignored;
+
+    /* Devices that are not named here would come along. */
+    json_object_foreach ((json_t *)devices, device, ignored)
+        if (strcmp(device, "root") != 0)
+            json_object_set_new(without, device, json_pack("{s:s}", "type", "none"));
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:b}, s:[s], s:{s:s, s:s}, s:o}", "name", name,
+                     "type", virtual_machine ? "virtual-machine" : "container", "source", "type",
+                     "copy", "source", original, "instance_only", 1, "profiles",
+                     virtual_machine ? RUNTIME_PROFILE_VM : RUNTIME_PROFILE, "config",
+                     RUNTIME_KEY_ROLE, "copying", RUNTIME_KEY_SANDBOX, owner, "devices", without);
+}
+
 json_t *runtime_size_config(const struct runtime_shape *shape)
 {
     return json_pack("{s:o, s:o}", "limits.cpu", json_sprintf("%u", shape->cpu), "limits.memory",

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "checkpoint/checkpoint.h"
 #include "crypto/envelope.h"
 #include "sandbox/fault_point.h"
 #include "sandbox/host.h"
@@ -50,23 +52,81 @@ static int check_overrides(const struct sandbox_create *request, const struct pl
     return 0;
 }
 
+/* What it is copied from: a template version, or a checkpoint. */
+struct source {
+    struct template_version version;
+    struct checkpoint checkpoint; /* id "": none */
+};
+
+static int no_checkpoint(const char *field, struct error **err)
+{
+    return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
+                           "The team has no checkpoint of this id.");
+}
+
+static int find_checkpoint(struct db *db, const struct sandbox_create *request,
+                           struct source *source, struct error **err)
+{
+    struct checkpoint *checkpoint = &source->checkpoint;
+    if (!id_is_valid("ckp_", request->source))
+        return no_checkpoint(request->source_field, err);
+    if (checkpoint_get(db, request->source, checkpoint, err) < 0) {
+        if ((*err)->code != ERR_NOT_FOUND)
+            return -1;
+        error_clear(err);
+        return no_checkpoint(request->source_field, err);
+    }
+    if (strcmp(checkpoint->team_id, request->team->id) != 0)
+        return no_checkpoint(request->source_field, err);
+    return template_version_get(db, checkpoint->template_version_id, &source->version, err);
+}
+
+/* No template is named like the id of a checkpoint, so one look tells them apart. */
+static int find_source(struct sandbox_service *service, const struct sandbox_create *request,
+                       struct source *source, struct error **err)
+{
+    const char *name = request->source ? request->source : service->settings->default_template;
+    const char *field = request->source_field ? request->source_field : "/template";
+    *source = (struct source){.version = {.id = ""}};
+    if (str_equal(field, "/snapshot_id") || id_is_valid("ckp_", name))
+        return find_checkpoint(service->db, request, source, err);
+    return template_resolve(service->db, request->team->id, name, field, &source->version, err);
+}
+
+static void take_source(const struct sandbox_create *request, const struct plan *plan,
+                        const struct source *source, struct sandbox *sandbox)
+{
+    const struct template_version *version = &source->version;
+    const struct checkpoint *checkpoint = &source->checkpoint;
+    bool restored = checkpoint->id[0];
+    memcpy(sandbox->template_slug, restored ? checkpoint->template_slug : version->slug,
+           sizeof sandbox->template_slug);
+    memcpy(sandbox->template_version_id, version->id, sizeof sandbox->template_version_id);
+    memcpy(sandbox->snapshot_id, checkpoint->id, sizeof sandbox->snapshot_id);
+    sandbox->virtual_machine = version->virtual_machine;
+    sandbox->shape = (struct runtime_shape){restored ? checkpoint->cpu : version->cpu,
+                                            restored ? checkpoint->memory_mb : version->memory_mb,
+                                            plan->disk_gb};
+    if (request->cpu)
+        sandbox->shape.cpu = request->cpu;
+    if (request->memory_mb)
+        sandbox->shape.memory_mb = request->memory_mb;
+    if (sandbox->shape.disk_gb < checkpoint->disk_gb)
+        sandbox->shape.disk_gb = checkpoint->disk_gb;
+}
+
 /* Everything that can be settled before anything is locked. */
 static int plan_sandbox(struct sandbox_service *service, const struct sandbox_create *request,
-                        struct sandbox *sandbox, struct error **err)
+                        struct sandbox *sandbox, struct source *source, struct error **err)
 {
-    struct template_version version;
     struct plan plan;
-    const char *source = request->source ? request->source : service->settings->default_template;
     if (plan_get(service->db, request->team->plan, &plan, err) < 0)
         return -1;
     if (request->timeout_s > plan.max_timeout_s)
         return error_set_field(err, ERR_INVALID_REQUEST, "/timeout",
                                "The plan %s allows a timeout of at most %u seconds.", plan.name,
                                plan.max_timeout_s);
-    if (check_overrides(request, &plan, err) < 0 ||
-        template_resolve(service->db, request->team->id, source,
-                         request->source_field ? request->source_field : "/template", &version,
-                         err) < 0)
+    if (check_overrides(request, &plan, err) < 0 || find_source(service, request, source, err) < 0)
         return -1;
 
     id_new("sbx_", sandbox->id);
@@ -74,15 +134,10 @@ static int plan_sandbox(struct sandbox_service *service, const struct sandbox_cr
     memcpy(sandbox->team_slug, request->team->slug, sizeof sandbox->team_slug);
     snprintf(sandbox->created_by, sizeof sandbox->created_by, "%s", request->user_id);
     route_token_new(sandbox->route);
-    memcpy(sandbox->template_slug, version.slug, sizeof sandbox->template_slug);
-    memcpy(sandbox->template_version_id, version.id, sizeof sandbox->template_version_id);
-    sandbox->virtual_machine = version.virtual_machine;
+    take_source(request, &plan, source, sandbox);
     sandbox->timeout_s = (uint32_t)request->timeout_s;
     sandbox->on_timeout = request->on_timeout;
     sandbox->auto_resume = request->auto_resume;
-    sandbox->shape.cpu = request->cpu ? request->cpu : version.cpu;
-    sandbox->shape.memory_mb = request->memory_mb ? request->memory_mb : version.memory_mb;
-    sandbox->shape.disk_gb = plan.disk_gb;
     sandbox->metadata = xstrdup(request->metadata);
     sandbox->volume_mounts = xstrdup(request->volume_mounts ? request->volume_mounts : "{}");
     sandbox->network = xstrdup(request->network);
@@ -96,6 +151,7 @@ static int plan_sandbox(struct sandbox_service *service, const struct sandbox_cr
 
 struct insert {
     const struct sandbox_create *request;
+    const struct source *source;
     struct work *work;
     const struct buffer *envs_sealed;
     bool may_claim; /* an instance of the warm pool */
@@ -104,6 +160,27 @@ struct insert {
     struct volume_mount mounts[VOLUME_MOUNTS_MAX]; /* the request's, found */
 };
 
+/* On the host that has the checkpoint, which cannot be deleted before the row is there. */
+static int place_restored(struct db *db, struct insert *insert, uint32_t only_host,
+                          struct error **err)
+{
+    struct sandbox *sandbox = &insert->work->sandbox;
+    const struct checkpoint *checkpoint = &insert->source->checkpoint;
+    sandbox->host_id = checkpoint->host_id;
+    if (only_host && only_host != checkpoint->host_id)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/volume_mounts",
+                               "The volumes are on another host than the checkpoint.");
+    if (host_place_on(db, checkpoint->host_id, &sandbox->shape, sandbox->instance_name,
+                      &sandbox->address, err) < 0)
+        return -1;
+    if (checkpoint_hold(db, checkpoint->id, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    return no_checkpoint(insert->request->source_field, err);
+}
+
 /* A host with room and an address on it: those of a waiting instance, or new ones. only_host: where
  * the volumes are; 0: any. */
 static int place(struct db *db, struct insert *insert, uint32_t only_host, struct error **err)
@@ -111,14 +188,15 @@ static int place(struct db *db, struct insert *insert, uint32_t only_host, struc
     struct sandbox *sandbox = &insert->work->sandbox;
     struct warm_instance *warm = &insert->warm;
     *warm = (struct warm_instance){0};
+    snprintf(sandbox->instance_name, sizeof sandbox->instance_name, "sbx-%s", sandbox->id + 4);
+    if (insert->source->checkpoint.id[0])
+        return place_restored(db, insert, only_host, err);
     if (insert->may_claim &&
         warm_claim(db, sandbox->template_version_id, &sandbox->shape, only_host, warm, err) < 0)
         return -1;
-    if (!warm->name[0]) {
-        snprintf(sandbox->instance_name, sizeof sandbox->instance_name, "sbx-%s", sandbox->id + 4);
+    if (!warm->name[0])
         return host_place(db, sandbox->template_version_id, &sandbox->shape, only_host,
                           sandbox->instance_name, &sandbox->host_id, &sandbox->address, err);
-    }
     memcpy(sandbox->instance_name, warm->name, sizeof sandbox->instance_name);
     sandbox->host_id = warm->host_id;
     sandbox->address = warm->address;
@@ -134,7 +212,7 @@ static int insert_body(struct db *db, void *context, struct error **err)
     struct work *work = insert->work;
     struct sandbox *sandbox = &work->sandbox;
     uint32_t only_host;
-    sandbox->state = SANDBOX_CREATING;
+    sandbox->state = sandbox->snapshot_id[0] ? SANDBOX_RESTORING : SANDBOX_CREATING;
     sandbox->incarnation = 1;
     sandbox->operation_id[0] = '\0';
     sandbox->created_at_ms = sandbox->updated_at_ms = clock_now_ms();
@@ -182,11 +260,15 @@ static void list_mounts(const struct insert *insert, struct mount_list *list)
         };
 }
 
-static int start_cold(struct work *work, const struct mount_list *list, struct error **err)
+static int start_cold(struct work *work, const struct checkpoint *checkpoint,
+                      const struct mount_list *list, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
     char address[IPV4_TEXT_SIZE], source[INSTANCE_NAME_SIZE];
-    template_source_name(sandbox->template_version_id, source);
+    if (checkpoint->id[0])
+        memcpy(source, checkpoint->instance_name, sizeof source);
+    else
+        template_source_name(sandbox->template_version_id, source);
     struct runtime_instance instance = {
         .name = sandbox->instance_name,
         .address = ipv4_format(sandbox->address, address),
@@ -225,13 +307,15 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
     struct sandbox_service *service = work->service;
     buffer_auto envs_sealed = BUFFER_INIT(ENVS_SEALED_MAX);
     struct mount_list list;
+    struct source source;
     struct insert insert = {.request = request,
+                            .source = &source,
                             .work = work,
                             .envs_sealed = &envs_sealed,
                             .may_claim = *was_warm,
                             .quota = quota};
     *was_warm = false;
-    if (plan_sandbox(service, request, &work->sandbox, err) < 0 ||
+    if (plan_sandbox(service, request, &work->sandbox, &source, err) < 0 ||
         seal_envs(service, request, work->sandbox.id, &envs_sealed, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_PLANNED);
@@ -243,7 +327,8 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
     fault_point(FAULT_CREATE_INSERTED);
     list_mounts(&insert, &list);
     if (work_open_runtime(work, err) < 0 ||
-        (*was_warm ? start_warm(work, &insert.warm, &list, err) : start_cold(work, &list, err)) < 0)
+        (*was_warm ? start_warm(work, &insert.warm, &list, err)
+                   : start_cold(work, &source.checkpoint, &list, err)) < 0)
         return work_undo_create(work, err);
     fault_point(FAULT_CREATE_AGENT);
     if (work_finish(work, SANDBOX_EVENT_CREATED, NULL, err) < 0)

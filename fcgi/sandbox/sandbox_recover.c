@@ -16,6 +16,8 @@ static int run(struct work *work, struct error **err)
         return work_run_pause(work, err);
     case OPERATION_RESUME:
         return work_run_resume(work, err);
+    case OPERATION_CHECKPOINT:
+        return work_undo_checkpoint(work, err);
     case OPERATION_DESTROY:
         return work_run_destroy(work, err);
     case OPERATION_CREATE:

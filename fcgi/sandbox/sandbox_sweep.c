@@ -108,6 +108,8 @@ static int look_at_host(struct sandbox_service *service, uint32_t host_id, bool 
     for (size_t i = 0; with_orphans && i < count && result == 0; i++)
         result = sweep_instance(service, runtime, &list[i], err);
     runtime_listing_free(list, count);
+    if (with_orphans && result == 0)
+        result = checkpoint_sweep_host(service, host_id, runtime, err);
     return result;
 }
 

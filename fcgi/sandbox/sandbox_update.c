@@ -53,7 +53,8 @@ static int update_body(struct db *db, void *context, struct error **err)
         return -1;
     if (wanted->timeout_s)
         fault_point(FAULT_DEADLINE_EXTENDING);
-    if (wanted->timeout_s && sandbox->state == SANDBOX_READY)
+    if (wanted->timeout_s &&
+        (sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING))
         sandbox->deadline_at_ms = clock_now_ms() + (int64_t)wanted->timeout_s * 1000;
     if (wanted->metadata) {
         char *metadata = NULL;

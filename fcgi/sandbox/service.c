@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "checkpoint/checkpoint.h"
 #include "config/database.h"
 #include "db/migrate.h"
 #include "idempotency/idempotency.h"
@@ -21,11 +22,12 @@
 static int check_statements(struct db *db, struct error **err)
 {
     const struct db_statement_list lists[] = {
-        account_statements,   plan_statements,        api_key_statements,      template_statements,
-        host_statements,      sandbox_statements,     sandbox_list_statements, quota_statements,
-        operation_statements, idempotency_statements, warm_statements,         usage_statements,
-        volume_statements,    volume_list_statements, volume_mount_statements, sample_statements,
-        cleanup_statements,
+        account_statements,      plan_statements,        api_key_statements,
+        template_statements,     host_statements,        sandbox_statements,
+        sandbox_list_statements, quota_statements,       operation_statements,
+        idempotency_statements,  warm_statements,        usage_statements,
+        volume_statements,       volume_list_statements, volume_mount_statements,
+        checkpoint_statements,   sample_statements,      cleanup_statements,
     };
     return db_check_statements(db, lists, ARRAY_SIZE(lists), err);
 }

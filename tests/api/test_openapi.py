@@ -11,7 +11,8 @@ import contract
 from client import Api, assert_error
 
 ID = {"sandboxes": "sbx_01kamqj6rk5f4v3x0e7s2hjw8a", "keys": "key_01kamqg0v5r8e1m4c2y7z9t3wn",
-      "templates": "none", "volumes": "vol_01kamqk3c9d8e7f6g5h4j3k2m1"}
+      "templates": "none", "volumes": "vol_01kamqk3c9d8e7f6g5h4j3k2m1",
+      "checkpoints": "ckp_01kamqm3d7e9r5t2y8w4q6z1xc"}
 
 
 @pytest.fixture(scope="module")

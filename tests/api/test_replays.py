@@ -27,6 +27,7 @@ BODIES = {
     "createSandbox": {"metadata": {"a": "b"}}, "updateSandbox": {"metadata": {"c": "d"}},
     "resumeSandbox": {"timeout": 200}, "connectSandbox": {"timeout": 201}, "exposePort": {"public": False},
     "createKey": {"scopes": ["read"], "name": "replayed"},
+    "createCheckpoint": {"name": "replayed"}, "createVolume": {"name": "replayed"},
 }
 # What must come before what, and which calls end a thing: those come last.
 LAST = ["withdrawPort", "deleteSandbox", "revokeKey"]
@@ -36,12 +37,14 @@ def test_every_mutating_route_replays(account, routes):
     """Each call twice with one key: the second is the first answer again and does nothing."""
     api = account.api
     sandbox_id = api.create()["id"]
-    key_id = api.post("/v1/keys", {"scopes": ["read"]}).json()["id"]
+    checkpoint = api.post(f"/v1/sandboxes/{sandbox_id}/checkpoints", {"name": "deleted"}).json()
+    ids = {"keys": api.post("/v1/keys", {"scopes": ["read"]}).json()["id"], "checkpoints": checkpoint["id"],
+           "volumes": api.post("/v1/volumes", {"name": "deleted"}).json()["id"]}
     mutating = [route for route in routes if route["method"] != "GET"]
     mutating.sort(key=lambda route: LAST.index(route["operation"]) if route["operation"] in LAST else -1)
     for route in mutating:
         path = route["pattern"].replace(":port", "3000")
-        path = path.replace(":id", key_id if "/keys/" in path else sandbox_id)
+        path = path.replace(":id", ids.get(path.split("/")[2], sandbox_id))
         api.post(f"/v1/sandboxes/{sandbox_id}/resume")
         key, body = new_key(), BODIES.get(route["operation"])
         first = api.request(route["method"], path, body, headers=key)

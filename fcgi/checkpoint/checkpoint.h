@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The record of a checkpoint: a named copy of a sandbox's disk that outlives the sandbox. On its
+ * host it is a stopped instance of its own, copied on write, from which new sandboxes are copied as
+ * they are from a template. Making and removing one is part of the lifecycle (sandbox/lifecycle.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "account/account.h"
+#include "base/ulid.h"
+#include "db/db.h"
+
+#define CHECKPOINT_NAME_MAX 63
+
+struct checkpoint {
+    char id[ID_SIZE];
+    char team_id[ID_SIZE];
+    char team_slug[SLUG_MAX + 1];
+    char created_by[ID_SIZE];
+    char sandbox_id[ID_SIZE];
+    uint32_t incarnation; /* of the sandbox while it is made */
+    char name[CHECKPOINT_NAME_MAX + 1];
+    char state[17]; /* creating, ready, deleting, deleted */
+    char template_slug[SLUG_MAX + 1];
+    char template_version_id[ID_SIZE];
+    bool virtual_machine;
+    char parent_id[ID_SIZE]; /* the checkpoint that its sandbox was started from, or "" */
+    uint32_t cpu, memory_mb, disk_gb;
+    uint32_t size_mb; /* what the pool keeps for it beside its template */
+    uint32_t host_id;
+    char instance_name[64];
+    int64_t created_at_ms;
+};
+
+/* 1 to 63 letters, digits, dots, underscores and hyphens, beginning with a letter or a digit. */
+bool checkpoint_name_is_valid(const char *name);
+
+/* A checkpoint that can be used. Errors: ERR_NOT_FOUND. */
+int checkpoint_get(struct db *db, const char *id, struct checkpoint *checkpoint,
+                   struct error **err);
+
+/* A row in whatever state, deleted ones included. lock: FOR UPDATE, inside a transaction. Errors:
+ * ERR_NOT_FOUND. */
+int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoint *checkpoint,
+                       struct error **err);
+
+/* The newest checkpoints of a team, or of a sandbox if sandbox_id is not NULL, with an id before
+ * `before` (NULL: from the newest), at most limit. The caller frees. */
+int checkpoint_list(struct db *db, const char *team_id, const char *sandbox_id, const char *before,
+                    unsigned limit, struct checkpoint **list, unsigned *count, struct error **err);
+
+/* Inside a transaction that makes something from it: it can be used, and cannot be deleted before
+ * the transaction ends. Errors: ERR_NOT_FOUND. */
+int checkpoint_hold(struct db *db, const char *id, struct error **err);
+
+/* How many a team has, those being made included. */
+int checkpoint_count(struct db *db, const char *team_id, unsigned *count, struct error **err);
+
+extern const struct db_statement_list checkpoint_statements;

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "checkpoint/checkpoint_row.h"
+
+#define SELECT_CHECKPOINT                                                                      \
+    "SELECT c.id, c.team_id, t.slug, c.created_by, c.sandbox_id, c.incarnation, c.name,"       \
+    " c.state, c.template_slug, c.template_version_id, v.virtual_machine, c.parent_id, c.cpu," \
+    " c.memory_mb, c.disk_gb, c.size_mb, c.host_id, c.instance_name, c.created_at_ms"          \
+    " FROM checkpoints c JOIN teams t ON t.id = c.team_id"                                     \
+    " JOIN template_versions v ON v.id = c.template_version_id"
+#define NEWEST_FIRST " ORDER BY c.id DESC LIMIT ?"
+
+static const struct db_statement get_statement = {
+    "checkpoint.get", SELECT_CHECKPOINT " WHERE c.id = ? AND c.state = 'ready'", true};
+static const struct db_statement get_any_statement = {"checkpoint.get_any",
+                                                      SELECT_CHECKPOINT " WHERE c.id = ?", true};
+static const struct db_statement lock_statement = {
+    "checkpoint.lock", "SELECT id FROM checkpoints WHERE id = ? FOR UPDATE", false};
+static const struct db_statement list_statement = {
+    "checkpoint.list",
+    SELECT_CHECKPOINT " WHERE c.team_id = ? AND c.state = 'ready' AND c.id < ?" NEWEST_FIRST, true};
+static const struct db_statement list_of_sandbox_statement = {
+    "checkpoint.list_of_sandbox",
+    SELECT_CHECKPOINT " WHERE c.sandbox_id = ? AND c.state = 'ready' AND c.team_id = ?"
+                      " AND c.id < ?" NEWEST_FIRST,
+    true};
+/* Both servers know this form of a shared lock. */
+static const struct db_statement hold_statement = {
+    "checkpoint.hold",
+    "SELECT id FROM checkpoints WHERE id = ? AND state = 'ready' LOCK IN SHARE MODE", false};
+static const struct db_statement count_statement = {
+    "checkpoint.count",
+    "SELECT COUNT(*) FROM checkpoints WHERE team_id = ? AND state IN ('creating', 'ready')", true};
+static const struct db_statement insert_statement = {
+    "checkpoint.insert",
+    "INSERT INTO checkpoints (id, team_id, created_by, sandbox_id, incarnation, name, state,"
+    " template_slug, template_version_id, parent_id, cpu, memory_mb, disk_gb, size_mb, host_id,"
+    " instance_name, lease_until_ms, created_at_ms)"
+    " VALUES (?, ?, ?, ?, ?, ?, 'creating', ?, ?, ?, ?, ?, ?, 0, ?, ?, 0, ?)",
+    false};
+static const struct db_statement ready_statement = {
+    "checkpoint.ready",
+    "UPDATE checkpoints SET state = 'ready', size_mb = ? WHERE id = ? AND state = 'creating'",
+    false};
+static const struct db_statement size_statement = {
+    "checkpoint.size", "SELECT size_mb FROM checkpoints WHERE id = ?", true};
+static const struct db_statement made_in_statement = {
+    "checkpoint.made_in",
+    "SELECT id FROM checkpoints WHERE sandbox_id = ? AND incarnation = ? AND state = 'creating'",
+    true};
+static const struct db_statement deleting_statement = {
+    "checkpoint.deleting",
+    "UPDATE checkpoints SET state = 'deleting', name = NULL, lease_until_ms = ?"
+    " WHERE id = ? AND state IN ('creating', 'ready')",
+    false};
+/* The row and its sandbox's change in the same transaction, so no other state than this one is
+ * ever seen of a checkpoint that somebody still makes. */
+static const struct db_statement abandoned_statement = {
+    "checkpoint.abandoned",
+    "SELECT c.id FROM checkpoints c JOIN sandboxes s ON s.id = c.sandbox_id"
+    " WHERE c.state = 'creating' AND (s.incarnation <> c.incarnation OR"
+    " s.state <> 'checkpointing') LIMIT 100",
+    true};
+static const struct db_statement take_statement = {
+    "checkpoint.take",
+    "SELECT id FROM checkpoints WHERE state = 'deleting' AND lease_until_ms <= ?"
+    " ORDER BY lease_until_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
+    false};
+static const struct db_statement lease_statement = {
+    "checkpoint.lease",
+    "UPDATE checkpoints SET lease_until_ms = ? WHERE id = ? AND state = 'deleting'", false};
+static const struct db_statement in_use_statement = {
+    "checkpoint.in_use",
+    "SELECT 1 FROM sandboxes s JOIN operations o ON o.id = s.operation_id"
+    " WHERE s.snapshot_id = ? AND s.state = 'restoring' AND o.kind = 'create' LIMIT 1",
+    true};
+static const struct db_statement deleted_statement = {
+    "checkpoint.deleted",
+    "UPDATE checkpoints SET state = 'deleted', deleted_at_ms = ?"
+    " WHERE id = ? AND state = 'deleting'",
+    false};
+static const struct db_statement uses_instance_statement = {
+    "checkpoint.uses_instance",
+    "SELECT 1 FROM checkpoints WHERE instance_name = ? AND state <> 'deleted'", true};
+static const struct db_statement on_host_statement = {
+    "checkpoint.on_host",
+    SELECT_CHECKPOINT " WHERE c.host_id = ? AND c.state = 'ready' LIMIT 1000000", true};
+
+static const struct db_statement *const statements[] = {
+    &get_statement,
+    &get_any_statement,
+    &lock_statement,
+    &list_statement,
+    &list_of_sandbox_statement,
+    &hold_statement,
+    &count_statement,
+    &insert_statement,
+    &ready_statement,
+    &size_statement,
+    &made_in_statement,
+    &deleting_statement,
+    &abandoned_statement,
+    &take_statement,
+    &lease_statement,
+    &in_use_statement,
+    &deleted_statement,
+    &uses_instance_statement,
+    &on_host_statement,
+};
+const struct db_statement_list checkpoint_statements = DB_STATEMENT_LIST(statements);
+
+/* --- reading --- */
+
+#define copy_text(field, rows, column) \
+    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
+
+static void read_checkpoint(const struct db_rows *rows, struct checkpoint *checkpoint)
+{
+    unsigned c = 0;
+    copy_text(checkpoint->id, rows, c++);
+    copy_text(checkpoint->team_id, rows, c++);
+    copy_text(checkpoint->team_slug, rows, c++);
+    copy_text(checkpoint->created_by, rows, c++);
+    copy_text(checkpoint->sandbox_id, rows, c++);
+    checkpoint->incarnation = (uint32_t)db_get_u64(rows, c++);
+    copy_text(checkpoint->name, rows, c++);
+    copy_text(checkpoint->state, rows, c++);
+    copy_text(checkpoint->template_slug, rows, c++);
+    copy_text(checkpoint->template_version_id, rows, c++);
+    checkpoint->virtual_machine = db_get_bool(rows, c++);
+    copy_text(checkpoint->parent_id, rows, c++);
+    checkpoint->cpu = (uint32_t)db_get_u64(rows, c++);
+    checkpoint->memory_mb = (uint32_t)db_get_u64(rows, c++);
+    checkpoint->disk_gb = (uint32_t)db_get_u64(rows, c++);
+    checkpoint->size_mb = (uint32_t)db_get_u64(rows, c++);
+    checkpoint->host_id = (uint32_t)db_get_u64(rows, c++);
+    copy_text(checkpoint->instance_name, rows, c++);
+    checkpoint->created_at_ms = db_get_i64(rows, c++);
+}
+
+static void read_all(struct db_rows *rows, struct checkpoint **list, unsigned *count)
+{
+    *list = NULL;
+    *count = 0;
+    while (db_rows_next(rows)) {
+        *list = xreallocarray(*list, *count + 1, sizeof **list);
+        read_checkpoint(rows, &(*list)[(*count)++]);
+    }
+}
+
+static int get_one(struct db *db, const struct db_statement *statement, const char *id,
+                   struct checkpoint *checkpoint, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
+    read_checkpoint(rows, checkpoint);
+    return 0;
+}
+
+int checkpoint_get(struct db *db, const char *id, struct checkpoint *checkpoint, struct error **err)
+{
+    return get_one(db, &get_statement, id, checkpoint, err);
+}
+
+int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoint *checkpoint,
+                       struct error **err)
+{
+    if (lock) {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &lock_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+            return -1;
+    }
+    return get_one(db, &get_any_statement, id, checkpoint, err);
+}
+
+int checkpoint_list(struct db *db, const char *team_id, const char *sandbox_id, const char *before,
+                    unsigned limit, struct checkpoint **list, unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    /* Behind every id of this kind. */
+    struct db_value last = db_text(before ? before : "ckp_~");
+    int result = sandbox_id
+                     ? db_query(db, &list_of_sandbox_statement,
+                                DB_ARGS(db_text(sandbox_id), db_text(team_id), last, db_u64(limit)),
+                                &rows, err)
+                     : db_query(db, &list_statement, DB_ARGS(db_text(team_id), last, db_u64(limit)),
+                                &rows, err);
+    if (result < 0)
+        return -1;
+    read_all(rows, list, count);
+    return 0;
+}
+
+/* Whether a query by one argument finds a row. */
+static int finds(struct db *db, const struct db_statement *statement, const char *key, bool *found,
+                 struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, statement, DB_ARGS(db_text(key)), &rows, err) < 0)
+        return -1;
+    *found = db_rows_next(rows);
+    return 0;
+}
+
+int checkpoint_hold(struct db *db, const char *id, struct error **err)
+{
+    bool found;
+    if (finds(db, &hold_statement, id, &found, err) < 0)
+        return -1;
+    return found ? 0 : error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
+}
+
+int checkpoint_count(struct db *db, const char *team_id, unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    *count = db_rows_next(rows) ? (unsigned)db_get_u64(rows, 0) : 0;
+    return 0;
+}
+
+int checkpoint_row_size(struct db *db, const char *id, uint32_t *size_mb, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &size_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    *size_mb = db_rows_next(rows) ? (uint32_t)db_get_u64(rows, 0) : 0;
+    return 0;
+}
+
+int checkpoint_row_made_in(struct db *db, const char *sandbox_id, uint32_t incarnation,
+                           char id[ID_SIZE], struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &made_in_statement, DB_ARGS(db_text(sandbox_id), db_u64(incarnation)), &rows,
+                 err) < 0)
+        return -1;
+    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
+    return 0;
+}
+
+int checkpoint_row_in_use(struct db *db, const char *id, bool *in_use, struct error **err)
+{
+    return finds(db, &in_use_statement, id, in_use, err);
+}
+
+int checkpoint_row_uses_instance(struct db *db, const char *instance_name, bool *uses,
+                                 struct error **err)
+{
+    return finds(db, &uses_instance_statement, instance_name, uses, err);
+}
+
+int checkpoint_row_on_host(struct db *db, uint32_t host_id, struct checkpoint **list,
+                           unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &on_host_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
+        return -1;
+    read_all(rows, list, count);
+    return 0;
+}
+
+/* --- writing --- */
+
+static int64_t lease_end(uint64_t lease_ms)
+{
+    return clock_now_ms() + (int64_t)lease_ms;
+}
+
+int checkpoint_row_insert(struct db *db, const struct checkpoint *c, struct error **err)
+{
+    if (db_exec(db, &insert_statement,
+                DB_ARGS(db_text(c->id), db_text(c->team_id), db_text(c->created_by),
+                        db_text(c->sandbox_id), db_u64(c->incarnation), db_text(c->name),
+                        db_text(c->template_slug), db_text(c->template_version_id),
+                        db_text(*c->parent_id ? c->parent_id : NULL), db_u64(c->cpu),
+                        db_u64(c->memory_mb), db_u64(c->disk_gb), db_u64(c->host_id),
+                        db_text(c->instance_name), db_i64(c->created_at_ms)),
+                NULL, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_DB_DUPLICATE)
+        return -1;
+    error_clear(err);
+    return error_set_field(err, ERR_NAME_TAKEN, "/name",
+                           "This sandbox has a checkpoint \"%s\" already.", c->name);
+}
+
+int checkpoint_row_ready(struct db *db, const struct checkpoint *c, struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &ready_statement, DB_ARGS(db_u64(c->size_mb), db_text(c->id)), &matched, err) <
+        0)
+        return -1;
+    return matched ? 0 : error_set(err, ERR_LEASE_LOST, "checkpoint %s was given up", c->id);
+}
+
+int checkpoint_row_deleting(struct db *db, const char *id, uint64_t lease_s, struct error **err)
+{
+    return db_exec(db, &deleting_statement, DB_ARGS(db_i64(lease_end(lease_s * 1000)), db_text(id)),
+                   NULL, err);
+}
+
+int checkpoint_row_abandon(struct db *db, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &abandoned_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows))
+        if (checkpoint_row_deleting(db, db_get_text(rows, 0), 0, err) < 0)
+            return -1;
+    return 0;
+}
+
+int checkpoint_row_defer(struct db *db, const char *id, uint64_t delay_ms, struct error **err)
+{
+    return db_exec(db, &lease_statement, DB_ARGS(db_i64(lease_end(delay_ms)), db_text(id)), NULL,
+                   err);
+}
+
+int checkpoint_row_take_deleting(struct db *db, uint64_t lease_s, struct checkpoint *checkpoint,
+                                 struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *checkpoint = (struct checkpoint){0};
+    if (db_query(db, &take_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    if (checkpoint_get_any(db, db_get_text(rows, 0), false, checkpoint, err) < 0)
+        return -1;
+    return checkpoint_row_defer(db, checkpoint->id, lease_s * 1000, err);
+}
+
+int checkpoint_row_deleted(struct db *db, const char *id, struct error **err)
+{
+    return db_exec(db, &deleted_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)), NULL, err);
+}

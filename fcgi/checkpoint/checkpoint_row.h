@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writing checkpoint rows; for the lifecycle only. */
+#pragma once
+
+#include "checkpoint/checkpoint.h"
+
+/* Inside the transaction that begins to make it. Errors: ERR_NAME_TAKEN. */
+int checkpoint_row_insert(struct db *db, const struct checkpoint *checkpoint, struct error **err);
+
+/* Inside the transaction that ends it: creating → ready, with its size. Errors: ERR_LEASE_LOST when
+ * it was given up meanwhile. */
+int checkpoint_row_ready(struct db *db, const struct checkpoint *checkpoint, struct error **err);
+
+/* The size that is known of one that is deleted or not; 0 for an id that is "" or unknown. */
+int checkpoint_row_size(struct db *db, const char *id, uint32_t *size_mb, struct error **err);
+
+/* The one that an operation of the sandbox's incarnation makes; id "": none. */
+int checkpoint_row_made_in(struct db *db, const char *sandbox_id, uint32_t incarnation,
+                           char id[ID_SIZE], struct error **err);
+
+/* → deleting; the name is free. lease_s: the caller removes it within that time. Others than
+ * creating and ready ones stay what they are. */
+int checkpoint_row_deleting(struct db *db, const char *id, uint64_t lease_s, struct error **err);
+
+/* Mark as deleting, for anybody to remove, those whose making was given up or superseded. */
+int checkpoint_row_abandon(struct db *db, struct error **err);
+
+/* Inside a transaction: take one that is deleting, for lease_s; id "": none. */
+int checkpoint_row_take_deleting(struct db *db, uint64_t lease_s, struct checkpoint *checkpoint,
+                                 struct error **err);
+
+/* Whether a sandbox is being made from it. */
+int checkpoint_row_in_use(struct db *db, const char *id, bool *in_use, struct error **err);
+
+/* Look at it again in delay_ms. */
+int checkpoint_row_defer(struct db *db, const char *id, uint64_t delay_ms, struct error **err);
+
+/* deleting → deleted: nothing of it is left on its host. */
+int checkpoint_row_deleted(struct db *db, const char *id, struct error **err);
+
+/* Whether a row that is not deleted has this instance. */
+int checkpoint_row_uses_instance(struct db *db, const char *instance_name, bool *uses,
+                                 struct error **err);
+
+/* The usable ones on a host. The caller frees. */
+int checkpoint_row_on_host(struct db *db, uint32_t host_id, struct checkpoint **list,
+                           unsigned *count, struct error **err);
