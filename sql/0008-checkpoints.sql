@@ -41,3 +41,24 @@ CREATE INDEX sandboxes_snapshot ON sandboxes (snapshot_id, state);
 -- An interval of the kind `snapshot` is that of a checkpoint: its id stands in sandbox_id, what it
 -- keeps in size_mb.
 ALTER TABLE usage_intervals ADD COLUMN size_mb INT UNSIGNED NOT NULL DEFAULT 0;
+
+-- What a version is built from: a checkpoint, or an image by name. A version that the API was asked
+-- for is built by the first dispatcher that takes it; the holder works on it until lease_until_ms.
+-- NULL there: sandlotctl builds it itself. state: building, ready, failed, and after its deletion
+-- deleting (its sources are still on their hosts), then deleted; such a row stays for those that
+-- remember it.
+ALTER TABLE template_versions
+    ADD COLUMN checkpoint_id CHAR(30) CHARACTER SET ascii COLLATE ascii_bin NULL,
+    ADD COLUMN holder VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
+    ADD COLUMN lease_until_ms BIGINT NULL,
+    ADD COLUMN attempts INT UNSIGNED NOT NULL DEFAULT 0,
+    ADD COLUMN build_log TEXT NULL,
+    ADD COLUMN finished_at_ms BIGINT NULL;
+CREATE INDEX template_versions_work ON template_versions (state, lease_until_ms);
+CREATE INDEX template_versions_checkpoint ON template_versions (checkpoint_id, state);
+
+-- Images of the hosts that every team may build templates from, by alias or fingerprint.
+CREATE TABLE allowed_images (
+    name VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+    created_at_ms BIGINT NOT NULL
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
