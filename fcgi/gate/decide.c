@@ -274,11 +274,13 @@ void gate_decide(struct sandbox_service *service, const struct gate_request *req
                      : route_data_plane(service, &found.sandbox, decision);
     if (result == 0 && request->is_poll)
         refuse(decision, GATE_LISTENING);
-    /* nginx does not look at signatures: what one of them opens stays shut for all others.
+    /* nginx does not look at signatures: what one of them opens stays shut for all others, and
+     * a health check opens only what nginx knows to be one.
      * A request that follows the answer of a pause must wake the sandbox: a pass that is a second
      * old would send it into a sandbox that is not there any more. */
     decision->cacheable = result == 0 && found.sandbox.state == SANDBOX_READY &&
-                          !found.sandbox.auto_resume && !request->is_poll && !is_link(request);
+                          !found.sandbox.auto_resume && !request->is_poll && !is_link(request) &&
+                          (request->is_kept_as_health || !is_health_check(request));
 }
 
 enum gate_reason gate_explain_failure(struct sandbox_service *service,

@@ -37,6 +37,7 @@ struct gate_request {
     const char *link_token; /* preview: the token in the address of a link to open, or NULL */
     bool may_wait;          /* in the wake pool: resume and wait instead of answering GATE_WAKE */
     bool is_poll;           /* preview: only asks whether a server listens; wakes nothing */
+    bool is_kept_as_health; /* nginx keeps a pass for GET /health apart from others */
 };
 
 enum gate_outcome { GATE_PASS, GATE_REFUSE, GATE_WAKE };

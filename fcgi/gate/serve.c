@@ -63,11 +63,9 @@ static uint16_t preview_port(const struct http_request *request)
     return text && str_parse_u64(text, 1, 65535, &port) == 0 ? (uint16_t)port : 0;
 }
 
-static void answer_refusal(struct http_response *response, enum gate_reason reason, bool is_preview)
+static void answer_refusal(struct http_response *response, enum gate_reason reason)
 {
     response->status = 403;
-    http_response_header(response, "X-Sandlot-Status", "%d",
-                         gate_reason_status(reason, is_preview));
     http_response_header(response, "X-Sandlot-Reason", "%s", gate_reason_name(reason));
 }
 
@@ -87,7 +85,7 @@ static void answer_pass(struct http_response *response, const struct gate_decisi
 }
 
 static void answer_decision(struct http_response *response, const struct gate_decision *decision,
-                            bool is_preview, int64_t asked_at_s)
+                            int64_t asked_at_s)
 {
     switch (decision->outcome) {
     case GATE_PASS:
@@ -97,7 +95,7 @@ static void answer_decision(struct http_response *response, const struct gate_de
         response->status = 409;
         break;
     case GATE_REFUSE:
-        answer_refusal(response, decision->reason, is_preview);
+        answer_refusal(response, decision->reason);
         break;
     }
 }
@@ -121,14 +119,17 @@ static void serve_question(struct sandbox_service *service, struct http_request 
         .link_token = link_token,
         .may_wait = str_equal(http_parameter(request, "SANDLOT_WAKE"), "1"),
         .is_poll = is_preview && http_parameter(request, "SANDLOT_POLL"),
+        .is_kept_as_health = str_equal(http_parameter(request, "SANDLOT_PATH_CLASS"), "health"),
     };
+    /* nginx reads each line of it again at each hit of its cache. */
+    response->is_bare = true;
     if (is_preview && !question.preview_port) {
-        answer_refusal(response, GATE_PORT_NOT_EXPOSED, true);
+        answer_refusal(response, GATE_PORT_NOT_EXPOSED);
         return;
     }
     struct gate_decision decision;
     gate_decide(service, &question, &decision);
-    answer_decision(response, &decision, is_preview, asked_at_s);
+    answer_decision(response, &decision, asked_at_s);
     mem_wipe(&decision, sizeof decision);
 }
 

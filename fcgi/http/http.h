@@ -76,6 +76,7 @@ struct http_response {
     struct buffer body;       /* or: a body of bytes of content_type */
     const char *content_type; /* of body; static */
     struct buffer headers;    /* extra header lines, "Name: value\r\n" */
+    bool is_bare;             /* these and the status alone: nobody but nginx reads it */
     /* For the log event of the request; set by http_response_error(). */
     const char *error_symbol; /* static */
     char *reason;             /* message of an error that is ours (5xx); owned */

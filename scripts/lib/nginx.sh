@@ -20,6 +20,7 @@ nginx_config()
     write_file 644 root:root "$NGINX_DIR/nginx.conf" <<END
 # Written by the set-up of the stack "$STACK" at each run.
 user $NGINX_USER;
+pcre_jit on;
 worker_processes auto;
 worker_rlimit_nofile $(nginx_open_files);
 pid $RUN_DIR/nginx-master.pid;

@@ -31,10 +31,9 @@ static json_t *parameters_json(const struct http_request *request)
     return all;
 }
 
-static void refuse(struct http_response *response, int status, const char *reason)
+static void refuse(struct http_response *response, const char *reason)
 {
     response->status = 403;
-    http_response_header(response, "X-Sandlot-Status", "%d", status);
     http_response_header(response, "X-Sandlot-Reason", "%s", reason);
 }
 
@@ -67,26 +66,35 @@ static void decide(struct http_request *request, struct http_response *response)
     const char *route = http_parameter(request, "SANDLOT_ROUTE");
     bool wake = http_parameter(request, "SANDLOT_WAKE") != NULL;
     if (str_starts_with(route, "refuse"))
-        refuse(response, 404, "no_sandbox");
+        refuse(response, "no_sandbox");
     else if (str_starts_with(route, "crash"))
         response->status = 500;
     else if (str_starts_with(route, "wake") && !wake)
         response->status = 409;
     else if (str_starts_with(route, "wakeno"))
-        refuse(response, 503, "quota");
+        refuse(response, "quota");
     else if (str_starts_with(route, "wakebad"))
         response->status = 409;
     else if (!wake || usleep(500000) == 0)
         allow(response, request);
 }
 
+static int refusal_status(const struct http_request *request)
+{
+    const char *reason = http_parameter(request, "SANDLOT_REASON");
+    if (str_equal(reason, "no_sandbox"))
+        return 404;
+    if (str_equal(reason, "upstream_failed"))
+        return 502;
+    return str_equal(reason, "upstream_timeout") ? 504 : 503;
+}
+
 static void serve(void *context, struct http_request *request, struct http_response *response)
 {
     (void)context;
     const char *kind = http_parameter(request, "SANDLOT_KIND");
-    const char *given = http_parameter(request, "SANDLOT_STATUS");
-    uint64_t status = 503;
     if (kind && strcmp(kind, "refusal")) {
+        response->is_bare = true;
         decide(request, response);
         return;
     }
@@ -95,9 +103,7 @@ static void serve(void *context, struct http_request *request, struct http_respo
     json_object_set_new(answer, "body_size", json_integer((json_int_t)request->body.size));
     json_object_set_new(answer, "request_id", json_string(request->request_id));
     json_object_set_new(answer, "socket", json_string(getenv("EDGE_NAME")));
-    if (given)
-        str_parse_u64(given, 200, 599, &status);
-    http_response_json(response, kind ? (int)status : 200, answer);
+    http_response_json(response, kind ? refusal_status(request) : 200, answer);
 }
 
 static int render(char **argv, struct error **err)
