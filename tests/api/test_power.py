@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Sandboxes that end without our doing: out of memory, switched off from inside, and with the host."""
+
+import pathlib
+import subprocess
+
+import pytest
+
+from conftest import Sandbox
+from faults import instances, quota_in_use, settle, violations
+from stack import wait_until
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+# Each of these has less than init has with the most that it can be given, and all together have
+# more than there is.
+HOGS = """
+import os, time
+for _ in range(8):
+    if os.fork() == 0:
+        kept = []
+        while True:
+            kept.append(bytearray(1 << 20))
+            time.sleep(0.005)
+time.sleep(9999)
+"""
+
+
+@pytest.fixture(autouse=True)
+def quiet(stack):
+    settle(stack, 60)
+    yield
+    settle(stack, 3 * stack.lease_s + 20)
+
+
+def is_down(stack, sandbox):
+    return instances(stack).get(sandbox.instance) == "Stopped"
+
+
+def stopped(sandbox):
+    return sandbox.show()["state"] == "stopped"
+
+
+def test_init_killed_for_want_of_memory(make_sandbox, stack):
+    """The kernel takes who has most, children of the agent before others; unless root inside
+    offers it init."""
+    sandbox = make_sandbox(envs={"KEPT": "value"})
+    sandbox.data.upload("/home/user/kept", b"kept")
+    sandbox.data.check("sudo sh -c 'echo 1000 >/proc/1/oom_score_adj'")
+    sandbox.data.background("python3", "-c", HOGS)
+    wait_until(lambda: is_down(stack, sandbox), 60, "init being killed")
+    wait_until(lambda: stopped(sandbox), 10, "the notice")
+    assert quota_in_use(sandbox.api) == 0
+    assert sandbox.resume()["resumed_from"] == "disk"
+    assert sandbox.data.read("/home/user/kept") == b"kept"
+    assert sandbox.data.check("echo $KEPT") == "value\n"
+
+
+def test_a_process_killed_for_want_of_memory_leaves_the_sandbox(sandbox):
+    hog = "x = []\nwhile True: x.append(bytearray(1 << 20))"
+    assert sandbox.data.run("python3", "-c", hog).exit_code != 0
+    assert sandbox.show()["state"] == "ready"
+    assert sandbox.data.check("echo here") == "here\n"
+
+
+def test_switched_off_from_inside(sandbox, stack):
+    sandbox.data.upload("/home/user/kept", b"kept")
+    sandbox.data.background("sudo", "poweroff", "-f")
+    wait_until(lambda: is_down(stack, sandbox), 30, "the end of the instance")
+    wait_until(lambda: stopped(sandbox), 10, "the notice")
+    assert quota_in_use(sandbox.api) == 0
+    assert sandbox.resume()["resumed_from"] == "disk"
+    assert sandbox.data.read("/home/user/kept") == b"kept"
+
+
+@pytest.mark.faults
+def test_the_host_loses_power_and_boots(make_account, stack):
+    account = make_account("pro")
+    names = ("runs", "runs until its timeout", "paused", "paused, its memory lost")
+    sandboxes = {}
+    for name in names:
+        sandbox = sandboxes[name] = Sandbox.create(account.api, timeout=3000, auto_pause=name != names[1],
+                                                   envs={"NAME": name})
+        sandbox.data.upload("/home/user/kept", name.encode())
+        sandbox.data.check("sync")
+        sandbox.boot_id = sandbox.data.read(BOOT_ID)
+    for name in names[2:]:
+        sandboxes[name].pause()
+    for image in (stack.instance_dir(sandboxes[names[3]].instance) / "state").iterdir():
+        image.unlink()
+    deleted = Sandbox.create(account.api)
+    deleted.api.destroy(deleted.id)
+
+    program = pathlib.Path(__file__).parent / "power-cycle"
+    done = subprocess.run([program, stack.root.name], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    settle(stack, 4 * stack.lease_s + 30)
+    assert quota_in_use(account.api) == 0
+    assert {one["id"] for one in account.api.list()} == {sandbox.id for sandbox in sandboxes.values()}
+    for name, sandbox in sandboxes.items():
+        assert sandbox.show()["state"] == "stopped", name
+        origin = sandbox.resume()["resumed_from"]
+        if name != "paused":
+            assert origin == "disk", name
+        assert (sandbox.data.read(BOOT_ID) == sandbox.boot_id) == (origin == "memory"), name
+        assert sandbox.data.read("/home/user/kept") == name.encode()
+        assert sandbox.data.check("echo $NAME") == f"{name}\n"
+    assert not violations(stack)
+    assert Sandbox.create(account.api).data.check("echo new") == "new\n"
