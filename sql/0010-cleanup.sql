@@ -11,3 +11,6 @@ UPDATE plans SET stopped_days = 365 WHERE name = 'enterprise';
 ALTER TABLE sandboxes ADD COLUMN cleanup_at_ms BIGINT NULL;
 CREATE INDEX sandboxes_cleanup ON sandboxes (state, cleanup_at_ms, stopped_at_ms);
 CREATE INDEX sandboxes_stopped ON sandboxes (state, team_id, stopped_at_ms, id);
+
+ALTER TABLE checkpoints ADD COLUMN cleanup_at_ms BIGINT NULL;
+CREATE INDEX checkpoints_cleanup ON checkpoints (state, cleanup_at_ms, created_at_ms);

@@ -33,6 +33,7 @@ struct checkpoint {
     uint32_t host_id;
     char instance_name[64];
     int64_t created_at_ms;
+    int64_t cleanup_at_ms; /* when it is removed for its age; 0: not foreseen */
 };
 
 /* 1 to 63 letters, digits, dots, underscores and hyphens, beginning with a letter or a digit. */

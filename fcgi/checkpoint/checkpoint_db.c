@@ -10,7 +10,8 @@
 #define SELECT_CHECKPOINT                                                                      \
     "SELECT c.id, c.team_id, t.slug, c.created_by, c.sandbox_id, c.incarnation, c.name,"       \
     " c.state, c.template_slug, c.template_version_id, v.virtual_machine, c.parent_id, c.cpu," \
-    " c.memory_mb, c.disk_gb, c.size_mb, c.host_id, c.instance_name, c.created_at_ms"          \
+    " c.memory_mb, c.disk_gb, c.size_mb, c.host_id, c.instance_name, c.created_at_ms,"         \
+    " c.cleanup_at_ms"                                                                         \
     " FROM checkpoints c JOIN teams t ON t.id = c.team_id"                                     \
     " JOIN template_versions v ON v.id = c.template_version_id"
 #define NEWEST_FIRST " ORDER BY c.id DESC LIMIT ?"
@@ -141,6 +142,7 @@ static void read_checkpoint(const struct db_rows *rows, struct checkpoint *check
     checkpoint->host_id = (uint32_t)db_get_u64(rows, c++);
     copy_text(checkpoint->instance_name, rows, c++);
     checkpoint->created_at_ms = db_get_i64(rows, c++);
+    checkpoint->cleanup_at_ms = db_get_i64(rows, c++);
 }
 
 static void read_all(struct db_rows *rows, struct checkpoint **list, unsigned *count)

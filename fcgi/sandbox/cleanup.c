@@ -10,16 +10,20 @@
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 
-#define HOUR_MS INT64_C(3600000)
-#define DAY_MS  (24 * HOUR_MS)
-
-/* When a sandbox should go at the earliest for its age; 0: it need not. */
-static int64_t due_by_age(const struct plan *plan, int64_t since_ms, uint32_t days, int64_t now_ms)
+int64_t cleanup_due(const struct plan *plan, int64_t since_ms, uint32_t days, int64_t now_ms)
 {
-    int64_t due_at_ms = since_ms + days * DAY_MS;
-    if (!days || now_ms < due_at_ms - plan->cleanup_warning_hours * HOUR_MS)
-        return 0;
-    return due_at_ms;
+    int64_t due_at_ms = since_ms + days * CLEANUP_DAY_MS;
+    return days && since_ms <= cleanup_old_since(plan, days, now_ms) ? due_at_ms : 0;
+}
+
+int64_t cleanup_after_warning(const struct plan *plan, int64_t now_ms)
+{
+    return now_ms + plan->cleanup_warning_hours * CLEANUP_HOUR_MS;
+}
+
+int64_t cleanup_old_since(const struct plan *plan, uint32_t days, int64_t now_ms)
+{
+    return cleanup_after_warning(plan, now_ms) - days * CLEANUP_DAY_MS;
 }
 
 static int exceeds(struct db *db, const struct plan *plan, const struct sandbox *sandbox,
@@ -42,12 +46,11 @@ static int decide(struct db *db, const struct sandbox *sandbox, int64_t now_ms, 
     if (team_get_by_slug(db, sandbox->team_slug, &team, err) < 0 ||
         plan_get(db, team.plan, &plan, err) < 0 || exceeds(db, &plan, sandbox, &exceeding, err) < 0)
         return -1;
-    int64_t due_at_ms = due_by_age(&plan, sandbox->stopped_at_ms, plan.stopped_days, now_ms);
+    int64_t due_at_ms = cleanup_due(&plan, sandbox->stopped_at_ms, plan.stopped_days, now_ms);
     *at_ms = 0;
     if (!exceeding && !due_at_ms)
         return 0;
-    *at_ms = sandbox->cleanup_at_ms ? sandbox->cleanup_at_ms
-                                    : now_ms + plan.cleanup_warning_hours * HOUR_MS;
+    *at_ms = sandbox->cleanup_at_ms ? sandbox->cleanup_at_ms : cleanup_after_warning(&plan, now_ms);
     if (!exceeding && *at_ms < due_at_ms)
         *at_ms = due_at_ms;
     return 0;
@@ -117,8 +120,7 @@ static int tend_old(struct sandbox_service *service, struct error **err)
     for (unsigned i = 0; i < plan_count; i++) {
         autofree struct cleanup_candidate *candidates = NULL;
         size_t count;
-        int64_t warn_ms = plans[i].cleanup_warning_hours * HOUR_MS;
-        int64_t before_ms = now_ms - plans[i].stopped_days * DAY_MS + warn_ms;
+        int64_t before_ms = cleanup_old_since(&plans[i], plans[i].stopped_days, now_ms);
         if (plans[i].stopped_days &&
             (cleanup_row_old(service->db, plans[i].name, before_ms, &candidates, &count, err) < 0 ||
              tend_all(service, candidates, count, err) < 0))
@@ -136,5 +138,7 @@ int cleanup_sweep(struct sandbox_service *service, struct error **err)
         return -1;
     if (cleanup_row_excess(service->db, &excess, &excess_count, err) < 0)
         return -1;
-    return tend_all(service, excess, excess_count, err);
+    if (tend_all(service, excess, excess_count, err) < 0)
+        return -1;
+    return cleanup_checkpoints(service, err);
 }

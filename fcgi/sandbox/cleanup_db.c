@@ -37,8 +37,30 @@ static const struct db_statement position_statement = {
     " COUNT(*) FROM sandboxes WHERE state = 'stopped' AND team_id = ?",
     true};
 
+static const struct db_statement old_checkpoints_statement = {
+    "cleanup.old_checkpoints",
+    "SELECT c.id FROM checkpoints c FORCE INDEX (checkpoints_cleanup)"
+    " JOIN teams t ON t.id = c.team_id"
+    " WHERE c.state = 'ready' AND c.cleanup_at_ms IS NULL AND c.created_at_ms <= ?"
+    " AND t.plan = ? ORDER BY c.created_at_ms LIMIT ?",
+    true};
+static const struct db_statement warned_checkpoints_statement = {
+    "cleanup.warned_checkpoints",
+    "SELECT id FROM checkpoints FORCE INDEX (checkpoints_cleanup)"
+    " WHERE state = 'ready' AND cleanup_at_ms IS NOT NULL ORDER BY cleanup_at_ms LIMIT ?",
+    true};
+static const struct db_statement set_checkpoint_statement = {
+    "cleanup.set_checkpoint", "UPDATE checkpoints SET cleanup_at_ms = ? WHERE id = ?", false};
+
 static const struct db_statement *const statements[] = {
-    &old_statement, &teams_statement, &first_statement, &warned_statement, &position_statement,
+    &old_statement,
+    &teams_statement,
+    &first_statement,
+    &warned_statement,
+    &position_statement,
+    &old_checkpoints_statement,
+    &warned_checkpoints_statement,
+    &set_checkpoint_statement,
 };
 const struct db_statement_list cleanup_statements = DB_STATEMENT_LIST(statements);
 
@@ -48,9 +70,9 @@ static void append(const struct db_rows *rows, struct cleanup_candidate **candid
     snprintf((*candidates)[(*count)++].id, ID_SIZE, "%s", db_get_text(rows, 0));
 }
 
-static int read_ids(struct db *db, const struct db_statement *statement,
-                    const struct db_value *args, size_t arg_count,
-                    struct cleanup_candidate **candidates, size_t *count, struct error **err)
+static int read_candidates(struct db *db, const struct db_statement *statement,
+                           const struct db_value *args, size_t arg_count,
+                           struct cleanup_candidate **candidates, size_t *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
     *candidates = NULL;
@@ -65,15 +87,16 @@ static int read_ids(struct db *db, const struct db_statement *statement,
 int cleanup_row_old(struct db *db, const char *plan, int64_t stopped_before_ms,
                     struct cleanup_candidate **candidates, size_t *count, struct error **err)
 {
-    return read_ids(db, &old_statement,
-                    DB_ARGS(db_i64(stopped_before_ms), db_text(plan), db_u64(CLEANUP_BATCH)),
-                    candidates, count, err);
+    return read_candidates(db, &old_statement,
+                           DB_ARGS(db_i64(stopped_before_ms), db_text(plan), db_u64(CLEANUP_BATCH)),
+                           candidates, count, err);
 }
 
 int cleanup_row_warned(struct db *db, struct cleanup_candidate **candidates, size_t *count,
                        struct error **err)
 {
-    return read_ids(db, &warned_statement, DB_ARGS(db_u64(CLEANUP_BATCH)), candidates, count, err);
+    return read_candidates(db, &warned_statement, DB_ARGS(db_u64(CLEANUP_BATCH)), candidates, count,
+                           err);
 }
 
 static int first_of_team(struct db *db, const char *team_id, uint64_t limit,
@@ -116,4 +139,28 @@ int cleanup_row_position(struct db *db, const struct sandbox *sandbox, uint64_t 
     *before = db_get_u64(rows, 0);
     *stopped = db_get_u64(rows, 1);
     return 0;
+}
+
+int cleanup_row_old_checkpoints(struct db *db, const char *plan, int64_t made_before_ms,
+                                struct cleanup_candidate **candidates, size_t *count,
+                                struct error **err)
+{
+    return read_candidates(db, &old_checkpoints_statement,
+                           DB_ARGS(db_i64(made_before_ms), db_text(plan), db_u64(CLEANUP_BATCH)),
+                           candidates, count, err);
+}
+
+int cleanup_row_warned_checkpoints(struct db *db, struct cleanup_candidate **candidates,
+                                   size_t *count, struct error **err)
+{
+    return read_candidates(db, &warned_checkpoints_statement, DB_ARGS(db_u64(CLEANUP_BATCH)),
+                           candidates, count, err);
+}
+
+int cleanup_row_set_checkpoint(struct db *db, const char *id, int64_t cleanup_at_ms,
+                               struct error **err)
+{
+    return db_exec(db, &set_checkpoint_statement,
+                   DB_ARGS(cleanup_at_ms ? db_i64(cleanup_at_ms) : db_null(), db_text(id)), NULL,
+                   err);
 }

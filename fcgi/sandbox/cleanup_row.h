@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the clean-up asks of the database; for cleanup.c only. */
+/* What the clean-up is made of; for cleanup*.c only. */
 #pragma once
 
 #include "sandbox/cleanup.h"
 
-#define CLEANUP_BATCH 1000 /* sandboxes that one question names at most */
+#define CLEANUP_BATCH   1000 /* rows that one question names at most */
+#define CLEANUP_HOUR_MS INT64_C(3600000)
+#define CLEANUP_DAY_MS  (24 * CLEANUP_HOUR_MS)
 
 /* Each of these names sandboxes that may be concerned, oldest first; the decision is made with the
  * row locked. The caller frees *candidates. */
@@ -25,3 +27,27 @@ int cleanup_row_warned(struct db *db, struct cleanup_candidate **candidates, siz
 /* How many of the team are stopped, and how many of those were stopped before this one. */
 int cleanup_row_position(struct db *db, const struct sandbox *sandbox, uint64_t *before,
                          uint64_t *stopped, struct error **err);
+
+/* --- checkpoints, likewise --- */
+
+int cleanup_row_old_checkpoints(struct db *db, const char *plan, int64_t made_before_ms,
+                                struct cleanup_candidate **candidates, size_t *count,
+                                struct error **err);
+int cleanup_row_warned_checkpoints(struct db *db, struct cleanup_candidate **candidates,
+                                   size_t *count, struct error **err);
+int cleanup_row_set_checkpoint(struct db *db, const char *id, int64_t cleanup_at_ms,
+                               struct error **err);
+
+/* --- when --- */
+
+/* When something that has lain there since then should go at the earliest, if it is time to warn
+ * of that; else 0. */
+int64_t cleanup_due(const struct plan *plan, int64_t since_ms, uint32_t days, int64_t now_ms);
+
+/* The end of a warning that begins now. */
+int64_t cleanup_after_warning(const struct plan *plan, int64_t now_ms);
+
+/* From when on something is old enough to be warned of. */
+int64_t cleanup_old_since(const struct plan *plan, uint32_t days, int64_t now_ms);
+
+int cleanup_checkpoints(struct sandbox_service *service, struct error **err);

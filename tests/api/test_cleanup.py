@@ -127,3 +127,18 @@ def test_the_last_resume_wins_over_the_removal(sandbox, stack, warning):
     stack.query("UPDATE sandboxes SET cleanup_at_ms = 1 WHERE id = %s", sandbox.id)
     time.sleep(1.5 * stack.lease_s)
     assert sandbox.show()["state"] == "ready"
+
+
+def test_a_checkpoint_is_warned_of_and_then_removed(sandbox, stack, set_plan):
+    set_plan("basic", checkpoint_days=10, cleanup_warning_hours=48)
+    made = sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "old"})
+    assert made.status == 201, made
+    path, key = f"/v1/checkpoints/{made.json()['id']}", made.json()["id"]
+    assert "cleanup_at" not in made.json()
+    stack.query("UPDATE checkpoints SET created_at_ms = %s WHERE id = %s", int((time.time() - 11 * DAY_S) * 1000), key)
+    at = sweeps(stack, lambda: sandbox.api.get(path).json().get("cleanup_at"), "the warning")
+    assert in_days(at) == pytest.approx(2, abs=0.01)
+    assert [one["cleanup_at"] for one in sandbox.api.get("/v1/checkpoints").json()["checkpoints"]] == [at]
+    stack.query("UPDATE checkpoints SET cleanup_at_ms = %s WHERE id = %s", int(time.time() * 1000), key)
+    sweeps(stack, lambda: sandbox.api.get(path).status == 404, "the removal")
+    assert sandbox.data.check("echo runs on") == "runs on\n"
