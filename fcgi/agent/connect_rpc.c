@@ -11,7 +11,6 @@
 #include "base/str.h"
 
 #define TYPE_UNARY     "application/json"
-#define TYPE_STREAM    "application/connect+json"
 
 #define TIMEOUT_MAX_MS (1000LL * 3600 * 24 * 365)
 
@@ -23,7 +22,7 @@ bool rpc_is_service_path(const char *path)
 
 bool rpc_is_stream_request(const struct request *request)
 {
-    return rpc_is_service_path(request->path) && request_content_is(request, TYPE_STREAM);
+    return rpc_is_service_path(request->path) && request_content_is(request, RPC_TYPE_STREAM);
 }
 
 static bool is_encoded(const struct request *request, const char *header)
@@ -32,18 +31,22 @@ static bool is_encoded(const struct request *request, const char *header)
     return encoding && *encoding && strcasecmp(encoding, "identity") != 0;
 }
 
-int rpc_begin(struct request *request, struct fault *fault)
+int rpc_check_type(const struct request *request, bool streams, struct fault *fault)
 {
-    bool streams = request->route->rpc->stream;
-    if (!request_content_is(request, streams ? TYPE_STREAM : TYPE_UNARY))
+    if (!request_content_is(request, streams ? RPC_TYPE_STREAM : TYPE_UNARY))
         return fault_set(fault, FAULT_UNSUPPORTED_MEDIA_TYPE, "the content type must be %s",
-                         streams ? TYPE_STREAM : TYPE_UNARY);
+                         streams ? RPC_TYPE_STREAM : TYPE_UNARY);
     if (is_encoded(request, streams ? "Connect-Content-Encoding" : "Content-Encoding"))
         return fault_set(fault, FAULT_UNIMPLEMENTED, "compressed messages are not supported");
     return 0;
 }
 
-static json_t *parse(const char *text, size_t size, struct fault *fault)
+int rpc_begin(struct request *request, struct fault *fault)
+{
+    return rpc_check_type(request, request->route->rpc->stream, fault);
+}
+
+json_t *rpc_parse(const char *text, size_t size, struct fault *fault)
 {
     if (!size)
         return json_object();
@@ -67,7 +70,7 @@ int rpc_finish(struct request *request, struct fault *fault)
     size_t size = request->body.size;
     if (rpc->stream && envelope_parse(text, size, &text, &size, fault) < 0)
         return -1;
-    json_auto_t *message = parse(text, size, fault);
+    json_auto_t *message = rpc_parse(text, size, fault);
     if (!message)
         return -1;
     buffer_deinit(&request->body);
@@ -90,17 +93,35 @@ void rpc_closed(struct request *request)
         rpc->closed(request);
 }
 
-int rpc_reply_stream_fault(struct request *request, const struct fault *fault)
+void rpc_append_fault(struct buffer *body, const struct fault *fault)
 {
-    buffer_auto body = BUFFER_INIT(4096);
     json_auto_t *json = json_pack("{s:{s:s, s:s}}", "error", "code",
                                   fault_connect_code(fault->code), "message", fault->message);
     autofree char *text = json_dumps(json, JSON_COMPACT);
-    envelope_append(&body, ENVELOPE_END, text, strlen(text));
+    envelope_append(body, ENVELOPE_END, text, strlen(text));
+}
+
+static int reply_envelopes(struct request *request, const struct buffer *body)
+{
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(body.size, body.data, MHD_RESPMEM_MUST_COPY);
-    MHD_add_response_header(response, "Content-Type", TYPE_STREAM);
+        MHD_create_response_from_buffer(body->size, body->data, MHD_RESPMEM_MUST_COPY);
+    MHD_add_response_header(response, "Content-Type", RPC_TYPE_STREAM);
     return request_reply(request, 200, response);
+}
+
+int rpc_reply_stream_fault(struct request *request, const struct fault *fault)
+{
+    buffer_auto body = BUFFER_INIT(4096);
+    rpc_append_fault(&body, fault);
+    return reply_envelopes(request, &body);
+}
+
+int rpc_reply_client_stream(struct request *request)
+{
+    buffer_auto body = BUFFER_INIT(4096);
+    envelope_append(&body, 0, "{}", 2);
+    envelope_append(&body, ENVELOPE_END, "{}", 2);
+    return reply_envelopes(request, &body);
 }
 
 int rpc_user(struct request *request, struct user *user, struct fault *fault)

@@ -19,6 +19,11 @@ enum envelope_flags {
 int envelope_parse(const char *data, size_t size, const char **message, size_t *message_size,
                    struct fault *fault);
 
+/* The first envelope of a stream of them. Returns 1 with *message pointing into data, 0 when more
+ * bytes are needed, -1 with a fault for one larger than max or with flags. */
+int envelope_next(const char *data, size_t size, size_t max, const char **message,
+                  size_t *message_size, struct fault *fault);
+
 /* Append an envelope. Returns 0, or -1 when the buffer would pass its maximum. */
 int envelope_append(struct buffer *buffer, unsigned flags, const char *message, size_t size);
 

@@ -27,6 +27,9 @@ int files_put_data(struct request *request, const char *data, size_t size, struc
 int files_put_finish(struct request *request, struct fault *fault);
 void files_put_closed(struct request *request);
 
+/* POST /files/compose: {"source_paths","destination","username"}. */
+int files_compose_finish(struct request *request, struct fault *fault);
+
 /* GET /metrics: what the sandbox uses at the moment; GET /envs: what POST /init handed over. */
 int metrics_finish(struct request *request, struct fault *fault);
 int envs_finish(struct request *request, struct fault *fault);

@@ -46,10 +46,14 @@ struct process_output {
     size_t bytes_left;
 };
 
+/* Told when a request's bytes are written (fault NULL) or never will be. */
+typedef void process_written(struct request *request, const struct fault *fault);
+
 /* Bytes on their way to standard input. */
 struct process_input {
     STAILQ_ENTRY(process_input) link;
     struct request *request; /* waits for them to be written; NULL when it went away */
+    process_written *written;
     char *data;
     size_t size, offset;
 };
@@ -103,9 +107,9 @@ extern const struct stream_events process_stream_events;
 int process_signal(struct process *process, int number, struct fault *fault);
 
 /* Queue bytes for standard input or the terminal (data is taken over). Returns 0 when they are
- * written, 1 when the caller has to suspend the request, which is answered when they are. */
-int process_write(struct process *process, struct request *request, char *data, size_t size,
-                  struct fault *fault);
+ * written, 1 when the caller has to suspend the request until written() is called for it. */
+int process_write(struct process *process, struct request *request, process_written *written,
+                  char *data, size_t size, struct fault *fault);
 
 /* The request of a waiting process_write() ends before it could be answered. */
 void process_forget_writer(struct process *process, const struct request *request);

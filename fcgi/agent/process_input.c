@@ -17,11 +17,7 @@ static void answer(struct process_input *input, const struct fault *fault)
     if (!request)
         return;
     input->request = NULL;
-    request->state = NULL;
-    if (fault)
-        request_reply_fault(request, fault);
-    else
-        request_reply_json(request, 200, json_object());
+    input->written(request, fault);
 }
 
 static void drop_first(struct process *process, const struct fault *fault)
@@ -92,8 +88,8 @@ void process_input_open(struct process *process, int fd)
     loop_watch(&process->agent->loop, &process->input, fd, 0, on_writable);
 }
 
-int process_write(struct process *process, struct request *request, char *data, size_t size,
-                  struct fault *fault)
+int process_write(struct process *process, struct request *request, process_written *written,
+                  char *data, size_t size, struct fault *fault)
 {
     if (!process->input_open || process->input_closing) {
         free(data);
@@ -123,6 +119,7 @@ int process_write(struct process *process, struct request *request, char *data, 
             return 0;
     }
     input->request = request;
+    input->written = written;
     return 1;
 }
 

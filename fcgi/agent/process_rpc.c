@@ -12,9 +12,8 @@
 #define PID_MAX      0x7fffffff
 #define PTY_SIDE_MAX 4096
 
-/* The process that a request's "process" member selects: {"pid":n} or {"tag":"…"}. */
-static int select_process(struct request *request, const json_t *message, bool ended,
-                          struct process **process, struct fault *fault)
+int process_rpc_select(struct request *request, const json_t *message, bool ended,
+                       struct process **process, struct fault *fault)
 {
     const json_t *selector;
     const char *tag;
@@ -39,7 +38,7 @@ static int connect_to(struct request *request, const json_t *message, struct fau
 {
     struct process *process;
     struct stream *stream;
-    if (select_process(request, message, true, &process, fault) < 0 ||
+    if (process_rpc_select(request, message, true, &process, fault) < 0 ||
         stream_open(request, &process_stream_events, NULL, &stream, fault) < 0)
         return -1;
     process_watch(process, stream, false);
@@ -86,7 +85,7 @@ static int send_signal(struct request *request, const json_t *message, json_t **
     struct process *process;
     int number = 0;
     if (read_signal(message, &number, fault) < 0 ||
-        select_process(request, message, false, &process, fault) < 0 ||
+        process_rpc_select(request, message, false, &process, fault) < 0 ||
         process_signal(process, number, fault) < 0)
         return -1;
     *answer = json_object();
@@ -101,16 +100,11 @@ static void on_writer_gone(struct request *request)
     request_resume(request);
 }
 
-static int send_input(struct request *request, const json_t *message, json_t **answer,
-                      struct fault *fault)
+int process_rpc_write(struct process *process, struct request *request, const json_t *input,
+                      process_written *written, struct fault *fault)
 {
-    struct process *process;
-    const json_t *input;
     char *data;
     size_t size;
-    if (select_process(request, message, false, &process, fault) < 0 ||
-        proto_object(message, "input", &input, fault) < 0)
-        return -1;
     const json_t *to_pty = proto_field(input, "pty");
     const json_t *bytes = to_pty ? to_pty : proto_field(input, "stdin");
     if (!bytes)
@@ -120,7 +114,27 @@ static int send_input(struct request *request, const json_t *message, json_t **a
                          process->has_pty ? "a" : "no");
     if (proto_bytes(bytes, to_pty ? "pty" : "stdin", &data, &size, fault) < 0)
         return -1;
-    int rc = process_write(process, request, data, size, fault);
+    return process_write(process, request, written, data, size, fault);
+}
+
+static void on_sent(struct request *request, const struct fault *fault)
+{
+    request->state = NULL;
+    if (fault)
+        request_reply_fault(request, fault);
+    else
+        request_reply_json(request, 200, json_object());
+}
+
+static int send_input(struct request *request, const json_t *message, json_t **answer,
+                      struct fault *fault)
+{
+    struct process *process;
+    const json_t *input;
+    if (process_rpc_select(request, message, false, &process, fault) < 0 ||
+        proto_object(message, "input", &input, fault) < 0)
+        return -1;
+    int rc = process_rpc_write(process, request, input, on_sent, fault);
     if (rc == 0) {
         *answer = json_object();
     } else if (rc > 0) {
@@ -141,7 +155,7 @@ static int close_stdin(struct request *request, const json_t *message, json_t **
                        struct fault *fault)
 {
     struct process *process;
-    if (select_process(request, message, false, &process, fault) < 0 ||
+    if (process_rpc_select(request, message, false, &process, fault) < 0 ||
         process_close_input(process, fault) < 0)
         return -1;
     *answer = json_object();
@@ -154,7 +168,7 @@ static int update(struct request *request, const json_t *message, json_t **answe
     struct process *process;
     const json_t *pty, *size = NULL;
     int64_t cols, rows;
-    if (select_process(request, message, false, &process, fault) < 0 ||
+    if (process_rpc_select(request, message, false, &process, fault) < 0 ||
         proto_object(message, "pty", &pty, fault) < 0 ||
         (pty && proto_object(pty, "size", &size, fault) < 0) ||
         proto_integer(size, "cols", 0, PTY_SIDE_MAX, &cols, fault) < 0 ||

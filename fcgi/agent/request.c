@@ -64,27 +64,54 @@ static json_t *fault_json(const struct request *request, const struct fault *fau
     return json_pack("{s:i, s:s}", "code", *status, "message", fault->message);
 }
 
+/* Status, media type and body of the answer to a failed request. */
+static int format_fault(const struct request *request, const char **type, struct buffer *body)
+{
+    int status = 200;
+    if (!request->outsider && rpc_is_stream_request(request)) {
+        *type = RPC_TYPE_STREAM;
+        rpc_append_fault(body, &request->fault);
+        return status;
+    }
+    json_auto_t *json = fault_json(request, &request->fault, &status);
+    autofree char *text = json_dumps(json, JSON_COMPACT);
+    *type = "application/json";
+    buffer_append_string(body, text);
+    return status;
+}
+
 /* The library takes no answer in the middle of a body, so this one goes past it. Nothing of ours
  * has been sent on the connection yet, and nothing will be: it is closed at the body's end. */
 static void answer_early(struct request *request)
 {
-    int status;
-    json_auto_t *json = fault_json(request, &request->fault, &status);
-    autofree char *text = json_dumps(json, JSON_COMPACT);
-    autofree char *answer =
-        xasprintf("HTTP/1.1 %d %s\r\nContent-Type: application/json\r\n"
-                  "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
-                  status, MHD_get_reason_phrase_for((unsigned)status), strlen(text), text);
+    buffer_auto answer = BUFFER_INIT(8192);
+    buffer_auto body = BUFFER_INIT(4096);
+    const char *type;
+    int status = format_fault(request, &type, &body);
+    request->answered_early = true;
+    buffer_printf(&answer,
+                  "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n"
+                  "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+                  status, MHD_get_reason_phrase_for((unsigned)status), type, body.size);
+    buffer_append(&answer, body.data, body.size);
     int fd = connection_fd(request);
-    if (send(fd, answer, strlen(answer), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+    if (send(fd, answer.data, answer.size, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
         shutdown(fd, SHUT_WR);
+}
+
+void request_fail(struct request *request)
+{
+    request->failed = true;
+    if (request->route && request->route->flags & ROUTE_ENDLESS)
+        answer_early(request);
 }
 
 int request_swallow(struct request *request, size_t size)
 {
     uint64_t before = request->swallowed;
     request->swallowed += size;
-    if (before <= SWALLOW_ANSWER_AT && request->swallowed > SWALLOW_ANSWER_AT)
+    if (before <= SWALLOW_ANSWER_AT && request->swallowed > SWALLOW_ANSWER_AT &&
+        !request->answered_early)
         answer_early(request);
     return request->swallowed > SWALLOW_MAX ? -1 : 0;
 }

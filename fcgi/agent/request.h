@@ -32,6 +32,7 @@ enum route_flags {
     ROUTE_INTERNAL = 2, /* only for peers outside the sandbox */
     ROUTE_PREFIX = 4,   /* the path is a prefix; handlers look at what follows */
     ROUTE_SECRET = 8,   /* the body holds secrets: wiped wherever it was */
+    ROUTE_ENDLESS = 16, /* the body may go on for hours: a failure is answered in its middle */
 };
 
 struct route {
@@ -54,6 +55,7 @@ struct request {
     void *state;        /* the handlers' own */
     bool outsider;      /* did not show the secret */
     bool failed, finished, replied, suspended;
+    bool answered_early; /* past the library, with the fault */
     struct fault fault;
     size_t piece_max;   /* of what data() gets at once; 0: whatever came */
     uint64_t swallowed; /* bytes of the body that came after the failure */
@@ -70,6 +72,9 @@ struct request {
 struct request *request_new(struct agent *agent, struct MHD_Connection *connection,
                             const char *path);
 void request_free(struct request *request);
+
+/* The request has failed with request->fault. */
+void request_fail(struct request *request);
 
 /* Throw size bytes of a refused body away. A long one is answered before its end; returns -1 when
  * the connection is to be closed. */

@@ -7,6 +7,7 @@
 #include "agent/process_rpc.h"
 #include "agent/request.h"
 #include "agent/watch_rpc.h"
+#include "agent/worker.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -25,6 +26,11 @@ static const struct route routes[] = {
      .data = files_put_data,
      .finish = files_put_finish,
      .closed = files_put_closed},
+
+    {.method = "POST",
+     .path = "/files/compose",
+     .finish = files_compose_finish,
+     .closed = worker_closed},
 
     {.method = "GET", .path = "/metrics", .finish = metrics_finish},
     {.method = "GET", .path = "/envs", .finish = envs_finish},
@@ -58,6 +64,13 @@ static const struct route routes[] = {
     RPC("/process.Process/Connect", process_rpc_connect),
     RPC("/process.Process/List", process_rpc_list),
     RPC("/process.Process/SendInput", process_rpc_send_input),
+    {.method = "POST",
+     .path = "/process.Process/StreamInput",
+     .flags = ROUTE_ENDLESS,
+     .begin = stream_input_begin,
+     .data = stream_input_data,
+     .finish = stream_input_finish,
+     .closed = stream_input_closed},
     RPC("/process.Process/CloseStdin", process_rpc_close_stdin),
     RPC("/process.Process/SendSignal", process_rpc_send_signal),
     RPC("/process.Process/Update", process_rpc_update),

@@ -106,10 +106,12 @@ static enum MHD_Result handle_head(struct request *request, const char *method)
 {
     if (check_head(request, method, &request->fault) == 0)
         return MHD_YES;
-    request->failed = true;
     /* A client that waits for "100 Continue" has not sent its body and need not. */
-    if (request_header(request, "Expect"))
+    if (request_header(request, "Expect")) {
+        request->failed = true;
         return request_reply_fault(request, &request->fault) < 0 ? MHD_NO : MHD_YES;
+    }
+    request_fail(request);
     return MHD_YES;
 }
 
@@ -125,7 +127,7 @@ static enum MHD_Result handle_data(struct request *request, const char *data, si
     int (*take)(struct request *, const char *, size_t, struct fault *) =
         route->data ? route->data : collect;
     if (take(request, data, piece, &request->fault) < 0)
-        request->failed = true;
+        request_fail(request);
     if (route->flags & ROUTE_SECRET)
         mem_wipe((char *)data, piece); /* the library's own buffer, used up */
     return MHD_YES;

@@ -155,8 +155,9 @@ struct runtime_ops {
     /* Every volume of the project. The caller frees the array. */
     int (*volume_list)(struct runtime *runtime, struct runtime_volume **list, size_t *count,
                        struct error **err);
+
     /* What the running instances use, by name; those that the daemon has no numbers of are left
-     * out. Not to be asked more often than every RUNTIME_MEASURE_MIN_S. The caller frees with
+     * out. Asked again within ten seconds, it may give the same. The caller frees with
      * runtime_usage_free(). */
     int (*measure)(struct runtime *runtime, struct runtime_usage **list, size_t *count,
                    struct error **err);
@@ -172,8 +173,6 @@ struct runtime_ops {
 
     void (*close)(struct runtime *runtime);
 };
-
-#define RUNTIME_MEASURE_MIN_S 10
 
 struct runtime {
     const struct runtime_ops *ops;

@@ -5,10 +5,11 @@ import base64
 import dataclasses
 import json
 import struct
+import subprocess
 import time
 import urllib.parse
 
-from client import Origin
+from client import Origin, address_of
 
 END_OF_STREAM = 2
 
@@ -83,6 +84,7 @@ class Result:
 class DataPlane:
     def __init__(self, stack, session):
         self.token = session["access_token"]
+        self.ca_file = stack.ca_file
         self.origin = Origin(stack.ca_file, session["data_plane_url"])
 
     def headers(self, user=None):
@@ -106,6 +108,14 @@ class DataPlane:
                 **self.headers(user),
             },
         )
+
+    def curl(self, version, path, *options):
+        """A transfer by curl, over HTTP/2 for one: a process with pipes at all its ends."""
+        return subprocess.Popen(
+            ["curl", "-sSN", version, "--cacert", self.ca_file, "--max-time", "60",
+             "--resolve", f"{self.origin.host}:{self.origin.port}:{address_of(self.origin.host)}",
+             "-H", f"X-Access-Token: {self.token}", *options, self.origin.url + path],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     # --- processes ---
 

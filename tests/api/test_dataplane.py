@@ -4,13 +4,14 @@
 import base64
 import gzip
 import hashlib
+import json
 import secrets
 import time
 import urllib.parse
 
 import pytest
 
-from dataplane import DataPlane
+from dataplane import DataPlane, collect, envelope
 from stack import wait_until
 
 
@@ -122,3 +123,63 @@ def test_numbers(data):
     assert 0 < numbers["disk_used"] < numbers["disk_total"]
     assert data.request("GET", "/envs").status == 200
     assert data.origin.request("GET", "/metrics").status == 401
+
+
+def typed(text):
+    return envelope({"data": {"input": {"stdin": base64.b64encode(text).decode()}}})
+
+
+@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
+def test_input_as_a_stream(data, version):
+    """Each message reaches the program while the request goes on."""
+    with data.start("/bin/cat", stdin=True) as stream:
+        pid = next(stream)["event"]["start"]["pid"]
+        call = data.curl(version, "/process.Process/StreamInput", "-X", "POST", "-T", "-",
+                         "-H", "Content-Type: application/connect+json", "-H", "Expect:")
+        call.stdin.write(envelope({"start": {"process": {"pid": pid}}}))
+        for word in (b"one", b"two"):
+            call.stdin.write(typed(word))
+            call.stdin.flush()
+            assert base64.b64decode(next(stream)["event"]["data"]["stdout"]) == word
+        answer, error = call.communicate(timeout=30)
+        assert call.returncode == 0, error
+        assert answer == envelope({}) + envelope({}, 2)
+        data.call("process.Process/CloseStdin", {"process": {"pid": pid}})
+        assert collect(stream).exit_code == 0
+
+
+@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
+def test_input_that_is_refused_in_the_middle(data, version):
+    call = data.curl(version, "/process.Process/StreamInput", "-X", "POST", "-T", "-",
+                     "-H", "Content-Type: application/connect+json", "-H", "Expect:")
+    call.stdin.write(envelope({"start": {"process": {"pid": 4194000}}}))
+    call.stdin.flush()
+    answer = call.stdout.read(5)
+    assert answer[:1] == b"\2", answer
+    assert b"not_found" in call.stdout.read(int.from_bytes(answer[1:], "big"))
+    call.kill()
+    call.communicate()
+
+
+def test_files_put_together(data, directory):
+    parts = [f"{directory}/part {number}" for number in range(3)]
+    for number, part in enumerate(parts):
+        data.upload(part, bytes([number]) * 100_000)
+
+    def compose(sources, destination, **more):
+        body = {"source_paths": sources, "destination": destination, **more}
+        return data.request("POST", "/files/compose", json.dumps(body).encode(),
+                            {"Content-Type": "application/json"})
+
+    answer = compose([part.removeprefix("/home/user/") for part in parts], f"{directory}/new/whole")
+    assert answer.status == 200, answer
+    assert answer.json() == {"name": "whole", "path": f"{directory}/new/whole", "type": "file"}
+    assert data.read(f"{directory}/new/whole") == b"".join(
+        bytes([number]) * 100_000 for number in range(3))
+    assert data.check(f"stat -c '%U:%G %a' {directory}/new/whole") == "user:user 644\n"
+    assert [data.download(part).status for part in parts] == [404] * 3
+    assert compose([parts[0]], f"{directory}/other").status == 404
+    assert compose([f"{directory}/new/whole"], "/root/whole", username="root").status == 200
+    assert data.check("stat -c '%U:%G' /root/whole; rm /root/whole", user="root") == "root:root\n"
+    assert compose([parts[0]], "x", username="nobody-by-that-name").status == 401
+    assert data.origin.request("POST", "/files/compose", b"{}").status == 401

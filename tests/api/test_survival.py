@@ -4,11 +4,8 @@ lives on in the memory of the sandbox."""
 
 import base64
 import http.client
-import subprocess
-
 import pytest
 
-from client import address_of
 from dataplane import Stream, collect, envelope
 from faults import InBackground
 
@@ -50,16 +47,6 @@ def cut(stream):
     return False
 
 
-def curl(sandbox, version, path, *options):
-    """A transfer in the background; communicate() gives what came, returncode what became of it."""
-    origin = sandbox.data.origin
-    return subprocess.Popen(
-        ["curl", "-sSN", version, "--cacert", sandbox.stack.ca_file, "--max-time", "60",
-         "--resolve", f"{origin.host}:{origin.port}:{address_of('localhost')}",
-         "-H", f"X-Access-Token: {sandbox.data.token}", *options, origin.url + path],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
 # curl's names of an answer that broke off: transfer closed with data outstanding, HTTP/2 stream
 # not closed cleanly.
 CUT_OFF = {"--http1.1": (18, 56), "--http2": (92,)}
@@ -69,11 +56,11 @@ CUT_OFF = {"--http1.1": (18, 56), "--http2": (92,)}
 def test_clients_see_an_abort_in_both_versions_of_http(sandbox, version, tmp_path):
     body = tmp_path / "start"
     body.write_bytes(envelope({"process": {"cmd": "/bin/sleep", "args": ["1000"]}, "stdin": False}))
-    stream = curl(sandbox, version, "/process.Process/Start", "--data-binary", f"@{body}",
+    stream = sandbox.data.curl(version, "/process.Process/Start", "--data-binary", f"@{body}",
                   "-H", "Content-Type: application/connect+json")
     assert stream.stdout.read(5)
     sandbox.data.check("head -c 300M /dev/zero >large")
-    download = curl(sandbox, version, "/files?path=large", "--limit-rate", "1M")
+    download = sandbox.data.curl(version, "/files?path=large", "--limit-rate", "1M")
     assert download.stdout.read(5)
     sandbox.pause()
     for transfer in (stream, download):

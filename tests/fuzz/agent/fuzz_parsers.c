@@ -26,6 +26,9 @@ static void try_envelope(const char *data, size_t size)
     struct fault fault;
     if (envelope_parse(data, size, &message, &message_size, &fault) == 0)
         assert(message == data + ENVELOPE_HEAD && message_size == size - ENVELOPE_HEAD);
+    if (envelope_next(data, size, size / 2, &message, &message_size, &fault) == 1)
+        assert(message == data + ENVELOPE_HEAD && message_size <= size / 2 &&
+               message_size <= size - ENVELOPE_HEAD);
 }
 
 static void try_path(const char *data, size_t size)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """GET and POST /files."""
 
+import json
 import os
 import socket
+import subprocess
 import unittest
 
 from agent_case import HOME, ROOT, AgentTest, quote
@@ -227,3 +229,74 @@ class Files(AgentTest):
         finally:
             # Lazily: the answer comes before the agent has closed the file.
             os.system(f"umount -l {small}")
+
+
+class Compose(AgentTest):
+    def compose(self, sources, destination, **more):
+        body = {"source_paths": sources, "destination": destination, **more}
+        return self.agent.send("POST", "/files/compose", json.dumps(body).encode(),
+                               {"Content-Type": "application/json"})
+
+    def write(self, name, data):
+        path = f"{self.folder}/{name}"
+        with open(path, "wb") as file:
+            file.write(data)
+        return path
+
+    def test_pieces_become_one_file(self):
+        parts = [os.urandom(size) for size in (0, 1, 3_000_001, 70_000)]
+        paths = [self.write(f"part{number}", part) for number, part in enumerate(parts)]
+        target = f"{self.folder}/new folder/whole"
+        reply = self.compose(paths, target)
+        self.assertEqual(reply.status, 200)
+        self.assertEqual(reply.json(), {"name": "whole", "path": target, "type": "file"})
+        with open(target, "rb") as file:
+            self.assertEqual(file.read(), b"".join(parts))
+        self.assertEqual(os.stat(target).st_mode & 0o7777, 0o644)
+        self.assertFalse(any(os.path.exists(path) for path in paths))
+        self.assertEqual(os.listdir(os.path.dirname(target)), ["whole"])
+
+    def test_replaces_at_once(self):
+        target = self.write("old", b"old")
+        with open(target, "rb") as reader:
+            self.assertEqual(self.compose([self.write("new", b"new")], target).status, 200)
+            self.assertEqual(reader.read(), b"old")
+        with open(target, "rb") as file:
+            self.assertEqual(file.read(), b"new")
+
+    def test_a_source_without_a_length(self):
+        target = f"{self.folder}/status"
+        self.assertEqual(self.compose(["/proc/self/status"], target).status, 200)
+        with open(target, "rb") as file:
+            self.assertIn(b"VmRSS", file.read())
+
+    def test_refusals_change_nothing(self):
+        one, target = self.write("one", b"1"), self.write("target", b"kept")
+        for sources, destination, status in (
+            ([], target, 400), ([one], "", 400), ([one, target], target, 400),
+            ([one, self.folder], target, 400), ([one, f"{self.folder}/none"], target, 404),
+            ([one], self.folder, 400), ([one], f"{one}/below", 400), ([7], target, 400),
+            ("x", target, 400), ([one], "/dev/null", 400),
+        ):
+            with self.subTest(sources=sources, destination=destination):
+                self.fault(self.compose(sources, destination), status)
+        self.fault(self.compose([one], target, username="nobody-by-that-name"), 401)
+        for body in (b"", b"{", b"[]"):
+            self.fault(self.agent.send("POST", "/files/compose", body), 400)
+        self.fault(self.agent.send("GET", "/files/compose"), 405)
+        self.assertEqual([open(path, "rb").read() for path in (one, target)], [b"1", b"kept"])
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_no_space(self):
+        small = f"{self.folder}/small"
+        os.mkdir(small)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], check=True)
+        try:
+            part = self.write("big", b"x" * (2 << 20))
+            with open(f"{small}/target", "wb") as file:
+                file.write(b"kept")
+            self.fault(self.compose([part], f"{small}/target"), 507)
+            self.assertEqual(os.listdir(small), ["target"])
+            self.assertTrue(os.path.exists(part))
+        finally:
+            subprocess.run(["umount", "-l", small], check=True)
