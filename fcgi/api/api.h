@@ -52,6 +52,7 @@ route_handler sandboxes_create, sandboxes_list, sandboxes_show, sandboxes_delete
 route_handler sandboxes_pause, sandboxes_resume;
 route_handler sandboxes_update;
 route_handler ports_list, ports_show, ports_put, ports_delete;
+route_handler network_show, network_put, network_check, network_denials;
 route_handler limits_show;
 route_handler usage_show;
 route_handler metrics_show;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/api.h"
+#include "api/network_input.h"
 #include "api/sandbox_input.h"
 #include "api/volumes.h"
 #include "base/mem.h"
@@ -91,6 +92,31 @@ const struct route api_routes[] = {
      .scope = ROUTE_WRITE,
      .body = sandbox_resume_schema,
      .idempotency = IDEMPOTENCY_SESSION},
+    {.method = "GET",
+     .pattern = "/v1/sandboxes/:id/network",
+     .operation = "showNetwork",
+     .handler = network_show,
+     .scope = ROUTE_READ},
+    {.method = "PUT",
+     .pattern = "/v1/sandboxes/:id/network",
+     .operation = "replaceNetwork",
+     .handler = network_put,
+     .scope = ROUTE_WRITE,
+     .body = network_put_schema,
+     .body_required = true,
+     .idempotency = IDEMPOTENCY_PLAIN},
+    {.method = "POST",
+     .pattern = "/v1/sandboxes/:id/network/check",
+     .operation = "checkNetwork",
+     .handler = network_check,
+     .scope = ROUTE_READ,
+     .body = network_check_schema,
+     .body_required = true},
+    {.method = "GET",
+     .pattern = "/v1/sandboxes/:id/network/denials",
+     .operation = "listDenials",
+     .handler = network_denials,
+     .scope = ROUTE_READ},
     {.method = "GET",
      .pattern = "/v1/sandboxes/:id/ports",
      .operation = "listPorts",

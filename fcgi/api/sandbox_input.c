@@ -4,23 +4,19 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "api/network_input.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "sandbox/metadata.h"
 
-#define TIMEOUT_DEFAULT_S   300
-#define TIMEOUT_MAX_S       31536000 /* no plan can allow more */
-#define ENVS_MAX_BYTES      65536
-#define POLICY_ENTRIES_MAX  256
-#define POLICY_ENTRY_MAX    300 /* a host name of 253, brackets and a port */
-#define EGRESS_PROFILES_MAX 16
+#define TIMEOUT_DEFAULT_S 300
+#define TIMEOUT_MAX_S     31536000 /* no plan can allow more */
+#define ENVS_MAX_BYTES    65536
 
 static const struct schema_member slug_item = {.type = SCHEMA_STRING, .min = 1, .max = 63};
 static const struct schema_member env_item = {.type = SCHEMA_STRING, .max = ENVS_MAX_BYTES};
 static const struct schema_member any_item = {.type = SCHEMA_ANY};
 static const struct schema_member patch_item = {.type = SCHEMA_ANY, .nullable = true};
-static const struct schema_member policy_item = {
-    .type = SCHEMA_STRING, .min = 1, .max = POLICY_ENTRY_MAX};
 static const char *const on_timeout_choices[] = {"kill", "pause", NULL};
 static const char *const protocol_choices[] = {"http", NULL};
 
@@ -49,16 +45,7 @@ const struct schema_member sandbox_create_schema[] = {
     {.name = "metadata", .type = SCHEMA_MAP, .max = METADATA_KEYS_MAX, .item = &any_item},
     {.name = "envs", .type = SCHEMA_MAP, .item = &env_item},
     {.name = "volume_mounts", .type = SCHEMA_MAP, .item = &slug_item},
-    {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN},
-    {.name = "allow_package_registry_access", .type = SCHEMA_BOOLEAN},
-    {.name = "allow_public_traffic", .type = SCHEMA_BOOLEAN},
-    {.name = "allow_out", .type = SCHEMA_ARRAY, .max = POLICY_ENTRIES_MAX, .item = &policy_item},
-    {.name = "deny_out", .type = SCHEMA_ARRAY, .max = POLICY_ENTRIES_MAX, .item = &policy_item},
-    {.name = "egress_profile", .type = SCHEMA_STRING, .min = 1, .max = 63},
-    {.name = "egress_profiles",
-     .type = SCHEMA_ARRAY,
-     .max = EGRESS_PROFILES_MAX,
-     .item = &slug_item},
+    NETWORK_MEMBERS,
     {.name = "exposed_ports", .type = SCHEMA_ARRAY, .max = SANDBOX_PORTS_MAX, .item = &port_item},
     {.name = "cpu", .type = SCHEMA_INTEGER, .min = 1, .max = 1024},
     {.name = "memory_mb", .type = SCHEMA_INTEGER, .min = 1, .max = 16777216},
@@ -163,40 +150,6 @@ static int read_envs(const json_t *body, char **text, struct error **err)
     return 0;
 }
 
-/* --- network --- */
-
-/* This version enforces the deployment's own network class and public traffic only. A request for
- * any other policy is refused: it must never be taken for being in force. */
-static int read_network(const json_t *body, struct sandbox_create *create, char **text,
-                        struct error **err)
-{
-    static const char *const lists[] = {"allow_out", "deny_out", "egress_profiles"};
-    const json_t *internet = json_object_get(body, "allow_internet_access");
-    const json_t *registries = json_object_get(body, "allow_package_registry_access");
-    const json_t *public_traffic = json_object_get(body, "allow_public_traffic");
-    if (json_is_false(internet))
-        return error_set_field(err, ERR_INVALID_REQUEST, "/allow_internet_access",
-                               "This version cannot close a sandbox's internet access, and does "
-                               "not pretend to.");
-    for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-        autofree char *pointer = schema_pointer("", lists[i]);
-        if (json_array_size(json_object_get(body, lists[i])))
-            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                   "This version cannot enforce %s, and does not pretend to.",
-                                   lists[i]);
-    }
-    if (json_object_get(body, "egress_profile"))
-        return error_set_field(err, ERR_INVALID_REQUEST, "/egress_profile",
-                               "This version cannot enforce egress profiles, and does not pretend "
-                               "to.");
-    create->allow_public_traffic = !json_is_false(public_traffic);
-    json_auto_t *policy = json_pack("{s:b, s:b, s:[], s:[], s:[]}", "allow_internet_access", 1,
-                                    "allow_package_registry_access", json_is_true(registries),
-                                    "allow_out", "deny_out", "egress_profiles");
-    *text = json_dumps(policy, JSON_COMPACT);
-    return 0;
-}
-
 /* --- volumes --- */
 
 static int read_volume_mounts(const json_t *body, struct sandbox_create *create, char **text,
@@ -239,12 +192,12 @@ int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct e
         metadata_read(json_object_get(body, "metadata"), &input->metadata, err) < 0 ||
         read_envs(body, &input->envs, err) < 0 ||
         read_volume_mounts(body, create, &input->volume_mounts, err) < 0 ||
-        read_network(body, create, &input->network, err) < 0 || read_ports(body, create, err) < 0)
+        read_ports(body, create, err) < 0)
         return -1;
     create->cpu = (uint32_t)json_integer_value(json_object_get(body, "cpu"));
     create->memory_mb = (uint32_t)json_integer_value(json_object_get(body, "memory_mb"));
     create->metadata = input->metadata;
-    create->network = input->network;
+    create->allow_public_traffic = !json_is_false(json_object_get(body, "allow_public_traffic"));
     create->envs = input->envs;
     create->volume_mounts = input->volume_mounts;
     return 0;
@@ -271,7 +224,6 @@ void sandbox_update_read(const json_t *body, struct sandbox_update *update)
 void sandbox_input_deinit(struct sandbox_input *input)
 {
     free(input->metadata);
-    free(input->network);
     free(input->volume_mounts);
     mem_wipe_free(input->envs);
     *input = (struct sandbox_input){0};

@@ -16,7 +16,6 @@ extern const struct schema_member port_put_schema[];
 struct sandbox_input {
     struct sandbox_create create; /* its strings are owned by this structure or the body */
     char *metadata;
-    char *network;
     char *volume_mounts; /* NULL: none */
     char *envs;          /* secret */
 };

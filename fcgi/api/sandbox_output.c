@@ -26,12 +26,12 @@ static json_t *stored(const char *text)
     return json ? json : json_object();
 }
 
-static json_t *network_to_json(const struct sandbox *sandbox)
+json_t *network_to_json(const struct sandbox *sandbox)
 {
     json_t *network = stored(sandbox->network);
     json_object_set_new(network, "allow_public_traffic",
                         json_boolean(sandbox->allow_public_traffic));
-    json_object_set_new(network, "status", json_string(sandbox->network_status));
+    json_object_set_new(network, "status", json_string(sandbox_network_status(sandbox)));
     return network;
 }
 

@@ -11,6 +11,9 @@
 
 json_t *sandbox_to_json(const struct settings *settings, const struct sandbox *sandbox);
 
+/* The policy and whether it is in force. */
+json_t *network_to_json(const struct sandbox *sandbox);
+
 /* The session object; the caller wipes the session itself. */
 json_t *session_to_json(const struct settings *settings, const struct sandbox *sandbox,
                         const struct session *session);

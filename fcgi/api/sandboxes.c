@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/network_input.h"
 #include "api/page.h"
 #include "api/sandbox_input.h"
 #include "api/sandbox_output.h"
@@ -69,6 +70,7 @@ static int create(struct api *api, const struct http_request *request, struct sa
                   struct quota *quota, struct error **err)
 {
     struct sandbox_input input = {0};
+    autofree char *network = NULL;
     const char *team = json_string_value(json_object_get(request->json, "team"));
     input.create.user_id = api->principal.user_id;
     input.create.claim = api->idempotency ? api_claim : NULL;
@@ -76,7 +78,10 @@ static int create(struct api *api, const struct http_request *request, struct sa
     int result = 0;
     if (principal_team(&api->principal, team, "/team", &input.create.team, err) < 0 ||
         sandbox_input_read(request->json, &input, err) < 0 ||
-        sandbox_create(&api->service, &input.create, sandbox, quota, err) < 0)
+        network_input_read(api, request->json, &network, err) < 0)
+        result = -1;
+    input.create.network = network;
+    if (result == 0 && sandbox_create(&api->service, &input.create, sandbox, quota, err) < 0)
         result = -1;
     sandbox_input_deinit(&input);
     return result;

@@ -24,13 +24,14 @@ static unsigned option_count(const struct ctl_option *options)
     return count;
 }
 
-/* How many operands the text of a row asks for. */
+/* How many operands the text of a row asks for; what stands in brackets may be left out. */
 static void operand_bounds(const char *operands, unsigned *least, unsigned *most)
 {
     *least = *operands != '\0';
     for (const char *c = operands; *c; c++)
-        *least += *c == ' ';
-    *most = str_ends_with(operands, "...") ? CTL_OPERANDS_MAX : *least;
+        *least += *c == ' ' && c[1] != '[';
+    bool many = str_ends_with(operands, "...") || str_ends_with(operands, "...]");
+    *most = many ? CTL_OPERANDS_MAX : *least;
 }
 
 static bool is_choice(const char *choices, const char *value)

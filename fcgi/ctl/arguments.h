@@ -38,7 +38,8 @@ struct ctl_arguments {
 };
 
 /* Read argv[0..argc) (the words behind the command's). operands: the row's text, "NAME" or
- * "PLAN FIELD=VALUE...". Strings are borrowed. Returns 0, or -1 after a message on standard error.
+ * "PLAN FIELD=VALUE..." or "NAME [ENTRY...]". Strings are borrowed. Returns 0, or -1 after a
+ * message on standard error.
  */
 int ctl_arguments_parse(int argc, char **argv, const char *operands,
                         const struct ctl_option *options, struct ctl_arguments *arguments);

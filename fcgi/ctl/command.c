@@ -34,7 +34,10 @@ OPTIONS host_add_options[] = {{"url", CTL_TEXT, true, "URL", 0, 0},
                               {"nic-prefix", CTL_TEXT, true, "PREFIX", 0, 0},
                               {"vcpus", CTL_NUMBER, true, "N", 1, 1000000},
                               {"memory-mb", CTL_NUMBER, true, "N", 64, 2147483648},
+                              {"firewall", CTL_TEXT, false, "URL", 0, 0},
                               END};
+OPTIONS profile_set_options[] = {
+    {"file", CTL_LIST, false, "FILE", 0, 0}, {"empty", CTL_FLAG, false, NULL, 0, 0}, END};
 OPTIONS sandbox_list_options[] = {
     {"team", CTL_TEXT, false, "SLUG", 0, 0}, {"limit", CTL_NUMBER, false, "N", 1, 10000}, END};
 OPTIONS nginx_config_options[] = {{"output", CTL_TEXT, true, "DIR", 0, 0}, END};
@@ -66,6 +69,13 @@ static const struct ctl_command commands[] = {
     {"plan list", "", NULL, CTL_DATABASE, ctl_plan_list, "list plans"},
     {"plan set", "PLAN FIELD=VALUE...", NULL, CTL_DATABASE, ctl_plan_set,
      "change values of a plan, one after the other"},
+    {"profile delete", "NAME", NULL, CTL_DATABASE, ctl_profile_delete,
+     "delete an egress profile that no sandbox includes"},
+    {"profile list", "", NULL, CTL_DATABASE, ctl_profile_list, "list egress profiles"},
+    {"profile set", "NAME [ENTRY...]", profile_set_options, CTL_DATABASE, ctl_profile_set,
+     "make an egress profile, or replace its entries; sandboxes that include it follow"},
+    {"profile show", "NAME", NULL, CTL_DATABASE, ctl_profile_show,
+     "print the entries of an egress profile"},
     {"sandbox list", "", sandbox_list_options, CTL_DATABASE, ctl_sandbox_list,
      "list sandboxes, newest first"},
     {"status", "", NULL, CTL_DATABASE, ctl_status,

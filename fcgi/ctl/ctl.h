@@ -35,8 +35,9 @@ enum ctl_need {
 };
 
 struct ctl_command {
-    const char *words;                /* "user create" */
-    const char *operands;             /* "NAME"; "..." behind the last: one or more of it */
+    const char *words; /* "user create" */
+    const char
+        *operands; /* "NAME"; "..." behind the last: one or more of it, and none with [...] */
     const struct ctl_option *options; /* ends with a row without a name; NULL: none */
     enum ctl_need need;
     int (*run)(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err);
@@ -74,6 +75,10 @@ CTL_HANDLER(ctl_key_list);
 CTL_HANDLER(ctl_key_revoke);
 CTL_HANDLER(ctl_plan_list);
 CTL_HANDLER(ctl_plan_set);
+CTL_HANDLER(ctl_profile_list);
+CTL_HANDLER(ctl_profile_show);
+CTL_HANDLER(ctl_profile_set);
+CTL_HANDLER(ctl_profile_delete);
 CTL_HANDLER(ctl_template_add);
 CTL_HANDLER(ctl_template_list);
 CTL_HANDLER(ctl_host_add);

@@ -16,10 +16,11 @@
 
 static json_t *host_json(const struct host *host)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I}", "name", host->name, "state",
-                     host->state, "url", host->url, "project", host->project, "pool", host->pool,
-                     "range", host->address_range, "nic_prefix", host->nic_prefix, "vcpus",
-                     (json_int_t)host->vcpus, "memory_mb", (json_int_t)host->memory_mb);
+    return json_pack("{s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:s, s:I, s:I}", "name", host->name,
+                     "state", host->state, "url", host->url, "firewall", host->firewall_url,
+                     "project", host->project, "pool", host->pool, "range", host->address_range,
+                     "nic_prefix", host->nic_prefix, "vcpus", (json_int_t)host->vcpus, "memory_mb",
+                     (json_int_t)host->memory_mb);
 }
 
 static int read_certificate(const char *path, char **pem, struct error **err)
@@ -58,6 +59,7 @@ static int read_host_arguments(const struct ctl_arguments *arguments, struct hos
              "--range", err) < 0)
         return -1;
     host->url = xstrdup(ctl_text(arguments, "url"));
+    host->firewall_url = xstrdup_or_null(ctl_text(arguments, "firewall"));
     host->vcpus = (uint32_t)ctl_number(arguments, "vcpus", 0);
     host->memory_mb = (uint32_t)ctl_number(arguments, "memory-mb", 0);
     return certificate ? read_certificate(certificate, &host->server_cert, err) : 0;

@@ -7,17 +7,21 @@
 #include "idempotency/idempotency.h"
 #include "sandbox/cleanup.h"
 #include "sandbox/sample.h"
+#include "sandbox/sandbox_network.h"
 #include "sandbox/warm.h"
 #include "storage/storage.h"
 
 #define FAILURE_PAUSE_MS 500 /* with the database away */
 /* What goes down by itself is noticed within two seconds, a slow answer included. */
-#define HOST_WATCH_MS   1000
+#define HOST_WATCH_MS  1000
 
-#define SAMPLE_POLL_MS  500
+#define SAMPLE_POLL_MS 500
 
-#define BACK_OFF_MIN_MS 500
-#define BACK_OFF_MAX_MS 30000
+/* What a firewall has lost is noticed after at most that long. */
+#define FIREWALL_COMPARE_MS 5000
+
+#define BACK_OFF_MIN_MS     500
+#define BACK_OFF_MAX_MS     30000
 
 struct queue {
     const char *name;
@@ -29,6 +33,7 @@ struct queue {
     int64_t resting_until_ms; /* monotonic */
 };
 
+static struct queue policies = {.name = "network policies", .next = sandbox_network_next};
 static struct queue deadlines = {.name = "deadlines", .next = sandbox_expire_next};
 
 /* Kinds of due work, most urgent first. */
@@ -132,6 +137,21 @@ void dispatcher_sample(struct sandbox_service *service, const volatile sig_atomi
             clock_sleep_ms(SAMPLE_POLL_MS);
     }
     sampler_deinit(&sampler);
+}
+
+void dispatcher_apply_policies(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+{
+    int64_t compare_at_ms = 0;
+    while (!*stop) {
+        if (clock_monotonic_ms() >= compare_at_ms) {
+            error_auto err = NULL;
+            if (sandbox_network_reconcile(service, &err) < 0)
+                log_warning("firewalls are not compared", LOG_ERROR(err));
+            compare_at_ms = clock_monotonic_ms() + FIREWALL_COMPARE_MS;
+        }
+        if (!work_next(service, &policies) && !*stop)
+            clock_sleep_ms((unsigned)service->settings->dispatcher_poll_ms);
+    }
 }
 
 void dispatcher_watch(struct sandbox_service *service, const volatile sig_atomic_t *stop)

@@ -18,3 +18,7 @@ void dispatcher_sample(struct sandbox_service *service, const volatile sig_atomi
 
 /* Watch the hosts for sandboxes that go down by themselves, until *stop is set. */
 void dispatcher_watch_hosts(struct sandbox_service *service, const volatile sig_atomic_t *stop);
+
+/* Apply network policies that are due and compare the firewalls with the rows, until *stop is set.
+ * A firewall that does not answer keeps nothing else waiting. */
+void dispatcher_apply_policies(struct sandbox_service *service, const volatile sig_atomic_t *stop);

@@ -65,7 +65,8 @@ static pid_t start_beside(const struct settings *settings, role *run)
 }
 
 /* Each of them may be kept waiting by something that must not keep the others. */
-static role *const roles_beside[] = {dispatcher_watch, dispatcher_watch_hosts, dispatcher_sample};
+static role *const roles_beside[] = {dispatcher_watch, dispatcher_watch_hosts, dispatcher_sample,
+                                     dispatcher_apply_policies};
 
 int main(int argc, char **argv)
 {

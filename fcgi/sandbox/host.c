@@ -8,6 +8,7 @@
 
 #include "account/account.h"
 #include "base/str.h"
+#include "network/firewall_client.h"
 #include "sandbox/host_check.h"
 
 #define ALPHANUMERIC "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -18,6 +19,7 @@ void host_deinit(struct host *host)
 {
     free(host->url);
     free(host->server_cert);
+    free(host->firewall_url);
     *host = (struct host){0};
 }
 
@@ -112,6 +114,11 @@ static int check_place(const struct host *host, struct error **err)
                               strlen(host->server_cert) > CERT_MAX))
         return error_set_field(err, ERR_INVALID_REQUEST, "server_cert",
                                "The server's certificate must be a PEM file.");
+    if (host->firewall_url &&
+        (!firewall_url_is_valid(host->firewall_url) || strlen(host->firewall_url) > URL_MAX))
+        return error_set_field(err, ERR_INVALID_REQUEST, "firewall",
+                               "A firewall's address is http+unix:///path/to/socket or "
+                               "https://host:port.");
     if (!runtime_name_is_valid(host->project))
         return error_set_field(err, ERR_INVALID_REQUEST, "project",
                                "A project is named with letters, digits, '-', '_' and '.'.");

@@ -13,7 +13,8 @@ struct host {
     char name[64];
     char state[17]; /* active, draining */
     char *url;
-    char *server_cert; /* PEM or NULL */
+    char *server_cert;  /* PEM or NULL */
+    char *firewall_url; /* http+unix:///socket or https://host:port; NULL: none */
     char project[64], pool[64], nic_prefix[3];
     char address_range[19];
     uint32_t vcpus, memory_mb;           /* capacity that may be reserved */

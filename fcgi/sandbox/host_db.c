@@ -12,7 +12,7 @@
 
 #define COLUMNS                                                                     \
     "h.id, h.name, h.state, h.url, h.server_cert, h.project, h.pool, h.nic_prefix," \
-    " h.address_range, h.vcpus, h.memory_mb"
+    " h.address_range, h.vcpus, h.memory_mb, h.firewall_url"
 #define USED                                                                    \
     " (SELECT CAST(COALESCE(SUM(s.cpu), 0) AS UNSIGNED) FROM sandboxes s"       \
     "   WHERE s.host_id = h.id AND s.reserved = 1),"                            \
@@ -43,16 +43,19 @@ static const struct db_statement lock_all_statement = {
 static const struct db_statement insert_statement = {
     "host.insert",
     "INSERT INTO hosts (name, state, url, server_cert, project, pool, nic_prefix, address_range,"
-    " vcpus, memory_mb, created_at_ms) VALUES (?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    " vcpus, memory_mb, firewall_url, created_at_ms)"
+    " VALUES (?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 static const struct db_statement update_statement = {
     "host.update",
     "UPDATE hosts SET url = ?, server_cert = ?, project = ?, pool = ?, nic_prefix = ?,"
-    " address_range = ?, vcpus = ?, memory_mb = ? WHERE name = ?",
+    " address_range = ?, vcpus = ?, memory_mb = ?, firewall_url = ? WHERE name = ?",
     false};
 static const struct db_statement address_in_use_statement = {
     "host.address_in_use",
-    "SELECT address FROM host_addresses WHERE host_id = ? AND holder IS NOT NULL LIMIT 1", false};
+    "SELECT address FROM host_addresses"
+    " WHERE host_id = ? AND (holder IS NOT NULL OR policy_of IS NOT NULL) LIMIT 1",
+    false};
 static const struct db_statement delete_addresses_statement = {
     "host.delete_addresses", "DELETE FROM host_addresses WHERE host_id = ?", false};
 
@@ -97,7 +100,8 @@ static const struct db_statement reserved_statement = {
     false};
 static const struct db_statement free_address_statement = {
     "host.free_address",
-    "SELECT address FROM host_addresses WHERE host_id = ? AND holder IS NULL"
+    "SELECT address FROM host_addresses"
+    " WHERE host_id = ? AND holder IS NULL AND policy_of IS NULL"
     " ORDER BY released_at_ms, address LIMIT 1 FOR UPDATE SKIP LOCKED",
     false};
 static const struct db_statement claim_address_statement = {
@@ -161,6 +165,8 @@ static unsigned read_host(const struct db_rows *rows, struct host *host)
     copy_text(host->address_range, rows, c++);
     host->vcpus = (uint32_t)db_get_u64(rows, c++);
     host->memory_mb = (uint32_t)db_get_u64(rows, c++);
+    host->firewall_url = db_is_null(rows, c) ? NULL : xstrdup(db_get_text(rows, c));
+    c++;
     return c;
 }
 
@@ -266,13 +272,14 @@ static int put_row(struct db *db, struct put *put, struct error **err)
         return db_exec(db, &update_statement,
                        DB_ARGS(db_text(h->url), db_text(h->server_cert), db_text(h->project),
                                db_text(h->pool), db_text(h->nic_prefix), db_text(h->address_range),
-                               db_u64(h->vcpus), db_u64(h->memory_mb), db_text(h->name)),
+                               db_u64(h->vcpus), db_u64(h->memory_mb), db_text(h->firewall_url),
+                               db_text(h->name)),
                        NULL, err);
     if (db_exec(db, &insert_statement,
                 DB_ARGS(db_text(h->name), db_text(h->url), db_text(h->server_cert),
                         db_text(h->project), db_text(h->pool), db_text(h->nic_prefix),
                         db_text(h->address_range), db_u64(h->vcpus), db_u64(h->memory_mb),
-                        db_i64(clock_now_ms())),
+                        db_text(h->firewall_url), db_i64(clock_now_ms())),
                 NULL, err) < 0)
         return -1;
     return 0;

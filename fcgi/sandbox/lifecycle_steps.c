@@ -24,6 +24,7 @@ void work_deinit(struct work *work)
 {
     if (work->runtime)
         work->runtime->tick = NULL;
+    work_network_end(work);
     sandbox_deinit(&work->sandbox);
 }
 
@@ -264,6 +265,8 @@ static int finish_body(struct db *db, void *context, struct error **err)
     row->state = to;
     row->operation_id[0] = '\0';
     sandbox_apply_event(row, finish->event);
+    if (work_network_settle(finish->work, db, row, err) < 0)
+        return -1;
     if (sandbox_row_update(db, row, err) < 0 || usage_follow(db, row, err) < 0 ||
         operation_end(db, operation, finish->failure, err) < 0)
         return -1;

@@ -16,6 +16,9 @@ struct work {
     struct runtime *runtime;         /* of the sandbox's host, after work_open_runtime() */
     int64_t renew_at_ms, lost_at_ms; /* monotonic */
     int64_t started_ms;
+    struct firewall *firewall; /* a call to it is in hand */
+    enum { NETWORK_UNTOUCHED, NETWORK_APPLIED, NETWORK_FAILED } network; /* how the policy fared */
+    bool policy_may_stand; /* its removal from the firewall was not confirmed */
 };
 void work_deinit(struct work *work);
 static inline void work_autodeinit_(struct work *work)
@@ -59,6 +62,24 @@ void work_hang_up(struct work *work);
 
 /* Whether the agent is one that had its secret before, and so came back with its memory. */
 int work_agent_continues(struct work *work, unsigned wait_ms, bool *continues, struct error **err);
+
+/* Put the sandbox's policy into force: begin before something that takes long, end before anyone is
+ * told. What fails is due for a dispatcher; until then the sandbox is closed. After
+ * work_open_runtime(). */
+void work_network_begin(struct work *work);
+void work_network_end(struct work *work);
+
+/* Both, before a stopped sandbox starts again. Errors: ERR_RUNTIME_UNAVAILABLE when the firewall
+ * may still have an older policy for it, under which it must not start. */
+int work_network_resume(struct work *work, struct error **err);
+
+/* The same two steps for the removal of the policy of a sandbox that ends. */
+void work_network_remove_begin(struct work *work);
+void work_network_remove_end(struct work *work);
+
+/* In the transaction that writes a result: what of it concerns the policy. */
+int work_network_settle(const struct work *work, struct db *db, struct sandbox *row,
+                        struct error **err);
 
 /* The result: lock, check that the operation still is the sandbox's, write the new state. failure
  * NULL: done. work->sandbox is the row as written. Errors: ERR_LEASE_LOST. */

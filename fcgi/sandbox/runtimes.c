@@ -5,10 +5,12 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "network/firewall_client.h"
 
 struct entry {
     struct host host;
     struct runtime *runtime;
+    struct firewall *firewall; /* NULL: the host has none */
 };
 
 struct runtimes {
@@ -27,6 +29,7 @@ struct runtimes *runtimes_new(const struct settings *settings)
 static void entry_deinit(struct entry *entry)
 {
     runtime_close(entry->runtime);
+    firewall_close(entry->firewall);
     host_deinit(&entry->host);
 }
 
@@ -44,7 +47,7 @@ static bool is_same(const struct host *a, const struct host *b)
 {
     return str_equal(a->url, b->url) && str_equal(a->server_cert, b->server_cert) &&
            str_equal(a->project, b->project) && str_equal(a->pool, b->pool) &&
-           str_equal(a->nic_prefix, b->nic_prefix);
+           str_equal(a->nic_prefix, b->nic_prefix) && str_equal(a->firewall_url, b->firewall_url);
 }
 
 static int open_runtime(const struct settings *settings, struct entry *entry, struct error **err)
@@ -60,6 +63,21 @@ static int open_runtime(const struct settings *settings, struct entry *entry, st
         .nic_prefix = host->nic_prefix,
     };
     return runtime_incus_open(&target, &entry->runtime, err);
+}
+
+/* The client certificate is shown to Incus and to firewalls alike, unless they have another. */
+static int open_firewall(const struct settings *settings, struct entry *entry, struct error **err)
+{
+    bool own = *settings->firewall_client_cert_file;
+    struct firewall_options options = {
+        .url = entry->host.firewall_url,
+        .ca_file = settings->firewall_ca_file,
+        .client_cert_file =
+            own ? settings->firewall_client_cert_file : settings->incus_client_cert_file,
+        .client_key_file =
+            own ? settings->firewall_client_key_file : settings->incus_client_key_file,
+    };
+    return options.url ? firewall_open(&options, &entry->firewall, err) : 0;
 }
 
 static struct entry *find(struct runtimes *runtimes, uint32_t host_id)
@@ -80,8 +98,9 @@ int runtimes_get(struct runtimes *runtimes, struct db *db, uint32_t host_id,
     if (entry && is_same(&entry->host, &fresh.host)) {
         host_deinit(&fresh.host);
     } else {
-        if (open_runtime(runtimes->settings, &fresh, err) < 0) {
-            host_deinit(&fresh.host);
+        if (open_runtime(runtimes->settings, &fresh, err) < 0 ||
+            open_firewall(runtimes->settings, &fresh, err) < 0) {
+            entry_deinit(&fresh);
             return -1;
         }
         if (entry) {
@@ -96,4 +115,10 @@ int runtimes_get(struct runtimes *runtimes, struct db *db, uint32_t host_id,
     entry->runtime->tick = NULL;
     *runtime = entry->runtime;
     return 0;
+}
+
+struct firewall *runtimes_firewall(struct runtimes *runtimes, uint32_t host_id)
+{
+    struct entry *entry = find(runtimes, host_id);
+    return entry ? entry->firewall : NULL;
 }

@@ -6,6 +6,7 @@
 #include "sandbox/host.h"
 #include "sandbox/runtime.h"
 
+struct firewall;
 struct runtimes;
 
 struct runtimes *runtimes_new(const struct settings *settings);
@@ -15,3 +16,7 @@ void runtimes_free(struct runtimes *runtimes);
  * host's row says something else. */
 int runtimes_get(struct runtimes *runtimes, struct db *db, uint32_t host_id,
                  struct runtime **runtime, struct error **err);
+
+/* The firewall of a host that runtimes_get() was called for, as that found it; NULL when the host
+ * has none. */
+struct firewall *runtimes_firewall(struct runtimes *runtimes, uint32_t host_id);

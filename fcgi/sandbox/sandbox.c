@@ -18,6 +18,11 @@ void sandbox_deinit(struct sandbox *sandbox)
     *sandbox = (struct sandbox){0};
 }
 
+const char *sandbox_network_status(const struct sandbox *sandbox)
+{
+    return sandbox->network_applied == sandbox->network_revision ? "applied" : "pending";
+}
+
 bool sandbox_has_volumes(const struct sandbox *sandbox)
 {
     return !str_equal(sandbox->volume_mounts, "{}");

@@ -42,10 +42,12 @@ struct sandbox {
     enum sandbox_on_timeout on_timeout;
     bool auto_resume;
     struct runtime_shape shape;
-    char *metadata;      /* JSON object of strings */
-    char *volume_mounts; /* JSON object */
-    char *network;       /* JSON object: the policy as it was asked for, defaults filled in */
-    char network_status[9];
+    char *metadata;            /* JSON object of strings */
+    char *volume_mounts;       /* JSON object */
+    char *network;             /* JSON object: the policy as it was asked for, defaults filled in */
+    uint64_t network_revision; /* counts the changes of network */
+    uint64_t network_applied;  /* the revision that the firewall is known to have; 0: none */
+    int64_t network_due_at_ms; /* when a dispatcher tries to apply it; 0: nothing is due */
     bool allow_public_traffic;
     uint32_t host_id;
     char instance_name[INSTANCE_NAME_SIZE];
@@ -65,6 +67,9 @@ static inline void sandbox_autodeinit_(struct sandbox *sandbox)
 }
 /* `sandbox_auto sandbox = {0};` frees what it holds at the end of its block. */
 #define sandbox_auto __attribute__((cleanup(sandbox_autodeinit_))) struct sandbox
+
+/* "applied" once the firewall has the policy as it is now, else "pending". */
+const char *sandbox_network_status(const struct sandbox *sandbox);
 
 bool sandbox_has_volumes(const struct sandbox *sandbox);
 

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "checkpoint/checkpoint.h"
 #include "crypto/envelope.h"
+#include "network/egress_profile.h"
 #include "sandbox/fault_point.h"
 #include "sandbox/host.h"
 #include "sandbox/lifecycle_steps.h"
@@ -141,7 +142,7 @@ static int plan_sandbox(struct sandbox_service *service, const struct sandbox_cr
     sandbox->metadata = xstrdup(request->metadata);
     sandbox->volume_mounts = xstrdup(request->volume_mounts ? request->volume_mounts : "{}");
     sandbox->network = xstrdup(request->network);
-    snprintf(sandbox->network_status, sizeof sandbox->network_status, "applied");
+    sandbox->network_revision = 1;
     sandbox->allow_public_traffic = request->allow_public_traffic;
     sandbox->agent_key_id = keyring_newest(service->ring);
     memcpy(sandbox->ports, request->ports, sizeof sandbox->ports);
@@ -228,7 +229,8 @@ static int insert_body(struct db *db, void *context, struct error **err)
         return -1;
     if (sandbox_row_insert(db, sandbox, insert->envs_sealed, err) < 0 ||
         volume_mounts_attach(db, sandbox->team_id, sandbox->id, insert->mounts,
-                             request->mount_count, err) < 0)
+                             request->mount_count, err) < 0 ||
+        egress_profile_follow(db, sandbox->id, sandbox->network, true, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_INSERTING);
     return 0;
@@ -299,6 +301,19 @@ static int start_warm(struct work *work, const struct warm_instance *warm,
     return work_init_agent(work, AGENT_WARM_WAIT_MS, err);
 }
 
+/* The kernel takes the policy in while the agent gets ready. */
+static int start(struct work *work, const struct warm_instance *warm,
+                 const struct checkpoint *checkpoint, const struct mount_list *list,
+                 struct error **err)
+{
+    work_network_begin(work);
+    int result =
+        warm->name[0] ? start_warm(work, warm, list, err) : start_cold(work, checkpoint, list, err);
+    work_network_end(work);
+    fault_point(FAULT_CREATE_NETWORK);
+    return result;
+}
+
 /* One attempt. *was_warm: may it claim a waiting instance, and did it, so that another attempt
  * without one may do better? */
 static int attempt(struct work *work, const struct sandbox_create *request, bool *was_warm,
@@ -327,8 +342,7 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
     fault_point(FAULT_CREATE_INSERTED);
     list_mounts(&insert, &list);
     if (work_open_runtime(work, err) < 0 ||
-        (*was_warm ? start_warm(work, &insert.warm, &list, err)
-                   : start_cold(work, &source.checkpoint, &list, err)) < 0)
+        start(work, &insert.warm, &source.checkpoint, &list, err) < 0)
         return work_undo_create(work, err);
     fault_point(FAULT_CREATE_AGENT);
     if (work_finish(work, SANDBOX_EVENT_CREATED, NULL, err) < 0)

@@ -30,7 +30,7 @@ static const struct db_statement insert_statement = {
     "INSERT INTO sandboxes (id, team_id, created_by, route, state, visible, reserved, incarnation,"
     " operation_id, template_slug, template_version_id, snapshot_id, timeout_s, deadline_at_ms,"
     " on_timeout, auto_resume, cpu, memory_mb, disk_gb, metadata, volume_mounts, network,"
-    " network_status, allow_public_traffic, envs_sealed, host_id, instance_name, address,"
+    " network_revision, allow_public_traffic, envs_sealed, host_id, instance_name, address,"
     " agent_key_id, created_at_ms, updated_at_ms)"
     " VALUES (?, ?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
     " ?, ?, ?)",
@@ -43,7 +43,7 @@ static const struct db_statement update_statement = {
     "sandbox.update",
     "UPDATE sandboxes SET state = ?, visible = ?, reserved = ?, incarnation = ?, operation_id = ?,"
     " timeout_s = ?, deadline_at_ms = ?, resumed_from = ?, stopped_at_ms = ?, cleanup_at_ms = ?,"
-    " updated_at_ms = ?"
+    " updated_at_ms = ?, network_applied = ?, network_due_at_ms = ?"
     " WHERE id = ?",
     false};
 static const struct db_statement update_policy_statement = {
@@ -154,7 +154,9 @@ int sandbox_row_read(const struct db_rows *rows, struct sandbox *s, struct error
     s->metadata = xstrdup(db_get_text(rows, c++));
     s->volume_mounts = xstrdup(db_get_text(rows, c++));
     s->network = xstrdup(db_get_text(rows, c++));
-    copy_text(s->network_status, rows, c++);
+    s->network_revision = db_get_u64(rows, c++);
+    s->network_applied = db_get_u64(rows, c++);
+    s->network_due_at_ms = db_get_i64(rows, c++);
     s->allow_public_traffic = db_get_bool(rows, c++);
     s->host_id = (uint32_t)db_get_u64(rows, c++);
     copy_text(s->instance_name, rows, c++);
@@ -269,7 +271,7 @@ int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buff
                         time_or_null(s->deadline_at_ms), db_text(on_timeout_name(s->on_timeout)),
                         db_bool(s->auto_resume), db_u64(s->shape.cpu), db_u64(s->shape.memory_mb),
                         db_u64(s->shape.disk_gb), db_text(s->metadata), db_text(s->volume_mounts),
-                        db_text(s->network), db_text(s->network_status),
+                        db_text(s->network), db_u64(s->network_revision),
                         db_bool(s->allow_public_traffic), envs, db_u64(s->host_id),
                         db_text(s->instance_name), db_u64(s->address), db_u64(s->agent_key_id),
                         db_i64(s->created_at_ms), db_i64(s->updated_at_ms)),
@@ -293,7 +295,8 @@ int sandbox_row_update(struct db *db, struct sandbox *s, struct error **err)
                 db_bool(s->reserved), db_u64(s->incarnation), text_or_null(s->operation_id),
                 db_u64(s->timeout_s), time_or_null(s->deadline_at_ms),
                 text_or_null(s->resumed_from), time_or_null(s->stopped_at_ms),
-                time_or_null(s->cleanup_at_ms), db_i64(s->updated_at_ms), db_text(s->id)),
+                time_or_null(s->cleanup_at_ms), db_i64(s->updated_at_ms),
+                db_u64(s->network_applied), time_or_null(s->network_due_at_ms), db_text(s->id)),
         NULL, err);
 }
 

@@ -4,12 +4,20 @@
 #include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
 
+/* First the firewall is asked, so that what cannot be removed at once reaches nothing. */
+static int remove_instance(struct work *work, struct error **err)
+{
+    work_network_remove_begin(work);
+    int result = work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, err);
+    work_network_remove_end(work);
+    return result;
+}
+
 int work_run_destroy(struct work *work, struct error **err)
 {
     error_auto failure = NULL;
     fault_point(FAULT_DELETE_BEGUN);
-    if (work_open_runtime(work, &failure) == 0 &&
-        work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, &failure) == 0) {
+    if (work_open_runtime(work, &failure) == 0 && remove_instance(work, &failure) == 0) {
         fault_point(FAULT_DELETE_REMOVED);
         if (work_finish(work, SANDBOX_EVENT_DESTROYED, NULL, err) < 0)
             return -1;

@@ -15,6 +15,21 @@ accounts_host()
         --vcpus "$(($(nproc) * 16))" --memory-mb "$memory_mb"
 }
 
+# accounts_registries: what allow_package_registry_access opens: where this machine's package
+# managers fetch from, and what the operator lists.
+accounts_registries()
+{
+    local list=$ETC_DIR/package-registries
+
+    if [[ ! -e $list ]]; then
+        write_file 644 root:root "$list" <<'END'
+# Package registries beside those that this machine's own package managers use: host names,
+# *.names or networks, with :port if wanted, one a line. The set-up reads this at each run.
+END
+    fi
+    "$SCRIPTS_DIR/package-registries" "$list" | ctl profile set package-registries --file -
+}
+
 # accounts_template: a new version when the image is a new one.
 accounts_template()
 {

@@ -23,8 +23,8 @@ GROUND = {"base"}
 # The one arrow between drivers: what opens the database that the settings name.
 DRIVER_ARROWS = {"config": {"db"}}
 
-# What each file may use libcurl for: the runtime's REST client and the agent's client.
-CURL_ALLOWED = re.compile(r"fcgi/(incus/|sandbox/agent_client)")
+# What each file may use libcurl for: the clients of the runtime, of the agent and of the firewall.
+CURL_ALLOWED = re.compile(r"fcgi/(incus/|sandbox/agent_client|network/firewall_client)")
 SQL_ALLOWED = re.compile(r"fcgi/db/|_db\.c$")
 
 FORBIDDEN_CALLS = {
@@ -201,12 +201,12 @@ def check_sql(sources):
 
 
 def check_curl(sources):
-    """libcurl is used by the runtime and agent clients only"""
+    """libcurl is used by the clients of runtime, agent and firewall only"""
     for source in sources:
         if not source.is_c or source.is_test or CURL_ALLOWED.match(source.path):
             continue
         for found in re.finditer(r"\bcurl_\w+\s*\(|\bCURL\b|[<\"]curl/", source.code):
-            yield source.path, source.line_of(found.start()), "libcurl outside its two clients"
+            yield source.path, source.line_of(found.start()), "libcurl outside its three clients"
 
 
 def check_text(sources):

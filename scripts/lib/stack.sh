@@ -31,6 +31,7 @@ stack_programs()
     step "settings and key ring" config_write
     step "database schema" ctl migrate
     step "runtime host" accounts_host
+    step "package registries" accounts_registries
     step "template \"$TEMPLATE\"" accounts_template
     step "workers and dispatchers" workers_start
     step "nginx on port $PORT" nginx_start

@@ -35,8 +35,8 @@ def test_everything_at_its_edge_is_accepted(make_account):
         "exposed_ports": [{"port": port, "protocol": "http", "public": True} for port in ports],
         "lifecycle": {"on_timeout": "pause", "auto_resume": True},
         "volume_mounts": {},
-        "allow_out": [],
-        "deny_out": [],
+        "allow_out": [f"host-{number}.example:443" for number in range(256)],
+        "deny_out": [f"10.{number}.0.0/16" for number in range(256)],
     }
     document = api.create(**fields)
     assert document["timeout"] == 3600
@@ -176,24 +176,7 @@ def test_query_parameters_of_a_create_are_refused(api):
     assert_error(api.post("/v1/sandboxes?timeout=5", {}), 422, "invalid_request", "timeout")
 
 
-# --- what this version does not do yet is said, never ignored ---
-
-
-@pytest.mark.parametrize(
-    "body, field",
-    [
-        ({"allow_internet_access": False}, "/allow_internet_access"),
-        ({"allow_out": ["example.com"]}, "/allow_out"),
-        ({"deny_out": ["0.0.0.0/0"]}, "/deny_out"),
-        ({"egress_profile": "package-registries"}, "/egress_profile"),
-        ({"egress_profiles": ["package-registries"]}, "/egress_profiles"),
-        ({"allow_internet_access": False, "allow_package_registry_access": True}, None),
-    ],
-)
-def test_network_policy_is_refused_clearly(api, body, field):
-    answer = assert_error(api.post("/v1/sandboxes", body), 422, "invalid_request")
-    if field:
-        assert answer["field"] == field or answer["field"].startswith(field + "/"), answer
+# --- volumes ---
 
 
 @pytest.mark.parametrize("name", ["models", "Models", "-", "\u00e9", "x" * 63])
@@ -233,13 +216,6 @@ def test_mounts_that_fail_for_the_volume_alone(api, mounts):
     assert_error(api.post("/v1/sandboxes", {"volume_mounts": mounts}), 422, "volume_not_found")
 
 
-@pytest.mark.parametrize(
-    "entry", ["", "a b", "http://x", "10.0.0.0/33", "1.2.3.4:0", "*", "a..b", "::1/129"]
-)
-def test_network_entries_that_are_none(api, entry):
-    refused(api, {"allow_out": ["ok.example", entry]}, None)
-
-
 def test_snapshots_are_refused_clearly(api):
     response = api.post("/v1/sandboxes", {"snapshot_id": "ckp_00000000000000000000000000"})
     answer = response.json()
@@ -255,7 +231,7 @@ def test_two_sources_are_refused(api, stack):
 
 def test_refused_creates_leave_no_trace(make_account, stack):
     account = make_account()
-    for body in ({"timeout": 0}, {"deny_out": ["0.0.0.0/0"]}, {"template": "no-such"}):
+    for body in ({"timeout": 0}, {"deny_out": ["0.0.0.0/33"]}, {"template": "no-such"}):
         assert account.api.post("/v1/sandboxes", body).status == 422
     rows = stack.query(
         "SELECT COUNT(*) AS n FROM sandboxes JOIN teams ON teams.id = team_id WHERE slug = %s",

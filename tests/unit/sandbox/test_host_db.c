@@ -92,10 +92,10 @@ static int place_body(struct db *with, void *context, struct error **err)
         "test.insert",
         "INSERT INTO sandboxes (id, team_id, created_by, route, state, visible, reserved,"
         " incarnation, template_slug, template_version_id, timeout_s, on_timeout, auto_resume, cpu,"
-        " memory_mb, disk_gb, metadata, volume_mounts, network, network_status,"
+        " memory_mb, disk_gb, metadata, volume_mounts, network,"
         " allow_public_traffic, host_id, instance_name, address, agent_key_id, created_at_ms,"
         " updated_at_ms) VALUES (?, ?, 'usr', ?, 'creating', 1, 1, 1, 'python', ?, 300, 'kill', 0,"
-        " ?, ?, 10, '{}', '{}', '{}', 'applied', 1, ?, ?, ?, 1, 0, 0)",
+        " ?, ?, 10, '{}', '{}', '{}', 1, ?, ?, ?, 1, 0, 0)",
         false};
     struct placement *placement = context;
     char route[ROUTE_TOKEN_LENGTH + 1];

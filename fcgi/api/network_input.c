@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/network_input.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "network/sandbox_policy.h"
+
+const struct schema_member network_entry_item = {
+    .type = SCHEMA_STRING, .min = 1, .max = POLICY_ENTRY_MAX};
+const struct schema_member network_profile_item = {
+    .type = SCHEMA_STRING, .min = 1, .max = EGRESS_PROFILE_NAME_MAX};
+
+const struct schema_member network_put_schema[] = {NETWORK_MEMBERS, {.name = NULL}};
+
+const struct schema_member network_check_schema[] = {
+    {.name = "host", .type = SCHEMA_STRING, .required = true, .min = 1, .max = POLICY_HOST_MAX + 1},
+    {.name = "port", .type = SCHEMA_INTEGER, .required = true, .min = 1, .max = 65535},
+    {.name = NULL},
+};
+
+static int check_entries(const json_t *body, const char *member, struct error **err)
+{
+    size_t index;
+    json_t *value;
+    json_array_foreach (json_object_get(body, member), index, value) {
+        struct policy_entry entry;
+        if (policy_entry_parse(json_string_value(value), &entry, err) < 0) {
+            (*err)->field = xasprintf("/%s/%zu", member, index);
+            return -1;
+        }
+        policy_entry_deinit(&entry);
+    }
+    return 0;
+}
+
+/* Each profile once, in the order of the request, after a look whether it is there. */
+static int add_profile(struct db *db, const json_t *name, const char *field, json_t *profiles,
+                       struct error **err)
+{
+    size_t index;
+    json_t *known;
+    if (egress_profile_require(db, json_string_value(name), field, err) < 0)
+        return -1;
+    json_array_foreach (profiles, index, known) {
+        if (json_equal(known, name))
+            return 0;
+    }
+    if (json_array_size(profiles) == EGRESS_PROFILES_MAX)
+        return error_set_field(err, ERR_INVALID_REQUEST, field,
+                               "A policy includes at most %d egress profiles.",
+                               EGRESS_PROFILES_MAX);
+    json_array_append(profiles, (json_t *)(uintptr_t)name);
+    return 0;
+}
+
+static int read_profiles(struct db *db, const json_t *body, json_t *profiles, struct error **err)
+{
+    const json_t *one = json_object_get(body, "egress_profile");
+    size_t index;
+    json_t *name;
+    if (one && add_profile(db, one, "/egress_profile", profiles, err) < 0)
+        return -1;
+    json_array_foreach (json_object_get(body, "egress_profiles"), index, name) {
+        autofree char *field = xasprintf("/egress_profiles/%zu", index);
+        if (add_profile(db, name, field, profiles, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static json_t *list_or_empty(const json_t *body, const char *member)
+{
+    json_t *list = json_object_get(body, member);
+    return list ? json_incref(list) : json_array();
+}
+
+static int flag(const json_t *body, const char *member, bool by_default)
+{
+    const json_t *value = json_object_get(body, member);
+    return value ? json_is_true(value) : by_default;
+}
+
+int network_input_read(struct api *api, const json_t *body, char **network, struct error **err)
+{
+    struct network_class class = network_class_of(api->settings->default_network_class);
+    json_auto_t *profiles = json_array();
+    if (check_entries(body, "allow_out", err) < 0 || check_entries(body, "deny_out", err) < 0 ||
+        read_profiles(api->service.db, body, profiles, err) < 0)
+        return -1;
+    json_auto_t *policy = json_pack("{s:b, s:b, s:o, s:o, s:O}", "allow_internet_access",
+                                    flag(body, "allow_internet_access", class.internet),
+                                    "allow_package_registry_access",
+                                    flag(body, "allow_package_registry_access", class.registries),
+                                    "allow_out", list_or_empty(body, "allow_out"), "deny_out",
+                                    list_or_empty(body, "deny_out"), "egress_profiles", profiles);
+    *network = json_dumps(policy, JSON_COMPACT);
+    return 0;
+}

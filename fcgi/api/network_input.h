@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The network policy in a request body: a create's and a PUT's own. */
+#pragma once
+
+#include "api/api.h"
+#include "network/egress_profile.h"
+#include "network/policy_entry.h"
+
+#define NETWORK_ENTRIES_MAX 256 /* in each list */
+
+extern const struct schema_member network_entry_item, network_profile_item;
+
+/* Rows of a schema. */
+#define NETWORK_MEMBERS                                                              \
+    {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN},                       \
+        {.name = "allow_package_registry_access", .type = SCHEMA_BOOLEAN},           \
+        {.name = "allow_public_traffic", .type = SCHEMA_BOOLEAN},                    \
+        {.name = "allow_out",                                                        \
+         .type = SCHEMA_ARRAY,                                                       \
+         .max = NETWORK_ENTRIES_MAX,                                                 \
+         .item = &network_entry_item},                                               \
+        {.name = "deny_out",                                                         \
+         .type = SCHEMA_ARRAY,                                                       \
+         .max = NETWORK_ENTRIES_MAX,                                                 \
+         .item = &network_entry_item},                                               \
+        {.name = "egress_profile",                                                   \
+         .type = SCHEMA_STRING,                                                      \
+         .min = 1,                                                                   \
+         .max = EGRESS_PROFILE_NAME_MAX},                                            \
+    {                                                                                \
+        .name = "egress_profiles", .type = SCHEMA_ARRAY, .max = EGRESS_PROFILES_MAX, \
+        .item = &network_profile_item                                                \
+    }
+
+/* Members of PUT /v1/sandboxes/:id/network and of POST …/network/check. */
+extern const struct schema_member network_put_schema[];
+extern const struct schema_member network_check_schema[];
+
+/* The policy to store, members that are left out as the deployment's network class has them. body
+ * has passed its schema; NULL counts as {}. The caller frees *network. Errors: ERR_INVALID_REQUEST
+ * with the field. */
+int network_input_read(struct api *api, const json_t *body, char **network, struct error **err);

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "network/firewall_client.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "http/schema.h"
+
+enum {
+    CONNECT_TIMEOUT_MS = 1000,
+    ANSWER_TIMEOUT_MS = 5000,
+    BACK_OFF_MIN_MS = 200,
+    BACK_OFF_MAX_MS = 5000,
+    STATUS_STALE = 409,
+};
+#define ANSWER_MAX  (16u << 20) /* a list of all policies of a host */
+#define MESSAGE_MAX 200
+#define UNIX_SCHEME "http+unix://"
+
+struct firewall {
+    char *url, *base, *socket_path; /* socket_path NULL: TLS */
+    char *ca_file, *client_cert_file, *client_key_file;
+    CURLM *multi;
+    CURL *curl; /* is in multi while a call is in hand */
+    struct curl_slist *headers;
+    bool in_hand;
+    char *body;
+    struct buffer answer;
+    unsigned failures; /* calls in a row that were not answered */
+};
+
+/* --- opening --- */
+
+bool firewall_url_is_valid(const char *url)
+{
+    for (const char *c = url; *c; c++)
+        if (*c <= 0x20 || *c >= 0x7f)
+            return false;
+    if (str_starts_with(url, UNIX_SCHEME))
+        return url[strlen(UNIX_SCHEME)] == '/' && url[strlen(UNIX_SCHEME) + 1];
+    if (!str_starts_with(url, "https://"))
+        return false;
+    const char *authority = url + strlen("https://");
+    return *authority && strcspn(authority, "/?#@") == strlen(authority);
+}
+
+static size_t collect(char *data, size_t size, size_t count, void *context)
+{
+    return buffer_append(context, data, size * count) < 0 ? 0 : size * count;
+}
+
+static void set_options(struct firewall *firewall)
+{
+    CURL *curl = firewall->curl;
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ANSWER_TIMEOUT_MS);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &firewall->answer);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, firewall->headers);
+    if (firewall->socket_path) {
+        curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
+        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, firewall->socket_path);
+        return;
+    }
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "https");
+    curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_3);
+    if (*firewall->ca_file)
+        curl_easy_setopt(curl, CURLOPT_CAINFO, firewall->ca_file);
+    if (*firewall->client_cert_file) {
+        curl_easy_setopt(curl, CURLOPT_SSLCERT, firewall->client_cert_file);
+        curl_easy_setopt(curl, CURLOPT_SSLKEY, firewall->client_key_file);
+    }
+}
+
+int firewall_open(const struct firewall_options *options, struct firewall **out, struct error **err)
+{
+    if (!firewall_url_is_valid(options->url))
+        return error_set(err, ERR_CONFIG,
+                         "%s is no address of a firewall: http+unix:///path or https://host:port",
+                         options->url);
+    struct firewall *firewall = xcalloc(1, sizeof *firewall);
+    bool is_local = str_starts_with(options->url, UNIX_SCHEME);
+    firewall->url = xstrdup(options->url);
+    firewall->base = xstrdup(is_local ? "http://firewall" : options->url);
+    firewall->socket_path = is_local ? xstrdup(options->url + strlen(UNIX_SCHEME)) : NULL;
+    firewall->ca_file = xstrdup(options->ca_file);
+    firewall->client_cert_file = xstrdup(options->client_cert_file);
+    firewall->client_key_file = xstrdup(options->client_key_file);
+    buffer_init(&firewall->answer, ANSWER_MAX);
+    firewall->headers = curl_slist_append(NULL, "Content-Type: application/json");
+    firewall->headers = curl_slist_append(firewall->headers, "Expect:");
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    firewall->multi = curl_multi_init();
+    firewall->curl = curl_easy_init();
+    if (!firewall->multi || !firewall->curl)
+        abort();
+    *out = firewall;
+    return 0;
+}
+
+void firewall_close(struct firewall *firewall)
+{
+    if (!firewall)
+        return;
+    if (firewall->in_hand)
+        curl_multi_remove_handle(firewall->multi, firewall->curl);
+    curl_easy_cleanup(firewall->curl);
+    curl_multi_cleanup(firewall->multi);
+    curl_slist_free_all(firewall->headers);
+    buffer_deinit(&firewall->answer);
+    free(firewall->url);
+    free(firewall->base);
+    free(firewall->socket_path);
+    free(firewall->ca_file);
+    free(firewall->client_cert_file);
+    free(firewall->client_key_file);
+    free(firewall->body);
+    free(firewall);
+}
+
+/* --- calls --- */
+
+static void begin(struct firewall *firewall, const char *method, const char *path, char *body)
+{
+    int running;
+    error_auto before = NULL;
+    firewall_end(firewall, &before);
+    autofree char *url = xasprintf("%s%s", firewall->base, path);
+    free(firewall->body);
+    firewall->body = body;
+    buffer_clear(&firewall->answer);
+    curl_easy_reset(firewall->curl);
+    set_options(firewall);
+    curl_easy_setopt(firewall->curl, CURLOPT_URL, url);
+    if (body)
+        curl_easy_setopt(firewall->curl, CURLOPT_POSTFIELDS, body);
+    curl_easy_setopt(firewall->curl, CURLOPT_CUSTOMREQUEST, method);
+    curl_multi_add_handle(firewall->multi, firewall->curl);
+    firewall->in_hand = true;
+    /* On a socket of this machine the request is written in these steps; elsewhere it is on its
+     * way, and goes on in firewall_end(). */
+    for (int step = 0; step < 4; step++)
+        curl_multi_perform(firewall->multi, &running);
+}
+
+/* Until the call is over; the result of its transfer. */
+static CURLcode finish(struct firewall *firewall)
+{
+    CURLcode result = CURLE_RECV_ERROR;
+    int running = 1, left;
+    while (curl_multi_perform(firewall->multi, &running) == CURLM_OK && running)
+        curl_multi_poll(firewall->multi, NULL, 0, ANSWER_TIMEOUT_MS, NULL);
+    for (CURLMsg *message; (message = curl_multi_info_read(firewall->multi, &left));)
+        if (message->msg == CURLMSG_DONE)
+            result = message->data.result;
+    return result;
+}
+
+/* The sentence in an error body, bounded and printable. */
+static int refused(const struct firewall *firewall, long status, struct error **err)
+{
+    json_auto_t *json =
+        json_loadb(buffer_string(&firewall->answer), firewall->answer.size, 0, NULL);
+    const char *message = json_string_value(json_object_get(json, "message"));
+    char text[MESSAGE_MAX + 1] = "";
+    for (size_t i = 0; message && message[i] && i < MESSAGE_MAX; i++)
+        text[i] = (char)(message[i] >= 0x20 && message[i] < 0x7f ? message[i] : '?');
+    return error_set(err, ERR_RUNTIME_REFUSED, "the firewall answered %ld%s%s", status,
+                     *text ? ": " : "", text);
+}
+
+int firewall_end(struct firewall *firewall, struct error **err)
+{
+    long status = 0;
+    if (!firewall->in_hand)
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "no call of the firewall was begun");
+    CURLcode result = finish(firewall);
+    if (result == CURLE_OK)
+        curl_easy_getinfo(firewall->curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_multi_remove_handle(firewall->multi, firewall->curl);
+    firewall->in_hand = false;
+    if (!status || status >= 500) {
+        firewall->failures++;
+        if (status)
+            return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the firewall at %s answered %ld",
+                             firewall->url, status);
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the firewall at %s does not answer: %s",
+                         firewall->url, curl_easy_strerror(result));
+    }
+    firewall->failures = 0;
+    if (status == STATUS_STALE)
+        return error_set(err, ERR_LEASE_LOST, "the firewall has a newer revision");
+    return status >= 200 && status < 300 ? 0 : refused(firewall, status, err);
+}
+
+unsigned firewall_back_off_ms(const struct firewall *firewall)
+{
+    unsigned doubled = firewall->failures > 8 ? 8 : firewall->failures;
+    unsigned wait_ms = (unsigned)BACK_OFF_MIN_MS << doubled;
+    return wait_ms < BACK_OFF_MAX_MS ? wait_ms : BACK_OFF_MAX_MS;
+}
+
+static char *policy_path(uint32_t address, const char *suffix, const char *sandbox_id)
+{
+    char text[POLICY_ADDRESS_TEXT_MAX];
+    struct policy_address of = policy_address_ipv4(address);
+    return xasprintf("/v1/policies/%s%s%s", policy_address_text(&of, text), suffix, sandbox_id);
+}
+
+void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wire)
+{
+    json_auto_t *json = policy_wire_json(wire);
+    autofree char *path = policy_path(wire->address, "", "");
+    begin(firewall, "PUT", path, json_dumps(json, JSON_COMPACT));
+}
+
+void firewall_remove_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id)
+{
+    autofree char *path = policy_path(address, "?sandbox_id=", sandbox_id);
+    begin(firewall, "DELETE", path, NULL);
+}
+
+/* --- reading --- */
+
+static int get(struct firewall *firewall, const char *path, json_t **json, struct error **err)
+{
+    begin(firewall, "GET", path, NULL);
+    if (firewall_end(firewall, err) < 0)
+        return -1;
+    *json = json_loadb(buffer_string(&firewall->answer), firewall->answer.size, 0, NULL);
+    buffer_deinit(&firewall->answer);
+    return *json ? 0 : error_set(err, ERR_RUNTIME_REFUSED, "the firewall's answer is no JSON");
+}
+
+static bool read_policy(const json_t *json, struct firewall_policy *policy)
+{
+    struct policy_address address;
+    const char *text = json_string_value(json_object_get(json, "address"));
+    const char *sandbox_id = json_string_value(json_object_get(json, "sandbox_id"));
+    if (!text || !sandbox_id || policy_address_parse(text, &address) < 0 ||
+        address.family != POLICY_IPV4)
+        return false;
+    *policy = (struct firewall_policy){
+        .revision = (uint64_t)json_integer_value(json_object_get(json, "revision"))};
+    snprintf(policy->sandbox_id, sizeof policy->sandbox_id, "%s", sandbox_id);
+    for (unsigned i = 0; i < 4; i++)
+        policy->address = policy->address << 8 | address.bytes[i];
+    return true;
+}
+
+int firewall_list(struct firewall *firewall, struct firewall_policy **policies, size_t *count,
+                  struct error **err)
+{
+    json_auto_t *json = NULL;
+    json_t *entry;
+    size_t index;
+    if (get(firewall, "/v1/policies", &json, err) < 0)
+        return -1;
+    const json_t *list = json_object_get(json, "policies");
+    if (!json_is_array(list))
+        return error_set(err, ERR_RUNTIME_REFUSED, "the firewall's list has no policies");
+    *policies = xcalloc(json_array_size(list) + 1, sizeof **policies);
+    *count = 0;
+    json_array_foreach ((json_t *)list, index, entry) {
+        if (read_policy(entry, &(*policies)[*count]))
+            ++*count;
+    }
+    return 0;
+}
+
+int firewall_denials(struct firewall *firewall, uint32_t address, json_t **denials,
+                     struct error **err)
+{
+    json_auto_t *json = NULL;
+    autofree char *path = policy_path(address, "/denials", "");
+    if (get(firewall, path, &json, err) < 0)
+        return -1;
+    json_t *list = json_object_get(json, "denials");
+    if (!json_is_array(list))
+        return error_set(err, ERR_RUNTIME_REFUSED, "the firewall's answer has no denials");
+    *denials = json_incref(list);
+    return 0;
+}

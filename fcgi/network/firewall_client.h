@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The firewall of a runtime host, called over HTTP through that host's own nginx. One struct
+ * firewall is one connection, kept open. A call is begun and ended, so that the caller can do
+ * something else while the kernel is told; a new call waits for the one before it.
+ *
+ * Errors of all calls: ERR_RUNTIME_UNAVAILABLE (not reached, or no whole answer came in time: the
+ * call may have had its effect and can be repeated), ERR_RUNTIME_REFUSED (it answered and said no).
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "network/policy.h"
+
+struct firewall;
+
+struct firewall_options {
+    const char *url;              /* http+unix:///path/of/socket or https://host:port */
+    const char *ca_file;          /* who signs its certificate; "": the system's authorities */
+    const char *client_cert_file; /* what we show to https; "": nothing */
+    const char *client_key_file;
+};
+
+/* Whether a URL is of one of the two forms. */
+bool firewall_url_is_valid(const char *url);
+
+/* Nothing is sent yet. The options are copied. Errors: ERR_CONFIG. */
+int firewall_open(const struct firewall_options *options, struct firewall **firewall,
+                  struct error **err);
+void firewall_close(struct firewall *firewall); /* NULL is allowed */
+
+/* Put a policy into force, replacing what stands at its address. */
+void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wire);
+/* Remove the policy of a sandbox from an address; none there, or another sandbox's: success. */
+void firewall_remove_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id);
+
+/* Wait for the call in hand. Also ERR_LEASE_LOST: a newer revision is in force already. */
+int firewall_end(struct firewall *firewall, struct error **err);
+
+/* How long to leave the firewall alone, by how often it has not answered in a row. */
+unsigned firewall_back_off_ms(const struct firewall *firewall);
+
+struct firewall_policy {
+    uint32_t address;
+    char sandbox_id[65];
+    uint64_t revision;
+};
+
+/* What it has in force; the caller frees. */
+int firewall_list(struct firewall *firewall, struct firewall_policy **policies, size_t *count,
+                  struct error **err);
+
+/* What it refused lately to the sandbox at that address, newest first, as a JSON array: {"at",
+ * "kind", "target", "port", "protocol", "count"}. A new reference. */
+int firewall_denials(struct firewall *firewall, uint32_t address, json_t **denials,
+                     struct error **err);

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/sandbox_network.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "network/firewall_client.h"
+#include "network/protected.h"
+#include "network/sandbox_policy.h"
+#include "sandbox/fault_point.h"
+#include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_network_row.h"
+
+/* Whoever stored a wish applies it; after this long he is taken for dead. */
+#define TAKE_OVER_MS 6000
+/* A policy that the firewall refuses is a defect, and not in a hurry. */
+#define REFUSED_RETRY_MS 60000
+
+/* --- applying --- */
+
+/* The firewall of a host, NULL when it has none. */
+static int find_firewall(struct sandbox_service *service, uint32_t host_id,
+                         struct firewall **firewall, struct error **err)
+{
+    struct runtime *runtime;
+    if (runtimes_get(service->runtimes, service->db, host_id, &runtime, err) < 0)
+        return -1;
+    *firewall = runtimes_firewall(service->runtimes, host_id);
+    return 0;
+}
+
+static int push(struct sandbox_service *service, const struct sandbox *sandbox,
+                struct firewall *firewall, struct error **err)
+{
+    policy_wire_auto wire = {.sandbox_id = xstrdup(sandbox->id),
+                             .address = sandbox->address,
+                             .revision = sandbox->network_revision};
+    if (sandbox_policy_compile(service->db, sandbox->network, &wire.policy, err) < 0)
+        return -1;
+    firewall_put_begin(firewall, &wire);
+    return firewall_end(firewall, err);
+}
+
+/* Apply the policy of the row as it was read. What fails stays due. */
+static int apply(struct sandbox_service *service, const struct sandbox *sandbox, struct error **err)
+{
+    struct firewall *firewall = NULL;
+    error_auto failure = NULL;
+    if (find_firewall(service, sandbox->host_id, &firewall, err) < 0)
+        return -1;
+    if (!firewall)
+        return network_row_defer_host(service->db, sandbox->host_id,
+                                      clock_now_ms() + REFUSED_RETRY_MS, err);
+    if (push(service, sandbox, firewall, &failure) == 0) {
+        fault_point(FAULT_NETWORK_APPLIED);
+        return network_row_applied(service->db, sandbox->id, sandbox->network_revision, err);
+    }
+    int64_t now_ms = clock_now_ms();
+    if (failure->code == ERR_LEASE_LOST) /* whoever has the newer one sees to it */
+        return 0;
+    log_warning("network policy is not applied", LOG_STR("sandbox", sandbox->id),
+                LOG_INT("revision", (int64_t)sandbox->network_revision), LOG_ERROR(failure));
+    if (failure->code != ERR_RUNTIME_UNAVAILABLE)
+        return network_row_defer(service->db, sandbox->id, now_ms + REFUSED_RETRY_MS, err);
+    int64_t due_at_ms = now_ms + firewall_back_off_ms(firewall);
+    if (network_row_defer(service->db, sandbox->id, due_at_ms, err) < 0)
+        return -1;
+    return network_row_defer_host(service->db, sandbox->host_id, due_at_ms, err);
+}
+
+/* --- a new wish --- */
+
+struct put {
+    const char *id;
+    const struct sandbox_network_change *change;
+    struct sandbox *sandbox;
+    bool applies; /* the sandbox runs, or is about to */
+};
+
+static bool has_packets(enum sandbox_state state)
+{
+    return state == SANDBOX_CREATING || state == SANDBOX_READY || state == SANDBOX_RESTORING ||
+           state == SANDBOX_CHECKPOINTING;
+}
+
+static int put_body(struct db *db, void *context, struct error **err)
+{
+    struct put *put = context;
+    struct sandbox *sandbox = put->sandbox;
+    sandbox_deinit(sandbox);
+    if (sandbox_get_any(db, put->id, true, sandbox, err) < 0)
+        return -1;
+    if (!sandbox_state_is_shown(sandbox->state))
+        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    put->applies = has_packets(sandbox->state);
+    free(sandbox->network);
+    sandbox->network = xstrdup(put->change->network);
+    sandbox->network_revision++;
+    sandbox->network_due_at_ms = put->applies ? clock_now_ms() + TAKE_OVER_MS : 0;
+    if (put->change->set_public_traffic)
+        sandbox->allow_public_traffic = put->change->allow_public_traffic;
+    if (network_row_update(db, sandbox, err) < 0)
+        return -1;
+    return egress_profile_follow(db, sandbox->id, sandbox->network, false, err);
+}
+
+int sandbox_network_put(struct sandbox_service *service, const char *id,
+                        const struct sandbox_network_change *change, struct sandbox *sandbox,
+                        struct error **err)
+{
+    struct put put = {id, change, sandbox, false};
+    error_auto failure = NULL;
+    if (db_transaction(service->db, put_body, &put, err) < 0)
+        return -1;
+    fault_point(FAULT_NETWORK_STORED);
+    if (put.applies && apply(service, sandbox, &failure) < 0)
+        log_warning("network policy is left to the dispatcher", LOG_STR("sandbox", id),
+                    LOG_ERROR(failure));
+    sandbox_deinit(sandbox);
+    return sandbox_get(service->db, id, sandbox, err);
+}
+
+/* --- looking --- */
+
+int sandbox_network_denials(struct sandbox_service *service, const struct sandbox *sandbox,
+                            json_t **denials, struct error **err)
+{
+    struct firewall *firewall = NULL;
+    *denials = NULL;
+    if (!has_packets(sandbox->state)) {
+        *denials = json_array();
+        return 0;
+    }
+    if (find_firewall(service, sandbox->host_id, &firewall, err) < 0)
+        return -1;
+    if (firewall && firewall_denials(firewall, sandbox->address, denials, err) == 0)
+        return 0;
+    if (*err)
+        log_warning("no denials", LOG_STR("sandbox", sandbox->id), LOG_ERROR(*err));
+    error_clear(err);
+    return error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                     "The firewall of the sandbox's host cannot be asked now; try again soon.");
+}
+
+static int add_range(void *context, const char *range, struct error **err)
+{
+    return protected_close(context, range, err);
+}
+
+int sandbox_network_protected(struct sandbox_service *service, struct protected_networks *networks,
+                              struct error **err)
+{
+    *networks = (struct protected_networks){0};
+    if (protected_open(networks, service->settings->protected_networks_open, err) < 0)
+        return -1;
+    return network_row_ranges(service->db, add_range, networks, err);
+}
+
+/* --- the dispatcher's share --- */
+
+struct due {
+    char id[ID_SIZE];
+    struct leftover leftover;
+};
+
+static int take_due_body(struct db *db, void *context, struct error **err)
+{
+    struct due *due = context;
+    return network_row_take_due(db, clock_now_ms() + TAKE_OVER_MS, due->id, err);
+}
+
+static int take_leftover_body(struct db *db, void *context, struct error **err)
+{
+    struct due *due = context;
+    return network_row_take_leftover(db, clock_now_ms() + TAKE_OVER_MS, &due->leftover, err);
+}
+
+static int apply_due(struct sandbox_service *service, const char *id, struct error **err)
+{
+    sandbox_auto sandbox = {0};
+    if (sandbox_get(service->db, id, &sandbox, err) == 0)
+        return apply(service, &sandbox, err);
+    if ((*err)->code != ERR_NOT_FOUND) /* it is gone, and its policy with it */
+        return -1;
+    error_clear(err);
+    return 0;
+}
+
+static int remove_leftover(struct sandbox_service *service, const struct leftover *leftover,
+                           struct error **err)
+{
+    struct firewall *firewall = NULL;
+    if (find_firewall(service, leftover->host_id, &firewall, err) < 0)
+        return -1;
+    if (firewall) {
+        firewall_remove_begin(firewall, leftover->address, leftover->sandbox_id);
+        if (firewall_end(firewall, err) < 0)
+            return -1; /* it is due again */
+    }
+    return network_row_leftover_gone(service->db, leftover, err);
+}
+
+int sandbox_network_next(struct sandbox_service *service, bool *worked, struct error **err)
+{
+    struct due due = {0};
+    *worked = false;
+    if (db_transaction(service->db, take_due_body, &due, err) < 0)
+        return -1;
+    *worked = due.id[0];
+    if (*worked)
+        return apply_due(service, due.id, err);
+    if (db_transaction(service->db, take_leftover_body, &due, err) < 0)
+        return -1;
+    *worked = due.leftover.host_id;
+    return *worked ? remove_leftover(service, &due.leftover, err) : 0;
+}
+
+/* --- comparing --- */
+
+static int compare_addresses(const void *a, const void *b)
+{
+    const struct firewall_policy *left = a, *right = b;
+    return left->address < right->address ? -1 : left->address > right->address;
+}
+
+/* The one that stands at the wish's address and is its sandbox's, or NULL. */
+static const struct firewall_policy *find_policy(const struct firewall_policy *policies,
+                                                 size_t count, const struct network_wish *wish)
+{
+    struct firewall_policy key = {.address = wish->address};
+    const struct firewall_policy *found =
+        count ? bsearch(&key, policies, count, sizeof key, compare_addresses) : NULL;
+    return found && !strcmp(found->sandbox_id, wish->id) ? found : NULL;
+}
+
+/* A policy without a sandbox: it stands for nobody, and the next one at that address must not
+ * meet it. */
+static int remove_stray(struct sandbox_service *service, uint32_t host_id,
+                        const struct firewall_policy *policy, struct firewall *firewall,
+                        struct error **err)
+{
+    bool holds;
+    if (network_row_holds(service->db, host_id, policy->address, policy->sandbox_id, &holds, err) <
+        0)
+        return -1;
+    if (holds)
+        return 0;
+    log_warning("removing the policy of a sandbox that is gone",
+                LOG_STR("sandbox", policy->sandbox_id));
+    firewall_remove_begin(firewall, policy->address, policy->sandbox_id);
+    return firewall_end(firewall, err);
+}
+
+static bool is_wished(const struct network_wish *wishes, size_t count,
+                      const struct firewall_policy *policy)
+{
+    for (size_t low = 0, high = count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (wishes[middle].address == policy->address)
+            return !strcmp(wishes[middle].id, policy->sandbox_id);
+        if (wishes[middle].address < policy->address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+/* policies were listed before the wishes were read: what is only in a row may be newer than the
+ * list, and is then pushed once more for nothing; what is only in the list has no row. */
+static int compare(struct sandbox_service *service, uint32_t host_id, struct firewall *firewall,
+                   struct firewall_policy *policies, size_t policy_count, struct error **err)
+{
+    autofree struct network_wish *wishes = NULL;
+    size_t wish_count;
+    if (policy_count)
+        qsort(policies, policy_count, sizeof *policies, compare_addresses);
+    if (network_row_wishes(service->db, host_id, &wishes, &wish_count, err) < 0)
+        return -1;
+    for (size_t i = 0; i < wish_count; i++) {
+        const struct firewall_policy *found = find_policy(policies, policy_count, &wishes[i]);
+        uint64_t has = found ? found->revision : 0;
+        bool lost = wishes[i].applied && has < wishes[i].applied;
+        if ((lost || has > wishes[i].revision) &&
+            network_row_lost(service->db, &wishes[i], has, err) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < policy_count; i++)
+        if (!is_wished(wishes, wish_count, &policies[i]) &&
+            remove_stray(service, host_id, &policies[i], firewall, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int reconcile_host(struct sandbox_service *service, uint32_t host_id, struct error **err)
+{
+    struct firewall *firewall = NULL;
+    autofree struct firewall_policy *policies = NULL;
+    size_t count;
+    if (find_firewall(service, host_id, &firewall, err) < 0)
+        return -1;
+    if (!firewall)
+        return 0;
+    if (firewall_list(firewall, &policies, &count, err) < 0)
+        return -1;
+    return compare(service, host_id, firewall, policies, count, err);
+}
+
+int sandbox_network_reconcile(struct sandbox_service *service, struct error **err)
+{
+    struct host *hosts = NULL;
+    unsigned count = 0;
+    if (host_list(service->db, &hosts, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        error_auto failure = NULL;
+        if (reconcile_host(service, hosts[i].id, &failure) < 0)
+            log_debug("firewall was not compared", LOG_STR("host", hosts[i].name),
+                      LOG_ERROR(failure));
+    }
+    hosts_free(hosts, count);
+    return 0;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "sandbox/sandbox_network.h"
+#include "sandbox/sandbox_network_row.h"
+
+static const struct db_statement update_statement = {
+    "network.update",
+    "UPDATE sandboxes SET network = ?, network_revision = ?, network_applied = ?,"
+    " network_due_at_ms = ?, allow_public_traffic = ?, updated_at_ms = ? WHERE id = ?",
+    false};
+static const struct db_statement applied_statement = {
+    "network.applied",
+    "UPDATE sandboxes SET network_applied = network_revision, network_due_at_ms = NULL"
+    " WHERE id = ? AND network_revision = ?",
+    false};
+static const struct db_statement due_statement = {
+    "network.due",
+    "SELECT id FROM sandboxes WHERE network_due_at_ms <= ?"
+    " ORDER BY network_due_at_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
+    false};
+static const struct db_statement defer_statement = {
+    "network.defer",
+    "UPDATE sandboxes SET network_due_at_ms = ?"
+    " WHERE id = ? AND network_due_at_ms IS NOT NULL",
+    false};
+static const struct db_statement forget_statement = {
+    "network.forget", "UPDATE sandboxes SET network_due_at_ms = NULL WHERE id = ? AND visible = 0",
+    false};
+static const struct db_statement defer_host_statement = {
+    "network.defer_host",
+    "UPDATE sandboxes SET network_due_at_ms = ? WHERE host_id = ? AND network_due_at_ms < ?",
+    false};
+
+static const struct db_statement quarantine_statement = {
+    "network.quarantine",
+    "UPDATE host_addresses SET policy_of = ?, policy_due_at_ms = ?"
+    " WHERE host_id = ? AND address = ?",
+    false};
+static const struct db_statement leftover_statement = {
+    "network.leftover",
+    "SELECT host_id, address, policy_of FROM host_addresses WHERE policy_due_at_ms <= ?"
+    " ORDER BY policy_due_at_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
+    false};
+static const struct db_statement leftover_again_statement = {
+    "network.leftover_again",
+    "UPDATE host_addresses SET policy_due_at_ms = ? WHERE host_id = ? AND address = ?", false};
+static const struct db_statement leftover_gone_statement = {
+    "network.leftover_gone",
+    "UPDATE host_addresses SET policy_of = NULL, policy_due_at_ms = NULL"
+    " WHERE host_id = ? AND address = ? AND policy_of = ?",
+    false};
+
+static const struct db_statement wishes_statement = {
+    "network.wishes",
+    "SELECT id, address, network_revision, network_applied FROM sandboxes"
+    " WHERE host_id = ? AND reserved = 1 ORDER BY address",
+    true};
+static const struct db_statement lost_statement = {
+    "network.lost",
+    "UPDATE sandboxes SET network_applied = 0, network_due_at_ms = ?,"
+    " network_revision = GREATEST(network_revision, ?)"
+    " WHERE id = ? AND reserved = 1 AND network_revision = ? AND network_applied = ?",
+    false};
+static const struct db_statement holds_statement = {
+    "network.holds",
+    "SELECT 1 FROM sandboxes WHERE id = ? AND host_id = ? AND address = ? AND state <> 'destroyed'",
+    true};
+static const struct db_statement ranges_statement = {
+    "network.ranges", "SELECT address_range FROM hosts ORDER BY id LIMIT 250", true};
+
+static const struct db_statement *const statements[] = {
+    &update_statement,         &applied_statement,       &due_statement,        &defer_statement,
+    &forget_statement,         &defer_host_statement,    &quarantine_statement, &leftover_statement,
+    &leftover_again_statement, &leftover_gone_statement, &wishes_statement,     &lost_statement,
+    &holds_statement,          &ranges_statement,
+};
+const struct db_statement_list sandbox_network_statements = DB_STATEMENT_LIST(statements);
+
+int network_row_update(struct db *db, const struct sandbox *s, struct error **err)
+{
+    return db_exec(
+        db, &update_statement,
+        DB_ARGS(db_text(s->network), db_u64(s->network_revision), db_u64(s->network_applied),
+                s->network_due_at_ms ? db_i64(s->network_due_at_ms) : db_null(),
+                db_bool(s->allow_public_traffic), db_i64(clock_now_ms()), db_text(s->id)),
+        NULL, err);
+}
+
+int network_row_applied(struct db *db, const char *sandbox_id, uint64_t revision,
+                        struct error **err)
+{
+    return db_exec(db, &applied_statement, DB_ARGS(db_text(sandbox_id), db_u64(revision)), NULL,
+                   err);
+}
+
+int network_row_take_due(struct db *db, int64_t again_at_ms, char id[ID_SIZE], struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &due_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+        return -1;
+    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
+    if (!id[0])
+        return 0;
+    if (db_exec(db, &forget_statement, DB_ARGS(db_text(id)), NULL, err) < 0)
+        return -1;
+    return network_row_defer(db, id, again_at_ms, err);
+}
+
+int network_row_defer(struct db *db, const char *sandbox_id, int64_t due_at_ms, struct error **err)
+{
+    return db_exec(db, &defer_statement, DB_ARGS(db_i64(due_at_ms), db_text(sandbox_id)), NULL,
+                   err);
+}
+
+int network_row_defer_host(struct db *db, uint32_t host_id, int64_t due_at_ms, struct error **err)
+{
+    return db_exec(db, &defer_host_statement,
+                   DB_ARGS(db_i64(due_at_ms), db_u64(host_id), db_i64(due_at_ms)), NULL, err);
+}
+
+/* --- addresses of sandboxes that are gone --- */
+
+int network_row_quarantine(struct db *db, const struct sandbox *s, struct error **err)
+{
+    return db_exec(
+        db, &quarantine_statement,
+        DB_ARGS(db_text(s->id), db_i64(clock_now_ms()), db_u64(s->host_id), db_u64(s->address)),
+        NULL, err);
+}
+
+int network_row_take_leftover(struct db *db, int64_t again_at_ms, struct leftover *leftover,
+                              struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *leftover = (struct leftover){0};
+    if (db_query(db, &leftover_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    leftover->host_id = (uint32_t)db_get_u64(rows, 0);
+    leftover->address = (uint32_t)db_get_u64(rows, 1);
+    snprintf(leftover->sandbox_id, sizeof leftover->sandbox_id, "%s", db_get_text(rows, 2));
+    return db_exec(
+        db, &leftover_again_statement,
+        DB_ARGS(db_i64(again_at_ms), db_u64(leftover->host_id), db_u64(leftover->address)), NULL,
+        err);
+}
+
+int network_row_leftover_gone(struct db *db, const struct leftover *leftover, struct error **err)
+{
+    return db_exec(db, &leftover_gone_statement,
+                   DB_ARGS(db_u64(leftover->host_id), db_u64(leftover->address),
+                           db_text(leftover->sandbox_id)),
+                   NULL, err);
+}
+
+/* --- comparing --- */
+
+int network_row_wishes(struct db *db, uint32_t host_id, struct network_wish **wishes, size_t *count,
+                       struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    size_t capacity = 0;
+    *wishes = NULL;
+    *count = 0;
+    if (db_query(db, &wishes_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        if (*count == capacity) {
+            capacity = capacity ? capacity * 2 : 64;
+            *wishes = xreallocarray(*wishes, capacity, sizeof **wishes);
+        }
+        struct network_wish *wish = &(*wishes)[(*count)++];
+        snprintf(wish->id, sizeof wish->id, "%s", db_get_text(rows, 0));
+        wish->address = (uint32_t)db_get_u64(rows, 1);
+        wish->revision = db_get_u64(rows, 2);
+        wish->applied = db_get_u64(rows, 3);
+    }
+    return 0;
+}
+
+int network_row_lost(struct db *db, const struct network_wish *wish, uint64_t above,
+                     struct error **err)
+{
+    return db_exec(db, &lost_statement,
+                   DB_ARGS(db_i64(clock_now_ms()), db_u64(above + 1), db_text(wish->id),
+                           db_u64(wish->revision), db_u64(wish->applied)),
+                   NULL, err);
+}
+
+int network_row_holds(struct db *db, uint32_t host_id, uint32_t address, const char *sandbox_id,
+                      bool *holds, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &holds_statement,
+                 DB_ARGS(db_text(sandbox_id), db_u64(host_id), db_u64(address)), &rows, err) < 0)
+        return -1;
+    *holds = db_rows_next(rows);
+    return 0;
+}
+
+int network_row_ranges(struct db *db,
+                       int (*add)(void *context, const char *range, struct error **err),
+                       void *context, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &ranges_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows))
+        if (add(context, db_get_text(rows, 0), err) < 0)
+            return -1;
+    return 0;
+}

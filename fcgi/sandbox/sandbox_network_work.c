@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The policy's part in the lifecycle: create, resume and delete. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "network/firewall_client.h"
+#include "network/sandbox_policy.h"
+#include "sandbox/fault_point.h"
+#include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_network_row.h"
+
+static void fail(struct work *work, const struct error *failure)
+{
+    work->network = NETWORK_FAILED;
+    log_warning("network policy is left to the dispatcher", LOG_STR("sandbox", work->sandbox.id),
+                LOG_INT("revision", (int64_t)work->sandbox.network_revision), LOG_ERROR(failure));
+}
+
+void work_network_begin(struct work *work)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    struct firewall *firewall = runtimes_firewall(work->service->runtimes, sandbox->host_id);
+    error_auto failure = NULL;
+    policy_wire_auto wire = {.sandbox_id = xstrdup(sandbox->id),
+                             .address = sandbox->address,
+                             .revision = sandbox->network_revision};
+    if (!firewall) {
+        error_set(&failure, ERR_RUNTIME_UNAVAILABLE, "the host has no firewall");
+        fail(work, failure);
+        return;
+    }
+    if (sandbox_policy_compile(work->service->db, sandbox->network, &wire.policy, &failure) < 0) {
+        fail(work, failure);
+        return;
+    }
+    firewall_put_begin(firewall, &wire);
+    work->firewall = firewall;
+}
+
+void work_network_end(struct work *work)
+{
+    error_auto failure = NULL;
+    if (!work->firewall)
+        return;
+    if (firewall_end(steal_pointer(&work->firewall), &failure) == 0)
+        work->network = NETWORK_APPLIED;
+    else
+        fail(work, failure);
+}
+
+int work_network_resume(struct work *work, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    work_network_begin(work);
+    work_network_end(work);
+    fault_point(FAULT_RESUME_NETWORK);
+    /* The first revision has none before it, and the one that is known to be applied may be gone,
+     * which closes the sandbox, but is not another one. */
+    if (work->network == NETWORK_APPLIED || sandbox->network_revision == 1 ||
+        sandbox->network_applied == sandbox->network_revision)
+        return 0;
+    return error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                     "the firewall cannot be told the policy that was set while it was stopped");
+}
+
+void work_network_remove_begin(struct work *work)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    work->firewall = runtimes_firewall(work->service->runtimes, sandbox->host_id);
+    if (work->firewall)
+        firewall_remove_begin(work->firewall, sandbox->address, sandbox->id);
+}
+
+void work_network_remove_end(struct work *work)
+{
+    error_auto failure = NULL;
+    if (!work->firewall)
+        return;
+    work->policy_may_stand = firewall_end(steal_pointer(&work->firewall), &failure) < 0;
+    if (work->policy_may_stand)
+        log_warning("network policy of a deleted sandbox may still stand",
+                    LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+}
+
+int work_network_settle(const struct work *work, struct db *db, struct sandbox *row,
+                        struct error **err)
+{
+    /* What was pushed, or not, was the policy that we read; it may be another one by now. */
+    if (row->network_revision == work->sandbox.network_revision &&
+        work->network != NETWORK_UNTOUCHED)
+        row->network_applied = work->network == NETWORK_APPLIED ? row->network_revision : 0;
+    if (row->network_applied == row->network_revision)
+        row->network_due_at_ms = 0;
+    else if (row->state == SANDBOX_READY && !row->network_due_at_ms)
+        row->network_due_at_ms = clock_now_ms();
+    if (row->state != SANDBOX_DESTROYED)
+        return 0;
+    row->network_due_at_ms = 0;
+    return work->policy_may_stand ? network_row_quarantine(db, row, err) : 0;
+}
