@@ -62,7 +62,6 @@ static void set_options(struct firewall *firewall)
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ANSWER_TIMEOUT_MS);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &firewall->answer);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, firewall->headers);
@@ -152,13 +151,19 @@ static void begin(struct firewall *firewall, const char *method, const char *pat
         curl_multi_perform(firewall->multi, &running);
 }
 
-/* Until the call is over; the result of its transfer. */
+/* Until the call is over, or has been waited for long enough; the result of its transfer. The time
+ * is counted from here: the answer may lie ready since long ago. */
 static CURLcode finish(struct firewall *firewall)
 {
-    CURLcode result = CURLE_RECV_ERROR;
+    CURLcode result = CURLE_OPERATION_TIMEDOUT;
     int running = 1, left;
-    while (curl_multi_perform(firewall->multi, &running) == CURLM_OK && running)
-        curl_multi_poll(firewall->multi, NULL, 0, ANSWER_TIMEOUT_MS, NULL);
+    int64_t give_up_ms = clock_monotonic_ms() + ANSWER_TIMEOUT_MS;
+    while (curl_multi_perform(firewall->multi, &running) == CURLM_OK && running) {
+        int64_t left_ms = give_up_ms - clock_monotonic_ms();
+        if (left_ms <= 0)
+            break;
+        curl_multi_poll(firewall->multi, NULL, 0, (int)left_ms, NULL);
+    }
     for (CURLMsg *message; (message = curl_multi_info_read(firewall->multi, &left));)
         if (message->msg == CURLMSG_DONE)
             result = message->data.result;

@@ -113,7 +113,11 @@ int network_verdict_find(const struct policy *policy, const struct protected_net
     autofree char *name = NULL;
     struct policy_address address;
     *verdict = (struct network_verdict){0};
-    if (policy_address_parse(host, &address) == 0) {
+    bool is_address = policy_address_parse(host, &address) == 0;
+    if (bracketed && (!is_address || !strchr(host, ':')))
+        return error_set_field(err, ERR_INVALID_REQUEST, "/host",
+                               "Brackets stand around an IPv6 address.");
+    if (is_address) {
         check_address(policy, networks, &address, question->port, verdict);
         return 0;
     }

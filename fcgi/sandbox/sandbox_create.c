@@ -301,12 +301,15 @@ static int start_warm(struct work *work, const struct warm_instance *warm,
     return work_init_agent(work, AGENT_WARM_WAIT_MS, err);
 }
 
-/* The kernel takes the policy in while the agent gets ready. */
+/* The kernel takes the policy in while the agent of a waiting instance gets ready; a fresh copy
+ * takes longer than any firewall. */
 static int start(struct work *work, const struct warm_instance *warm,
                  const struct checkpoint *checkpoint, const struct mount_list *list,
                  struct error **err)
 {
     work_network_begin(work);
+    if (!warm->name[0])
+        work_network_end(work);
     int result =
         warm->name[0] ? start_warm(work, warm, list, err) : start_cold(work, checkpoint, list, err);
     work_network_end(work);

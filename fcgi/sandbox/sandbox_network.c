@@ -206,7 +206,12 @@ static int remove_leftover(struct sandbox_service *service, const struct leftove
 int sandbox_network_next(struct sandbox_service *service, bool *worked, struct error **err)
 {
     struct due due = {0};
+    bool any;
     *worked = false;
+    if (network_row_any_due(service->db, &any, err) < 0)
+        return -1;
+    if (!any)
+        return 0;
     if (db_transaction(service->db, take_due_body, &due, err) < 0)
         return -1;
     *worked = due.id[0];

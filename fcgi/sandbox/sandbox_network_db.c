@@ -17,6 +17,11 @@ static const struct db_statement applied_statement = {
     "UPDATE sandboxes SET network_applied = network_revision, network_due_at_ms = NULL"
     " WHERE id = ? AND network_revision = ?",
     false};
+static const struct db_statement any_due_statement = {
+    "network.any_due",
+    "SELECT EXISTS(SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
+    " OR EXISTS(SELECT 1 FROM host_addresses WHERE policy_due_at_ms <= ?)",
+    true};
 static const struct db_statement due_statement = {
     "network.due",
     "SELECT id FROM sandboxes WHERE network_due_at_ms <= ?"
@@ -73,10 +78,10 @@ static const struct db_statement ranges_statement = {
     "network.ranges", "SELECT address_range FROM hosts ORDER BY id LIMIT 250", true};
 
 static const struct db_statement *const statements[] = {
-    &update_statement,         &applied_statement,       &due_statement,        &defer_statement,
-    &forget_statement,         &defer_host_statement,    &quarantine_statement, &leftover_statement,
-    &leftover_again_statement, &leftover_gone_statement, &wishes_statement,     &lost_statement,
-    &holds_statement,          &ranges_statement,
+    &update_statement,   &any_due_statement,        &applied_statement,       &due_statement,
+    &defer_statement,    &forget_statement,         &defer_host_statement,    &quarantine_statement,
+    &leftover_statement, &leftover_again_statement, &leftover_gone_statement, &wishes_statement,
+    &lost_statement,     &holds_statement,          &ranges_statement,
 };
 const struct db_statement_list sandbox_network_statements = DB_STATEMENT_LIST(statements);
 
@@ -95,6 +100,16 @@ int network_row_applied(struct db *db, const char *sandbox_id, uint64_t revision
 {
     return db_exec(db, &applied_statement, DB_ARGS(db_text(sandbox_id), db_u64(revision)), NULL,
                    err);
+}
+
+int network_row_any_due(struct db *db, bool *any, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    struct db_value now = db_i64(clock_now_ms());
+    if (db_query(db, &any_due_statement, DB_ARGS(now, now), &rows, err) < 0)
+        return -1;
+    *any = db_rows_next(rows) && db_get_bool(rows, 0);
+    return 0;
 }
 
 int network_row_take_due(struct db *db, int64_t again_at_ms, char id[ID_SIZE], struct error **err)

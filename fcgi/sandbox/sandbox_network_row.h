@@ -12,6 +12,9 @@ int network_row_update(struct db *db, const struct sandbox *sandbox, struct erro
 int network_row_applied(struct db *db, const char *sandbox_id, uint64_t revision,
                         struct error **err);
 
+/* A look without locks: is there a policy or a leftover that is due? */
+int network_row_any_due(struct db *db, bool *any, struct error **err);
+
 /* Inside a transaction: one sandbox whose policy is due; it is due again at again_at_ms, so that
  * nothing is lost if we are. id "": none. */
 int network_row_take_due(struct db *db, int64_t again_at_ms, char id[ID_SIZE], struct error **err);
