@@ -12,7 +12,8 @@ accounts_host()
     # Processors are shared out in time; memory is not.
     ctl host add local --url "unix://$INCUS_SOCKET_FILE" --project "$PROJECT" \
         --pool "$POOL" --range "$RANGE" --nic-prefix "$NIC_PREFIX" \
-        --vcpus "$(($(nproc) * 16))" --memory-mb "$memory_mb"
+        --vcpus "$(($(nproc) * 16))" --memory-mb "$memory_mb" \
+        --firewall "http+unix://$RUN_DIR/firewall/http.sock"
 }
 
 # accounts_registries: what allow_package_registry_access opens: where this machine's package
