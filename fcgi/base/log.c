@@ -28,11 +28,13 @@ static struct {
     enum log_format format;
     int fd;
     char *path;
-    struct {
-        const char *key;
-        char value[64];
-    } context[CONTEXT_MAX];
-} state = {"sandlot", LOG_LEVEL_INFO, LOG_FORMAT_TEXT, STDERR_FILENO, NULL, {{NULL, ""}}};
+} state = {"sandlot", LOG_LEVEL_INFO, LOG_FORMAT_TEXT, STDERR_FILENO, NULL};
+
+/* Each thread works on something of its own. */
+static _Thread_local struct {
+    const char *key;
+    char value[64];
+} context[CONTEXT_MAX];
 
 void log_init(const char *program)
 {
@@ -68,18 +70,18 @@ int log_reopen(void)
 void log_context_set(const char *key, const char *value)
 {
     for (size_t i = 0; i < CONTEXT_MAX; i++) {
-        if (state.context[i].key && !strcmp(state.context[i].key, key)) {
+        if (context[i].key && !strcmp(context[i].key, key)) {
             if (!value)
-                state.context[i].key = NULL;
+                context[i].key = NULL;
             else
-                snprintf(state.context[i].value, sizeof state.context[i].value, "%s", value);
+                snprintf(context[i].value, sizeof context[i].value, "%s", value);
             return;
         }
     }
     for (size_t i = 0; value && i < CONTEXT_MAX; i++) {
-        if (!state.context[i].key) {
-            state.context[i].key = key;
-            snprintf(state.context[i].value, sizeof state.context[i].value, "%s", value);
+        if (!context[i].key) {
+            context[i].key = key;
+            snprintf(context[i].value, sizeof context[i].value, "%s", value);
             return;
         }
     }
@@ -88,7 +90,7 @@ void log_context_set(const char *key, const char *value)
 void log_context_clear(void)
 {
     for (size_t i = 0; i < CONTEXT_MAX; i++)
-        state.context[i].key = NULL;
+        context[i].key = NULL;
 }
 
 /* The text in double quotes with JSON escapes. Bytes above ASCII are escaped one by one, whatever
@@ -145,8 +147,8 @@ void log_write(enum log_level level, const char *message, const struct log_field
                       (int)getpid(), message);
     }
     for (size_t i = 0; i < CONTEXT_MAX; i++)
-        if (state.context[i].key)
-            append_pair(&line, state.context[i].key, state.context[i].value, 0);
+        if (context[i].key)
+            append_pair(&line, context[i].key, context[i].value, 0);
     for (size_t i = 1; i < count; i++)
         append_pair(&line, fields[i].key, fields[i].string, fields[i].number);
     buffer_append_string(&line, state.format == LOG_FORMAT_JSON ? "}\n" : "\n");

@@ -14,6 +14,7 @@
 
 #include <jansson.h>
 
+#include "http/schema.h"
 #include "network/policy_entry.h"
 
 #define POLICY_RULES_MAX 8192
@@ -123,6 +124,9 @@ static inline void policy_wire_autodeinit_(struct policy_wire *wire)
  * The caller owns what is returned.
  */
 json_t *policy_wire_json(const struct policy_wire *wire);
+
+/* The members of that object, for a route that takes one (http/schema.h). */
+extern const struct schema_member policy_wire_members[];
 
 /* The reverse, strict: no member may be missing, unknown or of another type. The caller ends with
  * policy_wire_deinit(). Errors: ERR_INVALID_REQUEST with the field. */

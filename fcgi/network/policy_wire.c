@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "http/schema.h"
 #include "network/policy.h"
 
 #define ORIGIN_MAX 128
@@ -18,7 +17,7 @@ static const struct schema_member rule_members[] = {
 };
 static const struct schema_member rule_item = {.type = SCHEMA_OBJECT, .members = rule_members};
 
-static const struct schema_member wire_members[] = {
+const struct schema_member policy_wire_members[] = {
     {.name = "sandbox_id", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 64},
     {.name = "address", .type = SCHEMA_STRING, .required = true, .min = 7, .max = 15},
     {.name = "revision", .type = SCHEMA_INTEGER, .required = true, .min = 0, .max = INT64_MAX},
@@ -81,7 +80,7 @@ int policy_wire_read(const json_t *json, struct policy_wire *wire, struct error 
     policy_wire_auto read = {0};
     struct policy_address address;
     *wire = (struct policy_wire){0};
-    if (schema_validate(wire_members, json, err) < 0)
+    if (schema_validate(policy_wire_members, json, err) < 0)
         return -1;
     const char *text = json_string_value(json_object_get(json, "address"));
     if (policy_address_parse(text, &address) < 0 || address.family != POLICY_IPV4)

@@ -10,20 +10,43 @@ firewall_load()
     modprobe -q nf_tables 2>/dev/null || true
     # What make would put in for @…@ are defaults only, and all of them are given here.
     output=$(env SANDLOT_RANGE="$RANGE" SANDLOT_NIC_PREFIX="$NIC_PREFIX" SANDLOT_NFT_TABLE="$NFT_TABLE" \
+        SANDLOT_DNS_PORT="$FIREWALL_PORT" SANDLOT_LOG_GROUP="$FIREWALL_PORT" SANDLOT_TUN="$FIREWALL_TUN" \
         SANDLOT_NFT_FILE="$SOURCE_DIR/conf/nftables/sandlot.nft.in" sh "$program" 2>&1) || {
         printf '%s\n' "$output"
         die "the kernel refused the nftables rules conf/nftables/sandlot.nft.in"
     }
     printf '%s\n' "$output"
-    if [[ $output == *'no IPv4 resolver'* ]]; then
-        note "no resolver with an IPv4 address in /etc/resolv.conf: sandboxes cannot look up names"
-    fi
+}
+
+# firewall_start: sandlot-firewall with CAP_NET_ADMIN and nothing else of root. Where
+# /dev/net/tun is root's alone (no udev), it is opened before root is left.
+firewall_start()
+{
+    local path start
+
+    service_running firewall && return 0
+    user_ensure "$FIREWALL_USER" /nonexistent
+    path=$(program sandlot-firewall)
+    install -d -m 700 -o "$FIREWALL_USER" "$FIREWALL_STATE"
+    install -d -m 750 -o root -g "$WORKER_USER" "$RUN_DIR/firewall"
+    rm -f "$RUN_DIR/firewall.sock"
+    worker_watch 1 "$path" --config "$CONFIG_FILE"
+    # shellcheck disable=SC2016
+    start='if [ -w /dev/net/tun ]; then exec 3<>/dev/net/tun; export SANDLOT_TUN_FD=3; fi; exec "$@"'
+    service_start firewall root -- /usr/bin/spawn-fcgi -n -s "$RUN_DIR/firewall.sock" -M 0660 \
+        -U "$FIREWALL_USER" -G "$NGINX_USER" -b 1024 -- /bin/sh -c "$start" sh /usr/bin/setpriv \
+        --reuid "$FIREWALL_USER" --regid "$FIREWALL_USER" --groups "$WORKER_USER" \
+        --inh-caps -all,+net_admin --ambient-caps -all,+net_admin --bounding-set -all,+net_admin \
+        --no-new-privs "${WATCH[@]}"
+    service_wait firewall 10 test -S "$RUN_DIR/firewall.sock" ||
+        die "sandlot-firewall did not start; see also $LOG_DIR/firewall.log"
 }
 
 # firewall_remove: only when no sandbox of the stack runs any more.
 firewall_remove()
 {
     nft delete table inet "$NFT_TABLE" 2>/dev/null || true
+    rm -rf "${FIREWALL_STATE:?}"
 }
 
 # firewall_remove_of_incus: incusd leaves chains of instances that were paused once; with

@@ -72,6 +72,8 @@ nginx_start()
         kill -HUP "$pid"
     else
         nginx_end_strays
+        # One that was killed leaves its socket, which the next could not make.
+        rm -f "$RUN_DIR/firewall/http.sock"
         service_start nginx root -- nginx -c "$NGINX_DIR/nginx.conf" -g 'daemon off;'
     fi
     service_wait nginx 15 nginx_listens ||

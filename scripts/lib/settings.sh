@@ -25,6 +25,7 @@ settings_defaults()
     POOL=sandlot
     PROJECT=sandlot
     WORKER_USER=sandlot
+    FIREWALL_USER=sandlot-firewall
     NGINX_USER=www-data
     DATABASE_USER=mysql
 }
@@ -85,6 +86,10 @@ settings_derive()
     INCUS_EXEC=$STATE_ROOT/incusd-exec
     DATABASE_SOCKET=$RUN_DIR/mysqld.sock
     NFT_TABLE=sandlot_${STACK//-/_}
+    # Of each stack its own, and no valid beginning of a sandbox's link.
+    FIREWALL_PORT=$((PORT > 50000 ? PORT - 10000 : PORT + 10000))
+    FIREWALL_TUN=0tun-$NIC_PREFIX
+    FIREWALL_STATE=/run/sandlot-firewall-$STACK
     BASE_URL=https://api.$DOMAIN:$PORT
     DATA_PLANE_HOST=$DOMAIN:$PORT
     CONFIG_FILE=$ETC_DIR/sandlot.conf

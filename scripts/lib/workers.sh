@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The FastCGI pools and the dispatchers.
+# The FastCGI pools, the dispatchers and the firewall.
 # shellcheck shell=bash
 
 # worker_watch COUNT COMMAND…: prints the words that keep COUNT copies running. A worker that
@@ -40,6 +40,7 @@ workers_start()
         workers_stop
     fi
     workers_end_strays
+    firewall_start
     worker_pool api "${SANDLOT_API_WORKERS:-8}" sandlot-api
     worker_pool read "${SANDLOT_READ_WORKERS:-4}" sandlot-api
     worker_pool gate "${SANDLOT_GATE_WORKERS:-4}" sandlot-gate
@@ -55,13 +56,13 @@ workers_end_strays()
 {
     local name pid known=' '
 
-    for name in api read gate wake dispatcher; do
+    for name in api read gate wake dispatcher firewall; do
         known+="$(service_pid "$name" || true) "
     done
     for pid in $(strays multiwatch "$CONFIG_FILE"); do
         [[ $known == *" $pid "* ]] || kill -TERM "$pid" 2>/dev/null || true
     done
-    for name in sandlot-api sandlot-gate sandlot-dispatcher; do
+    for name in sandlot-api sandlot-gate sandlot-dispatcher sandlot-firewall; do
         for pid in $(strays "$name" "$CONFIG_FILE"); do
             [[ $known == *" $(ps -o ppid= -p "$pid" | tr -d ' ') "* ]] || kill -TERM "$pid" 2>/dev/null || true
         done
@@ -72,11 +73,11 @@ workers_stop()
 {
     local name
 
-    for name in dispatcher api read wake gate; do
+    for name in dispatcher api read wake gate firewall; do
         service_stop "$name" 20
         rm -f "$RUN_DIR/$name.sock"
     done
-    for name in multiwatch sandlot-api sandlot-gate sandlot-dispatcher; do
+    for name in multiwatch sandlot-api sandlot-gate sandlot-dispatcher sandlot-firewall; do
         strays_end "$name" "$CONFIG_FILE"
     done
     rm -f "$RUN_DIR/workers.stamp"

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "firewall/dns_client.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define CLIENTS_MAX         512
+#define CLIENTS_SANDBOX_MAX 8
+#define QUESTION_MAX        1024
+#define OUTPUT_MAX          (4 * 65537)
+#define IDLE_MS             10000
+#define FRAME_HEADER        2
+
+struct dns_client {
+    struct loop_source source; /* first: the loop hands it back */
+    struct dns_clients *clients;
+    uint64_t serial;
+    uint32_t address;
+    uint8_t input[FRAME_HEADER + QUESTION_MAX];
+    size_t received;
+    struct buffer output;
+    int64_t close_at_ms;
+    struct dns_client *next;
+};
+
+struct dns_clients {
+    struct loop_source listener; /* first: the loop hands it back */
+    struct loop *loop;
+    bool (*may_connect)(void *context, uint32_t address);
+    void (*question)(void *context, uint32_t address, uint64_t serial, const uint8_t *wire,
+                     size_t size);
+    void *context;
+    struct dns_client *first;
+    size_t count;
+    uint64_t last_serial;
+};
+
+static void client_close(struct dns_client *client)
+{
+    struct dns_client **link = &client->clients->first;
+    while (*link != client)
+        link = &(*link)->next;
+    *link = client->next;
+    client->clients->count--;
+    loop_remove(client->clients->loop, &client->source);
+    buffer_deinit(&client->output);
+    free(client);
+}
+
+static struct dns_client *find_client(struct dns_clients *clients, uint64_t serial)
+{
+    struct dns_client *client = clients->first;
+    while (client && client->serial != serial)
+        client = client->next;
+    return client;
+}
+
+/* False when the connection is of no more use. */
+static bool flush(struct dns_client *client)
+{
+    while (client->output.size) {
+        ssize_t sent =
+            send(client->source.fd, client->output.data, client->output.size, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EAGAIN)
+            break;
+        if (sent <= 0)
+            return false;
+        buffer_consume(&client->output, (size_t)sent);
+    }
+    uint32_t events = client->output.size ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    return loop_change(client->clients->loop, &client->source, events) == 0;
+}
+
+void dns_clients_send(struct dns_clients *clients, uint64_t serial, const uint8_t *wire,
+                      size_t size)
+{
+    struct dns_client *client = find_client(clients, serial);
+    uint8_t header[FRAME_HEADER] = {(uint8_t)(size >> 8), (uint8_t)size};
+    if (!client)
+        return;
+    buffer_append(&client->output, header, sizeof header);
+    buffer_append(&client->output, wire, size);
+    client->close_at_ms = clock_monotonic_ms() + IDLE_MS;
+    /* Who asks and does not read is cut off. */
+    if (buffer_overflowed(&client->output) || !flush(client))
+        client_close(client);
+}
+
+/* Hands on the messages that are whole; one at a time, since an answer may close the connection. */
+static void take_frames(struct dns_clients *clients, uint64_t serial)
+{
+    struct dns_client *client;
+    while ((client = find_client(clients, serial)) && client->received >= FRAME_HEADER) {
+        uint8_t message[QUESTION_MAX];
+        size_t size = (size_t)client->input[0] << 8 | client->input[1];
+        if (!size || size > QUESTION_MAX) {
+            client_close(client);
+            return;
+        }
+        if (client->received < FRAME_HEADER + size)
+            return;
+        memcpy(message, client->input + FRAME_HEADER, size);
+        client->received -= FRAME_HEADER + size;
+        memmove(client->input, client->input + FRAME_HEADER + size, client->received);
+        clients->question(clients->context, client->address, serial, message, size);
+    }
+}
+
+static void on_client(struct loop_source *source, uint32_t events)
+{
+    struct dns_client *client = (struct dns_client *)source;
+    if ((events & EPOLLOUT) && !flush(client)) {
+        client_close(client);
+        return;
+    }
+    if (!(events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
+        return;
+    ssize_t got = recv(source->fd, client->input + client->received,
+                       sizeof client->input - client->received, 0);
+    if (got < 0 && errno == EAGAIN)
+        return;
+    if (got <= 0) {
+        client_close(client);
+        return;
+    }
+    client->received += (size_t)got;
+    client->close_at_ms = clock_monotonic_ms() + IDLE_MS;
+    take_frames(client->clients, client->serial);
+}
+
+static bool has_room(const struct dns_clients *clients, uint32_t address)
+{
+    size_t same = 0;
+    for (const struct dns_client *client = clients->first; client; client = client->next)
+        same += client->address == address;
+    return clients->count < CLIENTS_MAX && same < CLIENTS_SANDBOX_MAX;
+}
+
+static void on_listener(struct loop_source *source, uint32_t events)
+{
+    struct dns_clients *clients = (struct dns_clients *)source;
+    struct sockaddr_in from;
+    socklen_t size = sizeof from;
+    (void)events;
+    autoclose int fd =
+        accept4(source->fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    uint32_t address = ntohl(from.sin_addr.s_addr);
+    if (fd < 0 || !clients->may_connect(clients->context, address) || !has_room(clients, address))
+        return;
+    struct dns_client *client = xcalloc(1, sizeof *client);
+    client->source = (struct loop_source){fd, on_client};
+    client->clients = clients;
+    client->serial = ++clients->last_serial;
+    client->address = address;
+    client->close_at_ms = clock_monotonic_ms() + IDLE_MS;
+    buffer_init(&client->output, OUTPUT_MAX);
+    if (loop_add(clients->loop, &client->source, EPOLLIN) < 0) {
+        free(client);
+        return;
+    }
+    steal_fd(&fd);
+    client->next = clients->first;
+    clients->first = client;
+    clients->count++;
+}
+
+void dns_clients_tick(struct dns_clients *clients, int64_t now_ms)
+{
+    struct dns_client *next;
+    for (struct dns_client *client = clients->first; client; client = next) {
+        next = client->next;
+        if (client->close_at_ms <= now_ms)
+            client_close(client);
+    }
+}
+
+struct dns_clients *dns_clients_open(struct loop *loop, int listen_fd,
+                                     bool (*may_connect)(void *context, uint32_t address),
+                                     void (*question)(void *context, uint32_t address,
+                                                      uint64_t serial, const uint8_t *wire,
+                                                      size_t size),
+                                     void *context)
+{
+    struct dns_clients *clients = xcalloc(1, sizeof *clients);
+    *clients = (struct dns_clients){.listener = {listen_fd, on_listener},
+                                    .loop = loop,
+                                    .may_connect = may_connect,
+                                    .question = question,
+                                    .context = context};
+    loop_add(loop, &clients->listener, EPOLLIN);
+    return clients;
+}
+
+void dns_clients_close(struct dns_clients *clients)
+{
+    if (!clients)
+        return;
+    while (clients->first)
+        client_close(clients->first);
+    loop_remove(clients->loop, &clients->listener);
+    free(clients);
+}

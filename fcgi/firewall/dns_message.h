@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * DNS messages (RFC 1035), read and written by ldns. Everything in them comes from outside: sizes
+ * are bounded here, and names are only taken when they consist of letters, digits, hyphens and
+ * underscores. Pure.
+ */
+#pragma once
+
+#include <ldns/ldns.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "network/policy.h"
+
+#define DNS_MESSAGE_MAX 65535 /* over TCP */
+#define DNS_UDP_MAX     1232  /* what we send and announce over UDP: no fragments (RFC 9715) */
+#define DNS_UDP_MIN     512   /* what a question without EDNS can take */
+#define DNS_CHAIN_MAX   16    /* aliases that are followed */
+#define DNS_ANSWERS_MAX 64    /* records that are passed on */
+
+struct dns_question {
+    uint16_t id;
+    uint16_t type;
+    bool recursion_desired;
+    bool checking_disabled;
+    bool edns;
+    size_t udp_max;                 /* bytes that the client can take over UDP */
+    char name[POLICY_HOST_MAX + 1]; /* lower case, without the last dot; "" is the root */
+    ldns_rr *section;               /* as it was asked, to be repeated; owned */
+};
+
+enum dns_reading {
+    DNS_READ,    /* a question that can be answered */
+    DNS_REFUSED, /* a question, but none that we take: answer with *rcode; it must be ended too */
+    DNS_IGNORED, /* no question at all */
+};
+
+/* Read a question; unless it is ignored the caller ends with dns_question_deinit(). */
+enum dns_reading dns_question_read(const uint8_t *wire, size_t size, struct dns_question *question,
+                                   int *rcode);
+void dns_question_deinit(struct dns_question *question);
+
+/* What is known about one name and type: a chain of aliases and the records at its end. */
+struct dns_result {
+    int rcode;
+    ldns_rr_list *records;               /* owned; the aliases in their order, then the records */
+    ldns_rr_list *authority;             /* SOA of an empty answer; owned; may be NULL */
+    char last_name[POLICY_HOST_MAX + 1]; /* where the chain ended */
+    size_t aliases;
+    bool complete;  /* records of the type are there, or it is known that there are none */
+    uint32_t ttl_s; /* least of all records; of an empty answer from its SOA (RFC 2308) */
+};
+void dns_result_deinit(struct dns_result *result);
+
+/* Take what an upstream answered to the question for name (lower case) and type. Returns 0, or -1
+ * when it is no answer to that (another id, question, or broken): it is then to be ignored.
+ * *truncated: the same must be asked over TCP. The caller ends with dns_result_deinit(). */
+int dns_result_read(const uint8_t *wire, size_t size, uint16_t id, const char *name, uint16_t type,
+                    struct dns_result *result, bool *truncated);
+
+/* Put the answer for result->last_name behind; takes the contents of rest. */
+void dns_result_extend(struct dns_result *result, struct dns_result *rest);
+
+/* The addresses (host byte order) of the A records; at most max of them. */
+size_t dns_result_addresses(const struct dns_result *result, uint32_t *addresses, size_t max);
+
+/* Calls back with the target of each alias, in lower case. False when the callback said so. */
+bool dns_result_each_alias(const struct dns_result *result,
+                           bool (*visit)(void *context, const char *name), void *context);
+
+/* A message to an upstream. Returns 0 and the bytes, which the caller frees. */
+int dns_query_write(uint16_t id, const char *name, uint16_t type, uint8_t **wire, size_t *size);
+
+/* An answer: result NULL or without records is an empty one with that rcode. ttl_max_s bounds each
+ * record's time. keep() tells which addresses may be in it (NULL: all). What is larger than max is
+ * replaced by an empty answer with the TC bit. Returns 0 and the bytes, which the caller frees. */
+int dns_answer_write(const struct dns_question *question, int rcode,
+                     const struct dns_result *result, uint32_t ttl_max_s,
+                     bool (*keep)(void *context, uint32_t address), void *context, size_t max,
+                     uint8_t **wire, size_t *size);

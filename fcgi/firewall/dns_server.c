@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "firewall/dns_server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "firewall/dns_client.h"
+#include "firewall/dns_decide.h"
+
+#define BACKLOG        64
+#define QUESTION_MAX   1024 /* bytes; a name, a type and EDNS options fit many times */
+#define WAITING_MAX    64   /* questions of one sandbox that wait for an upstream */
+#define TTL_MIN_MS     2000 /* an answer is used at once, but not in no time */
+#define CLOCK_SLACK_MS 1000
+#define UDP_BATCH      16 /* datagrams taken at once */
+#define RECEIVE_BUFFER (1 << 20)
+
+/* New names a second, and how many at once, by what lets the sandbox ask. */
+static const struct {
+    double burst, per_s;
+} open_rate = {2000, 200}, named_rate = {200, 20}, wildcard_rate = {100, 4};
+
+struct dns_server {
+    struct loop_source udp; /* first: the loop hands it back */
+    struct firewall *firewall;
+    struct loop *loop;
+    struct resolver *resolver;
+    struct dns_clients *clients;
+};
+
+/* A question that waits for an upstream. */
+struct asked {
+    struct dns_server *server;
+    uint32_t address;
+    char *sandbox_id;
+    struct dns_reply_to to;
+    struct dns_question question;
+};
+
+/* --- answering --- */
+
+static void send_udp(struct dns_server *server, const struct dns_reply_to *to, const uint8_t *wire,
+                     size_t size)
+{
+    /* A full buffer loses it; the client asks again. */
+    if (sendto(server->udp.fd, wire, size, MSG_NOSIGNAL, (const struct sockaddr *)&to->udp,
+               sizeof to->udp) < 0)
+        log_debug("answer not sent", LOG_STR("reason", strerror(errno)));
+}
+
+struct kept {
+    const uint32_t *addresses;
+    size_t count;
+};
+
+static bool is_kept(void *context, uint32_t address)
+{
+    const struct kept *kept = context;
+    for (size_t i = 0; i < kept->count; i++)
+        if (kept->addresses[i] == address)
+            return true;
+    return false;
+}
+
+static void answer(struct dns_server *server, const struct dns_reply_to *to,
+                   const struct dns_question *question, int rcode, const struct dns_result *result,
+                   uint32_t ttl_max_s, struct kept *kept)
+{
+    autofree uint8_t *wire = NULL;
+    size_t size, max = to->tcp_serial ? DNS_MESSAGE_MAX : question->udp_max;
+    if (dns_answer_write(question, rcode, result, ttl_max_s, kept ? is_kept : NULL, kept, max,
+                         &wire, &size) < 0)
+        return;
+    if (to->tcp_serial)
+        dns_clients_send(server->clients, to->tcp_serial, wire, size);
+    else
+        send_udp(server, to, wire, size);
+}
+
+static void refuse(struct dns_server *server, struct fw_sandbox *sandbox,
+                   const struct dns_reply_to *to, const struct dns_question *question,
+                   const char *name)
+{
+    denials_add(&sandbox->denials, DENIAL_NAME, name, 0, "dns", clock_now_ms());
+    answer(server, to, question, LDNS_RCODE_REFUSED, NULL, 0, NULL);
+}
+
+static bool name_opens(const struct policy *policy, const char *name)
+{
+    struct name_rights rights;
+    name_rights_find(policy, name, &rights);
+    bool opens = name_rights_allow(&rights);
+    name_rights_deinit(&rights);
+    return opens;
+}
+
+/* The addresses are in the kernel before the answer leaves. */
+static void answer_result(struct asked *asked, struct fw_sandbox *sandbox,
+                          const struct dns_result *result, int64_t left_ms)
+{
+    error_auto err = NULL;
+    struct dns_server *server = asked->server;
+    const struct policy *policy = &sandbox->wire.policy;
+    uint32_t addresses[DNS_ANSWERS_MAX];
+    char alias[POLICY_HOST_MAX + 1];
+    bool removed;
+    struct kept kept = {addresses,
+                        dns_decide_addresses(&server->firewall->protected_networks, result,
+                                             addresses, DNS_ANSWERS_MAX, &removed)};
+    if (dns_denied_alias(policy, result, alias)) {
+        refuse(server, sandbox, &asked->to, &asked->question, alias);
+        return;
+    }
+    if (removed && !kept.count) {
+        refuse(server, sandbox, &asked->to, &asked->question, asked->question.name);
+        return;
+    }
+    int rcode = result->rcode == LDNS_RCODE_NXDOMAIN  ? LDNS_RCODE_NXDOMAIN
+                : result->rcode == LDNS_RCODE_NOERROR ? LDNS_RCODE_NOERROR
+                                                      : LDNS_RCODE_SERVFAIL;
+    int64_t hold_ms = (left_ms > TTL_MIN_MS ? left_ms : TTL_MIN_MS) + CLOCK_SLACK_MS;
+    if (kept.count && name_opens(policy, asked->question.name) &&
+        firewall_answered(server->firewall, sandbox, asked->question.name, addresses, kept.count,
+                          clock_now_ms() + hold_ms, &err) < 0) {
+        log_error("answer not in force", LOG_STR("sandbox", sandbox->wire.sandbox_id),
+                  LOG_ERROR(err));
+        rcode = LDNS_RCODE_SERVFAIL;
+    }
+    answer(server, &asked->to, &asked->question, rcode,
+           rcode == LDNS_RCODE_SERVFAIL ? NULL : result, (uint32_t)(left_ms / 1000), &kept);
+}
+
+static void asked_free(struct asked *asked)
+{
+    dns_question_deinit(&asked->question);
+    free(asked->sandbox_id);
+    free(asked);
+}
+
+static void on_result(void *context, const struct dns_result *result, int64_t left_ms)
+{
+    struct asked *asked = context;
+    struct dns_server *server = asked->server;
+    struct fw_sandbox *sandbox = firewall_find(server->firewall, asked->address);
+    /* Another sandbox has the address by now, or another policy. */
+    if (sandbox && !strcmp(sandbox->wire.sandbox_id, asked->sandbox_id)) {
+        if (sandbox->waiting)
+            sandbox->waiting--;
+        if (dns_decide_question(&sandbox->wire.policy, &asked->question) != DNS_FORWARD)
+            refuse(server, sandbox, &asked->to, &asked->question, asked->question.name);
+        else if (result)
+            answer_result(asked, sandbox, result, left_ms);
+        else
+            answer(server, &asked->to, &asked->question, LDNS_RCODE_SERVFAIL, NULL, 0, NULL);
+    }
+    asked_free(asked);
+}
+
+/* --- questions --- */
+
+static bool may_look_up(struct dns_server *server, struct fw_sandbox *sandbox,
+                        const struct dns_question *question)
+{
+    const struct policy *policy = &sandbox->wire.policy;
+    int64_t now_ms = clock_monotonic_ms();
+    if (resolver_knows(server->resolver, question->name, question->type))
+        return true;
+    if (policy->default_verdict == POLICY_ALLOW)
+        return rate_take(&sandbox->lookups, open_rate.burst, open_rate.per_s, now_ms);
+    if (dns_by_wildcard(policy, question->name))
+        return rate_take(&sandbox->wildcard_lookups, wildcard_rate.burst, wildcard_rate.per_s,
+                         now_ms);
+    return rate_take(&sandbox->lookups, named_rate.burst, named_rate.per_s, now_ms);
+}
+
+/* Takes the contents of question. */
+static void forward(struct dns_server *server, struct fw_sandbox *sandbox,
+                    const struct dns_reply_to *to, struct dns_question *question)
+{
+    if (!may_look_up(server, sandbox, question)) {
+        log_warning("too many new names", LOG_STR("sandbox", sandbox->wire.sandbox_id),
+                    LOG_STR("name", question->name));
+        refuse(server, sandbox, to, question, question->name);
+        dns_question_deinit(question);
+        return;
+    }
+    struct asked *asked = xmalloc(sizeof *asked);
+    *asked =
+        (struct asked){server, sandbox->address, xstrdup(sandbox->wire.sandbox_id), *to, *question};
+    sandbox->waiting++;
+    if (sandbox->waiting > WAITING_MAX ||
+        resolver_ask(server->resolver, question->name, question->type, on_result, asked) < 0) {
+        sandbox->waiting--;
+        answer(server, to, question, LDNS_RCODE_SERVFAIL, NULL, 0, NULL);
+        asked_free(asked);
+    }
+}
+
+static void take_question(struct dns_server *server, uint32_t address,
+                          const struct dns_reply_to *to, const uint8_t *wire, size_t size)
+{
+    struct dns_question question;
+    int rcode;
+    struct fw_sandbox *sandbox = firewall_find(server->firewall, address);
+    if (!sandbox || !rules_asks_names(&sandbox->wire.policy) || size > QUESTION_MAX)
+        return;
+    enum dns_reading reading = dns_question_read(wire, size, &question, &rcode);
+    if (reading == DNS_IGNORED)
+        return;
+    enum dns_action action = reading == DNS_READ
+                                 ? dns_decide_question(&sandbox->wire.policy, &question)
+                                 : DNS_ANSWER_EMPTY;
+    if (action == DNS_FORWARD) {
+        forward(server, sandbox, to, &question);
+        return;
+    }
+    if (action == DNS_ANSWER_REFUSED)
+        refuse(server, sandbox, to, &question, *question.name ? question.name : ".");
+    else
+        answer(server, to, &question, reading == DNS_READ ? LDNS_RCODE_NOERROR : rcode, NULL, 0,
+               NULL);
+    dns_question_deinit(&question);
+}
+
+static void on_tcp_question(void *context, uint32_t address, uint64_t serial, const uint8_t *wire,
+                            size_t size)
+{
+    struct dns_reply_to to = {.tcp_serial = serial};
+    take_question(context, address, &to, wire, size);
+}
+
+static bool may_connect(void *context, uint32_t address)
+{
+    struct dns_server *server = context;
+    const struct fw_sandbox *sandbox = firewall_find(server->firewall, address);
+    return sandbox && rules_asks_names(&sandbox->wire.policy);
+}
+
+static void on_udp(struct loop_source *source, uint32_t events)
+{
+    struct dns_server *server = (struct dns_server *)source;
+    (void)events;
+    for (unsigned i = 0; i < UDP_BATCH; i++) {
+        uint8_t wire[QUESTION_MAX + 1];
+        struct dns_reply_to to = {0};
+        socklen_t size = sizeof to.udp;
+        ssize_t got = recvfrom(source->fd, wire, sizeof wire, 0, (struct sockaddr *)&to.udp, &size);
+        if (got < 0)
+            return;
+        take_question(server, ntohl(to.udp.sin_addr.s_addr), &to, wire, (size_t)got);
+    }
+}
+
+/* --- open and close --- */
+
+/* The address is on the links of the sandboxes: there is none before the first of them. */
+static int listen_on(int type, uint16_t port, struct error **err)
+{
+    int on = 1, size = RECEIVE_BUFFER;
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(port),
+                                  .sin_addr.s_addr = htonl(FIREWALL_RESOLVER)};
+    autoclose int fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof on) < 0 ||
+        (type == SOCK_STREAM && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0) ||
+        bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
+        (type == SOCK_STREAM && listen(fd, BACKLOG) < 0))
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot listen on 169.254.0.1 port %u",
+                               port);
+    if (type == SOCK_DGRAM)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    return steal_fd(&fd);
+}
+
+int dns_server_open(struct firewall *firewall, struct loop *loop, struct resolver *resolver,
+                    struct dns_server **server, struct error **err)
+{
+    uint16_t port = (uint16_t)firewall->settings->firewall_dns_port;
+    struct dns_server *fresh = xcalloc(1, sizeof *fresh);
+    *fresh = (struct dns_server){.udp = {listen_on(SOCK_DGRAM, port, err), on_udp},
+                                 .firewall = firewall,
+                                 .loop = loop,
+                                 .resolver = resolver};
+    int tcp = fresh->udp.fd < 0 ? -1 : listen_on(SOCK_STREAM, port, err);
+    if (tcp >= 0)
+        fresh->clients = dns_clients_open(loop, tcp, may_connect, on_tcp_question, fresh);
+    if (tcp < 0 || loop_add(loop, &fresh->udp, EPOLLIN) < 0) {
+        dns_server_close(fresh);
+        return *err ? -1 : error_set(err, ERR_CONFIG, "the resolver of the sandboxes cannot start");
+    }
+    *server = fresh;
+    return 0;
+}
+
+void dns_server_close(struct dns_server *server)
+{
+    if (!server)
+        return;
+    dns_clients_close(server->clients);
+    loop_remove(server->loop, &server->udp);
+    free(server);
+}
+
+void dns_server_tick(struct dns_server *server, int64_t now_ms)
+{
+    dns_clients_tick(server->clients, now_ms);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The sandboxes of this host as the packet filter has them. One lock guards all of it: the thread
+ * that serves FastCGI requests and the one that answers names take it for each thing they do.
+ *
+ * What is in force is kept in a state directory, on a tmpfs: it outlives this program, as the
+ * kernel's rules do, and goes with them at a reboot.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "config/settings.h"
+#include "firewall/denials.h"
+#include "firewall/flows.h"
+#include "firewall/kernel.h"
+#include "firewall/names.h"
+#include "network/protected.h"
+
+#define FIREWALL_RESOLVER 0xa9fe0001u /* 169.254.0.1, where sandboxes ask for names */
+
+/* So many at once, and so many more each second. */
+struct rate {
+    double left;
+    int64_t at_ms;
+};
+
+struct fw_sandbox {
+    uint32_t address; /* host byte order */
+    struct policy_wire wire;
+    struct names names;
+    struct name_element *elements; /* what the kernel's sets hold, as far as not run out */
+    size_t element_count;
+    struct denials denials;
+    struct rate lookups, wildcard_lookups; /* that go to the upstream */
+    unsigned waiting;                      /* questions without an answer yet */
+    unsigned connections;                  /* of its own to the resolver */
+    bool dirty;                            /* names that the state directory does not have yet */
+    struct fw_sandbox *next;
+};
+
+#define FIREWALL_BUCKETS 4096
+
+struct firewall {
+    const struct settings *settings;
+    pthread_mutex_t lock;
+    pthread_cond_t watches_changed;
+    struct kernel *kernel;
+    struct flows *flows;
+    struct protected_networks protected_networks;
+    struct watch_list watches;
+    struct fw_sandbox *buckets[FIREWALL_BUCKETS];
+    size_t count;
+    int64_t started_at_ms; /* wall clock */
+    int wake_fd;           /* eventfd: the other thread should look at the watches */
+    bool table_missing;
+};
+
+/* Connect to the kernel. Errors: ERR_CONFIG. */
+int firewall_open(const struct settings *settings, struct firewall **firewall, struct error **err);
+void firewall_close(struct firewall *firewall); /* the kernel's rules stay */
+
+/* All below are called with the lock held. */
+void firewall_lock(struct firewall *firewall);
+void firewall_unlock(struct firewall *firewall);
+
+/* Read the state directory and put all of it in force, in one transaction. */
+int firewall_restore(struct firewall *firewall, struct error **err);
+/* The same from memory: the table was loaded anew. */
+int firewall_apply_all(struct firewall *firewall, struct error **err);
+
+/* Put a policy in force, take the contents of wire, cut what it forbids, wait a moment for the
+ * addresses of names that it denies. Errors: ERR_STALE_REVISION, ERR_INVALID_REQUEST,
+ * ERR_RUNTIME_REFUSED. */
+int firewall_put(struct firewall *firewall, struct policy_wire *wire, struct error **err);
+
+/* Close the address, unless it has another sandbox's policy by now. */
+int firewall_delete(struct firewall *firewall, uint32_t address, const char *sandbox_id,
+                    struct error **err);
+
+struct fw_sandbox *firewall_find(struct firewall *firewall, uint32_t address); /* or NULL */
+
+/* Let the sandbox reach these addresses by that name until then (wall clock). Returns when the
+ * kernel has it. */
+int firewall_answered(struct firewall *firewall, struct fw_sandbox *sandbox, const char *name,
+                      const uint32_t *addresses, size_t count, int64_t expires_at_ms,
+                      struct error **err);
+
+/* A watched name has an answer: deny what is new in it. */
+void firewall_watch_answered(struct firewall *firewall, struct watch *watch,
+                             const uint32_t *addresses, size_t count, int64_t again_ms);
+
+/* Write names to the state directory that are not there yet. */
+void firewall_save_dirty(struct firewall *firewall);

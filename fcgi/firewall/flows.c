@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "firewall/flows.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <libnetfilter_conntrack/libnetfilter_conntrack.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "firewall/rules.h"
+#include "firewall/wake.h"
+
+#define REAP_AFTER_MS 2000
+#define CUT_MAX       65536 /* that wait to be taken out; past it the oldest go at once */
+
+struct cut_flow {
+    struct nf_conntrack *tuple;
+    int64_t due_at_ms;
+    struct cut_flow *next;
+};
+
+struct flows {
+    struct nfct_handle *handle;
+    int tun; /* -1: none */
+    struct cut_flow *first, **last;
+    size_t waiting;
+};
+
+/* What a walk collects: the table must not be changed from its callback. */
+struct walk {
+    uint32_t address;
+    bool (*allowed)(void *context, const struct flow *flow);
+    void *context;
+    struct nf_conntrack **found;
+    size_t count, capacity;
+};
+
+static struct flow flow_of(const struct nf_conntrack *entry)
+{
+    return (struct flow){
+        .remote = ntohl(nfct_get_attr_u32(entry, ATTR_ORIG_IPV4_DST)),
+        .remote_port = ntohs(nfct_get_attr_u16(entry, ATTR_ORIG_PORT_DST)),
+        .local_port = ntohs(nfct_get_attr_u16(entry, ATTR_ORIG_PORT_SRC)),
+        .protocol = nfct_get_attr_u8(entry, ATTR_ORIG_L4PROTO),
+        .mark = nfct_get_attr_u32(entry, ATTR_MARK),
+    };
+}
+
+static int on_entry(enum nf_conntrack_msg_type type, struct nf_conntrack *entry, void *data)
+{
+    struct walk *walk = data;
+    (void)type;
+    if (nfct_get_attr_u8(entry, ATTR_ORIG_L3PROTO) != AF_INET ||
+        ntohl(nfct_get_attr_u32(entry, ATTR_ORIG_IPV4_SRC)) != walk->address)
+        return NFCT_CB_CONTINUE;
+    struct flow flow = flow_of(entry);
+    if ((flow.mark & MARK_CUT) || (walk->allowed && walk->allowed(walk->context, &flow)))
+        return NFCT_CB_CONTINUE;
+    if (walk->count == walk->capacity) {
+        walk->capacity = walk->capacity ? walk->capacity * 2 : 64;
+        walk->found = xreallocarray(walk->found, walk->capacity, sizeof(struct nf_conntrack *));
+    }
+    walk->found[walk->count++] = nfct_clone(entry);
+    return NFCT_CB_CONTINUE;
+}
+
+/* The entry's tuple alone: what a change or a removal needs, and nothing that it would set. */
+static struct nf_conntrack *tuple_of(const struct nf_conntrack *entry)
+{
+    struct nf_conntrack *tuple = nfct_new();
+    if (!tuple)
+        abort();
+    nfct_copy(tuple, entry, NFCT_CP_ORIG);
+    return tuple;
+}
+
+static void release_first(struct flows *flows)
+{
+    struct cut_flow *first = flows->first;
+    nfct_query(flows->handle, NFCT_Q_DESTROY, first->tuple);
+    nfct_destroy(first->tuple);
+    flows->first = first->next;
+    if (!flows->first)
+        flows->last = &flows->first;
+    flows->waiting--;
+    free(first);
+}
+
+void flows_reap(struct flows *flows, int64_t now_ms)
+{
+    while (flows->first && flows->first->due_at_ms <= now_ms)
+        release_first(flows);
+}
+
+static void cut_tcp(struct flows *flows, uint32_t address, const struct nf_conntrack *entry)
+{
+    struct flow flow = flow_of(entry);
+    struct nf_conntrack *tuple = tuple_of(entry);
+    nfct_set_attr_u32(tuple, ATTR_MARK, flow.mark | MARK_CUT);
+    nfct_query(flows->handle, NFCT_Q_UPDATE, tuple);
+    nfct_destroy(tuple);
+    if (flows->tun >= 0)
+        wake_both_ends(flows->tun, address, &flow);
+    if (flows->waiting == CUT_MAX)
+        release_first(flows);
+    struct cut_flow *cut = xcalloc(1, sizeof *cut);
+    *cut = (struct cut_flow){tuple_of(entry), clock_monotonic_ms() + REAP_AFTER_MS, NULL};
+    *flows->last = cut;
+    flows->last = &cut->next;
+    flows->waiting++;
+}
+
+static void cut_one(struct flows *flows, uint32_t address, struct nf_conntrack *entry)
+{
+    if (nfct_get_attr_u8(entry, ATTR_ORIG_L4PROTO) == IPPROTO_TCP) {
+        cut_tcp(flows, address, entry);
+        return;
+    }
+    struct nf_conntrack *tuple = tuple_of(entry);
+    nfct_query(flows->handle, NFCT_Q_DESTROY, tuple);
+    nfct_destroy(tuple);
+}
+
+int flows_cut(struct flows *flows, uint32_t address,
+              bool (*allowed)(void *context, const struct flow *flow), void *context, size_t *cut,
+              struct error **err)
+{
+    struct walk walk = {.address = address, .allowed = allowed, .context = context};
+    struct nfct_filter_dump_mark mark = {address & MARK_SANDBOX, MARK_SANDBOX};
+    struct nfct_filter_dump *filter = nfct_filter_dump_create();
+    if (!filter)
+        abort();
+    nfct_filter_dump_set_attr(filter, NFCT_FILTER_DUMP_MARK, &mark);
+    nfct_filter_dump_set_attr_u8(filter, NFCT_FILTER_DUMP_L3NUM, AF_INET);
+    nfct_callback_register(flows->handle, NFCT_T_ALL, on_entry, &walk);
+    int result = nfct_query(flows->handle, NFCT_Q_DUMP_FILTER, filter);
+    int errnum = errno;
+    nfct_callback_unregister(flows->handle);
+    nfct_filter_dump_destroy(filter);
+    for (size_t i = 0; i < walk.count; i++) {
+        cut_one(flows, address, walk.found[i]);
+        nfct_destroy(walk.found[i]);
+    }
+    free(walk.found);
+    *cut = walk.count;
+    if (result < 0)
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errnum,
+                               "the connection table cannot be read");
+    return 0;
+}
+
+int flows_open(const char *tun_name, struct flows **flows, struct error **err)
+{
+    struct nfct_handle *handle = nfct_open(CONNTRACK, 0);
+    if (!handle)
+        return error_set_errno(err, ERR_CONFIG, errno, "the connection table cannot be used");
+    *flows = xcalloc(1, sizeof **flows);
+    (*flows)->handle = handle;
+    (*flows)->last = &(*flows)->first;
+    (*flows)->tun = wake_open(tun_name);
+    return 0;
+}
+
+bool flows_wake_idle(const struct flows *flows)
+{
+    return flows->tun >= 0;
+}
+
+void flows_close(struct flows *flows)
+{
+    if (!flows)
+        return;
+    while (flows->first)
+        release_first(flows);
+    nfct_close(flows->handle);
+    if (flows->tun >= 0)
+        close(flows->tun);
+    free(flows);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "firewall/kernel.h"
+
+#include <nftables/libnftables.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define MESSAGE_MAX 300 /* bytes of an explanation of nftables that an error repeats */
+
+struct kernel {
+    struct nft_ctx *nft;
+};
+
+int kernel_open(struct kernel **kernel, struct error **err)
+{
+    struct nft_ctx *nft = nft_ctx_new(NFT_CTX_DEFAULT);
+    if (!nft)
+        return error_set(err, ERR_CONFIG, "libnftables cannot be used");
+    nft_ctx_output_set_flags(nft, NFT_CTX_OUTPUT_JSON | NFT_CTX_OUTPUT_NUMERIC_ALL);
+    if (nft_ctx_buffer_output(nft) || nft_ctx_buffer_error(nft)) {
+        nft_ctx_free(nft);
+        return error_set(err, ERR_CONFIG, "libnftables cannot be used");
+    }
+    *kernel = xcalloc(1, sizeof **kernel);
+    (*kernel)->nft = nft;
+    return 0;
+}
+
+void kernel_close(struct kernel *kernel)
+{
+    if (!kernel)
+        return;
+    nft_ctx_free(kernel->nft);
+    free(kernel);
+}
+
+/* The first line says what is wrong; what follows repeats the command. */
+static int refused(struct kernel *kernel, struct error **err)
+{
+    const char *message = nft_ctx_get_error_buffer(kernel->nft);
+    size_t size = strcspn(message, "\n");
+    return error_set(err, ERR_RUNTIME_REFUSED, "nftables: %.*s",
+                     (int)(size < MESSAGE_MAX ? size : MESSAGE_MAX), message);
+}
+
+int kernel_run(struct kernel *kernel, json_t *commands, struct error **err)
+{
+    json_auto_t *document = json_pack("{s:O}", "nftables", commands);
+    autofree char *text = json_dumps(document, JSON_COMPACT);
+    if (nft_run_cmd_from_buffer(kernel->nft, text) != 0)
+        return refused(kernel, err);
+    return 0;
+}
+
+int kernel_query(struct kernel *kernel, json_t *commands, json_t **answer, struct error **err)
+{
+    if (kernel_run(kernel, commands, err) < 0)
+        return -1;
+    json_auto_t *document = json_loads(nft_ctx_get_output_buffer(kernel->nft), 0, NULL);
+    *answer = json_incref(json_object_get(document, "nftables"));
+    if (!*answer)
+        return error_set(err, ERR_RUNTIME_REFUSED, "nftables gave no answer");
+    return 0;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "firewall/routes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "config.h"
+#include "http/router.h"
+
+#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
+#define BOOT_ID_SIZE 37
+
+static int read_address(const struct http_request *request, uint32_t *address, struct error **err)
+{
+    struct policy_address parsed;
+    if (policy_address_parse(request->captures[0], &parsed) < 0 || parsed.family != POLICY_IPV4)
+        return error_set(err, ERR_NOT_FOUND, "the path must name an IPv4 address");
+    *address = (uint32_t)parsed.bytes[0] << 24 | (uint32_t)parsed.bytes[1] << 16 |
+               (uint32_t)parsed.bytes[2] << 8 | parsed.bytes[3];
+    return 0;
+}
+
+static int put_policy(void *context, const struct route *route, struct http_request *request,
+                      struct http_response *response, struct error **err)
+{
+    policy_wire_auto wire = {0};
+    uint32_t address;
+    (void)route;
+    if (read_address(request, &address, err) < 0 || policy_wire_read(request->json, &wire, err) < 0)
+        return -1;
+    if (wire.address != address)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/address",
+                               "the path names another address");
+    json_int_t revision = (json_int_t)wire.revision;
+    if (firewall_put(context, &wire, err) < 0)
+        return -1;
+    return http_response_json(response, 200, json_pack("{s:I}", "revision", revision));
+}
+
+static int delete_policy(void *context, const struct route *route, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    uint32_t address;
+    const char *sandbox_id = http_query(request, "sandbox_id");
+    (void)route;
+    if (read_address(request, &address, err) < 0)
+        return -1;
+    if (!sandbox_id)
+        return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_id", "sandbox_id is missing");
+    if (firewall_delete(context, address, sandbox_id, err) < 0)
+        return -1;
+    return http_response_json(response, 204, NULL);
+}
+
+static void read_boot_id(char boot_id[BOOT_ID_SIZE])
+{
+    autofclose FILE *file = fopen(BOOT_ID_FILE, "re");
+    if (!file || !fgets(boot_id, BOOT_ID_SIZE, file))
+        boot_id[0] = '\0';
+}
+
+static json_t *policy_summary(const struct fw_sandbox *sandbox)
+{
+    char text[POLICY_ADDRESS_TEXT_MAX];
+    struct policy_address address = policy_address_ipv4(sandbox->address);
+    return json_pack("{s:s, s:s, s:I}", "address", policy_address_text(&address, text),
+                     "sandbox_id", sandbox->wire.sandbox_id, "revision",
+                     (json_int_t)sandbox->wire.revision);
+}
+
+static int list_policies(void *context, const struct route *route, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    const struct firewall *firewall = context;
+    char started_at[CLOCK_ISO8601_SIZE], boot_id[BOOT_ID_SIZE];
+    json_t *policies = json_array();
+    (void)route;
+    (void)request;
+    (void)err;
+    for (size_t i = 0; i < FIREWALL_BUCKETS; i++)
+        for (const struct fw_sandbox *sandbox = firewall->buckets[i]; sandbox;
+             sandbox = sandbox->next)
+            json_array_append_new(policies, policy_summary(sandbox));
+    read_boot_id(boot_id);
+    return http_response_json(response, 200,
+                              json_pack("{s:o, s:s, s:s}", "policies", policies, "started_at",
+                                        clock_format_iso8601(firewall->started_at_ms, started_at),
+                                        "boot_id", boot_id));
+}
+
+static int list_denials(void *context, const struct route *route, struct http_request *request,
+                        struct http_response *response, struct error **err)
+{
+    uint32_t address;
+    (void)route;
+    if (read_address(request, &address, err) < 0)
+        return -1;
+    const struct fw_sandbox *sandbox = firewall_find(context, address);
+    if (!sandbox)
+        return error_set(err, ERR_NOT_FOUND, "no policy is in force at this address");
+    return http_response_json(response, 200,
+                              json_pack("{s:o}", "denials", denials_json(&sandbox->denials)));
+}
+
+static int get_health(void *context, const struct route *route, struct http_request *request,
+                      struct http_response *response, struct error **err)
+{
+    const struct firewall *firewall = context;
+    (void)route;
+    (void)request;
+    (void)err;
+    return http_response_json(
+        response, firewall->table_missing ? 503 : 200,
+        json_pack("{s:s, s:s, s:s, s:b, s:b, s:i}", "status",
+                  firewall->table_missing ? "table_missing" : "ok", "version", PACKAGE_VERSION,
+                  "table", firewall->settings->firewall_table, "table_loaded",
+                  !firewall->table_missing, "wakes_idle_connections",
+                  flows_wake_idle(firewall->flows), "sandboxes", (int)firewall->count));
+}
+
+static const struct route_query delete_query[] = {{.name = "sandbox_id"}, {.name = NULL}};
+
+#define ADDRESS "/v1/policies/:address"
+static const struct route routes[] = {
+    {.method = "GET", .pattern = "/health", .operation = "getHealth", .handler = get_health},
+    {.method = "GET",
+     .pattern = "/v1/policies",
+     .operation = "listPolicies",
+     .handler = list_policies},
+    {.method = "PUT",
+     .pattern = ADDRESS,
+     .operation = "putPolicy",
+     .handler = put_policy,
+     .body = policy_wire_members,
+     .body_required = true},
+    {.method = "DELETE",
+     .pattern = ADDRESS,
+     .operation = "deletePolicy",
+     .handler = delete_policy,
+     .query = delete_query},
+    {.method = "GET",
+     .pattern = ADDRESS "/denials",
+     .operation = "listDenials",
+     .handler = list_denials},
+};
+
+void firewall_serve(void *context, struct http_request *request, struct http_response *response)
+{
+    struct firewall *firewall = context;
+    const struct router router = {
+        .routes = routes, .count = ARRAY_SIZE(routes), .context = firewall};
+    firewall_lock(firewall);
+    router_serve(&router, request, response);
+    firewall_unlock(firewall);
+}

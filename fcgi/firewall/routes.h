@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the control plane asks of a runtime host's firewall:
+ *
+ *   PUT    /v1/policies/<address>               a policy (network/policy.h) -> {"revision"}
+ *   DELETE /v1/policies/<address>?sandbox_id=   204
+ *   GET    /v1/policies                         what is in force
+ *   GET    /v1/policies/<address>/denials       what that sandbox was refused lately
+ *   GET    /health
+ *
+ * Who may ask is nginx's to say (conf/nginx/sandlot-firewall.conf.in).
+ */
+#pragma once
+
+#include "firewall/firewall.h"
+#include "http/http.h"
+
+/* For http_server; context is the firewall. */
+void firewall_serve(void *context, struct http_request *request, struct http_response *response);

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "firewall/service.h"
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "firewall/dns_server.h"
+#include "firewall/netfilter.h"
+
+#define TICK_MS         50
+#define TABLE_CHECK_MS  500
+#define SAVE_MS         1000
+#define WATCH_AGAIN_S   30 /* least time between two looks at a denied name */
+#define WATCH_MOST_S    300
+#define WATCH_FAILED_MS 5000
+#define WATCHES_AT_ONCE 64 /* started in one go */
+#define MS_PER_S        1000
+
+struct service {
+    struct firewall *firewall;
+    struct loop loop;
+    struct resolver *resolver;
+    struct dns_server *dns;
+    struct log_source {
+        struct loop_source source;
+        struct firewall *firewall;
+    } log;
+    struct wake_source {
+        struct loop_source source;
+        struct service *service;
+    } wake;
+    uint64_t table_handle;
+    int64_t next_tick_ms, next_table_check_ms, next_save_ms;
+    pthread_t thread;
+    bool running;
+    atomic_bool stop;
+};
+
+/* --- refusals --- */
+
+static const char *protocol_name(uint8_t protocol)
+{
+    switch (protocol) {
+    case IPPROTO_TCP:
+        return "tcp";
+    case IPPROTO_UDP:
+        return "udp";
+    case IPPROTO_ICMP:
+        return "icmp";
+    default:
+        return "other";
+    }
+}
+
+static void on_refused(void *context, const struct refused_packet *packet)
+{
+    char target[POLICY_ADDRESS_TEXT_MAX];
+    struct policy_address address = policy_address_ipv4(packet->target);
+    struct fw_sandbox *sandbox = firewall_find(context, packet->source);
+    if (sandbox)
+        denials_add(&sandbox->denials, DENIAL_CONNECTION, policy_address_text(&address, target),
+                    packet->port, protocol_name(packet->protocol), clock_now_ms());
+}
+
+static void on_log(struct loop_source *source, uint32_t events)
+{
+    struct log_source *log = (struct log_source *)source;
+    (void)events;
+    netfilter_log_read(source->fd, on_refused, log->firewall);
+}
+
+/* --- names that are denied --- */
+
+struct watch_question {
+    struct firewall *firewall;
+    char name[POLICY_HOST_MAX + 1];
+};
+
+/* The watch may be gone by now: it is found again by its name. */
+static void on_watched(void *context, const struct dns_result *result, int64_t left_ms)
+{
+    struct watch_question *question = context;
+    uint32_t addresses[WATCH_ADDRESSES_MAX];
+    int64_t again_ms = WATCH_FAILED_MS;
+    size_t count = 0;
+    struct watch *watch = question->firewall->watches.first;
+    while (watch && strcmp(watch->name, question->name) != 0)
+        watch = watch->next;
+    if (result) {
+        count = dns_result_addresses(result, addresses, WATCH_ADDRESSES_MAX);
+        again_ms = left_ms < WATCH_AGAIN_S * MS_PER_S  ? WATCH_AGAIN_S * MS_PER_S
+                   : left_ms > WATCH_MOST_S * MS_PER_S ? WATCH_MOST_S * MS_PER_S
+                                                       : left_ms;
+    }
+    if (watch)
+        firewall_watch_answered(question->firewall, watch, addresses, count, again_ms);
+    free(question);
+}
+
+static void ask_watches(struct service *service)
+{
+    struct watch *watch;
+    int64_t now_ms = clock_monotonic_ms();
+    for (unsigned i = 0;
+         i < WATCHES_AT_ONCE && (watch = watch_due(&service->firewall->watches, now_ms)); i++) {
+        struct watch_question *question = xmalloc(sizeof *question);
+        question->firewall = service->firewall;
+        snprintf(question->name, sizeof question->name, "%s", watch->name);
+        watch->asked = true;
+        if (resolver_ask(service->resolver, watch->name, LDNS_RR_TYPE_A, on_watched, question) <
+            0) {
+            watch->asked = false;
+            free(question);
+            return;
+        }
+    }
+}
+
+static void on_wake(struct loop_source *source, uint32_t events)
+{
+    uint64_t ignored;
+    (void)events;
+    if (read(source->fd, &ignored, sizeof ignored) > 0)
+        ask_watches(((struct wake_source *)source)->service);
+}
+
+/* --- what is due by time --- */
+
+/* Someone loaded the table anew (conf/nftables/load-network): its maps are empty, everything is
+ * closed. */
+static void check_table(struct service *service)
+{
+    error_auto err = NULL;
+    struct firewall *firewall = service->firewall;
+    uint64_t handle;
+    if (netfilter_table_handle(firewall->settings->firewall_table, &handle, &err) < 0) {
+        log_error("table not looked at", LOG_ERROR(err));
+        return;
+    }
+    if (handle == service->table_handle && !firewall->table_missing)
+        return;
+    firewall->table_missing = !handle;
+    if (handle && firewall_apply_all(firewall, &err) < 0) {
+        log_error("policies not applied again", LOG_ERROR(err));
+        return;
+    }
+    if (handle != service->table_handle)
+        log_warning(handle ? "table was loaded anew: policies applied again" : "table is gone",
+                    LOG_STR("table", firewall->settings->firewall_table),
+                    LOG_INT("sandboxes", firewall->count));
+    service->table_handle = handle;
+}
+
+static void tick(struct service *service)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms < service->next_tick_ms)
+        return;
+    service->next_tick_ms = now_ms + TICK_MS;
+    firewall_lock(service->firewall);
+    resolver_tick(service->resolver, now_ms);
+    dns_server_tick(service->dns, now_ms);
+    flows_reap(service->firewall->flows, now_ms);
+    ask_watches(service);
+    if (now_ms >= service->next_table_check_ms) {
+        check_table(service);
+        service->next_table_check_ms = now_ms + TABLE_CHECK_MS;
+    }
+    if (now_ms >= service->next_save_ms) {
+        firewall_save_dirty(service->firewall);
+        service->next_save_ms = now_ms + SAVE_MS;
+    }
+    firewall_unlock(service->firewall);
+}
+
+static void lock(void *context)
+{
+    firewall_lock(context);
+}
+
+static void unlock(void *context)
+{
+    firewall_unlock(context);
+}
+
+static void *run(void *context)
+{
+    struct service *service = context;
+    while (!atomic_load(&service->stop)) {
+        loop_once(&service->loop, TICK_MS, lock, unlock, service->firewall);
+        tick(service);
+    }
+    return NULL;
+}
+
+/* --- open and close --- */
+
+static int open_sources(struct service *service, struct error **err)
+{
+    const struct settings *settings = service->firewall->settings;
+    struct loop *loop = &service->loop;
+    int log_fd;
+    if (loop_open(loop, err) < 0 ||
+        resolver_open(loop, settings->dns_upstreams, &service->resolver, err) < 0 ||
+        dns_server_open(service->firewall, loop, service->resolver, &service->dns, err) < 0 ||
+        netfilter_log_open((uint16_t)settings->firewall_log_group, &log_fd, err) < 0 ||
+        netfilter_table_handle(settings->firewall_table, &service->table_handle, err) < 0)
+        return -1;
+    service->log = (struct log_source){{log_fd, on_log}, service->firewall};
+    service->wake = (struct wake_source){{service->firewall->wake_fd, on_wake}, service};
+    if (loop_add(loop, &service->log.source, EPOLLIN) < 0 ||
+        loop_add(loop, &service->wake.source, EPOLLIN) < 0)
+        return error_set(err, ERR_CONFIG, "epoll_ctl()");
+    return 0;
+}
+
+/* Signals are the FastCGI thread's. */
+static int start_thread(struct service *service, struct error **err)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    service->running = pthread_create(&service->thread, NULL, run, service) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return service->running ? 0 : error_set(err, ERR_CONFIG, "cannot start a thread");
+}
+
+int service_start(struct firewall *firewall, struct service **service, struct error **err)
+{
+    struct service *fresh = xcalloc(1, sizeof *fresh);
+    fresh->firewall = firewall;
+    fresh->loop.epoll_fd = -1;
+    fresh->log.source.fd = -1;
+    if (open_sources(fresh, err) < 0 || start_thread(fresh, err) < 0) {
+        service_stop(fresh);
+        return -1;
+    }
+    *service = fresh;
+    return 0;
+}
+
+void service_stop(struct service *service)
+{
+    if (!service)
+        return;
+    atomic_store(&service->stop, true);
+    if (service->running)
+        pthread_join(service->thread, NULL);
+    firewall_save_dirty(service->firewall);
+    dns_server_close(service->dns);
+    resolver_close(service->resolver);
+    loop_remove(&service->loop, &service->log.source);
+    if (service->loop.epoll_fd >= 0)
+        loop_close(&service->loop);
+    free(service);
+}

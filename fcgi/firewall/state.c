@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "firewall/state.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define SUFFIX   ".json"
+#define FILE_MAX (POLICY_WIRE_MAX + NAMES_MAX * 512)
+
+static char *path_of(const char *directory, uint32_t address, const char *suffix)
+{
+    char text[POLICY_ADDRESS_TEXT_MAX];
+    struct policy_address from = policy_address_ipv4(address);
+    return xasprintf("%s/%s%s", directory, policy_address_text(&from, text), suffix);
+}
+
+static json_t *state_json(const struct fw_sandbox *sandbox)
+{
+    json_t *answers = json_array();
+    for (size_t i = 0; i < sandbox->names.count; i++) {
+        const struct name_answer *answer = &sandbox->names.answers[i];
+        json_array_append_new(answers,
+                              json_pack("[s, I, I]", answer->name, (json_int_t)answer->address,
+                                        (json_int_t)answer->expires_at_ms));
+    }
+    return json_pack("{s:o, s:o}", "policy", policy_wire_json(&sandbox->wire), "answers", answers);
+}
+
+int state_save(const char *directory, const struct fw_sandbox *sandbox, struct error **err)
+{
+    autofree char *path = path_of(directory, sandbox->address, SUFFIX);
+    autofree char *draft = path_of(directory, sandbox->address, ".new");
+    json_auto_t *json = state_json(sandbox);
+    if (json_dump_file(json, draft, JSON_COMPACT) < 0 || rename(draft, path) < 0) {
+        int errnum = errno;
+        unlink(draft);
+        return error_set_errno(err, ERR_INTERNAL, errnum, "cannot write %s", path);
+    }
+    return 0;
+}
+
+int state_remove(const char *directory, uint32_t address, struct error **err)
+{
+    autofree char *path = path_of(directory, address, SUFFIX);
+    if (unlink(path) < 0 && errno != ENOENT)
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot remove %s", path);
+    return 0;
+}
+
+static int load_file(const char *path, json_t **json, struct policy_wire *wire, struct error **err)
+{
+    struct stat status;
+    json_error_t problem;
+    if (stat(path, &status) < 0 || status.st_size > (off_t)FILE_MAX)
+        return error_set(err, ERR_CONFIG, "is gone or too large");
+    *json = json_load_file(path, JSON_REJECT_DUPLICATES, &problem);
+    if (!*json)
+        return error_set(err, ERR_CONFIG, "line %d: %s", problem.line, problem.text);
+    return policy_wire_read(json_object_get(*json, "policy"), wire, err);
+}
+
+int state_load(const char *directory,
+               void (*found)(void *context, struct policy_wire *wire, const json_t *answers),
+               void *context, struct error **err)
+{
+    DIR *entries = opendir(directory);
+    if (!entries)
+        return error_set_errno(err, ERR_CONFIG, errno, "firewall_state_dir: cannot read %s",
+                               directory);
+    struct dirent *entry;
+    while ((entry = readdir(entries))) {
+        if (!str_ends_with(entry->d_name, SUFFIX))
+            continue;
+        error_auto problem = NULL;
+        json_auto_t *json = NULL;
+        struct policy_wire wire = {0};
+        autofree char *path = xasprintf("%s/%s", directory, entry->d_name);
+        if (load_file(path, &json, &wire, &problem) < 0)
+            log_error("state file left out", LOG_STR("path", path), LOG_ERROR(problem));
+        else
+            found(context, &wire, json_object_get(json, "answers"));
+    }
+    closedir(entries);
+    return 0;
+}

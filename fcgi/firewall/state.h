@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state directory: a file a sandbox, <address>.json, with its policy and the names that it was
+ * answered. Each is replaced in one rename. */
+#pragma once
+
+#include "firewall/firewall.h"
+
+/* Errors: ERR_INTERNAL. */
+int state_save(const char *directory, const struct fw_sandbox *sandbox, struct error **err);
+int state_remove(const char *directory, uint32_t address, struct error **err);
+
+/* Call back for every file; the callback takes wire and answers (an array that stays the state's).
+ * A file that cannot be read is logged and left out: its sandbox stays closed until the control
+ * plane applies its policy again. Errors: ERR_CONFIG for a directory that cannot be read. */
+int state_load(const char *directory,
+               void (*found)(void *context, struct policy_wire *wire, const json_t *answers),
+               void *context, struct error **err);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The addresses of upstream resolvers. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/error.h"
+
+struct upstream {
+    struct sockaddr_storage address;
+    socklen_t size;
+};
+
+/* Read a list as resolver_open() takes it; *count is at most max. Errors: ERR_CONFIG. */
+int upstreams_parse(const char *text, struct upstream *upstreams, size_t max, size_t *count,
+                    struct error **err);
+
+/* The nameserver lines of a file such as /etc/resolv.conf; lines that are none are left out.
+ * Returns how many, 0 when the file cannot be read. */
+size_t upstreams_read(const char *path, struct upstream *upstreams, size_t max);
