@@ -69,7 +69,7 @@ static bool alias_is_fine(void *context, const char *name)
     bool denied = found.listed && !found.resolves;
     policy_name_deinit(&found);
     if (denied)
-        strcpy(search->alias, name);
+        memcpy(search->alias, name, strlen(name) + 1);
     return !denied;
 }
 

@@ -38,6 +38,13 @@ static bool name_text(const ldns_rdf *rdf, char text[POLICY_HOST_MAX + 1])
     return true;
 }
 
+/* name is a host name that was checked, so it fits. */
+static void set_name(char to[POLICY_HOST_MAX + 1], const char *name)
+{
+    memcpy(to, name, strnlen(name, POLICY_HOST_MAX));
+    to[strnlen(name, POLICY_HOST_MAX)] = '\0';
+}
+
 static bool owner_is(const ldns_rr *rr, const char *name)
 {
     char owner[POLICY_HOST_MAX + 1];
@@ -142,7 +149,7 @@ static void follow_aliases(struct dns_result *result, const ldns_rr_list *sectio
         if (!name_text(ldns_rr_rdf(alias, 0), target))
             return;
         take_record(result, alias);
-        strcpy(result->last_name, target);
+        set_name(result->last_name, target);
         result->aliases++;
     }
 }
@@ -210,7 +217,7 @@ int dns_result_read(const uint8_t *wire, size_t size, uint16_t id, const char *n
         return -1;
     }
     *truncated = ldns_pkt_tc(packet);
-    strcpy(result->last_name, name);
+    set_name(result->last_name, name);
     take_packet(packet, type, result);
     ldns_pkt_free(packet);
     return 0;
@@ -230,7 +237,7 @@ void dns_result_extend(struct dns_result *result, struct dns_result *rest)
     result->complete = rest->complete;
     if (rest->ttl_s < result->ttl_s)
         result->ttl_s = rest->ttl_s;
-    strcpy(result->last_name, rest->last_name);
+    set_name(result->last_name, rest->last_name);
     dns_result_deinit(rest);
 }
 
