@@ -13,7 +13,7 @@ static struct denial *find_or_make(struct denials *denials, const struct denial 
     for (size_t i = 0; i < denials->count; i++) {
         struct denial *item = &denials->items[i];
         if (item->kind == wanted->kind && item->port == wanted->port &&
-            !strcmp(item->protocol, wanted->protocol) && !strcmp(item->target, wanted->target))
+            item->protocol == wanted->protocol && !strcmp(item->target, wanted->target))
             return item;
         if (item->at_ms < oldest->at_ms)
             oldest = item;
@@ -53,7 +53,7 @@ json_t *denials_json(const struct denials *denials)
         char at[CLOCK_ISO8601_SIZE];
         json_t *port = sorted[i]->port ? json_integer(sorted[i]->port) : json_null();
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:o, s:s, s:I}", "at",
+            list, json_pack("{s:s, s:s, s:s, s:o, s:s?, s:I}", "at",
                             clock_format_iso8601(sorted[i]->at_ms, at), "kind",
                             sorted[i]->kind == DENIAL_NAME ? "name" : "connection", "target",
                             sorted[i]->target, "port", port, "protocol", sorted[i]->protocol,

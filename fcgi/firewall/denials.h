@@ -15,7 +15,7 @@ struct denial {
     uint64_t count;
     enum denial_kind kind;
     uint16_t port;        /* 0: none */
-    const char *protocol; /* "tcp", "udp", "icmp", "dns"; static */
+    const char *protocol; /* "tcp", "udp", "icmp", "other"; static; NULL for a name */
     char target[DENIAL_TARGET_MAX + 1];
 };
 

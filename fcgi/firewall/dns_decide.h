@@ -3,7 +3,7 @@
 #pragma once
 
 #include "firewall/dns_message.h"
-#include "firewall/firewall.h"
+#include "firewall/filter.h"
 
 enum dns_action {
     DNS_FORWARD,

@@ -30,7 +30,7 @@ static const struct {
 
 struct dns_server {
     struct loop_source udp; /* first: the loop hands it back */
-    struct firewall *firewall;
+    struct filter *filter;
     struct loop *loop;
     struct resolver *resolver;
     struct dns_clients *clients;
@@ -85,11 +85,11 @@ static void answer(struct dns_server *server, const struct dns_reply_to *to,
         send_udp(server, to, wire, size);
 }
 
-static void refuse(struct dns_server *server, struct fw_sandbox *sandbox,
+static void refuse(struct dns_server *server, struct filter_sandbox *sandbox,
                    const struct dns_reply_to *to, const struct dns_question *question,
                    const char *name)
 {
-    denials_add(&sandbox->denials, DENIAL_NAME, name, 0, "dns", clock_now_ms());
+    denials_add(&sandbox->denials, DENIAL_NAME, name, 0, NULL, clock_now_ms());
     answer(server, to, question, LDNS_RCODE_REFUSED, NULL, 0, NULL);
 }
 
@@ -103,7 +103,7 @@ static bool name_opens(const struct policy *policy, const char *name)
 }
 
 /* The addresses are in the kernel before the answer leaves. */
-static void answer_result(struct asked *asked, struct fw_sandbox *sandbox,
+static void answer_result(struct asked *asked, struct filter_sandbox *sandbox,
                           const struct dns_result *result, int64_t left_ms)
 {
     error_auto err = NULL;
@@ -112,9 +112,8 @@ static void answer_result(struct asked *asked, struct fw_sandbox *sandbox,
     uint32_t addresses[DNS_ANSWERS_MAX];
     char alias[POLICY_HOST_MAX + 1];
     bool removed;
-    struct kept kept = {addresses,
-                        dns_decide_addresses(&server->firewall->protected_networks, result,
-                                             addresses, DNS_ANSWERS_MAX, &removed)};
+    struct kept kept = {addresses, dns_decide_addresses(&server->filter->protected_networks, result,
+                                                        addresses, DNS_ANSWERS_MAX, &removed)};
     if (dns_denied_alias(policy, result, alias)) {
         refuse(server, sandbox, &asked->to, &asked->question, alias);
         return;
@@ -128,8 +127,8 @@ static void answer_result(struct asked *asked, struct fw_sandbox *sandbox,
                                                       : LDNS_RCODE_SERVFAIL;
     int64_t hold_ms = (left_ms > TTL_MIN_MS ? left_ms : TTL_MIN_MS) + CLOCK_SLACK_MS;
     if (kept.count && name_opens(policy, asked->question.name) &&
-        firewall_answered(server->firewall, sandbox, asked->question.name, addresses, kept.count,
-                          clock_now_ms() + hold_ms, &err) < 0) {
+        filter_answered(server->filter, sandbox, asked->question.name, addresses, kept.count,
+                        clock_now_ms() + hold_ms, &err) < 0) {
         log_error("answer not in force", LOG_STR("sandbox", sandbox->wire.sandbox_id),
                   LOG_ERROR(err));
         rcode = LDNS_RCODE_SERVFAIL;
@@ -149,7 +148,7 @@ static void on_result(void *context, const struct dns_result *result, int64_t le
 {
     struct asked *asked = context;
     struct dns_server *server = asked->server;
-    struct fw_sandbox *sandbox = firewall_find(server->firewall, asked->address);
+    struct filter_sandbox *sandbox = filter_find(server->filter, asked->address);
     /* Another sandbox has the address by now, or another policy. */
     if (sandbox && !strcmp(sandbox->wire.sandbox_id, asked->sandbox_id)) {
         if (sandbox->waiting)
@@ -166,7 +165,7 @@ static void on_result(void *context, const struct dns_result *result, int64_t le
 
 /* --- questions --- */
 
-static bool may_look_up(struct dns_server *server, struct fw_sandbox *sandbox,
+static bool may_look_up(struct dns_server *server, struct filter_sandbox *sandbox,
                         const struct dns_question *question)
 {
     const struct policy *policy = &sandbox->wire.policy;
@@ -182,7 +181,7 @@ static bool may_look_up(struct dns_server *server, struct fw_sandbox *sandbox,
 }
 
 /* Takes the contents of question. */
-static void forward(struct dns_server *server, struct fw_sandbox *sandbox,
+static void forward(struct dns_server *server, struct filter_sandbox *sandbox,
                     const struct dns_reply_to *to, struct dns_question *question)
 {
     if (!may_look_up(server, sandbox, question)) {
@@ -209,7 +208,7 @@ static void take_question(struct dns_server *server, uint32_t address,
 {
     struct dns_question question;
     int rcode;
-    struct fw_sandbox *sandbox = firewall_find(server->firewall, address);
+    struct filter_sandbox *sandbox = filter_find(server->filter, address);
     if (!sandbox || !rules_asks_names(&sandbox->wire.policy) || size > QUESTION_MAX)
         return;
     enum dns_reading reading = dns_question_read(wire, size, &question, &rcode);
@@ -240,7 +239,7 @@ static void on_tcp_question(void *context, uint32_t address, uint64_t serial, co
 static bool may_connect(void *context, uint32_t address)
 {
     struct dns_server *server = context;
-    const struct fw_sandbox *sandbox = firewall_find(server->firewall, address);
+    const struct filter_sandbox *sandbox = filter_find(server->filter, address);
     return sandbox && rules_asks_names(&sandbox->wire.policy);
 }
 
@@ -265,9 +264,8 @@ static void on_udp(struct loop_source *source, uint32_t events)
 static int listen_on(int type, uint16_t port, struct error **err)
 {
     int on = 1, size = RECEIVE_BUFFER;
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons(port),
-                                  .sin_addr.s_addr = htonl(FIREWALL_RESOLVER)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(FILTER_RESOLVER)};
     autoclose int fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof on) < 0 ||
         (type == SOCK_STREAM && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0) ||
@@ -280,13 +278,13 @@ static int listen_on(int type, uint16_t port, struct error **err)
     return steal_fd(&fd);
 }
 
-int dns_server_open(struct firewall *firewall, struct loop *loop, struct resolver *resolver,
+int dns_server_open(struct filter *filter, struct loop *loop, struct resolver *resolver,
                     struct dns_server **server, struct error **err)
 {
-    uint16_t port = (uint16_t)firewall->settings->firewall_dns_port;
+    uint16_t port = (uint16_t)filter->settings->firewall_dns_port;
     struct dns_server *fresh = xcalloc(1, sizeof *fresh);
     *fresh = (struct dns_server){.udp = {listen_on(SOCK_DGRAM, port, err), on_udp},
-                                 .firewall = firewall,
+                                 .filter = filter,
                                  .loop = loop,
                                  .resolver = resolver};
     int tcp = fresh->udp.fd < 0 ? -1 : listen_on(SOCK_STREAM, port, err);

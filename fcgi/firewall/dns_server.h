@@ -11,13 +11,13 @@
  */
 #pragma once
 
-#include "firewall/firewall.h"
+#include "firewall/filter.h"
 #include "firewall/resolver.h"
 
 struct dns_server;
 
 /* Errors: ERR_CONFIG. */
-int dns_server_open(struct firewall *firewall, struct loop *loop, struct resolver *resolver,
+int dns_server_open(struct filter *filter, struct loop *loop, struct resolver *resolver,
                     struct dns_server **server, struct error **err);
 void dns_server_close(struct dns_server *server); /* before the resolver; NULL is allowed */
 

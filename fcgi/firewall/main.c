@@ -18,21 +18,21 @@ static const struct program program = {
 
 static int run(const struct settings *settings, struct error **err)
 {
-    struct firewall *firewall = NULL;
+    struct filter *filter = NULL;
     struct service *service = NULL;
-    if (privileges_check(err) < 0 || firewall_open(settings, &firewall, err) < 0)
+    if (privileges_check(err) < 0 || filter_open(settings, &filter, err) < 0)
         return -1;
-    struct http_server server = {.serve = firewall_serve,
-                                 .context = firewall,
+    struct http_server server = {.serve = filter_serve,
+                                 .context = filter,
                                  .body_max = POLICY_WIRE_MAX,
                                  .log_requests = true};
-    int result = firewall_restore(firewall, err);
+    int result = filter_restore(filter, err);
     if (result == 0)
-        result = service_start(firewall, &service, err);
+        result = service_start(filter, &service, err);
     if (result == 0)
         result = http_server_run(&server, err);
     service_stop(service);
-    firewall_close(firewall);
+    filter_close(filter);
     return result;
 }
 

@@ -35,7 +35,7 @@ static int put_policy(void *context, const struct route *route, struct http_requ
         return error_set_field(err, ERR_INVALID_REQUEST, "/address",
                                "the path names another address");
     json_int_t revision = (json_int_t)wire.revision;
-    if (firewall_put(context, &wire, err) < 0)
+    if (filter_put(context, &wire, err) < 0)
         return -1;
     return http_response_json(response, 200, json_pack("{s:I}", "revision", revision));
 }
@@ -50,7 +50,7 @@ static int delete_policy(void *context, const struct route *route, struct http_r
         return -1;
     if (!sandbox_id)
         return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_id", "sandbox_id is missing");
-    if (firewall_delete(context, address, sandbox_id, err) < 0)
+    if (filter_delete(context, address, sandbox_id, err) < 0)
         return -1;
     return http_response_json(response, 204, NULL);
 }
@@ -62,7 +62,7 @@ static void read_boot_id(char boot_id[BOOT_ID_SIZE])
         boot_id[0] = '\0';
 }
 
-static json_t *policy_summary(const struct fw_sandbox *sandbox)
+static json_t *policy_summary(const struct filter_sandbox *sandbox)
 {
     char text[POLICY_ADDRESS_TEXT_MAX];
     struct policy_address address = policy_address_ipv4(sandbox->address);
@@ -74,20 +74,20 @@ static json_t *policy_summary(const struct fw_sandbox *sandbox)
 static int list_policies(void *context, const struct route *route, struct http_request *request,
                          struct http_response *response, struct error **err)
 {
-    const struct firewall *firewall = context;
+    const struct filter *filter = context;
     char started_at[CLOCK_ISO8601_SIZE], boot_id[BOOT_ID_SIZE];
     json_t *policies = json_array();
     (void)route;
     (void)request;
     (void)err;
-    for (size_t i = 0; i < FIREWALL_BUCKETS; i++)
-        for (const struct fw_sandbox *sandbox = firewall->buckets[i]; sandbox;
+    for (size_t i = 0; i < FILTER_BUCKETS; i++)
+        for (const struct filter_sandbox *sandbox = filter->buckets[i]; sandbox;
              sandbox = sandbox->next)
             json_array_append_new(policies, policy_summary(sandbox));
     read_boot_id(boot_id);
     return http_response_json(response, 200,
                               json_pack("{s:o, s:s, s:s}", "policies", policies, "started_at",
-                                        clock_format_iso8601(firewall->started_at_ms, started_at),
+                                        clock_format_iso8601(filter->started_at_ms, started_at),
                                         "boot_id", boot_id));
 }
 
@@ -98,7 +98,7 @@ static int list_denials(void *context, const struct route *route, struct http_re
     (void)route;
     if (read_address(request, &address, err) < 0)
         return -1;
-    const struct fw_sandbox *sandbox = firewall_find(context, address);
+    const struct filter_sandbox *sandbox = filter_find(context, address);
     if (!sandbox)
         return error_set(err, ERR_NOT_FOUND, "no policy is in force at this address");
     return http_response_json(response, 200,
@@ -108,17 +108,17 @@ static int list_denials(void *context, const struct route *route, struct http_re
 static int get_health(void *context, const struct route *route, struct http_request *request,
                       struct http_response *response, struct error **err)
 {
-    const struct firewall *firewall = context;
+    const struct filter *filter = context;
     (void)route;
     (void)request;
     (void)err;
-    return http_response_json(
-        response, firewall->table_missing ? 503 : 200,
-        json_pack("{s:s, s:s, s:s, s:b, s:b, s:i}", "status",
-                  firewall->table_missing ? "table_missing" : "ok", "version", PACKAGE_VERSION,
-                  "table", firewall->settings->firewall_table, "table_loaded",
-                  !firewall->table_missing, "wakes_idle_connections",
-                  flows_wake_idle(firewall->flows), "sandboxes", (int)firewall->count));
+    return http_response_json(response, filter->table_missing ? 503 : 200,
+                              json_pack("{s:s, s:s, s:s, s:b, s:b, s:i}", "status",
+                                        filter->table_missing ? "table_missing" : "ok", "version",
+                                        PACKAGE_VERSION, "table", filter->settings->firewall_table,
+                                        "table_loaded", !filter->table_missing,
+                                        "wakes_idle_connections", flows_wake_idle(filter->flows),
+                                        "sandboxes", (int)filter->count));
 }
 
 static const struct route_query delete_query[] = {{.name = "sandbox_id"}, {.name = NULL}};
@@ -147,12 +147,11 @@ static const struct route routes[] = {
      .handler = list_denials},
 };
 
-void firewall_serve(void *context, struct http_request *request, struct http_response *response)
+void filter_serve(void *context, struct http_request *request, struct http_response *response)
 {
-    struct firewall *firewall = context;
-    const struct router router = {
-        .routes = routes, .count = ARRAY_SIZE(routes), .context = firewall};
-    firewall_lock(firewall);
+    struct filter *filter = context;
+    const struct router router = {.routes = routes, .count = ARRAY_SIZE(routes), .context = filter};
+    filter_lock(filter);
     router_serve(&router, request, response);
-    firewall_unlock(firewall);
+    filter_unlock(filter);
 }

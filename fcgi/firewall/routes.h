@@ -12,8 +12,8 @@
  */
 #pragma once
 
-#include "firewall/firewall.h"
+#include "firewall/filter.h"
 #include "http/http.h"
 
-/* For http_server; context is the firewall. */
-void firewall_serve(void *context, struct http_request *request, struct http_response *response);
+/* For http_server; context is the filter. */
+void filter_serve(void *context, struct http_request *request, struct http_response *response);

@@ -24,13 +24,13 @@
 #define MS_PER_S        1000
 
 struct service {
-    struct firewall *firewall;
+    struct filter *filter;
     struct loop loop;
     struct resolver *resolver;
     struct dns_server *dns;
     struct log_source {
         struct loop_source source;
-        struct firewall *firewall;
+        struct filter *filter;
     } log;
     struct wake_source {
         struct loop_source source;
@@ -63,7 +63,7 @@ static void on_refused(void *context, const struct refused_packet *packet)
 {
     char target[POLICY_ADDRESS_TEXT_MAX];
     struct policy_address address = policy_address_ipv4(packet->target);
-    struct fw_sandbox *sandbox = firewall_find(context, packet->source);
+    struct filter_sandbox *sandbox = filter_find(context, packet->source);
     if (sandbox)
         denials_add(&sandbox->denials, DENIAL_CONNECTION, policy_address_text(&address, target),
                     packet->port, protocol_name(packet->protocol), clock_now_ms());
@@ -73,13 +73,13 @@ static void on_log(struct loop_source *source, uint32_t events)
 {
     struct log_source *log = (struct log_source *)source;
     (void)events;
-    netfilter_log_read(source->fd, on_refused, log->firewall);
+    netfilter_log_read(source->fd, on_refused, log->filter);
 }
 
 /* --- names that are denied --- */
 
 struct watch_question {
-    struct firewall *firewall;
+    struct filter *filter;
     char name[POLICY_HOST_MAX + 1];
 };
 
@@ -90,7 +90,7 @@ static void on_watched(void *context, const struct dns_result *result, int64_t l
     uint32_t addresses[WATCH_ADDRESSES_MAX];
     int64_t again_ms = WATCH_FAILED_MS;
     size_t count = 0;
-    struct watch *watch = question->firewall->watches.first;
+    struct watch *watch = question->filter->watches.first;
     while (watch && strcmp(watch->name, question->name) != 0)
         watch = watch->next;
     if (result) {
@@ -100,7 +100,7 @@ static void on_watched(void *context, const struct dns_result *result, int64_t l
                                                        : left_ms;
     }
     if (watch)
-        firewall_watch_answered(question->firewall, watch, addresses, count, again_ms);
+        filter_watch_answered(question->filter, watch, addresses, count, again_ms);
     free(question);
 }
 
@@ -109,9 +109,9 @@ static void ask_watches(struct service *service)
     struct watch *watch;
     int64_t now_ms = clock_monotonic_ms();
     for (unsigned i = 0;
-         i < WATCHES_AT_ONCE && (watch = watch_due(&service->firewall->watches, now_ms)); i++) {
+         i < WATCHES_AT_ONCE && (watch = watch_due(&service->filter->watches, now_ms)); i++) {
         struct watch_question *question = xmalloc(sizeof *question);
-        question->firewall = service->firewall;
+        question->filter = service->filter;
         snprintf(question->name, sizeof question->name, "%s", watch->name);
         watch->asked = true;
         if (resolver_ask(service->resolver, watch->name, LDNS_RR_TYPE_A, on_watched, question) <
@@ -138,23 +138,23 @@ static void on_wake(struct loop_source *source, uint32_t events)
 static void check_table(struct service *service)
 {
     error_auto err = NULL;
-    struct firewall *firewall = service->firewall;
+    struct filter *filter = service->filter;
     uint64_t handle;
-    if (netfilter_table_handle(firewall->settings->firewall_table, &handle, &err) < 0) {
+    if (netfilter_table_handle(filter->settings->firewall_table, &handle, &err) < 0) {
         log_error("table not looked at", LOG_ERROR(err));
         return;
     }
-    if (handle == service->table_handle && !firewall->table_missing)
+    if (handle == service->table_handle && !filter->table_missing)
         return;
-    firewall->table_missing = !handle;
-    if (handle && firewall_apply_all(firewall, &err) < 0) {
+    filter->table_missing = !handle;
+    if (handle && filter_apply_all(filter, &err) < 0) {
         log_error("policies not applied again", LOG_ERROR(err));
         return;
     }
     if (handle != service->table_handle)
         log_warning(handle ? "table was loaded anew: policies applied again" : "table is gone",
-                    LOG_STR("table", firewall->settings->firewall_table),
-                    LOG_INT("sandboxes", firewall->count));
+                    LOG_STR("table", filter->settings->firewall_table),
+                    LOG_INT("sandboxes", filter->count));
     service->table_handle = handle;
 }
 
@@ -164,37 +164,37 @@ static void tick(struct service *service)
     if (now_ms < service->next_tick_ms)
         return;
     service->next_tick_ms = now_ms + TICK_MS;
-    firewall_lock(service->firewall);
+    filter_lock(service->filter);
     resolver_tick(service->resolver, now_ms);
     dns_server_tick(service->dns, now_ms);
-    flows_reap(service->firewall->flows, now_ms);
+    flows_reap(service->filter->flows, now_ms);
     ask_watches(service);
     if (now_ms >= service->next_table_check_ms) {
         check_table(service);
         service->next_table_check_ms = now_ms + TABLE_CHECK_MS;
     }
     if (now_ms >= service->next_save_ms) {
-        firewall_save_dirty(service->firewall);
+        filter_save_dirty(service->filter);
         service->next_save_ms = now_ms + SAVE_MS;
     }
-    firewall_unlock(service->firewall);
+    filter_unlock(service->filter);
 }
 
 static void lock(void *context)
 {
-    firewall_lock(context);
+    filter_lock(context);
 }
 
 static void unlock(void *context)
 {
-    firewall_unlock(context);
+    filter_unlock(context);
 }
 
 static void *run(void *context)
 {
     struct service *service = context;
     while (!atomic_load(&service->stop)) {
-        loop_once(&service->loop, TICK_MS, lock, unlock, service->firewall);
+        loop_once(&service->loop, TICK_MS, lock, unlock, service->filter);
         tick(service);
     }
     return NULL;
@@ -204,17 +204,17 @@ static void *run(void *context)
 
 static int open_sources(struct service *service, struct error **err)
 {
-    const struct settings *settings = service->firewall->settings;
+    const struct settings *settings = service->filter->settings;
     struct loop *loop = &service->loop;
     int log_fd;
     if (loop_open(loop, err) < 0 ||
         resolver_open(loop, settings->dns_upstreams, &service->resolver, err) < 0 ||
-        dns_server_open(service->firewall, loop, service->resolver, &service->dns, err) < 0 ||
+        dns_server_open(service->filter, loop, service->resolver, &service->dns, err) < 0 ||
         netfilter_log_open((uint16_t)settings->firewall_log_group, &log_fd, err) < 0 ||
         netfilter_table_handle(settings->firewall_table, &service->table_handle, err) < 0)
         return -1;
-    service->log = (struct log_source){{log_fd, on_log}, service->firewall};
-    service->wake = (struct wake_source){{service->firewall->wake_fd, on_wake}, service};
+    service->log = (struct log_source){{log_fd, on_log}, service->filter};
+    service->wake = (struct wake_source){{service->filter->wake_fd, on_wake}, service};
     if (loop_add(loop, &service->log.source, EPOLLIN) < 0 ||
         loop_add(loop, &service->wake.source, EPOLLIN) < 0)
         return error_set(err, ERR_CONFIG, "epoll_ctl()");
@@ -232,10 +232,10 @@ static int start_thread(struct service *service, struct error **err)
     return service->running ? 0 : error_set(err, ERR_CONFIG, "cannot start a thread");
 }
 
-int service_start(struct firewall *firewall, struct service **service, struct error **err)
+int service_start(struct filter *filter, struct service **service, struct error **err)
 {
     struct service *fresh = xcalloc(1, sizeof *fresh);
-    fresh->firewall = firewall;
+    fresh->filter = filter;
     fresh->loop.epoll_fd = -1;
     fresh->log.source.fd = -1;
     if (open_sources(fresh, err) < 0 || start_thread(fresh, err) < 0) {
@@ -253,7 +253,7 @@ void service_stop(struct service *service)
     atomic_store(&service->stop, true);
     if (service->running)
         pthread_join(service->thread, NULL);
-    firewall_save_dirty(service->firewall);
+    filter_save_dirty(service->filter);
     dns_server_close(service->dns);
     resolver_close(service->resolver);
     loop_remove(&service->loop, &service->log.source);

@@ -22,7 +22,7 @@ static char *path_of(const char *directory, uint32_t address, const char *suffix
     return xasprintf("%s/%s%s", directory, policy_address_text(&from, text), suffix);
 }
 
-static json_t *state_json(const struct fw_sandbox *sandbox)
+static json_t *state_json(const struct filter_sandbox *sandbox)
 {
     json_t *answers = json_array();
     for (size_t i = 0; i < sandbox->names.count; i++) {
@@ -34,7 +34,7 @@ static json_t *state_json(const struct fw_sandbox *sandbox)
     return json_pack("{s:o, s:o}", "policy", policy_wire_json(&sandbox->wire), "answers", answers);
 }
 
-int state_save(const char *directory, const struct fw_sandbox *sandbox, struct error **err)
+int state_save(const char *directory, const struct filter_sandbox *sandbox, struct error **err)
 {
     autofree char *path = path_of(directory, sandbox->address, SUFFIX);
     autofree char *draft = path_of(directory, sandbox->address, ".new");

@@ -3,10 +3,10 @@
  * answered. Each is replaced in one rename. */
 #pragma once
 
-#include "firewall/firewall.h"
+#include "firewall/filter.h"
 
 /* Errors: ERR_INTERNAL. */
-int state_save(const char *directory, const struct fw_sandbox *sandbox, struct error **err);
+int state_save(const char *directory, const struct filter_sandbox *sandbox, struct error **err);
 int state_remove(const char *directory, uint32_t address, struct error **err);
 
 /* Call back for every file; the callback takes wire and answers (an array that stays the state's).

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "firewall/firewall.h"
+#include "firewall/filter.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -19,21 +19,21 @@
 
 /* --- open and close --- */
 
-static int open_parts(struct firewall *firewall, struct error **err)
+static int open_parts(struct filter *filter, struct error **err)
 {
-    const struct settings *settings = firewall->settings;
-    if (protected_open(&firewall->protected_networks, settings->protected_networks_open, err) < 0 ||
-        kernel_open(&firewall->kernel, err) < 0 ||
-        flows_open(settings->firewall_tun, &firewall->flows, err) < 0)
+    const struct settings *settings = filter->settings;
+    if (protected_open(&filter->protected_networks, settings->protected_networks_open, err) < 0 ||
+        kernel_open(&filter->kernel, err) < 0 ||
+        flows_open(settings->firewall_tun, &filter->flows, err) < 0)
         return -1;
-    firewall->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return firewall->wake_fd < 0 ? error_set(err, ERR_CONFIG, "eventfd()") : 0;
+    filter->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return filter->wake_fd < 0 ? error_set(err, ERR_CONFIG, "eventfd()") : 0;
 }
 
-int firewall_open(const struct settings *settings, struct firewall **firewall, struct error **err)
+int filter_open(const struct settings *settings, struct filter **filter, struct error **err)
 {
     pthread_condattr_t monotonic;
-    struct firewall *fresh = xcalloc(1, sizeof *fresh);
+    struct filter *fresh = xcalloc(1, sizeof *fresh);
     fresh->settings = settings;
     fresh->started_at_ms = clock_now_ms();
     fresh->wake_fd = -1;
@@ -43,17 +43,17 @@ int firewall_open(const struct settings *settings, struct firewall **firewall, s
     pthread_cond_init(&fresh->watches_changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     if (open_parts(fresh, err) < 0) {
-        firewall_close(fresh);
+        filter_close(fresh);
         return -1;
     }
-    *firewall = fresh;
+    *filter = fresh;
     return 0;
 }
 
-static void release_watches(struct firewall *firewall, struct names *names)
+static void release_watches(struct filter *filter, struct names *names)
 {
     for (size_t i = 0; i < names->watch_count; i++) {
-        watch_release(&firewall->watches, names->watches[i].watch);
+        watch_release(&filter->watches, names->watches[i].watch);
         name_rights_deinit(&names->watches[i].rights);
     }
     free(names->watches);
@@ -61,77 +61,77 @@ static void release_watches(struct firewall *firewall, struct names *names)
     names->watch_count = 0;
 }
 
-static void sandbox_free(struct firewall *firewall, struct fw_sandbox *sandbox)
+static void sandbox_free(struct filter *filter, struct filter_sandbox *sandbox)
 {
-    release_watches(firewall, &sandbox->names);
+    release_watches(filter, &sandbox->names);
     names_deinit(&sandbox->names);
     policy_wire_deinit(&sandbox->wire);
     free(sandbox->elements);
     free(sandbox);
 }
 
-void firewall_close(struct firewall *firewall)
+void filter_close(struct filter *filter)
 {
-    for (size_t i = 0; i < FIREWALL_BUCKETS; i++) {
-        struct fw_sandbox *next;
-        for (struct fw_sandbox *sandbox = firewall->buckets[i]; sandbox; sandbox = next) {
+    for (size_t i = 0; i < FILTER_BUCKETS; i++) {
+        struct filter_sandbox *next;
+        for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox; sandbox = next) {
             next = sandbox->next;
-            sandbox_free(firewall, sandbox);
+            sandbox_free(filter, sandbox);
         }
     }
-    kernel_close(firewall->kernel);
-    flows_close(firewall->flows);
-    if (firewall->wake_fd >= 0)
-        close(firewall->wake_fd);
-    pthread_cond_destroy(&firewall->watches_changed);
-    pthread_mutex_destroy(&firewall->lock);
-    free(firewall);
+    kernel_close(filter->kernel);
+    flows_close(filter->flows);
+    if (filter->wake_fd >= 0)
+        close(filter->wake_fd);
+    pthread_cond_destroy(&filter->watches_changed);
+    pthread_mutex_destroy(&filter->lock);
+    free(filter);
 }
 
-void firewall_lock(struct firewall *firewall)
+void filter_lock(struct filter *filter)
 {
-    pthread_mutex_lock(&firewall->lock);
+    pthread_mutex_lock(&filter->lock);
 }
 
-void firewall_unlock(struct firewall *firewall)
+void filter_unlock(struct filter *filter)
 {
-    pthread_mutex_unlock(&firewall->lock);
+    pthread_mutex_unlock(&filter->lock);
 }
 
 /* --- sandboxes by address --- */
 
-static struct fw_sandbox **bucket_of(struct firewall *firewall, uint32_t address)
+static struct filter_sandbox **bucket_of(struct filter *filter, uint32_t address)
 {
-    return &firewall->buckets[address % FIREWALL_BUCKETS];
+    return &filter->buckets[address % FILTER_BUCKETS];
 }
 
-struct fw_sandbox *firewall_find(struct firewall *firewall, uint32_t address)
+struct filter_sandbox *filter_find(struct filter *filter, uint32_t address)
 {
-    struct fw_sandbox *sandbox = *bucket_of(firewall, address);
+    struct filter_sandbox *sandbox = *bucket_of(filter, address);
     while (sandbox && sandbox->address != address)
         sandbox = sandbox->next;
     return sandbox;
 }
 
-static struct fw_sandbox *add_sandbox(struct firewall *firewall, uint32_t address)
+static struct filter_sandbox *add_sandbox(struct filter *filter, uint32_t address)
 {
-    struct fw_sandbox **bucket = bucket_of(firewall, address);
-    struct fw_sandbox *sandbox = xcalloc(1, sizeof *sandbox);
+    struct filter_sandbox **bucket = bucket_of(filter, address);
+    struct filter_sandbox *sandbox = xcalloc(1, sizeof *sandbox);
     sandbox->address = address;
     sandbox->next = *bucket;
     *bucket = sandbox;
-    firewall->count++;
+    filter->count++;
     return sandbox;
 }
 
-static void remove_sandbox(struct firewall *firewall, struct fw_sandbox *sandbox)
+static void remove_sandbox(struct filter *filter, struct filter_sandbox *sandbox)
 {
-    struct fw_sandbox **link = bucket_of(firewall, sandbox->address);
+    struct filter_sandbox **link = bucket_of(filter, sandbox->address);
     while (*link != sandbox)
         link = &(*link)->next;
     *link = sandbox->next;
-    firewall->count--;
-    sandbox_free(firewall, sandbox);
+    filter->count--;
+    sandbox_free(filter, sandbox);
 }
 
 /* --- names that are denied --- */
@@ -145,15 +145,14 @@ static bool watches_name(const struct names *names, const char *name)
 }
 
 /* What the policy denies by host name, for some port at least. */
-static void watch_denied(struct firewall *firewall, const struct policy *policy,
-                         struct names *names)
+static void watch_denied(struct filter *filter, const struct policy *policy, struct names *names)
 {
     for (size_t i = 0; i < policy->count; i++) {
         const struct policy_entry *entry = &policy->rules[i].entry;
         if (entry->kind != POLICY_HOST || policy->rules[i].verdict != POLICY_DENY ||
             watches_name(names, entry->name))
             continue;
-        struct name_watch watch = {watch_use(&firewall->watches, entry->name), {0}};
+        struct name_watch watch = {watch_use(&filter->watches, entry->name), {0}};
         if (!watch.watch) {
             log_error("too many denied names", LOG_STR("name", entry->name));
             return;
@@ -165,10 +164,10 @@ static void watch_denied(struct firewall *firewall, const struct policy *policy,
     }
 }
 
-static void wake_other_thread(const struct firewall *firewall)
+static void wake_other_thread(const struct filter *filter)
 {
     uint64_t one = 1;
-    if (write(firewall->wake_fd, &one, sizeof one) < 0)
+    if (write(filter->wake_fd, &one, sizeof one) < 0)
         log_debug("eventfd is full");
 }
 
@@ -181,18 +180,18 @@ static bool watches_answered(const struct names *names)
 }
 
 /* The lock is open meanwhile, so the sandbox may be another one afterwards, or none. */
-static void wait_for_watches(struct firewall *firewall, uint32_t address)
+static void wait_for_watches(struct filter *filter, uint32_t address)
 {
     struct timespec until;
     int64_t until_ms = clock_monotonic_ms() + WATCH_WAIT_MS;
     until.tv_sec = until_ms / 1000;
     until.tv_nsec = until_ms % 1000 * 1000000;
     for (;;) {
-        const struct fw_sandbox *sandbox = firewall_find(firewall, address);
+        const struct filter_sandbox *sandbox = filter_find(filter, address);
         if (!sandbox || watches_answered(&sandbox->names))
             return;
-        wake_other_thread(firewall);
-        if (pthread_cond_timedwait(&firewall->watches_changed, &firewall->lock, &until) != 0) {
+        wake_other_thread(filter);
+        if (pthread_cond_timedwait(&filter->watches_changed, &filter->lock, &until) != 0) {
             log_warning("addresses of denied names are not known yet",
                         LOG_STR("sandbox", sandbox->wire.sandbox_id));
             return;
@@ -203,12 +202,12 @@ static void wait_for_watches(struct firewall *firewall, uint32_t address)
 /* --- what is allowed --- */
 
 struct flow_question {
-    const struct firewall *firewall;
-    const struct fw_sandbox *sandbox;
+    const struct filter *filter;
+    const struct filter_sandbox *sandbox;
     int64_t now_ms;
 };
 
-static bool answer_holds(const struct fw_sandbox *sandbox, uint32_t address, int64_t now_ms)
+static bool answer_holds(const struct filter_sandbox *sandbox, uint32_t address, int64_t now_ms)
 {
     for (size_t i = 0; i < sandbox->names.count; i++)
         if (sandbox->names.answers[i].address == address &&
@@ -221,12 +220,12 @@ static bool answer_holds(const struct fw_sandbox *sandbox, uint32_t address, int
 static bool flow_is_allowed(void *context, const struct flow *flow)
 {
     const struct flow_question *question = context;
-    const struct fw_sandbox *sandbox = question->sandbox;
+    const struct filter_sandbox *sandbox = question->sandbox;
     struct policy_address remote = policy_address_ipv4(flow->remote);
     uint16_t port = flow->protocol == IPPROTO_ICMP ? 0 : flow->remote_port;
-    if (flow->remote == FIREWALL_RESOLVER)
+    if (flow->remote == FILTER_RESOLVER)
         return true;
-    if (protected_reason(&question->firewall->protected_networks, &remote) || port == DNS_PORT ||
+    if (protected_reason(&question->filter->protected_networks, &remote) || port == DNS_PORT ||
         port == DNS_TLS_PORT)
         return false;
     enum name_verdict named = names_decide(&sandbox->names, flow->remote, port);
@@ -239,12 +238,12 @@ static bool flow_is_allowed(void *context, const struct flow *flow)
     return policy_decide_address(&sandbox->wire.policy, &remote, port).verdict == POLICY_ALLOW;
 }
 
-static void cut_forbidden(struct firewall *firewall, const struct fw_sandbox *sandbox)
+static void cut_forbidden(struct filter *filter, const struct filter_sandbox *sandbox)
 {
     error_auto err = NULL;
     size_t cut = 0;
-    struct flow_question question = {firewall, sandbox, clock_now_ms()};
-    if (flows_cut(firewall->flows, sandbox->address, flow_is_allowed, &question, &cut, &err) < 0)
+    struct flow_question question = {filter, sandbox, clock_now_ms()};
+    if (flows_cut(filter->flows, sandbox->address, flow_is_allowed, &question, &cut, &err) < 0)
         log_error("flows not cut", LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
     else if (cut)
         log_info("flows cut", LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_INT("count", cut));
@@ -282,7 +281,7 @@ static size_t only_in(const struct name_element *list, size_t count,
 
 /* The commands that bring the kernel's sets from what they hold to what they should hold; that is
  * returned in *fresh, which the caller stores when the kernel has it. */
-static size_t change_elements(struct rules *rules, const struct fw_sandbox *sandbox,
+static size_t change_elements(struct rules *rules, const struct filter_sandbox *sandbox,
                               const struct names *names, struct name_element **fresh)
 {
     autofree struct name_element *gone = NULL, *come = NULL;
@@ -295,7 +294,8 @@ static size_t change_elements(struct rules *rules, const struct fw_sandbox *sand
     return count;
 }
 
-static void store_elements(struct fw_sandbox *sandbox, struct name_element **fresh, size_t count)
+static void store_elements(struct filter_sandbox *sandbox, struct name_element **fresh,
+                           size_t count)
 {
     free(sandbox->elements);
     sandbox->elements = steal_pointer(fresh);
@@ -303,40 +303,40 @@ static void store_elements(struct fw_sandbox *sandbox, struct name_element **fre
 }
 
 /* Errors: of kernel_run(); nothing has changed then. */
-static int apply_names(struct firewall *firewall, struct fw_sandbox *sandbox, struct error **err)
+static int apply_names(struct filter *filter, struct filter_sandbox *sandbox, struct error **err)
 {
     rules_auto rules = {0};
     autofree struct name_element *fresh = NULL;
-    rules_init(&rules, firewall->settings->firewall_table);
+    rules_init(&rules, filter->settings->firewall_table);
     size_t count = change_elements(&rules, sandbox, &sandbox->names, &fresh);
-    if (json_array_size(rules.commands) && kernel_run(firewall->kernel, rules.commands, err) < 0)
+    if (json_array_size(rules.commands) && kernel_run(filter->kernel, rules.commands, err) < 0)
         return -1;
     store_elements(sandbox, &fresh, count);
     return 0;
 }
 
-static bool same_sandbox(const struct fw_sandbox *sandbox, const char *sandbox_id)
+static bool same_sandbox(const struct filter_sandbox *sandbox, const char *sandbox_id)
 {
     return sandbox->wire.sandbox_id && !strcmp(sandbox->wire.sandbox_id, sandbox_id);
 }
 
 /* Put wire into the kernel with the names that stay; on success they are the sandbox's. */
-static int apply_policy(struct firewall *firewall, struct fw_sandbox *sandbox,
+static int apply_policy(struct filter *filter, struct filter_sandbox *sandbox,
                         struct policy_wire *wire, struct names *names, struct error **err)
 {
     rules_auto rules = {0};
     autofree struct name_element *fresh = NULL;
-    rules_init(&rules, firewall->settings->firewall_table);
+    rules_init(&rules, filter->settings->firewall_table);
     rules_sandbox(&rules, sandbox->address, &wire->policy);
     size_t count = change_elements(&rules, sandbox, names, &fresh);
-    if (kernel_run(firewall->kernel, rules.commands, err) < 0)
+    if (kernel_run(filter->kernel, rules.commands, err) < 0)
         return -1;
     store_elements(sandbox, &fresh, count);
     return 0;
 }
 
 /* A copy of the answers, as the new policy sees them. */
-static void names_under(struct firewall *firewall, const struct fw_sandbox *sandbox,
+static void names_under(struct filter *filter, const struct filter_sandbox *sandbox,
                         const struct policy_wire *wire, struct names *names)
 {
     *names = (struct names){0};
@@ -347,13 +347,13 @@ static void names_under(struct firewall *firewall, const struct fw_sandbox *sand
                            answer->expires_at_ms);
         }
     names_apply(names, &wire->policy);
-    watch_denied(firewall, &wire->policy, names);
+    watch_denied(filter, &wire->policy, names);
 }
 
-static void take_policy(struct firewall *firewall, struct fw_sandbox *sandbox,
+static void take_policy(struct filter *filter, struct filter_sandbox *sandbox,
                         struct policy_wire *wire, struct names *names)
 {
-    release_watches(firewall, &sandbox->names);
+    release_watches(filter, &sandbox->names);
     names_deinit(&sandbox->names);
     if (!same_sandbox(sandbox, wire->sandbox_id))
         sandbox->denials.count = 0;
@@ -364,10 +364,10 @@ static void take_policy(struct firewall *firewall, struct fw_sandbox *sandbox,
     *names = (struct names){0};
 }
 
-static int check_wire(const struct firewall *firewall, const struct policy_wire *wire,
+static int check_wire(const struct filter *filter, const struct policy_wire *wire,
                       struct error **err)
 {
-    const struct fw_sandbox *sandbox = firewall_find((struct firewall *)firewall, wire->address);
+    const struct filter_sandbox *sandbox = filter_find((struct filter *)filter, wire->address);
     if (sandbox && same_sandbox(sandbox, wire->sandbox_id) &&
         sandbox->wire.revision > wire->revision)
         return error_set(
@@ -376,90 +376,91 @@ static int check_wire(const struct firewall *firewall, const struct policy_wire 
     return 0;
 }
 
-int firewall_put(struct firewall *firewall, struct policy_wire *wire, struct error **err)
+int filter_put(struct filter *filter, struct policy_wire *wire, struct error **err)
 {
     struct names names;
-    if (check_wire(firewall, wire, err) < 0)
+    if (check_wire(filter, wire, err) < 0)
         return -1;
     uint32_t address = wire->address;
-    struct fw_sandbox *sandbox = firewall_find(firewall, address);
+    struct filter_sandbox *sandbox = filter_find(filter, address);
     bool is_new = !sandbox;
     if (is_new)
-        sandbox = add_sandbox(firewall, address);
-    names_under(firewall, sandbox, wire, &names);
-    if (apply_policy(firewall, sandbox, wire, &names, err) < 0) {
-        release_watches(firewall, &names);
+        sandbox = add_sandbox(filter, address);
+    names_under(filter, sandbox, wire, &names);
+    if (apply_policy(filter, sandbox, wire, &names, err) < 0) {
+        release_watches(filter, &names);
         names_deinit(&names);
         if (is_new)
-            remove_sandbox(firewall, sandbox);
+            remove_sandbox(filter, sandbox);
         return -1;
     }
     if (!is_new && !same_sandbox(sandbox, wire->sandbox_id)) {
         size_t cut;
-        flows_cut(firewall->flows, address, NULL, NULL, &cut, &(struct error *){NULL});
+        flows_cut(filter->flows, address, NULL, NULL, &cut, &(struct error *){NULL});
     }
-    take_policy(firewall, sandbox, wire, &names);
-    cut_forbidden(firewall, sandbox);
-    if (state_save(firewall->settings->firewall_state_dir, sandbox, err) < 0)
+    take_policy(filter, sandbox, wire, &names);
+    cut_forbidden(filter, sandbox);
+    if (state_save(filter->settings->firewall_state_dir, sandbox, err) < 0)
         return -1;
     sandbox->dirty = false;
     if (!watches_answered(&sandbox->names))
-        wait_for_watches(firewall, address);
+        wait_for_watches(filter, address);
     return 0;
 }
 
-int firewall_delete(struct firewall *firewall, uint32_t address, const char *sandbox_id,
-                    struct error **err)
+int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_id,
+                  struct error **err)
 {
     rules_auto rules = {0};
     size_t cut;
-    struct fw_sandbox *sandbox = firewall_find(firewall, address);
+    struct filter_sandbox *sandbox = filter_find(filter, address);
     if (!sandbox || !same_sandbox(sandbox, sandbox_id))
         return 0;
-    rules_init(&rules, firewall->settings->firewall_table);
+    rules_init(&rules, filter->settings->firewall_table);
     rules_sandbox_remove(&rules, address);
     rules_names(&rules, address, sandbox->elements, sandbox->element_count, NULL, 0, 0);
-    if (kernel_run(firewall->kernel, rules.commands, err) < 0 ||
-        state_remove(firewall->settings->firewall_state_dir, address, err) < 0)
+    if (kernel_run(filter->kernel, rules.commands, err) < 0 ||
+        state_remove(filter->settings->firewall_state_dir, address, err) < 0)
         return -1;
-    remove_sandbox(firewall, sandbox);
-    return flows_cut(firewall->flows, address, NULL, NULL, &cut, err);
+    remove_sandbox(filter, sandbox);
+    return flows_cut(filter->flows, address, NULL, NULL, &cut, err);
 }
 
 /* --- all of them --- */
 
-static int close_all(struct firewall *firewall, struct rules *rules, struct error **err)
+static int close_all(struct filter *filter, struct rules *rules, struct error **err)
 {
     rules_auto list = {0};
     json_auto_t *chains = NULL;
-    rules_init(&list, firewall->settings->firewall_table);
+    rules_init(&list, filter->settings->firewall_table);
     rules_list_chains(&list);
-    if (kernel_query(firewall->kernel, list.commands, &chains, err) < 0)
+    if (kernel_query(filter->kernel, list.commands, &chains, err) < 0)
         return -1;
     rules_close_all(rules);
     rules_drop_chains(rules, chains);
     return 0;
 }
 
-static void add_never(const struct firewall *firewall, struct rules *rules)
+static void add_never(const struct filter *filter, struct rules *rules)
 {
     struct policy_range *ranges = NULL;
     size_t count;
-    protected_ranges(&firewall->protected_networks, POLICY_IPV4, &ranges, &count);
+    protected_ranges(&filter->protected_networks, POLICY_IPV4, &ranges, &count);
     rules_never(rules, ranges, count);
     policy_ranges_free(ranges, count);
 }
 
-int firewall_apply_all(struct firewall *firewall, struct error **err)
+int filter_apply_all(struct filter *filter, struct error **err)
 {
     rules_auto rules = {0};
     int64_t now_ms = clock_now_ms();
-    rules_init(&rules, firewall->settings->firewall_table);
-    if (close_all(firewall, &rules, err) < 0)
+    rules_init(&rules, filter->settings->firewall_table);
+    if (close_all(filter, &rules, err) < 0)
         return -1;
-    add_never(firewall, &rules);
-    for (size_t i = 0; i < FIREWALL_BUCKETS; i++)
-        for (struct fw_sandbox *sandbox = firewall->buckets[i]; sandbox; sandbox = sandbox->next) {
+    add_never(filter, &rules);
+    for (size_t i = 0; i < FILTER_BUCKETS; i++)
+        for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox;
+             sandbox = sandbox->next) {
             struct name_element *fresh;
             size_t count;
             rules_sandbox(&rules, sandbox->address, &sandbox->wire.policy);
@@ -467,22 +468,22 @@ int firewall_apply_all(struct firewall *firewall, struct error **err)
             rules_names(&rules, sandbox->address, NULL, 0, fresh, count, now_ms);
             store_elements(sandbox, &fresh, count);
         }
-    int result = kernel_run(firewall->kernel, rules.commands, err);
-    firewall->table_missing = result < 0;
+    int result = kernel_run(filter->kernel, rules.commands, err);
+    filter->table_missing = result < 0;
     return result;
 }
 
 static void on_state(void *context, struct policy_wire *wire, const json_t *answers)
 {
-    struct firewall *firewall = context;
+    struct filter *filter = context;
     size_t index;
     json_t *row;
-    struct fw_sandbox *sandbox = firewall_find(firewall, wire->address);
+    struct filter_sandbox *sandbox = filter_find(filter, wire->address);
     if (sandbox) {
         policy_wire_deinit(wire);
         return;
     }
-    sandbox = add_sandbox(firewall, wire->address);
+    sandbox = add_sandbox(filter, wire->address);
     sandbox->wire = *wire;
     json_array_foreach ((json_t *)answers, index, row) {
         const char *name = json_string_value(json_array_get(row, 0));
@@ -491,22 +492,22 @@ static void on_state(void *context, struct policy_wire *wire, const json_t *answ
                            (uint32_t)json_integer_value(json_array_get(row, 1)),
                            json_integer_value(json_array_get(row, 2)));
     }
-    watch_denied(firewall, &sandbox->wire.policy, &sandbox->names);
+    watch_denied(filter, &sandbox->wire.policy, &sandbox->names);
 }
 
-int firewall_restore(struct firewall *firewall, struct error **err)
+int filter_restore(struct filter *filter, struct error **err)
 {
-    if (state_load(firewall->settings->firewall_state_dir, on_state, firewall, err) < 0)
+    if (state_load(filter->settings->firewall_state_dir, on_state, filter, err) < 0)
         return -1;
-    wake_other_thread(firewall);
-    return firewall_apply_all(firewall, err);
+    wake_other_thread(filter);
+    return filter_apply_all(filter, err);
 }
 
 /* --- names --- */
 
-int firewall_answered(struct firewall *firewall, struct fw_sandbox *sandbox, const char *name,
-                      const uint32_t *addresses, size_t count, int64_t expires_at_ms,
-                      struct error **err)
+int filter_answered(struct filter *filter, struct filter_sandbox *sandbox, const char *name,
+                    const uint32_t *addresses, size_t count, int64_t expires_at_ms,
+                    struct error **err)
 {
     bool changed = false;
     for (size_t i = 0; i < count; i++)
@@ -515,34 +516,36 @@ int firewall_answered(struct firewall *firewall, struct fw_sandbox *sandbox, con
     if (!changed)
         return 0;
     sandbox->dirty = true;
-    return apply_names(firewall, sandbox, err);
+    return apply_names(filter, sandbox, err);
 }
 
-void firewall_watch_answered(struct firewall *firewall, struct watch *watch,
-                             const uint32_t *addresses, size_t count, int64_t again_ms)
+void filter_watch_answered(struct filter *filter, struct watch *watch, const uint32_t *addresses,
+                           size_t count, int64_t again_ms)
 {
     bool changed = watch_answered(watch, addresses, count, clock_monotonic_ms(), again_ms);
-    for (size_t i = 0; changed && i < FIREWALL_BUCKETS; i++)
-        for (struct fw_sandbox *sandbox = firewall->buckets[i]; sandbox; sandbox = sandbox->next) {
+    for (size_t i = 0; changed && i < FILTER_BUCKETS; i++)
+        for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox;
+             sandbox = sandbox->next) {
             error_auto err = NULL;
             if (!watches_name(&sandbox->names, watch->name))
                 continue;
-            if (apply_names(firewall, sandbox, &err) < 0)
+            if (apply_names(filter, sandbox, &err) < 0)
                 log_error("denied name not in force", LOG_STR("name", watch->name), LOG_ERROR(err));
-            cut_forbidden(firewall, sandbox);
+            cut_forbidden(filter, sandbox);
         }
-    pthread_cond_broadcast(&firewall->watches_changed);
+    pthread_cond_broadcast(&filter->watches_changed);
 }
 
-void firewall_save_dirty(struct firewall *firewall)
+void filter_save_dirty(struct filter *filter)
 {
-    for (size_t i = 0; i < FIREWALL_BUCKETS; i++)
-        for (struct fw_sandbox *sandbox = firewall->buckets[i]; sandbox; sandbox = sandbox->next) {
+    for (size_t i = 0; i < FILTER_BUCKETS; i++)
+        for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox;
+             sandbox = sandbox->next) {
             error_auto err = NULL;
             if (!sandbox->dirty)
                 continue;
             sandbox->dirty = false;
-            if (state_save(firewall->settings->firewall_state_dir, sandbox, &err) < 0)
+            if (state_save(filter->settings->firewall_state_dir, sandbox, &err) < 0)
                 log_error("state not saved", LOG_STR("sandbox", sandbox->wire.sandbox_id),
                           LOG_ERROR(err));
         }

@@ -17,7 +17,7 @@
 #include "firewall/names.h"
 #include "network/protected.h"
 
-#define FIREWALL_RESOLVER 0xa9fe0001u /* 169.254.0.1, where sandboxes ask for names */
+#define FILTER_RESOLVER 0xa9fe0001u /* 169.254.0.1, where sandboxes ask for names */
 
 /* So many at once, and so many more each second. */
 struct rate {
@@ -25,7 +25,7 @@ struct rate {
     int64_t at_ms;
 };
 
-struct fw_sandbox {
+struct filter_sandbox {
     uint32_t address; /* host byte order */
     struct policy_wire wire;
     struct names names;
@@ -36,12 +36,12 @@ struct fw_sandbox {
     unsigned waiting;                      /* questions without an answer yet */
     unsigned connections;                  /* of its own to the resolver */
     bool dirty;                            /* names that the state directory does not have yet */
-    struct fw_sandbox *next;
+    struct filter_sandbox *next;
 };
 
-#define FIREWALL_BUCKETS 4096
+#define FILTER_BUCKETS 4096
 
-struct firewall {
+struct filter {
     const struct settings *settings;
     pthread_mutex_t lock;
     pthread_cond_t watches_changed;
@@ -49,7 +49,7 @@ struct firewall {
     struct flows *flows;
     struct protected_networks protected_networks;
     struct watch_list watches;
-    struct fw_sandbox *buckets[FIREWALL_BUCKETS];
+    struct filter_sandbox *buckets[FILTER_BUCKETS];
     size_t count;
     int64_t started_at_ms; /* wall clock */
     int wake_fd;           /* eventfd: the other thread should look at the watches */
@@ -57,38 +57,38 @@ struct firewall {
 };
 
 /* Connect to the kernel. Errors: ERR_CONFIG. */
-int firewall_open(const struct settings *settings, struct firewall **firewall, struct error **err);
-void firewall_close(struct firewall *firewall); /* the kernel's rules stay */
+int filter_open(const struct settings *settings, struct filter **filter, struct error **err);
+void filter_close(struct filter *filter); /* the kernel's rules stay */
 
 /* All below are called with the lock held. */
-void firewall_lock(struct firewall *firewall);
-void firewall_unlock(struct firewall *firewall);
+void filter_lock(struct filter *filter);
+void filter_unlock(struct filter *filter);
 
 /* Read the state directory and put all of it in force, in one transaction. */
-int firewall_restore(struct firewall *firewall, struct error **err);
+int filter_restore(struct filter *filter, struct error **err);
 /* The same from memory: the table was loaded anew. */
-int firewall_apply_all(struct firewall *firewall, struct error **err);
+int filter_apply_all(struct filter *filter, struct error **err);
 
 /* Put a policy in force, take the contents of wire, cut what it forbids, wait a moment for the
  * addresses of names that it denies. Errors: ERR_STALE_REVISION, ERR_INVALID_REQUEST,
  * ERR_RUNTIME_REFUSED. */
-int firewall_put(struct firewall *firewall, struct policy_wire *wire, struct error **err);
+int filter_put(struct filter *filter, struct policy_wire *wire, struct error **err);
 
 /* Close the address, unless it has another sandbox's policy by now. */
-int firewall_delete(struct firewall *firewall, uint32_t address, const char *sandbox_id,
-                    struct error **err);
+int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_id,
+                  struct error **err);
 
-struct fw_sandbox *firewall_find(struct firewall *firewall, uint32_t address); /* or NULL */
+struct filter_sandbox *filter_find(struct filter *filter, uint32_t address); /* or NULL */
 
 /* Let the sandbox reach these addresses by that name until then (wall clock). Returns when the
  * kernel has it. */
-int firewall_answered(struct firewall *firewall, struct fw_sandbox *sandbox, const char *name,
-                      const uint32_t *addresses, size_t count, int64_t expires_at_ms,
-                      struct error **err);
+int filter_answered(struct filter *filter, struct filter_sandbox *sandbox, const char *name,
+                    const uint32_t *addresses, size_t count, int64_t expires_at_ms,
+                    struct error **err);
 
 /* A watched name has an answer: deny what is new in it. */
-void firewall_watch_answered(struct firewall *firewall, struct watch *watch,
-                             const uint32_t *addresses, size_t count, int64_t again_ms);
+void filter_watch_answered(struct filter *filter, struct watch *watch, const uint32_t *addresses,
+                           size_t count, int64_t again_ms);
 
 /* Write names to the state directory that are not there yet. */
-void firewall_save_dirty(struct firewall *firewall);
+void filter_save_dirty(struct filter *filter);
