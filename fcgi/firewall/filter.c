@@ -379,6 +379,7 @@ static int check_wire(const struct filter *filter, const struct policy_wire *wir
 int filter_put(struct filter *filter, struct policy_wire *wire, struct error **err)
 {
     struct names names;
+    int64_t started_ms = clock_monotonic_ms();
     if (check_wire(filter, wire, err) < 0)
         return -1;
     uint32_t address = wire->address;
@@ -403,6 +404,10 @@ int filter_put(struct filter *filter, struct policy_wire *wire, struct error **e
     if (state_save(filter->settings->firewall_state_dir, sandbox, err) < 0)
         return -1;
     sandbox->dirty = false;
+    log_info("policy in force", LOG_STR("sandbox", sandbox->wire.sandbox_id),
+             LOG_INT("revision", sandbox->wire.revision),
+             LOG_INT("rules", sandbox->wire.policy.count),
+             LOG_INT("duration_ms", clock_monotonic_ms() - started_ms));
     if (!watches_answered(&sandbox->names))
         wait_for_watches(filter, address);
     return 0;
@@ -422,6 +427,7 @@ int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_i
     if (kernel_run(filter->kernel, rules.commands, err) < 0 ||
         state_remove(filter->settings->firewall_state_dir, address, err) < 0)
         return -1;
+    log_info("policy removed", LOG_STR("sandbox", sandbox_id));
     remove_sandbox(filter, sandbox);
     return flows_cut(filter->flows, address, NULL, NULL, &cut, err);
 }

@@ -22,10 +22,8 @@ static int run(const struct settings *settings, struct error **err)
     struct service *service = NULL;
     if (privileges_check(err) < 0 || filter_open(settings, &filter, err) < 0)
         return -1;
-    struct http_server server = {.serve = filter_serve,
-                                 .context = filter,
-                                 .body_max = POLICY_WIRE_MAX,
-                                 .log_requests = true};
+    struct http_server server = {
+        .serve = filter_serve, .context = filter, .body_max = POLICY_WIRE_MAX};
     int result = filter_restore(filter, err);
     if (result == 0)
         result = service_start(filter, &service, err);
