@@ -59,6 +59,9 @@ route_handler metrics_show;
 route_handler keys_list, keys_create, keys_delete;
 route_handler volumes_create, volumes_list, volumes_show, volumes_delete;
 route_handler checkpoints_create, checkpoints_list, checkpoints_show, checkpoints_delete;
+route_handler volume_files_get, volume_files_put;
+route_handler volume_directories_list, volume_directories_put;
+route_handler volume_paths_show, volume_paths_delete, volume_paths_move;
 route_handler templates_list, templates_show, template_versions_list;
 
 extern const struct schema_member key_create_schema[];

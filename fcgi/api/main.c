@@ -21,6 +21,11 @@ static void serve(void *context, struct http_request *request, struct http_respo
     router_serve(context, request, response);
 }
 
+static size_t body_max_of(void *context, const struct http_request *request, size_t body_max)
+{
+    return router_body_max(context, request, body_max);
+}
+
 static int run(struct api *api, struct error **err)
 {
     struct router router = {
@@ -34,6 +39,7 @@ static int run(struct api *api, struct error **err)
         .serve = serve,
         .context = &router,
         .body_max = (size_t)api->settings->body_max_kib * 1024,
+        .body_max_of = body_max_of,
         .max_requests = REQUESTS_PER_WORKER,
         .log_requests = true,
     };

@@ -180,6 +180,18 @@ static bool path_is_kept(const char *path)
     return length <= PATH_MAX_BYTES;
 }
 
+/* What a key is bound to beside the path: the query, and the body, of which only the length is
+ * known when it passes through. */
+static void write_bound(const struct http_request *request, struct buffer *bound)
+{
+    const char *query = http_parameter(request, "QUERY_STRING");
+    if (query)
+        buffer_printf(bound, "?%s\n", query);
+    if (request->read_body)
+        buffer_printf(bound, "%lld\n", (long long)http_content_length(request));
+    buffer_append(bound, buffer_string(&request->body), request->body.size);
+}
+
 int api_invoke(void *context, const struct route *route, struct http_request *request,
                struct http_response *response, struct error **err)
 {
@@ -190,13 +202,15 @@ int api_invoke(void *context, const struct route *route, struct http_request *re
     if (!path_is_kept(request->path))
         return error_set(err, ERR_NOT_FOUND, "There is no such path.");
     struct idempotency idempotency;
+    struct buffer bound = BUFFER_INIT(request->body.size + HTTP_QUERY_BYTES_MAX + 64);
+    write_bound(request, &bound);
     struct idempotency_scope scope = {
         .user_id = api->principal.user_id,
         .method = route->method,
         .path = request->path,
         .key = key,
-        .body = buffer_string(&request->body),
-        .body_size = request->body.size,
+        .body = bound.data,
+        .body_size = bound.size,
     };
     int result = idempotency_begin(api->service.db, api->service.ring, &scope,
                                    api->settings->lease_s, &idempotency, err);
@@ -210,5 +224,6 @@ int api_invoke(void *context, const struct route *route, struct http_request *re
             settle(api, &idempotency, response);
     }
     idempotency_deinit(&idempotency);
+    buffer_wipe(&bound);
     return result;
 }

@@ -17,6 +17,17 @@ static const struct route_query list_query[] = {
 static const struct route_query page_query[] = {
     {.name = "team"}, {.name = "limit"}, {.name = "next_token"}, {.name = NULL}};
 
+static const struct route_query path_query[] = {{.name = "path", .bytes = true}, {.name = NULL}};
+
+static const struct route_query upload_query[] = {
+    {.name = "path", .bytes = true}, {.name = "mode"}, {.name = NULL}};
+
+static const struct route_query directory_query[] = {
+    {.name = "path", .bytes = true}, {.name = "limit"}, {.name = "next_token"}, {.name = NULL}};
+
+static const struct route_query delete_query[] = {
+    {.name = "path", .bytes = true}, {.name = "recursive"}, {.name = NULL}};
+
 static const struct route_query team_query[] = {{.name = "team"}, {.name = NULL}};
 
 static const struct route_query usage_query[] = {
@@ -196,6 +207,58 @@ const struct route api_routes[] = {
      .handler = metrics_show,
      .scope = ROUTE_READ,
      .query = span_query},
+    {.method = "PUT",
+     .pattern = "/v1/volumes/:id/files",
+     .operation = "writeVolumeFile",
+     .handler = volume_files_put,
+     .scope = ROUTE_WRITE,
+     .body = volume_file_schema,
+     .body_required = true,
+     .body_max = VOLUME_FILE_BODY_MAX,
+     .upload = true,
+     .query = upload_query,
+     .idempotency = IDEMPOTENCY_PLAIN},
+    {.method = "GET",
+     .pattern = "/v1/volumes/:id/files",
+     .operation = "readVolumeFile",
+     .handler = volume_files_get,
+     .scope = ROUTE_READ,
+     .query = path_query},
+    {.method = "PUT",
+     .pattern = "/v1/volumes/:id/directories",
+     .operation = "makeVolumeDirectory",
+     .handler = volume_directories_put,
+     .scope = ROUTE_WRITE,
+     .body = volume_directory_schema,
+     .body_required = true,
+     .idempotency = IDEMPOTENCY_PLAIN},
+    {.method = "GET",
+     .pattern = "/v1/volumes/:id/directories",
+     .operation = "listVolumeDirectory",
+     .handler = volume_directories_list,
+     .scope = ROUTE_READ,
+     .query = directory_query},
+    {.method = "GET",
+     .pattern = "/v1/volumes/:id/path",
+     .operation = "showVolumePath",
+     .handler = volume_paths_show,
+     .scope = ROUTE_READ,
+     .query = path_query},
+    {.method = "DELETE",
+     .pattern = "/v1/volumes/:id/path",
+     .operation = "removeVolumePath",
+     .handler = volume_paths_delete,
+     .scope = ROUTE_WRITE,
+     .query = delete_query,
+     .idempotency = IDEMPOTENCY_PLAIN},
+    {.method = "POST",
+     .pattern = "/v1/volumes/:id/path",
+     .operation = "moveVolumePath",
+     .handler = volume_paths_move,
+     .scope = ROUTE_WRITE,
+     .body = volume_move_schema,
+     .body_required = true,
+     .idempotency = IDEMPOTENCY_PLAIN},
     {.method = "GET",
      .pattern = "/v1/sandbox_limits",
      .operation = "showLimits",

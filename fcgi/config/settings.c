@@ -138,6 +138,7 @@ int settings_load(const char *path, struct settings **settings, struct error **e
     if (parse(&parser, err) < 0)
         return -1;
     fill_installed(&loaded->sql_dir, SANDLOT_SQL_DIR);
+    fill_installed(&loaded->keeper_program, SANDLOT_KEEPER);
     fill_installed(&loaded->nginx_template_dir, SANDLOT_NGINX_DIR);
     *settings = steal_pointer(&loaded);
     return 0;

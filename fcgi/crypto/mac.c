@@ -48,3 +48,14 @@ void hex_encode(const void *data, size_t size, char *out)
 {
     sodium_bin2hex(out, HEX_SIZE(size), data, size);
 }
+
+void base64_encode(const void *data, size_t size, char *out)
+{
+    sodium_bin2base64(out, BASE64_PADDED_SIZE(size), data, size, sodium_base64_VARIANT_ORIGINAL);
+}
+
+int base64_decode(const char *text, size_t length, void *out, size_t capacity, size_t *size)
+{
+    return sodium_base642bin(out, capacity, text, length, NULL, size, NULL,
+                             sodium_base64_VARIANT_ORIGINAL);
+}

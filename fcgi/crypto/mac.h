@@ -25,5 +25,12 @@ void base64url_encode(const void *data, size_t size, char *out);
 /* Exact decoding of a whole string into at most capacity bytes; returns the size or -1. */
 int base64url_decode(const char *text, void *out, size_t capacity);
 
+/* Base64 of MIME with its padding (RFC 4648, section 4). out needs BASE64_PADDED_SIZE(size). */
+#define BASE64_PADDED_SIZE(size) (((size) + 2) / 3 * 4 + 1)
+void base64_encode(const void *data, size_t size, char *out);
+/* Exact decoding of a whole string, without blanks, into at most capacity bytes. Returns 0 or -1.
+ */
+int base64_decode(const char *text, size_t length, void *out, size_t capacity, size_t *size);
+
 #define HEX_SIZE(size) ((size)*2 + 1)
 void hex_encode(const void *data, size_t size, char *out);

@@ -18,6 +18,7 @@
 #define HTTP_QUERY_BYTES_MAX    16384 /* before decoding, all together */
 #define HTTP_SEGMENT_MAX        8     /* captured path segments */
 #define HTTP_REQUEST_ID_MAX     64
+#define HTTP_BODY_LEFT          SIZE_MAX
 #define HTTP_RESPONSE_BYTES_MAX (64u << 20) /* a body, and what is sent of one in all */
 
 /* Percent-decoded, with a zero byte behind. The router lets through what is no text (UTF-8 without
@@ -42,7 +43,11 @@ struct http_request {
     char *captures[HTTP_SEGMENT_MAX]; /* decoded values of the :name segments of the route */
     size_t capture_count;
     struct buffer body;
-    bool body_too_large;   /* longer than the server's limit: body is cut */
+    bool body_too_large; /* longer than the server's limit: body is cut */
+    /* Of a body that the handler takes itself: the next piece of it. 0 at its end, -1 when the
+     * client went away in the middle. NULL: it is in body. */
+    long (*read_body)(void *context, char *data, size_t size);
+    void *body_context;
     json_t *json;          /* parsed body of a route with a schema; NULL when there was none */
     const char *operation; /* of the route, for the log; NULL before one matched; static */
     int64_t started_us;    /* clock_monotonic_us() */
@@ -69,6 +74,16 @@ const char *http_query(const struct http_request *request, const char *name);
  * Returns 0, or -1 for a bad escape, NUL or what is not UTF-8. */
 int http_percent_decode(const char *text, size_t size, bool plus_is_space, char **out);
 
+/* The value of a query parameter of that name as its bytes, *size of them with a zero byte behind,
+ * or NULL. Borrowed. */
+const char *http_query_bytes(const struct http_request *request, const char *name, size_t *size);
+
+/* What Content-Length says, or -1. */
+int64_t http_content_length(const struct http_request *request);
+
+/* Whether the media type of the body is this one, parameters aside. */
+bool http_content_is(const struct http_request *request, const char *media_type);
+
 /* All zero (http_response_init()) is "200, nothing yet". */
 struct http_response {
     int status;               /* default 200 */
@@ -77,6 +92,10 @@ struct http_response {
     const char *content_type; /* of body; static */
     struct buffer headers;    /* extra header lines, "Name: value\r\n" */
     bool is_bare;             /* these and the status alone: nobody but nginx reads it */
+    /* Sends bytes to the client; set by the server. NULL: answers are sent as a whole only. */
+    int (*send)(void *context, const void *data, size_t size);
+    void *send_context;
+    bool begun; /* the head is out; the rest is sent piece by piece */
     /* For the log event of the request; set by http_response_error(). */
     const char *error_symbol; /* static */
     char *reason;             /* message of an error that is ours (5xx); owned */
@@ -92,6 +111,14 @@ void http_response_header(struct http_response *response, const char *name, cons
 /* Answer with a JSON body; takes the reference (NULL: no body). Returns 0, so that handlers can
  * return it. */
 int http_response_json(struct http_response *response, int status, json_t *body);
+
+/* Send the head of a body of content_type and size, which the handler then sends itself. The status
+ * and the header lines are those of the response. Returns -1 when the client is gone. */
+int http_response_begin(struct http_response *response, const struct http_request *request,
+                        const char *content_type, uint64_t size);
+/* The next piece; nothing happens for HEAD. Returns -1 when the client is gone. */
+int http_response_send(struct http_response *response, const struct http_request *request,
+                       const void *data, size_t size);
 
 /* The error body of the interface: error, message, request_id, field; and the headers that belong
  * to the status (Retry-After, WWW-Authenticate). Messages of conditions inside the service do not

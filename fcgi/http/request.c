@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -176,4 +177,32 @@ int http_request_parse_query(struct http_request *request, struct error **err)
         query += size + (query[size] == '&');
     }
     return 0;
+}
+
+const char *http_query_bytes(const struct http_request *request, const char *name, size_t *size)
+{
+    for (size_t i = 0; i < request->query_count; i++) {
+        if (!request->query[i].name_is_text || strcmp(request->query[i].name, name) != 0)
+            continue;
+        *size = request->query[i].value_size;
+        return request->query[i].value;
+    }
+    return NULL;
+}
+
+int64_t http_content_length(const struct http_request *request)
+{
+    uint64_t length;
+    const char *text = http_parameter(request, "CONTENT_LENGTH");
+    return text && str_parse_u64(text, 0, INT64_MAX, &length) == 0 ? (int64_t)length : -1;
+}
+
+bool http_content_is(const struct http_request *request, const char *media_type)
+{
+    const char *type = http_header(request, "Content-Type");
+    size_t length = strlen(media_type);
+    if (!type || strncasecmp(type, media_type, length) != 0)
+        return false;
+    type += length + strspn(type + length, " \t");
+    return !*type || *type == ';';
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "http/http.h"
 
 #define HEADERS_MAX           65536
+#define HEAD_MAX              (HEADERS_MAX + 1024)
 #define HEADER_VALUE_MAX      16384
 #define RETRY_AFTER_DEFAULT_S 2
 
@@ -141,13 +143,13 @@ static const char *reason_phrase(int status)
 }
 
 static void append_headers(const struct http_response *response, const struct http_request *request,
-                           const char *content_type, size_t content_length, struct buffer *out)
+                           const char *content_type, uint64_t content_length, struct buffer *out)
 {
     buffer_printf(out, "Status: %d %s\r\n", response->status, reason_phrase(response->status));
     if (!response->is_bare)
         buffer_printf(out, "X-Request-Id: %s\r\nCache-Control: no-store\r\n", request->request_id);
     if (!response->is_bare && response->status != 204 && response->status != 304)
-        buffer_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", content_type,
+        buffer_printf(out, "Content-Type: %s\r\nContent-Length: %" PRIu64 "\r\n", content_type,
                       content_length);
     if (response->headers.size)
         buffer_append(out, response->headers.data, response->headers.size);
@@ -172,4 +174,21 @@ void http_response_format(const struct http_response *response, const struct htt
     if (body->size && response->status != 204 && strcmp(request->method, "HEAD"))
         buffer_append(out, body->data, body->size);
     buffer_wipe(&text);
+}
+
+int http_response_begin(struct http_response *response, const struct http_request *request,
+                        const char *content_type, uint64_t size)
+{
+    buffer_auto head = BUFFER_INIT(HEAD_MAX);
+    append_headers(response, request, content_type, size, &head);
+    response->begun = true;
+    return response->send(response->send_context, head.data, head.size);
+}
+
+int http_response_send(struct http_response *response, const struct http_request *request,
+                       const void *data, size_t size)
+{
+    if (!strcmp(request->method, "HEAD"))
+        return 0;
+    return response->send(response->send_context, data, size);
 }

@@ -213,22 +213,13 @@ static int check_query(const struct route *route, struct http_request *request, 
     return 0;
 }
 
-static bool content_type_is_json(const char *type)
-{
-    static const char json[] = "application/json";
-    if (!type || strncasecmp(type, json, sizeof json - 1))
-        return false;
-    type += sizeof json - 1;
-    return type[strspn(type, " \t")] == '\0' || type[strspn(type, " \t")] == ';';
-}
-
 /* Parse the body into request->json, without a look at its members. */
 static int read_body(const struct router *router, struct http_request *request, struct error **err)
 {
     size_t max = request->body.max;
-    if (!request->body.size)
+    if (!request->body.size || request->read_body)
         return 0;
-    if (!content_type_is_json(http_header(request, "Content-Type")))
+    if (!http_content_is(request, "application/json"))
         return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
                          "a request body must be sent as Content-Type: application/json");
     if (router->body_max && router->body_max < max)
@@ -243,7 +234,7 @@ static int check_body(const struct route *route, struct http_request *request, s
     static const struct schema_member no_members[] = {{.name = NULL}};
     if (request->json)
         return schema_validate(route->body ? route->body : no_members, request->json, err);
-    if (route->body_required)
+    if (route->body_required && !request->read_body)
         return error_set_field(err, ERR_INVALID_REQUEST, "",
                                "this request needs a body: a JSON object");
     return 0;
@@ -261,6 +252,15 @@ static int serve_route(const struct router *router, const struct route *route,
         return -1;
     route_handler *invoke = router->invoke ? router->invoke : route->handler;
     return invoke(router->context, route, request, response, err);
+}
+
+size_t router_body_max(const struct router *router, const struct http_request *request,
+                       size_t usual)
+{
+    const struct route *route = find_route(router, request->method, request->path);
+    if (route && route->upload && http_content_is(request, "application/octet-stream"))
+        return HTTP_BODY_LEFT;
+    return route && route->body_max ? route->body_max : usual;
 }
 
 void router_serve(const struct router *router, struct http_request *request,

@@ -28,7 +28,9 @@ struct route {
     enum route_scope scope;
     const struct schema_member *body; /* NULL: no body is accepted (an empty one, or {} is) */
     bool body_required;               /* none at all is refused */
-    const struct route_query *query;  /* NULL: no query parameter is accepted */
+    bool upload;     /* a body of application/octet-stream is left to the handler, of any size */
+    size_t body_max; /* bytes of any other one; 0: as everywhere */
+    const struct route_query *query; /* NULL: no query parameter is accepted */
     enum route_idempotency idempotency;
 };
 
@@ -52,6 +54,11 @@ struct router {
  * matches nothing. */
 int router_match(const struct router *router, struct http_request *request,
                  const struct route **route, char **allow, struct error **err);
+
+/* How much of the body of a request is to be read before it is served, when `usual` is what other
+ * requests have; HTTP_BODY_LEFT: none, the handler reads it. */
+size_t router_body_max(const struct router *router, const struct http_request *request,
+                       size_t usual);
 
 /* Match, authorise, check query and body, run the handler, turn an error into a response.
  * Order of refusals: 404/405, 401/403, 415/413/400, 422. A body without a byte counts as none:

@@ -17,6 +17,7 @@
 
 #define LISTEN_FD              0
 #define BODY_CHUNK             16384
+#define BODY_CHUNK_MAX         (1 << 20)
 #define OUTPUT_MAX             (HTTP_RESPONSE_BYTES_MAX + 131072u)
 #define LOG_PATH_MAX           200
 #define ACCEPT_FAILED_PAUSE_MS 20
@@ -93,6 +94,43 @@ static int read_body(FCGX_Stream *in, struct http_request *request)
     }
 }
 
+static long read_piece(void *context, char *data, size_t size)
+{
+    FCGX_Stream *in = context;
+    int want = size < BODY_CHUNK_MAX ? (int)size : BODY_CHUNK_MAX;
+    int got = FCGX_GetStr(data, want, in);
+    return got < want && FCGX_GetError(in) ? -1 : got;
+}
+
+static int send_piece(void *context, const void *data, size_t size)
+{
+    FCGX_Stream *out = context;
+    for (const char *at = data; size;) {
+        int piece = size < BODY_CHUNK_MAX ? (int)size : BODY_CHUNK_MAX;
+        if (FCGX_PutStr(at, piece, out) != piece)
+            return -1;
+        at += piece;
+        size -= (size_t)piece;
+    }
+    return 0;
+}
+
+/* The body into memory, or left where it is for the handler. */
+static int take_body(const struct http_server *server, FCGX_Stream *in,
+                     struct http_request *request)
+{
+    size_t max = server->body_max;
+    if (server->body_max_of)
+        max = server->body_max_of(server->context, request, max);
+    if (max == HTTP_BODY_LEFT) {
+        request->read_body = read_piece;
+        request->body_context = in;
+        return 0;
+    }
+    request->body.max = max;
+    return max ? read_body(in, request) : 0;
+}
+
 static void send_response(FCGX_Stream *out, const struct http_request *request,
                           struct http_response *response)
 {
@@ -130,9 +168,12 @@ static void serve_one(const struct http_server *server, FCGX_Request *fcgi)
     http_request_init(&request, fcgi->envp, server->body_max);
     http_response_init(&response);
     log_context_set("request_id", request.request_id);
-    if (!server->body_max || read_body(fcgi->in, &request) == 0) {
+    response.send = send_piece;
+    response.send_context = fcgi->out;
+    if (take_body(server, fcgi->in, &request) == 0) {
         server->serve(server->context, &request, &response);
-        send_response(fcgi->out, &request, &response);
+        if (!response.begun)
+            send_response(fcgi->out, &request, &response);
         if (server->log_requests)
             log_request(&request, &response);
     }

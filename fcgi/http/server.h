@@ -8,8 +8,11 @@ struct http_server {
     /* Fill the response; called once a request, between accept and finish. */
     void (*serve)(void *context, struct http_request *request, struct http_response *response);
     void *context;
-    size_t body_max;       /* bytes; of a longer body request->body_too_large is set. 0: bodies are
-                              not read at all, not even an upload that nginx streams along */
+    size_t body_max; /* bytes; of a longer body request->body_too_large is set. 0: bodies are
+                        not read at all, not even an upload that nginx streams along */
+    /* How much of this request's body, when body_max is the usual (HTTP_BODY_LEFT: the handler
+     * reads it). May be NULL. */
+    size_t (*body_max_of)(void *context, const struct http_request *request, size_t body_max);
     unsigned max_requests; /* exit after that many (0: never), so that a leak stays small */
     bool log_requests;     /* one event a request */
 };

@@ -253,16 +253,21 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
     incus->fault = INCUS_FAULT_NONE;
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)request->timeout_s);
-    if (body) {
+    if (body || request->data) {
+        const char *bytes = body ? body : request->data;
+        size_t size = body ? strlen(body) : request->data_size;
         curl_easy_setopt(curl, CURLOPT_POST, 1L);
-        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
-        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, bytes);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
     } else {
         curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
     }
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
+    if (request->data)
+        curl_easy_setopt(curl, CURLOPT_HTTPHEADER, request->data_headers);
     CURLcode result = curl_easy_perform(curl);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, NULL);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, incus->headers);
     if (result != CURLE_OK)
         return transport_failure(incus, result, err);
 
@@ -356,6 +361,23 @@ int incus_get_large(struct incus *incus, const char *path, json_t **metadata, st
     return get(incus, path, ANSWER_MAX_LARGE, metadata, err);
 }
 
+static int order(struct incus *incus, const struct incus_request *request, struct error **err)
+{
+    struct incus_answer answer;
+    json_auto_t *document = NULL;
+
+    enum incus_reach reach = incus_exchange(incus, request, &document, err);
+    if (reach != INCUS_ANSWERED || read_answer(incus, document, &answer, err)) {
+        if ((*err)->code != ERR_RUNTIME_UNAVAILABLE)
+            incus->orders_sent++;
+        return -1;
+    }
+    incus->orders_sent++;
+    if (answer.type == INCUS_ANSWER_ASYNC)
+        return incus_operation_wait(incus, answer.operation, err);
+    return 0;
+}
+
 int incus_order(struct incus *incus, const char *method, const char *path, json_t *body,
                 struct error **err)
 {
@@ -366,19 +388,35 @@ int incus_order(struct incus *incus, const char *method, const char *path, json_
         .timeout_s = INCUS_REQUEST_TIMEOUT_S,
         .answer_max = INCUS_ANSWER_MAX,
     };
-    struct incus_answer answer;
-    json_auto_t *document = NULL;
 
-    enum incus_reach reach = incus_exchange(incus, &request, &document, err);
-    if (reach != INCUS_ANSWERED || read_answer(incus, document, &answer, err)) {
-        if ((*err)->code != ERR_RUNTIME_UNAVAILABLE)
-            incus->orders_sent++;
-        return -1;
-    }
-    incus->orders_sent++;
-    if (answer.type == INCUS_ANSWER_ASYNC)
-        return incus_operation_wait(incus, answer.operation, err);
-    return 0;
+    return order(incus, &request, err);
+}
+
+int incus_instance_push(struct incus *incus, const char *name, const struct incus_file *file,
+                        struct error **err)
+{
+    autofree char *instance = incus_path(incus, "instances", name);
+    autofree char *escaped = escape(incus, file->path);
+    autofree char *path = xasprintf("%s/files?path=%s", instance, escaped);
+    autofree char *type = xasprintf("X-Incus-type: %s", file->is_directory ? "directory" : "file");
+    autofree char *mode = xasprintf("X-Incus-mode: %04o", file->mode);
+    struct incus_request request = {
+        .method = "POST",
+        .path = path,
+        .data = file->data ? file->data : "",
+        .data_size = file->size,
+        .timeout_s = INCUS_REQUEST_TIMEOUT_S,
+        .answer_max = INCUS_ANSWER_MAX,
+    };
+
+    /* Of another type it would be taken for a form. */
+    request.data_headers = curl_slist_append(NULL, "Content-Type: application/octet-stream");
+    request.data_headers = curl_slist_append(request.data_headers, "Expect:");
+    request.data_headers = curl_slist_append(request.data_headers, type);
+    request.data_headers = curl_slist_append(request.data_headers, mode);
+    int result = order(incus, &request, err);
+    curl_slist_free_all(request.data_headers);
+    return result;
 }
 
 int incus_idle(struct incus *incus, unsigned wait_ms, struct error **err)

@@ -125,6 +125,23 @@ int incus_instance_patch(struct incus *incus, const char *name, json_t *config, 
 int incus_instance_disk_usage(struct incus *incus, const char *name, uint64_t *bytes,
                               struct error **err);
 
+/* Take a device out. Not there: success. Nobody else may change the instance meanwhile. */
+int incus_instance_remove_device(struct incus *incus, const char *name, const char *device,
+                                 struct error **err);
+
+/* A file or directory in an instance's root file system, owned by its root. */
+struct incus_file {
+    const char *path;
+    bool is_directory;
+    unsigned mode;
+    const void *data; /* of a file; borrowed */
+    size_t size;
+};
+
+/* Write it into the instance, over what is there. */
+int incus_instance_push(struct incus *incus, const char *name, const struct incus_file *file,
+                        struct error **err);
+
 int incus_instance_delete(struct incus *incus, const char *name, struct error **err);
 
 /* --- custom volumes of a storage pool --- */

@@ -188,6 +188,19 @@ int incus_instance_disk_usage(struct incus *incus, const char *name, uint64_t *b
     return 0;
 }
 
+int incus_instance_remove_device(struct incus *incus, const char *name, const char *device,
+                                 struct error **err)
+{
+    autofree char *path = incus_path(incus, "instances", name);
+    json_auto_t *instance = NULL;
+
+    if (incus_get(incus, path, &instance, err))
+        return -1;
+    if (json_object_del(json_object_get(instance, "devices"), device))
+        return 0;
+    return incus_order(incus, "PUT", path, instance, err);
+}
+
 int incus_instance_delete(struct incus *incus, const char *name, struct error **err)
 {
     autofree char *path = incus_path(incus, "instances", name);

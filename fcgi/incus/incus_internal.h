@@ -29,8 +29,11 @@ enum incus_reach {
 
 struct incus_request {
     const char *method;
-    const char *path;   /* below the server, "/1.0/…" */
-    json_t *body;       /* borrowed or NULL */
+    const char *path; /* below the server, "/1.0/…" */
+    json_t *body;     /* borrowed or NULL */
+    const void *data; /* instead of body: these bytes, under these headers */
+    size_t data_size;
+    struct curl_slist *data_headers;
     unsigned timeout_s; /* for the whole exchange */
     size_t answer_max;
     bool outside_project; /* do not name the project */

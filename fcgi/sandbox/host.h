@@ -64,6 +64,11 @@ int host_reserve(struct db *db, uint32_t host_id, const struct runtime_shape *sh
 int host_reserve_new(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
                      struct error **err);
 
+/* Inside a transaction: claim the longest-free address of a host for an instance that is no
+ * sandbox's. Errors: ERR_NO_CAPACITY. */
+int host_address_claim(struct db *db, uint32_t host_id, const char *instance_name,
+                       uint32_t *address, struct error **err);
+
 /* Give the address of an instance back; none held: success. */
 int host_address_release(struct db *db, const char *instance_name, struct error **err);
 

@@ -384,6 +384,16 @@ static int claim_address(struct db *db, uint32_t host_id, const char *instance_n
     return 0;
 }
 
+int host_address_claim(struct db *db, uint32_t host_id, const char *instance_name,
+                       uint32_t *address, struct error **err)
+{
+    bool claimed;
+    if (claim_address(db, host_id, instance_name, address, &claimed, err) < 0)
+        return -1;
+    return claimed ? 0
+                   : no_capacity(err, "The runtime host has no free address now; try again soon.");
+}
+
 int host_place(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
                uint32_t only_host, const char *instance_name, uint32_t *host_id, uint32_t *address,
                struct error **err)

@@ -46,6 +46,10 @@ void work_start(struct work *work, struct sandbox_service *service);
 /* Connect to the host; while the runtime waits, the lease is renewed. */
 int work_open_runtime(struct work *work, struct error **err);
 
+/* Before the instance of a sandbox with volumes starts, or gets them: changes of their files from
+ * outside end here. Needs work_open_runtime(). */
+int work_fence_volumes(struct work *work, struct error **err);
+
 /* Before an act that would harm a sandbox that has gone on without us. Errors: ERR_LEASE_LOST. */
 int work_still_ours(struct work *work, struct error **err);
 

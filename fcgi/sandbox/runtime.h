@@ -72,6 +72,15 @@ struct runtime_listing {
     int64_t created_at_ms;
 };
 
+/* The instance through which the files of a host's volumes are reached. Strings are borrowed. */
+struct runtime_keeper {
+    const char *name;
+    const char *address; /* IPv4, dotted */
+    const void *program; /* a static program, all that runs in it */
+    size_t program_size;
+    const char *secret; /* what the program is to ask for */
+};
+
 struct runtime_volume {
     char name[64];
     int64_t created_at_ms;
@@ -170,6 +179,18 @@ struct runtime_ops {
      * identifier of what they belong to, as far as it is known. */
     int (*list_copies)(struct runtime *runtime, struct runtime_listing **list, size_t *count,
                        struct error **err);
+
+    /* Make an instance with nothing but this program in it, and start it. One of that name must not
+     * be there. list() leaves it out; inspect() and destroy() know it. */
+    int (*keeper_start)(struct runtime *runtime, const struct runtime_keeper *keeper,
+                        struct error **err);
+
+    /* Mount a volume at /volumes/<volume_id> of a keeper, or take it away again; done already:
+     * success. One caller at a time. ERR_NOT_FOUND: no such keeper, or no such volume. */
+    int (*keeper_mount)(struct runtime *runtime, const char *name, const char *volume,
+                        const char *volume_id, struct error **err);
+    int (*keeper_unmount)(struct runtime *runtime, const char *name, const char *volume,
+                          struct error **err);
 
     void (*close)(struct runtime *runtime);
 };

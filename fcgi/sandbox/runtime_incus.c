@@ -236,6 +236,9 @@ static const struct runtime_ops incus_ops = {
     .measure = runtime_incus_measure,
     .measure_disk = runtime_incus_measure_disk,
     .list_copies = list_copies,
+    .keeper_start = runtime_incus_keeper_start,
+    .keeper_mount = runtime_incus_keeper_mount,
+    .keeper_unmount = runtime_incus_keeper_unmount,
     .close = close_runtime,
 };
 

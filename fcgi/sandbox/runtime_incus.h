@@ -34,11 +34,13 @@
 #include "incus/incus.h"
 #include "sandbox/runtime.h"
 
-#define RUNTIME_PROFILE     "sandlot"
-#define RUNTIME_PROFILE_VM  "sandlot-vm"
+#define RUNTIME_PROFILE        "sandlot"
+#define RUNTIME_PROFILE_VM     "sandlot-vm"
 
-#define RUNTIME_KEY_SANDBOX "user.sandlot.sandbox"
-#define RUNTIME_KEY_ROLE    "user.sandlot.role"
+#define RUNTIME_KEEPER_PROGRAM "/sandlot-keeper"
+
+#define RUNTIME_KEY_SANDBOX    "user.sandlot.sandbox"
+#define RUNTIME_KEY_ROLE       "user.sandlot.role"
 
 struct runtime_incus {
     struct runtime base;
@@ -77,6 +79,9 @@ json_t *runtime_sized_root(const char *pool, const struct runtime_shape *shape,
 /* Put a disk device for each mount into devices. */
 void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_mount *mounts,
                         unsigned count);
+/* A container with an empty root file system. NULL when the address is none. */
+json_t *runtime_keeper_body(const struct runtime_incus *runtime,
+                            const struct runtime_keeper *keeper);
 json_t *runtime_source_body(const char *name, const char *fingerprint, bool virtual_machine);
 
 /* A copy of another instance's disk alone; devices: those of the original, of which only the root
@@ -118,6 +123,15 @@ int runtime_incus_volume_create(struct runtime *runtime, const char *name, unsig
 int runtime_incus_volume_delete(struct runtime *runtime, const char *name, struct error **err);
 int runtime_incus_volume_list(struct runtime *runtime, struct runtime_volume **list, size_t *count,
                               struct error **err);
+
+/* --- runtime_incus_keeper.c --- */
+
+int runtime_incus_keeper_start(struct runtime *runtime, const struct runtime_keeper *keeper,
+                               struct error **err);
+int runtime_incus_keeper_mount(struct runtime *runtime, const char *name, const char *volume,
+                               const char *volume_id, struct error **err);
+int runtime_incus_keeper_unmount(struct runtime *runtime, const char *name, const char *volume,
+                                 struct error **err);
 
 /* --- runtime_incus_source.c, _copy.c, _create.c, _measure.c, _pause.c --- */
 

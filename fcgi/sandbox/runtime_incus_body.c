@@ -187,6 +187,23 @@ json_t *runtime_sized_root(const char *pool, const struct runtime_shape *shape,
     return root;
 }
 
+json_t *runtime_keeper_body(const struct runtime_incus *runtime,
+                            const struct runtime_keeper *keeper)
+{
+    char hwaddr[RUNTIME_HWADDR_SIZE], host_name[RUNTIME_HOST_NAME_SIZE];
+
+    if (runtime_hwaddr(keeper->address, hwaddr))
+        return NULL;
+    runtime_host_name(runtime->nic_prefix, host_name);
+    return json_pack("{s:s, s:s, s:{s:s}, s:[s], s:{s:s, s:s, s:s}, s:{s:o, s:o}}", "name",
+                     keeper->name, "type", "container", "source", "type", "none", "profiles",
+                     RUNTIME_PROFILE, "config", RUNTIME_KEY_ROLE, "keeper", "limits.memory",
+                     "512MiB", "raw.lxc",
+                     "lxc.console.path=none\nlxc.init.cmd=" RUNTIME_KEEPER_PROGRAM "\n", "devices",
+                     "root", runtime_root_device(runtime->pool, "1GiB"), "eth0",
+                     runtime_nic_device(keeper->address, hwaddr, host_name));
+}
+
 void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_mount *mounts,
                         unsigned count)
 {

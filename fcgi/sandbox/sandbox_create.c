@@ -344,7 +344,7 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
     work_start(work, service);
     fault_point(FAULT_CREATE_INSERTED);
     list_mounts(&insert, &list);
-    if (work_open_runtime(work, err) < 0 ||
+    if (work_open_runtime(work, err) < 0 || work_fence_volumes(work, err) < 0 ||
         start(work, &insert.warm, &source.checkpoint, &list, err) < 0)
         return work_undo_create(work, err);
     fault_point(FAULT_CREATE_AGENT);

@@ -21,6 +21,7 @@
 #include "sandbox/usage.h"
 #include "sandbox/warm.h"
 #include "template/template.h"
+#include "volume/keeper_row.h"
 
 static int check_statements(struct db *db, struct error **err)
 {
@@ -35,6 +36,7 @@ static int check_statements(struct db *db, struct error **err)
         volume_mount_statements,   checkpoint_statements,
         sample_statements,         cleanup_statements,
         egress_profile_statements, sandbox_network_statements,
+        keeper_statements,
     };
     return db_check_statements(db, lists, ARRAY_SIZE(lists), err);
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "sandbox/fault_point.h"
+#include "storage/keeper.h"
 #include "storage/storage.h"
 #include "volume/volume_mount.h"
 #include "volume/volume_row.h"
@@ -147,6 +148,22 @@ static int removal_body(struct db *db, void *context, struct error **err)
     return volume_row_delete(db, volume->id, removal->service->settings->lease_s, err);
 }
 
+/* The keeper may have it: from before, or mounted just now for a read that came too late. */
+static int delete_on_host(struct sandbox_service *service, struct runtime *runtime,
+                          const struct volume *volume, const char *name, struct error **err)
+{
+    if (volume->files_used_at_ms && keeper_unmount(service, volume->host_id, volume->id, err) < 0)
+        return -1;
+    if (runtime->ops->volume_delete(runtime, name, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_VOLUME_ATTACHED)
+        return -1;
+    error_clear(err);
+    if (keeper_unmount(service, volume->host_id, volume->id, err) < 0)
+        return -1;
+    return runtime->ops->volume_delete(runtime, name, err);
+}
+
 /* The row says that it is to go, and nobody else is at it. */
 static int take_away(struct sandbox_service *service, const struct volume *volume,
                      struct error **err)
@@ -156,7 +173,7 @@ static int take_away(struct sandbox_service *service, const struct volume *volum
     volume_instance_name(volume->id, name);
     fault_point(FAULT_VOLUME_DELETING);
     if (runtime_of(service, volume, &runtime, err) == 0 &&
-        runtime->ops->volume_delete(runtime, name, err) == 0) {
+        delete_on_host(service, runtime, volume, name, err) == 0) {
         fault_point(FAULT_VOLUME_REMOVED);
         return volume_row_deleted(service->db, volume->id, err);
     }

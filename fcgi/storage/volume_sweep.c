@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sandbox/host.h"
+#include "storage/keeper.h"
 #include "storage/storage.h"
 #include "volume/volume_row.h"
 
@@ -71,7 +72,7 @@ static int sweep_host(struct sandbox_service *service, uint32_t host_id, struct 
     for (size_t i = 0; i < count && result == 0; i++)
         result = sweep_volume(service, runtime, &found[i], err);
     free(ids);
-    return result;
+    return result == 0 ? keeper_tidy(service, host_id, err) : -1;
 }
 
 int volume_sweep(struct sandbox_service *service, struct error **err)

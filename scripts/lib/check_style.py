@@ -14,7 +14,7 @@ FILE_LINES_MAX = 800
 # Releases of clang-format disagree about the same .clang-format; this one is the judge.
 CLANG_FORMAT_MAJOR = 14
 
-PROGRAMS = {"api", "gate", "dispatcher", "firewall", "agent", "ctl"}
+PROGRAMS = {"api", "gate", "dispatcher", "firewall", "agent", "keeper", "ctl"}
 CONCEPTS = {"sandbox", "volume", "checkpoint", "template", "network", "account", "session",
             "idempotency", "storage"}
 DRIVERS = {"incus", "db", "http", "crypto", "config"}
@@ -23,8 +23,9 @@ GROUND = {"base"}
 # The one arrow between drivers: what opens the database that the settings name.
 DRIVER_ARROWS = {"config": {"db"}}
 
-# What each file may use libcurl for: the clients of the runtime, of the agent and of the firewall.
-CURL_ALLOWED = re.compile(r"fcgi/(incus/|sandbox/agent_client|network/firewall_client)")
+# What each file may use libcurl for: the clients of the runtime, of the agent, of the firewall and of
+# the keeper.
+CURL_ALLOWED = re.compile(r"fcgi/(incus/|sandbox/agent_client|network/firewall_client|volume/keeper_client)")
 SQL_ALLOWED = re.compile(r"fcgi/db/|_db\.c$")
 
 FORBIDDEN_CALLS = {
@@ -140,8 +141,8 @@ def allowed_folders(folder):
         return GROUND | {folder} | DRIVER_ARROWS.get(folder, set())
     if folder in CONCEPTS:
         return GROUND | DRIVERS | CONCEPTS
-    if folder == "agent":
-        return GROUND | {"agent"}
+    if folder in ("agent", "keeper"):
+        return GROUND | {folder}
     return GROUND | DRIVERS | CONCEPTS | {folder}
 
 
@@ -201,7 +202,7 @@ def check_sql(sources):
 
 
 def check_curl(sources):
-    """libcurl is used by the clients of runtime, agent and firewall only"""
+    """libcurl is used by the clients of runtime, agent, firewall and keeper only"""
     for source in sources:
         if not source.is_c or source.is_test or CURL_ALLOWED.match(source.path):
             continue

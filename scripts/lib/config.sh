@@ -16,6 +16,7 @@ database_password_file = $ETC_DIR/database-password
 key_file = $ETC_DIR/keyring
 api_socket = $RUN_DIR/api.sock
 read_socket = $RUN_DIR/read.sock
+files_socket = $RUN_DIR/files.sock
 gate_socket = $RUN_DIR/gate.sock
 wake_socket = $RUN_DIR/wake.sock
 firewall_socket = $RUN_DIR/firewall.sock

@@ -84,7 +84,7 @@ class Api:
 
     def request(self, method, path, body=None, headers=None, timeout_s=60):
         sent = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        if body is not None and not isinstance(body, bytes):
+        if body is not None and not isinstance(body, bytes) and not hasattr(body, "__next__"):
             body = json.dumps(body).encode()
             sent["Content-Type"] = "application/json"
         sent.update(headers or {})

@@ -136,6 +136,18 @@ def other_account(make_account):
 
 
 @pytest.fixture
+def small_plan(stack, account):
+    """The account's team is on a plan of two volumes of one GiB."""
+    usual = next(plan for plan in stack.ctl("plan", "list")["plans"] if plan["name"] == "enterprise")
+    stack.ctl("plan", "set", "enterprise", "volumes=2")
+    stack.ctl("plan", "set", "enterprise", "volume_gb=1")
+    stack.ctl("team", "set-plan", account.team, "enterprise")
+    yield
+    for name in ("volumes", "volume_gb"):
+        stack.ctl("plan", "set", "enterprise", f"{name}={usual[name]}")
+
+
+@pytest.fixture
 def api(account):
     return account.api
 

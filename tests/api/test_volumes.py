@@ -101,27 +101,17 @@ def test_no_body(api):
     assert_error(api.post("/v1/volumes"), 422, "invalid_request")
 
 
-def test_the_plan_bounds_how_many(api, stack, account):
-    name = "p" + secrets.token_hex(4)
-    stack.query("INSERT INTO plans SELECT %s, 99, resource_override, cpu_default, memory_mb_default, cpu_values,"
-                " memory_mb_min, memory_mb_max, memory_mb_increment, disk_gb, max_timeout_s, sandboxes, vcpus,"
-                " memory_mb, stopped_sandboxes, 2, 1, checkpoints, currency, vcpu_hour, memory_gb_hour,"
-                " storage_gb_month FROM plans WHERE name = 'basic'", name)
-    try:
-        stack.ctl("team", "set-plan", account.team, name)
-        calls = [InBackground(api.post, "/v1/volumes", {"name": volume_name()}) for _ in range(5)]
-        answers = [call.result() for call in calls]
-        refused = [answer for answer in answers if answer.status != 201]
-        assert len(refused) == 3
-        for answer in refused:
-            assert "2 volumes" in assert_error(answer, 422, "plan_restricts_resources")["message"]
-        made = [answer.json() for answer in answers if answer.status == 201]
-        assert {volume["size_gb"] for volume in made} == {1}
-        assert api.delete(path_of(made[0])).status == 204
-        api.create_volume(name=volume_name())
-    finally:
-        stack.ctl("team", "set-plan", account.team, "basic")
-        stack.query("DELETE FROM plans WHERE name = %s", name)
+def test_the_plan_bounds_how_many(api, small_plan):
+    calls = [InBackground(api.post, "/v1/volumes", {"name": volume_name()}) for _ in range(5)]
+    answers = [call.result() for call in calls]
+    refused = [answer for answer in answers if answer.status != 201]
+    assert len(refused) == 3
+    for answer in refused:
+        assert "2 volumes" in assert_error(answer, 422, "plan_restricts_resources")["message"]
+    made = [answer.json() for answer in answers if answer.status == 201]
+    assert {volume["size_gb"] for volume in made} == {1}
+    assert api.delete(path_of(made[0])).status == 204
+    api.create_volume(name=volume_name())
 
 
 def test_pages(make_account):
@@ -191,19 +181,13 @@ def test_what_one_sandbox_leaves_the_next_one_finds(api, make_sandbox, volume):
     assert other.data.check("cat '/mnt/other place/note'; ls '/mnt/other place'") == "kept\nby-root\nnote\n"
 
 
-def test_the_size_is_enforced(stack, account, make_sandbox, api):
-    stack.ctl("plan", "set", "enterprise", "volume_gb=1")
-    try:
-        stack.ctl("team", "set-plan", account.team, "enterprise")
-        small = api.create_volume(name=volume_name())
-        assert small["size_gb"] == 1
-        sandbox = make_sandbox(volume_mounts={"/data": small["name"]})
-        script = "head -c 1100M /dev/zero >/data/big; echo $?; stat -c %s /data/big"
-        code, size = sandbox.data.bash(script).stdout.split()
-        assert code != b"0" and int(size) <= 1024**3
-        sandbox.data.check("rm /data/big; echo room >/data/small")
-    finally:
-        stack.ctl("plan", "set", "enterprise", "volume_gb=100")
+def test_the_size_is_enforced(api, small_plan, make_sandbox):
+    small = api.create_volume(name=volume_name())
+    sandbox = make_sandbox(volume_mounts={"/data": small["name"]})
+    script = "head -c 1100M /dev/zero >/data/big; echo $?; stat -c %s /data/big"
+    code, size = sandbox.data.bash(script).stdout.split()
+    assert code != b"0" and int(size) <= 1024**3
+    sandbox.data.check("rm /data/big; echo room >/data/small")
 
 
 def test_no_way_around_the_size(sandbox):

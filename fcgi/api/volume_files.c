@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files of volumes: in JSON up to a size, as octets of any size, which pass through. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/volume_path.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "crypto/mac.h"
+
+/* What a base64 of that much takes, and a path, fit into VOLUME_FILE_BODY_MAX. */
+#define CONTENT_MAX ((size_t)8 << 20)
+
+const struct schema_member volume_file_schema[] = {
+    {.name = "path", .type = SCHEMA_STRING, .required = true, .check = volume_path_member_check},
+    {.name = "content_b64", .type = SCHEMA_STRING, .required = true},
+    {.name = "mode", .type = SCHEMA_STRING, .check = volume_mode_member_check},
+    {.name = NULL},
+};
+
+/* --- writing --- */
+
+/* Bytes that are there already. */
+struct memory {
+    char *data;
+    size_t size, at;
+};
+
+static long read_memory(void *context, char *data, size_t size)
+{
+    struct memory *memory = context;
+    size_t piece = memory->size - memory->at < size ? memory->size - memory->at : size;
+    memcpy(data, memory->data + memory->at, piece);
+    memory->at += piece;
+    return (long)piece;
+}
+
+/* Those of the client, which must be as many as it said. */
+struct passage {
+    const struct http_request *request;
+    int64_t left; /* -1: it did not say */
+};
+
+static long read_passage(void *context, char *data, size_t size)
+{
+    struct passage *passage = context;
+    long got = passage->request->read_body(passage->request->body_context, data, size);
+    if (got > 0 && passage->left >= 0)
+        passage->left -= got;
+    return got == 0 && passage->left > 0 ? -1 : got;
+}
+
+static int put(struct api *api, const struct http_request *request, struct http_response *response,
+               const char *path, const char *mode, const char *field, struct keeper_upload *upload,
+               struct error **err)
+{
+    buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
+    json_t *entry;
+    int status;
+    volume_query_add(&query, "path", path);
+    if (mode)
+        volume_query_add(&query, "mode", mode);
+    struct volume_files_call call = {
+        .method = "PUT",
+        .resource = "file",
+        .query = buffer_string(&query),
+        .field = field,
+        .changes = true,
+        .upload = upload,
+    };
+    if (volume_files_ask(api, request, &call, &entry, &status, err) < 0)
+        return -1;
+    return http_response_json(response, status, volume_entry_to_json(path, entry));
+}
+
+static int put_octets(struct api *api, const struct http_request *request,
+                      struct http_response *response, struct error **err)
+{
+    struct passage passage = {request, http_content_length(request)};
+    struct keeper_upload upload = {read_passage, &passage, passage.left};
+    const char *path, *mode = http_query(request, "mode");
+    if (volume_path_query(request, &path, err) < 0)
+        return -1;
+    json_auto_t *mode_json = mode ? json_string(mode) : NULL;
+    if (mode && volume_mode_member_check(mode_json, "mode", err) < 0)
+        return -1;
+    return put(api, request, response, path, mode, "path", &upload, err);
+}
+
+static int put_json(struct api *api, const struct http_request *request,
+                    struct http_response *response, struct error **err)
+{
+    const json_t *content = json_object_get(request->json, "content_b64");
+    size_t length = json_string_length(content);
+    struct memory memory = {0};
+    if (request->query_count)
+        return error_set_field(err, ERR_INVALID_REQUEST, request->query[0].name,
+                               "path and mode stand in the body, or in the query of a body of "
+                               "application/octet-stream.");
+    autofree char *data = xmalloc(length / 4 * 3 + 3);
+    if (base64_decode(json_string_value(content), length, data, length / 4 * 3 + 3, &memory.size) <
+        0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/content_b64",
+                               "The content is not base64 with its padding and without blanks.");
+    memory.data = data;
+    struct keeper_upload upload = {read_memory, &memory, (int64_t)memory.size};
+    return put(api, request, response, json_string_value(json_object_get(request->json, "path")),
+               json_string_value(json_object_get(request->json, "mode")), "/path", &upload, err);
+}
+
+int volume_files_put(void *context, const struct route *route, struct http_request *request,
+                     struct http_response *response, struct error **err)
+{
+    (void)route;
+    return request->read_body ? put_octets(context, request, response, err)
+                              : put_json(context, request, response, err);
+}
+
+/* --- reading --- */
+
+struct reading {
+    struct api *api;
+    const struct http_request *request;
+    struct http_response *response;
+    bool too_large;
+    char mode[8], modified_at[32];
+    struct buffer content;
+};
+
+static int begin_octets(void *context, uint64_t size, const char *mode, const char *modified_at)
+{
+    struct reading *reading = context;
+    struct http_response *response = reading->response;
+    http_response_header(response, "X-Mode", "%.7s", mode);
+    http_response_header(response, "X-Modified-At", "%.31s", modified_at);
+    if (http_response_begin(response, reading->request, "application/octet-stream", size) < 0)
+        return -1;
+    return strcmp(reading->request->method, "HEAD") ? 0 : -1;
+}
+
+static int pass_octets(void *context, const char *data, size_t size)
+{
+    struct reading *reading = context;
+    return http_response_send(reading->response, reading->request, data, size);
+}
+
+static int begin_json(void *context, uint64_t size, const char *mode, const char *modified_at)
+{
+    struct reading *reading = context;
+    snprintf(reading->mode, sizeof reading->mode, "%s", mode);
+    snprintf(reading->modified_at, sizeof reading->modified_at, "%s", modified_at);
+    reading->too_large = size > CONTENT_MAX;
+    return reading->too_large ? -1 : 0;
+}
+
+static int keep_bytes(void *context, const char *data, size_t size)
+{
+    struct reading *reading = context;
+    return buffer_append(&reading->content, data, size);
+}
+
+static int read_file(struct reading *reading, const char *path, bool octets, struct error **err)
+{
+    buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
+    json_auto_t *nothing = NULL;
+    int status;
+    struct keeper_download download = {
+        .begin = octets ? begin_octets : begin_json,
+        .data = octets ? pass_octets : keep_bytes,
+        .context = reading,
+    };
+    volume_query_add(&query, "path", path);
+    struct volume_files_call call = {
+        .method = "GET",
+        .resource = "file",
+        .query = buffer_string(&query),
+        .field = "path",
+        .download = &download,
+    };
+    return volume_files_ask(reading->api, reading->request, &call, &nothing, &status, err);
+}
+
+static int get_octets(struct reading *reading, const char *path, struct error **err)
+{
+    error_auto failure = NULL;
+    if (read_file(reading, path, true, &failure) < 0 && !reading->response->begun)
+        return error_move(err, &failure);
+    /* The head is out: all that can still be said is that the body ends too early. */
+    if (failure && strcmp(reading->request->method, "HEAD"))
+        log_warning("a download was cut", LOG_ERROR(failure));
+    return 0;
+}
+
+static int get_json(struct reading *reading, const char *path, struct error **err)
+{
+    error_auto failure = NULL;
+    int result = read_file(reading, path, false, &failure);
+    if (reading->too_large)
+        return error_set_field(err, ERR_BODY_TOO_LARGE, "path",
+                               "The file is larger than %zu MiB; read it with Accept: "
+                               "application/octet-stream.",
+                               CONTENT_MAX >> 20);
+    if (result < 0)
+        return error_move(err, &failure);
+    autofree char *base64 = xmalloc(BASE64_PADDED_SIZE(reading->content.size));
+    base64_encode(reading->content.size ? reading->content.data : "", reading->content.size,
+                  base64);
+    json_t *body =
+        json_pack("{s:I, s:s, s:s, s:s}", "size", (json_int_t)reading->content.size, "mode",
+                  reading->mode, "modified_at", reading->modified_at, "content_b64", base64);
+    return http_response_json(reading->response, 200, volume_entry_to_json(path, body));
+}
+
+int volume_files_get(void *context, const struct route *route, struct http_request *request,
+                     struct http_response *response, struct error **err)
+{
+    struct reading reading = {.api = context, .request = request, .response = response};
+    const char *path, *accept = http_header(request, "Accept");
+    (void)route;
+    if (volume_path_query(request, &path, err) < 0)
+        return -1;
+    if (accept && strstr(accept, "application/octet-stream"))
+        return get_octets(&reading, path, err);
+    buffer_init(&reading.content, CONTENT_MAX);
+    int result = get_json(&reading, path, err);
+    buffer_deinit(&reading.content);
+    return result;
+}

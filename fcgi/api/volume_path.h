@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Paths in volumes as requests name them: any bytes but NUL in a query, text in a body. */
+#pragma once
+
+#include "api/volumes.h"
+#include "storage/volume_files.h"
+
+#define VOLUME_PATH_MAX 4095 /* bytes */
+
+/* Whether it is absolute, and free of NUL, "." and ".." and of what no file system takes. Errors:
+ * ERR_INVALID_REQUEST with the field. */
+int volume_path_check(const char *path, size_t size, const char *field, struct error **err);
+
+/* For schemas. */
+int volume_path_member_check(const json_t *value, const char *pointer, struct error **err);
+int volume_mode_member_check(const json_t *value, const char *pointer, struct error **err);
+
+/* The query parameter path. Borrowed. */
+int volume_path_query(const struct http_request *request, const char **path, struct error **err);
+
+/* Append "name=value&" with the value percent-encoded. */
+void volume_query_add(struct buffer *query, const char *name, const char *value);
+#define VOLUME_QUERY_MAX (8 * VOLUME_PATH_MAX)
+
+/* As volume_files_call(), with the key's volume of the request; *json is the answer, a new
+ * reference, or NULL when there is none. */
+int volume_files_ask(struct api *api, const struct http_request *request,
+                     const struct volume_files_call *call, json_t **json, int *status,
+                     struct error **err);
+
+/* {"path", …the entry}; takes the entry's reference. */
+json_t *volume_entry_to_json(const char *path, json_t *entry);

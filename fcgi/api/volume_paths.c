@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Directories of volumes, and what is done to whatever a path names. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/page.h"
+#include "api/volume_path.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "crypto/mac.h"
+
+#define LIST_LIMIT_MAX 1000
+
+const struct schema_member volume_directory_schema[] = {
+    {.name = "path", .type = SCHEMA_STRING, .required = true, .check = volume_path_member_check},
+    {.name = "mode", .type = SCHEMA_STRING, .check = volume_mode_member_check},
+    {.name = NULL},
+};
+
+/* from_b64: for what has a name that is no text. */
+const struct schema_member volume_move_schema[] = {
+    {.name = "from", .type = SCHEMA_STRING, .check = volume_path_member_check},
+    {.name = "from_b64", .type = SCHEMA_STRING, .max = 2 * VOLUME_PATH_MAX},
+    {.name = "to", .type = SCHEMA_STRING, .required = true, .check = volume_path_member_check},
+    {.name = NULL},
+};
+
+/* --- pages of a directory --- */
+
+/* A token is a position of the file system in one directory, and a MAC over both. */
+struct wire {
+    unsigned char key_id[2];
+    unsigned char position[8];
+    unsigned char mac[MAC_BYTES];
+};
+_Static_assert(BASE64_SIZE(sizeof(struct wire)) <= PAGE_TOKEN_SIZE, "token fits");
+
+static int compute_mac(const struct api *api, const struct http_request *request, const char *path,
+                       const struct wire *wire, unsigned char mac[MAC_BYTES], struct error **err)
+{
+    buffer_auto text = BUFFER_INIT(VOLUME_PATH_MAX + 1024);
+    uint16_t key_id = (uint16_t)(wire->key_id[0] << 8 | wire->key_id[1]);
+    buffer_append(&text, wire->position, sizeof wire->position);
+    buffer_printf(&text, "\n%s %s %s ", request->operation, api->principal.user_id,
+                  request->captures[0]);
+    buffer_append_string(&text, path);
+    return mac_compute(api->service.ring, key_id, KEY_PURPOSE_PAGE_TOKEN, text.data, text.size, mac,
+                       err);
+}
+
+static int read_token(const struct api *api, const struct http_request *request, const char *path,
+                      uint64_t *position, struct error **err)
+{
+    const char *token = http_query(request, "next_token");
+    struct wire wire;
+    unsigned char mac[MAC_BYTES];
+    error_auto ignored = NULL;
+    *position = 0;
+    if (!token)
+        return 0;
+    if (base64url_decode(token, &wire, sizeof wire) != sizeof wire ||
+        compute_mac(api, request, path, &wire, mac, &ignored) < 0 || !mac_equal(mac, wire.mac))
+        return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "next_token",
+                               "This next_token does not belong to a list of this directory.");
+    for (size_t i = 0; i < sizeof wire.position; i++)
+        *position = *position << 8 | wire.position[i];
+    return 0;
+}
+
+static int write_token(const struct api *api, const struct http_request *request, const char *path,
+                       uint64_t position, json_t *body, struct error **err)
+{
+    struct wire wire;
+    char token[PAGE_TOKEN_SIZE];
+    uint16_t key_id = keyring_newest(api->service.ring);
+    wire.key_id[0] = (unsigned char)(key_id >> 8);
+    wire.key_id[1] = (unsigned char)key_id;
+    for (size_t i = sizeof wire.position; i-- > 0; position >>= 8)
+        wire.position[i] = (unsigned char)position;
+    if (compute_mac(api, request, path, &wire, wire.mac, err) < 0)
+        return -1;
+    base64url_encode(&wire, sizeof wire, token);
+    json_object_set_new(body, "next_token", json_string(token));
+    return 0;
+}
+
+int volume_directories_list(void *context, const struct route *route, struct http_request *request,
+                            struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
+    const char *path, *limit_text = http_query(request, "limit");
+    uint64_t limit = LIST_LIMIT_MAX, position;
+    json_t *body;
+    int status;
+    (void)route;
+    if (limit_text && str_parse_u64(limit_text, 1, LIST_LIMIT_MAX, &limit) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
+                               LIST_LIMIT_MAX);
+    if (volume_path_query(request, &path, err) < 0 ||
+        read_token(api, request, path, &position, err) < 0)
+        return -1;
+    volume_query_add(&query, "path", path);
+    buffer_printf(&query, "limit=%llu&after=%llu", (unsigned long long)limit,
+                  (unsigned long long)position);
+    struct volume_files_call call = {
+        .method = "GET",
+        .resource = "directory",
+        .query = buffer_string(&query),
+        .field = "path",
+    };
+    if (volume_files_ask(api, request, &call, &body, &status, err) < 0)
+        return -1;
+    uint64_t next = (uint64_t)json_integer_value(json_object_get(body, "next"));
+    json_object_del(body, "next");
+    if (next && write_token(api, request, path, next, body, err) < 0) {
+        json_decref(body);
+        return -1;
+    }
+    return http_response_json(response, 200, body);
+}
+
+/* --- calls that answer with an entry --- */
+
+static int answer_entry(struct api *api, const struct http_request *request,
+                        struct http_response *response, const struct volume_files_call *call,
+                        const char *path, struct error **err)
+{
+    json_t *entry;
+    int status;
+    if (volume_files_ask(api, request, call, &entry, &status, err) < 0)
+        return -1;
+    return http_response_json(response, status, volume_entry_to_json(path, entry));
+}
+
+int volume_directories_put(void *context, const struct route *route, struct http_request *request,
+                           struct http_response *response, struct error **err)
+{
+    buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
+    const char *path = json_string_value(json_object_get(request->json, "path"));
+    const char *mode = json_string_value(json_object_get(request->json, "mode"));
+    (void)route;
+    /* The kernel takes no slash behind the name of what it makes. */
+    autofree char *plain = xstrdup(path);
+    for (size_t length = strlen(plain); length > 1 && plain[length - 1] == '/'; length--)
+        plain[length - 1] = '\0';
+    volume_query_add(&query, "path", plain);
+    if (mode)
+        volume_query_add(&query, "mode", mode);
+    struct volume_files_call call = {
+        .method = "PUT",
+        .resource = "directory",
+        .query = buffer_string(&query),
+        .field = "/path",
+        .changes = true,
+    };
+    return answer_entry(context, request, response, &call, path, err);
+}
+
+int volume_paths_show(void *context, const struct route *route, struct http_request *request,
+                      struct http_response *response, struct error **err)
+{
+    buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
+    const char *path;
+    (void)route;
+    if (volume_path_query(request, &path, err) < 0)
+        return -1;
+    volume_query_add(&query, "path", path);
+    struct volume_files_call call = {
+        .method = "GET", .resource = "path", .query = buffer_string(&query), .field = "path"};
+    return answer_entry(context, request, response, &call, path, err);
+}
+
+int volume_paths_delete(void *context, const struct route *route, struct http_request *request,
+                        struct http_response *response, struct error **err)
+{
+    buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
+    const char *path, *recursive = http_query(request, "recursive");
+    json_auto_t *nothing = NULL;
+    int status;
+    (void)route;
+    if (volume_path_query(request, &path, err) < 0)
+        return -1;
+    if (recursive && !str_equal(recursive, "true") && !str_equal(recursive, "false"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "recursive",
+                               "recursive is true or false.");
+    volume_query_add(&query, "path", path);
+    buffer_printf(&query, "recursive=%d", str_equal(recursive, "true"));
+    struct volume_files_call call = {
+        .method = "DELETE",
+        .resource = "path",
+        .query = buffer_string(&query),
+        .field = "path",
+        .changes = true,
+    };
+    if (volume_files_ask(context, request, &call, &nothing, &status, err) < 0)
+        return -1;
+    response->status = 204;
+    return 0;
+}
+
+/* The path to move from: text, or bytes in base64. *owned is to be freed. */
+static int read_from(const json_t *body, const char **from, char **owned, struct error **err)
+{
+    const json_t *bytes = json_object_get(body, "from_b64");
+    size_t size;
+    *from = json_string_value(json_object_get(body, "from"));
+    if (!*from == !bytes)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/from", "Give one of from and from_b64.");
+    if (*from)
+        return 0;
+    *owned = xcalloc(1, VOLUME_PATH_MAX + 1);
+    *from = *owned;
+    if (base64_decode(json_string_value(bytes), json_string_length(bytes), *owned, VOLUME_PATH_MAX,
+                      &size) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/from_b64",
+                               "This is not the base64 of at most 4095 bytes.");
+    return volume_path_check(*owned, size, "/from_b64", err);
+}
+
+int volume_paths_move(void *context, const struct route *route, struct http_request *request,
+                      struct http_response *response, struct error **err)
+{
+    buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
+    autofree char *owned = NULL;
+    const char *from, *to = json_string_value(json_object_get(request->json, "to"));
+    (void)route;
+    if (read_from(request->json, &from, &owned, err) < 0)
+        return -1;
+    volume_query_add(&query, "from", from);
+    volume_query_add(&query, "to", to);
+    struct volume_files_call call = {
+        .method = "POST",
+        .resource = "move",
+        .query = buffer_string(&query),
+        .field = "/to",
+        .changes = true,
+    };
+    return answer_entry(context, request, response, &call, to, err);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A file, directory or whatever else, as JSON. */
+#pragma once
+
+#include <jansson.h>
+#include <sys/stat.h>
+
+/* {"type", "size", "mode", "modified_at"}, a new reference. */
+json_t *entry_json(const struct stat *status);
+
+/* Put bytes that name something under a key. Where they are no text, <key> gets a readable form and
+ * <key>_b64 the bytes. */
+void entry_set_name(json_t *entry, const char *key, const char *name);
+
+/* The same for where a link points; nothing for what is no link. name is below directory; "" with a
+ * link's own O_PATH descriptor is that link. */
+void entry_set_target(json_t *entry, int directory, const char *name, const struct stat *status);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sandlot-keeper: the files of a host's volumes, for the control plane. It is the only program of
+ * an instance that holds nothing else, and runs there as root of an unprivileged container; the
+ * volumes are mounted below /volumes as they are asked for.
+ */
+#include <fcntl.h>
+#include <getopt.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "keeper/place.h"
+#include "keeper/serve.h"
+
+#define KEEPER_PORT     49985
+#define DESCRIPTORS_MAX 8192
+
+static void print_help(void)
+{
+    puts("usage: sandlot-keeper [OPTION]…\n"
+         "Serves the files of volumes to the control plane.\n\n"
+         "  --volumes DIRECTORY   where they are mounted (/volumes)\n"
+         "  --secret-file FILE    what requests must show (/secret)\n"
+         "  --port PORT           (49985)\n"
+         "  --version, --help");
+}
+
+/* The first line; it stays in memory as long as the process. */
+static int read_secret(const char *path, char secret[SECRET_HEX_MAX + 1])
+{
+    autofclose FILE *file = fopen(path, "re");
+    if (!file || !fgets(secret, SECRET_HEX_MAX + 1, file))
+        return -1;
+    secret[strcspn(secret, "\n")] = '\0';
+    return strlen(secret) >= 32 ? 0 : -1;
+}
+
+static int fail(const char *sentence)
+{
+    fprintf(stderr, "sandlot-keeper: %s\n", sentence);
+    return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option names[] = {
+        {"volumes", required_argument, NULL, 'd'}, {"secret-file", required_argument, NULL, 's'},
+        {"port", required_argument, NULL, 'p'},    {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+    };
+    static char secret[SECRET_HEX_MAX + 1];
+    const char *secret_file = "/secret";
+    uint64_t port = KEEPER_PORT;
+    for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
+        if (option == 'd')
+            place_volumes = optarg;
+        else if (option == 's')
+            secret_file = optarg;
+        else if (option == 'p' && str_parse_u64(optarg, 1, UINT16_MAX, &port) == 0)
+            continue;
+        else if (option == 'V' || option == 'h') {
+            option == 'V' ? (void)puts("sandlot-keeper " PACKAGE_VERSION) : print_help();
+            return EXIT_SUCCESS;
+        } else
+            return 2;
+    }
+    log_init("sandlot-keeper");
+    umask(0);
+    struct rlimit limit = {DESCRIPTORS_MAX, DESCRIPTORS_MAX};
+    setrlimit(RLIMIT_NOFILE, &limit);
+    if (sodium_init() < 0)
+        return fail("the cryptographic library cannot be used");
+    if (read_secret(secret_file, secret) < 0)
+        return fail("there is no secret to compare with");
+    return serve((uint16_t)port, secret) < 0 ? fail("the port cannot be served") : EXIT_SUCCESS;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Places in a volume. What is in a volume was written by strangers, so no path is ever put together
+ * and looked at as text: the kernel resolves it below the volume's root (openat2(2) with
+ * RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS and RESOLVE_NO_XDEV) and refuses what leads out of it. A
+ * file is opened as a mere place first (O_PATH), which touches no device and waits for no FIFO, and
+ * read or written only once it is known to be an ordinary one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "keeper/refusal.h"
+
+/* Who owns what is made in a volume: the user of a sandbox. */
+#define OWNER_ID 1000
+
+/* Where volumes are mounted, each under its id. Set once, at the start. */
+extern const char *place_volumes;
+
+/* The root of a volume, which must be a mount of its own. A file descriptor to be closed. */
+int place_open_volume(const char *volume_id, struct refusal *refusal);
+
+/* The place of a path relative to the root ("" is the root itself), links followed; flags are
+ * added to O_PATH. A file descriptor, or -1 with errno. */
+int place_open(int volume, const char *path, int flags);
+
+/* The directory that a path lies in, and the last name in *name (borrowed from path). make: what
+ * is missing of it is made. A file descriptor, or -1 with *refusal. */
+int place_open_parent(int volume, const char *path, bool make, const char **name,
+                      struct refusal *refusal);
+
+/* An ordinary file of that place, opened for reading. */
+int place_open_file(int volume, const char *path, struct stat *status, struct refusal *refusal);
+
+/* A directory of that place that can be read. */
+int place_open_directory(int volume, const char *path, struct refusal *refusal);
+
+/* A name that nobody has, for what is not finished: prefix and 16 random hexadecimal digits. */
+#define PLACE_NAME_SIZE 40
+#define PLACE_NEW       ".sandlot-new."
+#define PLACE_REMOVED   ".sandlot-removed."
+void place_random_name(const char *prefix, char name[PLACE_NAME_SIZE]);

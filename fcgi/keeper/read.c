@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "keeper/entry.h"
+#include "keeper/handlers.h"
+#include "keeper/place.h"
+
+/* The head says what it is, the body is the file as it is read. One that shrinks meanwhile ends the
+ * connection early. */
+int file_get(struct request *request, struct refusal *refusal)
+{
+    struct stat status;
+    const char *path;
+    if (request_path(request, "path", &path, refusal) < 0)
+        return -1;
+    autoclose int fd = place_open_file(request->volume, path, &status, refusal);
+    if (fd < 0)
+        return -1;
+    json_auto_t *entry = entry_json(&status);
+    struct MHD_Response *response =
+        MHD_create_response_from_fd((uint64_t)status.st_size, steal_fd(&fd));
+    MHD_add_response_header(response, "X-Mode", json_string_value(json_object_get(entry, "mode")));
+    MHD_add_response_header(response, "X-Modified-At",
+                            json_string_value(json_object_get(entry, "modified_at")));
+    return request_reply(request, 200, response);
+}
+
+/* Of a link itself, not of what it points to. */
+int path_get(struct request *request, struct refusal *refusal)
+{
+    struct stat status;
+    const char *path;
+    if (request_path(request, "path", &path, refusal) < 0)
+        return -1;
+    autoclose int place = place_open(request->volume, path, O_NOFOLLOW);
+    if (place < 0 || fstat(place, &status) < 0)
+        return refuse_errno(refusal, errno);
+    json_t *entry = entry_json(&status);
+    entry_set_target(entry, place, "", &status);
+    return request_reply_json(request, 200, entry);
+}

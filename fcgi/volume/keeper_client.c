@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "volume/keeper_client.h"
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "crypto/mac.h"
+
+#define KEEPER_PORT        49985
+#define CONNECT_TIMEOUT_MS 1000
+/* A transfer may take any time as long as something moves; what waits on the other side (the disk,
+ * a client) has time limits of its own below this. */
+#define STALLED_S        120
+#define ANSWER_MAX       ((size_t)8 << 20)
+#define FENCE_TIMEOUT_MS 10000
+#define HEAD_VALUE_SIZE  64
+
+struct exchange {
+    CURL *curl;
+    const struct keeper_request *request;
+    struct keeper_answer *answer;
+    char mode[HEAD_VALUE_SIZE], modified_at[HEAD_VALUE_SIZE];
+};
+
+void keeper_answer_deinit(struct keeper_answer *answer)
+{
+    buffer_deinit(&answer->text);
+    *answer = (struct keeper_answer){0};
+}
+
+/* One handle for the life of the process, so that connections are kept. */
+static CURL *shared_handle(void)
+{
+    static CURL *curl;
+    if (!curl) {
+        curl_global_init(CURL_GLOBAL_DEFAULT);
+        curl = curl_easy_init();
+        if (!curl)
+            abort();
+    }
+    curl_easy_reset(curl);
+    return curl;
+}
+
+int keeper_secret(const struct keyring *ring, const struct keeper *keeper,
+                  char secret[KEEPER_SECRET_SIZE], struct error **err)
+{
+    unsigned char mac[MAC_BYTES];
+    if (mac_compute(ring, keeper->secret_key_id, KEY_PURPOSE_AGENT, keeper->instance_name,
+                    strlen(keeper->instance_name), mac, err) < 0)
+        return -1;
+    hex_encode(mac, sizeof mac, secret);
+    mem_wipe(mac, sizeof mac);
+    return 0;
+}
+
+/* --- callbacks of a transfer --- */
+
+static void take_value(const char *line, size_t size, const char *name, char out[HEAD_VALUE_SIZE])
+{
+    size_t length = strlen(name);
+    if (size <= length || strncasecmp(line, name, length) != 0)
+        return;
+    line += length + strspn(line + length, " ");
+    snprintf(out, HEAD_VALUE_SIZE, "%.*s", (int)strcspn(line, "\r\n"), line);
+}
+
+static size_t on_header(char *data, size_t size, size_t count, void *context)
+{
+    struct exchange *exchange = context;
+    autofree char *line = xstrndup(data, size * count);
+    take_value(line, size * count, "X-Mode:", exchange->mode);
+    take_value(line, size * count, "X-Modified-At:", exchange->modified_at);
+    return size * count;
+}
+
+/* Before the first byte of a download, or behind an empty one. */
+static int begin_download(struct exchange *exchange)
+{
+    const struct keeper_download *download = exchange->request->download;
+    curl_off_t size = 0;
+    curl_easy_getinfo(exchange->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &size);
+    exchange->answer->body_begun = true;
+    return download->begin(download->context, size > 0 ? (uint64_t)size : 0, exchange->mode,
+                           exchange->modified_at);
+}
+
+static size_t on_data(char *data, size_t size, size_t count, void *context)
+{
+    struct exchange *exchange = context;
+    const struct keeper_download *download = exchange->request->download;
+    long status = 0;
+    curl_easy_getinfo(exchange->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (!download || status != 200)
+        return buffer_append(&exchange->answer->text, data, size * count) < 0 ? 0 : size * count;
+    if ((!exchange->answer->body_begun && begin_download(exchange) < 0) ||
+        download->data(download->context, data, size * count) < 0) {
+        exchange->answer->broken = true;
+        return 0;
+    }
+    return size * count;
+}
+
+static size_t on_upload(char *data, size_t size, size_t count, void *context)
+{
+    struct exchange *exchange = context;
+    const struct keeper_upload *upload = exchange->request->upload;
+    exchange->answer->body_begun = true;
+    long got = upload->read(upload->context, data, size * count);
+    if (got >= 0)
+        return (size_t)got;
+    exchange->answer->broken = true;
+    return CURL_READFUNC_ABORT;
+}
+
+/* --- the exchange --- */
+
+static void set_options(struct exchange *exchange, const char *url, struct curl_slist *headers)
+{
+    CURL *curl = exchange->curl;
+    const struct keeper_request *request = exchange->request;
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    if (request->timeout_ms)
+        curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)STALLED_S);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, exchange);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, exchange);
+    if (request->upload) {
+        curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+        curl_easy_setopt(curl, CURLOPT_UPLOAD_BUFFERSIZE, 256L * 1024);
+        curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_upload);
+        curl_easy_setopt(curl, CURLOPT_READDATA, exchange);
+        curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->upload->size);
+    } else {
+        curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 256L * 1024);
+        curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
+    }
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
+}
+
+static void wipe_list(struct curl_slist *list)
+{
+    for (struct curl_slist *item = list; item; item = item->next)
+        mem_wipe(item->data, strlen(item->data));
+    curl_slist_free_all(list);
+}
+
+static int perform(struct exchange *exchange)
+{
+    long status = 0;
+    CURLcode result = curl_easy_perform(exchange->curl);
+    curl_easy_getinfo(exchange->curl, CURLINFO_RESPONSE_CODE, &status);
+    /* A refusal may come while the body still goes up, and ends the connection. */
+    bool refused_early = status >= 400 && exchange->answer->text.size && !exchange->answer->broken;
+    if (result != CURLE_OK && !refused_early)
+        return 0;
+    if (result == CURLE_OK && exchange->request->download && status == 200 &&
+        !exchange->answer->body_begun && begin_download(exchange) < 0)
+        return 0;
+    return (int)status;
+}
+
+int keeper_ask(const struct keyring *ring, const struct keeper *keeper,
+               const struct keeper_request *request, struct keeper_answer *answer,
+               struct error **err)
+{
+    struct in_addr address = {.s_addr = htonl(keeper->address)};
+    char dotted[INET_ADDRSTRLEN], secret[KEEPER_SECRET_SIZE], header[128];
+    struct exchange exchange = {.request = request, .answer = answer};
+    keeper_answer_deinit(answer);
+    buffer_init(&answer->text, ANSWER_MAX);
+    if (keeper_secret(ring, keeper, secret, err) < 0)
+        return -1;
+    snprintf(header, sizeof header, "X-Sandlot-Keeper-Secret: %s", secret);
+    mem_wipe(secret, sizeof secret);
+    struct curl_slist *headers = curl_slist_append(NULL, header);
+    headers = curl_slist_append(headers, "Expect:");
+    mem_wipe(header, sizeof header);
+    inet_ntop(AF_INET, &address, dotted, sizeof dotted);
+    autofree char *url = xasprintf("http://%s:%d%s", dotted, KEEPER_PORT, request->path);
+    exchange.curl = shared_handle();
+    set_options(&exchange, url, headers);
+    answer->status = perform(&exchange);
+    wipe_list(headers);
+    return 0;
+}
+
+int keeper_fence(const struct keyring *ring, const struct keeper *keeper, const char *volume_id,
+                 uint64_t generation, bool *reached, struct error **err)
+{
+    autofree char *path =
+        xasprintf("/v/%s/fence?generation=%llu", volume_id, (unsigned long long)generation);
+    struct keeper_request request = {
+        .method = "POST", .path = path, .timeout_ms = FENCE_TIMEOUT_MS};
+    keeper_answer_auto answer = {0};
+    if (keeper_ask(ring, keeper, &request, &answer, err) < 0)
+        return -1;
+    *reached = answer.status == 204;
+    return 0;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "volume/keeper_row.h"
+#include "volume/volume_mount.h"
+
+#define LOCK_WAIT_S   30
+#define USED_EVERY_MS 60000
+
+static const struct db_statement get_statement = {
+    "keeper.get", "SELECT instance_name, address, secret_key_id FROM keepers WHERE host_id = ?",
+    true};
+static const struct db_statement put_statement = {
+    "keeper.put",
+    "INSERT INTO keepers (host_id, instance_name, address, secret_key_id, created_at_ms)"
+    " VALUES (?, ?, ?, ?, ?)",
+    false};
+static const struct db_statement delete_statement = {
+    "keeper.delete", "DELETE FROM keepers WHERE instance_name = ?", false};
+static const struct db_statement lock_statement = {
+    "keeper.lock", "SELECT GET_LOCK(LEFT(CONCAT('sandlot.keeper.', ?, '.', DATABASE()), 64), ?)",
+    false};
+static const struct db_statement unlock_statement = {
+    "keeper.unlock", "SELECT RELEASE_LOCK(LEFT(CONCAT('sandlot.keeper.', ?, '.', DATABASE()), 64))",
+    false};
+
+static const struct db_statement epoch_statement = {
+    "volume_files.epoch", "UPDATE volumes SET keeper_epoch = ?, files_used_at_ms = ? WHERE id = ?",
+    false};
+static const struct db_statement used_statement = {
+    "volume_files.used", "UPDATE volumes SET files_used_at_ms = ? WHERE id = ? AND visible = 1",
+    false};
+static const struct db_statement fences_statement = {
+    "volume_files.fences",
+    "SELECT v.id, v.host_id, v.generation FROM sandbox_volumes a JOIN volumes v ON v.id = "
+    "a.volume_id"
+    " WHERE a.sandbox_id = ? AND v.keeper_epoch <> ''",
+    true};
+static const struct db_statement fence_done_statement = {
+    "volume_files.fence_done",
+    "UPDATE volumes SET keeper_epoch = '' WHERE id = ? AND generation = ?", false};
+static const struct db_statement idle_statement = {
+    "volume_files.idle",
+    "SELECT id FROM volumes WHERE host_id = ? AND files_used_at_ms BETWEEN 1 AND ?"
+    " ORDER BY files_used_at_ms LIMIT 1",
+    true};
+
+static const struct db_statement *const statements[] = {
+    &get_statement,   &put_statement,  &delete_statement, &lock_statement,       &unlock_statement,
+    &epoch_statement, &used_statement, &fences_statement, &fence_done_statement, &idle_statement,
+};
+const struct db_statement_list keeper_statements = DB_STATEMENT_LIST(statements);
+
+int keeper_get(struct db *db, uint32_t host_id, struct keeper *keeper, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *keeper = (struct keeper){.host_id = host_id};
+    if (db_query(db, &get_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    snprintf(keeper->instance_name, sizeof keeper->instance_name, "%s", db_get_text(rows, 0));
+    keeper->address = (uint32_t)db_get_u64(rows, 1);
+    keeper->secret_key_id = (uint16_t)db_get_u64(rows, 2);
+    return 0;
+}
+
+int keeper_put(struct db *db, const struct keeper *keeper, struct error **err)
+{
+    return db_exec(db, &put_statement,
+                   DB_ARGS(db_u64(keeper->host_id), db_text(keeper->instance_name),
+                           db_u64(keeper->address), db_u64(keeper->secret_key_id),
+                           db_i64(clock_now_ms())),
+                   NULL, err);
+}
+
+int keeper_delete(struct db *db, const char *instance_name, struct error **err)
+{
+    return db_exec(db, &delete_statement, DB_ARGS(db_text(instance_name)), NULL, err);
+}
+
+int keeper_lock(struct db *db, uint32_t host_id, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &lock_statement, DB_ARGS(db_u64(host_id), db_u64(LOCK_WAIT_S)), &rows, err) <
+        0)
+        return -1;
+    if (db_rows_next(rows) && db_get_u64(rows, 0) == 1)
+        return 0;
+    return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the keeper of the host is being made too long");
+}
+
+void keeper_unlock(struct db *db, uint32_t host_id)
+{
+    db_rows_auto *rows = NULL;
+    error_auto ignored = NULL;
+    db_query(db, &unlock_statement, DB_ARGS(db_u64(host_id)), &rows, &ignored);
+}
+
+/* --- volumes --- */
+
+int volume_files_admit(struct db *db, const char *epoch, struct volume *volume, struct error **err)
+{
+    char id[ID_SIZE];
+    bool live;
+    memcpy(id, volume->id, sizeof id);
+    volume_deinit(volume);
+    if (volume_get_any(db, id, true, volume, err) < 0)
+        return -1;
+    if (volume->state != VOLUME_READY)
+        return error_set(err, ERR_NOT_FOUND, "There is no such volume.");
+    if (volume_is_live(db, volume, &live, err) < 0)
+        return -1;
+    if (live)
+        return error_set(err, ERR_VOLUME_ATTACHED,
+                         "A sandbox that runs has the volume; its files can be read, and changed "
+                         "from the sandbox, or here once it is stopped or deleted.");
+    return db_exec(db, &epoch_statement,
+                   DB_ARGS(db_text(epoch), db_i64(clock_now_ms()), db_text(id)), NULL, err);
+}
+
+int volume_files_used(struct db *db, const struct volume *volume, struct error **err)
+{
+    int64_t now_ms = clock_now_ms();
+    if (now_ms - volume->files_used_at_ms < USED_EVERY_MS)
+        return 0;
+    return db_exec(db, &used_statement, DB_ARGS(db_i64(now_ms), db_text(volume->id)), NULL, err);
+}
+
+int volume_fences(struct db *db, const char *sandbox_id, struct volume_fence **fences,
+                  unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *fences = NULL;
+    *count = 0;
+    if (db_query(db, &fences_statement, DB_ARGS(db_text(sandbox_id)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *fences = xreallocarray(*fences, *count + 1, sizeof **fences);
+        struct volume_fence *fence = &(*fences)[(*count)++];
+        snprintf(fence->volume_id, sizeof fence->volume_id, "%s", db_get_text(rows, 0));
+        fence->host_id = (uint32_t)db_get_u64(rows, 1);
+        fence->generation = db_get_u64(rows, 2);
+    }
+    return 0;
+}
+
+int volume_fence_done(struct db *db, const struct volume_fence *fence, struct error **err)
+{
+    return db_exec(db, &fence_done_statement,
+                   DB_ARGS(db_text(fence->volume_id), db_u64(fence->generation)), NULL, err);
+}
+
+int volume_files_idle(struct db *db, uint32_t host_id, int64_t since_ms, char id[ID_SIZE],
+                      struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &idle_statement, DB_ARGS(db_u64(host_id), db_i64(since_ms)), &rows, err) < 0)
+        return -1;
+    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
+    return 0;
+}
+
+int volume_files_forget(struct db *db, const char *id, struct error **err)
+{
+    return db_exec(db, &used_statement, DB_ARGS(db_i64(0), db_text(id)), NULL, err);
+}
