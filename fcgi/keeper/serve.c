@@ -217,6 +217,10 @@ static enum MHD_Result reply_health(struct MHD_Connection *connection)
 
 static enum MHD_Result take_data(struct request *request, const char *data, size_t size)
 {
+    if (request->failed && !request->answered) { /* by the head alone */
+        reply_early(request);
+        request->answered = true;
+    }
     if (request->failed) {
         request->swallowed += size;
         return request->swallowed > SWALLOW_MAX ? MHD_NO : MHD_YES;

@@ -36,6 +36,7 @@ struct request {
     int volume;          /* root of the volume, or -1 */
     int file;            /* what an upload goes into, or -1 */
     bool failed, answered;
+    bool room_made; /* what removals have left to be given back was given back once */
     struct refusal refusal;
     uint64_t swallowed; /* bytes of the body after the failure */
 };

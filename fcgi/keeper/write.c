@@ -13,6 +13,22 @@
 
 /* --- a file --- */
 
+/* Whether it is worth a second try: the room of what was removed comes back with the file system's
+ * next commit, which need not be waited for. */
+static bool make_room(struct request *request, int errnum)
+{
+    if ((errnum != EDQUOT && errnum != ENOSPC) || request->room_made)
+        return false;
+    request->room_made = true;
+    autoclose int root = openat(request->volume, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return root >= 0 && syncfs(root) == 0;
+}
+
+static int open_nameless(const struct request *request)
+{
+    return openat(request->volume, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+}
+
 /* The bytes go into a file without a name: whoever dies before it is whole leaves nothing. */
 int file_put_begin(struct request *request, struct refusal *refusal)
 {
@@ -22,7 +38,9 @@ int file_put_begin(struct request *request, struct refusal *refusal)
     if (request_path(request, "path", &path, refusal) < 0 ||
         request_mode(request, &mode, &given, refusal) < 0)
         return -1;
-    request->file = openat(request->volume, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    request->file = open_nameless(request);
+    if (request->file < 0 && make_room(request, errno))
+        request->file = open_nameless(request);
     return request->file < 0 ? refuse_errno(refusal, errno) : 0;
 }
 
@@ -30,7 +48,7 @@ int file_put_data(struct request *request, const char *data, size_t size, struct
 {
     while (size) {
         ssize_t written = write(request->file, data, size);
-        if (written < 0 && errno == EINTR)
+        if (written < 0 && (errno == EINTR || make_room(request, errno)))
             continue;
         if (written < 0)
             return refuse_errno(refusal, errno);

@@ -165,6 +165,7 @@ static int perform(struct exchange *exchange)
     curl_easy_getinfo(exchange->curl, CURLINFO_RESPONSE_CODE, &status);
     /* A refusal may come while the body still goes up, and ends the connection. */
     bool refused_early = status >= 400 && exchange->answer->text.size && !exchange->answer->broken;
+    exchange->answer->failure = curl_easy_strerror(result);
     if (result != CURLE_OK && !refused_early)
         return 0;
     if (result == CURLE_OK && exchange->request->download && status == 200 &&

@@ -32,10 +32,11 @@ struct keeper_request {
 };
 
 struct keeper_answer {
-    int status;         /* 0: none came */
-    bool body_begun;    /* of the upload, or the download */
-    bool broken;        /* ended by a callback of the upload or the download */
-    struct buffer text; /* of an answer that is not handed to a download */
+    int status;          /* 0: none came */
+    bool body_begun;     /* of the upload, or the download */
+    bool broken;         /* ended by a callback of the upload or the download */
+    const char *failure; /* why no answer came; static */
+    struct buffer text;  /* of an answer that is not handed to a download */
 };
 
 /* Zero-initialise; after use keeper_answer_deinit(). */
