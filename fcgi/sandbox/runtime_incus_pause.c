@@ -65,15 +65,26 @@ static int resize_root(struct subject *subject, const char *size, struct error *
     return incus_instance_patch(subject->runtime->incus, subject->name, NULL, devices, err);
 }
 
-/* Put the limit back. One that stays too large until the next pause harms nobody. */
+/*
+ * Put the limit back. One that stays too large until the next pause harms nobody. On a disk that
+ * the guest has filled, Incus lowers the limit, then has no room for its own file, and calls it
+ * undone while it is not: only another size than the one it believes in makes the limit what it
+ * says.
+ */
 static void shrink_root(struct subject *subject)
 {
+    struct runtime_shape larger = *subject->shape;
     char size[RUNTIME_SIZE_SIZE];
     error_auto err = NULL;
+    error_auto ignored = NULL;
 
     runtime_root_size(subject->shape, size);
-    if (resize_root(subject, size, &err))
-        log_warning("disk limit stays raised", LOG_STR("instance", subject->name), LOG_ERROR(err));
+    if (resize_root(subject, size, &err) == 0)
+        return;
+    log_warning("disk limit stays raised", LOG_STR("instance", subject->name), LOG_ERROR(err));
+    larger.memory_mb++;
+    runtime_root_size_paused(&larger, size);
+    resize_root(subject, size, &ignored);
 }
 
 /* --- pause --- */
@@ -158,23 +169,29 @@ int runtime_incus_pause(struct runtime *base, const char *name, const struct run
 /* --- resume --- */
 
 /* A name that no interface has had: what an earlier start of this instance may have left on the
- * host must not be in the way. */
-static int rename_nic(struct subject *subject, struct error **err)
+ * host must not be in the way. And room beyond its quota: Incus writes a file of its own into the
+ * volume at each start, which a guest that has filled its disk would prevent for good. */
+static int ready_devices(struct subject *subject, struct error **err)
 {
     const struct incus_instance *found = &subject->found;
-    char host_name[RUNTIME_HOST_NAME_SIZE];
+    char host_name[RUNTIME_HOST_NAME_SIZE], size[RUNTIME_SIZE_SIZE];
 
     runtime_host_name(subject->runtime->nic_prefix, host_name);
     json_auto_t *devices =
         json_pack("{s:o}", "eth0",
                   runtime_nic_device(incus_instance_device(found, "eth0", "ipv4.address"),
                                      incus_instance_device(found, "eth0", "hwaddr"), host_name));
+    runtime_root_size_paused(subject->shape, size);
+    if (!found->virtual_machine && !str_equal(incus_instance_device(found, "root", "size"), size))
+        json_object_set_new(
+            devices, "root",
+            runtime_root_device(incus_instance_device(found, "root", "pool"), size));
     return incus_instance_patch(subject->runtime->incus, subject->name, NULL, devices, err);
 }
 
 static int start(struct subject *subject, bool stateful, struct error **err)
 {
-    if (rename_nic(subject, err))
+    if (ready_devices(subject, err))
         return -1;
     return change(subject, (struct incus_state_change){.action = INCUS_START, .stateful = stateful},
                   err);

@@ -75,18 +75,21 @@ incus_discard_half_made()
     rm -rf "$INCUS_STATE"
 }
 
-# incus_exec_install: a running daemon and its containers' hooks call it at any time, so that it is
-# replaced as a whole.
-incus_exec_install()
+# incus_bin_install: what incusd calls instead of itself and of btrfs. A running daemon and the
+# hooks of its containers do so at any time: each file is replaced as a whole.
+incus_bin_install()
 {
-    install -m 755 "$SOURCE_DIR/conf/incus/incusd-exec" "$INCUS_EXEC.new"
-    mv "$INCUS_EXEC.new" "$INCUS_EXEC"
+    mkdir -p "$INCUS_BIN"
+    install -m 755 "$SOURCE_DIR/conf/incus/incusd-exec" "$INCUS_BIN/incusd-exec.new"
+    mv "$INCUS_BIN/incusd-exec.new" "$INCUS_BIN/incusd-exec"
+    install -m 755 "$SOURCE_DIR/conf/incus/btrfs-wrapper" "$INCUS_BIN/btrfs.new"
+    mv "$INCUS_BIN/btrfs.new" "$INCUS_BIN/btrfs"
 }
 
 # incus_start: the daemon answers on its socket.
 incus_start()
 {
-    incus_exec_install
+    incus_bin_install
     incus_modules
     incus_ids
     incus_cgroups
@@ -97,9 +100,9 @@ incus_start()
         mkdir -p "$INCUS_STATE"
         INCUS_LXC_TEMPLATE_CONFIG=$LXC_CONFIG_DIR SANDLOT_NIC_PREFIX=$NIC_PREFIX \
             "$SOURCE_DIR/conf/incus/incusd-prepare"
-        service_start incusd root -- env PATH="${CRIU_PATH:+$CRIU_PATH:}$PATH" \
+        service_start incusd root -- env PATH="$INCUS_BIN:${CRIU_PATH:+$CRIU_PATH:}$PATH" \
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
-            INCUS_IDMAPPED_MOUNTS_DISABLE=1 INCUS_EXEC_PATH="$INCUS_EXEC" \
+            INCUS_IDMAPPED_MOUNTS_DISABLE=1 INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" \
             INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_INCUSD="$INCUSD" \
             "$INCUSD" --group "$WORKER_USER" --logfile "$STATE_ROOT/log/incusd.log"
     fi

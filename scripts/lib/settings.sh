@@ -83,7 +83,7 @@ settings_derive()
     INCUS_STATE=$STATE_ROOT/incus
     LXC_CONFIG_DIR=$STATE_ROOT/lxc
     INCUS_SOCKET_FILE=$INCUS_STATE/unix.socket
-    INCUS_EXEC=$STATE_ROOT/incusd-exec
+    INCUS_BIN=$STATE_ROOT/incus-bin
     DATABASE_SOCKET=$RUN_DIR/mysqld.sock
     NFT_TABLE=sandlot_${STACK//-/_}
     # Of each stack its own, and no valid beginning of a sandbox's link.

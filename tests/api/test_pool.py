@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""No room: a storage pool that is full, and a sandbox that has filled its own disk."""
+
+import contextlib
+import json
+import os
+
+import pytest
+
+from conftest import Sandbox
+from faults import quota_in_use, settle
+from stack import wait_until
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+@pytest.fixture(autouse=True)
+def quiet(stack):
+    settle(stack, 60)
+    yield
+    settle(stack, 3 * stack.lease_s + 20)
+
+
+@pytest.fixture
+def full_pool(stack):
+    """A context in which the pool has no room for data."""
+    pool = stack.instance_dir(stack.query("SELECT instance_name FROM warm_instances LIMIT 1")[0]["instance_name"]).parent.parent
+    if not os.path.ismount(pool):
+        pytest.skip("the pool is a directory of the machine's own file system")
+    filler = pool / "filler"
+
+    @contextlib.contextmanager
+    def fill():
+        descriptor, size = os.open(filler, os.O_CREAT | os.O_RDWR), 0
+        try:
+            for step in (1 << 30, 1 << 26, 1 << 22, 1 << 20, 1 << 16):
+                with contextlib.suppress(OSError):
+                    while True:
+                        os.posix_fallocate(descriptor, size, step)
+                        size += step
+            yield
+        finally:
+            os.close(descriptor)
+            filler.unlink()
+
+    yield fill
+    filler.unlink(missing_ok=True)
+
+
+def say(api, method, path, body=None):
+    """A call that either works or says clearly that it did not."""
+    answer = api.request(method, path, body)
+    assert answer.status < 300 or answer.status in (503, 507), answer
+    return answer
+
+
+@pytest.mark.faults
+def test_a_pool_without_room(make_account, stack, full_pool):
+    """Nothing is half and nothing is stuck; what was acknowledged is there when room is back."""
+    account = make_account("pro")
+    names = ("large", "small", "paused")
+    large, small, paused = sandboxes = [Sandbox.create(account.api, auto_pause=True) for _ in names]
+    gone = Sandbox.create(account.api)
+    hog = "import os, time; kept = os.urandom(150 << 20); open('/tmp/filled', 'w'); time.sleep(9999)"
+    large.data.background("python3", "-c", hog)
+    wait_until(lambda: large.data.download("/tmp/filled").status == 200, 20, "memory in use")
+    for name, sandbox in zip(names, sandboxes):
+        sandbox.data.upload("/home/user/kept", name.encode())
+        sandbox.data.check("sync")
+    paused.pause()
+    acknowledged = {sandbox.id for sandbox in sandboxes}
+    with full_pool():
+        for sandbox in (large, small):
+            say(account.api, "POST", f"{sandbox.path}/pause")
+            assert sandbox.show()["state"] in ("stopped", "ready")
+        for sandbox in (paused, small, large):
+            say(account.api, "POST", f"{sandbox.path}/resume")
+        for body in ({}, {"cpu": 1, "memory_mb": 640}):
+            answer = say(account.api, "POST", "/v1/sandboxes", body)
+            if answer.status == 201:
+                acknowledged.add(answer.json()["id"])
+        assert account.api.delete(gone.path).status == 204
+        settle(stack)
+        (finding,) = [one for one in doctor(stack) if one["check"] == "pool"]
+        assert finding["state"] == "WRONG" and "full" in finding["message"] and finding["advice"]
+    settle(stack)
+    assert {one["id"] for one in account.api.list()} == acknowledged
+    for name, sandbox in zip(names, sandboxes):
+        sandbox.resume()
+        assert sandbox.data.read("/home/user/kept") == name.encode()
+        sandbox.pause()
+        assert sandbox.resume()["resumed_from"] == "memory", "as before"
+    assert quota_in_use(account.api) == len(acknowledged)
+    assert not [one for one in doctor(stack) if one["check"] == "pool" and one["state"] == "WRONG"]
+
+
+def doctor(stack):
+    return json.loads(stack.ctl("doctor", check=False).stdout)["findings"]
+
+
+def test_a_sandbox_that_has_filled_its_disk(make_account, stack, set_plan):
+    """The memory image does not compete with the files for the quota."""
+    set_plan("basic", disk_gb=1)
+    sandbox = Sandbox.create(make_account().api)
+    sandbox.data.upload("/home/user/kept", b"kept")
+    boot_id = sandbox.data.read(BOOT_ID)
+    filled = sandbox.data.bash("head -c 2G /dev/zero >/home/user/filler; sync; echo more >/home/user/more && sync")
+    assert filled.exit_code != 0, "the disk is full"
+    assert sandbox.pause()["state"] == "stopped"
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert sandbox.data.read(BOOT_ID) == boot_id
+    assert sandbox.data.read("/home/user/kept") == b"kept"
+    os.kill(stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"], 9)
+    wait_until(lambda: sandbox.show()["state"] == "stopped", 20, "the notice")
+    assert sandbox.resume()["resumed_from"] == "disk", "a start from a full disk works too"
+    assert sandbox.data.read("/home/user/kept") == b"kept"
+    sandbox.data.check("rm /home/user/filler; sync; echo more >/home/user/more; sync; cat /home/user/more")
