@@ -39,9 +39,21 @@ static const struct db_statement outcome_statement = {
     " WHERE o.kind = ? AND o.state IN ('done', 'failed') ORDER BY o.id DESC LIMIT 1",
     true};
 
+static const struct db_statement stuck_statement = {
+    "ctl.stuck",
+    "SELECT o.kind, o.sandbox_id, h.name, o.attempts, o.last_error FROM operations o"
+    " JOIN sandboxes s ON s.id = o.sandbox_id JOIN hosts h ON h.id = s.host_id"
+    " WHERE o.state = 'running' AND o.attempts >= ? ORDER BY o.attempts DESC, o.id LIMIT ?",
+    true};
+static const struct db_statement warm_statement = {
+    "ctl.warm",
+    "SELECT COUNT(CASE WHEN state = 'ready' THEN 1 END),"
+    " COUNT(CASE WHEN state = 'starting' THEN 1 END) FROM warm_instances",
+    true};
+
 static const struct db_statement *const statements[] = {
-    &states_statement,    &operations_statement,     &due_statement,
-    &sandboxes_statement, &team_sandboxes_statement, &outcome_statement,
+    &stuck_statement, &warm_statement,      &states_statement,         &operations_statement,
+    &due_statement,   &sandboxes_statement, &team_sandboxes_statement, &outcome_statement,
 };
 const struct db_statement_list ctl_statements = DB_STATEMENT_LIST(statements);
 
@@ -139,5 +151,34 @@ int ctl_db_latest_outcome(struct db *db, const char *kind, struct ctl_outcome *o
     copy_text(outcome->last_error, rows, 2);
     copy_text(outcome->resumed_from, rows, 3);
     outcome->at_ms = db_get_i64(rows, 4);
+    return 0;
+}
+
+int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list, unsigned limit,
+                 unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &stuck_statement, DB_ARGS(db_u64(least_attempts), db_u64(limit)), &rows, err) <
+        0)
+        return -1;
+    for (*count = 0; db_rows_next(rows); ++*count) {
+        struct ctl_stuck *stuck = &list[*count];
+        copy_text(stuck->kind, rows, 0);
+        copy_text(stuck->sandbox_id, rows, 1);
+        copy_text(stuck->host, rows, 2);
+        stuck->attempts = (uint32_t)db_get_u64(rows, 3);
+        copy_text(stuck->last_error, rows, 4);
+    }
+    return 0;
+}
+
+int ctl_db_count_warm(struct db *db, uint64_t *ready, uint64_t *starting, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &warm_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    *ready = db_get_u64(rows, 0);
+    *starting = db_get_u64(rows, 1);
     return 0;
 }

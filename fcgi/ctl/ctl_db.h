@@ -55,3 +55,17 @@ struct ctl_outcome {
 };
 int ctl_db_latest_outcome(struct db *db, const char *kind, struct ctl_outcome *outcome,
                           struct error **err);
+
+/* Operations under way that were begun so many times or more, the worst first. */
+struct ctl_stuck {
+    char kind[17];
+    char sandbox_id[ID_SIZE];
+    char host[64];
+    uint32_t attempts;
+    char last_error[513];
+};
+int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list, unsigned limit,
+                 unsigned *count, struct error **err);
+
+/* Instances of the warm pool. */
+int ctl_db_count_warm(struct db *db, uint64_t *ready, uint64_t *starting, struct error **err);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -105,6 +107,86 @@ static int add_operations(struct ctl *ctl, json_t *status, struct error **err)
     return 0;
 }
 
+/* --- what is wrong, in sentences --- */
+
+#define LATE_MS 10000
+
+static void problem(json_t *problems, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void problem(json_t *problems, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    autofree char *sentence = xvasprintf(format, ap);
+    va_end(ap);
+    json_array_append_new(problems, json_string(sentence));
+}
+
+static void add_host_problems(const json_t *hosts, json_t *problems)
+{
+    size_t i;
+    json_t *host;
+    unsigned active = 0;
+    json_array_foreach (hosts, i, host) {
+        const char *name = json_string_value(json_object_get(host, "name"));
+        bool is_active = !strcmp(json_string_value(json_object_get(host, "state")), "active");
+        active += is_active;
+        if (is_active && json_integer_value(json_object_get(host, "used_memory_mb")) >=
+                             json_integer_value(json_object_get(host, "memory_mb")))
+            problem(
+                problems,
+                "All memory of host %s is reserved: it takes no more sandboxes until some stop; "
+                "`sandlotctl host add` with the same name can raise --memory-mb.",
+                name);
+    }
+    if (!active)
+        problem(problems,
+                "No host takes new sandboxes: add one with `sandlotctl host add`, or end a "
+                "drain with `sandlotctl host activate`.");
+}
+
+static int add_problems(struct ctl *ctl, json_t *status, struct error **err)
+{
+    struct ctl_operation_count counts[CTL_KINDS_MAX];
+    unsigned count;
+    uint64_t due, overdue = 0;
+    bool alive;
+    int64_t late_ms = clock_now_ms() - LATE_MS;
+    if (host_is_watched(ctl->db, &alive, err) < 0 ||
+        ctl_db_count_due(ctl->db, late_ms, &due, err) < 0 ||
+        ctl_db_count_operations(ctl->db, late_ms, counts, &count, err) < 0)
+        return -1;
+    json_t *problems = json_array();
+    if (!alive)
+        problem(problems, "No dispatcher is alive: start sandlot-dispatcher.");
+    if (due)
+        problem(problems,
+                "%llu sandboxes are past their deadline for more than %d s: look at the log of "
+                "sandlot-dispatcher.",
+                (unsigned long long)due, LATE_MS / 1000);
+    for (unsigned i = 0; i < count; i++)
+        overdue += counts[i].overdue;
+    if (overdue)
+        problem(problems,
+                "%llu operations have had no worker for more than %d s: `sandlotctl doctor` names "
+                "what keeps them.",
+                (unsigned long long)overdue, LATE_MS / 1000);
+    add_host_problems(json_object_get(status, "hosts"), problems);
+    json_object_set_new(status, "problems", problems);
+    return 0;
+}
+
+static void print_problems(const json_t *status)
+{
+    size_t i;
+    json_t *sentence;
+    const json_t *problems = json_object_get(status, "problems");
+    json_array_foreach (problems, i, sentence)
+        printf("%sWRONG: %s\n", i ? "" : "\n", json_string_value(sentence));
+    if (!json_array_size(problems))
+        puts("\nNothing waits that should not; `sandlotctl doctor` looks closer.");
+}
+
 static void print_section(const json_t *status, const char *name, const struct ctl_column *columns,
                           unsigned count)
 {
@@ -138,6 +220,7 @@ static void print_status(const json_t *status)
     print_section(status, "hosts", hosts, ARRAY_SIZE(hosts));
     putchar('\n');
     print_section(status, "operations", operations, ARRAY_SIZE(operations));
+    print_problems(status);
 }
 
 int ctl_status(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
@@ -145,7 +228,7 @@ int ctl_status(struct ctl *ctl, const struct ctl_arguments *arguments, struct er
     json_auto_t *status = json_object();
     (void)arguments;
     if (add_sandboxes(ctl, status, err) < 0 || add_hosts(ctl, status, err) < 0 ||
-        add_operations(ctl, status, err) < 0)
+        add_operations(ctl, status, err) < 0 || add_problems(ctl, status, err) < 0)
         return -1;
     if (ctl->json)
         ctl_print_json(json_incref(status));

@@ -26,7 +26,8 @@ void doctor_wrong(struct doctor *doctor, const char *check, const char *advice, 
                   ...) __attribute__((format(printf, 4, 5)));
 
 /* The parts of the examination; each reports what it finds. */
-void doctor_check_hosts(struct doctor *doctor);   /* runtime hosts and templates on them */
-void doctor_check_work(struct doctor *doctor);    /* overdue leases, deadlines, last pause */
-void doctor_check_sockets(struct doctor *doctor); /* FastCGI pools */
+void doctor_check_hosts(struct doctor *doctor); /* runtime hosts and templates on them */
+void doctor_check_criu(struct doctor *doctor, const char *host_url); /* of a host of this machine */
+void doctor_check_work(struct doctor *doctor);    /* dispatcher, what waits, last pause */
+void doctor_check_sockets(struct doctor *doctor); /* FastCGI pools, nginx */
 void doctor_check_certificate(struct doctor *doctor);

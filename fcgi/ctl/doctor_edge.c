@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -27,6 +32,24 @@ static void check_socket(struct doctor *doctor, const char *setting, const char 
                      "%s: %s.", setting, err->message);
 }
 
+static void check_nginx(struct doctor *doctor)
+{
+    unsigned port = (unsigned)doctor->ctl->settings->listen_port;
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    autoclose int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+        doctor_ok(doctor, "nginx", "Port %u of this machine accepts connections.", port);
+    else
+        doctor_wrong(
+            doctor, "nginx",
+            "Start nginx with the files of `sandlotctl nginx-config`; `nginx -t` says what "
+            "is wrong with them.",
+            "Nothing listens on port %u of this machine, so no request gets in: %s.", port,
+            strerror(errno));
+}
+
 void doctor_check_sockets(struct doctor *doctor)
 {
     const struct settings *settings = doctor->ctl->settings;
@@ -35,6 +58,7 @@ void doctor_check_sockets(struct doctor *doctor)
     check_socket(doctor, "files_socket", settings->files_socket);
     check_socket(doctor, "gate_socket", settings->gate_socket);
     check_socket(doctor, "wake_socket", settings->wake_socket);
+    check_nginx(doctor);
 }
 
 void doctor_check_certificate(struct doctor *doctor)

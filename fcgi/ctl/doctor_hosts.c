@@ -2,18 +2,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "ctl/ctl_db.h"
 #include "ctl/doctor.h"
 #include "incus/incus.h"
 #include "sandbox/host.h"
 #include "template/template.h"
 
-/* The dispatcher looks several times a second; so long a delay means that none runs. */
-#define LATE_MS 10000
+/* Of its room, in percent, from which on a pool is nearly full, and full: a pause writes the memory
+ * of a sandbox, and fails for want of room long before the last block. */
+#define POOL_NEARLY_FULL 90
+#define POOL_FULL        98
 
 /* --- hosts --- */
+
+/* Room in the pool; a host that does not say how much there is has its own ways of telling. */
+static void check_room(struct doctor *doctor, const struct host *host, struct incus *incus)
+{
+    error_auto err = NULL;
+    json_auto_t *resources = NULL;
+    json_int_t used, total;
+    autofree char *path = xasprintf("/1.0/storage-pools/%s/resources", host->pool);
+    if (incus_get(incus, path, &resources, &err) < 0 ||
+        json_unpack(resources, "{s:{s:I, s:I}}", "space", "used", &used, "total", &total) < 0 ||
+        total <= 0)
+        return;
+    int percent = (int)(used * 100 / total);
+    double used_gb = (double)used / (1 << 30), total_gb = (double)total / (1 << 30);
+    if (percent < POOL_NEARLY_FULL)
+        doctor_ok(doctor, "pool", "Pool %s of %s uses %.1f of %.1f GiB.", host->pool, host->name,
+                  used_gb, total_gb);
+    else
+        doctor_wrong(
+            doctor, "pool",
+            "Enlarge it (`incus storage set POOL size=…`), delete stopped sandboxes and "
+            "checkpoints, or have plans keep them for less long (stopped_days, "
+            "checkpoint_days of `sandlotctl plan set`).",
+            "Pool %s of %s is %s: %.1f of %.1f GiB are used, and pauses cannot keep memory "
+            "without room.",
+            host->pool, host->name, percent < POOL_FULL ? "nearly full" : "full", used_gb,
+            total_gb);
+}
 
 static int check_pool(struct doctor *doctor, const struct host *host, struct error **err)
 {
@@ -31,6 +59,8 @@ static int check_pool(struct doctor *doctor, const struct host *host, struct err
         return -1;
     autofree char *path = xasprintf("/1.0/storage-pools/%s", host->pool);
     int result = incus_get(incus, path, &pool, err);
+    if (result == 0)
+        check_room(doctor, host, incus);
     incus_close(incus);
     if (result < 0 && (*err)->code == ERR_NOT_FOUND) {
         error_clear(err);
@@ -110,72 +140,11 @@ void doctor_check_hosts(struct doctor *doctor)
         active += !strcmp(hosts[i].state, "active");
         report_host(doctor, &hosts[i]);
         check_sources(doctor, &hosts[i]);
+        doctor_check_criu(doctor, hosts[i].url);
     }
     hosts_free(hosts, count);
     if (!active)
         doctor_wrong(doctor, "host", "Add one with `sandlotctl host add`.",
                      "No host takes new sandboxes.");
     check_template(doctor);
-}
-
-/* --- work --- */
-
-static void check_late(struct doctor *doctor)
-{
-    error_auto err = NULL;
-    struct ctl_operation_count counts[CTL_KINDS_MAX];
-    unsigned count;
-    uint64_t due, overdue = 0;
-    int64_t now_ms = clock_now_ms();
-    if (ctl_db_count_due(doctor->ctl->db, now_ms - LATE_MS, &due, &err) < 0 ||
-        ctl_db_count_operations(doctor->ctl->db, now_ms - LATE_MS, counts, &count, &err) < 0) {
-        doctor_wrong(doctor, "dispatcher", "See the line about the database.", "%s.", err->message);
-        return;
-    }
-    for (unsigned i = 0; i < count; i++)
-        overdue += counts[i].overdue;
-    if (due || overdue)
-        doctor_wrong(doctor, "dispatcher",
-                     "Check that sandlot-dispatcher runs, and what its log says.",
-                     "%llu sandboxes are past their deadline and %llu operations have lost their "
-                     "worker for more than %d seconds.",
-                     (unsigned long long)due, (unsigned long long)overdue, LATE_MS / 1000);
-    else
-        doctor_ok(doctor, "dispatcher", "Nothing waits for it longer than it should.");
-}
-
-/* Whether memory survives a pause shows only when one is made; say what the last ones showed. */
-static void check_pause(struct doctor *doctor)
-{
-    error_auto err = NULL;
-    struct ctl_outcome pause, resume;
-    char at[CLOCK_ISO8601_SIZE];
-    if (ctl_db_latest_outcome(doctor->ctl->db, "pause", &pause, &err) < 0 ||
-        ctl_db_latest_outcome(doctor->ctl->db, "resume", &resume, &err) < 0) {
-        doctor_wrong(doctor, "pause", "See the line about the database.", "%s.", err->message);
-        return;
-    }
-    if (pause.found && !pause.done)
-        doctor_note(doctor, "pause", "The last pause failed, at %s: %s.",
-                    clock_format_iso8601(pause.at_ms, at), pause.last_error);
-    if (!resume.found)
-        doctor_note(doctor, "pause",
-                    "No sandbox has been resumed yet, so it is not known whether memory is kept.");
-    else if (!resume.done)
-        doctor_note(doctor, "pause", "The last resume failed, at %s: %s.",
-                    clock_format_iso8601(resume.at_ms, at), resume.last_error);
-    else if (!strcmp(resume.resumed_from, "memory"))
-        doctor_ok(doctor, "pause", "Memory is kept: the last resume, at %s, continued from it.",
-                  clock_format_iso8601(resume.at_ms, at));
-    else
-        doctor_note(doctor, "pause",
-                    "The last resume, at %s, started from the disk; the log of the workers says "
-                    "why. Containers need a CRIU that fits the kernel.",
-                    clock_format_iso8601(resume.at_ms, at));
-}
-
-void doctor_check_work(struct doctor *doctor)
-{
-    check_late(doctor);
-    check_pause(doctor);
 }

@@ -38,6 +38,8 @@ int host_list(struct db *db, struct host **hosts, unsigned *count, struct error 
 /* Whether this connection is the one whose process watches the hosts; the first that asks becomes
  * it, and stays it as long as it is connected. */
 int host_watch_lock(struct db *db, bool *ours, struct error **err);
+/* Whether there is such a process: a dispatcher is alive. */
+int host_is_watched(struct db *db, bool *watched, struct error **err);
 /* state: active or draining. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST. */
 int host_set_state(struct db *db, const char *name, const char *state, struct error **err);
 

@@ -36,6 +36,10 @@ static const struct db_statement watch_lock_statement = {
     " FROM (SELECT LEFT(CONCAT('sandlot.watch.', DATABASE()), 64) AS n) names",
     true};
 
+static const struct db_statement watched_statement = {
+    "host.watched",
+    "SELECT IS_USED_LOCK(LEFT(CONCAT('sandlot.watch.', DATABASE()), 64)) IS NOT NULL", true};
+
 /* --- writing a host --- */
 
 static const struct db_statement lock_all_statement = {
@@ -127,6 +131,7 @@ static const struct db_statement *const statements[] = {
     &list_statement,
     &set_state_statement,
     &watch_lock_statement,
+    &watched_statement,
     &lock_all_statement,
     &insert_statement,
     &update_statement,
@@ -462,5 +467,14 @@ int host_address_release(struct db *db, const char *instance_name, struct error 
                             db_u64(db_get_u64(rows, 1)), db_text(instance_name)),
                     NULL, err) < 0)
             return -1;
+    return 0;
+}
+
+int host_is_watched(struct db *db, bool *watched, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &watched_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    *watched = db_rows_next(rows) && db_get_bool(rows, 0);
     return 0;
 }

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
+#include "base/clock.h"
+#include "ctl/ctl_db.h"
+#include "ctl/doctor.h"
+#include "sandbox/host.h"
+
+/* The dispatcher looks several times a second; so long a delay means that none runs. */
+#define LATE_MS        10000
+
+#define STUCK_ATTEMPTS 4
+#define STUCK_SHOWN    5
+
+static void check_late(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    bool alive;
+    struct ctl_operation_count counts[CTL_KINDS_MAX];
+    unsigned count;
+    uint64_t due, overdue = 0;
+    int64_t now_ms = clock_now_ms();
+    if (host_is_watched(doctor->ctl->db, &alive, &err) < 0 ||
+        ctl_db_count_due(doctor->ctl->db, now_ms - LATE_MS, &due, &err) < 0 ||
+        ctl_db_count_operations(doctor->ctl->db, now_ms - LATE_MS, counts, &count, &err) < 0) {
+        doctor_wrong(doctor, "dispatcher", "See the line about the database.", "%s.", err->message);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++)
+        overdue += counts[i].overdue;
+    if (!alive)
+        doctor_wrong(
+            doctor, "dispatcher", "Start sandlot-dispatcher.",
+            "No dispatcher is alive: deadlines pass without effect, and what a worker left "
+            "behind stays as it is.");
+    else if (due || overdue)
+        doctor_wrong(doctor, "dispatcher",
+                     "Check that sandlot-dispatcher runs, and what its log says.",
+                     "%llu sandboxes are past their deadline and %llu operations have lost their "
+                     "worker for more than %d seconds.",
+                     (unsigned long long)due, (unsigned long long)overdue, LATE_MS / 1000);
+    else
+        doctor_ok(doctor, "dispatcher", "Nothing waits for it longer than it should.");
+}
+
+/* Whether memory survives a pause shows only when one is made; say what the last ones showed. */
+static void check_pause(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    struct ctl_outcome pause, resume;
+    char at[CLOCK_ISO8601_SIZE];
+    if (ctl_db_latest_outcome(doctor->ctl->db, "pause", &pause, &err) < 0 ||
+        ctl_db_latest_outcome(doctor->ctl->db, "resume", &resume, &err) < 0) {
+        doctor_wrong(doctor, "pause", "See the line about the database.", "%s.", err->message);
+        return;
+    }
+    if (pause.found && !pause.done)
+        doctor_note(doctor, "pause", "The last pause failed, at %s: %s.",
+                    clock_format_iso8601(pause.at_ms, at), pause.last_error);
+    if (!resume.found)
+        doctor_note(doctor, "pause",
+                    "No sandbox has been resumed yet, so it is not known whether memory is kept.");
+    else if (!resume.done)
+        doctor_note(doctor, "pause", "The last resume failed, at %s: %s.",
+                    clock_format_iso8601(resume.at_ms, at), resume.last_error);
+    else if (!strcmp(resume.resumed_from, "memory"))
+        doctor_ok(doctor, "pause", "Memory is kept: the last resume, at %s, continued from it.",
+                  clock_format_iso8601(resume.at_ms, at));
+    else
+        doctor_note(doctor, "pause",
+                    "The last resume, at %s, started from the disk; the log of the workers says "
+                    "why. Containers need a CRIU that fits the kernel.",
+                    clock_format_iso8601(resume.at_ms, at));
+}
+
+/* Operations that are tried again and again. */
+static void check_stuck(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    struct ctl_stuck stuck[STUCK_SHOWN];
+    unsigned count;
+    if (ctl_db_stuck(doctor->ctl->db, STUCK_ATTEMPTS, stuck, STUCK_SHOWN, &count, &err) < 0) {
+        doctor_wrong(doctor, "operations", "See the line about the database.", "%s.", err->message);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++)
+        doctor_wrong(doctor, "operations",
+                     "Mend what it names; the dispatcher goes on trying by itself, and a delete of "
+                     "the sandbox ends all else.",
+                     "The %s of sandbox %s on host %s was tried %u times in vain: %s.",
+                     stuck[i].kind, stuck[i].sandbox_id, stuck[i].host, stuck[i].attempts,
+                     stuck[i].last_error[0] ? stuck[i].last_error : "its workers died");
+    if (!count)
+        doctor_ok(doctor, "operations", "None is tried again and again.");
+}
+
+static void check_warm(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    uint64_t ready, starting, wanted = doctor->ctl->settings->warm_pool_size;
+    if (!wanted)
+        return;
+    if (ctl_db_count_warm(doctor->ctl->db, &ready, &starting, &err) < 0)
+        doctor_wrong(doctor, "warm pool", "See the line about the database.", "%s.", err->message);
+    else if (!ready)
+        doctor_wrong(
+            doctor, "warm pool",
+            "When it stays so, the log of sandlot-dispatcher says why instances do not "
+            "start; creates take longer meanwhile.",
+            "None of the %llu instances that should wait for the next create is ready; %llu "
+            "are being started.",
+            (unsigned long long)wanted, (unsigned long long)starting);
+    else
+        doctor_ok(doctor, "warm pool", "%llu of %llu instances wait for the next create.",
+                  (unsigned long long)ready, (unsigned long long)wanted);
+}
+
+void doctor_check_work(struct doctor *doctor)
+{
+    check_late(doctor);
+    check_stuck(doctor);
+    check_warm(doctor);
+    check_pause(doctor);
+}
