@@ -54,13 +54,21 @@ static int device_fd(void)
     return open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
 }
 
+/* A descriptor that was handed down may have been attached by our predecessor. */
+static int attach(int fd, const char *name)
+{
+    struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI}, present = {0};
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", name);
+    if (ioctl(fd, TUNGETIFF, &present) == 0 && !strcmp(present.ifr_name, request.ifr_name))
+        return 0;
+    return ioctl(fd, TUNSETIFF, &request);
+}
+
 int wake_open(const char *name)
 {
-    struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
     autoclose int fd = device_fd();
-    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", name);
-    if (fd < 0 || fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 ||
-        ioctl(fd, TUNSETIFF, &request) < 0 || bring_up(name) < 0) {
+    if (fd < 0 || fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 || attach(fd, name) < 0 ||
+        bring_up(name) < 0) {
         log_warning("idle ends of cut connections are not told", LOG_STR("device", name),
                     LOG_STR("reason", strerror(errno)));
         return -1;

@@ -7,14 +7,15 @@ side by side do not share it. Everything has names made of the stack's NIC prefi
 left is removed when the next one begins.
 """
 
+import contextlib
 import ipaddress
 import json
+import os
 import pathlib
 import shutil
 import signal
 import subprocess
 import sys
-import time
 
 from stack import wait_until
 
@@ -31,8 +32,8 @@ class FakeInternet:
     def __init__(self, stack, directory):
         self.stack = stack
         self.directory = pathlib.Path(directory)
-        prefix = stack.settings["SANDLOT_NIC_PREFIX"]
-        self.range = stack.settings["SANDLOT_RANGE"]
+        prefix = stack.nic_prefix
+        self.range = stack.range
         self.namespace = f"sandlot-out-{prefix}"
         self.link = f"0out-{prefix}"
         # One pair of addresses and one routing table for each range.
@@ -41,7 +42,6 @@ class FakeInternet:
         self.table = str(20000 + number)
         self.process = None
         self.zone = {}
-        self.upstreams_before = None
 
     # --- up and down ---
 
@@ -67,7 +67,7 @@ class FakeInternet:
 
     def _serve(self):
         for name in ("server.pem", "server.key"):
-            shutil.copy(pathlib.Path(self.stack.settings["SANDLOT_STATE_ROOT"]) / "tls" / name, self.directory)
+            shutil.copy(self.stack.root / "tls" / name, self.directory)
         (self.directory / "addresses").write_text("\n".join([self.far, *ADDRESSES]))
         self.publish({})
         self.process = subprocess.Popen(
@@ -103,6 +103,9 @@ class FakeInternet:
         entry = {"A": [[address, ttl] for address in addresses]} if addresses else {}
         self.publish({**self.zone, name: {**entry, **more}})
 
+    def inside(self, *command):
+        return run("ip", "netns", "exec", self.namespace, *command)
+
     def _lines(self, name):
         path = self.directory / name
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -122,7 +125,7 @@ class FirewallProcess:
 
     def __init__(self, stack):
         self.stack = stack
-        self.config = pathlib.Path(stack.settings["SANDLOT_STATE_ROOT"]) / "etc" / "sandlot.conf"
+        self.config = stack.root / "etc" / "sandlot.conf"
 
     def pids(self):
         return self.stack.processes("sandlot-firewall")
@@ -133,6 +136,46 @@ class FirewallProcess:
         subprocess.run(["kill", "-TERM", str(before)], check=True)
         wait_until(lambda: (pids := self.pids()) and before not in pids, 15, "another sandlot-firewall")
 
+    @contextlib.contextmanager
+    def stopped(self):
+        """Its watcher is held too, so that nobody starts it again."""
+        watcher = next(pid for pid in self.stack.processes("multiwatch") if self._watches(pid))
+        os.kill(watcher, signal.SIGSTOP)
+        try:
+            for pid in self.pids():
+                os.kill(pid, signal.SIGTERM)
+            wait_until(lambda: not self._running(), 15, "the end of sandlot-firewall")
+            yield
+        finally:
+            os.kill(watcher, signal.SIGCONT)
+            wait_until(self._running, 15, "another sandlot-firewall")
+
+    def _watches(self, pid):
+        return b"sandlot-firewall" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+
+    def _running(self):
+        """Those that are no remains for the watcher to take away."""
+        found = []
+        for pid in self.pids():
+            with contextlib.suppress(OSError):
+                os.readlink(f"/proc/{pid}/exe")
+                found.append(pid)
+        return found
+
+    def forget(self):
+        """What does not outlive a reboot."""
+        for path in pathlib.Path(self.stack.settings["firewall_state_dir"]).iterdir():
+            path.unlink()
+
+    def load_network(self):
+        """As the unit at boot does it."""
+        source = pathlib.Path(__file__).parents[2]
+        script = (
+            f"SOURCE_DIR={source}; . {source}/scripts/lib/load.sh; settings_defaults; "
+            f"STACK={self.stack.root.name}; settings_derive; firewall_load"
+        )
+        subprocess.run(["bash", "-c", script], check=True, capture_output=True)
+
     def set(self, name, value):
         lines = [
             line
@@ -142,8 +185,3 @@ class FirewallProcess:
         if value is not None:
             lines.append(f"{name} = {value}")
         self.config.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def wait_seconds(seconds):
-    """Until a time to live has run out; nothing tells when."""
-    time.sleep(seconds)

@@ -26,6 +26,7 @@ REQUIRED = (
     "SANDLOT_DATABASE_SOCKET",
     "SANDLOT_DATABASE_PASSWORD_FILE",
     "SANDLOT_NIC_PREFIX",
+    "SANDLOT_RANGE",
 )
 
 
@@ -142,6 +143,7 @@ class Stack:
         self.ctl_command = shlex.split(env["SANDLOT_CTL"])
         self.root = pathlib.Path(env["SANDLOT_STATE_ROOT"])
         self.nic_prefix = env["SANDLOT_NIC_PREFIX"]
+        self.range = env["SANDLOT_RANGE"]
         self.database_socket = env["SANDLOT_DATABASE_SOCKET"]
         self.database_password_file = env["SANDLOT_DATABASE_PASSWORD_FILE"]
         self.incus = Incus(env["SANDLOT_INCUS_SOCKET"], env["SANDLOT_INCUS_PROJECT"])
