@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "firewall/filter.h"
 
 #define IPV4_SIZE    20
 #define TCP_SIZE     20
@@ -25,12 +26,29 @@
 #define TIME_TO_LIVE 64
 #define TCP_SYN      0x02
 
+static int set_address(int fd, const char *name, unsigned long what, uint32_t address)
+{
+    struct ifreq request = {0};
+    struct sockaddr_in *socket_address = (struct sockaddr_in *)&request.ifr_addr;
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", name);
+    socket_address->sin_family = AF_INET;
+    socket_address->sin_addr.s_addr = htonl(address);
+    return ioctl(fd, what, &request);
+}
+
+/* Without an address of its own the device would take nothing whose source is routed elsewhere
+ * (fib_validate_source() of the kernel); the one that sandboxes' links have, too, does. It is set
+ * before the device is up, so that no route to a network follows from it. */
 static int bring_up(const char *name)
 {
     struct ifreq request = {0};
     autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     snprintf(request.ifr_name, sizeof request.ifr_name, "%s", name);
     if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &request) < 0)
+        return -1;
+    if (!(request.ifr_flags & IFF_UP) &&
+        (set_address(fd, name, SIOCSIFADDR, FILTER_RESOLVER) < 0 ||
+         set_address(fd, name, SIOCSIFNETMASK, UINT32_MAX) < 0))
         return -1;
     request.ifr_flags = (short)(request.ifr_flags | IFF_UP);
     return ioctl(fd, SIOCSIFFLAGS, &request);
