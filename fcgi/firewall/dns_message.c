@@ -182,7 +182,6 @@ static void take_authority(struct dns_result *result, const ldns_rr_list *sectio
             result->ttl_s = ttl;
         return;
     }
-    result->ttl_s = 0;
 }
 
 static void take_packet(const ldns_pkt *packet, uint16_t type, struct dns_result *result)
@@ -194,14 +193,15 @@ static void take_packet(const ldns_pkt *packet, uint16_t type, struct dns_result
     if (type != LDNS_RR_TYPE_CNAME)
         follow_aliases(result, section);
     size_t taken = take_records(result, section, type);
-    if (!taken) {
+    if (!taken)
         take_authority(result, ldns_pkt_authority(packet));
-        if (result->ttl_s > NEGATIVE_TTL_MAX_S)
-            result->ttl_s = NEGATIVE_TTL_MAX_S;
-    }
     /* An alias that leads out of the answer: the rest must be asked for. */
     result->complete =
         taken || !result->aliases || result->authority || result->rcode != LDNS_RCODE_NOERROR;
+    if (!taken && result->complete) {
+        uint32_t most = result->authority ? NEGATIVE_TTL_MAX_S : 0;
+        result->ttl_s = result->ttl_s < most ? result->ttl_s : most;
+    }
 }
 
 int dns_result_read(const uint8_t *wire, size_t size, uint16_t id, const char *name, uint16_t type,

@@ -46,9 +46,8 @@ static int bring_up(const char *name)
     snprintf(request.ifr_name, sizeof request.ifr_name, "%s", name);
     if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &request) < 0)
         return -1;
-    if (!(request.ifr_flags & IFF_UP) &&
-        (set_address(fd, name, SIOCSIFADDR, FILTER_RESOLVER) < 0 ||
-         set_address(fd, name, SIOCSIFNETMASK, UINT32_MAX) < 0))
+    if (!(request.ifr_flags & IFF_UP) && (set_address(fd, name, SIOCSIFADDR, FILTER_RESOLVER) < 0 ||
+                                          set_address(fd, name, SIOCSIFNETMASK, UINT32_MAX) < 0))
         return -1;
     request.ifr_flags = (short)(request.ifr_flags | IFF_UP);
     return ioctl(fd, SIOCSIFFLAGS, &request);

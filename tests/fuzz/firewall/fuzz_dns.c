@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Questions of sandboxes, answers of upstreams, and messages of the kernel's log: first byte 0, 1
+ * or 2. What is taken can be written again, within its bounds. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "firewall/dns_message.h"
+#include "firewall/netfilter.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void try_question(const uint8_t *data, size_t size)
+{
+    struct dns_question question;
+    uint8_t *wire = NULL;
+    size_t written;
+    int rcode;
+    if (dns_question_read(data, size, &question, &rcode) == DNS_IGNORED)
+        return;
+    if (strlen(question.name) > POLICY_HOST_MAX)
+        abort();
+    if (dns_answer_write(&question, LDNS_RCODE_REFUSED, NULL, 0, NULL, NULL, question.udp_max,
+                         &wire, &written) == 0)
+        free(wire);
+    dns_question_deinit(&question);
+}
+
+static bool check_alias(void *context, const char *name)
+{
+    (void)context;
+    if (strlen(name) > POLICY_HOST_MAX)
+        abort();
+    return true;
+}
+
+static void try_answer(const uint8_t *data, size_t size)
+{
+    static const char *const names[] = {"a.example", "www.example.com"};
+    for (size_t i = 0; i < 2; i++) {
+        struct dns_result result;
+        uint32_t addresses[DNS_ANSWERS_MAX];
+        bool truncated;
+        if (size < 2 || dns_result_read(data, size, (uint16_t)(data[0] << 8 | data[1]), names[i],
+                                        LDNS_RR_TYPE_A, &result, &truncated) < 0)
+            continue;
+        if (ldns_rr_list_rr_count(result.records) > DNS_ANSWERS_MAX)
+            abort();
+        dns_result_addresses(&result, addresses, DNS_ANSWERS_MAX);
+        dns_result_each_alias(&result, check_alias, NULL);
+        dns_result_deinit(&result);
+    }
+}
+
+static void on_refused(void *context, const struct refused_packet *packet)
+{
+    (void)context;
+    (void)packet;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!size || size > 4096)
+        return 0;
+    if (data[0] % 3 == 0)
+        try_question(data + 1, size - 1);
+    else if (data[0] % 3 == 1)
+        try_answer(data + 1, size - 1);
+    else
+        netfilter_log_parse(data + 1, size - 1, on_refused, NULL);
+    return 0;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "firewall/dns_decide.h"
+#include "firewall/names.h"
+#include "firewall/upstreams.h"
+
+#define NOW 1000000
+#define X   0xcb007107u
+#define Y   0xcb007108u
+
+/* "+entry" allows, "-entry" denies. */
+static struct policy policy_of(enum policy_verdict by_default, const char *const rules[])
+{
+    struct policy policy = {.default_verdict = by_default};
+    error_auto err = NULL;
+    for (size_t i = 0; rules[i]; i++)
+        assert_ok(policy_add(&policy, rules[i] + 1, rules[i][0] == '+' ? POLICY_ALLOW : POLICY_DENY,
+                             "", &err));
+    return policy;
+}
+#define POLICY_OF(by_default, ...) policy_of(by_default, (const char *const[]){__VA_ARGS__, NULL})
+
+/* "+7:443 -8:0 …": verdict, last byte, port. */
+static void assert_elements(const struct names *names, int64_t now_ms, const char *expected)
+{
+    autofree struct name_element *elements = NULL;
+    size_t count;
+    buffer_auto text = BUFFER_INIT(1024);
+    names_elements(names, now_ms, &elements, &count);
+    for (size_t i = 0; i < count; i++)
+        buffer_printf(&text, "%s%c%u:%u", i ? " " : "",
+                      elements[i].verdict == POLICY_ALLOW ? '+' : '-', elements[i].address & 255,
+                      elements[i].port);
+    assert_string_equal(buffer_string(&text), expected);
+}
+
+static void answers_open_their_ports_until_they_end(void **state)
+{
+    policy_auto policy = POLICY_OF(POLICY_DENY, "+a.example:443", "+b.example");
+    struct names names = {0};
+    (void)state;
+    assert_true(names_answered(&names, &policy, "a.example", X, NOW + 5000));
+    assert_true(names_answered(&names, &policy, "b.example", Y, NOW + 9000));
+    assert_false(names_answered(&names, &policy, "a.example", X, NOW + 4000));
+    assert_elements(&names, NOW, "+7:443 +8:0");
+    assert_elements(&names, NOW + 5000, "+8:0");
+    assert_int_equal(names_decide(&names, X, 443), NAME_ALLOWS);
+    assert_int_equal(names_decide(&names, X, 80), NAME_SAYS_NOTHING);
+    names_deinit(&names);
+}
+
+static void of_two_names_of_an_address_the_denied_one_counts(void **state)
+{
+    policy_auto policy = POLICY_OF(POLICY_DENY, "+a.example", "+b.example", "-b.example:22",
+                                   "-c.example", "+c.example:443");
+    struct names names = {0};
+    (void)state;
+    names_answered(&names, &policy, "a.example", X, NOW + 5000);
+    names_answered(&names, &policy, "b.example", X, NOW + 5000);
+    assert_elements(&names, NOW, "-7:22 +7:0");
+    names_answered(&names, &policy, "c.example", X, NOW + 5000);
+    assert_elements(&names, NOW, "-7:22 +7:443 -7:0");
+    assert_int_equal(names_decide(&names, X, 22), NAME_DENIES);
+    assert_int_equal(names_decide(&names, X, 80), NAME_DENIES);
+    names_deinit(&names);
+}
+
+static void a_watched_name_denies_without_end(void **state)
+{
+    policy_auto policy = POLICY_OF(POLICY_ALLOW, "-bad.example:25", "+good.example");
+    struct watch_list list = {0};
+    struct watch *watch = watch_use(&list, "bad.example");
+    struct name_watch watched = {.watch = watch};
+    struct names names = {.watches = &watched, .watch_count = 1};
+    (void)state;
+    name_rights_find(&policy, "bad.example", &watched.rights);
+    assert_elements(&names, NOW, "");
+    assert_true(watch_answered(watch, (uint32_t[]){X}, 1, 0, 1000));
+    assert_false(watch_answered(watch, (uint32_t[]){X}, 1, 10, 1000));
+    assert_elements(&names, NOW, "-7:25");
+    names_answered(&names, &policy, "good.example", X, NOW + 5000);
+    assert_elements(&names, NOW, "-7:25 +7:0");
+    assert_false(watch_answered(watch, NULL, 0, WATCH_KEEP_MS + 1000, 1000));
+    assert_elements(&names, NOW, "-7:25 +7:0");
+    names.watches = NULL;
+    names.watch_count = 0;
+    names_deinit(&names);
+    name_rights_deinit(&watched.rights);
+    watch_release(&list, watch);
+    assert_null(list.first);
+}
+
+static void another_policy_keeps_what_it_allows(void **state)
+{
+    policy_auto before = POLICY_OF(POLICY_DENY, "+a.example", "+b.example");
+    policy_auto after = POLICY_OF(POLICY_DENY, "+b.example:443");
+    struct names names = {0};
+    (void)state;
+    names_answered(&names, &before, "a.example", X, NOW + 5000);
+    names_answered(&names, &before, "b.example", Y, NOW + 5000);
+    names_apply(&names, &after);
+    assert_elements(&names, NOW, "+8:443");
+    assert_int_equal(names_decide(&names, X, 443), NAME_SAYS_NOTHING);
+    names_deinit(&names);
+}
+
+static void answers_are_bounded(void **state)
+{
+    policy_auto policy = POLICY_OF(POLICY_DENY, "+*.example");
+    struct names names = {0};
+    (void)state;
+    for (uint32_t i = 0; i < NAMES_MAX + 100; i++)
+        names_answered(&names, &policy, "x.example", X + i, NOW + i);
+    assert_int_equal(names.count, NAMES_MAX);
+    assert_int_equal(names_decide(&names, X, 80), NAME_SAYS_NOTHING);
+    assert_int_equal(names_decide(&names, X + NAMES_MAX + 99, 80), NAME_ALLOWS);
+    names_deinit(&names);
+}
+
+static void questions_are_decided_by_policy_and_type(void **state)
+{
+    static const struct {
+        const char *name;
+        unsigned type;
+        enum dns_action restricted, open;
+    } cases[] = {
+        {"a.example", LDNS_RR_TYPE_A, DNS_FORWARD, DNS_FORWARD},
+        {"a.example", LDNS_RR_TYPE_AAAA, DNS_ANSWER_EMPTY, DNS_ANSWER_EMPTY},
+        {"a.example", 65, DNS_ANSWER_EMPTY, DNS_ANSWER_EMPTY},
+        {"a.example", LDNS_RR_TYPE_TXT, DNS_ANSWER_REFUSED, DNS_FORWARD},
+        {"a.example", LDNS_RR_TYPE_ANY, DNS_ANSWER_REFUSED, DNS_ANSWER_REFUSED},
+        {"x.b.example", LDNS_RR_TYPE_A, DNS_FORWARD, DNS_FORWARD},
+        {"b.example", LDNS_RR_TYPE_A, DNS_ANSWER_REFUSED, DNS_FORWARD},
+        {"denied.example", LDNS_RR_TYPE_A, DNS_ANSWER_REFUSED, DNS_ANSWER_REFUSED},
+        {"other.example", LDNS_RR_TYPE_A, DNS_ANSWER_REFUSED, DNS_FORWARD},
+        {"", LDNS_RR_TYPE_A, DNS_ANSWER_REFUSED, DNS_ANSWER_REFUSED},
+    };
+    policy_auto closed = POLICY_OF(POLICY_DENY, "+a.example", "+*.b.example", "-denied.example");
+    policy_auto open = POLICY_OF(POLICY_ALLOW, "-denied.example");
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct dns_question question = {.type = (uint16_t)cases[i].type};
+        memcpy(question.name, cases[i].name, strlen(cases[i].name) + 1);
+        assert_int_equal(dns_decide_question(&closed, &question), cases[i].restricted);
+        assert_int_equal(dns_decide_question(&open, &question), cases[i].open);
+    }
+    assert_true(dns_by_wildcard(&closed, "x.b.example"));
+    assert_false(dns_by_wildcard(&closed, "a.example"));
+}
+
+static void a_rate_gives_a_burst_and_then_so_many_a_second(void **state)
+{
+    struct rate rate = {0};
+    unsigned taken = 0;
+    (void)state;
+    for (unsigned i = 0; i < 100; i++)
+        taken += rate_take(&rate, 10, 5, NOW);
+    assert_int_equal(taken, 10);
+    for (unsigned i = 0; i < 100; i++)
+        taken += rate_take(&rate, 10, 5, NOW + 1000);
+    assert_int_equal(taken, 15);
+}
+
+static void upstreams_are_addresses_with_or_without_a_port(void **state)
+{
+    struct upstream upstreams[4];
+    size_t count;
+    error_auto err = NULL;
+    (void)state;
+    assert_ok(upstreams_parse("192.0.2.1, 192.0.2.2:5353 [2001:db8::1]:53,2001:db8::2", upstreams,
+                              4, &count, &err));
+    assert_int_equal(count, 4);
+    assert_int_equal(upstreams[1].address.ss_family, AF_INET);
+    assert_int_equal(upstreams[3].address.ss_family, AF_INET6);
+    static const char *const wrong[] = {"resolver.example", "192.0.2.1:0", "192.0.2.1:x", "[::1",
+                                        "1 2 3 4 5"};
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        error_auto problem = NULL;
+        assert_int_equal(upstreams_parse(wrong[i], upstreams, 4, &count, &problem), -1);
+        assert_int_equal(problem->code, ERR_CONFIG);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_open_their_ports_until_they_end),
+        cmocka_unit_test(of_two_names_of_an_address_the_denied_one_counts),
+        cmocka_unit_test(a_watched_name_denies_without_end),
+        cmocka_unit_test(another_policy_keeps_what_it_allows),
+        cmocka_unit_test(answers_are_bounded),
+        cmocka_unit_test(questions_are_decided_by_policy_and_type),
+        cmocka_unit_test(a_rate_gives_a_burst_and_then_so_many_a_second),
+        cmocka_unit_test(upstreams_are_addresses_with_or_without_a_port),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

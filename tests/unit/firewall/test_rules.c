@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "firewall/denials.h"
+#include "firewall/rules.h"
+
+#define SANDBOX 0x0a5c0007u
+
+static void add(struct policy *policy, const char *entry, enum policy_verdict verdict)
+{
+    error_auto err = NULL;
+    assert_ok(policy_add(policy, entry, verdict, "", &err));
+}
+
+static size_t count_of(const char *text, const char *part)
+{
+    size_t count = 0;
+    for (; (text = strstr(text, part)); text += strlen(part))
+        count++;
+    return count;
+}
+
+static char *text_of(const struct policy *policy)
+{
+    rules_auto rules = {0};
+    rules_init(&rules, "test");
+    rules_sandbox(&rules, SANDBOX, policy);
+    return json_dumps(rules.commands, JSON_COMPACT);
+}
+
+static void a_short_policy_becomes_rules(void **state)
+{
+    policy_auto policy = {.default_verdict = POLICY_DENY};
+    (void)state;
+    add(&policy, "203.0.113.0/24:443", POLICY_ALLOW);
+    add(&policy, "198.51.100.7", POLICY_ALLOW);
+    autofree char *text = text_of(&policy);
+    assert_int_equal(count_of(text, "\"vmap\""), 0);
+    assert_int_equal(count_of(text, "\"sb_0a5c0007\""), 7); /* add, flush, mark, two, end, map */
+    assert_non_null(strstr(text, "[\"203.0.113.0\",\"203.0.113.255\"]"));
+    assert_int_equal(count_of(text, "\"right\":443"), 1);
+    assert_int_equal(count_of(text, "\"198.51.100.7\""), 2); /* its echoes, too */
+    assert_int_equal(count_of(text, "by_name"), 0);
+    assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"asks_names\""), 1);
+}
+
+static void a_long_policy_becomes_one_set_without_overlaps(void **state)
+{
+    policy_auto policy = {.default_verdict = POLICY_DENY};
+    (void)state;
+    add(&policy, "203.0.113.0/24", POLICY_ALLOW);
+    add(&policy, "203.0.113.0/24:22", POLICY_DENY);
+    for (unsigned i = 0; i < 40; i++) {
+        autofree char *entry = xasprintf("198.51.100.%u:%u", i * 2, 1000 + i);
+        add(&policy, entry, POLICY_ALLOW);
+    }
+    autofree char *text = text_of(&policy);
+    assert_int_equal(count_of(text, "\"vmap\""), 1);
+    assert_non_null(strstr(text, "{\"range\":[0,21]}"));
+    assert_non_null(strstr(text, "{\"range\":[23,65535]}"));
+    assert_int_equal(count_of(text, "\"concat\":["), 1 + 3 + 40);
+}
+
+static void names_are_looked_at_where_there_are_some(void **state)
+{
+    policy_auto policy = {.default_verdict = POLICY_DENY};
+    (void)state;
+    add(&policy, "api.example.com", POLICY_ALLOW);
+    autofree char *text = text_of(&policy);
+    assert_int_equal(count_of(text, "\"by_name\""), 1);
+    assert_int_equal(count_of(text, "\"echo_by_name\""), 1);
+    assert_int_equal(count_of(text, "{\"add\":{\"element\":{\"name\":\"asks_names\""), 1);
+    assert_int_equal(count_of(text, "{\"delete\""), 0);
+}
+
+static void elements_are_taken_out_whether_they_are_there_or_not(void **state)
+{
+    rules_auto rules = {0};
+    struct name_element old = {0xcb007107, 443, POLICY_ALLOW, 5000};
+    struct name_element fresh = {0xcb007107, 443, POLICY_ALLOW, 9001};
+    (void)state;
+    rules_init(&rules, "test");
+    rules_names(&rules, SANDBOX, &old, 1, &fresh, 1, 1000);
+    assert_int_equal(json_array_size(rules.commands), 3);
+    static const char *const verbs[] = {"add", "delete", "add"};
+    for (size_t i = 0; i < 3; i++) {
+        json_t *element = json_object_get(
+            json_object_get(json_array_get(rules.commands, i), verbs[i]), "element");
+        assert_string_equal(json_string_value(json_object_get(element, "name")), "named_port");
+    }
+    autofree char *text = json_dumps(rules.commands, JSON_COMPACT);
+    assert_int_equal(count_of(text, "\"timeout\":9"), 1);
+}
+
+static void only_chains_of_sandboxes_of_the_table_are_dropped(void **state)
+{
+    rules_auto rules = {0};
+    json_auto_t *listed =
+        json_pack("[{s:{}}, {s:{s:s, s:s}}, {s:{s:s, s:s}}, {s:{s:s, s:s}}]", "metainfo", "chain",
+                  "table", "test", "name", "sb_0a5c0001", "chain", "table", "other", "name",
+                  "sb_0a5c0002", "chain", "table", "test", "name", "from_sandbox");
+    (void)state;
+    rules_init(&rules, "test");
+    rules_drop_chains(&rules, listed);
+    autofree char *text = json_dumps(rules.commands, JSON_COMPACT);
+    assert_int_equal(json_array_size(rules.commands), 2);
+    assert_int_equal(count_of(text, "sb_0a5c0001"), 2);
+}
+
+static void denials_are_counted_and_bounded(void **state)
+{
+    struct denials denials = {0};
+    (void)state;
+    for (int64_t i = 0; i < DENIALS_MAX + 10; i++) {
+        autofree char *name = xasprintf("n%d.example", (int)i);
+        denials_add(&denials, DENIAL_NAME, name, 0, NULL, i);
+    }
+    denials_add(&denials, DENIAL_CONNECTION, "203.0.113.7", 443, "tcp", 500);
+    denials_add(&denials, DENIAL_CONNECTION, "203.0.113.7", 443, "tcp", 501);
+    json_auto_t *list = denials_json(&denials);
+    assert_int_equal(json_array_size(list), DENIALS_MAX);
+    json_t *newest = json_array_get(list, 0);
+    assert_string_equal(json_string_value(json_object_get(newest, "target")), "203.0.113.7");
+    assert_int_equal(json_integer_value(json_object_get(newest, "count")), 2);
+    assert_true(json_is_null(json_object_get(json_array_get(list, 1), "protocol")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_short_policy_becomes_rules),
+        cmocka_unit_test(a_long_policy_becomes_one_set_without_overlaps),
+        cmocka_unit_test(names_are_looked_at_where_there_are_some),
+        cmocka_unit_test(elements_are_taken_out_whether_they_are_there_or_not),
+        cmocka_unit_test(only_chains_of_sandboxes_of_the_table_are_dropped),
+        cmocka_unit_test(denials_are_counted_and_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
