@@ -4,33 +4,30 @@
 #include <sodium.h>
 #include <string.h>
 
-static int decode(unsigned char out[AUTH_SECRET_HEX / 2], const char *hex, size_t length)
-{
-    size_t decoded;
-    if (length != AUTH_SECRET_HEX ||
-        sodium_hex2bin(out, AUTH_SECRET_HEX / 2, hex, length, NULL, &decoded, NULL) != 0 ||
-        decoded != AUTH_SECRET_HEX / 2)
-        return -1;
-    return 0;
-}
-
-int auth_set(struct auth *auth, const char *hex, size_t length)
+static int digest(unsigned char out[AUTH_DIGEST_BYTES], const char *hex, size_t length)
 {
     unsigned char secret[AUTH_SECRET_HEX / 2];
-    int rc = decode(secret, hex, length);
-    if (rc == 0) {
-        memcpy(auth->secret, secret, sizeof secret);
-        auth->known = true;
-    }
+    size_t decoded;
+    int rc = -1;
+    if (length == AUTH_SECRET_HEX &&
+        sodium_hex2bin(secret, sizeof secret, hex, length, NULL, &decoded, NULL) == 0 &&
+        decoded == sizeof secret)
+        rc = crypto_generichash(out, AUTH_DIGEST_BYTES, secret, sizeof secret, NULL, 0);
     sodium_memzero(secret, sizeof secret);
     return rc;
 }
 
+int auth_set(struct auth *auth, const char *hex, size_t length)
+{
+    if (digest(auth->digest, hex, length) < 0)
+        return -1;
+    auth->known = true;
+    return 0;
+}
+
 bool auth_matches(const struct auth *auth, const char *hex, size_t length)
 {
-    unsigned char secret[AUTH_SECRET_HEX / 2];
-    bool matches = decode(secret, hex, length) == 0 && auth->known &&
-                   sodium_memcmp(secret, auth->secret, sizeof secret) == 0;
-    sodium_memzero(secret, sizeof secret);
-    return matches;
+    unsigned char given[AUTH_DIGEST_BYTES];
+    return digest(given, hex, length) == 0 && auth->known &&
+           sodium_memcmp(given, auth->digest, sizeof given) == 0;
 }

@@ -150,7 +150,7 @@ static void settle_process(void)
         limit.rlim_cur = limit.rlim_max < DESCRIPTORS_MAX ? limit.rlim_max : DESCRIPTORS_MAX;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-    /* The secret and the environment of the sandbox are in this memory: no core file, and no
+    /* The environment of the sandbox is in this memory: no core file, and no
      * ptrace by an ordinary user. */
     prctl(PR_SET_DUMPABLE, 0);
 }
