@@ -81,13 +81,22 @@ static bool work_once(struct sandbox_service *service)
     return any;
 }
 
+static int purge_answers(struct sandbox_service *service, struct error **err)
+{
+    return idempotency_purge(service->db, err);
+}
+
 /* Slow work that nobody waits for. */
 static void sweep(struct sandbox_service *service)
 {
-    error_auto err = NULL;
-    if (sandbox_sweep(service, &err) < 0 || volume_sweep(service, &err) < 0 ||
-        cleanup_sweep(service, &err) < 0 || idempotency_purge(service->db, &err) < 0)
-        log_warning("sweep failed", LOG_ERROR(err));
+    static int (*const sweeps[])(struct sandbox_service * service, struct error * *err) = {
+        sandbox_sweep, volume_sweep, cleanup_sweep, purge_answers};
+    /* One that fails keeps none of the others. */
+    for (size_t i = 0; i < ARRAY_SIZE(sweeps); i++) {
+        error_auto err = NULL;
+        if (sweeps[i](service, &err) < 0)
+            log_warning("sweep failed", LOG_ERROR(err));
+    }
 }
 
 void dispatcher_run(struct sandbox_service *service, const volatile sig_atomic_t *stop)

@@ -94,6 +94,59 @@ static int sweep_ready(struct sandbox_service *service, uint32_t host_id, struct
     return 0;
 }
 
+/* --- hosts that do not answer --- */
+
+/* For what runs on a host: a hanging one must not keep others from being looked at. */
+#define WATCH_PATIENCE_MS 1500
+#define SWEEP_PATIENCE_MS 15000
+/* Before the watch tries one of several again that did not answer. */
+#define WATCH_REST_MS 10000
+#define RESTING_MAX   64
+
+static int lose_patience(void *context, struct error **err)
+{
+    const int64_t *until_ms = context;
+    if (clock_monotonic_ms() < *until_ms)
+        return 0;
+    return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the host does not answer in time");
+}
+
+static int list_in_time(struct runtime *runtime, int64_t patience_ms, struct runtime_listing **list,
+                        size_t *count, struct error **err)
+{
+    int64_t until_ms = clock_monotonic_ms() + patience_ms;
+    runtime->tick = lose_patience;
+    runtime->tick_context = &until_ms;
+    int result = runtime->ops->list(runtime, list, count, err);
+    runtime->tick = NULL;
+    return result;
+}
+
+/* Hosts that the watch leaves alone for a while; of this process. */
+static struct resting {
+    uint32_t host_id;
+    int64_t until_ms; /* monotonic */
+} resting[RESTING_MAX];
+
+static bool rests(uint32_t host_id)
+{
+    for (unsigned i = 0; i < RESTING_MAX; i++)
+        if (resting[i].host_id == host_id)
+            return clock_monotonic_ms() < resting[i].until_ms;
+    return false;
+}
+
+static void let_rest(uint32_t host_id)
+{
+    struct resting *place = &resting[0];
+    for (unsigned i = 0; i < RESTING_MAX && place->host_id != host_id; i++)
+        if (resting[i].host_id == host_id || resting[i].until_ms < place->until_ms)
+            place = &resting[i];
+    *place = (struct resting){host_id, clock_monotonic_ms() + WATCH_REST_MS};
+}
+
+/* --- looking at hosts --- */
+
 /* One look at a host. with_orphans: also for instances that belong to nobody. */
 static int look_at_host(struct sandbox_service *service, uint32_t host_id, bool with_orphans,
                         struct error **err)
@@ -102,7 +155,8 @@ static int look_at_host(struct sandbox_service *service, uint32_t host_id, bool 
     struct runtime_listing *list = NULL;
     size_t count = 0;
     if (runtimes_get(service->runtimes, service->db, host_id, &runtime, err) < 0 ||
-        runtime->ops->list(runtime, &list, &count, err) < 0)
+        list_in_time(runtime, with_orphans ? SWEEP_PATIENCE_MS : WATCH_PATIENCE_MS, &list, &count,
+                     err) < 0)
         return -1;
     int result = sweep_ready(service, host_id, runtime, list, count, err);
     for (size_t i = 0; with_orphans && i < count && result == 0; i++)
@@ -121,10 +175,16 @@ static int look_at_hosts(struct sandbox_service *service, bool with_orphans, str
         return -1;
     for (unsigned i = 0; i < count; i++) {
         error_auto failure = NULL;
+        if (!with_orphans && rests(hosts[i].id))
+            continue;
+        if (look_at_host(service, hosts[i].id, with_orphans, &failure) == 0)
+            continue;
         /* The watch comes back in a second: the sweep says it often enough. */
-        if (look_at_host(service, hosts[i].id, with_orphans, &failure) < 0 && with_orphans)
+        if (with_orphans)
             log_warning("host could not be swept", LOG_STR("host", hosts[i].name),
                         LOG_ERROR(failure));
+        else if (count > 1)
+            let_rest(hosts[i].id);
     }
     hosts_free(hosts, count);
     return 0;

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Sandboxes that end without our doing: out of memory, switched off from inside, and with the host."""
 
+import os
 import pathlib
+import signal
+import socket
 import subprocess
+import tempfile
+import time
 
 import pytest
 
@@ -107,3 +112,41 @@ def test_the_host_loses_power_and_boots(make_account, stack):
         assert sandbox.data.check("echo $NAME") == f"{name}\n"
     assert not violations(stack)
     assert Sandbox.create(account.api).data.check("echo new") == "new\n"
+
+
+class SilentHost:
+    """A runtime host that takes connections and never says a word."""
+
+    def __init__(self, stack):
+        self.stack = stack
+        self.socket = socket.socket(socket.AF_UNIX)
+        path = pathlib.Path(tempfile.mkdtemp(prefix="silent-")) / "unix.socket"
+        path.parent.chmod(0o755)
+        self.socket.bind(str(path))
+        path.chmod(0o666)
+        self.socket.listen(64)
+        self.path = path
+        columns = ("name, state, url, project, pool, nic_prefix, address_range, vcpus, memory_mb, created_at_ms")
+        stack.query(f"INSERT INTO hosts ({columns}) VALUES ('a-silent-one', 'draining', %s, 'p', 'p', 'zz',"
+                    " '10.254.254.0/24', 1, 64, 0)", f"unix://{path}")
+
+    def close(self):
+        self.stack.query("DELETE FROM hosts WHERE name = 'a-silent-one'")
+        self.socket.close()
+        self.path.unlink()
+        self.path.parent.rmdir()
+
+
+def test_a_host_that_hangs_does_not_keep_the_others_unwatched(account, stack):
+    sandboxes = [Sandbox.create(account.api) for _ in range(3)]
+    silent = SilentHost(stack)
+    try:
+        for sandbox in sandboxes:
+            os.kill(stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"], signal.SIGKILL)
+            wait_until(lambda: is_down(stack, sandbox), 20, "the end of the instance", 0.05)  # noqa: B023
+            down = time.monotonic()
+            wait_until(lambda: stopped(sandbox), 10, "the notice", 0.05)  # noqa: B023
+            assert time.monotonic() - down < 5
+            time.sleep(1.3)
+    finally:
+        silent.close()
