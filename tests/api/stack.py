@@ -319,4 +319,4 @@ class Daemon:
             start = stat.rsplit(")", 1)[1].split()[19]
             boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
             self.pid_file.write_text(f"{self.pid} {start} {boot}\n", encoding="utf-8")
-        wait_until(is_ready, 30, f"{self.arguments[0].decode()} being back", 0.1)
+        wait_until(is_ready, 120, f"{self.arguments[0].decode()} being back", 0.1)
