@@ -20,6 +20,7 @@
 #define HEALTH_TIMEOUT_MS 3000
 #define START_WAIT_MS     10000
 #define START_POLL_MS     5
+#define TIDY_MAX          20 /* at a time; the rest later */
 #define IDLE_MS           600000
 
 /* --- its program --- */
@@ -252,14 +253,16 @@ int keeper_unmount(struct sandbox_service *service, uint32_t host_id, const char
 
 int keeper_tidy(struct sandbox_service *service, uint32_t host_id, struct error **err)
 {
-    char id[ID_SIZE];
-    for (;;) {
-        if (volume_files_idle(service->db, host_id, clock_now_ms() - IDLE_MS, id, err) < 0)
+    int64_t since_ms = clock_now_ms() - IDLE_MS;
+    for (unsigned i = 0; i < TIDY_MAX; i++) {
+        char id[ID_SIZE];
+        if (volume_files_idle(service->db, host_id, since_ms, id, err) < 0)
             return -1;
         if (!id[0])
             return 0;
         if (keeper_unmount(service, host_id, id, err) < 0 ||
-            volume_files_forget(service->db, id, err) < 0)
+            volume_files_forget(service->db, id, since_ms, err) < 0)
             return -1;
     }
+    return 0;
 }

@@ -9,7 +9,9 @@
 #include "volume/keeper_row.h"
 #include "volume/volume_mount.h"
 
-#define LOCK_WAIT_S   30
+/* In pieces, because no answer of the database may be longer away than database_timeout_s. */
+#define LOCK_WAIT_MS  60000
+#define LOCK_PIECE_S  1
 #define USED_EVERY_MS 60000
 
 static const struct db_statement get_statement = {
@@ -46,13 +48,19 @@ static const struct db_statement fence_done_statement = {
     "UPDATE volumes SET keeper_epoch = '' WHERE id = ? AND generation = ?", false};
 static const struct db_statement idle_statement = {
     "volume_files.idle",
-    "SELECT id FROM volumes WHERE host_id = ? AND files_used_at_ms BETWEEN 1 AND ?"
+    "SELECT id FROM volumes WHERE host_id = ? AND visible = 1 AND files_used_at_ms BETWEEN 1 AND ?"
     " ORDER BY files_used_at_ms LIMIT 1",
     true};
 
+/* Unless it was used just now. */
+static const struct db_statement forget_statement = {
+    "volume_files.forget",
+    "UPDATE volumes SET files_used_at_ms = 0 WHERE id = ? AND files_used_at_ms <= ?", false};
+
 static const struct db_statement *const statements[] = {
-    &get_statement,   &put_statement,  &delete_statement, &lock_statement,       &unlock_statement,
-    &epoch_statement, &used_statement, &fences_statement, &fence_done_statement, &idle_statement,
+    &get_statement,        &put_statement,   &delete_statement, &lock_statement,
+    &unlock_statement,     &epoch_statement, &used_statement,   &fences_statement,
+    &fence_done_statement, &idle_statement,  &forget_statement,
 };
 const struct db_statement_list keeper_statements = DB_STATEMENT_LIST(statements);
 
@@ -86,12 +94,15 @@ int keeper_delete(struct db *db, const char *instance_name, struct error **err)
 
 int keeper_lock(struct db *db, uint32_t host_id, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &lock_statement, DB_ARGS(db_u64(host_id), db_u64(LOCK_WAIT_S)), &rows, err) <
-        0)
-        return -1;
-    if (db_rows_next(rows) && db_get_u64(rows, 0) == 1)
-        return 0;
+    int64_t give_up_ms = clock_monotonic_ms() + LOCK_WAIT_MS;
+    do {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &lock_statement, DB_ARGS(db_u64(host_id), db_u64(LOCK_PIECE_S)), &rows,
+                     err) < 0)
+            return -1;
+        if (db_rows_next(rows) && db_get_u64(rows, 0) == 1)
+            return 0;
+    } while (clock_monotonic_ms() < give_up_ms);
     return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the keeper of the host is being made too long");
 }
 
@@ -166,7 +177,7 @@ int volume_files_idle(struct db *db, uint32_t host_id, int64_t since_ms, char id
     return 0;
 }
 
-int volume_files_forget(struct db *db, const char *id, struct error **err)
+int volume_files_forget(struct db *db, const char *id, int64_t since_ms, struct error **err)
 {
-    return db_exec(db, &used_statement, DB_ARGS(db_i64(0), db_text(id)), NULL, err);
+    return db_exec(db, &forget_statement, DB_ARGS(db_text(id), db_i64(since_ms)), NULL, err);
 }

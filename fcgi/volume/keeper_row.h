@@ -50,6 +50,7 @@ int volume_fence_done(struct db *db, const struct volume_fence *fence, struct er
 /* Of these volumes of a keeper, one whose files nobody has used since a time; "" for none. */
 int volume_files_idle(struct db *db, uint32_t host_id, int64_t since_ms, char id[ID_SIZE],
                       struct error **err);
-int volume_files_forget(struct db *db, const char *id, struct error **err);
+/* It is out of the keeper. */
+int volume_files_forget(struct db *db, const char *id, int64_t since_ms, struct error **err);
 
 extern const struct db_statement_list keeper_statements;

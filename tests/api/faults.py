@@ -123,12 +123,15 @@ def violations(stack):
         if row["state"] == "ready" and there.get(name) != "Running":
             found.append(f"waiting instance {name} is {there.get(name)}")
     held = {row["holder"] for row in stack.query("SELECT holder FROM host_addresses WHERE holder IS NOT NULL")}
+    holders |= {row["instance_name"] for row in stack.query("SELECT instance_name FROM keepers")}
     for name in held ^ holders:
         found.append(f"{name} holds an address without use, or uses one without holding it")
     for name in set(holders) & set(held):
         addresses = stack.query("SELECT address FROM host_addresses WHERE holder = %s", name)
         if len(addresses) != 1:
             found.append(f"{name} holds {len(addresses)} addresses")
+    for row in stack.query("SELECT id, state FROM volumes WHERE state NOT IN ('ready', 'deleted')"):
+        found.append(f"volume {row['id']} is {row['state']}")
     return found
 
 

@@ -316,6 +316,7 @@ def test_a_sandbox_whose_create_fails_lets_go(api, stack, account, volume):
 # --- what the sweep finds ---
 
 
+@pytest.mark.faults
 def test_a_volume_that_belongs_to_nobody_is_removed(stack):
     pool = stack.query("SELECT pool FROM hosts LIMIT 1")[0]["pool"]
     stray = {"id": "vol_" + "0" * 26}
