@@ -40,7 +40,7 @@ OPTIONS profile_set_options[] = {
     {"file", CTL_LIST, false, "FILE", 0, 0}, {"empty", CTL_FLAG, false, NULL, 0, 0}, END};
 OPTIONS sandbox_list_options[] = {
     {"team", CTL_TEXT, false, "SLUG", 0, 0}, {"limit", CTL_NUMBER, false, "N", 1, 10000}, END};
-OPTIONS nginx_config_options[] = {{"output", CTL_TEXT, true, "DIR", 0, 0}, END};
+OPTIONS nginx_config_options[] = {{"output", CTL_TEXT, false, "DIR", 0, 0}, END};
 
 static const struct ctl_command commands[] = {
     {"config sample", "", NULL, CTL_NOTHING, ctl_config_sample,
@@ -65,7 +65,7 @@ static const struct ctl_command commands[] = {
     {"migrate", "", NULL, CTL_CONNECTION, ctl_migrate,
      "bring the database to the schema of this version"},
     {"nginx-config", "", nginx_config_options, CTL_SETTINGS, ctl_nginx_config,
-     "write the nginx configuration that fits the settings"},
+     "print the nginx configuration that fits the settings, or write it"},
     {"plan list", "", NULL, CTL_DATABASE, ctl_plan_list, "list plans"},
     {"plan set", "PLAN FIELD=VALUE...", NULL, CTL_DATABASE, ctl_plan_set,
      "change values of a plan, one after the other"},

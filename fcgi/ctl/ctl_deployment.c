@@ -53,6 +53,8 @@ int ctl_config_sample(struct ctl *ctl, const struct ctl_arguments *arguments, st
 int ctl_nginx_config(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     const char *directory = ctl_text(arguments, "output");
+    if (!directory)
+        return nginx_config_print(ctl->settings, ctl->settings->nginx_template_dir, stdout, err);
     if (nginx_config_render(ctl->settings, ctl->settings->nginx_template_dir, directory, err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s}", "directory", directory), "The nginx configuration is in %s.",

@@ -13,11 +13,13 @@
 #include "base/buffer.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ctl/nginx_page.h"
 
 #define TEMPLATE_MAX     262144
 #define RENDERED_MAX     (2 * TEMPLATE_MAX)
 #define NAME_MAX_BYTES   64
 #define FILES_MAX        32
+#define DEFAULT_DIR      "/etc/sandlot/nginx"
 #define SUFFIX           ".in"
 #define API_TIMEOUT_S    300 /* least wait for a worker that waits for the runtime */
 #define WAKE_MARGIN_S    30  /* what a wake may take beside resume_wait_s */
@@ -97,7 +99,7 @@ static char *derived_value(const struct renderer *renderer, const char *name)
         return xasprintf("%" PRIu64, settings->resume_wait_s + WAKE_MARGIN_S);
     if (!strcmp(name, "api_timeout_s"))
         return xasprintf("%" PRIu64, settings->resume_wait_s + API_TIMEOUT_S);
-    return NULL;
+    return nginx_page_value(name, settings->base_url);
 }
 
 static int append_value(const struct renderer *renderer, const char *name, struct buffer *out,
@@ -217,8 +219,25 @@ static int write_all(const struct renderer *renderer, struct error **err)
     return 0;
 }
 
-int nginx_config_render(const struct settings *settings, const char *template_dir,
-                        const char *output_dir, struct error **err)
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct output *)a)->name, ((const struct output *)b)->name);
+}
+
+static int print_all(struct renderer *renderer, FILE *out, struct error **err)
+{
+    qsort(renderer->files, renderer->count, sizeof *renderer->files, by_name);
+    for (size_t i = 0; i < renderer->count; i++)
+        fprintf(out, "%s# --- %s/%s ---\n\n%s", i ? "\n" : "", renderer->output_dir,
+                renderer->files[i].name, buffer_string(&renderer->files[i].text));
+    if (fflush(out) != 0 || ferror(out))
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot print the configuration");
+    return 0;
+}
+
+/* To out, or to files when that is NULL. */
+static int render(const struct settings *settings, const char *template_dir, const char *output_dir,
+                  FILE *out, struct error **err)
 {
     struct renderer renderer = {.settings = settings, .output_dir = output_dir};
     if (*output_dir != '/' || strspn(output_dir, VALUE_CHARACTERS) != strlen(output_dir))
@@ -228,10 +247,22 @@ int nginx_config_render(const struct settings *settings, const char *template_di
                          output_dir);
     int result = render_all(&renderer, template_dir, err);
     if (result == 0)
-        result = write_all(&renderer, err);
+        result = out ? print_all(&renderer, out, err) : write_all(&renderer, err);
     for (size_t i = 0; i < renderer.count; i++) {
         free(renderer.files[i].name);
         buffer_deinit(&renderer.files[i].text);
     }
     return result;
+}
+
+int nginx_config_render(const struct settings *settings, const char *template_dir,
+                        const char *output_dir, struct error **err)
+{
+    return render(settings, template_dir, output_dir, NULL, err);
+}
+
+int nginx_config_print(const struct settings *settings, const char *template_dir, FILE *out,
+                       struct error **err)
+{
+    return render(settings, template_dir, DEFAULT_DIR, out, err);
 }

@@ -76,6 +76,8 @@ static int refuse_error(struct gate_decision *decision, const struct error *err)
         return refuse(decision, GATE_NO_SANDBOX);
     case ERR_SANDBOX_QUOTA_EXCEEDED:
         return refuse(decision, GATE_QUOTA);
+    case ERR_NO_CAPACITY:
+        return refuse(decision, GATE_NO_CAPACITY);
     case ERR_SANDBOX_BUSY:
     case ERR_SANDBOX_NOT_RUNNING:
         return refuse(decision, GATE_BUSY);
@@ -194,8 +196,13 @@ static int wake(struct sandbox_service *service, const struct gate_request *requ
     }
     error_auto err = NULL;
     sandbox_auto woken = {0};
-    if (sandbox_wake(service, found->sandbox.id, &woken, &err) < 0)
-        return refuse_error(decision, err);
+    if (sandbox_wake(service, found->sandbox.id, &woken, &err) < 0) {
+        refuse_error(decision, err);
+        /* The runtime was there, and could not. */
+        if (decision->reason == GATE_UNAVAILABLE && error_http_status(err->code) == 500)
+            refuse(decision, GATE_RESUME_FAILED);
+        return -1;
+    }
     found->sandbox.address = woken.address;
     found->sandbox.agent_key_id = woken.agent_key_id;
     snprintf(found->sandbox.instance_name, sizeof found->sandbox.instance_name, "%s",

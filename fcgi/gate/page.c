@@ -86,6 +86,8 @@ static const char *status_line(int status)
         return "401 · not authorized";
     case 404:
         return "404 · not found";
+    case 429:
+        return "429 · too many requests";
     case 502:
         return "502 · no answer from the sandbox";
     case 503:
@@ -105,7 +107,7 @@ static char *fragment(const char *template, const struct slot *slots)
     return buffer_steal(&text);
 }
 
-static void append_page(struct buffer *out, const struct gate_page *page)
+static void append_page(struct buffer *out, const struct gate_page *page, const char *style)
 {
     const struct slot outside[] = {
         {"base_url", page->base_url, false},
@@ -121,7 +123,7 @@ static void append_page(struct buffer *out, const struct gate_page *page)
     autofree char *where = fragment(*page->host ? "<span>{{host}}</span>" : "", outside);
     const struct slot slots[] = {
         {"title", title, true},
-        {"style", page_css, true},
+        {"style", style, true},
         {"tone", page->waits ? "wait" : tone(page->status), false},
         {"status", page->waits ? "waiting for your server" : status_line(page->status), false},
         {"lead", lead, true},
@@ -149,18 +151,22 @@ static void hash_source(const char *text, char out[HASH_TEXT])
 
 /* Who embeds previews in a frame of theirs shows these pages there too, so frame-ancestors is left
  * open: nothing on a page can be clicked. */
-static void add_headers(const struct gate_page *page, struct http_response *response)
+static char *policy(bool waits)
 {
     char style[HASH_TEXT], script[HASH_TEXT];
     hash_source(page_css, style);
     hash_source(page_js, script);
-    autofree char *waiting = page->waits
-                                 ? xasprintf("; script-src 'sha256-%s'; connect-src 'self'", script)
-                                 : xstrdup("");
-    http_response_header(response, "Content-Security-Policy",
-                         "default-src 'none'; style-src 'sha256-%s'%s; base-uri 'none'; "
-                         "form-action 'none'",
-                         style, waiting);
+    autofree char *waiting =
+        waits ? xasprintf("; script-src 'sha256-%s'; connect-src 'self'", script) : xstrdup("");
+    return xasprintf("default-src 'none'; style-src 'sha256-%s'%s; base-uri 'none'; "
+                     "form-action 'none'",
+                     style, waiting);
+}
+
+static void add_headers(const struct gate_page *page, struct http_response *response)
+{
+    autofree char *value = policy(page->waits);
+    http_response_header(response, "Content-Security-Policy", "%s", value);
     http_response_header(response, "X-Content-Type-Options", "nosniff");
     http_response_header(response, "Referrer-Policy", "no-referrer");
 }
@@ -170,5 +176,23 @@ void gate_page_answer(const struct gate_page *page, struct http_response *respon
     response->status = page->status;
     response->content_type = "text/html; charset=utf-8";
     add_headers(page, response);
-    append_page(&response->body, page);
+    append_page(&response->body, page, page_css);
+}
+
+const char *gate_page_style(void)
+{
+    return page_css;
+}
+
+char *gate_page_policy(void)
+{
+    return policy(false);
+}
+
+char *gate_page_text(const struct gate_page *page, const char *style)
+{
+    struct buffer text;
+    buffer_init(&text, FRAGMENT_MAX);
+    append_page(&text, page, style);
+    return buffer_steal(&text);
 }

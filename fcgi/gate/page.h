@@ -21,3 +21,11 @@ struct gate_page {
 /* Answer with the page and the headers that keep it to itself. Everything that is not ours is
  * escaped. */
 void gate_page_answer(const struct gate_page *page, struct http_response *response);
+
+/* Parts of such a page for who serves it without us (nginx, when the gate is not asked or does not
+ * answer): the page as text, owned by the caller, with style in the place of the style sheet; that
+ * style sheet; and the Content-Security-Policy of a page that does not wait, owned by the caller.
+ */
+char *gate_page_text(const struct gate_page *page, const char *style);
+const char *gate_page_style(void);
+char *gate_page_policy(void);

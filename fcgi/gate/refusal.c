@@ -127,7 +127,7 @@ void gate_serve_refusal(struct sandbox_service *service, struct http_request *re
     }
     if (status == 401)
         http_response_header(response, "WWW-Authenticate", "Bearer");
-    if (status == 503)
+    if (status == 429 || status == 503)
         http_response_header(response, "Retry-After", RETRY_AFTER_S);
     /* One address, two kinds of answer; and no browser keeps either. */
     if (is_preview)

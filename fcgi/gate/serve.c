@@ -10,8 +10,11 @@
 #include "base/str.h"
 #include "gate/decide.h"
 #include "gate/refusal.h"
+#include "gate/throttle.h"
 
 #define TOKEN_MAX 256
+
+static struct throttle refusals;
 
 /* --- where the token is --- */
 
@@ -100,6 +103,36 @@ static void answer_decision(struct http_response *response, const struct gate_de
     }
 }
 
+/* Refusals that somebody gets who guesses. What goes wrong for others does not count. */
+static bool is_guess(enum gate_reason reason)
+{
+    switch (reason) {
+    case GATE_UNAUTHORIZED:
+    case GATE_BAD_SIGNATURE:
+    case GATE_NO_SANDBOX:
+    case GATE_PORT_NOT_EXPOSED:
+    case GATE_BAD_TOKEN:
+    case GATE_GONE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void decide(struct sandbox_service *service, const struct gate_request *question,
+                   const char *address, struct gate_decision *decision)
+{
+    uint64_t rate = service->settings->gate_refusal_rate;
+    int64_t now_ms = clock_monotonic_us() / 1000;
+    if (throttle_is_over(&refusals, address, rate, now_ms)) {
+        *decision = (struct gate_decision){GATE_REFUSE, .reason = GATE_RATE_LIMITED};
+        return;
+    }
+    gate_decide(service, question, decision);
+    if (decision->outcome == GATE_REFUSE && is_guess(decision->reason))
+        throttle_count(&refusals, address, rate, now_ms);
+}
+
 static void serve_question(struct sandbox_service *service, struct http_request *request,
                            struct http_response *response, bool is_preview)
 {
@@ -128,7 +161,7 @@ static void serve_question(struct sandbox_service *service, struct http_request 
         return;
     }
     struct gate_decision decision;
-    gate_decide(service, &question, &decision);
+    decide(service, &question, request->remote_address, &decision);
     answer_decision(response, &decision, asked_at_s);
     mem_wipe(&decision, sizeof decision);
 }

@@ -55,6 +55,34 @@ def settings(stack, **changed):
         apply(stack, own)
 
 
+@contextlib.contextmanager
+def gate_settings(stack, **changed):
+    """The gate's workers with these settings instead of the stack's own."""
+    own = stack.root / "etc" / "sandlot.conf"
+    before = own.read_text(encoding="utf-8")
+    lines = [line for line in before.splitlines() if line.partition("=")[0].strip() not in changed]
+    lines += [f"{name} = {value}" for name, value in changed.items()]
+    try:
+        own.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        replace_gate(stack)
+        yield
+    finally:
+        own.write_text(before, encoding="utf-8")
+        replace_gate(stack)
+
+
+def replace_gate(stack):
+    before = set(stack.processes("sandlot-gate"))
+    for pid in before:
+        os.kill(pid, signal.SIGTERM)
+
+    def replaced():
+        now = set(stack.processes("sandlot-gate"))
+        return len(now) >= len(before) and not now & before
+
+    wait_until(replaced, 20, "new workers of the gate")
+
+
 class BadAnswer(AssertionError):
     """What came back is no HTTP."""
 

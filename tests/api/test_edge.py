@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+import edge
 from client import Origin, address_of, assert_error
 from stack import wait_until
 
@@ -80,6 +81,16 @@ def test_pages_say_what_is_the_matter(stack, exposing):
     assert "<script" not in text, "only a page that waits has a script"
     exposing.pause()
     assert_page(page(exposing.preview(3000)), 503, "is paused", f"{stack.base_url}/v1/sandboxes")
+
+
+@pytest.mark.parametrize("name", ["zzz", "p3000-short", "p0-" + "a" * 26])
+def test_a_mistyped_address_has_a_page_too(stack, name):
+    origin = Origin(stack.ca_file, f"https://{name}.{stack.data_plane_host}")
+    assert_page(page(origin), 404, "no such sandbox")
+    assert_error(origin.request("GET", "/"), 404, "not_found")
+    assert_error(origin.request("GET", "/", headers=POLL), 404, "not_found")
+    data = Origin(stack.ca_file, f"https://{'a' * 26}.{stack.data_plane_host}")
+    assert_error(page(data), 401, "unauthorized")
 
 
 @pytest.mark.parametrize(
@@ -258,6 +269,82 @@ def test_slow_clients_hold_nobody_up(exposing):
     finally:
         for one in slow:
             one.close()
+
+
+def test_who_guesses_is_not_looked_at_for_a_while(stack, exposing):
+    serve(exposing)
+    host = exposing.data.origin
+    with edge.gate_settings(stack, gate_refusal_rate=2):
+        wait_until(lambda: exposing.preview(3000).request("GET", "/").status == 200, 5, "the gate")
+
+        def guess():
+            headers = {"X-Access-Token": "slt_guess"}
+            return [host.request("GET", "/files?path=/x", headers=headers) for _ in range(120)]
+
+        answers = []
+        cost = statements_of(stack, lambda: answers.extend(guess()))
+        assert_error(answers[0], 401, "unauthorized")
+        assert_error(answers[-1], 429, "rate_limited")
+        assert int(answers[-1].headers["Retry-After"]) >= 1
+        assert cost < 60
+        seen = page(exposing.preview(4000))
+        if seen.status != 404:  # from a worker that has not refused enough yet
+            assert_page(seen, 429, "Too many requests")
+        wait_until(lambda: exposing.preview(3000).request("GET", "/").status == 200, 20,
+                   "being let in again")
+    wait_until(lambda: exposing.preview(3000).request("GET", "/").status == 200, 5, "the gate")
+
+
+def test_a_slow_header_is_cut_off(stack, shared_sandbox):
+    """Bytes that go on coming do not help."""
+    with edge.settings(stack, header_timeout_s=1):
+        connection = edge.RawConnection(shared_sandbox.preview(3009), timeout_s=0.2)
+        connection.send(b"GET / HTTP/1.1\r\nHost: x\r\n")
+
+        def is_cut_off():
+            connection.send(b"X-Slow: 1\r\n")
+            try:
+                return connection.answer() is None
+            except edge.NoAnswer:
+                return False
+
+        wait_until(is_cut_off, 10, "the end of the connection")
+
+
+def test_a_slow_api_body_is_cut_off(stack, api):
+    with edge.settings(stack, header_timeout_s=1):
+        connection = edge.RawConnection(api.origin)
+        connection.send(f"POST /v1/volumes HTTP/1.1\r\nHost: {api.origin.host}\r\n"
+                        "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{".encode())
+        started = time.monotonic()
+        answer = connection.answer("POST")
+        assert answer is None or answer.status == 408, answer
+        assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("limit_kib", [8, 32])
+def test_the_longest_header_line_is_a_setting(stack, shared_sandbox, limit_kib):
+    with edge.settings(stack, header_line_max_kib=limit_kib):
+        preview = shared_sandbox.preview(3009)
+        fits = {"X-Large": "y" * (limit_kib * 1024 - 100)}
+        assert preview.request("GET", "/", headers=fits).status == 502, "asked the gate"
+        large = preview.request("GET", "/", headers={"X-Large": "y" * (limit_kib * 1024 + 100)})
+        assert_error(large, 431, "invalid_request")
+
+
+def test_requests_in_progress_are_limited(stack, exposing):
+    serve(exposing)
+    preview = exposing.preview(3000)
+    with edge.settings(stack, address_connections=16):
+        held = [preview.open("GET", "/events") for _ in range(16)]
+        try:
+            refused = preview.request("GET", "/")
+            assert_error(refused, 429, "rate_limited")
+            assert_page(page(preview), 429, "Too many requests")
+        finally:
+            for connection, _ in held:
+                connection.close()
+        wait_until(lambda: preview.request("GET", "/").status == 200, 5, "room again")
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])

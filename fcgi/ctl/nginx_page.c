@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "ctl/nginx_page.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "gate/page.h"
+
+#define WORD_MAX 4000 /* nginx reads no longer word than its buffer of 4096 */
+
+static char *quoted(const char *text)
+{
+    struct buffer word;
+    buffer_init(&word, WORD_MAX);
+    buffer_append_char(&word, '\'');
+    for (; *text; text++)
+        buffer_printf(&word, "%s%c", *text == '\'' || *text == '\\' ? "\\" : "", *text);
+    buffer_append_char(&word, '\'');
+    assert(!buffer_overflowed(&word)); /* all of it is ours */
+    return buffer_steal(&word);
+}
+
+static char *page_of(enum gate_reason reason, int status, const char *base_url)
+{
+    const struct gate_page page = {
+        .reason = reason,
+        .status = status,
+        .base_url = base_url,
+        .host = "",
+        .port = "",
+        .request_id = "$request_id",
+    };
+    autofree char *text = gate_page_text(&page, "$sandlot_page_style");
+    return quoted(text);
+}
+
+char *nginx_page_value(const char *name, const char *base_url)
+{
+    if (str_equal(name, "page_style"))
+        return quoted(gate_page_style());
+    if (str_equal(name, "page_404"))
+        return page_of(GATE_NO_SANDBOX, 404, base_url);
+    if (str_equal(name, "page_429"))
+        return page_of(GATE_RATE_LIMITED, 429, base_url);
+    if (str_equal(name, "page_503"))
+        return page_of(GATE_UNAVAILABLE, 503, base_url);
+    if (!str_equal(name, "page_policy"))
+        return NULL;
+    autofree char *policy = gate_page_policy();
+    char *word = xasprintf("\"%s\"", policy);
+    return word;
+}

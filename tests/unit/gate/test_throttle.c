@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <sodium.h>
+
+#include "gate/throttle.h"
+
+#define RATE 10
+
+static struct throttle throttle;
+
+static void refuse(const char *address, int count, int64_t now_ms)
+{
+    for (int i = 0; i < count; i++)
+        throttle_count(&throttle, address, RATE, now_ms);
+}
+
+static void test_an_address_is_stopped_and_let_go(void **state)
+{
+    (void)state;
+    const char *address = "192.0.2.1";
+    assert_false(throttle_is_over(&throttle, address, RATE, 1000));
+    refuse(address, 2 * RATE - 1, 1000);
+    assert_false(throttle_is_over(&throttle, address, RATE, 1000));
+    refuse(address, 1, 1000);
+    assert_true(throttle_is_over(&throttle, address, RATE, 1000));
+    assert_true(throttle_is_over(&throttle, address, RATE, 1000));
+    assert_false(throttle_is_over(&throttle, "192.0.2.2", RATE, 1000));
+    /* A tenth of a second works off one, and no more than there are. */
+    assert_false(throttle_is_over(&throttle, address, RATE, 1101));
+    refuse(address, 1, 100000);
+    assert_false(throttle_is_over(&throttle, address, RATE, 100000));
+    refuse(address, 2 * RATE - 1, 100000);
+    assert_true(throttle_is_over(&throttle, address, RATE, 100000));
+}
+
+static void test_a_network_of_ipv6_is_one(void **state)
+{
+    (void)state;
+    refuse("2001:db8:1:2::1", RATE, 5000);
+    refuse("2001:db8:1:2:ffff::2", RATE, 5000);
+    assert_true(throttle_is_over(&throttle, "2001:db8:1:2::3", RATE, 5000));
+    assert_false(throttle_is_over(&throttle, "2001:db8:1:3::3", RATE, 5000));
+}
+
+static void test_what_is_no_address_is_one_too(void **state)
+{
+    (void)state;
+    refuse("unix:", 2 * RATE, 5000);
+    assert_true(throttle_is_over(&throttle, "", RATE, 5000));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_address_is_stopped_and_let_go),
+        cmocka_unit_test(test_a_network_of_ipv6_is_one),
+        cmocka_unit_test(test_what_is_no_address_is_one_too),
+    };
+    if (sodium_init() < 0)
+        return 1;
+    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
+}
