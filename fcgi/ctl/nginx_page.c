@@ -7,7 +7,7 @@
 #include "base/buffer.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "gate/page.h"
+#include "refusal/page.h"
 
 #define WORD_MAX 4000 /* nginx reads no longer word than its buffer of 4096 */
 
@@ -23,9 +23,9 @@ static char *quoted(const char *text)
     return buffer_steal(&word);
 }
 
-static char *page_of(enum gate_reason reason, int status, const char *base_url)
+static char *page_of(enum refusal_reason reason, int status, const char *base_url)
 {
-    const struct gate_page page = {
+    const struct refusal_page page = {
         .reason = reason,
         .status = status,
         .base_url = base_url,
@@ -33,23 +33,23 @@ static char *page_of(enum gate_reason reason, int status, const char *base_url)
         .port = "",
         .request_id = "$request_id",
     };
-    autofree char *text = gate_page_text(&page, "$sandlot_page_style");
+    autofree char *text = refusal_page_text(&page, "$sandlot_page_style");
     return quoted(text);
 }
 
 char *nginx_page_value(const char *name, const char *base_url)
 {
     if (str_equal(name, "page_style"))
-        return quoted(gate_page_style());
+        return quoted(refusal_page_style());
     if (str_equal(name, "page_404"))
-        return page_of(GATE_NO_SANDBOX, 404, base_url);
+        return page_of(REFUSAL_NO_SANDBOX, 404, base_url);
     if (str_equal(name, "page_429"))
-        return page_of(GATE_RATE_LIMITED, 429, base_url);
+        return page_of(REFUSAL_RATE_LIMITED, 429, base_url);
     if (str_equal(name, "page_503"))
-        return page_of(GATE_UNAVAILABLE, 503, base_url);
+        return page_of(REFUSAL_UNAVAILABLE, 503, base_url);
     if (!str_equal(name, "page_policy"))
         return NULL;
-    autofree char *policy = gate_page_policy();
+    autofree char *policy = refusal_page_policy();
     char *word = xasprintf("\"%s\"", policy);
     return word;
 }

@@ -12,56 +12,7 @@
 #include "sandbox/host.h"
 #include "session/session.h"
 
-static const struct {
-    const char *name;
-    int data_status, preview_status;
-    const char *code;
-    const char *sentence;
-    struct gate_reason_page page;
-} reasons[GATE_REASON_COUNT] = {
-#define X(symbol, reason, data_status, preview_status, code, sentence, title, lead, step) \
-    [symbol] = {reason, data_status, preview_status, code, sentence, {title, lead, step}},
-#include "gate/reasons.def"
-#undef X
-};
-
-const char *gate_reason_name(enum gate_reason reason)
-{
-    return reasons[reason].name;
-}
-
-int gate_reason_parse(const char *name, enum gate_reason *reason)
-{
-    for (unsigned i = 0; i < GATE_REASON_COUNT; i++) {
-        if (str_equal(reasons[i].name, name)) {
-            *reason = (enum gate_reason)i;
-            return 0;
-        }
-    }
-    return -1;
-}
-
-int gate_reason_status(enum gate_reason reason, bool is_preview)
-{
-    return is_preview ? reasons[reason].preview_status : reasons[reason].data_status;
-}
-
-const char *gate_reason_code(enum gate_reason reason)
-{
-    return reasons[reason].code;
-}
-
-const char *gate_reason_sentence(enum gate_reason reason)
-{
-    return reasons[reason].sentence;
-}
-
-const struct gate_reason_page *gate_reason_page(enum gate_reason reason)
-{
-    return &reasons[reason].page;
-}
-
-static int refuse(struct gate_decision *decision, enum gate_reason reason)
+static int refuse(struct gate_decision *decision, enum refusal_reason reason)
 {
     decision->outcome = GATE_REFUSE;
     decision->reason = reason;
@@ -73,17 +24,17 @@ static int refuse_error(struct gate_decision *decision, const struct error *err)
 {
     switch (err->code) {
     case ERR_NOT_FOUND:
-        return refuse(decision, GATE_NO_SANDBOX);
+        return refuse(decision, REFUSAL_NO_SANDBOX);
     case ERR_SANDBOX_QUOTA_EXCEEDED:
-        return refuse(decision, GATE_QUOTA);
+        return refuse(decision, REFUSAL_QUOTA);
     case ERR_NO_CAPACITY:
-        return refuse(decision, GATE_NO_CAPACITY);
+        return refuse(decision, REFUSAL_NO_CAPACITY);
     case ERR_SANDBOX_BUSY:
     case ERR_SANDBOX_NOT_RUNNING:
-        return refuse(decision, GATE_BUSY);
+        return refuse(decision, REFUSAL_BUSY);
     default:
         log_warning("gate cannot reach a sandbox", LOG_ERROR(err));
-        return refuse(decision, GATE_UNAVAILABLE);
+        return refuse(decision, REFUSAL_UNAVAILABLE);
     }
 }
 
@@ -100,7 +51,7 @@ static int find_sandbox(struct sandbox_service *service, const struct gate_reque
 {
     error_auto err = NULL;
     if (!route_token_is_valid(request->route))
-        return refuse(decision, GATE_NO_SANDBOX);
+        return refuse(decision, REFUSAL_NO_SANDBOX);
     if (gate_sandbox_get(service->db, request->route, request->preview_port, found, &err) < 0)
         return refuse_error(decision, err);
     return 0;
@@ -133,16 +84,16 @@ static int authorize_link(struct sandbox_service *service, const struct gate_req
                           struct gate_sandbox *found, struct gate_decision *decision)
 {
     if (find_sandbox(service, request, found, decision) < 0)
-        return refuse(decision,
-                      decision->reason == GATE_NO_SANDBOX ? GATE_BAD_SIGNATURE : decision->reason);
+        return refuse(decision, decision->reason == REFUSAL_NO_SANDBOX ? REFUSAL_BAD_SIGNATURE
+                                                                       : decision->reason);
     switch (signature_check(service->ring, found->sandbox.id, service->settings->session_ttl_s,
                             request->method, request->query)) {
     case SIGNATURE_GOOD:
         return 0;
     case SIGNATURE_EXPIRED:
-        return refuse(decision, GATE_OLD_SIGNATURE);
+        return refuse(decision, REFUSAL_OLD_SIGNATURE);
     default:
-        return refuse(decision, GATE_BAD_SIGNATURE);
+        return refuse(decision, REFUSAL_BAD_SIGNATURE);
     }
 }
 
@@ -151,20 +102,20 @@ static int authorize_data_plane(struct sandbox_service *service, const struct ga
                                 struct gate_sandbox *found, struct gate_decision *decision)
 {
     if (str_equal(request->path, "/init") || str_starts_with(request->path, "/internal/"))
-        return refuse(decision, GATE_INTERNAL_PATH);
+        return refuse(decision, REFUSAL_INTERNAL_PATH);
     if (is_health_check(request)) {
         if (find_sandbox(service, request, found, decision) == 0 &&
             found->sandbox.state == SANDBOX_READY)
             return 0;
-        return refuse(decision, GATE_GONE);
+        return refuse(decision, REFUSAL_GONE);
     }
     if (is_link(request))
         return authorize_link(service, request, found, decision);
     if (!is_genuine(service, request->token))
-        return refuse(decision, GATE_UNAUTHORIZED);
+        return refuse(decision, REFUSAL_UNAUTHORIZED);
     if (find_sandbox(service, request, found, decision) < 0)
         return -1;
-    return token_fits(service, request->token, found) ? 0 : refuse(decision, GATE_UNAUTHORIZED);
+    return token_fits(service, request->token, found) ? 0 : refuse(decision, REFUSAL_UNAUTHORIZED);
 }
 
 static int authorize_preview(struct sandbox_service *service, const struct gate_request *request,
@@ -173,14 +124,14 @@ static int authorize_preview(struct sandbox_service *service, const struct gate_
     if (find_sandbox(service, request, found, decision) < 0)
         return -1;
     if (request->link_token && token_fits(service, request->link_token, found))
-        return refuse(decision, GATE_SET_COOKIE);
+        return refuse(decision, REFUSAL_SET_COOKIE);
     if (found->port == GATE_PORT_NONE)
-        return refuse(decision, GATE_PORT_NOT_EXPOSED);
+        return refuse(decision, REFUSAL_PORT_NOT_EXPOSED);
     if (found->port == GATE_PORT_PUBLIC && found->sandbox.allow_public_traffic)
         return 0;
     if (token_fits(service, request->token, found))
         return 0;
-    return refuse(decision, request->token ? GATE_BAD_TOKEN : GATE_PRIVATE_PORT);
+    return refuse(decision, request->token ? REFUSAL_BAD_TOKEN : REFUSAL_PRIVATE_PORT);
 }
 
 /* --- does it run? --- */
@@ -189,7 +140,7 @@ static int wake(struct sandbox_service *service, const struct gate_request *requ
                 struct gate_sandbox *found, struct gate_decision *decision)
 {
     if (request->is_poll)
-        return refuse(decision, GATE_BUSY);
+        return refuse(decision, REFUSAL_BUSY);
     if (!request->may_wait) {
         decision->outcome = GATE_WAKE;
         return -1;
@@ -199,8 +150,8 @@ static int wake(struct sandbox_service *service, const struct gate_request *requ
     if (sandbox_wake(service, found->sandbox.id, &woken, &err) < 0) {
         refuse_error(decision, err);
         /* The runtime was there, and could not. */
-        if (decision->reason == GATE_UNAVAILABLE && error_http_status(err->code) == 500)
-            refuse(decision, GATE_RESUME_FAILED);
+        if (decision->reason == REFUSAL_UNAVAILABLE && error_http_status(err->code) == 500)
+            refuse(decision, REFUSAL_RESUME_FAILED);
         return -1;
     }
     found->sandbox.address = woken.address;
@@ -223,7 +174,7 @@ static int ensure_running(struct sandbox_service *service, const struct gate_req
     default:
         if (found->sandbox.auto_resume && !request->is_poll)
             return wake(service, request, found, decision);
-        return refuse(decision, GATE_PAUSED);
+        return refuse(decision, REFUSAL_PAUSED);
     }
 }
 
@@ -258,7 +209,7 @@ static int route_preview(struct sandbox_service *service, const struct sandbox *
     if (result < 0)
         return refuse_error(decision, err);
     if (listener == AGENT_LISTENER_NONE)
-        return refuse(decision, GATE_NO_LISTENER);
+        return refuse(decision, REFUSAL_NO_LISTENER);
     decision->relay_port = is_relayed ? port : 0;
     snprintf(decision->upstream, sizeof decision->upstream, "%s:%d",
              ipv4_format(sandbox->address, address), is_relayed ? AGENT_RELAY_PORT : port);
@@ -280,7 +231,7 @@ void gate_decide(struct sandbox_service *service, const struct gate_request *req
                      ? route_preview(service, &found.sandbox, request->preview_port, decision)
                      : route_data_plane(service, &found.sandbox, decision);
     if (result == 0 && request->is_poll)
-        refuse(decision, GATE_LISTENING);
+        refuse(decision, REFUSAL_LISTENING);
     /* nginx does not look at signatures: what one of them opens stays shut for all others, and
      * a health check opens only what nginx knows to be one.
      * A request that follows the answer of a pause must wake the sandbox: a pass that is a second
@@ -290,8 +241,8 @@ void gate_decide(struct sandbox_service *service, const struct gate_request *req
                           (request->is_kept_as_health || !is_health_check(request));
 }
 
-enum gate_reason gate_explain_failure(struct sandbox_service *service,
-                                      const struct gate_request *request)
+enum refusal_reason gate_explain_failure(struct sandbox_service *service,
+                                         const struct gate_request *request)
 {
     struct gate_sandbox found;
     struct gate_decision decision = {.outcome = GATE_PASS};
@@ -303,5 +254,5 @@ enum gate_reason gate_explain_failure(struct sandbox_service *service,
          route_preview(service, &found.sandbox, question.preview_port, &decision) < 0))
         return decision.reason;
     mem_wipe(&decision, sizeof decision);
-    return GATE_UPSTREAM_FAILED;
+    return REFUSAL_UPSTREAM_FAILED;
 }

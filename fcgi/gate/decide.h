@@ -2,30 +2,9 @@
 /* Whether a request may reach a sandbox, and where. No HTTP in here. */
 #pragma once
 
+#include "refusal/reason.h"
 #include "sandbox/agent_client.h"
 #include "sandbox/lifecycle.h"
-
-enum gate_reason {
-#define X(symbol, reason, data_status, preview_status, code, sentence, title, lead, step) symbol,
-#include "gate/reasons.def"
-#undef X
-    GATE_REASON_COUNT
-};
-
-const char *gate_reason_name(enum gate_reason reason);
-/* 0, or -1 when name is none. */
-int gate_reason_parse(const char *name, enum gate_reason *reason);
-int gate_reason_status(enum gate_reason reason, bool is_preview);
-const char *gate_reason_code(enum gate_reason reason);
-const char *gate_reason_sentence(enum gate_reason reason);
-
-/* The texts of a reason's page: HTML with {{base_url}} and {{port}} to fill in. */
-struct gate_reason_page {
-    const char *title; /* "": this reason has none */
-    const char *lead;  /* what is the matter */
-    const char *step;  /* what to do */
-};
-const struct gate_reason_page *gate_reason_page(enum gate_reason reason);
 
 struct gate_request {
     const char *route;     /* 26 characters, checked by nginx and again here */
@@ -44,7 +23,7 @@ enum gate_outcome { GATE_PASS, GATE_REFUSE, GATE_WAKE };
 
 struct gate_decision {
     enum gate_outcome outcome;
-    enum gate_reason reason;        /* of a refusal */
+    enum refusal_reason reason;     /* of a refusal */
     char upstream[32];              /* address:port, of a pass */
     char secret[AGENT_SECRET_SIZE]; /* for the agent or its relay, else ""; wiped by the caller */
     uint16_t relay_port;            /* through the agent's relay to this port; 0: direct */
@@ -58,6 +37,6 @@ void gate_decide(struct sandbox_service *service, const struct gate_request *req
                  struct gate_decision *decision);
 
 /* Why nginx could not reach the upstream of an earlier pass, as far as the sandbox's state says;
- * GATE_UPSTREAM_FAILED when it says nothing. */
-enum gate_reason gate_explain_failure(struct sandbox_service *service,
-                                      const struct gate_request *request);
+ * REFUSAL_UPSTREAM_FAILED when it says nothing. */
+enum refusal_reason gate_explain_failure(struct sandbox_service *service,
+                                         const struct gate_request *request);

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "gate/audience.h"
 #include "gate/decide.h"
-#include "gate/page.h"
+#include "refusal/page.h"
 
 #define TOKEN_MAX     256
 #define LOCATION_MAX  65536
@@ -72,17 +72,17 @@ static void answer_cookie(const struct http_request *request, struct http_respon
     http_response_header(response, "Referrer-Policy", "no-referrer");
 }
 
-static enum gate_reason find_reason(struct sandbox_service *service,
-                                    const struct http_request *request, bool is_preview)
+static enum refusal_reason find_reason(struct sandbox_service *service,
+                                       const struct http_request *request, bool is_preview)
 {
-    enum gate_reason reason;
+    enum refusal_reason reason;
     const char *name = http_parameter(request, "SANDLOT_REASON");
     const char *route = http_parameter(request, "SANDLOT_ROUTE");
     const char *port = http_parameter(request, "SANDLOT_PORT");
     uint64_t number = 0;
-    if (!name || gate_reason_parse(name, &reason) < 0)
-        return GATE_UNAVAILABLE;
-    if (reason != GATE_UPSTREAM_FAILED)
+    if (!name || refusal_reason_parse(name, &reason) < 0)
+        return REFUSAL_UNAVAILABLE;
+    if (reason != REFUSAL_UPSTREAM_FAILED)
         return reason;
     if (is_preview && (!port || str_parse_u64(port, 1, 65535, &number) < 0))
         return reason;
@@ -94,33 +94,33 @@ static enum gate_reason find_reason(struct sandbox_service *service,
 }
 
 static void answer_page(const struct sandbox_service *service, struct http_request *request,
-                        struct http_response *response, enum gate_reason reason, int status)
+                        struct http_response *response, enum refusal_reason reason, int status)
 {
     const char *host = http_parameter(request, "SANDLOT_HOST");
     const char *port = http_parameter(request, "SANDLOT_PORT");
-    struct gate_page page = {
+    struct refusal_page page = {
         .reason = reason,
         .status = status,
         /* Loading a form's answer again would send the form again. */
-        .waits = reason == GATE_NO_LISTENER && str_equal(request->method, "GET"),
+        .waits = reason == REFUSAL_NO_LISTENER && str_equal(request->method, "GET"),
         .base_url = service->settings->base_url,
         .host = host ? host : "",
         .port = port ? port : "",
         .request_id = request->request_id,
     };
-    gate_page_answer(&page, response);
+    refusal_page_answer(&page, response);
 }
 
 void gate_serve_refusal(struct sandbox_service *service, struct http_request *request,
                         struct http_response *response)
 {
     bool is_preview = str_equal(http_parameter(request, "SANDLOT_TARGET"), "preview");
-    enum gate_reason reason = find_reason(service, request, is_preview);
-    if (reason == GATE_SET_COOKIE) {
+    enum refusal_reason reason = find_reason(service, request, is_preview);
+    if (reason == REFUSAL_SET_COOKIE) {
         answer_cookie(request, response);
         return;
     }
-    int status = gate_reason_status(reason, is_preview);
+    int status = refusal_reason_status(reason, is_preview);
     if (status == 204) {
         response->status = status;
         return;
@@ -136,14 +136,15 @@ void gate_serve_refusal(struct sandbox_service *service, struct http_request *re
         answer_page(service, request, response, reason, status);
         return;
     }
-    if (reason == GATE_BAD_SIGNATURE || reason == GATE_OLD_SIGNATURE) {
+    if (reason == REFUSAL_BAD_SIGNATURE || reason == REFUSAL_OLD_SIGNATURE) {
         /* In the shape of the agent's own answers under /files. */
         http_response_json(
             response, status,
-            json_pack("{s:i, s:s}", "code", status, "message", gate_reason_sentence(reason)));
+            json_pack("{s:i, s:s}", "code", status, "message", refusal_reason_sentence(reason)));
         return;
     }
     http_response_json(response, status,
-                       json_pack("{s:s, s:s, s:s}", "error", gate_reason_code(reason), "message",
-                                 gate_reason_sentence(reason), "request_id", request->request_id));
+                       json_pack("{s:s, s:s, s:s}", "error", refusal_reason_code(reason), "message",
+                                 refusal_reason_sentence(reason), "request_id",
+                                 request->request_id));
 }

@@ -66,10 +66,10 @@ static uint16_t preview_port(const struct http_request *request)
     return text && str_parse_u64(text, 1, 65535, &port) == 0 ? (uint16_t)port : 0;
 }
 
-static void answer_refusal(struct http_response *response, enum gate_reason reason)
+static void answer_refusal(struct http_response *response, enum refusal_reason reason)
 {
     response->status = 403;
-    http_response_header(response, "X-Sandlot-Reason", "%s", gate_reason_name(reason));
+    http_response_header(response, "X-Sandlot-Reason", "%s", refusal_reason_name(reason));
 }
 
 /* asked_at_s: when the question came, in seconds since 1970. nginx may repeat the answer to the
@@ -104,15 +104,15 @@ static void answer_decision(struct http_response *response, const struct gate_de
 }
 
 /* Refusals that somebody gets who guesses. What goes wrong for others does not count. */
-static bool is_guess(enum gate_reason reason)
+static bool is_guess(enum refusal_reason reason)
 {
     switch (reason) {
-    case GATE_UNAUTHORIZED:
-    case GATE_BAD_SIGNATURE:
-    case GATE_NO_SANDBOX:
-    case GATE_PORT_NOT_EXPOSED:
-    case GATE_BAD_TOKEN:
-    case GATE_GONE:
+    case REFUSAL_UNAUTHORIZED:
+    case REFUSAL_BAD_SIGNATURE:
+    case REFUSAL_NO_SANDBOX:
+    case REFUSAL_PORT_NOT_EXPOSED:
+    case REFUSAL_BAD_TOKEN:
+    case REFUSAL_GONE:
         return true;
     default:
         return false;
@@ -125,7 +125,7 @@ static void decide(struct sandbox_service *service, const struct gate_request *q
     uint64_t rate = service->settings->gate_refusal_rate;
     int64_t now_ms = clock_monotonic_us() / 1000;
     if (throttle_is_over(&refusals, address, rate, now_ms)) {
-        *decision = (struct gate_decision){GATE_REFUSE, .reason = GATE_RATE_LIMITED};
+        *decision = (struct gate_decision){GATE_REFUSE, .reason = REFUSAL_RATE_LIMITED};
         return;
     }
     gate_decide(service, question, decision);
@@ -157,7 +157,7 @@ static void serve_question(struct sandbox_service *service, struct http_request 
     /* nginx reads each line of it again at each hit of its cache. */
     response->is_bare = true;
     if (is_preview && !question.preview_port) {
-        answer_refusal(response, GATE_PORT_NOT_EXPOSED);
+        answer_refusal(response, REFUSAL_PORT_NOT_EXPOSED);
         return;
     }
     struct gate_decision decision;

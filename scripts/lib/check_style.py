@@ -16,7 +16,7 @@ CLANG_FORMAT_MAJOR = 14
 
 PROGRAMS = {"api", "gate", "dispatcher", "firewall", "agent", "keeper", "ctl"}
 CONCEPTS = {"sandbox", "volume", "checkpoint", "template", "network", "account", "session",
-            "idempotency", "storage"}
+            "refusal", "idempotency", "storage"}
 DRIVERS = {"incus", "db", "http", "crypto", "config"}
 GROUND = {"base"}
 

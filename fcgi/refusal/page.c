@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "gate/page.h"
+#include "refusal/page.h"
 
 #include <assert.h>
 #include <sodium.h>
@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "gate/page_files.h" /* made from page.html, page.css and page.js */
+#include "refusal/page_files.h" /* made from page.html, page.css and page.js */
 
 #define FRAGMENT_MAX 65536
 #define NAME_BYTES   32
@@ -107,7 +107,7 @@ static char *fragment(const char *template, const struct slot *slots)
     return buffer_steal(&text);
 }
 
-static void append_page(struct buffer *out, const struct gate_page *page, const char *style)
+static void append_page(struct buffer *out, const struct refusal_page *page, const char *style)
 {
     const struct slot outside[] = {
         {"base_url", page->base_url, false},
@@ -115,7 +115,7 @@ static void append_page(struct buffer *out, const struct gate_page *page, const 
         {"host", page->host, false},
         {NULL, NULL, false},
     };
-    const struct gate_reason_page *texts = gate_reason_page(page->reason);
+    const struct refusal_reason_page *texts = refusal_reason_page(page->reason);
     autofree char *title = fragment(texts->title, outside);
     autofree char *lead = fragment(texts->lead, outside);
     autofree char *step = fragment(texts->step, outside);
@@ -163,7 +163,7 @@ static char *policy(bool waits)
                      style, waiting);
 }
 
-static void add_headers(const struct gate_page *page, struct http_response *response)
+static void add_headers(const struct refusal_page *page, struct http_response *response)
 {
     autofree char *value = policy(page->waits);
     http_response_header(response, "Content-Security-Policy", "%s", value);
@@ -171,7 +171,7 @@ static void add_headers(const struct gate_page *page, struct http_response *resp
     http_response_header(response, "Referrer-Policy", "no-referrer");
 }
 
-void gate_page_answer(const struct gate_page *page, struct http_response *response)
+void refusal_page_answer(const struct refusal_page *page, struct http_response *response)
 {
     response->status = page->status;
     response->content_type = "text/html; charset=utf-8";
@@ -179,17 +179,17 @@ void gate_page_answer(const struct gate_page *page, struct http_response *respon
     append_page(&response->body, page, page_css);
 }
 
-const char *gate_page_style(void)
+const char *refusal_page_style(void)
 {
     return page_css;
 }
 
-char *gate_page_policy(void)
+char *refusal_page_policy(void)
 {
     return policy(false);
 }
 
-char *gate_page_text(const struct gate_page *page, const char *style)
+char *refusal_page_text(const struct refusal_page *page, const char *style)
 {
     struct buffer text;
     buffer_init(&text, FRAGMENT_MAX);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
-#include "gate/page.h"
+#include "refusal/page.h"
 
-static void render(struct gate_page page, struct http_response *response)
+static void render(struct refusal_page page, struct http_response *response)
 {
     http_response_init(response);
-    gate_page_answer(&page, response);
+    refusal_page_answer(&page, response);
 }
 
-static struct gate_page page_of(enum gate_reason reason)
+static struct refusal_page page_of(enum refusal_reason reason)
 {
-    return (struct gate_page){
+    return (struct refusal_page){
         .reason = reason,
-        .status = gate_reason_status(reason, true),
+        .status = refusal_reason_status(reason, true),
         .base_url = "https://api.example",
         .host = "p3000-x.example",
         .port = "3000",
@@ -25,10 +25,10 @@ static struct gate_page page_of(enum gate_reason reason)
 static void test_every_reason(void **state)
 {
     (void)state;
-    for (int i = 0; i < GATE_REASON_COUNT; i++) {
-        enum gate_reason reason = (enum gate_reason)i;
-        int status = gate_reason_status(reason, true);
-        const struct gate_reason_page *texts = gate_reason_page(reason);
+    for (int i = 0; i < REFUSAL_REASON_COUNT; i++) {
+        enum refusal_reason reason = (enum refusal_reason)i;
+        int status = refusal_reason_status(reason, true);
+        const struct refusal_reason_page *texts = refusal_reason_page(reason);
         if (status < 400 || !*texts->title)
             continue;
         assert_true(*texts->lead && *texts->step);
@@ -50,7 +50,7 @@ static void test_what_is_not_ours_is_escaped(void **state)
 {
     static const char evil[] = "\"><script>alert('1')</script>&{{script}}";
     struct http_response response;
-    struct gate_page page = page_of(GATE_PORT_NOT_EXPOSED);
+    struct refusal_page page = page_of(REFUSAL_PORT_NOT_EXPOSED);
     (void)state;
     page.host = page.port = page.base_url = page.request_id = evil;
     render(page, &response);
@@ -63,7 +63,7 @@ static void test_what_is_not_ours_is_escaped(void **state)
 static void test_only_a_waiting_page_has_a_script(void **state)
 {
     struct http_response response;
-    struct gate_page page = page_of(GATE_NO_LISTENER);
+    struct refusal_page page = page_of(REFUSAL_NO_LISTENER);
     (void)state;
     page.waits = true;
     render(page, &response);
