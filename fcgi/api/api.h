@@ -63,6 +63,10 @@ route_handler volume_files_get, volume_files_put;
 route_handler volume_directories_list, volume_directories_put;
 route_handler volume_paths_show, volume_paths_delete, volume_paths_move;
 route_handler templates_list, templates_show, template_versions_list;
+route_handler templates_create, templates_delete;
+route_handler template_versions_create, template_versions_show, template_versions_delete;
 
 extern const struct schema_member key_create_schema[];
 extern const struct schema_member checkpoint_create_schema[];
+extern const struct schema_member template_create_schema[];
+extern const struct schema_member template_version_create_schema[];

@@ -77,12 +77,15 @@ static int check_reach(struct api *api, const struct route *route,
 {
     const struct principal *principal = &api->principal;
     const struct team *team;
-    if (route->handler == sandboxes_create || route->handler == volumes_create)
+    if (route->handler == sandboxes_create || route->handler == volumes_create ||
+        route->handler == templates_create || route->handler == template_versions_create)
         return principal_team(principal, json_string_value(json_object_get(request->json, "team")),
                               "/team", &team, err);
     if (route->handler == keys_create && !reaches_teams_of(principal, body))
         return error_set(err, ERR_TEAM_FORBIDDEN,
                          "This key does not reach every team of the new key.");
+    if (route->handler == templates_delete || route->handler == template_versions_delete)
+        return principal_team(principal, http_query(request, "team"), "team", &team, err);
     if (request->capture_count && id_is_valid("vol_", request->captures[0]))
         return check_reach_of_volume(api, request->captures[0], err);
     if (request->capture_count && id_is_valid("ckp_", request->captures[0]))

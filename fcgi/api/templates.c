@@ -6,6 +6,7 @@
 
 #include "api/api.h"
 #include "api/sandbox_output.h"
+#include "api/template_view.h"
 #include "base/str.h"
 #include "template/template.h"
 
@@ -28,7 +29,7 @@ static json_t *template_to_json(const struct principal *principal,
                      time_to_json(version->template_created_at_ms));
 }
 
-static json_t *version_to_json(const struct template_version *version)
+json_t *template_version_to_json(const struct template_version *version)
 {
     return json_pack("{s:s, s:s, s:I, s:{s:I, s:I}, s:s, s:o}", "id", version->id, "template",
                      version->slug, "version", (json_int_t)version->version, "runtime_baseline",
@@ -36,29 +37,29 @@ static json_t *version_to_json(const struct template_version *version)
                      "state", version->state, "created_at", time_to_json(version->created_at_ms));
 }
 
-/* The versions that one team sees, by slug, own templates first, newest first. */
-struct view {
-    struct template_version *versions;
-    unsigned count;
-};
-
-static int read_view(struct api *api, const struct http_request *request, struct view *view,
-                     struct error **err)
+void template_view_deinit(struct template_view *view)
 {
-    const struct team *team;
-    *view = (struct view){0};
-    const char *slug = http_query(request, "team");
-    if (principal_team(&api->principal, slug, "team", &team, err) < 0)
-        return -1;
-    return template_version_list(api->service.db, team->id, &view->versions, &view->count, err);
+    free(view->versions);
+    *view = (struct template_view){0};
 }
 
-static bool is_same_template(const struct view *view, unsigned a, unsigned b)
+int template_view_read(struct api *api, const struct http_request *request,
+                       struct template_view *view, struct error **err)
+{
+    *view = (struct template_view){0};
+    const char *slug = http_query(request, "team");
+    if (principal_team(&api->principal, slug, "team", &view->team, err) < 0)
+        return -1;
+    return template_version_list(api->service.db, view->team->id, &view->versions, &view->count,
+                                 err);
+}
+
+bool template_view_same(const struct template_view *view, unsigned a, unsigned b)
 {
     return !strcmp(view->versions[a].template_id, view->versions[b].template_id);
 }
 
-static bool is_hidden(const struct view *view, unsigned at)
+static bool is_hidden(const struct template_view *view, unsigned at)
 {
     for (unsigned i = 0; i < view->count; i++)
         if (*view->versions[i].owner && !*view->versions[at].owner &&
@@ -67,11 +68,10 @@ static bool is_hidden(const struct view *view, unsigned at)
     return false;
 }
 
-/* The template whose versions begin at `at`. */
-static json_t *template_at(struct api *api, const struct view *view, unsigned at)
+json_t *template_view_at(struct api *api, const struct template_view *view, unsigned at)
 {
     uint32_t latest = 0;
-    for (unsigned i = at; i < view->count && is_same_template(view, i, at); i++)
+    for (unsigned i = at; i < view->count && template_view_same(view, i, at); i++)
         if (!latest && str_equal(view->versions[i].state, "ready"))
             latest = view->versions[i].version;
     return template_to_json(&api->principal, &view->versions[at], latest);
@@ -81,21 +81,19 @@ int templates_list(void *context, const struct route *route, struct http_request
                    struct http_response *response, struct error **err)
 {
     struct api *api = context;
-    struct view view;
+    template_view_auto view = {0};
     (void)route;
-    if (read_view(api, request, &view, err) < 0)
+    if (template_view_read(api, request, &view, err) < 0)
         return -1;
     json_t *rows = json_array();
     for (unsigned i = 0; i < view.count; i++)
-        if ((i == 0 || !is_same_template(&view, i, i - 1)) && !is_hidden(&view, i))
-            json_array_append_new(rows, template_at(api, &view, i));
-    free(view.versions);
+        if ((i == 0 || !template_view_same(&view, i, i - 1)) && !is_hidden(&view, i))
+            json_array_append_new(rows, template_view_at(api, &view, i));
     return http_response_json(response, 200, json_pack("{s:o}", "templates", rows));
 }
 
-/* Where the versions of the template that the path names begin. */
-static int find(const struct view *view, const struct http_request *request, unsigned *at,
-                struct error **err)
+int template_view_find(const struct template_view *view, const struct http_request *request,
+                       unsigned *at, struct error **err)
 {
     for (unsigned i = 0; i < view->count; i++) {
         if (str_equal(view->versions[i].slug, request->captures[0]) && !is_hidden(view, i)) {
@@ -110,34 +108,27 @@ int templates_show(void *context, const struct route *route, struct http_request
                    struct http_response *response, struct error **err)
 {
     struct api *api = context;
-    struct view view;
+    template_view_auto view = {0};
     unsigned at;
     (void)route;
-    if (read_view(api, request, &view, err) < 0)
+    if (template_view_read(api, request, &view, err) < 0 ||
+        template_view_find(&view, request, &at, err) < 0)
         return -1;
-    int result = find(&view, request, &at, err);
-    if (result == 0)
-        http_response_json(response, 200, template_at(api, &view, at));
-    free(view.versions);
-    return result;
+    return http_response_json(response, 200, template_view_at(api, &view, at));
 }
 
 int template_versions_list(void *context, const struct route *route, struct http_request *request,
                            struct http_response *response, struct error **err)
 {
     struct api *api = context;
-    struct view view;
+    template_view_auto view = {0};
     unsigned at;
     (void)route;
-    if (read_view(api, request, &view, err) < 0)
+    if (template_view_read(api, request, &view, err) < 0 ||
+        template_view_find(&view, request, &at, err) < 0)
         return -1;
-    int result = find(&view, request, &at, err);
-    if (result == 0) {
-        json_t *rows = json_array();
-        for (unsigned i = at; i < view.count && is_same_template(&view, i, at); i++)
-            json_array_append_new(rows, version_to_json(&view.versions[i]));
-        http_response_json(response, 200, json_pack("{s:o}", "versions", rows));
-    }
-    free(view.versions);
-    return result;
+    json_t *rows = json_array();
+    for (unsigned i = at; i < view.count && template_view_same(&view, i, at); i++)
+        json_array_append_new(rows, template_version_to_json(&view.versions[i]));
+    return http_response_json(response, 200, json_pack("{s:o}", "versions", rows));
 }

@@ -78,7 +78,9 @@ static const struct db_statement lease_statement = {
 static const struct db_statement in_use_statement = {
     "checkpoint.in_use",
     "SELECT 1 FROM sandboxes s JOIN operations o ON o.id = s.operation_id"
-    " WHERE s.snapshot_id = ? AND s.state = 'restoring' AND o.kind = 'create' LIMIT 1",
+    " WHERE s.snapshot_id = ? AND s.state = 'restoring' AND o.kind = 'create'"
+    " UNION ALL"
+    " SELECT 1 FROM template_versions v WHERE v.checkpoint_id = ? AND v.state = 'building' LIMIT 1",
     true};
 static const struct db_statement deleted_statement = {
     "checkpoint.deleted",
@@ -251,7 +253,11 @@ int checkpoint_row_made_in(struct db *db, const char *sandbox_id, uint32_t incar
 
 int checkpoint_row_in_use(struct db *db, const char *id, bool *in_use, struct error **err)
 {
-    return finds(db, &in_use_statement, id, in_use, err);
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &in_use_statement, DB_ARGS(db_text(id), db_text(id)), &rows, err) < 0)
+        return -1;
+    *in_use = db_rows_next(rows);
+    return 0;
 }
 
 int checkpoint_row_uses_instance(struct db *db, const char *instance_name, bool *uses,

@@ -29,7 +29,7 @@ int checkpoint_row_abandon(struct db *db, struct error **err);
 int checkpoint_row_take_deleting(struct db *db, uint64_t lease_s, struct checkpoint *checkpoint,
                                  struct error **err);
 
-/* Whether a sandbox is being made from it. */
+/* Whether a sandbox or a template is being made from it. */
 int checkpoint_row_in_use(struct db *db, const char *id, bool *in_use, struct error **err);
 
 /* Look at it again in delay_ms. */

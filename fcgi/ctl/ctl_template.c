@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "ctl/output.h"
 #include "ctl/source_build.h"
 
@@ -125,4 +126,48 @@ int ctl_template_list(struct ctl *ctl, const struct ctl_arguments *arguments, st
         json_array_append_new(rows, version_json(&versions[i]));
     ctl_print_rows(ctl, "template_versions", rows, columns, ARRAY_SIZE(columns));
     return 0;
+}
+
+/* "slug" or "slug:version"; *number 0: the whole template. */
+static int parse_name(const char *text, char slug[SLUG_MAX + 1], uint64_t *number,
+                      struct error **err)
+{
+    size_t length = strcspn(text, ":");
+    *number = 0;
+    if (length <= SLUG_MAX &&
+        (!text[length] || str_parse_u64(text + length + 1, 1, UINT32_MAX, number) == 0)) {
+        memcpy(slug, text, length);
+        slug[length] = '\0';
+        return 0;
+    }
+    return error_set(err, ERR_INVALID_REQUEST, "A template is named SLUG, a version SLUG:NUMBER.");
+}
+
+int ctl_template_delete(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    char slug[SLUG_MAX + 1];
+    uint64_t number;
+    struct team team = {.id = ""};
+    const char *team_slug = ctl_text(arguments, "team");
+    autofree struct template_version *versions = NULL;
+    unsigned count;
+    if (parse_name(arguments->operands[0], slug, &number, err) < 0 ||
+        (team_slug && team_get_by_slug(ctl->db, team_slug, &team, err) < 0) ||
+        template_version_list(ctl->db, NULL, &versions, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        const struct template_version *version = &versions[i];
+        if (strcmp(version->slug, slug) != 0 || strcmp(version->owner, team.id) != 0 ||
+            (number && version->version != number))
+            continue;
+        if ((number ? template_version_delete(ctl->db, version->id, err)
+                    : template_delete(ctl->db, version->template_id, err)) < 0)
+            return -1;
+        ctl_print(ctl, json_pack("{s:s, s:s}", "template", slug, "deleted", arguments->operands[0]),
+                  "%s is deleted.", arguments->operands[0]);
+        return 0;
+    }
+    return error_set(err, ERR_NOT_FOUND, "There is no template or version %s%s%s.",
+                     arguments->operands[0], team_slug ? " of team " : "",
+                     team_slug ? team_slug : "");
 }

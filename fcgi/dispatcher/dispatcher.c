@@ -34,6 +34,8 @@ struct queue {
 };
 
 static struct queue policies = {.name = "network policies", .next = sandbox_network_next};
+static struct queue builds = {.name = "template builds", .next = template_build_next};
+static struct queue removals = {.name = "templates", .next = template_remove_next};
 static struct queue deadlines = {.name = "deadlines", .next = sandbox_expire_next};
 
 /* Kinds of due work, most urgent first. */
@@ -159,6 +161,16 @@ void dispatcher_apply_policies(struct sandbox_service *service, const volatile s
             compare_at_ms = clock_monotonic_ms() + FIREWALL_COMPARE_MS;
         }
         if (!work_next(service, &policies) && !*stop)
+            clock_sleep_ms((unsigned)service->settings->dispatcher_poll_ms);
+    }
+}
+
+void dispatcher_build(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+{
+    while (!*stop) {
+        bool any = work_next(service, &builds);
+        any |= work_next(service, &removals);
+        if (!any && !*stop)
             clock_sleep_ms((unsigned)service->settings->dispatcher_poll_ms);
     }
 }

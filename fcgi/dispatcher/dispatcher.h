@@ -13,6 +13,9 @@ void dispatcher_run(struct sandbox_service *service, const volatile sig_atomic_t
  * is acted on in its second, however long the work takes that follows. */
 void dispatcher_watch(struct sandbox_service *service, const volatile sig_atomic_t *stop);
 
+/* Build template versions and remove deleted ones, until *stop is set. */
+void dispatcher_build(struct sandbox_service *service, const volatile sig_atomic_t *stop);
+
 /* Take samples of what running sandboxes use, until *stop is set. */
 void dispatcher_sample(struct sandbox_service *service, const volatile sig_atomic_t *stop);
 

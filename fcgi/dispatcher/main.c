@@ -66,7 +66,7 @@ static pid_t start_beside(const struct settings *settings, role *run)
 
 /* Each of them may be kept waiting by something that must not keep the others. */
 static role *const roles_beside[] = {dispatcher_watch, dispatcher_watch_hosts, dispatcher_sample,
-                                     dispatcher_apply_policies};
+                                     dispatcher_apply_policies, dispatcher_build};
 
 int main(int argc, char **argv)
 {

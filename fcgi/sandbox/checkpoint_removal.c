@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The end of checkpoints: deleted ones, and ones that were never finished. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/usage.h"
+#include "template/template_row.h"
 
 #define IN_USE_DELAY_MS 500
 
@@ -147,16 +149,23 @@ static int sweep_rows(struct sandbox_service *service, uint32_t host_id, struct 
 static int sweep_copy(struct sandbox_service *service, struct runtime *runtime,
                       const struct runtime_listing *copy, struct error **err)
 {
-    bool known;
+    bool known = true;
+    char id[ID_SIZE];
     /* A younger one may belong to a row not seen yet. */
     int64_t grace_ms = 2 * (int64_t)service->settings->lease_s * 1000;
-    if (!str_starts_with(copy->name, "ckp-") || clock_now_ms() - copy->created_at_ms < grace_ms)
+    if (clock_now_ms() - copy->created_at_ms < grace_ms)
         return 0;
-    if (checkpoint_row_uses_instance(service->db, copy->name, &known, err) < 0)
+    if (str_starts_with(copy->name, "ckp-") &&
+        checkpoint_row_uses_instance(service->db, copy->name, &known, err) < 0)
         return -1;
+    if (str_starts_with(copy->name, "tpl-")) {
+        snprintf(id, sizeof id, "tpv_%s", copy->name + strlen("tpl-"));
+        if (id_is_valid("tpv_", id) && template_row_uses_source(service->db, id, &known, err) < 0)
+            return -1;
+    }
     if (known)
         return 0;
-    log_warning("removing a copy without a checkpoint", LOG_STR("instance", copy->name));
+    log_warning("removing a copy that belongs to nothing", LOG_STR("instance", copy->name));
     return runtime->ops->destroy(runtime, copy->name, err);
 }
 

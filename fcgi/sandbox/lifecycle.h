@@ -145,6 +145,11 @@ int sandbox_recover_next(struct sandbox_service *service, bool *worked, struct e
  */
 int checkpoint_remove_next(struct sandbox_service *service, bool *worked, struct error **err);
 
+/* Build one template version that the API was asked for, or remove what is left of a deleted one.
+ * This takes seconds. *worked: there was one. */
+int template_build_next(struct sandbox_service *service, bool *worked, struct error **err);
+int template_remove_next(struct sandbox_service *service, bool *worked, struct error **err);
+
 /* Compare rows and instances of every host: what went down by itself becomes stopped, and what
  * belongs to nobody is removed. */
 int sandbox_sweep(struct sandbox_service *service, struct error **err);

@@ -117,6 +117,10 @@ int work_undo_create(struct work *work, struct error **err);
 int checkpoint_sweep_host(struct sandbox_service *service, uint32_t host_id,
                           struct runtime *runtime, struct error **err);
 
+/* Whether an instance is the trial of a template version that is there. */
+int template_trial_knows(struct sandbox_service *service, const char *instance_name, bool *known,
+                         struct error **err);
+
 /* Wait a moment for a move in flight. give_up_ms is monotonic. Returns -1 with ERR_SANDBOX_BUSY
  * in *err unchanged when the time is over, else clears *err. */
 int wait_while_busy(int64_t give_up_ms, struct error **err);

@@ -232,6 +232,9 @@ static int insert_body(struct db *db, void *context, struct error **err)
                              request->mount_count, err) < 0 ||
         egress_profile_follow(db, sandbox->id, sandbox->network, true, err) < 0)
         return -1;
+    if (!sandbox->snapshot_id[0] &&
+        template_version_hold(db, sandbox->template_version_id, err) < 0)
+        return -1;
     fault_point(FAULT_CREATE_INSERTING);
     return 0;
 }

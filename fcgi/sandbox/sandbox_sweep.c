@@ -27,7 +27,8 @@ static int sweep_instance(struct sandbox_service *service, struct runtime *runti
     if (known) /* one that waits must run to be of use */
         return instance->status == RUNTIME_RUNNING ? 0
                                                    : warm_dismiss(service->db, instance->name, err);
-    if (sandbox_row_uses_instance(service->db, instance->name, &known, err) < 0)
+    if (sandbox_row_uses_instance(service->db, instance->name, &known, err) < 0 ||
+        (!known && template_trial_knows(service, instance->name, &known, err) < 0))
         return -1;
     if (known)
         return 0;

@@ -36,7 +36,8 @@ static int check_statements(struct db *db, struct error **err)
         volume_mount_statements,   checkpoint_statements,
         sample_statements,         cleanup_statements,
         egress_profile_statements, sandbox_network_statements,
-        keeper_statements,
+        keeper_statements,         template_build_statements,
+        template_image_statements,
     };
     return db_check_statements(db, lists, ARRAY_SIZE(lists), err);
 }

@@ -16,12 +16,13 @@ struct template_version {
     char owner[ID_SIZE]; /* team id, or "" for the deployment */
     char slug[SLUG_MAX + 1];
     uint32_t version;
-    char state[17]; /* building, ready, failed */
+    char state[17]; /* building, ready, failed; deleting and deleted are never shown */
     bool virtual_machine;
     uint32_t cpu, memory_mb; /* runtime baseline */
     char image[256];
-    char fingerprint[65];
-    int64_t created_at_ms;
+    char fingerprint[65];        /* of the image; "" when built from a checkpoint */
+    char checkpoint_id[ID_SIZE]; /* what it is built from instead of an image, or "" */
+    int64_t created_at_ms, finished_at_ms;
     int64_t template_created_at_ms;
 };
 
@@ -43,6 +44,37 @@ int template_version_add(struct db *db, const char *owner, const char *slug, con
                          uint32_t cpu, uint32_t memory_mb, struct template_version *version,
                          struct error **err);
 
+/* What the API asks to be built; the first dispatcher builds it. Strings are borrowed. */
+struct template_request {
+    const char *owner; /* team id */
+    const char *slug;
+    bool new_template;         /* or the next version of one that is there */
+    const char *image;         /* one of both, the other is NULL */
+    const char *checkpoint_id; /* of the owner */
+    uint32_t cpu, memory_mb;   /* the baseline, checked against the owner's plan */
+    /* Called inside the transaction that inserts the version; may refuse. May be NULL. */
+    int (*claim)(struct db *db, const char *version_id, void *context, struct error **err);
+    void *claim_context;
+};
+
+/* Errors: ERR_NAME_TAKEN (a new template of a slug that has versions), ERR_NOT_FOUND (no template
+ * of this slug), ERR_INVALID_REQUEST (the checkpoint is gone). */
+int template_request_build(struct db *db, const struct template_request *request,
+                           struct template_version *version, struct error **err);
+
+/* What the build of a version had to say, "" for nothing; owned by the caller. */
+int template_version_log(struct db *db, const char *id, char **log, struct error **err);
+
+/* Delete a version, or a template with all of them. What is left of it on its hosts goes in the
+ * background. Errors: ERR_TEMPLATE_IN_USE with the names of those who use it, ERR_NOT_FOUND. */
+int template_version_delete(struct db *db, const char *version_id, struct error **err);
+int template_delete(struct db *db, const char *template_id, struct error **err);
+
+/* Inside the transaction that makes something from a version, after the row that refers to it is
+ * written (its foreign key then keeps a deletion waiting): it is still there. Errors:
+ * ERR_TEMPLATE_NOT_FOUND. */
+int template_version_hold(struct db *db, const char *id, struct error **err);
+
 /* The source stands ready on a host. */
 int template_source_add(struct db *db, const char *version_id, uint32_t host_id,
                         const char *instance_name, struct error **err);
@@ -51,7 +83,7 @@ int template_source_add(struct db *db, const char *version_id, uint32_t host_id,
 int template_source_remove(struct db *db, const char *version_id, uint32_t host_id,
                            struct error **err);
 
-/* Ready versions that have no source on a host, oldest first. Owned by the caller. */
+/* Ready versions of images that have no source on a host, oldest first. Owned by the caller. */
 int template_missing_sources(struct db *db, uint32_t host_id, struct template_version **versions,
                              unsigned *count, struct error **err);
 
@@ -63,7 +95,25 @@ int template_version_finish(struct db *db, const char *id, bool ready, bool virt
 int template_version_list(struct db *db, const char *team_id, struct template_version **versions,
                           unsigned *count, struct error **err);
 
+/* Images that teams may build templates from: the operator's choice. */
+struct template_image {
+    char name[256];
+    int64_t created_at_ms;
+};
+/* 1 to 255 printable ASCII characters without blanks. */
+bool template_image_is_valid(const char *name);
+/* Allowed already: success. Errors: ERR_INVALID_REQUEST. */
+int template_image_allow(struct db *db, const char *name, struct error **err);
+/* Errors: ERR_NOT_FOUND. */
+int template_image_disallow(struct db *db, const char *name, struct error **err);
+int template_image_is_allowed(struct db *db, const char *name, bool *allowed, struct error **err);
+/* By name. Owned by the caller. */
+int template_image_list(struct db *db, struct template_image **images, unsigned *count,
+                        struct error **err);
+
 /* Name of the source instance of a version: "tpl-" and the ULID of its id. */
 void template_source_name(const char *version_id, char out[64]);
 
 extern const struct db_statement_list template_statements;
+extern const struct db_statement_list template_build_statements;
+extern const struct db_statement_list template_image_statements;

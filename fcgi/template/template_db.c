@@ -6,42 +6,47 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "template/template_columns.h"
 #include "template/template_reference.h"
+#include "template/template_row.h"
 
-#define COLUMNS                                                                           \
-    "SELECT v.id, v.template_id, t.owner, t.slug, v.version, v.state, v.virtual_machine," \
-    " v.cpu, v.memory_mb, v.image, v.fingerprint, v.created_at_ms, t.created_at_ms"       \
-    " FROM template_versions v JOIN templates t ON t.id = v.template_id"
 /* The template that a slug means to a team: ids sort behind '', so an own one comes first. */
 #define OF_SLUG                                                             \
     " WHERE v.template_id = (SELECT x.id FROM templates x WHERE x.slug = ?" \
     " AND x.owner IN ('', ?) ORDER BY x.owner DESC LIMIT 1) AND v.state = 'ready'"
 #define NEWEST " ORDER BY v.version DESC LIMIT 1"
 
-static const struct db_statement by_slug_statement = {"template.by_slug", COLUMNS OF_SLUG NEWEST,
-                                                      true};
-static const struct db_statement by_number_statement = {"template.by_number",
-                                                        COLUMNS OF_SLUG " AND v.version = ?", true};
-static const struct db_statement by_slug_id_statement = {"template.by_slug_id",
-                                                         COLUMNS OF_SLUG " AND v.id = ?", true};
+static const struct db_statement by_slug_statement = {"template.by_slug",
+                                                      TEMPLATE_COLUMNS OF_SLUG NEWEST, true};
+static const struct db_statement by_number_statement = {
+    "template.by_number", TEMPLATE_COLUMNS OF_SLUG " AND v.version = ?", true};
+static const struct db_statement by_slug_id_statement = {
+    "template.by_slug_id", TEMPLATE_COLUMNS OF_SLUG " AND v.id = ?", true};
 static const struct db_statement by_template_statement = {
     "template.by_template",
-    COLUMNS " WHERE t.id = ? AND t.owner IN ('', ?) AND v.state = 'ready'" NEWEST, true};
+    TEMPLATE_COLUMNS " WHERE t.id = ? AND t.owner IN ('', ?) AND v.state = 'ready'" NEWEST, true};
 static const struct db_statement by_version_statement = {
-    "template.by_version", COLUMNS " WHERE v.id = ? AND t.owner IN ('', ?) AND v.state = 'ready'",
-    true};
+    "template.by_version",
+    TEMPLATE_COLUMNS " WHERE v.id = ? AND t.owner IN ('', ?) AND v.state = 'ready'", true};
 
-static const struct db_statement get_statement = {"template.get", COLUMNS " WHERE v.id = ?", true};
+static const struct db_statement get_statement = {"template.get",
+                                                  TEMPLATE_COLUMNS " WHERE v.id = ?", true};
 static const struct db_statement list_statement = {
     "template.list",
-    COLUMNS " WHERE t.owner IN ('', ?) ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000",
+    TEMPLATE_COLUMNS " WHERE t.owner IN ('', ?) AND" TEMPLATE_SHOWN
+                     " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000",
     true};
 static const struct db_statement list_all_statement = {
-    "template.list_all", COLUMNS " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000", true};
+    "template.list_all",
+    TEMPLATE_COLUMNS " WHERE" TEMPLATE_SHOWN
+                     " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000",
+    true};
 static const struct db_statement missing_statement = {
     "template.missing_sources",
-    COLUMNS " LEFT JOIN template_sources s ON s.template_version_id = v.id AND s.host_id = ?"
-            " WHERE v.state = 'ready' AND s.host_id IS NULL ORDER BY v.id LIMIT 100000",
+    TEMPLATE_COLUMNS
+    " LEFT JOIN template_sources s ON s.template_version_id = v.id AND s.host_id = ?"
+    " WHERE v.state = 'ready' AND v.fingerprint <> '' AND s.host_id IS NULL ORDER BY v.id LIMIT "
+    "100000",
     true};
 
 static const struct db_statement lock_statement = {
@@ -59,8 +64,8 @@ static const struct db_statement insert_version_statement = {
     false};
 static const struct db_statement finish_statement = {
     "template.finish",
-    "UPDATE template_versions SET state = ?, virtual_machine = ?, fingerprint = ?"
-    " WHERE id = ? AND state = 'building'",
+    "UPDATE template_versions SET state = ?, virtual_machine = ?, fingerprint = ?,"
+    " finished_at_ms = ? WHERE id = ? AND state = 'building'",
     false};
 static const struct db_statement add_source_statement = {
     "template.add_source",
@@ -86,7 +91,7 @@ const struct db_statement_list template_statements = DB_STATEMENT_LIST(statement
 #define copy_text(field, rows, column) \
     snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
 
-static void read_version(const struct db_rows *rows, struct template_version *version)
+void template_row_read(const struct db_rows *rows, struct template_version *version)
 {
     unsigned c = 0;
     copy_text(version->id, rows, c++);
@@ -102,6 +107,8 @@ static void read_version(const struct db_rows *rows, struct template_version *ve
     copy_text(version->fingerprint, rows, c++);
     version->created_at_ms = db_get_i64(rows, c++);
     version->template_created_at_ms = db_get_i64(rows, c++);
+    copy_text(version->checkpoint_id, rows, c++);
+    version->finished_at_ms = db_get_i64(rows, c++);
 }
 
 static void read_all(struct db_rows *rows, struct template_version **versions, unsigned *count)
@@ -110,7 +117,7 @@ static void read_all(struct db_rows *rows, struct template_version **versions, u
     *count = 0;
     while (db_rows_next(rows)) {
         *versions = xreallocarray(*versions, *count + 1, sizeof **versions);
-        read_version(rows, &(*versions)[(*count)++]);
+        template_row_read(rows, &(*versions)[(*count)++]);
     }
 }
 
@@ -150,7 +157,7 @@ int template_resolve(struct db *db, const char *team_id, const char *text, const
                                "No template of this team or the deployment has a version \"%s\" "
                                "that is ready.",
                                text);
-    read_version(rows, version);
+    template_row_read(rows, version);
     return 0;
 }
 
@@ -162,7 +169,7 @@ int template_version_get(struct db *db, const char *id, struct template_version 
         return -1;
     if (!db_rows_next(rows))
         return error_set(err, ERR_NOT_FOUND, "There is no such template version.");
-    read_version(rows, version);
+    template_row_read(rows, version);
     return 0;
 }
 
@@ -224,8 +231,7 @@ static int lock_template(struct db *db, struct template_version *version, struct
     return 0;
 }
 
-static int lock_or_insert_template(struct db *db, struct template_version *version,
-                                   struct error **err)
+int template_row_lock(struct db *db, struct template_version *version, struct error **err)
 {
     if (lock_template(db, version, err) < 0)
         return -1;
@@ -243,16 +249,21 @@ static int lock_or_insert_template(struct db *db, struct template_version *versi
     return lock_template(db, version, err);
 }
 
-static int add_body(struct db *db, void *context, struct error **err)
+int template_row_number(struct db *db, struct template_version *version, struct error **err)
 {
-    struct template_version *version = context;
-    if (lock_or_insert_template(db, version, err) < 0)
-        return -1;
     db_rows_auto *rows = NULL;
     if (db_query(db, &next_statement, DB_ARGS(db_text(version->template_id)), &rows, err) < 0)
         return -1;
     db_rows_next(rows);
     version->version = (uint32_t)db_get_u64(rows, 0);
+    return 0;
+}
+
+static int add_body(struct db *db, void *context, struct error **err)
+{
+    struct template_version *version = context;
+    if (template_row_lock(db, version, err) < 0 || template_row_number(db, version, err) < 0)
+        return -1;
     return db_exec(db, &insert_version_statement,
                    DB_ARGS(db_text(version->id), db_text(version->template_id),
                            db_u64(version->version), db_u64(version->cpu),
@@ -286,7 +297,8 @@ int template_version_finish(struct db *db, const char *id, bool ready, bool virt
     uint64_t affected;
     if (db_exec(db, &finish_statement,
                 DB_ARGS(db_text(ready ? "ready" : "failed"), db_bool(virtual_machine),
-                        db_text(fingerprint ? fingerprint : ""), db_text(id)),
+                        db_text(fingerprint ? fingerprint : ""), db_i64(clock_now_ms()),
+                        db_text(id)),
                 &affected, err) < 0)
         return -1;
     if (!affected)

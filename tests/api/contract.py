@@ -18,7 +18,7 @@ CODES = {
     405: {"method_not_allowed"},
     408: {"invalid_request"},
     409: {"sandbox_not_running", "sandbox_busy", "volume_attached", "name_taken",
-          "request_in_progress"},
+          "request_in_progress", "template_in_use"},
     413: {"body_too_large"},
     414: {"invalid_request"},
     415: {"unsupported_media_type"},

@@ -28,9 +28,12 @@ BODIES = {
     "resumeSandbox": {"timeout": 200}, "connectSandbox": {"timeout": 201}, "exposePort": {"public": False},
     "createKey": {"scopes": ["read"], "name": "replayed"},
     "createCheckpoint": {"name": "replayed"}, "createVolume": {"name": "replayed"},
+    "replaceNetwork": {"allow_internet_access": False},
+    "writeVolumeFile": {"path": "/a", "content_b64": "aGk="}, "makeVolumeDirectory": {"path": "/d"},
+    "moveVolumePath": {"from": "/a", "to": "/b"},
 }
 # What must come before what, and which calls end a thing: those come last.
-LAST = ["withdrawPort", "deleteSandbox", "revokeKey"]
+LAST = ["deleteVolume", "withdrawPort", "deleteTemplateVersion", "deleteTemplate", "deleteSandbox", "revokeKey"]
 
 
 def test_every_mutating_route_replays(account, routes):
@@ -40,13 +43,17 @@ def test_every_mutating_route_replays(account, routes):
     checkpoint = api.post(f"/v1/sandboxes/{sandbox_id}/checkpoints", {"name": "deleted"}).json()
     ids = {"keys": api.post("/v1/keys", {"scopes": ["read"]}).json()["id"], "checkpoints": checkpoint["id"],
            "volumes": api.post("/v1/volumes", {"name": "deleted"}).json()["id"]}
-    mutating = [route for route in routes if route["method"] != "GET"]
+    kept = api.post(f"/v1/sandboxes/{sandbox_id}/checkpoints", {"name": "kept"}).json()
+    bodies = {**BODIES, "createTemplate": {"slug": "replayed", "checkpoint_id": kept["id"]},
+              "createTemplateVersion": {"checkpoint_id": kept["id"]}}
+    mutating = [route for route in routes if route["idempotent"]]
     mutating.sort(key=lambda route: LAST.index(route["operation"]) if route["operation"] in LAST else -1)
     for route in mutating:
-        path = route["pattern"].replace(":port", "3000")
+        path = route["pattern"].replace(":port", "3000").replace(":slug", "replayed").replace(":version", "1")
         path = path.replace(":id", ids.get(path.split("/")[2], sandbox_id))
+        path += "?path=/d" if route["operation"] == "removeVolumePath" else ""
         api.post(f"/v1/sandboxes/{sandbox_id}/resume")
-        key, body = new_key(), BODIES.get(route["operation"])
+        key, body = new_key(), bodies.get(route["operation"])
         first = api.request(route["method"], path, body, headers=key)
         assert first.status < 300, (route, first)
         assert first.headers["Idempotent-Replayed"] is None

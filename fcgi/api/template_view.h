@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The templates that a request is about: those of one team and of the deployment. */
+#pragma once
+
+#include "api/api.h"
+#include "template/template.h"
+
+/* Versions by slug, own templates before those of the deployment, newest first. */
+struct template_view {
+    const struct team *team; /* that looks */
+    struct template_version *versions;
+    unsigned count;
+};
+void template_view_deinit(struct template_view *view);
+#define template_view_auto __attribute__((cleanup(template_view_deinit))) struct template_view
+
+/* For the team of the query, or the personal one. Errors: ERR_TEAM_FORBIDDEN. */
+int template_view_read(struct api *api, const struct http_request *request,
+                       struct template_view *view, struct error **err);
+
+/* *at: where the versions of the template that the path names begin. Errors: ERR_NOT_FOUND. */
+int template_view_find(const struct template_view *view, const struct http_request *request,
+                       unsigned *at, struct error **err);
+
+/* Whether two versions are of one template. */
+bool template_view_same(const struct template_view *view, unsigned a, unsigned b);
+
+/* As the interface shows them; new references. The template whose versions begin at `at`. */
+json_t *template_view_at(struct api *api, const struct template_view *view, unsigned at);
+json_t *template_version_to_json(const struct template_version *version);

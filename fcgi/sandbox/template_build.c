@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Building the template versions that the API was asked for, and removing deleted ones. A version
+ * is usable when a sandbox was started from its source for a trial and its agent answered.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sandbox/agent_client.h"
+#include "sandbox/fault_point.h"
+#include "sandbox/host.h"
+#include "sandbox/lifecycle_steps.h"
+#include "sandbox/warm_row.h"
+#include "template/template_row.h"
+
+#define ATTEMPTS_MOST      8
+#define AGENT_TRIAL_MS     15000
+#define AGENT_SLICE_MS     500
+#define CAPACITY_DELAY_MS  5000
+#define TRIAL_SHAPE_GB_MIN 1
+
+struct building {
+    struct sandbox_service *service;
+    struct template_version version;
+    unsigned attempts;
+    int64_t renew_at_ms;     /* monotonic */
+    struct runtime *runtime; /* the one that works for us, with our tick */
+    uint32_t hosts[64];      /* that have the source */
+    unsigned host_count;
+};
+
+/* --- words and leases --- */
+
+/* What nobody can write down is no reason to stop. */
+static void say(struct building *building, const char *line)
+{
+    error_auto ignored = NULL;
+    log_info("template build", LOG_STR("version", building->version.id), LOG_STR("step", line));
+    template_row_log(building->service->db, building->version.id, line, &ignored);
+}
+
+static int renew(void *context, struct error **err)
+{
+    struct building *building = context;
+    struct sandbox_service *service = building->service;
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms < building->renew_at_ms)
+        return 0;
+    building->renew_at_ms = now_ms + (int64_t)service->settings->lease_s * 1000 / 4;
+    error_auto failure = NULL;
+    if (template_row_renew(service->db, building->version.id, service->holder,
+                           service->settings->lease_s, &failure) == 0 ||
+        failure->code != ERR_LEASE_LOST)
+        return 0; /* with the database away the lease we have still counts */
+    return error_move(err, &failure);
+}
+
+static int open_runtime(struct building *building, uint32_t host_id, struct error **err)
+{
+    struct sandbox_service *service = building->service;
+    if (building->runtime)
+        building->runtime->tick = NULL;
+    building->runtime = NULL;
+    if (runtimes_get(service->runtimes, service->db, host_id, &building->runtime, err) < 0)
+        return -1;
+    building->runtime->tick = renew;
+    building->runtime->tick_context = building;
+    building->renew_at_ms = 0;
+    return renew(building, err);
+}
+
+/* --- the trial --- */
+
+/* One name for all attempts: the next one finds what the last one left. */
+static void trial_name(const struct template_version *version, char name[INSTANCE_NAME_SIZE])
+{
+    snprintf(name, INSTANCE_NAME_SIZE, "try-%s", version->id + strlen("tpv_"));
+}
+
+int template_trial_knows(struct sandbox_service *service, const char *instance_name, bool *known,
+                         struct error **err)
+{
+    char id[ID_SIZE];
+    *known = false;
+    if (!str_starts_with(instance_name, "try-"))
+        return 0;
+    snprintf(id, sizeof id, "tpv_%s", instance_name + strlen("try-"));
+    return id_is_valid("tpv_", id) ? template_row_uses_source(service->db, id, known, err) : 0;
+}
+
+static int release_body(struct db *db, void *context, struct error **err)
+{
+    return host_address_release(db, context, err);
+}
+
+static int end_trial(struct sandbox_service *service, const struct template_version *version,
+                     struct runtime *runtime, struct error **err)
+{
+    char name[INSTANCE_NAME_SIZE];
+    trial_name(version, name);
+    if (runtime->ops->destroy(runtime, name, err) < 0)
+        return -1;
+    return db_transaction(service->db, release_body, name, err);
+}
+
+struct placing {
+    uint32_t host_id;
+    const struct runtime_shape *shape;
+    const char *name;
+    uint32_t address;
+};
+
+static int place_body(struct db *db, void *context, struct error **err)
+{
+    struct placing *placing = context;
+    return host_place_on(db, placing->host_id, placing->shape, placing->name, &placing->address,
+                         err);
+}
+
+static int start_trial(struct building *building, const char *source, struct placing *placing,
+                       struct error **err)
+{
+    char address[IPV4_TEXT_SIZE];
+    struct runtime *runtime = building->runtime;
+    struct runtime_instance instance = {
+        .name = placing->name,
+        .source = source,
+        .sandbox_id = "",
+        .virtual_machine = building->version.virtual_machine,
+        .shape = *placing->shape,
+    };
+    if (db_transaction(building->service->db, place_body, placing, err) < 0)
+        return -1;
+    instance.address = ipv4_format(placing->address, address);
+    if (runtime->ops->create(runtime, &instance, err) < 0)
+        return -1;
+    fault_point(FAULT_BUILD_TRIED);
+    int64_t give_up_ms = clock_monotonic_ms() + AGENT_TRIAL_MS;
+    do {
+        error_clear(err);
+        if (renew(building, err) < 0)
+            return -1;
+        if (agent_wait(placing->address, AGENT_SLICE_MS, err) == 0)
+            return 0;
+    } while (clock_monotonic_ms() < give_up_ms);
+    error_clear(err);
+    return error_set(err, ERR_RUNTIME_REFUSED,
+                     "a sandbox was started from it and its agent did not answer within %d "
+                     "seconds: the image must start sandlot-agent as root at boot",
+                     AGENT_TRIAL_MS / 1000);
+}
+
+static int try_out(struct building *building, uint32_t host_id, const char *source,
+                   struct error **err)
+{
+    char name[INSTANCE_NAME_SIZE];
+    const struct template_version *version = &building->version;
+    struct runtime_shape shape = {version->cpu, version->memory_mb, TRIAL_SHAPE_GB_MIN};
+    struct placing placing = {.host_id = host_id, .shape = &shape, .name = name};
+    error_auto second = NULL;
+    trial_name(version, name);
+    if (warm_row_disk_gb(building->service->db, &shape.disk_gb, err) < 0 ||
+        end_trial(building->service, version, building->runtime, err) < 0)
+        return -1;
+    int result = start_trial(building, source, &placing, err);
+    if (result < 0 && (*err)->code == ERR_LEASE_LOST)
+        building->runtime->tick = NULL; /* what we made is ours to remove all the same */
+    if (end_trial(building->service, version, building->runtime, &second) == 0)
+        return result;
+    return result < 0 ? -1 : error_move(err, &second);
+}
+
+/* --- sources --- */
+
+static int source_on(struct building *building, struct error **err)
+{
+    struct template_version *version = &building->version;
+    char source[INSTANCE_NAME_SIZE];
+    autofree char *fingerprint = NULL;
+    bool first = !building->host_count;
+    template_source_name(version->id, source);
+    if (building->runtime->ops->build_source(building->runtime, source, version->image,
+                                             &fingerprint, &version->virtual_machine, err) < 0)
+        return -1;
+    if (!first && strcmp(fingerprint, version->fingerprint) != 0)
+        return error_set(err, ERR_RUNTIME_REFUSED,
+                         "the hosts have different images under the name %s", version->image);
+    snprintf(version->fingerprint, sizeof version->fingerprint, "%s", fingerprint);
+    return 0;
+}
+
+static int build_from_image(struct building *building, struct error **err)
+{
+    struct host *hosts = NULL;
+    unsigned count = 0;
+    int result = host_list(building->service->db, &hosts, &count, err);
+    for (unsigned i = 0; i < count && result == 0; i++) {
+        if (strcmp(hosts[i].state, "active") != 0 ||
+            building->host_count == ARRAY_SIZE(building->hosts))
+            continue;
+        result =
+            open_runtime(building, hosts[i].id, err) < 0 || source_on(building, err) < 0 ? -1 : 0;
+        if (result == 0)
+            building->hosts[building->host_count++] = hosts[i].id;
+    }
+    hosts_free(hosts, count);
+    if (result == 0 && !building->host_count) {
+        error_set(err, ERR_NO_CAPACITY, "no host takes new templates at the moment");
+        return -1;
+    }
+    return result;
+}
+
+/* It cannot go away before the build has ended: who removes it looks. */
+static int build_from_checkpoint(struct building *building, struct error **err)
+{
+    struct template_version *version = &building->version;
+    struct checkpoint checkpoint;
+    char source[INSTANCE_NAME_SIZE];
+    if (checkpoint_get_any(building->service->db, version->checkpoint_id, false, &checkpoint, err) <
+            0 ||
+        open_runtime(building, checkpoint.host_id, err) < 0)
+        return -1;
+    template_source_name(version->id, source);
+    version->virtual_machine = checkpoint.virtual_machine;
+    if (building->runtime->ops->copy(building->runtime, checkpoint.instance_name, source,
+                                     RUNTIME_SOURCE, version->id, NULL, err) < 0)
+        return -1;
+    building->hosts[building->host_count++] = checkpoint.host_id;
+    return 0;
+}
+
+static int build(struct building *building, struct error **err)
+{
+    const struct template_version *version = &building->version;
+    char source[INSTANCE_NAME_SIZE];
+    autofree char *begin =
+        *version->checkpoint_id
+            ? xasprintf("copying the disk of checkpoint %s", version->checkpoint_id)
+            : xasprintf("unpacking image %s", version->image);
+    template_source_name(version->id, source);
+    fault_point(FAULT_BUILD_TAKEN);
+    say(building, begin);
+    if ((*version->checkpoint_id ? build_from_checkpoint(building, err)
+                                 : build_from_image(building, err)) < 0)
+        return -1;
+    fault_point(FAULT_BUILD_COPIED);
+    say(building, "starting a sandbox from it for a trial");
+    /* The runtime of the last host is the one that is open. */
+    return try_out(building, building->hosts[building->host_count - 1], source, err);
+}
+
+/* --- the end of a build --- */
+
+struct result {
+    struct building *building;
+    bool ready;
+};
+
+static int finish_body(struct db *db, void *context, struct error **err)
+{
+    const struct result *result = context;
+    const struct building *building = result->building;
+    char source[INSTANCE_NAME_SIZE];
+    template_source_name(building->version.id, source);
+    if (template_row_built(db, building->service->holder, &building->version, result->ready, err) <
+        0)
+        return -1;
+    for (unsigned i = 0; result->ready && i < building->host_count; i++)
+        if (template_source_add(db, building->version.id, building->hosts[i], source, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* From every host, whichever had it; a host that is away keeps the version from being done with. */
+static int remove_sources(struct sandbox_service *service, const struct template_version *version,
+                          struct error **err)
+{
+    char source[INSTANCE_NAME_SIZE];
+    struct host *hosts = NULL;
+    unsigned count = 0;
+    template_source_name(version->id, source);
+    int result = host_list(service->db, &hosts, &count, err);
+    for (unsigned i = 0; i < count && result == 0; i++) {
+        struct runtime *runtime;
+        if (runtimes_get(service->runtimes, service->db, hosts[i].id, &runtime, err) < 0 ||
+            end_trial(service, version, runtime, err) < 0 ||
+            runtime->ops->destroy(runtime, source, err) < 0)
+            result = -1;
+    }
+    hosts_free(hosts, count);
+    return result;
+}
+
+static void clean_up(struct building *building)
+{
+    error_auto err = NULL;
+    if (remove_sources(building->service, &building->version, &err) < 0)
+        log_warning("sources of a version are left to the sweep",
+                    LOG_STR("version", building->version.id), LOG_ERROR(err));
+}
+
+static int finish(struct building *building, bool ready, struct error **err)
+{
+    struct result result = {building, ready};
+    say(building, ready ? "ready" : "failed");
+    if (!ready)
+        clean_up(building);
+    fault_point(FAULT_BUILD_FINISHING);
+    return db_transaction(building->service->db, finish_body, &result, err);
+}
+
+static int settle_failure(struct building *building, struct error **failure, struct error **err)
+{
+    struct sandbox_service *service = building->service;
+    const struct error *reason = *failure;
+    bool later = error_is_transient(reason) || reason->code == ERR_NO_CAPACITY;
+    if (reason->code == ERR_LEASE_LOST) { /* deleted, or another dispatcher has it */
+        error_auto gone = NULL;
+        struct template_version now;
+        if (template_version_get(service->db, building->version.id, &now, &gone) == 0 &&
+            strcmp(now.state, "building") != 0)
+            clean_up(building);
+        return error_move(err, failure);
+    }
+    autofree char *line = xasprintf("error: %s", reason->message);
+    say(building, line);
+    if (later && building->attempts < ATTEMPTS_MOST) {
+        say(building, "it is tried again soon");
+        return template_row_defer(
+            service->db, building->version.id, service->holder,
+            reason->code == ERR_NO_CAPACITY ? CAPACITY_DELAY_MS : 1000u << building->attempts, err);
+    }
+    return finish(building, false, err);
+}
+
+int template_build_next(struct sandbox_service *service, bool *worked, struct error **err)
+{
+    struct building building = {.service = service};
+    error_auto failure = NULL;
+    *worked = false;
+    if (template_row_take(service->db, service->holder, service->settings->lease_s,
+                          &building.version, &building.attempts, err) < 0)
+        return -1;
+    if (!building.version.id[0])
+        return 0;
+    *worked = true;
+    int result = -1;
+    if (building.attempts > ATTEMPTS_MOST)
+        error_set(&failure, ERR_RUNTIME_REFUSED, "every attempt was cut short");
+    else
+        result = build(&building, &failure);
+    if (building.runtime)
+        building.runtime->tick = NULL;
+    if (result == 0 && finish(&building, true, &failure) == 0)
+        return 0;
+    return settle_failure(&building, &failure, err);
+}
+
+/* --- deleted versions --- */
+
+int template_remove_next(struct sandbox_service *service, bool *worked, struct error **err)
+{
+    struct template_version version;
+    *worked = false;
+    if (template_row_take_deleting(service->db, service->settings->lease_s, &version, err) < 0)
+        return -1;
+    if (!version.id[0])
+        return 0;
+    *worked = true;
+    if (remove_sources(service, &version, err) < 0)
+        return -1;
+    fault_point(FAULT_BUILD_REMOVED);
+    return template_row_deleted(service->db, version.id, err);
+}

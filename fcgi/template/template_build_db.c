@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Versions that are to be built, and the end of versions. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "checkpoint/checkpoint.h"
+#include "template/template_columns.h"
+#include "template/template_row.h"
+
+#define LOG_MAX       32768 /* bytes of build_log */
+#define USERS_NAMED   5
+#define USERS_COUNTED 1000
+
+static const struct db_statement insert_statement = {
+    "template.insert_request",
+    "INSERT INTO template_versions (id, template_id, version, state, virtual_machine, cpu,"
+    " memory_mb, image, checkpoint_id, lease_until_ms, created_at_ms)"
+    " VALUES (?, ?, ?, 'building', 0, ?, ?, ?, ?, ?, ?)",
+    false};
+static const struct db_statement has_versions_statement = {
+    "template.has_versions",
+    "SELECT 1 FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN " LIMIT 1",
+    false};
+static const struct db_statement log_of_statement = {
+    "template.log_of", "SELECT COALESCE(build_log, '') FROM template_versions WHERE id = ?", true};
+static const struct db_statement log_statement = {
+    "template.log",
+    "UPDATE template_versions SET build_log = CONCAT(COALESCE(build_log, ''), ?)"
+    " WHERE id = ? AND COALESCE(LENGTH(build_log), 0) < ?",
+    false};
+static const struct db_statement due_statement = {
+    "template.due",
+    "SELECT id, attempts FROM template_versions WHERE state = 'building' AND lease_until_ms <= ?"
+    " ORDER BY lease_until_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
+    false};
+static const struct db_statement take_statement = {
+    "template.take",
+    "UPDATE template_versions SET holder = ?, lease_until_ms = ?, attempts = attempts + 1"
+    " WHERE id = ?",
+    false};
+static const struct db_statement get_statement = {"template.get_building",
+                                                  TEMPLATE_COLUMNS " WHERE v.id = ?", true};
+static const struct db_statement renew_statement = {
+    "template.renew",
+    "UPDATE template_versions SET lease_until_ms = ?"
+    " WHERE id = ? AND holder = ? AND state = 'building'",
+    false};
+static const struct db_statement built_statement = {
+    "template.built",
+    "UPDATE template_versions SET state = ?, virtual_machine = ?, fingerprint = ?,"
+    " lease_until_ms = NULL, finished_at_ms = ?"
+    " WHERE id = ? AND holder = ? AND state = 'building'",
+    false};
+
+static const struct db_statement lock_version_statement = {
+    "template.lock_version",
+    "SELECT id, version FROM template_versions v WHERE v.id = ? AND" TEMPLATE_SHOWN " FOR UPDATE",
+    false};
+static const struct db_statement lock_versions_statement = {
+    "template.lock_versions",
+    "SELECT id, version FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN
+    " ORDER BY id FOR UPDATE",
+    false};
+static const struct db_statement users_statement = {
+    "template.users",
+    "SELECT s.id FROM sandboxes s WHERE s.template_version_id = ? AND s.visible = 1"
+    " UNION ALL SELECT c.id FROM checkpoints c WHERE c.template_version_id = ? AND"
+    " c.state IN ('creating', 'ready')"
+    " UNION ALL SELECT w.instance_name FROM warm_instances w WHERE w.template_version_id = ?"
+    " LIMIT ?",
+    false};
+static const struct db_statement delete_version_statement = {
+    "template.delete_version",
+    "UPDATE template_versions SET state = 'deleting', lease_until_ms = ? WHERE id = ?", false};
+/* No slug looks like an id, so that the slug is free and the row is found under none. */
+static const struct db_statement free_slug_statement = {
+    "template.free_slug", "UPDATE templates SET slug = id WHERE id = ?", false};
+static const struct db_statement hold_statement = {
+    "template.hold", "SELECT 1 FROM template_versions WHERE id = ? AND state = 'ready'", false};
+
+static const struct db_statement due_removal_statement = {
+    "template.due_removal",
+    "SELECT id, attempts FROM template_versions WHERE state = 'deleting' AND lease_until_ms <= ?"
+    " ORDER BY lease_until_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
+    false};
+static const struct db_statement no_sources_statement = {
+    "template.no_sources", "DELETE FROM template_sources WHERE template_version_id = ?", false};
+static const struct db_statement deleted_statement = {
+    "template.deleted",
+    "UPDATE template_versions SET state = 'deleted', lease_until_ms = NULL"
+    " WHERE id = ? AND state = 'deleting'",
+    false};
+static const struct db_statement uses_source_statement = {
+    "template.uses_source",
+    "SELECT 1 FROM template_versions WHERE id = ? AND state IN ('building', 'ready', 'deleting')",
+    true};
+
+static const struct db_statement *const statements[] = {
+    &insert_statement,
+    &has_versions_statement,
+    &log_of_statement,
+    &log_statement,
+    &due_statement,
+    &take_statement,
+    &get_statement,
+    &renew_statement,
+    &built_statement,
+    &lock_version_statement,
+    &lock_versions_statement,
+    &users_statement,
+    &delete_version_statement,
+    &free_slug_statement,
+    &hold_statement,
+    &due_removal_statement,
+    &no_sources_statement,
+    &deleted_statement,
+    &uses_source_statement,
+};
+const struct db_statement_list template_build_statements = DB_STATEMENT_LIST(statements);
+
+static int64_t lease_end(uint64_t lease_ms)
+{
+    return clock_now_ms() + (int64_t)lease_ms;
+}
+
+static int finds(struct db *db, const struct db_statement *statement, const char *id, bool *found,
+                 struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    *found = db_rows_next(rows);
+    return 0;
+}
+
+/* --- asking for one --- */
+
+struct asking {
+    const struct template_request *request;
+    struct template_version *version;
+};
+
+/* The template's row is locked; one without a version is as good as none. */
+static int check_template(struct db *db, const struct asking *asking, struct error **err)
+{
+    bool there;
+    if (finds(db, &has_versions_statement, asking->version->template_id, &there, err) < 0)
+        return -1;
+    if (asking->request->new_template && there)
+        return error_set_field(err, ERR_NAME_TAKEN, "/slug",
+                               "The team has a template \"%s\" already; add a version to it.",
+                               asking->request->slug);
+    if (!asking->request->new_template && !there)
+        return error_set(err, ERR_NOT_FOUND, "There is no such template.");
+    return 0;
+}
+
+static int check_checkpoint(struct db *db, const char *id, struct error **err)
+{
+    if (checkpoint_hold(db, id, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    return error_set_field(err, ERR_INVALID_REQUEST, "/checkpoint_id",
+                           "The team has no checkpoint of this id.");
+}
+
+static int ask_body(struct db *db, void *context, struct error **err)
+{
+    struct asking *asking = context;
+    const struct template_request *request = asking->request;
+    struct template_version *version = asking->version;
+    if (template_row_lock(db, version, err) < 0 || check_template(db, asking, err) < 0 ||
+        template_row_number(db, version, err) < 0 ||
+        (request->checkpoint_id && check_checkpoint(db, request->checkpoint_id, err) < 0) ||
+        db_exec(db, &insert_statement,
+                DB_ARGS(db_text(version->id), db_text(version->template_id),
+                        db_u64(version->version), db_u64(version->cpu), db_u64(version->memory_mb),
+                        db_text(version->image), db_text(request->checkpoint_id),
+                        db_i64(version->created_at_ms), db_i64(version->created_at_ms)),
+                NULL, err) < 0)
+        return -1;
+    return request->claim ? request->claim(db, version->id, request->claim_context, err) : 0;
+}
+
+int template_request_build(struct db *db, const struct template_request *request,
+                           struct template_version *version, struct error **err)
+{
+    struct asking asking = {request, version};
+    *version = (struct template_version){
+        .state = "building",
+        .cpu = request->cpu,
+        .memory_mb = request->memory_mb,
+        .created_at_ms = clock_now_ms(),
+    };
+    id_new("tpv_", version->id);
+    snprintf(version->owner, sizeof version->owner, "%s", request->owner);
+    snprintf(version->slug, sizeof version->slug, "%s", request->slug);
+    snprintf(version->image, sizeof version->image, "%s", request->image ? request->image : "");
+    snprintf(version->checkpoint_id, sizeof version->checkpoint_id, "%s",
+             request->checkpoint_id ? request->checkpoint_id : "");
+    if (db_transaction(db, ask_body, &asking, err) < 0)
+        return -1;
+    return template_version_get(db, version->id, version, err);
+}
+
+/* --- building --- */
+
+struct taking {
+    const struct db_statement *due;
+    const char *holder;
+    uint64_t lease_s;
+    struct template_version *version;
+    unsigned *attempts;
+};
+
+static int take_body(struct db *db, void *context, struct error **err)
+{
+    struct taking *taking = context;
+    db_rows_auto *rows = NULL, *version_rows = NULL;
+    *taking->version = (struct template_version){.id = ""};
+    if (db_query(db, taking->due, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    const char *id = db_get_text(rows, 0);
+    *taking->attempts = (unsigned)db_get_u64(rows, 1) + 1;
+    if (db_exec(db, &take_statement,
+                DB_ARGS(db_text(taking->holder), db_i64(lease_end(taking->lease_s * 1000)),
+                        db_text(id)),
+                NULL, err) < 0 ||
+        db_query(db, &get_statement, DB_ARGS(db_text(id)), &version_rows, err) < 0)
+        return -1;
+    if (db_rows_next(version_rows))
+        template_row_read(version_rows, taking->version);
+    return 0;
+}
+
+int template_row_take(struct db *db, const char *holder, uint64_t lease_s,
+                      struct template_version *version, unsigned *attempts, struct error **err)
+{
+    struct taking taking = {&due_statement, holder, lease_s, version, attempts};
+    return db_transaction(db, take_body, &taking, err);
+}
+
+int template_row_take_deleting(struct db *db, uint64_t lease_s, struct template_version *version,
+                               struct error **err)
+{
+    unsigned attempts;
+    struct taking taking = {&due_removal_statement, "", lease_s, version, &attempts};
+    return db_transaction(db, take_body, &taking, err);
+}
+
+static int set_lease(struct db *db, const char *id, const char *holder, uint64_t lease_ms,
+                     uint64_t *matched, struct error **err)
+{
+    return db_exec(db, &renew_statement,
+                   DB_ARGS(db_i64(lease_end(lease_ms)), db_text(id), db_text(holder)), matched,
+                   err);
+}
+
+int template_row_renew(struct db *db, const char *id, const char *holder, uint64_t lease_s,
+                       struct error **err)
+{
+    uint64_t matched;
+    if (set_lease(db, id, holder, lease_s * 1000, &matched, err) < 0)
+        return -1;
+    return matched ? 0 : error_set(err, ERR_LEASE_LOST, "build of %s was taken over", id);
+}
+
+int template_row_defer(struct db *db, const char *id, const char *holder, uint64_t delay_ms,
+                       struct error **err)
+{
+    return set_lease(db, id, holder, delay_ms, NULL, err);
+}
+
+int template_row_log(struct db *db, const char *id, const char *line, struct error **err)
+{
+    char time[CLOCK_ISO8601_SIZE];
+    autofree char *text =
+        xasprintf("%s %.2000s\n", clock_format_iso8601(clock_now_ms(), time), line);
+    return db_exec(db, &log_statement, DB_ARGS(db_text(text), db_text(id), db_u64(LOG_MAX)), NULL,
+                   err);
+}
+
+int template_version_log(struct db *db, const char *id, char **log, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &log_of_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    *log = xstrdup(db_rows_next(rows) ? db_get_text(rows, 0) : "");
+    return 0;
+}
+
+int template_row_built(struct db *db, const char *holder, const struct template_version *version,
+                       bool ready, struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &built_statement,
+                DB_ARGS(db_text(ready ? "ready" : "failed"), db_bool(version->virtual_machine),
+                        db_text(version->fingerprint), db_i64(clock_now_ms()), db_text(version->id),
+                        db_text(holder)),
+                &matched, err) < 0)
+        return -1;
+    return matched ? 0 : error_set(err, ERR_LEASE_LOST, "build of %s was taken over", version->id);
+}
+
+/* --- the end --- */
+
+/* With the version locked, so that nobody begins to use it. */
+static int refuse_used(struct db *db, const char *id, uint64_t number, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    buffer_auto names = BUFFER_INIT(4096);
+    unsigned count = 0;
+    if (db_query(db, &users_statement,
+                 DB_ARGS(db_text(id), db_text(id), db_text(id), db_u64(USERS_COUNTED)), &rows,
+                 err) < 0)
+        return -1;
+    for (; db_rows_next(rows); count++)
+        if (count < USERS_NAMED)
+            buffer_printf(&names, "%s%s", count ? ", " : "", db_get_text(rows, 0));
+    if (!count)
+        return 0;
+    if (count > USERS_NAMED)
+        buffer_printf(&names, " and %u more", count - USERS_NAMED);
+    return error_set(err, ERR_TEMPLATE_IN_USE, "Version %llu is used by %s; delete %s first.",
+                     (unsigned long long)number, buffer_string(&names),
+                     count == 1 ? "that" : "those");
+}
+
+struct deletion {
+    const char *id;
+    bool whole_template;
+};
+
+static int delete_body(struct db *db, void *context, struct error **err)
+{
+    const struct deletion *deletion = context;
+    db_rows_auto *rows = NULL;
+    unsigned count = 0;
+    if (db_query(db, deletion->whole_template ? &lock_versions_statement : &lock_version_statement,
+                 DB_ARGS(db_text(deletion->id)), &rows, err) < 0)
+        return -1;
+    for (; db_rows_next(rows); count++)
+        if (refuse_used(db, db_get_text(rows, 0), db_get_u64(rows, 1), err) < 0 ||
+            db_exec(db, &delete_version_statement,
+                    DB_ARGS(db_i64(clock_now_ms()), db_text(db_get_text(rows, 0))), NULL, err) < 0)
+            return -1;
+    if (!count)
+        return error_set(err, ERR_NOT_FOUND, "There is no such %s.",
+                         deletion->whole_template ? "template" : "template version");
+    return deletion->whole_template
+               ? db_exec(db, &free_slug_statement, DB_ARGS(db_text(deletion->id)), NULL, err)
+               : 0;
+}
+
+int template_version_delete(struct db *db, const char *version_id, struct error **err)
+{
+    struct deletion deletion = {version_id, false};
+    return db_transaction(db, delete_body, &deletion, err);
+}
+
+int template_delete(struct db *db, const char *template_id, struct error **err)
+{
+    struct deletion deletion = {template_id, true};
+    return db_transaction(db, delete_body, &deletion, err);
+}
+
+int template_version_hold(struct db *db, const char *id, struct error **err)
+{
+    bool found;
+    if (finds(db, &hold_statement, id, &found, err) < 0)
+        return -1;
+    return found ? 0
+                 : error_set_field(err, ERR_TEMPLATE_NOT_FOUND, "/template",
+                                   "The template version was deleted meanwhile.");
+}
+
+static int deleted_body(struct db *db, void *context, struct error **err)
+{
+    const char *id = context;
+    if (db_exec(db, &no_sources_statement, DB_ARGS(db_text(id)), NULL, err) < 0)
+        return -1;
+    return db_exec(db, &deleted_statement, DB_ARGS(db_text(id)), NULL, err);
+}
+
+int template_row_deleted(struct db *db, const char *id, struct error **err)
+{
+    return db_transaction(db, deleted_body, (void *)id, err);
+}
+
+int template_row_uses_source(struct db *db, const char *version_id, bool *uses, struct error **err)
+{
+    return finds(db, &uses_source_statement, version_id, uses, err);
+}

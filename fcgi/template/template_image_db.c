@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "template/template.h"
+
+static const struct db_statement allow_statement = {
+    "image.allow",
+    "INSERT INTO allowed_images (name, created_at_ms) VALUES (?, ?)"
+    " ON DUPLICATE KEY UPDATE name = name",
+    false};
+static const struct db_statement disallow_statement = {
+    "image.disallow", "DELETE FROM allowed_images WHERE name = ?", false};
+static const struct db_statement is_allowed_statement = {
+    "image.is_allowed", "SELECT 1 FROM allowed_images WHERE name = ?", true};
+static const struct db_statement list_statement = {
+    "image.list", "SELECT name, created_at_ms FROM allowed_images ORDER BY name LIMIT 10000", true};
+
+static const struct db_statement *const statements[] = {
+    &allow_statement,
+    &disallow_statement,
+    &is_allowed_statement,
+    &list_statement,
+};
+const struct db_statement_list template_image_statements = DB_STATEMENT_LIST(statements);
+
+bool template_image_is_valid(const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < length; i++)
+        if (name[i] <= 0x20 || name[i] >= 0x7f)
+            return false;
+    return length >= 1 && length <= 255;
+}
+
+int template_image_allow(struct db *db, const char *name, struct error **err)
+{
+    if (!template_image_is_valid(name))
+        return error_set_field(err, ERR_INVALID_REQUEST, "image",
+                               "An image is named by its alias or fingerprint, at most 255 "
+                               "characters.");
+    return db_exec(db, &allow_statement, DB_ARGS(db_text(name), db_i64(clock_now_ms())), NULL, err);
+}
+
+int template_image_disallow(struct db *db, const char *name, struct error **err)
+{
+    uint64_t matched = 0;
+    if (template_image_is_valid(name) &&
+        db_exec(db, &disallow_statement, DB_ARGS(db_text(name)), &matched, err) < 0)
+        return -1;
+    return matched ? 0 : error_set(err, ERR_NOT_FOUND, "This image is not allowed anyway.");
+}
+
+int template_image_is_allowed(struct db *db, const char *name, bool *allowed, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *allowed = false;
+    if (!template_image_is_valid(name))
+        return 0;
+    if (db_query(db, &is_allowed_statement, DB_ARGS(db_text(name)), &rows, err) < 0)
+        return -1;
+    *allowed = db_rows_next(rows);
+    return 0;
+}
+
+int template_image_list(struct db *db, struct template_image **images, unsigned *count,
+                        struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *images = NULL;
+    *count = 0;
+    if (db_query(db, &list_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *images = xreallocarray(*images, *count + 1, sizeof **images);
+        struct template_image *image = &(*images)[(*count)++];
+        snprintf(image->name, sizeof image->name, "%s", db_get_text(rows, 0));
+        image->created_at_ms = db_get_i64(rows, 1);
+    }
+    return 0;
+}

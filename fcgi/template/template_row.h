@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rows of template versions: for the *_db.c files of this folder, and for whoever builds versions
+ * and removes them. */
+#pragma once
+
+#include "template/template.h"
+
+/* The version in the current row of a statement that selects TEMPLATE_COLUMNS. */
+void template_row_read(const struct db_rows *rows, struct template_version *version);
+
+/* Inside a transaction: lock the template of version->owner and slug, which orders the numbers of
+ * its versions; one that is not there is made. Fills in template_id. */
+int template_row_lock(struct db *db, struct template_version *version, struct error **err);
+
+/* With the lock held: the number of the next version. */
+int template_row_number(struct db *db, struct template_version *version, struct error **err);
+
+/* --- building --- */
+
+/* Take one that is to be built and has no holder, for lease_s; id "": none. *attempts: how many
+ * took it, this one included. In a transaction of its own. */
+int template_row_take(struct db *db, const char *holder, uint64_t lease_s,
+                      struct template_version *version, unsigned *attempts, struct error **err);
+
+/* Hold it lease_s longer. Errors: ERR_LEASE_LOST when it is not ours any more, or deleted. */
+int template_row_renew(struct db *db, const char *id, const char *holder, uint64_t lease_s,
+                       struct error **err);
+
+/* Let go of it: any dispatcher may take it in delay_ms. */
+int template_row_defer(struct db *db, const char *id, const char *holder, uint64_t delay_ms,
+                       struct error **err);
+
+/* Add a line to what the build says. The oldest of too many lines stay. */
+int template_row_log(struct db *db, const char *id, const char *line, struct error **err);
+
+/* Inside the transaction that adds its sources: building → ready or failed. Errors: ERR_LEASE_LOST.
+ */
+int template_row_built(struct db *db, const char *holder, const struct template_version *version,
+                       bool ready, struct error **err);
+
+/* --- removal --- */
+
+/* Take one that is deleting, for lease_s; id "": none. In a transaction of its own. */
+int template_row_take_deleting(struct db *db, uint64_t lease_s, struct template_version *version,
+                               struct error **err);
+
+/* deleting → deleted: nothing is left of it on any host. In a transaction of its own. */
+int template_row_deleted(struct db *db, const char *id, struct error **err);
+
+/* Whether a version that is not deleted and has not failed has this source. */
+int template_row_uses_source(struct db *db, const char *version_id, bool *uses, struct error **err);
