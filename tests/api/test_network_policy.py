@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Network policies as the interface takes, shows and explains them, and egress profiles."""
 
+import os
+import pathlib
 import secrets
+import subprocess
 
 import pytest
 
@@ -332,12 +335,48 @@ def test_sandboxes_follow_their_profile(api, stack, make_profile):
     stack.ctl("profile", "delete", name)
 
 
-def test_the_registries_are_a_profile(api, stack):
-    sandbox = api.create(allow_internet_access=False, allow_package_registry_access=True)["id"]
-    entries = stack.ctl("profile", "show", "package-registries")["entries"]
-    assert entries, "the set-up found no package registry"
-    names = [entry for entry in entries if not entry.startswith("*") and not entry[0].isdigit()]
-    for entry in names:
-        host, _, port = entry.partition(":")
-        check = api.post(f"/v1/sandboxes/{sandbox}/network/check", {"host": host, "port": int(port or 443)})
-        assert check.json()["origin"] == "egress_profiles/package-registries", check
+@pytest.fixture
+def registries(stack):
+    """The profile of the package registries with one more entry."""
+    before = stack.ctl("profile", "show", "package-registries")["entries"]
+    stack.ctl("profile", "set", "package-registries", "registry.example:443", *before)
+    yield "registry.example"
+    stack.ctl("profile", "set", "package-registries", *(before or ["--empty"]))
+
+
+def test_the_registries_are_a_profile(api, registries):
+    verdicts = []
+    for allowed in (True, False):
+        sandbox = api.create(allow_internet_access=False, allow_package_registry_access=allowed)["id"]
+        check = api.post(f"/v1/sandboxes/{sandbox}/network/check", {"host": registries, "port": 443}).json()
+        verdicts.append((check["verdict"], check["origin"]))
+    assert verdicts == [("allow", "egress_profiles/package-registries"), ("deny", None)]
+
+
+ASKED = {
+    "apt-get": "http://deb.example/debian\nhttp://[2001:db8::1]/debian\nfile:///srv/debian",
+    "npm": '{"registry": "https://user:secret@npm.example/", "@scope:registry": "https://scope.example:8443/x"}',
+    "yarn": "undefined",
+    "pip3": "global.index-url='https://pip.example/simple'\n:env:.extra-index-url='http://127.0.0.1:3141/'",
+    "go": "https://proxy.example,https://second.example|direct",
+    "gem": "*** CURRENT SOURCES ***\n\nhttps://gems.example/",
+    "conda": "channel_alias: https://conda.example/",
+}
+
+
+def test_registries_are_those_of_the_machines_own_package_managers(tmp_path):
+    for name, answer in ASKED.items():
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\ncat <<'END'\n{answer}\nEND\n", encoding="utf-8")
+        program.chmod(0o755)
+    (tmp_path / "config.toml").write_text('[registries.own]\nindex = "sparse+https://cargo.example/"\n')
+    listed = tmp_path / "list"
+    listed.write_text("# remark\n*.files.example:443 # more\n203.0.113.0/24\n", encoding="utf-8")
+    script = pathlib.Path(__file__).parents[2] / "scripts" / "package-registries"
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CARGO_HOME": str(tmp_path)}
+    done = subprocess.run([script, listed], env=environment, capture_output=True, text=True, check=True)
+    found = set(done.stdout.split())
+    assert {"deb.example:80", "npm.example:443", "scope.example:8443", "pip.example:443", "proxy.example:443",
+            "second.example:443", "gems.example:443", "conda.example:443", "cargo.example:443",
+            "*.files.example:443", "203.0.113.0/24"} <= found
+    assert "127.0.0.1" not in done.stdout and "secret" not in done.stdout
