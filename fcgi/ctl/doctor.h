@@ -28,6 +28,8 @@ void doctor_wrong(struct doctor *doctor, const char *check, const char *advice, 
 /* The parts of the examination; each reports what it finds. */
 void doctor_check_hosts(struct doctor *doctor); /* runtime hosts and templates on them */
 void doctor_check_criu(struct doctor *doctor, const char *host_url); /* of a host of this machine */
+struct host;
+void doctor_check_firewall(struct doctor *doctor, const struct host *host); /* after its host */
 void doctor_check_work(struct doctor *doctor);    /* dispatcher, what waits, last pause */
 void doctor_check_sockets(struct doctor *doctor); /* FastCGI pools, nginx */
 void doctor_check_certificate(struct doctor *doctor);

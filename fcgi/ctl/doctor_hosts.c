@@ -139,6 +139,7 @@ void doctor_check_hosts(struct doctor *doctor)
     for (unsigned i = 0; i < count; i++) {
         active += !strcmp(hosts[i].state, "active");
         report_host(doctor, &hosts[i]);
+        doctor_check_firewall(doctor, &hosts[i]);
         check_sources(doctor, &hosts[i]);
         doctor_check_criu(doctor, hosts[i].url);
     }

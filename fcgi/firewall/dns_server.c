@@ -20,6 +20,7 @@
 #define WAITING_MAX    64   /* questions of one sandbox that wait for an upstream */
 #define TTL_MIN_MS     2000 /* an answer is used at once, but not in no time */
 #define CLOCK_SLACK_MS 1000
+#define FLOOD_LOG_MS   60000
 #define UDP_BATCH      16 /* datagrams taken at once */
 #define RECEIVE_BUFFER (1 << 20)
 
@@ -180,13 +181,22 @@ static bool may_look_up(struct dns_server *server, struct filter_sandbox *sandbo
     return rate_take(&sandbox->lookups, named_rate.burst, named_rate.per_s, now_ms);
 }
 
+static void log_flood(struct filter_sandbox *sandbox, const char *name)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (sandbox->flood_logged_at_ms && now_ms - sandbox->flood_logged_at_ms < FLOOD_LOG_MS)
+        return;
+    sandbox->flood_logged_at_ms = now_ms;
+    log_warning("too many new names", LOG_STR("sandbox", sandbox->wire.sandbox_id),
+                LOG_STR("name", name));
+}
+
 /* Takes the contents of question. */
 static void forward(struct dns_server *server, struct filter_sandbox *sandbox,
                     const struct dns_reply_to *to, struct dns_question *question)
 {
     if (!may_look_up(server, sandbox, question)) {
-        log_warning("too many new names", LOG_STR("sandbox", sandbox->wire.sandbox_id),
-                    LOG_STR("name", question->name));
+        log_flood(sandbox, question->name);
         refuse(server, sandbox, to, question, question->name);
         dns_question_deinit(question);
         return;

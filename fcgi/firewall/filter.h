@@ -34,7 +34,7 @@ struct filter_sandbox {
     struct denials denials;
     struct rate lookups, wildcard_lookups; /* that go to the upstream */
     unsigned waiting;                      /* questions without an answer yet */
-    unsigned connections;                  /* of its own to the resolver */
+    int64_t flood_logged_at_ms;            /* monotonic */
     bool dirty;                            /* names that the state directory does not have yet */
     struct filter_sandbox *next;
 };

@@ -50,7 +50,7 @@ stack_stop()
 stack_discard()
 {
     incus_unmount
-    rm -rf "$INCUS_STATE" "$LXC_CONFIG_DIR" "$MYSQL_DIR" "$MARKS_DIR" "$STATE_ROOT"/{incus,mysql}.made "$STATE_ROOT/template.key" \
+    rm -rf "$FIREWALL_STATE" "$INCUS_STATE" "$LXC_CONFIG_DIR" "$MYSQL_DIR" "$MARKS_DIR" "$STATE_ROOT"/{incus,mysql}.made "$STATE_ROOT/template.key" \
         "$ETC_DIR" "$RUN_DIR" "$NGINX_DIR" "$STATE_ROOT/stack.env"
 }
 

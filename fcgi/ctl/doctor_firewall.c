@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+
+#include "ctl/doctor.h"
+#include "network/firewall_client.h"
+#include "sandbox/host.h"
+#include "sandbox/runtimes.h"
+
+/* It answers only while its table is in the kernel; every sandbox that runs should have a policy.
+ */
+void doctor_check_firewall(struct doctor *doctor, const struct host *host)
+{
+    error_auto err = NULL;
+    struct firewall_policy *policies = NULL;
+    size_t count = 0;
+    struct firewall *firewall = runtimes_firewall(doctor->ctl->runtimes, host->id);
+    if (!host->firewall_url) {
+        doctor_wrong(doctor, "firewall",
+                     "`sandlotctl host add` with --firewall and the same other values names it.",
+                     "%s has no firewall: its sandboxes reach nothing.", host->name);
+        return;
+    }
+    if (!firewall)
+        return; /* the host itself could not be asked, which is said already */
+    if (firewall_list(firewall, &policies, &count, &err) < 0)
+        doctor_wrong(doctor, "firewall",
+                     "Check that sandlot-firewall and nginx run there, that the table was loaded "
+                     "(load-network), and that --firewall of the host names its socket or server.",
+                     "%s at %s: %s.", host->name, host->firewall_url, err->message);
+    else
+        doctor_ok(doctor, "firewall", "The firewall of %s answers; %zu polic%s in force.",
+                  host->name, count, count == 1 ? "y is" : "ies are");
+    free(policies);
+}
