@@ -76,7 +76,7 @@ static const char *tone(int status)
 {
     if (status == 401 || status == 404)
         return "calm";
-    return status == 503 ? "wait" : "bad";
+    return status == 429 || status == 503 ? "wait" : "bad";
 }
 
 static const char *status_line(int status)

@@ -369,11 +369,19 @@ def test_request_ids_go_end_to_end(exposing):
     serve(exposing)
     sent = {"X-Request-Id": "mine"}
     seen = exposing.preview(3000).request("GET", "/", headers=sent).json()["headers"]
-    identifier = seen["x-request-id"]
-    assert re.fullmatch(r"[0-9a-f]{32}", identifier)
+    identifiers = [seen["x-request-id"]]
+    link = f"/x?access_token={exposing.data.token}&signature=v1_secret"
+    for origin in (exposing.preview(3001), exposing.preview(4000), exposing.data.origin):
+        answer = origin.request("GET", link, headers={**sent, "Referer": f"https://x{link}"})
+        identifiers.append(answer.headers["X-Request-Id"])
+        assert answer.status == 303 or answer.json()["request_id"] == identifiers[-1], answer
+    assert all(re.fullmatch(r"[0-9a-f]{32}", one) for one in identifiers), identifiers
     log = exposing.stack.root / "log" / "sandlot-access.log"
-    wait_until(lambda: identifier in log.read_text(encoding="utf-8"), 4, "the line in the access log")
-    assert exposing.data.token not in log.read_text(encoding="utf-8")
+    for identifier in identifiers:
+        wait_until(lambda: identifier in log.read_text(encoding="utf-8"), 10, "the access log's line")
+    for path in log.parent.glob("*.log"):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        assert exposing.data.token not in text and "v1_secret" not in text, path
 
 
 # --- reload ---
@@ -481,6 +489,21 @@ def test_forwarded_headers_are_ours(exposing):
     assert seen["x-forwarded-for"] == seen["x-real-ip"] == "127.0.0.1"
     for name in ("forwarded", "proxy-authorization", "keep-alive", "x-sandlot-port"):
         assert name not in seen, seen
+
+
+def test_cross_origin_rules_are_the_applications(exposing):
+    serve(exposing)
+    preview = exposing.preview(3000)
+    asking = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "PUT",
+              "Access-Control-Request-Headers": "x-mine"}
+    answer = preview.request("OPTIONS", "/x", headers=asking)
+    assert answer.status == 204, answer
+    assert answer.headers.get_all("Access-Control-Allow-Origin") == ["https://elsewhere.example"]
+    assert answer.headers.get_all("Access-Control-Allow-Headers") == ["X-Mine"]
+    # What the application does not say is not said for it.
+    seen = preview.request("GET", "/x", headers={"Origin": "https://elsewhere.example"})
+    assert seen.status == 200 and seen.json()["headers"]["origin"] == "https://elsewhere.example"
+    assert not [name for name in seen.headers if name.lower().startswith("access-control-")]
 
 
 def test_a_socket_with_the_token_in_its_address(exposing):

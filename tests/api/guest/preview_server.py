@@ -2,6 +2,7 @@
 """A small web application: preview_server.py ADDRESS PORT.
 
 GET anything         what arrived, as JSON
+OPTIONS anything     a yes to whoever asks from another origin
 POST /digest         size and SHA-256 of the body
 GET /events          five server-sent events, one each 0.4 s
 GET /socket          WebSocket that sends everything back
@@ -46,6 +47,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     "headers": {name.lower(): value for name, value in self.headers.items()},
                 }
             )
+
+    def do_OPTIONS(self):
+        self.send_response(204)
+        self.send_header("Access-Control-Allow-Origin", self.headers.get("Origin", "none"))
+        self.send_header("Access-Control-Allow-Headers", "X-Mine")
+        self.end_headers()
 
     do_PUT = do_DELETE = do_PATCH = do_GET
 
