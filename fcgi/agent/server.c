@@ -202,9 +202,11 @@ void server_hang_up(struct server *server, const struct request *request)
     const struct connection *own =
         MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
             ->socket_context;
-    /* Shut down and not closed: the library and the handlers take it as the client's doing. */
+    /* Reset at once: what a slow client has not read yet would go into the pause, and the end
+     * behind it. Not closed: the library and the handlers take it as the client's doing. */
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
     LIST_FOREACH(connection, &server->connections, link)
-    if (connection != own)
+    if (connection != own && connect(connection->fd, &nobody, sizeof nobody) < 0)
         shutdown(connection->fd, SHUT_RDWR);
 }
 

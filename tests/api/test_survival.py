@@ -68,3 +68,88 @@ def test_clients_see_an_abort_in_both_versions_of_http(sandbox, version, tmp_pat
         assert transfer.returncode in CUT_OFF[version], (transfer.returncode, error)
     sandbox.resume()
     assert len(sandbox.data.call("process.Process/List", {}).json()["processes"]) == 1
+
+
+LISTENER = """
+import socket
+server = socket.create_server(("127.0.0.1", 3000))
+print("listening", flush=True)
+while True:
+    client, _ = server.accept()
+    client.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\nhere\\n")
+    client.close()
+"""
+
+
+def test_what_a_memory_pause_keeps(make_sandbox):
+    """A process at its pipes, a terminal, a polled watcher, a listening socket, a deadline, and the
+    agent with them."""
+    sandbox = make_sandbox(exposed_ports=[{"port": 3000, "protocol": "http", "public": True}])
+    data = sandbox.data
+    agent = data.check("pgrep -x sandlot-agent").strip()
+    shell = data.background("/bin/bash", "-c", "n=0; while read line; do echo $((++n)) $line; done",
+                            stdin=True)
+    send(data, shell, "stdin", b"one\n")
+    connection, response = data.open_stream("process.Process/Start", {
+        "process": {"cmd": "/bin/bash", "args": ["-i"], "envs": {"TERM": "xterm"}},
+        "pty": {"size": {"cols": 70, "rows": 20}}})
+    terminal = next(Stream(connection, response))["event"]["start"]["pid"]
+    connection.close()
+    send(data, terminal, "pty", b"kept=in-memory\n")
+    data.call("filesystem.Filesystem/MakeDir", {"path": "watched"})
+    watcher = data.call("filesystem.Filesystem/CreateWatcher", {"path": "watched"}).json()["watcherId"]
+    with data.start("/usr/bin/python3", "-c", LISTENER) as stream:
+        next(stream)
+        next(stream)
+    assert sandbox.preview(3000).request("GET", "/").body == b"here\n"
+
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory"
+    data = sandbox.data
+    assert data.check("pgrep -x sandlot-agent").strip() == agent
+    follow = Stream(*data.open_stream("process.Process/Connect", {"process": {"pid": shell}}))
+    next(follow)
+    send(data, shell, "stdin", b"two\n")
+    assert base64.b64decode(next(follow)["event"]["data"]["stdout"]) == b"2 two\n"
+    follow.close()
+    follow = Stream(*data.open_stream("process.Process/Connect", {"process": {"pid": terminal}}))
+    next(follow)
+    answer = data.call("process.Process/Update", {
+        "process": {"pid": terminal}, "pty": {"size": {"cols": 90, "rows": 30}}})
+    assert answer.status == 200, answer
+    send(data, terminal, "pty", b"echo $kept $(stty size)\n")
+    shown = b""
+    while b"in-memory 30 90" not in shown:
+        shown += base64.b64decode(next(follow)["event"].get("data", {}).get("pty", ""))
+    follow.close()
+    data.check("touch watched/new")
+    events = data.call("filesystem.Filesystem/GetWatcherEvents", {"watcherId": watcher}).json()
+    assert "new" in [event["name"] for event in events["events"]]
+    assert sandbox.preview(3000).request("GET", "/").body == b"here\n"
+
+
+def send(data, pid, kind, text):
+    answer = data.call("process.Process/SendInput", {
+        "process": {"pid": pid}, "input": {kind: base64.b64encode(text).decode()}})
+    assert answer.status == 200, answer
+
+
+def test_a_start_from_disk_has_a_clean_agent(make_sandbox):
+    sandbox = make_sandbox(envs={"GIVEN": "at the create"})
+    data = sandbox.data
+    data.upload("kept", b"on the disk")
+    pid = data.background("/bin/sleep", "1000")
+    watcher = data.call("filesystem.Filesystem/CreateWatcher", {"path": "/tmp"}).json()["watcherId"]
+    sandbox.pause()
+    for image in (sandbox.stack.instance_dir(sandbox.instance) / "state").glob("pages-*.img"):
+        image.unlink()
+    assert sandbox.resume()["resumed_from"] == "disk"
+    data = sandbox.data
+    assert data.call("process.Process/List", {}).json()["processes"] == []
+    gone = data.call("process.Process/SendSignal", {"process": {"pid": pid},
+                                                    "signal": "SIGNAL_SIGTERM"})
+    assert gone.status == 404, gone
+    gone = data.call("filesystem.Filesystem/GetWatcherEvents", {"watcherId": watcher})
+    assert gone.status == 404, gone
+    assert data.read("kept") == b"on the disk"
+    assert data.check("echo $GIVEN") == "at the create\n"

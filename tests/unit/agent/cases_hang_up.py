@@ -65,10 +65,8 @@ class HangUp(AgentTest):
         with self.assertRaises(ConnectionError):
             download.read()
         for connection in (upload, idle):
-            try:
-                self.assertEqual(connection.recv(100), b"")
-            except ConnectionResetError:
-                pass
+            with self.assertRaises(ConnectionResetError):
+                connection.recv(100)
 
     def test_input_that_waits_to_be_read(self):
         stream = self.agent.start("sleep", "100", stdin=True)
@@ -82,7 +80,8 @@ class HangUp(AgentTest):
             connection.recv(1)
         self.hang_up()
         connection.settimeout(10)
-        self.assertEqual(connection.recv(1), b"")
+        with self.assertRaises(ConnectionResetError):
+            connection.recv(1)
         os.kill(pid, signal.SIGKILL)
 
     def test_nothing_new_until_the_next_init(self):
