@@ -11,7 +11,7 @@ import urllib.parse
 
 import pytest
 
-from dataplane import DataPlane, collect, envelope
+from dataplane import DataPlane, Stream, StreamError, collect, envelope
 from stack import wait_until
 
 
@@ -187,3 +187,22 @@ def test_files_put_together(data, directory):
     assert data.check("stat -c '%U:%G' /root/whole; rm /root/whole", user="root") == "root:root\n"
     assert compose([parts[0]], "x", username="nobody-by-that-name").status == 401
     assert data.origin.request("POST", "/files/compose", b"{}").status == 401
+
+
+def test_network_mounts(data, directory):
+    """lxcfs is a FUSE file system, which may be one as well as any: its changes are not all seen."""
+    fuse = "/sys/devices/system/cpu"
+    assert data.check(f"stat -f -c %T {fuse}") == "fuseblk\n"
+    for options, ok in (({}, False), ({"allowNetworkMounts": True}, True)):
+        with Stream(*data.open_stream("filesystem.Filesystem/WatchDir",
+                                      {"path": fuse, **options}, user="root")) as stream:
+            if ok:
+                assert "start" in next(stream)
+            else:
+                with pytest.raises(StreamError) as refused:
+                    next(stream)
+                assert refused.value.code == "invalid_argument"
+        answer = data.call("filesystem.Filesystem/CreateWatcher", {"path": fuse, **options})
+        assert answer.status == (200 if ok else 400), answer
+    with Stream(*data.open_stream("filesystem.Filesystem/WatchDir", {"path": directory})) as stream:
+        assert "start" in next(stream)

@@ -5,7 +5,9 @@ import json
 import os
 import socket
 import subprocess
+import threading
 import unittest
+import zlib
 
 from agent_case import HOME, ROOT, AgentTest, quote
 from agent_client import Reply
@@ -229,6 +231,74 @@ class Files(AgentTest):
         finally:
             # Lazily: the answer comes before the agent has closed the file.
             os.system(f"umount -l {small}")
+
+
+class Memory(AgentTest):
+    """A file of any size passes through the same few pages."""
+
+    SIZE = 48 << 20
+    LIMIT_KB = 2500
+
+    def peak_kb(self, work):
+        """How far the agent's own memory grows meanwhile."""
+        def own():
+            with open(f"/proc/{self.agent.process.pid}/status") as status:
+                return int(next(line for line in status if line.startswith("RssAnon")).split()[1])
+
+        before, peak, done = own(), [0], threading.Event()
+
+        def sample():
+            while not done.wait(0.005):
+                peak[0] = max(peak[0], own())
+
+        sampler = threading.Thread(target=sample)
+        sampler.start()
+        try:
+            work()
+        finally:
+            done.set()
+            sampler.join()
+        return peak[0] - before
+
+    def put_long(self, path, head, body, tail=b""):
+        connection = self.agent.connect(60)
+        headers = {"Transfer-Encoding": "chunked", **head}
+        connection.sendall(self.agent.head("POST", "/files?path=" + quote(path), headers))
+        for part in (*body, tail):
+            if part:
+                connection.sendall(b"%x\r\n%s\r\n" % (len(part), part))
+        connection.sendall(b"0\r\n\r\n")
+        self.assertEqual(Reply(connection).status, 200)
+        self.assertEqual(os.stat(path).st_size, self.SIZE)
+
+    def drain(self, headers=None):
+        reply = self.agent.send("GET", "/files?path=" + quote(self.path), headers=headers)
+        self.assertEqual(reply.status, 200)
+        size = 0
+        while (piece := reply._more()):
+            size += len(piece)
+        return size
+
+    def test_memory_stays_flat(self):
+        block = os.urandom(1 << 16) * 16
+        blocks = [block] * (self.SIZE >> 20)
+        self.path = self.folder + "/long"
+        octets = {"Content-Type": "application/octet-stream"}
+        begin = (b'--BoUnDaRy\r\nContent-Disposition: form-data; name="file"; '
+                 b'filename="x"\r\n\r\n')
+        packer = zlib.compressobj(1, wbits=31)
+        packed = [packer.compress(one) for one in blocks] + [packer.flush()]
+        for name, work in (
+            ("octets", lambda: self.put_long(self.path, octets, blocks)),
+            ("gzip", lambda: self.put_long(self.path, {**octets, "Content-Encoding": "gzip"}, packed)),
+            ("multipart", lambda: self.put_long(
+                self.path, {"Content-Type": "multipart/form-data; boundary=BoUnDaRy"}, [begin, *blocks],
+                b"\r\n--BoUnDaRy--\r\n")),
+            ("download", lambda: self.assertEqual(self.drain(), self.SIZE)),
+            ("packed download", lambda: self.assertLess(0, self.drain({"Accept-Encoding": "gzip"}))),
+        ):
+            with self.subTest(name):
+                self.assertLess(self.peak_kb(work), self.LIMIT_KB)
 
 
 class Compose(AgentTest):

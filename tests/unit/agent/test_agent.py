@@ -40,6 +40,11 @@ class Tap(unittest.TestResult):
         super().addFailure(test, error)
         self.complain(test, error)
 
+    def addSubTest(self, test, subtest, error):
+        super().addSubTest(test, subtest, error)
+        if error:
+            self.complain(test, error)
+
     def addError(self, test, error):
         super().addError(test, error)
         self.complain(test, error)
