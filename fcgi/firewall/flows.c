@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <libnetfilter_conntrack/libnetfilter_conntrack.h>
+#include <libnetfilter_conntrack/libnetfilter_conntrack_tcp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 
@@ -114,7 +115,9 @@ static void cut_tcp(struct flows *flows, uint32_t address, const struct nf_connt
 
 static void cut_one(struct flows *flows, uint32_t address, struct nf_conntrack *entry)
 {
-    if (nfct_get_attr_u8(entry, ATTR_ORIG_L4PROTO) == IPPROTO_TCP) {
+    /* Of a connection that was reset meanwhile nobody need be told; a SYN would open it anew. */
+    if (nfct_get_attr_u8(entry, ATTR_ORIG_L4PROTO) == IPPROTO_TCP &&
+        nfct_get_attr_u8(entry, ATTR_TCP_STATE) != TCP_CONNTRACK_CLOSE) {
         cut_tcp(flows, address, entry);
         return;
     }
