@@ -142,6 +142,9 @@ void dispatcher_sample(struct sandbox_service *service, const volatile sig_atomi
             sample_round(service, &sampler, &err) < 0)
             log_warning("no samples are taken", LOG_ERROR(err));
         error_clear(&err);
+        if (due && sandbox_tend_agents(service, stop, &err) < 0)
+            log_warning("agents are not looked after", LOG_ERROR(err));
+        error_clear(&err);
         if ((due || more) && sample_purge(service, &more, &err) < 0)
             log_warning("old samples stay", LOG_ERROR(err));
         if (!*stop)

@@ -16,7 +16,8 @@ void dispatcher_watch(struct sandbox_service *service, const volatile sig_atomic
 /* Build template versions and remove deleted ones, until *stop is set. */
 void dispatcher_build(struct sandbox_service *service, const volatile sig_atomic_t *stop);
 
-/* Take samples of what running sandboxes use, until *stop is set. */
+/* Take samples of what running sandboxes use, and look after their agents at the same interval,
+ * until *stop is set. */
 void dispatcher_sample(struct sandbox_service *service, const volatile sig_atomic_t *stop);
 
 /* Watch the hosts for sandboxes that go down by themselves, until *stop is set. */

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <signal.h>
 
 #include "account/api_key.h"
 #include "checkpoint/checkpoint.h"
@@ -157,3 +158,8 @@ int sandbox_sweep(struct sandbox_service *service, struct error **err);
 /* The first half of it alone, cheap enough for every second. Of all dispatchers one does it, until
  * its database connection ends; for the others it is nothing. */
 int sandbox_watch(struct sandbox_service *service, struct error **err);
+
+/* Give agents that have started anew their secret and environment back. Talks to every sandbox that
+ * is ready, and waits for those that do not answer. */
+int sandbox_tend_agents(struct sandbox_service *service, const volatile sig_atomic_t *stop,
+                        struct error **err);

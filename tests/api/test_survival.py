@@ -6,8 +6,9 @@ import base64
 import http.client
 import pytest
 
-from dataplane import Stream, collect, envelope
+from dataplane import Stream, StreamError, collect, envelope
 from faults import InBackground
+from stack import wait_until
 
 
 def read_to_the_end(stream):
@@ -153,3 +154,23 @@ def test_a_start_from_disk_has_a_clean_agent(make_sandbox):
     assert gone.status == 404, gone
     assert data.read("kept") == b"on the disk"
     assert data.check("echo $GIVEN") == "at the create\n"
+
+
+def test_an_agent_that_was_killed_is_told_everything_again(make_sandbox):
+    """By itself: nobody calls connect."""
+    sandbox = make_sandbox(envs={"GIVEN": "at the create"})
+    data = sandbox.data
+    interval_s = int(sandbox.stack.settings.get("metrics_interval_s", "30"))
+    before = data.check("pgrep -x sandlot-agent")
+    data.background("/bin/sh", "-c", "sleep 0.2; kill -9 $(pgrep -x sandlot-agent)", user="root")
+
+    def is_back():
+        try:
+            result = data.bash("pgrep -x sandlot-agent; echo $GIVEN")
+        except (AssertionError, StreamError, OSError, http.client.HTTPException, EOFError):
+            return None
+        return result.stdout.decode().splitlines() if result.exit_code == 0 else None
+
+    wait_until(lambda: is_back() and is_back()[0] != before.strip(), 3 * interval_s + 20,
+               "the new agent", 0.5)
+    assert is_back()[1] == "at the create"
