@@ -247,6 +247,27 @@ def test_it_outlives_its_sandbox_and_serves_several_at_once(sandbox, stack):
     assert restored[0].resume()["resumed_from"] == "memory"
 
 
+def test_volumes_are_no_part_of_it(api):
+    for name in ("one", "other"):
+        assert api.post("/v1/volumes", {"name": name}).status == 201
+    try:
+        sandbox = Sandbox.create(api, volume_mounts={"/data": "one"})
+        sandbox.data.check("echo volume >/data/file; echo disk >/home/user/file")
+        made = checkpoint(sandbox)
+        without = Sandbox.create(api, template=made["id"])
+        assert without.document["volume_mounts"] == {}
+        assert without.data.check("cat file; sudo ls -A /data") == "disk\n", "an empty directory is left where it was mounted"
+        mounted = Sandbox.create(api, template=made["id"], volume_mounts={"/data": "one", "/more": "other"})
+        assert mounted.data.check("cat file /data/file; touch /more/file") == "disk\nvolume\n"
+        again = checkpoint(mounted, "again")
+        assert Sandbox.create(api, template=again["id"], volume_mounts={"/elsewhere": "one"}).data.check("cat /elsewhere/file") == "volume\n"
+    finally:
+        for one in api.list():
+            api.destroy(one["id"])
+        for volume in api.get("/v1/volumes").json()["volumes"]:
+            wait_until(lambda v=volume: api.delete(f"/v1/volumes/{v['id']}").status in (204, 404), 20, "the volume's end", 0.2)
+
+
 def test_size_of_a_checkpoint_of_a_restored_sandbox(sandbox):
     sandbox.data.check("head -c 30000000 /dev/urandom >first")
     first = checkpoint(sandbox)

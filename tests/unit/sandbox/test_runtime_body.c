@@ -45,6 +45,24 @@ static void host_names_are_fresh(void **state)
     assert_int_equal(strlen(first), 14);
 }
 
+static void a_copy_takes_the_disk_alone(void **state)
+{
+    (void)state;
+    json_auto_t *devices = json_pack("{s:{s:s}, s:{s:s}, s:{s:s}}", "root", "type", "disk", "eth0",
+                                     "type", "nic", "volume-1", "type", "disk");
+    json_auto_t *body = runtime_copy_body("ckp-1", "sbx-1", devices, false, "ckp_1");
+
+    assert_string_equal(text_at(body, "source", "source", NULL), "sbx-1");
+    assert_true(json_is_true(json_object_get(json_object_get(body, "source"), "instance_only")));
+    assert_null(json_object_get(body, "start"));
+    assert_null(json_object_get(json_object_get(body, "devices"), "root"));
+    assert_string_equal(text_at(body, "devices", "eth0", "type"), "none");
+    assert_string_equal(text_at(body, "devices", "volume-1", "type"), "none");
+    /* Until it is whole it is no sandbox, and no checkpoint either. */
+    assert_string_equal(text_at(body, "config", RUNTIME_KEY_ROLE, NULL), "copying");
+    assert_string_equal(text_at(body, "config", RUNTIME_KEY_SANDBOX, NULL), "ckp_1");
+}
+
 static void hardware_addresses_follow_addresses(void **state)
 {
     (void)state;
@@ -151,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(host_names_are_fresh),
         cmocka_unit_test(hardware_addresses_follow_addresses),
+        cmocka_unit_test(a_copy_takes_the_disk_alone),
         cmocka_unit_test(a_paused_root_has_room_for_the_memory),
         cmocka_unit_test(a_container_is_one_request),
         cmocka_unit_test(a_machine_keeps_its_memory_apart),
