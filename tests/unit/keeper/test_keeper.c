@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The keeper's fence, its places below a root, and the removal of trees. */
+#include "unit/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "keeper/handlers.h"
+#include "keeper/place.h"
+
+static char root_path[] = "/tmp/sandlot-keeper-XXXXXX";
+static int root;
+
+static int make_root(void **state)
+{
+    (void)state;
+    if (!mkdtemp(root_path))
+        return -1;
+    root = open(root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return root < 0 ? -1 : 0;
+}
+
+static int remove_root(void **state)
+{
+    (void)state;
+    int result = tree_empty(root, fence_of("end"), 1);
+    close(root);
+    return result == 0 ? rmdir(root_path) : -1;
+}
+
+static void touch(int directory, const char *name)
+{
+    autoclose int fd = openat(directory, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+}
+
+static void an_older_generation_is_refused(void **state)
+{
+    struct fence *fence = fence_of("generations");
+    struct refusal refusal;
+    (void)state;
+    assert_ptr_equal(fence, fence_of("generations"));
+    assert_int_equal(fence_enter(fence, 3, &refusal), 0);
+    fence_leave(fence);
+    fence_raise(fence, 4);
+    assert_int_equal(fence_enter(fence, 3, &refusal), -1);
+    assert_int_equal(refusal.code, REFUSAL_FENCED);
+    assert_true(fence_is_raised(fence, 3));
+    fence_raise(fence, 2);
+    assert_int_equal(fence_enter(fence, 3, &refusal), -1);
+    assert_int_equal(fence_enter(fence, 4, &refusal), 0);
+    fence_leave(fence);
+    assert_int_equal(fence_enter(fence_of("another"), 1, &refusal), 0);
+    fence_leave(fence_of("another"));
+}
+
+static bool raised;
+
+static void *raise_it(void *context)
+{
+    fence_raise(context, 9);
+    __atomic_store_n(&raised, true, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static void raising_waits_for_what_is_under_way(void **state)
+{
+    struct fence *fence = fence_of("waiting");
+    struct refusal refusal;
+    pthread_t thread;
+    (void)state;
+    assert_int_equal(fence_enter(fence, 8, &refusal), 0);
+    assert_int_equal(pthread_create(&thread, NULL, raise_it, fence), 0);
+    while (!fence_is_raised(fence, 8))
+        clock_sleep_ms(1);
+    assert_int_equal(fence_enter(fence, 8, &refusal), -1);
+    assert_false(__atomic_load_n(&raised, __ATOMIC_SEQ_CST));
+    fence_leave(fence);
+    pthread_join(thread, NULL);
+    assert_true(raised);
+}
+
+static void links_do_not_lead_out(void **state)
+{
+    struct stat status;
+    struct refusal refusal;
+    const char *name;
+    (void)state;
+    assert_int_equal(mkdirat(root, "dir", 0700), 0);
+    touch(root, "dir/file");
+    assert_int_equal(symlinkat("/etc/passwd", root, "absolute"), 0);
+    assert_int_equal(symlinkat("../../../etc", root, "up"), 0);
+    assert_int_equal(symlinkat("dir/../dir/file", root, "within"), 0);
+    assert_int_equal(symlinkat("circle", root, "circle"), 0);
+    assert_int_equal(mkfifoat(root, "fifo", 0600), 0);
+    autoclose int within = place_open_file(root, "within", &status, &refusal);
+    assert_true(within >= 0);
+    for (size_t i = 0; i < 4; i++) {
+        static const char *const paths[] = {"absolute", "up/passwd", "circle", "fifo"};
+        assert_int_equal(place_open_file(root, paths[i], &status, &refusal), -1);
+        assert_int_equal(refusal.code, REFUSAL_INVALID);
+    }
+    assert_int_equal(place_open_file(root, "nothing", &status, &refusal), -1);
+    assert_int_equal(refusal.code, REFUSAL_NOT_FOUND);
+    assert_int_equal(place_open_parent(root, "up/new/file", true, &name, &refusal), -1);
+    assert_int_equal(place_open_parent(root, "", true, &name, &refusal), -1);
+    assert_int_equal(place_open_volume("nothing-mounted", &refusal), -1);
+    assert_int_equal(refusal.code, REFUSAL_NOT_MOUNTED);
+}
+
+static void a_deep_tree_goes_and_links_stay_unfollowed(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdirat(root, "tree", 0700), 0);
+    int at = openat(root, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int top = dup(at);
+    for (unsigned i = 0; i < 2000; i++) {
+        touch(at, "file");
+        assert_int_equal(symlinkat(root_path, at, "link"), 0);
+        assert_int_equal(mkdirat(at, "d", 0700), 0);
+        int next = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        close(at);
+        at = next;
+    }
+    close(at);
+    struct fence *fence = fence_of("tree");
+    fence_raise(fence, 2);
+    assert_int_equal(tree_empty(top, fence, 1), 1);
+    assert_int_equal(faccessat(top, "file", F_OK, 0), 0);
+    assert_int_equal(tree_empty(top, fence, 2), 0);
+    close(top);
+    assert_int_equal(unlinkat(root, "tree", AT_REMOVEDIR), 0);
+    assert_int_equal(faccessat(root, "dir/file", F_OK, 0), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_older_generation_is_refused),
+        cmocka_unit_test(raising_waits_for_what_is_under_way),
+        cmocka_unit_test(links_do_not_lead_out),
+        cmocka_unit_test(a_deep_tree_goes_and_links_stay_unfollowed),
+    };
+    return cmocka_run_group_tests(tests, make_root, remove_root);
+}

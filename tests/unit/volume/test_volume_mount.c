@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/mem.h"
+#include "volume/volume_mount.h"
+
+static int read_mounts(const char *text, struct volume_mount mounts[VOLUME_MOUNTS_MAX],
+                       unsigned *count, json_t **kept)
+{
+    struct error *err = NULL;
+    *kept = json_loads(text, 0, NULL);
+    assert_non_null(*kept);
+    int result = volume_mounts_read(*kept, mounts, count, &err);
+    if (result < 0) {
+        assert_int_equal(err->code, ERR_INVALID_REQUEST);
+        assert_non_null(err->field);
+    }
+    error_clear(&err);
+    return result;
+}
+
+static void mounts_are_ordered_by_path(void **state)
+{
+    (void)state;
+    struct volume_mount mounts[VOLUME_MOUNTS_MAX];
+    json_auto_t *kept = NULL;
+    unsigned count;
+    assert_int_equal(
+        read_mounts("{\"/b\":\"one\",\"/a b\":\"two\",\"/ab\":\"one\"}", mounts, &count, &kept), 0);
+    assert_int_equal(count, 3);
+    assert_string_equal(mounts[0].path, "/a b");
+    assert_string_equal(mounts[0].name, "two");
+    assert_string_equal(mounts[2].path, "/b");
+}
+
+static void paths_that_are_refused(void **state)
+{
+    static const char *const bodies[] = {
+        "{\"\":\"v\"}",
+        "{\"a\":\"v\"}",
+        "{\"/\":\"v\"}",
+        "{\"/a/\":\"v\"}",
+        "{\"//a\":\"v\"}",
+        "{\"/a/..\":\"v\"}",
+        "{\"/./a\":\"v\"}",
+        "{\"/proc\":\"v\"}",
+        "{\"/run/x\":\"v\"}",
+        "{\"/usr\":\"v\"}",
+        "{\"/a\\u0001b\":\"v\"}",
+        "{\"/a\\nb\":\"v\"}",
+        "{\"/a\":\"v\",\"/a/b\":\"w\"}",
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+        struct volume_mount mounts[VOLUME_MOUNTS_MAX];
+        json_auto_t *kept = NULL;
+        unsigned count;
+        assert_int_equal(read_mounts(bodies[i], mounts, &count, &kept), -1);
+    }
+}
+
+static void names_of_volumes(void **state)
+{
+    (void)state;
+    assert_true(volume_name_is_valid("a"));
+    assert_true(volume_name_is_valid("0-"));
+    assert_false(volume_name_is_valid(""));
+    assert_false(volume_name_is_valid("-a"));
+    assert_false(volume_name_is_valid("A"));
+    assert_false(volume_name_is_valid("a_b"));
+    assert_true(
+        volume_name_is_valid("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+    assert_false(
+        volume_name_is_valid("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mounts_are_ordered_by_path),
+        cmocka_unit_test(paths_that_are_refused),
+        cmocka_unit_test(names_of_volumes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
