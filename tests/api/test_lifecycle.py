@@ -265,7 +265,10 @@ def test_resume_from_disk_when_memory_cannot_be_restored(make_sandbox, stack, ho
     route = sandbox.document["data_plane_url"]
     sandbox.pause()
     make_memory_unusable(stack, sandbox, how)
+    logs = stack.incus_dir / "logs"
+    restores = len(list(logs.glob(f"*{sandbox.instance}/snapshot_restore_*")))
     resumed = sandbox.resume()
+    assert len(list(logs.glob(f"*{sandbox.instance}/snapshot_restore_*"))) == restores + 1, "one attempt is wasted"
     assert resumed["id"] == sandbox.id
     assert resumed["state"] == "ready"
     assert resumed["resumed_from"] == "disk"
