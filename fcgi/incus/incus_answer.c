@@ -96,6 +96,7 @@ enum incus_fault incus_fault_of(int code, const char *text)
         {"nstance is busy running a", INCUS_FAULT_BUSY},
         {"is already stopped", INCUS_FAULT_STOPPED},
         {"nstance is not running", INCUS_FAULT_STOPPED},
+        {"ontainer is not running", INCUS_FAULT_STOPPED},
         {"is already running", INCUS_FAULT_RUNNING},
         {"nstance is running", INCUS_FAULT_RUNNING},
         {"UNIQUE constraint failed", INCUS_FAULT_EXISTS},

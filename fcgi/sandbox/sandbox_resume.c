@@ -38,7 +38,9 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
         if (work_init_agent(work, AGENT_CONTINUE_WAIT_MS, &failure) == 0)
             return 0;
     }
-    if (failure->code == ERR_LEASE_LOST)
+    /* The memory is not given up for what is no fault of it, such as a database that is away. */
+    if (failure->code == ERR_LEASE_LOST || failure->code == ERR_DB_UNAVAILABLE ||
+        failure->code == ERR_DB_DEADLOCK)
         return error_move(err, &failure);
     if (work_still_ours(work, err) < 0)
         return -1;

@@ -405,3 +405,23 @@ def test_a_draining_host_moves_no_one(make_account, stack):
         assert paused.resume()["resumed_from"] == "memory"
     finally:
         stack.ctl("host", "activate", host["name"])
+
+
+def test_memory_is_not_given_up_for_a_database_that_is_away(sandbox, stack, fault_points):
+    """It is restored, and only then the database is needed for the environment."""
+    boot_id = sandbox.data.read("/proc/sys/kernel/random/boot_id")
+    sandbox.pause()
+    fault_points.arm("resume.started", "wait", "sandlot-api")
+    resuming = InBackground(sandbox.api.post, f"{sandbox.path}/resume")
+    fault_points.reached("resume.started")
+    daemon = stack.daemon("mariadbd")
+    daemon.stop()
+    try:
+        fault_points.release("resume.started")
+        assert resuming.result().status == 503
+    finally:
+        daemon.start(stack.database_answers)
+    settle(stack)
+    assert sandbox.show()["resumed_from"] == "memory"
+    sandbox.resume()
+    assert sandbox.data.read("/proc/sys/kernel/random/boot_id") == boot_id

@@ -119,6 +119,7 @@ static void sorts_refusals(void **state)
         {400, "The instance is already running", INCUS_FAULT_RUNNING},
         {400, "Instance is running", INCUS_FAULT_RUNNING},
         {400, "Instance is not running", INCUS_FAULT_STOPPED},
+        {400, "container is not running: \"sandlot_sbx-1\"", INCUS_FAULT_STOPPED},
         {400,
          "Failed to create instance start operation: Instance is busy running a \"stop\" "
          "operation",
