@@ -33,7 +33,7 @@ def installed(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("part", ["files", "watch", "commands", "pty", "links"])
+@pytest.mark.parametrize("part", ["files", "watch", "large", "commands", "pty", "links"])
 def test_the_public_client(installed, stack, shared_sandbox, part):
     done = subprocess.run(
         ["node", "client.mjs", part],

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// usage: node client.mjs files|watch|commands|pty|links
+// usage: node client.mjs files|watch|large|commands|pty|links
 // Asserts; says what was shown, a line each. API_URL, API_KEY and SANDBOX_ID say where.
 
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { connect } from './connect.mjs'
 
 const sandbox = await connect()
@@ -78,9 +79,49 @@ async function watch() {
   assert.equal(seen.find((event) => event.name === 'f').entry.path, `${home}/f`)
   await sandbox.files.remove(`${home}/f`)
   await until(() => has(FilesystemEventType.REMOVE, 'f'), 'a removal')
+  await sandbox.files.rename(`${home}/new/deep/g`, `${home}/new/deep/h`)
+  await until(() => has(FilesystemEventType.RENAME, 'new/deep/g'), 'a new name')
+  await sandbox.commands.run(`chmod 600 ${home}/new/deep/h`)
+  await until(() => has(FilesystemEventType.CHMOD, 'new/deep/h'), 'other rights')
   await handle.stop()
+  const before = seen.length
+  await sandbox.files.write(`${home}/after`, 'x')
+  const flat = []
+  const other = await sandbox.files.watchDir(home, (event) => flat.push(event.name))
+  await sandbox.files.write(`${home}/new/unseen`, 'x')
+  await sandbox.files.write(`${home}/seen`, 'x')
+  await until(() => flat.includes('seen'), 'a write beside')
+  assert.ok(!flat.some((name) => name.includes('unseen')) && seen.length === before)
+  await other.stop()
   await assert.rejects(sandbox.files.watchDir(`${home}/none`, () => {}), FileNotFoundError)
   say('watchDir, recursive, with entries')
+}
+
+async function large() {
+  const block = crypto.getRandomValues(new Uint8Array(1 << 16))
+  const count = 640
+  const upload = () => {
+    let sent = 0
+    return new ReadableStream({
+      pull(controller) { sent++ < count ? controller.enqueue(block) : controller.close() },
+    })
+  }
+  const hash = createHash('sha256')
+  for (let i = 0; i < count; i++) hash.update(block)
+  const wanted = hash.digest('hex')
+  await sandbox.files.write(`${home}/streamed`, upload())
+  const sum = await sandbox.commands.run(`sha256sum ${home}/streamed`)
+  assert.equal(sum.stdout.split(' ')[0], wanted)
+  say('a long stream up')
+
+  const got = createHash('sha256')
+  for await (const piece of await sandbox.files.read(`${home}/streamed`, { format: 'stream' })) got.update(piece)
+  assert.equal(got.digest('hex'), wanted)
+  await sandbox.files.write([
+    { path: `${home}/whole`, data: new Blob(Array(count).fill(block)) }, { path: `${home}/small`, data: 'x' },
+  ])
+  assert.equal((await sandbox.files.getInfo(`${home}/whole`)).size, count * block.length)
+  say('a long stream down, a large part beside a small one')
 }
 
 async function commands() {
@@ -114,6 +155,19 @@ async function commands() {
   await assert.rejects(again.wait(), CommandExitError)
   assert.equal(await sandbox.commands.kill(sleeper.pid), false)
   say('disconnect, connect, kill')
+
+  const counter = await sandbox.commands.run('while read n; do echo $((n + 1)); done', {
+    background: true, stdin: true,
+  })
+  let answers = ''
+  const listener = await sandbox.commands.connect(counter.pid, { onStdout: (text) => { answers += text } })
+  await sandbox.commands.sendStdin(counter.pid, '41\n')
+  await until(() => answers === '42\n', 'output after connect')
+  assert.equal(await sandbox.commands.kill(counter.pid), true)
+  await assert.rejects(listener.wait(), CommandExitError)
+  await assert.rejects(sandbox.commands.connect(counter.pid + 100000))
+  assert.ok(!(await sandbox.commands.list()).some((process) => process.pid === counter.pid))
+  say('connect gives what comes from then on')
 
   await assert.rejects(sandbox.commands.run('sleep 100', { timeoutMs: 1000 }), TimeoutError)
   say('timeout')
@@ -156,5 +210,5 @@ async function links() {
   say('links that are expired, forged, or for the other direction')
 }
 
-await { files, watch, commands, pty, links }[process.argv[2]]()
+await { files, watch, large, commands, pty, links }[process.argv[2]]()
 process.exit(0)
