@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Changing a sandbox: PATCH, ports exposed and withdrawn; finding sandboxes by what they are."""
 
+import os
+import pathlib
+import signal
 import time
 import urllib.parse
 
@@ -111,3 +114,20 @@ def test_lists_by_state_and_metadata(api, make_sandbox):
     assert found(("query[metadata][color]", "green")) == set()
     assert_error(api.get("/v1/sandboxes?query%5Bstate%5D%5B%5D=asleep"), 422, "invalid_request")
     assert_error(api.get("/v1/sandboxes?query%5Bstte%5D%5B%5D=ready"), 422, "invalid_request")
+
+
+def test_a_patch_does_not_wait_for_slow_calls(sandbox, stack):
+    """All workers that may wait for the runtime are stopped: a deadline can be moved all the same."""
+    note = stack.run_dir / "api.pid"
+    if not note.exists():
+        pytest.skip("the pools are units of their own")
+    pool = note.read_text(encoding="utf-8").split()[0]
+    workers = [int(pid) for pid in pathlib.Path(f"/proc/{pool}/task/{pool}/children").read_text().split()]
+    assert workers
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        assert patch(sandbox, {"timeout": 500})["timeout"] == 500
+    finally:
+        for pid in workers:
+            os.kill(pid, signal.SIGCONT)
