@@ -186,15 +186,23 @@ def accept_nothing(method, _target, answer):
 
 
 @pytest.fixture(scope="module")
-def scene(stack, module_account):
+def untouched(module_account):
+    """A sandbox whose deadline no mutated PATCH brings forward."""
+    ports = [{"port": 3000, "protocol": "http", "public": True}]
+    return module_account.api.create(timeout=3000, exposed_ports=ports)
+
+
+@pytest.fixture(scope="module")
+def scene(stack, module_account, untouched):  # pylint: disable=unused-argument
     """A sandbox to aim at; a team whose plan lets nothing new be made; no limit of rates."""
     api = module_account.api
     sandbox = api.create(timeout=3000, exposed_ports=[{"port": 3000, "protocol": "http", "public": True}])
     before = stack.query("SELECT plan FROM teams WHERE slug = %s", module_account.team)[0]["plan"]
-    stack.query("INSERT IGNORE INTO plans SELECT 'fuzz', 99, resource_override, cpu_default,"
-                " memory_mb_default, cpu_values, memory_mb_min, memory_mb_max, memory_mb_increment,"
-                " disk_gb, max_timeout_s, 0, 0, 0, 0, 0, 1, 0, currency, vcpu_hour, memory_gb_hour,"
-                " storage_gb_month FROM plans WHERE name = 'pro'")
+    (plan,) = stack.query("SELECT * FROM plans WHERE name = 'pro'")
+    plan.update(name="fuzz", position=99, sandboxes=0, vcpus=0, memory_mb=0, stopped_sandboxes=0, volumes=0,
+                checkpoints=0)
+    stack.query(f"INSERT IGNORE INTO plans ({', '.join(plan)}) VALUES ({', '.join(['%s'] * len(plan))})",
+                *plan.values())
     stack.query("UPDATE teams SET plan = 'fuzz' WHERE slug = %s", module_account.team)
     try:
         with edge.settings(stack, key_rate=1000000, address_rate=1000000):
@@ -329,8 +337,8 @@ def test_tokens_and_headers(stack, scene):
     run(target, make)
 
 
-def test_hosts_and_data_planes(stack, scene):
-    api, sandbox = scene
+def test_hosts_and_data_planes(stack, scene, untouched):
+    api, sandbox = scene[0], untouched
     source = Source(SEED + 3)
     token = api.resume(sandbox["id"])["session"]["access_token"]
     plane = sandbox["data_plane_url"].removeprefix("https://")
