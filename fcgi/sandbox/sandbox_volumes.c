@@ -18,6 +18,8 @@ static int end_keeper(struct work *work, const struct keeper *keeper, struct err
         return -1;
     if (status == RUNTIME_ABSENT || status == RUNTIME_STOPPED)
         return 0;
+    if (work_still_ours(work, err) < 0)
+        return -1;
     log_warning("a keeper that does not answer is ended",
                 LOG_STR("instance", keeper->instance_name));
     return work->runtime->ops->destroy(work->runtime, keeper->instance_name, err);

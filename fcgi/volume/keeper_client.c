@@ -15,9 +15,10 @@
 #define CONNECT_TIMEOUT_MS 1000
 /* A transfer may take any time as long as something moves; what waits on the other side (the disk,
  * a client) has time limits of its own below this. */
-#define STALLED_S        120
-#define ANSWER_MAX       ((size_t)8 << 20)
-#define FENCE_TIMEOUT_MS 10000
+#define STALLED_S  120
+#define ANSWER_MAX ((size_t)8 << 20)
+/* Less than the shortest lease of whoever starts a sandbox. */
+#define FENCE_TIMEOUT_MS 3000
 #define HEAD_VALUE_SIZE  64
 
 struct exchange {
