@@ -13,7 +13,7 @@
 #include "crypto/keyring.h"
 #include "ctl/arguments.h"
 #include "db/db.h"
-#include "sandbox/runtimes.h"
+#include "host/runtimes.h"
 
 struct ctl {
     const char *config_path;

@@ -9,7 +9,7 @@
 #include "ctl/ctl_db.h"
 #include "ctl/output.h"
 #include "ctl/source_build.h"
-#include "sandbox/host.h"
+#include "host/host.h"
 
 #define CERTIFICATE_FILE_MAX 65536
 #define STAYING_MAX          100000 /* sandboxes that are listed */

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "ctl/ctl_db.h"
 #include "ctl/output.h"
-#include "sandbox/host.h"
+#include "host/host.h"
 
 #define SANDBOXES_DEFAULT 200
 

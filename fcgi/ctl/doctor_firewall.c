@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "ctl/doctor.h"
+#include "host/host.h"
+#include "host/runtimes.h"
 #include "network/firewall_client.h"
-#include "sandbox/host.h"
-#include "sandbox/runtimes.h"
 
 /* It answers only while its table is in the kernel; every sandbox that runs should have a policy.
  */

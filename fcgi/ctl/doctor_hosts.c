@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 #include "ctl/doctor.h"
+#include "host/host.h"
 #include "incus/incus.h"
-#include "sandbox/host.h"
 #include "template/template.h"
 
 /* Of its room, in percent, from which on a pool is nearly full, and full: a pause writes the memory

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "ctl/ctl_db.h"
 #include "ctl/doctor.h"
-#include "sandbox/host.h"
+#include "host/host.h"
 
 /* The dispatcher looks several times a second; so long a delay means that none runs. */
 #define LATE_MS        10000

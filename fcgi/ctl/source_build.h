@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ctl/ctl.h"
-#include "sandbox/host.h"
+#include "host/host.h"
 #include "template/template.h"
 
 /* Build the sources of a version in state building on these hosts and finish it as ready; when one

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "gate/gate_db.h"
 #include "gate/signature.h"
-#include "sandbox/host.h"
+#include "host/host.h"
 #include "session/session.h"
 
 static int refuse(struct gate_decision *decision, enum refusal_reason reason)

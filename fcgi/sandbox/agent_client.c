@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "crypto/mac.h"
-#include "sandbox/host.h"
+#include "host/host.h"
 
 #define ANSWER_MAX      4096
 #define ATTEMPT_WAIT_MS 2000

@@ -16,9 +16,9 @@
 #include "account/api_key.h"
 #include "checkpoint/checkpoint.h"
 #include "config/settings.h"
+#include "host/runtimes.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
-#include "sandbox/runtimes.h"
 #include "sandbox/sandbox.h"
 #include "volume/volume_mount.h"
 

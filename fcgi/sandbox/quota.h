@@ -6,7 +6,7 @@
 #pragma once
 
 #include "account/account.h"
-#include "sandbox/runtime.h"
+#include "runtime/runtime.h"
 
 struct quota_amount {
     uint32_t sandboxes, vcpus, memory_mb;

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "sandbox/host.h"
+#include "host/host.h"
 #include "sandbox/sandbox_row.h"
 
 #define PURGE_ROWS 5000 /* in one statement */

@@ -9,7 +9,7 @@
 #include "account/account.h"
 #include "base/ulid.h"
 #include "db/db.h"
-#include "sandbox/runtime.h"
+#include "runtime/runtime.h"
 #include "sandbox/sandbox_state.h"
 
 #define SANDBOX_PORTS_MAX  20

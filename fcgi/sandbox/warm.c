@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/host.h"
 #include "sandbox/agent_client.h"
-#include "sandbox/host.h"
 #include "sandbox/warm_row.h"
 #include "template/template.h"
 

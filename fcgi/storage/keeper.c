@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "host/host.h"
 #include "sandbox/fault_point.h"
-#include "sandbox/host.h"
 
 #define PROGRAM_SIZE_MAX  (32 << 20)
 #define PROGRAM_DIGITS    10

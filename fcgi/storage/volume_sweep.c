@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "sandbox/host.h"
+#include "host/host.h"
 #include "storage/keeper.h"
 #include "storage/storage.h"
 #include "volume/volume_row.h"

@@ -16,7 +16,7 @@ CLANG_FORMAT_MAJOR = 14
 
 PROGRAMS = {"api", "gate", "dispatcher", "firewall", "agent", "keeper", "ctl"}
 CONCEPTS = {"sandbox", "volume", "checkpoint", "template", "network", "account", "session",
-            "refusal", "idempotency", "storage"}
+            "refusal", "idempotency", "storage", "runtime", "host"}
 DRIVERS = {"incus", "db", "http", "crypto", "config"}
 GROUND = {"base"}
 

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "sandbox/runtime.h"
+#include "runtime/runtime.h"
 
 static const char usage_text[] =
     "usage: runtime_probe --url URL --project P --pool POOL [OPTION…] VERB\n"

@@ -2,7 +2,7 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
-#include "sandbox/host.h"
+#include "host/host.h"
 #include "template/template.h"
 #include "unit/schema.h"
 

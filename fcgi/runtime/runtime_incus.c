@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Opening, preparing a host, and looking at what is there. */
-#include "sandbox/runtime_incus.h"
+#include "runtime/runtime_incus.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "config/settings.h"
-#include "sandbox/host.h"
-#include "sandbox/runtime.h"
+#include "host/host.h"
+#include "runtime/runtime.h"
 
 struct firewall;
 struct runtimes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/runtimes.h"
+#include "host/runtimes.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sandbox/runtime_incus.h"
+#include "runtime/runtime_incus.h"
 
 /* What a dump of the memory needs beside the memory itself. */
 enum { IMAGE_MARGIN_MB = 64 };

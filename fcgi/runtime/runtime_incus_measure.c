@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "incus/incus_metrics.h"
-#include "sandbox/runtime_incus.h"
+#include "runtime/runtime_incus.h"
 
 int runtime_incus_measure(struct runtime *base, struct runtime_usage **out, size_t *out_count,
                           struct error **err)

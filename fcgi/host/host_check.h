@@ -2,7 +2,7 @@
 /* The rules of a host's row; for host*.c and their tests. */
 #pragma once
 
-#include "sandbox/host.h"
+#include "host/host.h"
 
 struct address_range {
     uint32_t first, last; /* the whole network, both ends included */

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "sandbox/runtime_incus.h"
+#include "runtime/runtime_incus.h"
 
 enum {
     /* A clean shutdown of a sandbox that is to keep its disk only. */

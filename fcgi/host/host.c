@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/host.h"
+#include "host/host.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include "account/account.h"
 #include "base/str.h"
+#include "host/host_check.h"
 #include "network/firewall_client.h"
-#include "sandbox/host_check.h"
 
 #define ALPHANUMERIC "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 #define URL_MAX      255

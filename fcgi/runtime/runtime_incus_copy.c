@@ -5,7 +5,7 @@
  * copy holds every write that had returned before the order was given.
  */
 #include "base/str.h"
-#include "sandbox/runtime_incus.h"
+#include "runtime/runtime_incus.h"
 
 static const char *const roles[] = {
     [RUNTIME_CHECKPOINT] = "checkpoint",

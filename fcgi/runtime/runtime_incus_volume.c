@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sandbox/runtime_incus.h"
+#include "runtime/runtime_incus.h"
 
 /* Who owns the root of a new volume: the user of a sandbox, as its own root sees it. Root in the
  * sandbox can write everywhere in it as well. */

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "sandbox/host_check.h"
+#include "host/host_check.h"
 
 /* How long a client should wait before it asks a full deployment again. */
 #define CAPACITY_RETRY_S 5

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
-#include "sandbox/host_check.h"
+#include "host/host_check.h"
 
 static void reads_ranges(void **state)
 {

@@ -2,7 +2,7 @@
 /* Making and removing instances. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "sandbox/runtime_incus.h"
+#include "runtime/runtime_incus.h"
 
 /* A refusal that another caller of the same instance explains: look again. */
 static bool somebody_else(const struct runtime_incus *runtime, const struct error *err)

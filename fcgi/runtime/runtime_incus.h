@@ -32,7 +32,7 @@
 #include <jansson.h>
 
 #include "incus/incus.h"
-#include "sandbox/runtime.h"
+#include "runtime/runtime.h"
 
 #define RUNTIME_PROFILE        "sandlot"
 #define RUNTIME_PROFILE_VM     "sandlot-vm"

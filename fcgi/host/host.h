@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "db/db.h"
-#include "sandbox/runtime.h"
+#include "runtime/runtime.h"
 
 struct host {
     uint32_t id;

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "sandbox/host.h"
+#include "host/host.h"
 #include "template/template.h"
 #include "unit/schema.h"
 

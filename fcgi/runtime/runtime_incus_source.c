@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "sandbox/runtime_incus.h"
+#include "runtime/runtime_incus.h"
 
 /* How long the start of a source, whose init ends at once, may be seen running. */
 enum { FIRST_START_MOST_MS = 10 * 1000 };

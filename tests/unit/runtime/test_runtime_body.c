@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "sandbox/runtime_incus.h"
+#include "runtime/runtime_incus.h"
 
 static const struct runtime_incus runtime = {.pool = (char[]){"pool"},
                                              .nic_prefix = (char[]){"sl"}};

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sandbox/runtime_incus.h"
+#include "runtime/runtime_incus.h"
 
 int runtime_incus_keeper_start(struct runtime *base, const struct runtime_keeper *keeper,
                                struct error **err)

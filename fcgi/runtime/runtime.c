@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/runtime.h"
+#include "runtime/runtime.h"
 
 #include <stdlib.h>
 
