@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "network/link_address.h"
 
 #define NAME_SIZE  16
 #define PORT_MAX   65535
@@ -246,6 +247,13 @@ static void remove_elements(struct rules *rules, const char *set, json_t *elemen
     command_elements(rules, "delete", set, elements);
 }
 
+/* The address with the Ethernet address that alone may send from it. */
+static json_t *link_element(uint32_t address)
+{
+    char link[LINK_ADDRESS_SIZE];
+    return json_pack("[{s:[o, s]}]", "concat", json_address(address), link_address(address, link));
+}
+
 static json_t *map_element(uint32_t address, const char *chain)
 {
     return json_pack("[[o, o]]", json_address(address), json_jump("goto", chain));
@@ -262,6 +270,7 @@ void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *p
     chain.echo = true;
     write_chain(&chain, address, policy);
     command_elements(rules, "add", "egress_echo", map_element(address, chain.name));
+    command_elements(rules, "add", "links", link_element(address));
     policy_ranges_free(ranges, chain.count);
     if (rules_asks_names(policy))
         command_elements(rules, "add", "asks_names", json_pack("[o]", json_address(address)));
@@ -275,6 +284,7 @@ void rules_sandbox_remove(struct rules *rules, uint32_t address)
         const char *prefix, *map;
     } kinds[] = {{PORT_CHAIN, "egress"}, {ECHO_CHAIN, "egress_echo"}};
     remove_elements(rules, "asks_names", json_pack("[o]", json_address(address)));
+    remove_elements(rules, "links", link_element(address));
     for (size_t i = 0; i < 2; i++) {
         char name[NAME_SIZE];
         chain_name(name, kinds[i].prefix, address);
@@ -337,6 +347,7 @@ void rules_close_all(struct rules *rules)
     command_named(rules, "flush", "map", "egress");
     command_named(rules, "flush", "map", "egress_echo");
     command_named(rules, "flush", "set", "asks_names");
+    command_named(rules, "flush", "set", "links");
     for (size_t set = 0; set < NAME_SETS; set++)
         command_named(rules, "flush", "set", name_sets[set]);
 }

@@ -32,6 +32,7 @@
 #include <jansson.h>
 
 #include "incus/incus.h"
+#include "network/link_address.h"
 #include "runtime/runtime.h"
 
 #define RUNTIME_PROFILE        "sandlot"
@@ -57,7 +58,7 @@ static inline struct runtime_incus *runtime_incus_of(struct runtime *runtime)
 /* --- runtime_incus_body.c: no input or output --- */
 
 #define RUNTIME_HOST_NAME_SIZE 16 /* of a network interface */
-#define RUNTIME_HWADDR_SIZE    18
+#define RUNTIME_HWADDR_SIZE    LINK_ADDRESS_SIZE
 
 /* A name for the host's side of a NIC that was never used before. */
 void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE]);

@@ -51,11 +51,11 @@ void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE])
 
 int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE])
 {
-    unsigned char bytes[4];
+    struct in_addr parsed;
 
-    if (inet_pton(AF_INET, address, bytes) != 1)
+    if (inet_pton(AF_INET, address, &parsed) != 1)
         return -1;
-    snprintf(out, RUNTIME_HWADDR_SIZE, "10:66:6a:%02x:%02x:%02x", bytes[1], bytes[2], bytes[3]);
+    link_address(ntohl(parsed.s_addr), out);
     return 0;
 }
 

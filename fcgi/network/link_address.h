@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The Ethernet address of a sandbox follows from its IPv4 address: no host ever sees two sandboxes
+ * with one address of either kind, a neighbour entry that was kept is right, and the packet filter
+ * knows which one belongs to which. */
+#pragma once
+
+#include <stdint.h>
+
+#define LINK_ADDRESS_SIZE 18 /* text with its NUL */
+
+/* The Ethernet address for an IPv4 address (host byte order) in a range of at most 24 bits; in the
+ * block that Incus gives its own interfaces. Returns out. */
+const char *link_address(uint32_t address, char out[LINK_ADDRESS_SIZE]);
