@@ -342,6 +342,8 @@ def test_hosts_and_data_planes(stack, scene, untouched):
     source = Source(SEED + 3)
     token = api.resume(sandbox["id"])["session"]["access_token"]
     plane = sandbox["data_plane_url"].removeprefix("https://")
+    route, domain = plane.split(".", 1)
+    nobody = f"{route[::-1]}.{domain}"  # no damage makes the address of a sandbox out of it
     planes = Target(stack, plane.encode(), accept_sandbox)
     others = Target(stack, b"", accept_nothing)
     paths = ["/files?path=/etc/passwd", "/files?path=", "/init", "/internal/ports/3000", "/health",
@@ -364,7 +366,7 @@ def test_hosts_and_data_planes(stack, scene, untouched):
         return head(method.encode(), path, host, headers) + body, method, None, True
 
     def to_nobody():
-        host = source.one(["", "localhost", "x" * 300, f"p0-{plane}", f"p99999-{plane}", f"p3000-x{plane}",
+        host = source.one(["", "localhost", "x" * 300, f"p0-{nobody}", f"p99999-{nobody}", f"p3000-x{nobody}",
                            plane.upper() + ".", f"a.{plane}", "127.0.0.1", "[::1]", "é", "_", "*"])
         host = source.damaged(host.encode()) if source.often(0.3) else host.encode()
         return head(b"GET", b"/v1/sandboxes", without_line_ends(host), []), "GET", None, True
