@@ -213,6 +213,24 @@ def test_another_ethernet_address_does_not_leave(sandbox, internet):
 # --- names ---
 
 
+def test_http_and_tls_by_name(sandbox, internet):
+    """As programs do it: the name is looked up, then asked for in the handshake."""
+    internet.add("web.sandbox.localhost", HERE)
+    policy(sandbox, allow_out=["web.sandbox.localhost:8443", "web.sandbox.localhost:80"])
+    sandbox.data.upload("/tmp/ca.pem", (sandbox.stack.root / "tls" / "ca.pem").read_bytes())
+    script = (
+        "import http.client as client, ssl\n"
+        "trusted = ssl.create_default_context(cafile='/tmp/ca.pem')\n"
+        "name = 'web.sandbox.localhost'\n"
+        "for one in client.HTTPConnection(name, 80), client.HTTPSConnection(name, 8443, context=trusted):\n"
+        "    one.request('GET', '/')\n"
+        "    print(one.getresponse().read().decode(), end='')\n"
+    )
+    assert sandbox.data.check(f'python3 -c "{script}"') == "here\nhere\n"
+    policy(sandbox, allow_out=["web.sandbox.localhost:80"])
+    assert not reaches(sandbox, "tcp", HERE, 8443)
+
+
 def test_an_allowed_name_opens_its_addresses(sandbox, internet):
     internet.add("api.example.com", HERE, OTHER)
     internet.add("other.example.com", THIRD)

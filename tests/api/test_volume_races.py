@@ -300,3 +300,67 @@ def test_a_volume_that_nobody_uses_leaves_the_keeper(stack, api, volume):
                "the volume being taken out", 0.5)
     assert stack.query("SELECT files_used_at_ms FROM volumes WHERE id = %s", volume.id)[0]["files_used_at_ms"] == 0
     assert volume.read("/file") == b"x"
+
+
+# --- everything that serves, restarted between any two steps ---
+
+WORKERS = ("sandlot-api", "sandlot-gate", "sandlot-dispatcher")
+
+
+def restart(stack, process, api, killed):
+    """Kill it and wait until it is of use again. A keeper comes back when it is needed."""
+    if process == "keeper":
+        name = keeper(stack)
+        if name not in killed:  # a dead one has no pid; 0 would be everyone here
+            killed.add(name)
+            os.kill(keeper_pid(stack), signal.SIGKILL)
+    elif process in WORKERS:
+        old = set(stack.processes(process))
+        for pid in old:
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: len(set(stack.processes(process)) - old) >= len(old), 30, f"new {process}")
+    else:
+        daemon = stack.daemon(process)
+        os.kill(daemon.pid, signal.SIGKILL)
+        wait_until(daemon.is_gone, 30, f"the end of {process}")
+        daemon.start(stack.database_answers if process == "mariadbd" else stack.incus.answers)
+    wait_until(lambda: api.get("/v1/volumes").status == 200, 30, "the service")
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("process", [*WORKERS, "keeper", "mariadbd", "incusd"])
+def test_a_restart_between_any_two_steps(api, stack, process):
+    killed = {None}
+
+    def restart_it():
+        restart(stack, process, api, killed)
+
+    def step(response, *statuses):
+        assert response.status in (statuses or (200, 201, 204)), response
+        restart_it()
+        return response.json() if response.body else None
+
+    made = step(api.post("/v1/volumes", {"name": "v" + secrets.token_hex(4)}))
+    volume = Volume(api, document=made)
+    step(volume.put("/before", b"one"))
+    created = api.create(volume_mounts=volume.mounts(), timeout=900)
+    sandbox = Sandbox(api, created)
+    restart_it()
+    step(volume.put("/during", b"x"), 409)
+    assert sandbox.data.check("cat /data/before; echo two >/data/inside; sync") == "one"
+    restart_it()
+    checkpoint = step(api.post(f"{sandbox.path}/checkpoints", {"name": "one"}))
+    assert step(api.post(f"{sandbox.path}/pause", {}))["state"] == "stopped"
+    assert step(api.post(f"{sandbox.path}/resume", {}))["sandbox"]["resumed_from"] == "disk"
+    step(api.delete(sandbox.path))
+    restored = api.create(snapshot_id=checkpoint["id"], timeout=900)
+    assert restored["snapshot_id"] == checkpoint["id"]
+    restart_it()
+    step(api.delete(f"/v1/checkpoints/{checkpoint['id']}"))
+    step(api.delete(f"/v1/sandboxes/{restored['id']}"))
+    wait_until(lambda: volume.put("/after", b"three").status == 201, 60, "the volume being free again", 0.3)
+    restart_it()
+    assert volume.names() == ["after", "before", "inside"]
+    assert volume.read("/inside") == b"two\n"
+    step(api.delete(volume.address))
+    settle(stack)

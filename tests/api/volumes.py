@@ -15,9 +15,9 @@ def quoted(path):
 class Volume:
     """A volume; each call gives the response."""
 
-    def __init__(self, api, name=None, **fields):
+    def __init__(self, api, name=None, document=None, **fields):
         self.api = api
-        self.document = api.create_volume(name=name or "v" + secrets.token_hex(4), **fields)
+        self.document = document or api.create_volume(name=name or "v" + secrets.token_hex(4), **fields)
         self.id = self.document["id"]
         self.name = self.document["name"]
         self.address = f"/v1/volumes/{self.id}"
