@@ -54,7 +54,7 @@ void doctor_check_sockets(struct doctor *doctor)
 {
     const struct settings *settings = doctor->ctl->settings;
     check_socket(doctor, "api_socket", settings->api_socket);
-    check_socket(doctor, "read_socket", settings->read_socket);
+    check_socket(doctor, "records_socket", settings->records_socket);
     check_socket(doctor, "files_socket", settings->files_socket);
     check_socket(doctor, "gate_socket", settings->gate_socket);
     check_socket(doctor, "wake_socket", settings->wake_socket);

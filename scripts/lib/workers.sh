@@ -42,7 +42,7 @@ workers_start()
     workers_end_strays
     firewall_start
     worker_pool api "${SANDLOT_API_WORKERS:-8}" sandlot-api
-    worker_pool read "${SANDLOT_READ_WORKERS:-4}" sandlot-api
+    worker_pool records "${SANDLOT_RECORDS_WORKERS:-4}" sandlot-api
     worker_pool files "${SANDLOT_FILES_WORKERS:-8}" sandlot-api
     worker_pool gate "${SANDLOT_GATE_WORKERS:-4}" sandlot-gate
     worker_pool wake "${SANDLOT_WAKE_WORKERS:-8}" sandlot-gate
@@ -57,7 +57,7 @@ workers_end_strays()
 {
     local name pid known=' '
 
-    for name in api read files gate wake dispatcher firewall; do
+    for name in api records files gate wake dispatcher firewall; do
         known+="$(service_pid "$name" || true) "
     done
     for pid in $(strays multiwatch "$CONFIG_FILE"); do
@@ -74,7 +74,7 @@ workers_stop()
 {
     local name
 
-    for name in dispatcher api read files wake gate firewall; do
+    for name in dispatcher api records files wake gate firewall; do
         service_stop "$name" 20
         rm -f "$RUN_DIR/$name.sock"
     done

@@ -364,7 +364,7 @@ def test_nginx_s_own_errors_have_the_shape_too(stack, api):
     assert long_path.json()["request_id"] == long_path.headers["X-Request-Id"]
 
 
-@pytest.mark.parametrize("pool, method", [("read", "GET"), ("api", "POST")])
+@pytest.mark.parametrize("pool, method", [("records", "GET"), ("api", "POST")])
 def test_a_pool_that_is_gone(stack, api, pool, method):
     """The socket of a pool is away for a moment: the answer keeps the shape, then all is well."""
     path = stack.settings[f"{pool}_socket"]
