@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/api.h"
-#include "api/page.h"
+#include "api/page_list.h"
 #include "api/sandbox_output.h"
 #include "base/log.h"
-#include "base/mem.h"
 
 static int check_name(const json_t *value, const char *pointer, struct error **err)
 {
@@ -92,56 +90,36 @@ int checkpoints_create(void *context, const struct route *route, struct http_req
     return http_response_json(response, 201, checkpoint_to_json(&checkpoint));
 }
 
-static int newest_first(const void *a, const void *b)
+PAGE_ROW(struct checkpoint);
+
+static int list_rows(struct db *db, const struct page_query *query, void **rows, unsigned *count,
+                     struct error **err)
 {
-    return strcmp(((const struct checkpoint *)b)->id, ((const struct checkpoint *)a)->id);
+    struct checkpoint *checkpoints;
+    int result = checkpoint_list(db, query->team_id, query->page->sandbox_id, query->before,
+                                 query->limit, &checkpoints, count, err);
+    *rows = checkpoints;
+    return result;
 }
 
-/* The rows of the page and one more when there is a next one. */
-static int read_rows(struct db *db, const struct page *page, struct checkpoint **list,
-                     unsigned *count, struct error **err)
+static json_t *row_to_json(const struct api *api, const void *row)
 {
-    *list = NULL;
-    *count = 0;
-    for (unsigned i = 0; i < page->team_count; i++) {
-        autofree struct checkpoint *rows = NULL;
-        unsigned found;
-        if (checkpoint_list(db, page->teams[i]->id, page->sandbox_id,
-                            *page->before ? page->before : NULL, page->limit + 1, &rows, &found,
-                            err) < 0)
-            return -1;
-        if (!found)
-            continue;
-        *list = xreallocarray(*list, *count + found, sizeof **list);
-        memcpy(*list + *count, rows, found * sizeof *rows);
-        *count += found;
-        qsort(*list, *count, sizeof **list, newest_first);
-        if (*count > page->limit + 1)
-            *count = page->limit + 1;
-    }
-    return 0;
+    (void)api;
+    return checkpoint_to_json(row);
 }
+
+static const struct page_kind page_kind = {
+    .member = "checkpoints",
+    .row_size = sizeof(struct checkpoint),
+    .list = list_rows,
+    .to_json = row_to_json,
+};
 
 int checkpoints_list(void *context, const struct route *route, struct http_request *request,
                      struct http_response *response, struct error **err)
 {
-    struct api *api = context;
-    autofree struct checkpoint *list = NULL;
-    unsigned count = 0;
-    struct page page;
     (void)route;
-    if (page_read(&api->principal, api->service.ring, request, &page, err) < 0)
-        return -1;
-    json_auto_t *body = json_object();
-    json_t *rows = json_array();
-    json_object_set_new(body, "checkpoints", rows);
-    int result = read_rows(api->service.db, &page, &list, &count, err);
-    for (unsigned i = 0; i < count && i < page.limit; i++)
-        json_array_append_new(rows, checkpoint_to_json(&list[i]));
-    if (result == 0 && count > page.limit)
-        result = page_write_next(&page, api->service.ring, list[page.limit - 1].id, body, err);
-    page_deinit(&page);
-    return result < 0 ? -1 : http_response_json(response, 200, json_incref(body));
+    return page_list(context, &page_kind, request, response, err);
 }
 
 int checkpoints_show(void *context, const struct route *route, struct http_request *request,

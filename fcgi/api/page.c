@@ -187,30 +187,6 @@ int page_read(const struct principal *principal, const struct keyring *ring,
     return -1;
 }
 
-/* Each team's rows come in order from its own stretch of an index; they are merged here. */
-int page_sandboxes(const struct page *page, struct db *db, struct sandbox **sandboxes,
-                   unsigned *count, struct error **err)
-{
-    unsigned wanted = page->limit + 1;
-    const char *before = *page->before ? page->before : NULL;
-    *sandboxes = NULL;
-    *count = 0;
-    for (unsigned i = 0; i < page->team_count; i++) {
-        struct sandbox *rows = NULL;
-        unsigned found = 0;
-        int result =
-            sandbox_list(db, page->teams[i]->id, &page->filter, before, wanted, &rows, &found, err);
-        *sandboxes = xreallocarray(*sandboxes, *count + found, sizeof **sandboxes);
-        for (unsigned j = 0; j < found; j++)
-            (*sandboxes)[(*count)++] = rows[j];
-        free(rows);
-        if (result < 0)
-            return -1;
-        sandbox_list_trim(*sandboxes, count, wanted);
-    }
-    return 0;
-}
-
 int page_write_next(const struct page *page, const struct keyring *ring, const char *last_id,
                     json_t *body, struct error **err)
 {

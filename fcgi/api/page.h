@@ -30,11 +30,6 @@ void page_deinit(struct page *page);
 int page_read(const struct principal *principal, const struct keyring *ring,
               const struct http_request *request, struct page *page, struct error **err);
 
-/* The rows of the page and one more when there is a next page. The caller deinits each and frees
- * the array. */
-int page_sandboxes(const struct page *page, struct db *db, struct sandbox **sandboxes,
-                   unsigned *count, struct error **err);
-
 /* Put next_token into the body. */
 int page_write_next(const struct page *page, const struct keyring *ring, const char *last_id,
                     json_t *body, struct error **err);

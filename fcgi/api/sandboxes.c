@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/api.h"
 #include "api/network_input.h"
-#include "api/page.h"
+#include "api/page_list.h"
 #include "api/sandbox_input.h"
 #include "api/sandbox_output.h"
 #include "base/log.h"
@@ -107,32 +104,41 @@ int sandboxes_create(void *context, const struct route *route, struct http_reque
     return http_response_json(response, 201, body);
 }
 
+PAGE_ROW(struct sandbox);
+
+static int list_rows(struct db *db, const struct page_query *query, void **rows, unsigned *count,
+                     struct error **err)
+{
+    struct sandbox *sandboxes;
+    int result = sandbox_list(db, query->team_id, &query->page->filter, query->before, query->limit,
+                              &sandboxes, count, err);
+    *rows = sandboxes;
+    return result;
+}
+
+static json_t *row_to_json(const struct api *api, const void *row)
+{
+    return sandbox_to_json(api->settings, row);
+}
+
+static void row_deinit(void *row)
+{
+    sandbox_deinit(row);
+}
+
+static const struct page_kind page_kind = {
+    .member = "sandboxes",
+    .row_size = sizeof(struct sandbox),
+    .list = list_rows,
+    .to_json = row_to_json,
+    .deinit = row_deinit,
+};
+
 int sandboxes_list(void *context, const struct route *route, struct http_request *request,
                    struct http_response *response, struct error **err)
 {
-    struct api *api = context;
-    struct page page;
     (void)route;
-    if (page_read(&api->principal, api->service.ring, request, &page, err) < 0)
-        return -1;
-    struct sandbox *sandboxes = NULL;
-    unsigned count = 0;
-    int result = page_sandboxes(&page, api->service.db, &sandboxes, &count, err);
-    json_t *body = json_object(), *rows = json_array();
-    json_object_set_new(body, "sandboxes", rows);
-    for (unsigned i = 0; i < count && i < page.limit; i++)
-        json_array_append_new(rows, sandbox_to_json(api->settings, &sandboxes[i]));
-    if (result == 0 && count > page.limit)
-        result = page_write_next(&page, api->service.ring, sandboxes[page.limit - 1].id, body, err);
-    for (unsigned i = 0; i < count; i++)
-        sandbox_deinit(&sandboxes[i]);
-    free(sandboxes);
-    page_deinit(&page);
-    if (result < 0) {
-        json_decref(body);
-        return -1;
-    }
-    return http_response_json(response, 200, body);
+    return page_list(context, &page_kind, request, response, err);
 }
 
 int sandboxes_show(void *context, const struct route *route, struct http_request *request,

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdlib.h>
-#include <string.h>
-
-#include "api/api.h"
-#include "api/page.h"
-#include "api/sandbox_output.h"
 #include "api/volumes.h"
+#include "api/api.h"
+#include "api/page_list.h"
+#include "api/sandbox_output.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "storage/storage.h"
 
 static int check_name(const json_t *value, const char *pointer, struct error **err)
@@ -93,58 +89,47 @@ int volumes_create(void *context, const struct route *route, struct http_request
     return http_response_json(response, 201, volume_to_json(&volume));
 }
 
-/* The rows of the page and one more when there is a next page. */
-static int page_volumes(const struct page *page, struct db *db, struct volume **volumes,
-                        unsigned *count, struct error **err)
+PAGE_ROW(struct volume);
+
+static int list_rows(struct db *db, const struct page_query *query, void **rows, unsigned *count,
+                     struct error **err)
 {
-    unsigned wanted = page->limit + 1;
-    const char *before = *page->before ? page->before : NULL;
-    *volumes = NULL;
-    *count = 0;
-    for (unsigned i = 0; i < page->team_count; i++) {
-        struct volume *rows = NULL;
-        unsigned found = 0;
-        if (volume_list(db, page->teams[i]->id, before, wanted, &rows, &found, err) < 0)
-            return -1;
-        *volumes = xreallocarray(*volumes, *count + found + 1, sizeof **volumes);
-        if (found)
-            memcpy(*volumes + *count, rows, found * sizeof **volumes);
-        *count += found;
-        free(rows);
-        volume_list_trim(*volumes, count, wanted);
-    }
-    return 0;
+    struct volume *volumes;
+    int result = volume_list(db, query->team_id, query->before, query->limit, &volumes, count, err);
+    *rows = volumes;
+    return result;
 }
+
+static int complete_rows(struct db *db, void *rows, unsigned count, struct error **err)
+{
+    return volume_read_attached(db, rows, count, err);
+}
+
+static json_t *row_to_json(const struct api *api, const void *row)
+{
+    (void)api;
+    return volume_to_json(row);
+}
+
+static void row_deinit(void *row)
+{
+    volume_deinit(row);
+}
+
+static const struct page_kind page_kind = {
+    .member = "volumes",
+    .row_size = sizeof(struct volume),
+    .list = list_rows,
+    .complete = complete_rows,
+    .to_json = row_to_json,
+    .deinit = row_deinit,
+};
 
 int volumes_list(void *context, const struct route *route, struct http_request *request,
                  struct http_response *response, struct error **err)
 {
-    struct api *api = context;
-    struct page page;
     (void)route;
-    if (page_read(&api->principal, api->service.ring, request, &page, err) < 0)
-        return -1;
-    struct volume *volumes = NULL;
-    unsigned count = 0;
-    int result = page_volumes(&page, api->service.db, &volumes, &count, err);
-    unsigned shown = count < page.limit ? count : page.limit;
-    if (result == 0)
-        result = volume_read_attached(api->service.db, volumes, shown, err);
-    json_t *body = json_object(), *rows = json_array();
-    json_object_set_new(body, "volumes", rows);
-    for (unsigned i = 0; i < shown; i++)
-        json_array_append_new(rows, volume_to_json(&volumes[i]));
-    if (result == 0 && count > page.limit)
-        result = page_write_next(&page, api->service.ring, volumes[page.limit - 1].id, body, err);
-    for (unsigned i = 0; i < count; i++)
-        volume_deinit(&volumes[i]);
-    free(volumes);
-    page_deinit(&page);
-    if (result < 0) {
-        json_decref(body);
-        return -1;
-    }
-    return http_response_json(response, 200, body);
+    return page_list(context, &page_kind, request, response, err);
 }
 
 int volumes_show(void *context, const struct route *route, struct http_request *request,

@@ -49,7 +49,7 @@ int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoi
                        struct error **err);
 
 /* The newest checkpoints of a team, or of a sandbox if sandbox_id is not NULL, with an id before
- * `before` (NULL: from the newest), at most limit. The caller frees. */
+ * `before` (NULL: from the newest), at most limit. The caller frees, also after an error. */
 int checkpoint_list(struct db *db, const char *team_id, const char *sandbox_id, const char *before,
                     unsigned limit, struct checkpoint **list, unsigned *count, struct error **err);
 

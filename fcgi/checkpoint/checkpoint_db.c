@@ -189,6 +189,8 @@ int checkpoint_list(struct db *db, const char *team_id, const char *sandbox_id, 
                     unsigned limit, struct checkpoint **list, unsigned *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
+    *list = NULL;
+    *count = 0;
     /* Behind every id of this kind. */
     struct db_value last = db_text(before ? before : "ckp_~");
     int result = sandbox_id

@@ -30,7 +30,4 @@ int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter
                  const char *before, unsigned limit, struct sandbox **sandboxes, unsigned *count,
                  struct error **err);
 
-/* Sort newest first and keep at most limit of them. */
-void sandbox_list_trim(struct sandbox *sandboxes, unsigned *count, unsigned limit);
-
 extern const struct db_statement_list sandbox_list_statements;

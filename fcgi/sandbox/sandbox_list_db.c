@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "sandbox/sandbox_columns.h"
 #include "sandbox/sandbox_list.h"
@@ -174,18 +171,4 @@ int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter
         return list_by_states(db, team_id, filter, before, limit, sandboxes, count, err);
     return append(db, &all_statement, DB_ARGS(db_text(team_id), db_text(before), db_u64(limit)),
                   sandboxes, count, err);
-}
-
-static int newest_first(const void *a, const void *b)
-{
-    const struct sandbox *left = a, *right = b;
-    return -strcmp(left->id, right->id);
-}
-
-void sandbox_list_trim(struct sandbox *sandboxes, unsigned *count, unsigned limit)
-{
-    if (*count > 1)
-        qsort(sandboxes, *count, sizeof *sandboxes, newest_first);
-    for (; *count > limit; --*count)
-        sandbox_deinit(&sandboxes[*count - 1]);
 }

@@ -24,17 +24,3 @@ const char *volume_instance_name(const char *id, char out[VOLUME_INSTANCE_SIZE])
     snprintf(out, VOLUME_INSTANCE_SIZE, "vol-%s", id + 4);
     return out;
 }
-
-static int newest_first(const void *a, const void *b)
-{
-    const struct volume *left = a, *right = b;
-    return -strcmp(left->id, right->id);
-}
-
-void volume_list_trim(struct volume *volumes, unsigned *count, unsigned limit)
-{
-    if (*count > 1)
-        qsort(volumes, *count, sizeof *volumes, newest_first);
-    for (; *count > limit; --*count)
-        volume_deinit(&volumes[*count - 1]);
-}

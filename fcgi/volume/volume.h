@@ -63,9 +63,6 @@ int volume_get_any(struct db *db, const char *id, bool lock, struct volume *volu
 int volume_list(struct db *db, const char *team_id, const char *before, unsigned limit,
                 struct volume **volumes, unsigned *count, struct error **err);
 
-/* Sort newest first and keep at most limit of them. */
-void volume_list_trim(struct volume *volumes, unsigned *count, unsigned limit);
-
 /* Fill in attached_to: the sandboxes that are not deleted and mount it, stopped ones included. */
 int volume_read_attached(struct db *db, struct volume *volumes, unsigned count, struct error **err);
 

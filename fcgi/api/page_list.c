@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/page_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct rows {
+    const struct page_kind *kind;
+    char *bytes;
+    unsigned count;
+};
+
+static void *row_at(const struct rows *rows, unsigned index)
+{
+    return rows->bytes + index * rows->kind->row_size;
+}
+
+static void drop_last(struct rows *rows)
+{
+    rows->count--;
+    if (rows->kind->deinit)
+        rows->kind->deinit(row_at(rows, rows->count));
+}
+
+static void rows_deinit(struct rows *rows)
+{
+    while (rows->count)
+        drop_last(rows);
+    free(rows->bytes);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    return strcmp(b, a);
+}
+
+/* The rows of the page and one more when there is a next page. Each team's rows come in order from
+ * its own stretch of an index; they are merged here. */
+static int read_rows(struct db *db, const struct page *page, struct rows *rows, struct error **err)
+{
+    struct page_query query = {
+        .page = page, .before = *page->before ? page->before : NULL, .limit = page->limit + 1};
+    for (unsigned i = 0; i < page->team_count; i++) {
+        autofree void *found = NULL;
+        unsigned count = 0;
+        query.team_id = page->teams[i]->id;
+        int result = rows->kind->list(db, &query, &found, &count, err);
+        rows->bytes = xreallocarray(rows->bytes, rows->count + count + 1, rows->kind->row_size);
+        if (count)
+            memcpy(row_at(rows, rows->count), found, count * rows->kind->row_size);
+        rows->count += count;
+        if (result < 0)
+            return -1;
+        qsort(rows->bytes, rows->count, rows->kind->row_size, newest_first);
+        while (rows->count > query.limit)
+            drop_last(rows);
+    }
+    return 0;
+}
+
+static int write_page(struct api *api, const struct page *page, struct rows *rows,
+                      struct http_response *response, struct error **err)
+{
+    const struct page_kind *kind = rows->kind;
+    if (read_rows(api->service.db, page, rows, err) < 0)
+        return -1;
+    unsigned shown = rows->count < page->limit ? rows->count : page->limit;
+    if (kind->complete && kind->complete(api->service.db, rows->bytes, shown, err) < 0)
+        return -1;
+    json_auto_t *body = json_object();
+    json_t *list = json_array();
+    json_object_set_new(body, kind->member, list);
+    for (unsigned i = 0; i < shown; i++)
+        json_array_append_new(list, kind->to_json(api, row_at(rows, i)));
+    if (rows->count > page->limit &&
+        page_write_next(page, api->service.ring, row_at(rows, shown - 1), body, err) < 0)
+        return -1;
+    return http_response_json(response, 200, json_incref(body));
+}
+
+int page_list(struct api *api, const struct page_kind *kind, const struct http_request *request,
+              struct http_response *response, struct error **err)
+{
+    struct page page;
+    struct rows rows = {.kind = kind};
+    if (page_read(&api->principal, api->service.ring, request, &page, err) < 0)
+        return -1;
+    int result = write_page(api, &page, &rows, response, err);
+    rows_deinit(&rows);
+    page_deinit(&page);
+    return result;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The handler of a list, for every kind of row that is shown newest first over the teams of a key.
+ */
+#pragma once
+
+#include "api/api.h"
+#include "api/page.h"
+
+/* What is asked of one team. */
+struct page_query {
+    const struct page *page; /* its filters */
+    const char *team_id;
+    const char *before; /* an id; NULL: from the newest */
+    unsigned limit;
+};
+
+struct page_kind {
+    const char *member; /* of the answer */
+    size_t row_size;
+    /* The newest rows of a team. The caller deinits each and frees the array, also on errors. */
+    int (*list)(struct db *db, const struct page_query *query, void **rows, unsigned *count,
+                struct error **err);
+    /* Reads what the rows that will be shown have elsewhere; NULL: nothing. */
+    int (*complete)(struct db *db, void *rows, unsigned count, struct error **err);
+    json_t *(*to_json)(const struct api *api, const void *row);
+    void (*deinit)(void *row); /* NULL: a row holds nothing */
+};
+
+/* By its id, which it begins with, a row finds its place in the list. */
+#define PAGE_ROW(type)                                                            \
+    _Static_assert(offsetof(type, id) == 0 && sizeof(((type *)0)->id) == ID_SIZE, \
+                   "a row begins with its id")
+
+/* Answer the request with its page of the list.
+ * Errors: those of page_read() and of the kind's functions. */
+int page_list(struct api *api, const struct page_kind *kind, const struct http_request *request,
+              struct http_response *response, struct error **err);

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "api/page_list.h"
+#include "base/mem.h"
+#include "crypto/keyring_file.h"
+
+#define KEY "1 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
+
+/* Ids end in a number from 10; an even one belongs to the first team, an odd one to the second. */
+#define FIRST_ID 10
+#define LAST_ID  19
+#define ID_START "row_0000000000000000000000000000"
+
+struct row {
+    char id[ID_SIZE];
+    char *held;
+};
+PAGE_ROW(struct row);
+
+static unsigned rows_alive;
+static const char *failing_team;
+static bool fails_to_complete;
+
+static int list_rows(struct db *db, const struct page_query *query, void **rows, unsigned *count,
+                     struct error **err)
+{
+    struct row *list = xcalloc(query->limit, sizeof *list);
+    (void)db;
+    *rows = list;
+    for (int i = LAST_ID; i >= FIRST_ID && *count < query->limit; i--) {
+        char id[ID_SIZE];
+        snprintf(id, sizeof id, "%.*s%d", ID_SIZE - 3, ID_START, i);
+        if (strcmp(query->team_id, i % 2 ? "team_odd" : "team_even") != 0 ||
+            (query->before && strcmp(id, query->before) >= 0))
+            continue;
+        struct row *row = &list[(*count)++];
+        memcpy(row->id, id, sizeof id);
+        row->held = xstrdup("held");
+        rows_alive++;
+    }
+    if (failing_team && !strcmp(query->team_id, failing_team))
+        return error_set(err, ERR_DB_UNAVAILABLE, "the list fails");
+    return 0;
+}
+
+static int complete_rows(struct db *db, void *rows, unsigned count, struct error **err)
+{
+    (void)db, (void)rows, (void)count;
+    return fails_to_complete ? error_set(err, ERR_DB_UNAVAILABLE, "the rest fails") : 0;
+}
+
+static json_t *row_to_json(const struct api *api, const void *row)
+{
+    (void)api;
+    return json_integer(strtol(((const struct row *)row)->id + ID_SIZE - 3, NULL, 10));
+}
+
+static void row_deinit(void *row)
+{
+    free(((struct row *)row)->held);
+    rows_alive--;
+}
+
+static const struct page_kind kind = {
+    .member = "rows",
+    .row_size = sizeof(struct row),
+    .list = list_rows,
+    .complete = complete_rows,
+    .to_json = row_to_json,
+    .deinit = row_deinit,
+};
+
+/* --- asking --- */
+
+static struct team teams[] = {{.id = "team_even"}, {.id = "team_odd"}};
+static struct api api;
+
+static int api_setup(void **state)
+{
+    static struct keyring *ring;
+    error_auto err = NULL;
+    (void)state;
+    if (keyring_parse(KEY, sizeof KEY - 1, &ring, &err) < 0)
+        return -1;
+    api = (struct api){.service.ring = ring,
+                       .principal = {.user_id = "usr_1", .teams = teams, .team_count = 2}};
+    return 0;
+}
+
+static int api_teardown(void **state)
+{
+    (void)state;
+    keyring_free((struct keyring *)(uintptr_t)api.service.ring);
+    return 0;
+}
+
+/* The answer to a query, parsed; no row outlives it. */
+static json_t *ask(const char *query, struct error **err)
+{
+    autofree char *text = xasprintf("QUERY_STRING=%s", query);
+    char method[] = "REQUEST_METHOD=GET", uri[] = "REQUEST_URI=/v1/rows";
+    char *parameters[] = {method, uri, text, NULL};
+    struct http_request request;
+    struct http_response response;
+    json_t *body = NULL;
+    http_request_init(&request, parameters, 0);
+    http_response_init(&response);
+    request.operation = "listRows";
+    assert_int_equal(http_request_parse_query(&request, err), 0);
+    if (page_list(&api, &kind, &request, &response, err) == 0)
+        body = json_incref(response.json);
+    http_response_deinit(&response);
+    http_request_deinit(&request);
+    assert_int_equal(rows_alive, 0);
+    return body;
+}
+
+static void assert_rows(const json_t *body, const char *expected)
+{
+    autofree char *rows = json_dumps(json_object_get(body, "rows"), JSON_COMPACT);
+    assert_string_equal(rows, expected);
+}
+
+/* --- tests --- */
+
+static void merges_the_teams_newest_first(void **state)
+{
+    error_auto err = NULL;
+    json_auto_t *body = ask("", &err);
+    (void)state;
+    assert_null(err);
+    assert_rows(body, "[19,18,17,16,15,14,13,12,11,10]");
+    assert_null(json_object_get(body, "next_token"));
+}
+
+static void goes_on_where_a_page_ended(void **state)
+{
+    static const char *const pages[] = {"[19,18,17,16]", "[15,14,13,12]", "[11,10]"};
+    autofree char *query = xstrdup("limit=4");
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
+        error_auto err = NULL;
+        json_auto_t *body = ask(query, &err);
+        assert_null(err);
+        assert_rows(body, pages[i]);
+        const char *token = json_string_value(json_object_get(body, "next_token"));
+        assert_int_equal(token == NULL, i + 1 == ARRAY_SIZE(pages));
+        free(query);
+        query = xasprintf("limit=4&next_token=%s", token ? token : "");
+    }
+}
+
+static void a_last_page_that_is_full_has_no_next(void **state)
+{
+    error_auto err = NULL;
+    json_auto_t *body = ask("limit=10", &err);
+    (void)state;
+    assert_rows(body, "[19,18,17,16,15,14,13,12,11,10]");
+    assert_null(json_object_get(body, "next_token"));
+}
+
+/* ask() looks that the rows of the team before, and of the failing one, are freed. */
+static void keeps_no_rows_when_a_team_fails(void **state)
+{
+    error_auto err = NULL;
+    (void)state;
+    failing_team = "team_odd";
+    assert_null(ask("", &err));
+    failing_team = NULL;
+    assert_int_equal(err->code, ERR_DB_UNAVAILABLE);
+}
+
+static void answers_nothing_when_the_rows_stay_incomplete(void **state)
+{
+    error_auto err = NULL;
+    (void)state;
+    fails_to_complete = true;
+    assert_null(ask("limit=3", &err));
+    fails_to_complete = false;
+    assert_int_equal(err->code, ERR_DB_UNAVAILABLE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(merges_the_teams_newest_first),
+        cmocka_unit_test(goes_on_where_a_page_ended),
+        cmocka_unit_test(a_last_page_that_is_full_has_no_next),
+        cmocka_unit_test(keeps_no_rows_when_a_team_fails),
+        cmocka_unit_test(answers_nothing_when_the_rows_stay_incomplete),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, api_setup, api_teardown);
+}
