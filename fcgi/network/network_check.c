@@ -25,6 +25,11 @@ static void say(struct network_verdict *verdict, enum policy_verdict what, const
     va_end(ap);
 }
 
+static bool is_dns_port(uint16_t port)
+{
+    return port == DNS_PORT || port == DNS_TLS_PORT;
+}
+
 static bool has_network_rules(const struct policy *policy)
 {
     for (size_t i = 0; i < policy->count; i++)
@@ -32,6 +37,12 @@ static bool has_network_rules(const struct policy *policy)
             policy->rules[i].entry.network.family == POLICY_IPV4)
             return true;
     return false;
+}
+
+static void by_dns_port(struct network_verdict *verdict)
+{
+    say(verdict, POLICY_DENY, "name_service",
+        "Sandboxes ask only the service's own resolver for names; ports 53 and 853 are closed.");
 }
 
 static void by_rule(struct policy_decision decision, struct network_verdict *verdict)
@@ -59,10 +70,8 @@ static void check_address(const struct policy *policy, const struct protected_ne
     else if (protected)
         say(verdict, POLICY_DENY, "protected_network",
             "The address is in a network that no sandbox reaches: %s.", protected);
-    else if (port == DNS_PORT || port == DNS_TLS_PORT)
-        say(verdict, POLICY_DENY, "name_service",
-            "Sandboxes ask only the service's own resolver for names; ports 53 and 853 are "
-            "closed.");
+    else if (is_dns_port(port))
+        by_dns_port(verdict);
     else if (decision.rule)
         by_rule(decision, verdict);
     else
@@ -91,10 +100,8 @@ static void check_name(const struct policy *policy, const char *name, uint16_t p
     struct policy_decision decision = policy_decide_name(policy, name, port);
     struct policy_name found;
     policy_name_find(policy, name, &found);
-    if (port == DNS_PORT || port == DNS_TLS_PORT)
-        say(verdict, POLICY_DENY, "name_service",
-            "Sandboxes ask only the service's own resolver for names; ports 53 and 853 are "
-            "closed.");
+    if (is_dns_port(port))
+        by_dns_port(verdict);
     else if (decision.rule)
         by_rule(decision, verdict);
     else
