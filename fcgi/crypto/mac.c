@@ -17,6 +17,17 @@ int mac_compute(const struct keyring *ring, uint16_t key_id, enum key_purpose pu
     return 0;
 }
 
+int mac_hex(const struct keyring *ring, uint16_t key_id, enum key_purpose purpose, const char *text,
+            char out[MAC_HEX_SIZE], struct error **err)
+{
+    unsigned char mac[MAC_BYTES];
+    if (mac_compute(ring, key_id, purpose, text, strlen(text), mac, err) < 0)
+        return -1;
+    sodium_bin2hex(out, MAC_HEX_SIZE, mac, sizeof mac);
+    sodium_memzero(mac, sizeof mac);
+    return 0;
+}
+
 bool mac_equal(const unsigned char a[MAC_BYTES], const unsigned char b[MAC_BYTES])
 {
     return sodium_memcmp(a, b, MAC_BYTES) == 0;
@@ -42,11 +53,6 @@ int base64url_decode(const char *text, void *out, size_t capacity)
         end != text + length)
         return -1;
     return (int)size;
-}
-
-void hex_encode(const void *data, size_t size, char *out)
-{
-    sodium_bin2hex(out, HEX_SIZE(size), data, size);
 }
 
 void base64_encode(const void *data, size_t size, char *out)

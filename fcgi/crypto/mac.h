@@ -15,6 +15,12 @@
 int mac_compute(const struct keyring *ring, uint16_t key_id, enum key_purpose purpose,
                 const void *data, size_t size, unsigned char out[MAC_BYTES], struct error **err);
 
+/* The MAC of a text in hexadecimal: a secret that is stored nowhere, since it can be computed
+ * again. The caller wipes it. Errors: those of mac_compute(). */
+#define MAC_HEX_SIZE (2 * MAC_BYTES + 1)
+int mac_hex(const struct keyring *ring, uint16_t key_id, enum key_purpose purpose, const char *text,
+            char out[MAC_HEX_SIZE], struct error **err);
+
 bool mac_equal(const unsigned char a[MAC_BYTES], const unsigned char b[MAC_BYTES]);
 
 void random_fill(void *out, size_t size);
@@ -31,6 +37,3 @@ void base64_encode(const void *data, size_t size, char *out);
 /* Exact decoding of a whole string, without blanks, into at most capacity bytes. Returns 0 or -1.
  */
 int base64_decode(const char *text, size_t length, void *out, size_t capacity, size_t *size);
-
-#define HEX_SIZE(size) ((size)*2 + 1)
-void hex_encode(const void *data, size_t size, char *out);

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "crypto/mac.h"
 #include "host/host.h"
 
 #define ANSWER_MAX      4096
@@ -20,13 +19,8 @@
 int agent_secret(const struct keyring *ring, const struct sandbox *sandbox,
                  char secret[AGENT_SECRET_SIZE], struct error **err)
 {
-    unsigned char mac[MAC_BYTES];
-    if (mac_compute(ring, sandbox->agent_key_id, KEY_PURPOSE_AGENT, sandbox->instance_name,
-                    strlen(sandbox->instance_name), mac, err) < 0)
-        return -1;
-    hex_encode(mac, sizeof mac, secret);
-    mem_wipe(mac, sizeof mac);
-    return 0;
+    return mac_hex(ring, sandbox->agent_key_id, KEY_PURPOSE_AGENT, sandbox->instance_name, secret,
+                   err);
 }
 
 /* One handle for the life of the process, so that connections are kept. */

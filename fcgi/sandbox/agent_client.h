@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "crypto/keyring.h"
+#include "crypto/mac.h"
 #include "sandbox/sandbox.h"
 
 #define AGENT_PORT        49983
 #define AGENT_RELAY_PORT  49984
-#define AGENT_SECRET_SIZE 65 /* hex and NUL */
+#define AGENT_SECRET_SIZE MAC_HEX_SIZE
 
 /* The secret that the agent of this sandbox expects: derived from the key ring and the instance's
  * name, so it is stored nowhere. The caller wipes it. */

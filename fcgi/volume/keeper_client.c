@@ -51,13 +51,8 @@ static CURL *shared_handle(void)
 int keeper_secret(const struct keyring *ring, const struct keeper *keeper,
                   char secret[KEEPER_SECRET_SIZE], struct error **err)
 {
-    unsigned char mac[MAC_BYTES];
-    if (mac_compute(ring, keeper->secret_key_id, KEY_PURPOSE_AGENT, keeper->instance_name,
-                    strlen(keeper->instance_name), mac, err) < 0)
-        return -1;
-    hex_encode(mac, sizeof mac, secret);
-    mem_wipe(mac, sizeof mac);
-    return 0;
+    return mac_hex(ring, keeper->secret_key_id, KEY_PURPOSE_AGENT, keeper->instance_name, secret,
+                   err);
 }
 
 /* --- callbacks of a transfer --- */

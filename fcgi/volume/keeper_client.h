@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/buffer.h"
-#include "crypto/keyring.h"
+#include "crypto/mac.h"
 #include "volume/keeper_row.h"
 
 /* A body that goes up: called for the next piece; 0 at its end, -1 when it cannot be had as a
@@ -50,7 +50,7 @@ int keeper_ask(const struct keyring *ring, const struct keeper *keeper,
                struct error **err);
 
 /* Its secret, which its instance is made with. The caller wipes it. */
-#define KEEPER_SECRET_SIZE 65
+#define KEEPER_SECRET_SIZE MAC_HEX_SIZE
 int keeper_secret(const struct keyring *ring, const struct keeper *keeper,
                   char secret[KEEPER_SECRET_SIZE], struct error **err);
 

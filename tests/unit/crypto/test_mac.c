@@ -81,9 +81,19 @@ static void reads_exact_base64_only(void **state)
 static void spells_hex(void **state)
 {
     (void)state;
-    char text[HEX_SIZE(3)];
-    hex_encode("\x00\x7f\xff", 3, text);
-    assert_string_equal(text, "007fff");
+    error_auto err = NULL;
+    struct keyring *ring = NULL;
+    unsigned char mac[MAC_BYTES];
+    char hex[MAC_HEX_SIZE], expected[MAC_HEX_SIZE];
+    assert_ok(keyring_parse(KEYS, sizeof KEYS - 1, &ring, &err));
+    assert_ok(mac_compute(ring, 2, KEY_PURPOSE_AGENT, "sandbox-1", 9, mac, &err));
+    for (size_t i = 0; i < sizeof mac; i++)
+        snprintf(expected + 2 * i, 3, "%02x", mac[i]);
+    assert_ok(mac_hex(ring, 2, KEY_PURPOSE_AGENT, "sandbox-1", hex, &err));
+    assert_string_equal(hex, expected);
+    assert_fails_saying(mac_hex(ring, 3, KEY_PURPOSE_AGENT, "sandbox-1", hex, &err), ERR_CONFIG,
+                        "no key 3");
+    keyring_free(ring);
 }
 
 static void fills_with_noise(void **state)
