@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "network/firewall_client.h"
 
-#include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +9,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "http/client.h"
 #include "http/schema.h"
 
 enum {
-    CONNECT_TIMEOUT_MS = 1000,
     ANSWER_TIMEOUT_MS = 5000,
     BACK_OFF_MIN_MS = 200,
     BACK_OFF_MAX_MS = 5000,
@@ -50,19 +49,11 @@ bool firewall_url_is_valid(const char *url)
     return *authority && strcspn(authority, "/?#@") == strlen(authority);
 }
 
-static size_t collect(char *data, size_t size, size_t count, void *context)
-{
-    return buffer_append(context, data, size * count) < 0 ? 0 : size * count;
-}
-
 static void set_options(struct firewall *firewall)
 {
-    CURL *curl = firewall->curl;
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    CURL *curl = http_client_handle(&firewall->curl);
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, http_client_collect);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &firewall->answer);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, firewall->headers);
     if (firewall->socket_path) {
@@ -97,10 +88,9 @@ int firewall_open(const struct firewall_options *options, struct firewall **out,
     buffer_init(&firewall->answer, ANSWER_MAX);
     firewall->headers = curl_slist_append(NULL, "Content-Type: application/json");
     firewall->headers = curl_slist_append(firewall->headers, "Expect:");
-    curl_global_init(CURL_GLOBAL_DEFAULT);
+    http_client_handle(&firewall->curl);
     firewall->multi = curl_multi_init();
-    firewall->curl = curl_easy_init();
-    if (!firewall->multi || !firewall->curl)
+    if (!firewall->multi)
         abort();
     *out = firewall;
     return 0;
@@ -137,7 +127,6 @@ static void begin(struct firewall *firewall, const char *method, const char *pat
     free(firewall->body);
     firewall->body = body;
     buffer_clear(&firewall->answer);
-    curl_easy_reset(firewall->curl);
     set_options(firewall);
     curl_easy_setopt(firewall->curl, CURLOPT_URL, url);
     if (body)

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sandbox/agent_client.h"
 
-#include <curl/curl.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "host/host.h"
+#include "http/client.h"
 
 #define ANSWER_MAX      4096
 #define ATTEMPT_WAIT_MS 2000
@@ -23,50 +22,22 @@ int agent_secret(const struct keyring *ring, const struct sandbox *sandbox,
                    err);
 }
 
-/* One handle for the life of the process, so that connections are kept. */
-static CURL *shared_handle(void)
-{
-    static CURL *curl;
-    if (!curl) {
-        curl_global_init(CURL_GLOBAL_DEFAULT);
-        curl = curl_easy_init();
-        if (!curl)
-            abort();
-    }
-    curl_easy_reset(curl);
-    return curl;
-}
-
-static size_t collect(char *data, size_t size, size_t count, void *context)
-{
-    return buffer_append(context, data, size * count) < 0 ? 0 : size * count;
-}
-
-static void wipe_list(struct curl_slist *list)
-{
-    for (struct curl_slist *item = list; item; item = item->next)
-        mem_wipe(item->data, strlen(item->data));
-    curl_slist_free_all(list);
-}
-
 /* One request; *status 0 means that no answer came. body NULL: GET. */
 static void request(uint32_t to, const char *secret, const char *path, const char *body,
                     struct buffer *answer, long *status)
 {
-    CURL *curl = shared_handle();
+    static CURL *kept; /* for the life of the process, and so are its connections */
+    CURL *curl = http_client_handle(&kept);
     char address[IPV4_TEXT_SIZE], header[128];
     autofree char *url = xasprintf("http://%s:%d%s", ipv4_format(to, address), AGENT_PORT, path);
     snprintf(header, sizeof header, "X-Sandlot-Agent-Secret: %s", secret);
     struct curl_slist *headers = curl_slist_append(NULL, header);
     mem_wipe(header, sizeof header);
     curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, 1000L);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ATTEMPT_WAIT_MS);
     curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 16L);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, http_client_collect);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
     if (body) {
         headers = curl_slist_append(headers, "Content-Type: application/json");
@@ -77,7 +48,7 @@ static void request(uint32_t to, const char *secret, const char *path, const cha
     *status = 0;
     if (curl_easy_perform(curl) == CURLE_OK)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, status);
-    wipe_list(headers);
+    http_client_free_headers(headers);
 }
 
 static int check_status(long status, long wanted, struct error **err)

@@ -2,17 +2,15 @@
 #include "volume/keeper_client.h"
 
 #include <arpa/inet.h>
-#include <curl/curl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
 #include "crypto/mac.h"
+#include "http/client.h"
 
-#define KEEPER_PORT        49985
-#define CONNECT_TIMEOUT_MS 1000
+#define KEEPER_PORT 49985
 /* A transfer may take any time as long as something moves; what waits on the other side (the disk,
  * a client) has time limits of its own below this. */
 #define STALLED_S  120
@@ -22,7 +20,7 @@
 #define HEAD_VALUE_SIZE  64
 
 struct exchange {
-    CURL *curl;
+    CURL *curl; /* lives as long as the process, so that connections are kept */
     const struct keeper_request *request;
     struct keeper_answer *answer;
     char mode[HEAD_VALUE_SIZE], modified_at[HEAD_VALUE_SIZE];
@@ -32,20 +30,6 @@ void keeper_answer_deinit(struct keeper_answer *answer)
 {
     buffer_deinit(&answer->text);
     *answer = (struct keeper_answer){0};
-}
-
-/* One handle for the life of the process, so that connections are kept. */
-static CURL *shared_handle(void)
-{
-    static CURL *curl;
-    if (!curl) {
-        curl_global_init(CURL_GLOBAL_DEFAULT);
-        curl = curl_easy_init();
-        if (!curl)
-            abort();
-    }
-    curl_easy_reset(curl);
-    return curl;
 }
 
 int keeper_secret(const struct keyring *ring, const struct keeper *keeper,
@@ -121,10 +105,7 @@ static void set_options(struct exchange *exchange, const char *url, struct curl_
     CURL *curl = exchange->curl;
     const struct keeper_request *request = exchange->request;
     curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
     if (request->timeout_ms)
         curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -145,13 +126,6 @@ static void set_options(struct exchange *exchange, const char *url, struct curl_
         curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
     }
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
-}
-
-static void wipe_list(struct curl_slist *list)
-{
-    for (struct curl_slist *item = list; item; item = item->next)
-        mem_wipe(item->data, strlen(item->data));
-    curl_slist_free_all(list);
 }
 
 static int perform(struct exchange *exchange)
@@ -176,6 +150,7 @@ int keeper_ask(const struct keyring *ring, const struct keeper *keeper,
 {
     struct in_addr address = {.s_addr = htonl(keeper->address)};
     char dotted[INET_ADDRSTRLEN], secret[KEEPER_SECRET_SIZE], header[128];
+    static CURL *kept;
     struct exchange exchange = {.request = request, .answer = answer};
     keeper_answer_deinit(answer);
     buffer_init(&answer->text, ANSWER_MAX);
@@ -188,10 +163,10 @@ int keeper_ask(const struct keyring *ring, const struct keeper *keeper,
     mem_wipe(header, sizeof header);
     inet_ntop(AF_INET, &address, dotted, sizeof dotted);
     autofree char *url = xasprintf("http://%s:%d%s", dotted, KEEPER_PORT, request->path);
-    exchange.curl = shared_handle();
+    exchange.curl = http_client_handle(&kept);
     set_options(&exchange, url, headers);
     answer->status = perform(&exchange);
-    wipe_list(headers);
+    http_client_free_headers(headers);
     return 0;
 }
 

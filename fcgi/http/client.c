@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "http/client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/mem.h"
+
+#define CONNECT_TIMEOUT_MS 1000
+
+CURL *http_client_handle(CURL **kept)
+{
+    if (!*kept) {
+        curl_global_init(CURL_GLOBAL_DEFAULT);
+        *kept = curl_easy_init();
+        if (!*kept)
+            abort();
+    }
+    curl_easy_reset(*kept);
+    curl_easy_setopt(*kept, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(*kept, CURLOPT_PROXY, "");
+    curl_easy_setopt(*kept, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    return *kept;
+}
+
+size_t http_client_collect(char *data, size_t size, size_t count, void *buffer)
+{
+    return buffer_append(buffer, data, size * count) < 0 ? 0 : size * count;
+}
+
+void http_client_free_headers(struct curl_slist *headers)
+{
+    for (struct curl_slist *item = headers; item; item = item->next)
+        mem_wipe(item->data, strlen(item->data));
+    curl_slist_free_all(headers);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What our HTTP clients, those of agents, keepers and firewalls, have in common (libcurl). */
+#pragma once
+
+#include <curl/curl.h>
+#include <stddef.h>
+
+/* The handle in *kept, which is made at the first call (NULL before), reset for another request:
+ * its connections stay. It uses no proxy and no signals, and has a second to connect. The caller
+ * sets the rest and in the end cleans *kept up. Aborts when libcurl gives no handle. */
+CURL *http_client_handle(CURL **kept);
+
+/* For CURLOPT_WRITEFUNCTION, with a struct buffer in CURLOPT_WRITEDATA: collects the body. The
+ * transfer fails when it goes past the maximum of the buffer. */
+size_t http_client_collect(char *data, size_t size, size_t count, void *buffer);
+
+/* Wipe headers that carry secrets, and free them. */
+void http_client_free_headers(struct curl_slist *headers);
