@@ -205,21 +205,10 @@ int checkpoint_list(struct db *db, const char *team_id, const char *sandbox_id, 
     return 0;
 }
 
-/* Whether a query by one argument finds a row. */
-static int finds(struct db *db, const struct db_statement *statement, const char *key, bool *found,
-                 struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    if (db_query(db, statement, DB_ARGS(db_text(key)), &rows, err) < 0)
-        return -1;
-    *found = db_rows_next(rows);
-    return 0;
-}
-
 int checkpoint_hold(struct db *db, const char *id, struct error **err)
 {
     bool found;
-    if (finds(db, &hold_statement, id, &found, err) < 0)
+    if (db_query_finds(db, &hold_statement, DB_ARGS(db_text(id)), &found, err) < 0)
         return -1;
     return found ? 0 : error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
 }
@@ -255,17 +244,13 @@ int checkpoint_row_made_in(struct db *db, const char *sandbox_id, uint32_t incar
 
 int checkpoint_row_in_use(struct db *db, const char *id, bool *in_use, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &in_use_statement, DB_ARGS(db_text(id), db_text(id)), &rows, err) < 0)
-        return -1;
-    *in_use = db_rows_next(rows);
-    return 0;
+    return db_query_finds(db, &in_use_statement, DB_ARGS(db_text(id), db_text(id)), in_use, err);
 }
 
 int checkpoint_row_uses_instance(struct db *db, const char *instance_name, bool *uses,
                                  struct error **err)
 {
-    return finds(db, &uses_instance_statement, instance_name, uses, err);
+    return db_query_finds(db, &uses_instance_statement, DB_ARGS(db_text(instance_name)), uses, err);
 }
 
 int checkpoint_row_on_host(struct db *db, uint32_t host_id, struct checkpoint **list,

@@ -102,6 +102,10 @@ struct db_rows;
 int db_query(struct db *db, const struct db_statement *statement, const struct db_value *args,
              size_t count, struct db_rows **rows, struct error **err);
 
+/* Whether it has any row. */
+int db_query_finds(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                   size_t count, bool *found, struct error **err);
+
 bool db_rows_next(struct db_rows *rows); /* moves to the first, then the next row */
 void db_rows_free(struct db_rows *rows); /* NULL is allowed */
 

@@ -247,3 +247,13 @@ int db_query(struct db *db, const struct db_statement *statement, const struct d
     *rows = fetched;
     return 0;
 }
+
+int db_query_finds(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                   size_t count, bool *found, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, statement, args, count, &rows, err) < 0)
+        return -1;
+    *found = db_rows_next(rows);
+    return 0;
+}

@@ -230,11 +230,7 @@ int sandbox_row_lock_due(struct db *db, int64_t now_ms, char id[ID_SIZE], struct
 int sandbox_row_uses_instance(struct db *db, const char *instance_name, bool *uses,
                               struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &uses_instance_statement, DB_ARGS(db_text(instance_name)), &rows, err) < 0)
-        return -1;
-    *uses = db_rows_next(rows);
-    return 0;
+    return db_query_finds(db, &uses_instance_statement, DB_ARGS(db_text(instance_name)), uses, err);
 }
 
 int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_ready **list,

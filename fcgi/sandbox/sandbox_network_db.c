@@ -210,12 +210,9 @@ int network_row_lost(struct db *db, const struct network_wish *wish, uint64_t ab
 int network_row_holds(struct db *db, uint32_t host_id, uint32_t address, const char *sandbox_id,
                       bool *holds, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &holds_statement,
-                 DB_ARGS(db_text(sandbox_id), db_u64(host_id), db_u64(address)), &rows, err) < 0)
-        return -1;
-    *holds = db_rows_next(rows);
-    return 0;
+    return db_query_finds(db, &holds_statement,
+                          DB_ARGS(db_text(sandbox_id), db_u64(host_id), db_u64(address)), holds,
+                          err);
 }
 
 int network_row_ranges(struct db *db,

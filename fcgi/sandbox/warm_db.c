@@ -170,11 +170,7 @@ int warm_row_take_leaving(struct db *db, uint64_t lease_s, struct warm_instance 
 
 int warm_knows(struct db *db, const char *instance_name, bool *known, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &known_statement, DB_ARGS(db_text(instance_name)), &rows, err) < 0)
-        return -1;
-    *known = db_rows_next(rows);
-    return 0;
+    return db_query_finds(db, &known_statement, DB_ARGS(db_text(instance_name)), known, err);
 }
 
 int warm_row_disk_gb(struct db *db, unsigned *disk_gb, struct error **err)

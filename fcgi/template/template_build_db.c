@@ -127,16 +127,6 @@ static int64_t lease_end(uint64_t lease_ms)
     return clock_now_ms() + (int64_t)lease_ms;
 }
 
-static int finds(struct db *db, const struct db_statement *statement, const char *id, bool *found,
-                 struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    if (db_query(db, statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    *found = db_rows_next(rows);
-    return 0;
-}
-
 /* --- asking for one --- */
 
 struct asking {
@@ -148,7 +138,8 @@ struct asking {
 static int check_template(struct db *db, const struct asking *asking, struct error **err)
 {
     bool there;
-    if (finds(db, &has_versions_statement, asking->version->template_id, &there, err) < 0)
+    if (db_query_finds(db, &has_versions_statement, DB_ARGS(db_text(asking->version->template_id)),
+                       &there, err) < 0)
         return -1;
     if (asking->request->new_template && there)
         return error_set_field(err, ERR_NAME_TAKEN, "/slug",
@@ -375,7 +366,7 @@ int template_delete(struct db *db, const char *template_id, struct error **err)
 int template_version_hold(struct db *db, const char *id, struct error **err)
 {
     bool found;
-    if (finds(db, &hold_statement, id, &found, err) < 0)
+    if (db_query_finds(db, &hold_statement, DB_ARGS(db_text(id)), &found, err) < 0)
         return -1;
     return found ? 0
                  : error_set_field(err, ERR_TEMPLATE_NOT_FOUND, "/template",
@@ -397,5 +388,5 @@ int template_row_deleted(struct db *db, const char *id, struct error **err)
 
 int template_row_uses_source(struct db *db, const char *version_id, bool *uses, struct error **err)
 {
-    return finds(db, &uses_source_statement, version_id, uses, err);
+    return db_query_finds(db, &uses_source_statement, DB_ARGS(db_text(version_id)), uses, err);
 }

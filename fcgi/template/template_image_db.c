@@ -55,14 +55,10 @@ int template_image_disallow(struct db *db, const char *name, struct error **err)
 
 int template_image_is_allowed(struct db *db, const char *name, bool *allowed, struct error **err)
 {
-    db_rows_auto *rows = NULL;
     *allowed = false;
     if (!template_image_is_valid(name))
         return 0;
-    if (db_query(db, &is_allowed_statement, DB_ARGS(db_text(name)), &rows, err) < 0)
-        return -1;
-    *allowed = db_rows_next(rows);
-    return 0;
+    return db_query_finds(db, &is_allowed_statement, DB_ARGS(db_text(name)), allowed, err);
 }
 
 int template_image_list(struct db *db, struct template_image **images, unsigned *count,

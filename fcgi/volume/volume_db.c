@@ -270,11 +270,7 @@ int volume_row_take_overdue(struct db *db, uint64_t lease_s, struct volume *volu
 
 int volume_row_is_kept(struct db *db, const char *id, bool *kept, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &kept_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    *kept = db_rows_next(rows);
-    return 0;
+    return db_query_finds(db, &kept_statement, DB_ARGS(db_text(id)), kept, err);
 }
 
 int volume_row_list_on_host(struct db *db, uint32_t host_id, char (**ids)[ID_SIZE], size_t *count,

@@ -132,10 +132,6 @@ int volume_mounts_detach(struct db *db, const char *sandbox_id, struct error **e
 
 int volume_is_live(struct db *db, const struct volume *volume, bool *live, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &live_statement, DB_ARGS(db_text(volume->team_id), db_text(volume->id)), &rows,
-                 err) < 0)
-        return -1;
-    *live = db_rows_next(rows);
-    return 0;
+    return db_query_finds(db, &live_statement,
+                          DB_ARGS(db_text(volume->team_id), db_text(volume->id)), live, err);
 }

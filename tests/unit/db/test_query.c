@@ -214,6 +214,20 @@ static void reads_sums_and_other_types(void **state)
     assert_true(db_get_u64(rows, 10) == UINT64_MAX);
 }
 
+static void tells_whether_there_is_a_row(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    bool found = false;
+    insert(1, "a");
+    assert_ok(db_query_finds(db, &get_statement, DB_ARGS(db_u64(1)), &found, &err));
+    assert_true(found);
+    assert_ok(db_query_finds(db, &get_statement, DB_ARGS(db_u64(2)), &found, &err));
+    assert_false(found);
+    assert_fails_saying(db_query_finds(db, &get_statement, DB_NO_ARGS, &found, &err), ERR_INTERNAL,
+                        "unit.get");
+}
+
 static void names_the_key_of_a_duplicate_but_not_its_value(void **state)
 {
     (void)state;
@@ -452,6 +466,7 @@ int main(void)
         with_table(never_cuts_a_value),
         with_table(counts_matched_rows),
         with_table(reads_sums_and_other_types),
+        with_table(tells_whether_there_is_a_row),
         with_table(names_the_key_of_a_duplicate_but_not_its_value),
         with_table(is_strict),
         with_table(sets_its_session),
