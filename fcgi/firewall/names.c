@@ -47,22 +47,12 @@ static enum name_verdict rights_decide(const struct name_rights *rights, uint16_
     return rights->any_port;
 }
 
-static bool rights_say(const struct name_rights *rights, enum policy_verdict verdict)
-{
-    for (size_t i = 0; i < rights->port_count; i++)
-        if (rights->ports[i].verdict == verdict)
-            return true;
-    return rights->any_port == (verdict == POLICY_ALLOW ? NAME_ALLOWS : NAME_DENIES);
-}
-
 bool name_rights_allow(const struct name_rights *rights)
 {
-    return rights_say(rights, POLICY_ALLOW);
-}
-
-bool name_rights_deny(const struct name_rights *rights)
-{
-    return rights_say(rights, POLICY_DENY);
+    for (size_t i = 0; i < rights->port_count; i++)
+        if (rights->ports[i].verdict == POLICY_ALLOW)
+            return true;
+    return rights->any_port == NAME_ALLOWS;
 }
 
 /* --- answers --- */

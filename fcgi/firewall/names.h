@@ -48,7 +48,6 @@ struct names {
 void name_rights_find(const struct policy *policy, const char *name, struct name_rights *rights);
 void name_rights_deinit(struct name_rights *rights);
 bool name_rights_allow(const struct name_rights *rights); /* for some port */
-bool name_rights_deny(const struct name_rights *rights);  /* for some port */
 
 /* The names must be given to a watch list's release first. */
 void names_deinit(struct names *names);

@@ -41,7 +41,6 @@ struct runtime_mount {
     const char *volume;
     const char *path;
 };
-#define RUNTIME_MOUNTS_MAX 16
 
 struct runtime_instance {
     const char *name;       /* of the instance on the host: letters, digits, '-' */

@@ -78,8 +78,6 @@ const struct exposed_port *sandbox_port(const struct sandbox *sandbox, uint16_t 
 
 /* A sandbox that is not deleted. Errors: ERR_NOT_FOUND. */
 int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct error **err);
-int sandbox_get_by_route(struct db *db, const char *route, struct sandbox *sandbox,
-                         struct error **err);
 
 /* A row in whatever state, deleted ones included. lock: FOR UPDATE, inside a transaction. */
 int sandbox_get_any(struct db *db, const char *id, bool lock, struct sandbox *sandbox,

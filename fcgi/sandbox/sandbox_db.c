@@ -13,8 +13,6 @@
 
 static const struct db_statement get_statement = {
     "sandbox.get", SELECT_SANDBOX " WHERE s.id = ? AND s.visible = 1", true};
-static const struct db_statement get_by_route_statement = {
-    "sandbox.get_by_route", SELECT_SANDBOX " WHERE s.route = ? AND s.visible = 1", true};
 static const struct db_statement get_any_statement = {"sandbox.get_any",
                                                       SELECT_SANDBOX " WHERE s.id = ?", true};
 /* The lock is taken by itself, so that it covers the sandbox's row and not the tables joined. */
@@ -78,22 +76,11 @@ static const struct db_statement ready_on_host_statement = {
     true};
 
 static const struct db_statement *const statements[] = {
-    &get_statement,
-    &get_by_route_statement,
-    &get_any_statement,
-    &lock_statement,
-    &lock_due_statement,
-    &insert_statement,
-    &insert_port_statement,
-    &update_statement,
-    &update_policy_statement,
-    &update_port_statement,
-    &delete_port_statement,
-    &clear_metadata_statement,
-    &index_metadata_statement,
-    &destroyed_statement,
-    &envs_statement,
-    &uses_instance_statement,
+    &get_statement,           &get_any_statement,        &lock_statement,
+    &lock_due_statement,      &insert_statement,         &insert_port_statement,
+    &update_statement,        &update_policy_statement,  &update_port_statement,
+    &delete_port_statement,   &clear_metadata_statement, &index_metadata_statement,
+    &destroyed_statement,     &envs_statement,           &uses_instance_statement,
     &ready_on_host_statement,
 };
 const struct db_statement_list sandbox_statements = DB_STATEMENT_LIST(statements);
@@ -185,12 +172,6 @@ static int get_one(struct db *db, const struct db_statement *statement, const ch
 int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct error **err)
 {
     return get_one(db, &get_statement, id, sandbox, err);
-}
-
-int sandbox_get_by_route(struct db *db, const char *route, struct sandbox *sandbox,
-                         struct error **err)
-{
-    return get_one(db, &get_by_route_statement, route, sandbox, err);
 }
 
 int sandbox_get_any(struct db *db, const char *id, bool lock, struct sandbox *sandbox,
