@@ -216,13 +216,14 @@ int template_versions_create(void *context, const struct route *route, struct ht
 /* --- one version --- */
 
 /* By its number or id. */
-static int find_version(const struct template_view *view, const struct http_request *request,
-                        const struct template_version **version, struct error **err)
+static int find_version(struct api *api, const struct http_request *request,
+                        struct template_view *view, const struct template_version **version,
+                        struct error **err)
 {
     const char *name = request->captures[1];
     uint64_t number = 0;
     unsigned at;
-    if (template_view_find(view, request, &at, err) < 0)
+    if (template_view_find(api, request, view, &at, err) < 0)
         return -1;
     if (!id_is_valid("tpv_", name) && str_parse_u64(name, 1, UINT32_MAX, &number) < 0)
         return error_set(err, ERR_NOT_FOUND, "There is no such template version.");
@@ -247,8 +248,7 @@ int template_versions_show(void *context, const struct route *route, struct http
     const struct template_version *version;
     autofree char *log = NULL;
     (void)route;
-    if (template_view_read(api, request, &view, err) < 0 ||
-        find_version(&view, request, &version, err) < 0 ||
+    if (find_version(api, request, &view, &version, err) < 0 ||
         template_version_log(api->service.db, version->id, &log, err) < 0)
         return -1;
     json_t *body = template_version_to_json(version);
@@ -277,8 +277,7 @@ int templates_delete(void *context, const struct route *route, struct http_reque
     template_view_auto view = {0};
     unsigned at;
     (void)route;
-    if (template_view_read(api, request, &view, err) < 0 ||
-        template_view_find(&view, request, &at, err) < 0 ||
+    if (template_view_find(api, request, &view, &at, err) < 0 ||
         check_owner(&view.versions[at], err) < 0 ||
         template_delete(api->service.db, view.versions[at].template_id, err) < 0)
         return -1;
@@ -293,8 +292,7 @@ int template_versions_delete(void *context, const struct route *route, struct ht
     template_view_auto view = {0};
     const struct template_version *version;
     (void)route;
-    if (template_view_read(api, request, &view, err) < 0 ||
-        find_version(&view, request, &version, err) < 0 || check_owner(version, err) < 0 ||
+    if (find_version(api, request, &view, &version, err) < 0 || check_owner(version, err) < 0 ||
         template_version_delete(api->service.db, version->id, err) < 0)
         return -1;
     response->status = 204;

@@ -43,8 +43,8 @@ void template_view_deinit(struct template_view *view)
     *view = (struct template_view){0};
 }
 
-int template_view_read(struct api *api, const struct http_request *request,
-                       struct template_view *view, struct error **err)
+static int read_view(struct api *api, const struct http_request *request,
+                     struct template_view *view, struct error **err)
 {
     *view = (struct template_view){0};
     const char *slug = http_query(request, "team");
@@ -83,7 +83,7 @@ int templates_list(void *context, const struct route *route, struct http_request
     struct api *api = context;
     template_view_auto view = {0};
     (void)route;
-    if (template_view_read(api, request, &view, err) < 0)
+    if (read_view(api, request, &view, err) < 0)
         return -1;
     json_t *rows = json_array();
     for (unsigned i = 0; i < view.count; i++)
@@ -92,9 +92,11 @@ int templates_list(void *context, const struct route *route, struct http_request
     return http_response_json(response, 200, json_pack("{s:o}", "templates", rows));
 }
 
-int template_view_find(const struct template_view *view, const struct http_request *request,
-                       unsigned *at, struct error **err)
+int template_view_find(struct api *api, const struct http_request *request,
+                       struct template_view *view, unsigned *at, struct error **err)
 {
+    if (read_view(api, request, view, err) < 0)
+        return -1;
     for (unsigned i = 0; i < view->count; i++) {
         if (str_equal(view->versions[i].slug, request->captures[0]) && !is_hidden(view, i)) {
             *at = i;
@@ -111,8 +113,7 @@ int templates_show(void *context, const struct route *route, struct http_request
     template_view_auto view = {0};
     unsigned at;
     (void)route;
-    if (template_view_read(api, request, &view, err) < 0 ||
-        template_view_find(&view, request, &at, err) < 0)
+    if (template_view_find(api, request, &view, &at, err) < 0)
         return -1;
     return http_response_json(response, 200, template_view_at(api, &view, at));
 }
@@ -124,8 +125,7 @@ int template_versions_list(void *context, const struct route *route, struct http
     template_view_auto view = {0};
     unsigned at;
     (void)route;
-    if (template_view_read(api, request, &view, err) < 0 ||
-        template_view_find(&view, request, &at, err) < 0)
+    if (template_view_find(api, request, &view, &at, err) < 0)
         return -1;
     json_t *rows = json_array();
     for (unsigned i = at; i < view.count && template_view_same(&view, i, at); i++)
