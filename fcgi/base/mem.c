@@ -25,16 +25,11 @@ void *xcalloc(size_t count, size_t size)
     return checked(calloc(count ? count : 1, size ? size : 1));
 }
 
-void *xrealloc(void *pointer, size_t size)
-{
-    return checked(realloc(pointer, size ? size : 1));
-}
-
 void *xreallocarray(void *pointer, size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size)
         checked(NULL);
-    return xrealloc(pointer, count * size);
+    return checked(realloc(pointer, count && size ? count * size : 1));
 }
 
 char *xstrdup(const char *string)

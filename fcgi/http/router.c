@@ -119,7 +119,9 @@ static int take_captures(const struct route *route, struct http_request *request
     return 0;
 }
 
-int router_match(const struct router *router, struct http_request *request,
+/* Errors: ERR_NOT_FOUND, ERR_METHOD_NOT_ALLOWED with the allowed methods ("GET, HEAD, DELETE") in
+ * *allow (owned by the caller, NULL otherwise). */
+static int match(const struct router *router, struct http_request *request,
                  const struct route **route, char **allow, struct error **err)
 {
     *allow = NULL;
@@ -269,7 +271,7 @@ void router_serve(const struct router *router, struct http_request *request,
     const struct route *route = NULL;
     autofree char *allow = NULL;
     error_auto err = NULL;
-    if (router_match(router, request, &route, &allow, &err) == 0) {
+    if (match(router, request, &route, &allow, &err) == 0) {
         request->operation = route->operation;
         if (serve_route(router, route, request, response, &err) == 0)
             return;

@@ -35,7 +35,7 @@ struct route {
 };
 
 struct router {
-    const struct route *routes;
+    const struct route *routes; /* in any order: a literal segment goes before a capture */
     size_t count;
     size_t body_max; /* bytes, when less than the server's; 0: the server's */
     /* Called before the handler for every route that is not ROUTE_PUBLIC: authentication and
@@ -47,20 +47,14 @@ struct router {
     void *context;
 };
 
-/* The route for method and path; rows may stand in any order, a literal segment goes before a
- * capture. Errors: ERR_NOT_FOUND, ERR_METHOD_NOT_ALLOWED with the allowed methods
- * ("GET, HEAD, DELETE") in *allow (owned by the caller, NULL otherwise). HEAD is GET. Captures are
- * percent-decoded into request->captures; one that is empty, too long, holds NUL or is not UTF-8
- * matches nothing. */
-int router_match(const struct router *router, struct http_request *request,
-                 const struct route **route, char **allow, struct error **err);
-
 /* How much of the body of a request is to be read before it is served, when `usual` is what other
  * requests have; HTTP_BODY_LEFT: none, the handler reads it. */
 size_t router_body_max(const struct router *router, const struct http_request *request,
                        size_t usual);
 
-/* Match, authorise, check query and body, run the handler, turn an error into a response.
+/* Match, authorise, check query and body, run the handler, turn an error into a response. HEAD is
+ * GET. Captures are percent-decoded into request->captures; one that is empty, too long, holds NUL
+ * or is not UTF-8 matches nothing.
  * Order of refusals: 404/405, 401/403, 415/413/400, 422. A body without a byte counts as none:
  * request->json is NULL then, and required members only count when body_required is set. */
 void router_serve(const struct router *router, struct http_request *request,

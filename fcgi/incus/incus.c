@@ -19,7 +19,8 @@ enum {
 
 #define ANSWER_MAX_LARGE ((size_t)128 << 20)
 
-int incus_tick(struct incus *incus, struct error **err)
+/* Call tick() if it is time. */
+static int tick_if_due(struct incus *incus, struct error **err)
 {
     int64_t now_ms = clock_monotonic_ms();
 
@@ -37,7 +38,7 @@ static int on_progress(void *context, curl_off_t down_total, curl_off_t down, cu
     (void)down_total, (void)down, (void)up_total, (void)up;
     if (incus->tick_error)
         return 1;
-    return incus_tick(incus, &incus->tick_error) ? 1 : 0;
+    return tick_if_due(incus, &incus->tick_error) ? 1 : 0;
 }
 
 static size_t on_data(char *data, size_t size, size_t count, void *context)
@@ -286,7 +287,8 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
 
 /* --- reads and orders --- */
 
-int incus_refused(struct incus *incus, const struct incus_answer *answer, struct error **err)
+/* Set the fault and *err from an error answer. Returns -1. */
+static int refused(struct incus *incus, const struct incus_answer *answer, struct error **err)
 {
     incus->fault = incus_fault_of(answer->code, answer->error);
     return incus_refusal(err, incus->fault, answer->error);
@@ -299,7 +301,7 @@ static int read_answer(struct incus *incus, json_t *document, struct incus_answe
         return error_set(err, ERR_OUTCOME_UNKNOWN, "Incus at %s answered something unknown",
                          incus->options.url);
     if (answer->type == INCUS_ANSWER_ERROR)
-        return incus_refused(incus, answer, err);
+        return refused(incus, answer, err);
     return 0;
 }
 
@@ -428,7 +430,7 @@ int incus_idle(struct incus *incus, unsigned wait_ms, struct error **err)
         if (left_ms <= 0)
             return 0;
         clock_sleep_ms(left_ms < IDLE_STEP_MS ? (unsigned)left_ms : IDLE_STEP_MS);
-        if (incus_tick(incus, err))
+        if (tick_if_due(incus, err))
             return -1;
     }
 }

@@ -51,12 +51,6 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
 int incus_get_text(struct incus *incus, const char *path, size_t answer_max, const char **text,
                    struct error **err);
 
-/* Call tick() if it is time. */
-int incus_tick(struct incus *incus, struct error **err);
-
-/* Set the fault and *err from an error answer. Returns -1. */
-int incus_refused(struct incus *incus, const struct incus_answer *answer, struct error **err);
-
 /* Wait for an operation to end. */
 int incus_operation_wait(struct incus *incus, const char *uuid, struct error **err);
 

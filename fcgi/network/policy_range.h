@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Making port lists and intervals; for network/ only. */
+/* Making port lists; for network/ only. */
 #pragma once
 
 #include "network/policy.h"
@@ -7,6 +7,3 @@
 /* Bring ports into the form that is promised: by number, each once, only where the verdict is not
  * base. The same port must have the same verdict wherever it stands. */
 void policy_ports_finish(enum policy_verdict base, struct policy_port **ports, size_t *count);
-
-/* The address behind this one; false when there is none in its family. */
-bool policy_address_next(struct policy_address *address);

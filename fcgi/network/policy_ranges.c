@@ -30,7 +30,8 @@ struct sweep {
     size_t count, capacity;
 };
 
-bool policy_address_next(struct policy_address *address)
+/* The address behind this one; false when there is none in its family. */
+static bool address_after(struct policy_address *address)
 {
     for (int i = address->family == POLICY_IPV4 ? 3 : 15; i >= 0; i--)
         if (++address->bytes[i])
@@ -104,7 +105,7 @@ static bool same_ports(const struct policy_range *a, const struct policy_range *
 static bool continues(const struct policy_range *before, const struct policy_range *range)
 {
     struct policy_address next = before->last;
-    return policy_address_next(&next) && policy_address_compare(&next, &range->first) == 0 &&
+    return address_after(&next) && policy_address_compare(&next, &range->first) == 0 &&
            before->verdict == range->verdict && same_ports(before, range);
 }
 
@@ -115,7 +116,7 @@ static void write_up_to(struct sweep *sweep, const struct policy_address *last)
         .first = sweep->at, .last = *last, .verdict = chain_verdict(sweep, 0)};
     chain_ports(sweep, &range);
     sweep->at = *last;
-    sweep->done = !policy_address_next(&sweep->at);
+    sweep->done = !address_after(&sweep->at);
     if (sweep->count && continues(&sweep->ranges[sweep->count - 1], &range)) {
         sweep->ranges[sweep->count - 1].last = *last;
         free(range.ports);

@@ -100,9 +100,8 @@ struct template_image {
     char name[256];
     int64_t created_at_ms;
 };
-/* 1 to 255 printable ASCII characters without blanks. */
-bool template_image_is_valid(const char *name);
-/* Allowed already: success. Errors: ERR_INVALID_REQUEST. */
+/* name: 1 to 255 printable ASCII characters without blanks. Allowed already: success. Errors:
+ * ERR_INVALID_REQUEST. */
 int template_image_allow(struct db *db, const char *name, struct error **err);
 /* Errors: ERR_NOT_FOUND. */
 int template_image_disallow(struct db *db, const char *name, struct error **err);

@@ -26,7 +26,7 @@ static const struct db_statement *const statements[] = {
 };
 const struct db_statement_list template_image_statements = DB_STATEMENT_LIST(statements);
 
-bool template_image_is_valid(const char *name)
+static bool name_is_valid(const char *name)
 {
     size_t length = strlen(name);
     for (size_t i = 0; i < length; i++)
@@ -37,7 +37,7 @@ bool template_image_is_valid(const char *name)
 
 int template_image_allow(struct db *db, const char *name, struct error **err)
 {
-    if (!template_image_is_valid(name))
+    if (!name_is_valid(name))
         return error_set_field(err, ERR_INVALID_REQUEST, "image",
                                "An image is named by its alias or fingerprint, at most 255 "
                                "characters.");
@@ -47,7 +47,7 @@ int template_image_allow(struct db *db, const char *name, struct error **err)
 int template_image_disallow(struct db *db, const char *name, struct error **err)
 {
     uint64_t matched = 0;
-    if (template_image_is_valid(name) &&
+    if (name_is_valid(name) &&
         db_exec(db, &disallow_statement, DB_ARGS(db_text(name)), &matched, err) < 0)
         return -1;
     return matched ? 0 : error_set(err, ERR_NOT_FOUND, "This image is not allowed anyway.");
@@ -56,7 +56,7 @@ int template_image_disallow(struct db *db, const char *name, struct error **err)
 int template_image_is_allowed(struct db *db, const char *name, bool *allowed, struct error **err)
 {
     *allowed = false;
-    if (!template_image_is_valid(name))
+    if (!name_is_valid(name))
         return 0;
     return db_query_finds(db, &is_allowed_statement, DB_ARGS(db_text(name)), allowed, err);
 }
