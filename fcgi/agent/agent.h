@@ -17,7 +17,7 @@
 
 #define AGENT_PORT            49983
 #define AGENT_RELAY_PORT      49984
-#define AGENT_BODY_MAX        (1024 * 1024) /* a JSON body */
+#define AGENT_BODY_MAX        (4 * 1024 * 1024) /* a JSON body */
 #define AGENT_CONNECTIONS_MAX 2048
 
 struct server;

@@ -52,7 +52,9 @@ json_t *rpc_parse(const char *text, size_t size, struct fault *fault)
         return json_object();
     json_error_t where;
     json_t *message = json_loadb(text, size, 0, &where);
-    if (!message)
+    if (!message && json_error_code(&where) == json_error_null_character)
+        fault_set(fault, FAULT_INVALID_ARGUMENT, "a text in the message contains a NUL character");
+    else if (!message)
         fault_set(fault, FAULT_INVALID_ARGUMENT, "the message is not valid JSON: %s (byte %d)",
                   where.text, where.position);
     else if (!json_is_object(message)) {

@@ -18,7 +18,8 @@
 #include "agent/paths.h"
 #include "base/mem.h"
 
-/* Files of /proc and /sys say that they are empty; up to this much of them is read at once. */
+/* Files of /proc say that they are empty, those of /sys that they fill a page; up to this much of
+ * them is read at once. */
 #define SIZELESS_MAX (1024 * 1024)
 
 #define ETAG_SIZE    64
@@ -117,7 +118,8 @@ static struct MHD_Response *make_body(const struct file *file, int code, int fd,
     if (code == 200 || code == 206)
         return MHD_create_response_from_fd_at_offset64(length, fd, first);
     close(fd);
-    return MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+    /* The length of a 304 would be that of the file (RFC 9110, section 8.6). */
+    return MHD_create_response_empty(code == 304 ? MHD_RF_HEAD_ONLY_RESPONSE : MHD_RF_NONE);
 }
 
 /* Takes fd over. */
@@ -153,18 +155,26 @@ static int reply_file(struct request *request, const struct file *file, int fd, 
     return request_reply(request, code, response);
 }
 
-/* *empty: nothing was there, the file is as empty as it says; nothing was replied. */
-static int reply_sizeless(struct request *request, const char *path, int fd, bool *empty,
-                          struct fault *fault)
+static bool may_be_sizeless(uint64_t size)
 {
-    autofree char *bytes = xmalloc(SIZELESS_MAX);
+    return !size || size == (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Reply with what can be read. *as_told: that is as much as the file says; nothing was replied. */
+static int reply_sizeless(struct request *request, const char *path, int fd, size_t told,
+                          bool *as_told, struct fault *fault)
+{
+    size_t room = told ? told : SIZELESS_MAX;
+    autofree char *bytes = xmalloc(room);
     size_t size = 0;
-    ssize_t got;
-    while (size < SIZELESS_MAX && (got = read(fd, bytes + size, SIZELESS_MAX - size)) > 0)
+    ssize_t got = 0;
+    while (size < room && (got = read(fd, bytes + size, room - size)) > 0)
         size += (size_t)got;
-    *empty = !size;
-    if (!size)
-        return got < 0 ? fault_set_errno(fault, errno, "cannot read '%s'", path) : 0;
+    if (got < 0 && !size)
+        return fault_set_errno(fault, errno, "cannot read '%s'", path);
+    *as_told = size == told;
+    if (*as_told)
+        return 0;
     struct MHD_Response *response =
         MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_COPY);
     MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(path)));
@@ -199,11 +209,11 @@ int files_get_finish(struct request *request, struct fault *fault)
                          "the file can be sent as it is or as gzip, and both are refused");
     file.path = path;
     file.gzip = choose_gzip(request, coding, fd, (uint64_t)file.status.st_size);
-    if (!file.status.st_size && !file.gzip) {
-        bool empty;
-        if (reply_sizeless(request, path, fd, &empty, fault) < 0)
+    if (may_be_sizeless((uint64_t)file.status.st_size) && !file.gzip) {
+        bool as_told;
+        if (reply_sizeless(request, path, fd, (size_t)file.status.st_size, &as_told, fault) < 0)
             return -1;
-        if (!empty)
+        if (!as_told)
             return 0;
     }
     return reply_file(request, &file, steal_fd(&fd), fault);

@@ -32,16 +32,16 @@ static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const c
     (void)kind;
     struct collector *collector = context;
     size_t prefix = strlen(HEADER_PREFIX);
-    if (name_size <= prefix || strncasecmp(name, HEADER_PREFIX, prefix) != 0)
+    if (name_size < prefix || strncasecmp(name, HEADER_PREFIX, prefix) != 0)
         return MHD_YES;
     char key[KEY_MAX + 1];
     size_t length = name_size - prefix;
-    collector->failed = length > KEY_MAX || value_size > VALUE_MAX ||
+    collector->failed = !length || length > KEY_MAX || value_size > VALUE_MAX ||
                         json_object_size(collector->metadata) >= COUNT_MAX ||
                         !str_is_utf8(value, value_size) || strlen(value) != value_size;
     if (collector->failed) {
         fault_set(collector->fault, FAULT_INVALID_ARGUMENT,
-                  "metadata header '%s' is too long, one too many, or not text", name);
+                  "metadata header '%s' has no key, is too long, one too many, or not text", name);
         return MHD_NO;
     }
     for (size_t i = 0; i < length; i++)

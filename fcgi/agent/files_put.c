@@ -120,9 +120,13 @@ static bool continues_part(const struct upload *upload, const char *name, const 
 
 static int begin_part(struct upload *upload, const char *name, const char *file_name)
 {
+    /* The parser knows quoted values only. What it cannot read must not vanish. */
+    if (!name)
+        return fault_set(upload->fault, FAULT_INVALID_ARGUMENT,
+                         "a part has no name=\"…\" in its Content-Disposition");
     free(upload->part_name);
     free(upload->part_file);
-    upload->part_name = xstrdup(name ? name : "");
+    upload->part_name = xstrdup(name);
     upload->part_file = xstrdup_or_null(file_name);
     upload->part_has_bytes = false;
     if (close_target(upload, upload->fault) < 0)

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define DEPTH_MAX 1000000
+#define DEPTH_MAX UINT32_MAX
 
 static int read_path(const json_t *message, const char *name, const struct user *user, char **path,
                      struct fault *fault)

@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "agent/agent.h"
+#include "agent/disk.h"
 #include "agent/handlers.h"
 #include "agent/proto.h"
 #include "base/clock.h"
@@ -83,22 +83,20 @@ int metrics_finish(struct request *request, struct fault *fault)
 {
     (void)fault;
     struct cpu_reading cpu;
-    struct statvfs disk = {.f_frsize = 0};
+    struct disk_usage disk;
     double used_pct = cpu_used_pct(&cpu);
     autofree char *text = read_proc("/proc/meminfo");
-    statvfs("/", &disk);
+    disk_measure("/", &disk);
     json_int_t total = memory(text, "MemTotal:");
     json_int_t cache = memory(text, "\nCached:");
     json_int_t idle = memory(text, "MemAvailable:");
-    json_int_t block = (json_int_t)disk.f_frsize;
-    return request_reply_json(request, 200,
-                              json_pack("{s:I, s:i, s:f, s:I, s:I, s:I, s:I, s:I}", "ts",
-                                        (json_int_t)(clock_now_ms() / 1000), "cpu_count",
-                                        (int)cpu.count, "cpu_used_pct", used_pct, "mem_total",
-                                        total, "mem_used", total > idle ? total - idle : 0,
-                                        "mem_cache", cache, "disk_used",
-                                        (json_int_t)(disk.f_blocks - disk.f_bfree) * block,
-                                        "disk_total", (json_int_t)disk.f_blocks * block));
+    return request_reply_json(
+        request, 200,
+        json_pack("{s:I, s:i, s:f, s:I, s:I, s:I, s:I, s:I}", "ts",
+                  (json_int_t)(clock_now_ms() / 1000), "cpu_count", (int)cpu.count, "cpu_used_pct",
+                  used_pct, "mem_total", total, "mem_used", total > idle ? total - idle : 0,
+                  "mem_cache", cache, "disk_used", (json_int_t)disk.used_bytes, "disk_total",
+                  (json_int_t)disk.total_bytes));
 }
 
 int envs_finish(struct request *request, struct fault *fault)

@@ -105,9 +105,10 @@ static void end(struct process *process)
     table->config_bytes -= process->config_size;
     json_decref(process->config);
     process->config = NULL;
-    TAILQ_INSERT_TAIL(&table->ended, process, link);
+    /* The latest of a tag, or of a pid that came round again, is the one that is asked for. */
+    TAILQ_INSERT_HEAD(&table->ended, process, link);
     if (++table->ended_count > LINGER_MAX)
-        forget(TAILQ_FIRST(&table->ended));
+        forget(TAILQ_LAST(&table->ended, process_list));
     loop_timer_arm(&process->agent->loop, &process->linger, clock_monotonic_ms() + LINGER_MS,
                    on_linger_over);
 }

@@ -165,16 +165,23 @@ int request_reply(struct request *request, int status, struct MHD_Response *resp
     return queued == MHD_YES ? 0 : -1;
 }
 
-int request_reply_json(struct request *request, int status, json_t *json)
+/* The reference is taken over. NULL: it holds what is no text. */
+static struct MHD_Response *json_response(json_t *json)
 {
     char *text = json_dumps(json, JSON_COMPACT);
     json_decref(json);
     if (!text)
-        return -1;
+        return NULL;
     struct MHD_Response *response =
         MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
     MHD_add_response_header(response, "Content-Type", "application/json");
-    return request_reply(request, status, response);
+    return response;
+}
+
+int request_reply_json(struct request *request, int status, json_t *json)
+{
+    struct MHD_Response *response = json_response(json);
+    return response ? request_reply(request, status, response) : -1;
 }
 
 int request_reply_empty(struct request *request, int status)
@@ -188,8 +195,15 @@ int request_reply_fault(struct request *request, const struct fault *fault)
     if (!request->outsider && rpc_is_stream_request(request))
         return rpc_reply_stream_fault(request, fault);
     int status;
-    json_t *json = fault_json(request, fault, &status);
-    return request_reply_json(request, status, json);
+    struct MHD_Response *response = json_response(fault_json(request, fault, &status));
+    if (!response)
+        return -1;
+    if (fault->code == FAULT_METHOD_NOT_ALLOWED) {
+        buffer_auto methods = BUFFER_INIT(64);
+        routes_allow(request->path, &methods);
+        MHD_add_response_header(response, "Allow", buffer_string(&methods));
+    }
+    return request_reply(request, status, response);
 }
 
 void request_suspend(struct request *request)

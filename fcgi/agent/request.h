@@ -84,6 +84,9 @@ int request_swallow(struct request *request, size_t size);
  * *path_known says whether only the method is wrong. */
 const struct route *routes_find(const char *method, const char *path, bool *path_known);
 
+/* The methods that a path knows, for the header Allow. */
+void routes_allow(const char *path, struct buffer *methods);
+
 /* Header or query argument, NULL when absent. A value with a NUL byte in it counts as absent for
  * headers; for arguments it is FAULT_INVALID_ARGUMENT. */
 const char *request_header(const struct request *request, const char *name);

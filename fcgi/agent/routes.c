@@ -88,6 +88,14 @@ static bool method_matches(const struct route *route, const char *method)
            (!strcmp(route->method, "GET") && !strcmp(method, "HEAD"));
 }
 
+void routes_allow(const char *path, struct buffer *methods)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
+        if (path_matches(&routes[i], path))
+            buffer_printf(methods, "%s%s%s", methods->size ? ", " : "", routes[i].method,
+                          strcmp(routes[i].method, "GET") ? "" : ", HEAD");
+}
+
 const struct route *routes_find(const char *method, const char *path, bool *path_known)
 {
     *path_known = false;

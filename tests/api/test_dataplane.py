@@ -115,12 +115,26 @@ def test_gzip_both_ways(data, directory):
     assert refused.status == 406, refused
 
 
-def test_numbers(data):
+def test_metadata_of_any_name(data, directory):
+    """All names that a header can have pass the edge."""
+    notes = {"plain": "1", "with_underscore": "2", "with.dot": "3", "odd!#$%&'*+^`|~": "4"}
+    headers = {f"X-Metadata-{name}": value for name, value in notes.items()}
+    assert data.upload(f"{directory}/f", b"x", headers=headers)[0]["metadata"] == notes
+    stat = data.call("filesystem.Filesystem/Stat", {"path": f"{directory}/f"}).json()
+    assert stat["entry"]["metadata"] == notes
+
+
+def test_numbers(shared_sandbox, data, directory):
+    """The disk's are those of the sandbox, not of the pool, and know what was just written."""
     numbers = data.request("GET", "/metrics").json()
     assert numbers["cpu_count"] == 1
     assert numbers["mem_total"] == 512 << 20
     assert 0 < numbers["mem_used"] < numbers["mem_total"]
-    assert 0 < numbers["disk_used"] < numbers["disk_total"]
+    assert numbers["disk_total"] == shared_sandbox.document["disk_gb"] << 30
+    assert 0 < numbers["disk_used"] < numbers["disk_total"] / 4
+    data.upload(f"{directory}/large", bytes(64 << 20))
+    grown = data.request("GET", "/metrics").json()["disk_used"] - numbers["disk_used"]
+    assert 60 << 20 < grown < 120 << 20
     assert data.request("GET", "/envs").status == 200
     assert data.origin.request("GET", "/metrics").status == 401
 

@@ -102,6 +102,17 @@ class Files(AgentTest):
         self.fault(self.agent.send("POST", "/files", b"x", {"Content-Type": "multipart/form-data"}),
                    400)
 
+    def test_parts_that_cannot_be_read_are_said(self):
+        """Quotes are left out, or the names are in capitals: not a success without a file."""
+        path = self.folder + "/unread"
+        for disposition in (f"form-data; name=file; filename={path}",
+                            f'form-data; NAME="file"; FILENAME="{path}"', "form-data"):
+            body = (f"--BoUnDaRy\r\nContent-Disposition: {disposition}\r\n\r\nx\r\n"
+                    "--BoUnDaRy--\r\n").encode()
+            self.fault(self.agent.send("POST", "/files", body, {
+                "Content-Type": "multipart/form-data; boundary=BoUnDaRy"}), 400)
+            self.assertFalse(os.path.exists(path))
+
     def test_refused_bodies(self):
         self.fault(self.agent.send("POST", "/files?path=/tmp/x", b"x", {"Content-Type": "text/x"}),
                    415)
@@ -158,7 +169,10 @@ class Files(AgentTest):
         reply = self.get(path)
         tag, date = reply.headers["etag"], reply.headers["last-modified"]
         self.assertEqual(reply.headers["accept-ranges"], "bytes")
-        self.assertEqual(self.get(path, If_None_Match=tag).status, 304)
+        same = self.get(path, If_None_Match=tag)
+        self.assertEqual(same.status, 304)
+        # It would be the length of the file.
+        self.assertNotIn("content-length", same.headers)
         self.assertEqual(self.get(path, If_None_Match='"x", W/' + tag).status, 304)
         self.assertEqual(self.get(path, If_None_Match='"x"').status, 200)
         self.assertEqual(self.get(path, If_Modified_Since=date).status, 304)
@@ -179,6 +193,15 @@ class Files(AgentTest):
 
     def test_files_without_size(self):
         self.assertIn(b"MemTotal", self.get("/proc/meminfo").read())
+        # Says that it has a page, and has a line.
+        online = "/sys/devices/system/cpu/online"
+        with open(online, "rb") as file:
+            self.assertEqual(self.get(online).read(), file.read())
+        page = self.folder + "/page"
+        data = os.urandom(os.sysconf("SC_PAGESIZE"))
+        self.put(page, data).json()
+        self.assertEqual(self.get(page).read(), data)
+        self.assertEqual(self.get(page, Range="bytes=5-9").read(), data[5:10])
 
     def test_metadata(self):
         path = self.folder + "/meta"
@@ -192,6 +215,10 @@ class Files(AgentTest):
         self.assertEqual(sorted(os.listxattr(path)), ["user.e2b.author", "user.e2b.tag"])
         self.assertNotIn("metadata", self.put(path, b"y").json()[0])
         self.assertEqual(os.listxattr(path), [])
+        odd = {"X-Metadata-a_b": "1", "X-Metadata-c.d": "2", "X-Metadata-e!#$%&'*+^`|~": "3"}
+        self.assertEqual(self.put(path, b"z", **odd).json()[0]["metadata"],
+                         {name.removeprefix("X-Metadata-"): value for name, value in odd.items()})
+        self.fault(self.put(path, b"z", **{"X-Metadata-": "1"}), 400)
 
     def test_refused_upload_is_answered_early(self):
         """A long upload that cannot be stored is answered while it is still being sent."""

@@ -109,7 +109,7 @@ print([l.split()[1] for l in open('/proc/self/status') if l.startswith('SigIgn')
         self.assertEqual(stream.message()[1]["event"]["end"]["exitCode"], 0)
 
     def test_much_input(self):
-        data = os.urandom(700_000)
+        data = os.urandom(2_500_000)
         stream = self.agent.start("sh", "-c", "sleep 0.5; sha256sum")
         pid = stream.message()[1]["event"]["start"]["pid"]
         status, body = self.agent.unary("process.Process/SendInput", {
@@ -195,6 +195,12 @@ print([l.split()[1] for l in open('/proc/self/status') if l.startswith('SigIgn')
         last = self.agent.stream("process.Process/Connect", {"process": {"pid": 2**30}}).message()
         self.assertEqual((last[0], last[1]["error"]["code"]), (2, "not_found"))
 
+    def test_connect_to_the_latest_of_a_tag(self):
+        for code in (1, 2):
+            self.agent.run("/bin/sh", "-c", f"exit {code}", tag="again")
+        stream = self.agent.stream("process.Process/Connect", {"process": {"tag": "again"}})
+        self.assertEqual([message for _, message in stream.messages()][1]["event"]["end"]["exitCode"], 2)
+
     def test_dropped_client_does_not_kill(self):
         mark = self.folder + "/survived"
         stream = self.agent.start("/bin/sh", "-c",
@@ -279,9 +285,11 @@ print([l.split()[1] for l in open('/proc/self/status') if l.startswith('SigIgn')
         self.assertEqual(reply.message()[1]["error"]["code"], "unimplemented")
         self.assertEqual(self.agent.send("POST", "/process.Process/Start", b"{}",
                                          {"Content-Type": "application/json"}).status, 415)
-        reply = self.agent.send("POST", "/process.Process/List", b"x" * 2_000_000,
+        reply = self.agent.send("POST", "/process.Process/List", b"x" * 5_000_000,
                                 {"Content-Type": "application/json"})
         self.fault(reply, 429, "resource_exhausted")
+        _, _, _, last = self.agent.run("echo", "a\0b")
+        self.assertEqual(last["error"]["message"], "a text in the message contains a NUL character")
 
     def test_many_at_once(self):
         streams = [self.agent.start("/bin/sh", "-c", f"sleep 0.3; echo {n}") for n in range(100)]

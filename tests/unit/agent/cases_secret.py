@@ -47,7 +47,10 @@ class Secret(AgentTest):
 
     def test_unknown_routes(self):
         self.fault(self.agent.send("GET", "/nonesuch"), 404)
-        self.fault(self.agent.send("DELETE", "/files?path=/x"), 405)
+        for path, methods in (("/files?path=/x", "GET, HEAD, POST"),
+                              ("/process.Process/List", "POST")):
+            reply = self.agent.send("DELETE", path)
+            self.assertEqual((reply.status, reply.headers.get("allow")), (405, methods))
         status, body = self.agent.unary("process.Process/Fly", {})
         self.assertEqual((status, body["code"]), (501, "unimplemented"))
         last = self.agent.stream("process.Process/Fly", {}).message()

@@ -68,6 +68,7 @@ class Tree(AgentTest):
         self.assertEqual(self.names(), ["a", "b", "c"])
         self.assertEqual(self.names(depth=0), ["a", "b", "c"])
         self.assertEqual(self.names(depth=2), ["a", "b", "b/one", "b/two", "c", "c/d"])
+        self.assertEqual(self.names(depth=2**32 - 1), self.names(depth=99))
         self.assertEqual(self.names(depth=99),
                          ["a", "b", "b/one", "b/two", "c", "c/d", "c/d/e", "c/d/e/f"])
         self.assertEqual(self.call("ListDir", path=self.tree + "/b/")[1]["entries"][0]["path"],
