@@ -242,7 +242,8 @@ void gate_decide(struct sandbox_service *service, const struct gate_request *req
 }
 
 enum refusal_reason gate_explain_failure(struct sandbox_service *service,
-                                         const struct gate_request *request)
+                                         const struct gate_request *request,
+                                         enum refusal_reason reason)
 {
     struct gate_sandbox found;
     struct gate_decision decision = {.outcome = GATE_PASS};
@@ -254,5 +255,5 @@ enum refusal_reason gate_explain_failure(struct sandbox_service *service,
          route_preview(service, &found.sandbox, question.preview_port, &decision) < 0))
         return decision.reason;
     mem_wipe(&decision, sizeof decision);
-    return REFUSAL_UPSTREAM_FAILED;
+    return reason;
 }

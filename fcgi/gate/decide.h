@@ -36,7 +36,8 @@ struct gate_decision {
 void gate_decide(struct sandbox_service *service, const struct gate_request *request,
                  struct gate_decision *decision);
 
-/* Why nginx could not reach the upstream of an earlier pass, as far as the sandbox's state says;
- * REFUSAL_UPSTREAM_FAILED when it says nothing. */
+/* Why the upstream of an earlier pass failed or kept nginx waiting, as far as the sandbox's state
+ * says; the given reason when it says nothing. */
 enum refusal_reason gate_explain_failure(struct sandbox_service *service,
-                                         const struct gate_request *request);
+                                         const struct gate_request *request,
+                                         enum refusal_reason reason);

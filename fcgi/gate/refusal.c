@@ -82,7 +82,7 @@ static enum refusal_reason find_reason(struct sandbox_service *service,
     uint64_t number = 0;
     if (!name || refusal_reason_parse(name, &reason) < 0)
         return REFUSAL_UNAVAILABLE;
-    if (reason != REFUSAL_UPSTREAM_FAILED)
+    if (reason != REFUSAL_UPSTREAM_FAILED && reason != REFUSAL_UPSTREAM_TIMEOUT)
         return reason;
     if (is_preview && (!port || str_parse_u64(port, 1, 65535, &number) < 0))
         return reason;
@@ -90,7 +90,7 @@ static enum refusal_reason find_reason(struct sandbox_service *service,
         .route = route ? route : "",
         .preview_port = (uint16_t)number,
     };
-    return gate_explain_failure(service, &question);
+    return gate_explain_failure(service, &question, reason);
 }
 
 static void answer_page(const struct sandbox_service *service, struct http_request *request,

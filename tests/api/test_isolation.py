@@ -7,6 +7,7 @@ import json
 import pathlib
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import urllib.parse
@@ -40,11 +41,17 @@ class Listener:
         self.process.wait()
 
 
+def nobodys_address(stack):
+    """The last of the sandboxes' range; the first are given away first."""
+    return str(ipaddress.ip_network(stack.range)[-2])
+
+
 @pytest.fixture(scope="module")
-def outside(tmp_path_factory):
-    """A network beyond the runtime host: a public address, metadata, private addresses."""
+def outside(tmp_path_factory, stack):
+    """A network beyond the runtime host: a public address, metadata, private addresses, and somebody
+    who has the address of a sandbox that might be."""
     name = "sandlot-" + secrets.token_hex(3)
-    addresses = [PUBLIC, METADATA, *PRIVATE]
+    addresses = [PUBLIC, METADATA, *PRIVATE, nobodys_address(stack)]
 
     def ip(*arguments, check=True):
         subprocess.run(["ip", *arguments], check=check, capture_output=True)
@@ -246,6 +253,23 @@ def test_another_address_cannot_be_taken(pair, outside):
     reach(first, ["send", PUBLIC, PORT, f"after-{mark}"])
     wait_until(lambda: any(f"after-{mark}" in line for line in outside.seen()), 5, "the last datagram")
     assert not [line for line in outside.seen() if f"taken-{mark}" in line]
+
+
+def test_the_address_of_a_gone_sandbox_leads_to_no_stranger(stack, outside):
+    """Neither what the gate sends nor what other hosts send through this one."""
+    gone, mark = nobodys_address(stack), secrets.token_hex(8)
+    before = [line for line in outside.seen() if line.startswith("tcp ")]
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((gone, PORT), 10)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+        for host, text in ((gone, f"gone-{mark}"), (PUBLIC, f"there-{mark}")):
+            try:
+                datagrams.sendto(text.encode(), (host, PORT))
+            except OSError:  # the filter says so at once
+                assert host == gone
+    wait_until(lambda: any(f"there-{mark}" in line for line in outside.seen()), 5, "the control datagram")
+    assert [line for line in outside.seen() if line.startswith("tcp ")] == before
+    assert not [line for line in outside.seen() if f"gone-{mark}" in line]
 
 
 def test_isolation_holds_after_a_resume(pair, outside, host):
