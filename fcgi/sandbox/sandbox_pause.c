@@ -25,6 +25,7 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
     struct sandbox *sandbox = &work->sandbox;
     struct runtime *runtime = work->runtime;
     work_hang_up(work);
+    fault_point(FAULT_PAUSE_HUNG_UP);
     return runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->shape,
                                !sandbox_has_volumes(sandbox), true, origin, err);
 }

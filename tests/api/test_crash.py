@@ -75,7 +75,8 @@ def test_a_worker_killed_in_a_create_that_nobody_asks_for_again(account, stack, 
     assert quota_in_use(account.api) == 0
 
 
-@pytest.mark.parametrize("point", ["pause.begun", "pause.stopped", "finishing", "pause.finished"])
+@pytest.mark.parametrize(
+    "point", ["pause.begun", "pause.hung_up", "pause.stopped", "finishing", "pause.finished"])
 def test_a_worker_killed_in_a_pause(sandbox, stack, fault_points, point):
     sandbox.data.upload("/home/user/kept", b"kept")
     boot_id = sandbox.data.read("/proc/sys/kernel/random/boot_id")

@@ -43,7 +43,7 @@ def assert_runs_since(sandbox, boot_id):
 # --- resume, pause, illegal moves ---
 
 
-@pytest.mark.parametrize("point", ["pause.begun", "pause.stopped", "finishing"])
+@pytest.mark.parametrize("point", ["pause.begun", "pause.hung_up", "pause.stopped", "finishing"])
 def test_resume_while_pausing_waits_and_continues_the_same_sandbox(sandbox, fault_points, point):
     boot_id = sandbox.data.read(BOOT_ID)
     fault_points.arm(point, "wait", "sandlot-api")
@@ -57,7 +57,7 @@ def test_resume_while_pausing_waits_and_continues_the_same_sandbox(sandbox, faul
     assert_runs_since(sandbox, boot_id)
 
 
-@pytest.mark.parametrize("point", ["pause.begun", "pause.stopped", "finishing"])
+@pytest.mark.parametrize("point", ["pause.begun", "pause.hung_up", "pause.stopped", "finishing"])
 def test_pause_while_pausing_joins(sandbox, stack, fault_points, point):
     fault_points.arm(point, "wait", "sandlot-api")
     first = InBackground(sandbox.api.post, f"{sandbox.path}/pause")

@@ -4,10 +4,12 @@ lives on in the memory of the sandbox."""
 
 import base64
 import http.client
+
 import pytest
 
+from client import assert_error
 from dataplane import Stream, StreamError, collect, envelope
-from faults import InBackground
+from faults import InBackground, fault_points, settle, settled_row  # noqa: F401
 from stack import wait_until
 
 
@@ -174,3 +176,71 @@ def test_an_agent_that_was_killed_is_told_everything_again(make_sandbox):
     wait_until(lambda: is_back() and is_back()[0] != before.strip(), 3 * interval_s + 20,
                "the new agent", 0.5)
     assert is_back()[1] == "at the create"
+
+
+TRACER = """
+import ctypes, os, time
+child = os.fork()
+if child == 0:
+    time.sleep(1000)
+os.write(1, b"%d" % ctypes.CDLL(None).ptrace(0x4206, child, 0, 0))  # PTRACE_SEIZE
+time.sleep(1000)
+"""
+
+
+def echoing(data):
+    """An open stream of a program that says again what it is told, and its pid."""
+    stream = data.start("/bin/bash", "-c", "while read line; do echo $line; done", stdin=True)
+    return stream, next(stream)["event"]["start"]["pid"]
+
+
+def test_a_memory_that_cannot_be_kept(sandbox):
+    """A traced process cannot be dumped: after the streams are cut the pause goes on with the disk
+    alone, says so at the resume, and everything can be opened anew."""
+    data = sandbox.data
+    data.upload("kept", b"on the disk")
+    with data.start("/usr/bin/python3", "-c", TRACER) as tracing:
+        next(tracing)
+        assert base64.b64decode(next(tracing)["event"]["data"]["stdout"]) == b"0"
+        stream, _ = echoing(data)
+        waiting = [InBackground(cut, one) for one in (stream, tracing)]
+        assert sandbox.pause()["state"] == "stopped"
+        assert [one.result(10) for one in waiting] == [True, True]
+    assert sandbox.resume()["resumed_from"] == "disk"
+    data = sandbox.data
+    assert data.call("process.Process/List", {}).json()["processes"] == []
+    assert data.read("kept") == b"on the disk"
+    stream, pid = echoing(data)
+    send(data, pid, "stdin", b"anew\n")
+    assert base64.b64decode(next(stream)["event"]["data"]["stdout"]) == b"anew\n"
+    stream.close()
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory", "the trace is gone, the reason with it"
+
+
+def test_a_runtime_that_is_gone_when_the_streams_are_cut(sandbox, stack, fault_points):
+    """The answer says so, nothing is half: the pause is brought to its end when it is back."""
+    stream, pid = echoing(sandbox.data)
+    waiting = InBackground(cut, stream)
+    fault_points.arm("pause.hung_up", "wait", "sandlot-api")
+    pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
+    fault_points.reached("pause.hung_up")
+    assert waiting.result(10)
+    refused = sandbox.data.call("process.Process/List", {})
+    assert refused.status in (409, 503), refused
+    daemon = stack.daemon("incusd")
+    daemon.stop()
+    try:
+        fault_points.release("pause.hung_up")
+        assert_error(pausing.result(), 503, "runtime_unavailable")
+        assert sandbox.show()["state"] == "stopping"
+    finally:
+        daemon.start(stack.incus.answers)
+    assert settled_row(stack, sandbox.id, stack.lease_s + 40)["state"] == "stopped"
+    assert sandbox.resume()["resumed_from"] == "memory"
+    again = Stream(*sandbox.data.open_stream("process.Process/Connect", {"process": {"pid": pid}}))
+    assert next(again)["event"]["start"]["pid"] == pid
+    send(sandbox.data, pid, "stdin", b"still there\n")
+    assert base64.b64decode(next(again)["event"]["data"]["stdout"]) == b"still there\n"
+    again.close()
+    settle(stack)
