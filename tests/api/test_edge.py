@@ -151,17 +151,20 @@ def executed(stack):
     return int(rows[0]["Value"])
 
 
-def statements_of(stack, act):
-    """Statements that act() costs, above what goes on anyway."""
-    start = time.monotonic()
-    before = executed(stack)
-    act()
-    mine = executed(stack) - before
-    took = time.monotonic() - start
-    before = executed(stack)
+def idle_rate(stack):
+    """Statements a second that the dispatchers have on their own."""
+    start, before = time.monotonic(), executed(stack)
     time.sleep(1)
-    idle = executed(stack) - before
-    return mine - idle * took
+    return (executed(stack) - before) / (time.monotonic() - start)
+
+
+def statements_of(stack, act):
+    """Statements that act() costs, above what goes on anyway: good to some dozens of them."""
+    idle = idle_rate(stack)
+    start, before = time.monotonic(), executed(stack)
+    act()
+    mine, took = executed(stack) - before, time.monotonic() - start
+    return mine - (idle + idle_rate(stack)) / 2 * took
 
 
 def test_a_busy_preview_asks_once_a_second(exposing):
@@ -169,10 +172,10 @@ def test_a_busy_preview_asks_once_a_second(exposing):
     preview = exposing.preview(3000)
 
     def visit():
-        for _ in range(200):
+        for _ in range(400):
             assert preview.request("GET", "/").status == 200
 
-    assert statements_of(exposing.stack, visit) < 60
+    assert statements_of(exposing.stack, visit) < 150
 
 
 def test_nothing_of_a_destroyed_sandbox_survives_a_second(exposing):
@@ -217,7 +220,7 @@ def test_junk_hosts_cost_no_query(stack):
             origin = Origin(stack.ca_file, f"https://{name}.{stack.data_plane_host}")
             assert origin.request("GET", "/").status == 404
 
-    assert statements_of(stack, knock) < 60
+    assert statements_of(stack, knock) < 150
 
 
 def test_junk_tokens_cost_no_query(stack, shared_sandbox):
@@ -230,17 +233,17 @@ def test_junk_tokens_cost_no_query(stack, shared_sandbox):
             answer = shared_sandbox.data.origin.request("GET", "/files?path=/x", headers=headers)
             assert answer.status == 401
 
-    assert statements_of(stack, knock) < 60
+    assert statements_of(stack, knock) < 150
 
 
 def test_an_unknown_route_costs_one_query(stack):
     def knock():
-        for number in range(100):
+        for number in range(300):
             route = "".join("abcdefghij"[int(d)] for d in f"{number:026d}")
             origin = Origin(stack.ca_file, f"https://p3000-{route}.{stack.data_plane_host}")
             assert origin.request("GET", "/").status == 404
 
-    assert 50 < statements_of(stack, knock) < 150
+    assert 150 < statements_of(stack, knock) < 450
 
 
 def test_header_floods_are_refused(shared_sandbox):
@@ -263,9 +266,10 @@ def test_slow_clients_hold_nobody_up(exposing):
     try:
         for one in slow:
             one.sendall(b"GET / HTTP/1.1\r\nHost: " + preview.host.encode() + b"\r\nX-Slow: ")
-        started = time.monotonic()
         assert preview.request("GET", "/").status == 200
-        assert time.monotonic() - started < 2
+        for one in slow:  # none has been cut off
+            one.sendall(b"1\r\n\r\n")
+            assert one.recv(12) == b"HTTP/1.1 200"
     finally:
         for one in slow:
             one.close()
@@ -279,14 +283,14 @@ def test_who_guesses_is_not_looked_at_for_a_while(stack, exposing):
 
         def guess():
             headers = {"X-Access-Token": "slt_guess"}
-            return [host.request("GET", "/files?path=/x", headers=headers) for _ in range(120)]
+            return [host.request("GET", "/files?path=/x", headers=headers) for _ in range(300)]
 
         answers = []
         cost = statements_of(stack, lambda: answers.extend(guess()))
         assert_error(answers[0], 401, "unauthorized")
         assert_error(answers[-1], 429, "rate_limited")
         assert int(answers[-1].headers["Retry-After"]) >= 1
-        assert cost < 60
+        assert cost < 150
         seen = page(exposing.preview(4000))
         if seen.status != 404:  # from a worker that has not refused enough yet
             assert_page(seen, 429, "Too many requests")
