@@ -7,36 +7,26 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "db/migrate.h"
-#include "unit/db/server.h"
+#include "unit/db/own_server.h"
 
-static struct server *schema_server;
-
-/* Group fixture: start the server and bring its database to our schema. */
+/* Group fixture: start the server, bring its database to our schema, and open db. */
 static int schema_setup(void **state)
 {
     error_auto err = NULL;
     const char *source = getenv("SANDLOT_SOURCE_DIR");
     autofree char *directory = xasprintf("%s/sql", source ? source : ".");
     log_configure(LOG_LEVEL_WARNING, LOG_FORMAT_TEXT);
-    if (server_setup(state) < 0)
+    if (own_server(state) < 0)
         return -1;
-    schema_server = *state;
-    struct db *db = server_open(schema_server);
+    db = server_open(server);
     int result = db_migrate(db, directory, NULL, &err);
     if (result < 0)
         print_error("%s: %s\n", directory, err->message);
-    db_close(db);
     return result;
-}
-
-/* One more connection to it. */
-static inline struct db *schema_open(void)
-{
-    return server_open(schema_server);
 }
 
 static int schema_teardown(void **state)
 {
-    *state = schema_server;
+    db_close(db);
     return server_teardown(state);
 }

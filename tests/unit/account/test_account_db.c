@@ -5,22 +5,6 @@
 #include "base/mem.h"
 #include "unit/schema.h"
 
-static struct db *db;
-
-static int set_up(void **state)
-{
-    if (schema_setup(state) < 0)
-        return -1;
-    db = schema_open();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    db_close(db);
-    return schema_teardown(state);
-}
-
 static void every_statement_can_be_prepared(void **state)
 {
     (void)state;
@@ -166,5 +150,5 @@ int main(void)
         cmocka_unit_test(plans_come_in_catalogue_order),
         cmocka_unit_test(plan_values_are_checked),
     };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
+    return cmocka_run_group_tests_name(__FILE__, tests, schema_setup, schema_teardown);
 }

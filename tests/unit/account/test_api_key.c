@@ -4,35 +4,28 @@
 #include "account/api_key.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "unit/keyring.h"
 #include "unit/schema.h"
 
-static struct db *db;
 static struct keyring *ring;
 static struct user alice;
-static char directory[] = "/tmp/sandlot-api-key-XXXXXX";
 
 static int set_up(void **state)
 {
     struct error *err = NULL;
     struct team team;
     struct user user;
-    if (!mkdtemp(directory) || schema_setup(state) < 0)
+    if (schema_setup(state) < 0)
         return -1;
-    db = schema_open();
-    autofree char *file = xasprintf("%s/keyring", directory);
-    return keyring_create(file, &err) < 0 || keyring_load(file, &ring, &err) < 0 ||
-           user_create(db, "alice", &alice, &err) < 0 || user_create(db, "bob", &user, &err) < 0 ||
+    ring = unit_keyring(UNIT_KEY_1);
+    return user_create(db, "alice", &alice, &err) < 0 || user_create(db, "bob", &user, &err) < 0 ||
            team_create(db, "acme", "pro", "alice", &team, &err) < 0 ||
            team_create(db, "other", "pro", "bob", &team, &err) < 0;
 }
 
 static int tear_down(void **state)
 {
-    autofree char *file = xasprintf("%s/keyring", directory);
     keyring_free(ring);
-    unlink(file);
-    rmdir(directory);
-    db_close(db);
     return schema_teardown(state);
 }
 

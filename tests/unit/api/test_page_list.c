@@ -3,9 +3,7 @@
 
 #include "api/page_list.h"
 #include "base/mem.h"
-#include "crypto/keyring_file.h"
-
-#define KEY "1 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
+#include "unit/keyring.h"
 
 /* Ids end in a number from 10; an even one belongs to the first team, an odd one to the second. */
 #define FIRST_ID 10
@@ -78,12 +76,8 @@ static struct api api;
 
 static int api_setup(void **state)
 {
-    static struct keyring *ring;
-    error_auto err = NULL;
     (void)state;
-    if (keyring_parse(KEY, sizeof KEY - 1, &ring, &err) < 0)
-        return -1;
-    api = (struct api){.service.ring = ring,
+    api = (struct api){.service.ring = unit_keyring(UNIT_KEY_1),
                        .principal = {.user_id = "usr_1", .teams = teams, .team_count = 2}};
     return 0;
 }

@@ -3,25 +3,14 @@
 
 #include "base/mem.h"
 #include "crypto/envelope.h"
-#include "crypto/keyring_file.h"
-
-#define KEY_1 "1 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
-#define KEY_2 "2 ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100\n"
-
-static struct keyring *ring_of(const char *text)
-{
-    error_auto err = NULL;
-    struct keyring *ring = NULL;
-    assert_ok(keyring_parse(text, strlen(text), &ring, &err));
-    return ring;
-}
+#include "unit/keyring.h"
 
 static struct keyring *ring;
 
 static int make_ring(void **state)
 {
     (void)state;
-    ring = ring_of(KEY_1);
+    ring = unit_keyring(UNIT_KEY_1);
     return 0;
 }
 
@@ -127,7 +116,8 @@ static void outlives_a_rotation(void **state)
     buffer_auto old = BUFFER_INIT(1000);
     buffer_auto new = BUFFER_INIT(1000);
     buffer_auto plain = BUFFER_INIT(1000);
-    struct keyring *rotated = ring_of(KEY_1 KEY_2), *only_new = ring_of(KEY_2);
+    struct keyring *rotated = unit_keyring(UNIT_KEY_1 UNIT_KEY_2),
+                   *only_new = unit_keyring(UNIT_KEY_2);
     assert_ok(envelope_seal(ring, "old", 3, "a", &old, &err));
     assert_ok(envelope_seal(rotated, "new", 3, "a", &new, &err));
     assert_ok(envelope_open(rotated, old.data, old.size, "a", &plain, &err));

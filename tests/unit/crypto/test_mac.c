@@ -2,19 +2,14 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
-#include "crypto/keyring_file.h"
 #include "crypto/mac.h"
-
-#define KEYS                                                               \
-    "1 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n" \
-    "2 ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100\n"
+#include "unit/keyring.h"
 
 static void depends_on_everything(void **state)
 {
     (void)state;
     error_auto err = NULL;
-    struct keyring *ring = NULL;
-    assert_ok(keyring_parse(KEYS, sizeof KEYS - 1, &ring, &err));
+    struct keyring *ring = unit_keyring(UNIT_KEY_1 UNIT_KEY_2);
     unsigned char mac[MAC_BYTES], other[MAC_BYTES];
     assert_ok(mac_compute(ring, 1, KEY_PURPOSE_SESSION, "abc", 3, mac, &err));
     assert_ok(mac_compute(ring, 1, KEY_PURPOSE_SESSION, "abc", 3, other, &err));
@@ -82,10 +77,9 @@ static void spells_hex(void **state)
 {
     (void)state;
     error_auto err = NULL;
-    struct keyring *ring = NULL;
+    struct keyring *ring = unit_keyring(UNIT_KEY_1 UNIT_KEY_2);
     unsigned char mac[MAC_BYTES];
     char hex[MAC_HEX_SIZE], expected[MAC_HEX_SIZE];
-    assert_ok(keyring_parse(KEYS, sizeof KEYS - 1, &ring, &err));
     assert_ok(mac_compute(ring, 2, KEY_PURPOSE_AGENT, "sandbox-1", 9, mac, &err));
     for (size_t i = 0; i < sizeof mac; i++)
         snprintf(expected + 2 * i, 3, "%02x", mac[i]);

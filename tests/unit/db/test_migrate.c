@@ -8,18 +8,15 @@
 #include "base/mem.h"
 #include "db/migrate.h"
 #include "db/migration_file.h"
-#include "unit/db/server.h"
+#include "unit/db/own_server.h"
 
-static struct server *server;
-static struct db *db;
 static MYSQL *raw;
 static char directory[80];
 
 static int setup(void **state)
 {
-    if (server_setup(state) < 0)
+    if (own_server(state) < 0)
         return -1;
-    server = *state;
     snprintf(directory, sizeof directory, "%s/sql", server->directory);
     return mkdir(directory, 0755);
 }

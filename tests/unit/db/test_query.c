@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "base/mem.h"
-#include "unit/db/server.h"
+#include "unit/db/own_server.h"
 
 static const struct db_statement insert_statement = {
     "unit.insert",
@@ -24,17 +24,6 @@ static const struct db_statement variables_statement = {
     " UNIX_TIMESTAMP('1970-01-02 00:00:00')",
     true};
 
-static struct server *server;
-static struct db *db;
-
-static int setup(void **state)
-{
-    if (server_setup(state) < 0)
-        return -1;
-    server = *state;
-    return 0;
-}
-
 static int make_table(void **state)
 {
     (void)state;
@@ -48,13 +37,6 @@ static int make_table(void **state)
                     ") ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin");
     mysql_close(raw);
     db = server_open(server);
-    return 0;
-}
-
-static int close_db(void **state)
-{
-    (void)state;
-    db_close(db);
     return 0;
 }
 
@@ -477,5 +459,5 @@ int main(void)
         with_table(ends_at_a_defect),
         with_table(keeps_rows_while_others_are_read),
     };
-    return cmocka_run_group_tests_name(__FILE__, tests, setup, server_teardown);
+    return cmocka_run_group_tests_name(__FILE__, tests, own_server, server_teardown);
 }

@@ -6,8 +6,8 @@
 #include <signal.h>
 
 #include "base/clock.h"
+#include "unit/db/own_server.h"
 #include "unit/db/proxy.h"
-#include "unit/db/server.h"
 
 static const struct db_statement insert_statement = {
     "unit.insert", "INSERT INTO notes (id, text) VALUES (?, ?)", false};
@@ -21,17 +21,6 @@ static const struct db_statement id_statement = {"unit.id", "SELECT CONNECTION_I
 static const struct db_statement short_idle_statement = {"unit.short_idle",
                                                          "SET SESSION wait_timeout = 1", false};
 
-static struct server *server;
-static struct db *db;
-
-static int setup(void **state)
-{
-    if (server_setup(state) < 0)
-        return -1;
-    server = *state;
-    return 0;
-}
-
 static int make_table(void **state)
 {
     (void)state;
@@ -41,13 +30,6 @@ static int make_table(void **state)
                     " text VARCHAR(64) NOT NULL) ENGINE=InnoDB");
     mysql_close(raw);
     db = server_open(server);
-    return 0;
-}
-
-static int close_db(void **state)
-{
-    (void)state;
-    db_close(db);
     return 0;
 }
 
@@ -403,5 +385,5 @@ int main(void)
         with_table(a_transaction_may_begin_on_a_new_connection),
         with_table(a_lost_beginning_is_said_again),
     };
-    return cmocka_run_group_tests_name(__FILE__, tests, setup, server_teardown);
+    return cmocka_run_group_tests_name(__FILE__, tests, own_server, server_teardown);
 }

@@ -4,8 +4,8 @@
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "unit/db/own_server.h"
 #include "unit/db/proxy.h"
-#include "unit/db/server.h"
 
 static const struct db_statement add_statement = {
     "unit.add", "UPDATE accounts SET balance = balance + ? WHERE id = ?", false};
@@ -16,17 +16,8 @@ static const struct db_statement lock_statement = {
 static const struct db_statement take_statement = {
     "unit.take", "SELECT id FROM accounts ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED", false};
 
-static struct server *server;
-static struct db *db, *other;
+static struct db *other;
 static MYSQL *raw;
-
-static int setup(void **state)
-{
-    if (server_setup(state) < 0)
-        return -1;
-    server = *state;
-    return 0;
-}
 
 static int make_table(void **state)
 {
@@ -371,5 +362,5 @@ int main(void)
         with_table(a_commit_that_arrived_is_unknown),
         with_table(a_commit_that_did_not_arrive_is_unknown),
     };
-    return cmocka_run_group_tests_name(__FILE__, tests, setup, server_teardown);
+    return cmocka_run_group_tests_name(__FILE__, tests, own_server, server_teardown);
 }

@@ -2,16 +2,15 @@
 #include "unit/unit.h"
 
 #include <sodium.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "gate/signature.h"
 #include "session/session.h"
+#include "unit/keyring.h"
 
 #define TTL_S 600
 
-static char ring_path[] = "/tmp/sandlot-signature-XXXXXX";
 static struct keyring *ring;
 static char sandbox[ID_SIZE];
 static struct session session;
@@ -20,23 +19,16 @@ static int set_up(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    if (!mkdtemp(ring_path))
-        return -1;
-    autofree char *file = xasprintf("%s/keyring", ring_path);
+    ring = unit_keyring(UNIT_KEY_1);
     id_new("sbx_", sandbox);
-    return keyring_create(file, &err) < 0 || keyring_load(file, &ring, &err) < 0 ||
-                   session_issue(ring, sandbox, TTL_S, &session, &err) < 0
-               ? -1
-               : 0;
+    return session_issue(ring, sandbox, TTL_S, &session, &err);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    autofree char *file = xasprintf("%s/keyring", ring_path);
     keyring_free(ring);
-    unlink(file);
-    return rmdir(ring_path);
+    return 0;
 }
 
 /* As a client makes it, with '+' and '/' as an address needs them. */

@@ -15,7 +15,6 @@
 #define SHAPE_CPU 1
 #define SHAPE_MB  100
 
-static struct db *db;
 static MYSQL *raw; /* beside it, for what the test itself asks */
 static struct team team;
 static struct template_version version;
@@ -40,8 +39,7 @@ static int set_up(void **state)
     struct user user;
     if (schema_setup(state) < 0)
         return -1;
-    db = schema_open();
-    raw = server_raw(schema_server);
+    raw = server_raw(server);
     return user_create(db, "alice", &user, &err) < 0 ||
            team_create(db, "acme", "pro", "alice", &team, &err) < 0 ||
            template_version_add(db, "", "python", "image", 1, 512, &version, &err) < 0 ||
@@ -50,7 +48,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    db_close(db);
     mysql_close(raw);
     return schema_teardown(state);
 }
@@ -323,7 +320,7 @@ static int work(unsigned seed)
     struct error *err = NULL;
     struct placement held[ATTEMPTS];
     unsigned holds = 0;
-    struct db *own = schema_open();
+    struct db *own = server_open(server);
     for (unsigned i = 0; i < ATTEMPTS; i++) {
         bool remove = holds && rand_r(&seed) % 3 == 0;
         struct placement next = {.shape = &shape};

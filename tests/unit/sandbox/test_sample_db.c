@@ -7,22 +7,7 @@
 
 #define BASE_MS 1800000000000
 
-static struct db *db;
 static const char *const id = "sbx_00000000000000000000000001";
-
-static int set_up(void **state)
-{
-    if (schema_setup(state) < 0)
-        return -1;
-    db = schema_open();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    db_close(db);
-    return schema_teardown(state);
-}
 
 static int forget(void **state)
 {
@@ -169,7 +154,7 @@ static void one_connection_holds_the_lock(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    struct db *other = schema_open();
+    struct db *other = server_open(server);
     bool ours, theirs;
     assert_ok(sample_lock(db, &ours, &err));
     assert_ok(sample_lock(other, &theirs, &err));
@@ -188,5 +173,5 @@ int main(void)
         cmocka_unit_test_teardown(old_ones_go_in_pieces, forget),
         cmocka_unit_test(one_connection_holds_the_lock),
     };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
+    return cmocka_run_group_tests_name(__FILE__, tests, schema_setup, schema_teardown);
 }

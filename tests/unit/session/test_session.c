@@ -1,32 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
-#include <sys/stat.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "session/session.h"
+#include "unit/keyring.h"
 
-static char ring_path[] = "/tmp/sandlot-session-XXXXXX";
 static struct keyring *ring;
 
 static int load_ring(void **state)
 {
     (void)state;
-    struct error *err = NULL;
-    if (!mkdtemp(ring_path))
-        return -1;
-    autofree char *file = xasprintf("%s/keyring", ring_path);
-    return keyring_create(file, &err) < 0 ? -1 : keyring_load(file, &ring, &err);
+    ring = unit_keyring(UNIT_KEY_1);
+    return 0;
 }
 
 static int drop_ring(void **state)
 {
     (void)state;
-    autofree char *file = xasprintf("%s/keyring", ring_path);
     keyring_free(ring);
-    unlink(file);
-    return rmdir(ring_path);
+    return 0;
 }
 
 static void opens_what_it_issued(void **state)

@@ -6,7 +6,6 @@
 #include "template/template.h"
 #include "unit/schema.h"
 
-static struct db *db;
 static struct team acme, other;
 
 static int set_up(void **state)
@@ -15,16 +14,9 @@ static int set_up(void **state)
     struct user user;
     if (schema_setup(state) < 0)
         return -1;
-    db = schema_open();
     return user_create(db, "alice", &user, &err) < 0 ||
            team_create(db, "acme", "pro", "alice", &acme, &err) < 0 ||
            team_create(db, "other", "pro", "alice", &other, &err) < 0;
-}
-
-static int tear_down(void **state)
-{
-    db_close(db);
-    return schema_teardown(state);
 }
 
 static struct template_version add(const char *owner, const char *slug, bool ready)
@@ -250,5 +242,5 @@ int main(void)
         cmocka_unit_test(bad_requests_name_their_field),
         cmocka_unit_test(knows_which_sources_a_host_lacks),
     };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
+    return cmocka_run_group_tests_name(__FILE__, tests, set_up, schema_teardown);
 }
