@@ -149,6 +149,14 @@ def settle(stack, timeout_s=None):
         raise AssertionError("\n".join(last)) from None
 
 
+@pytest.fixture(autouse=True)
+def quiet(stack):
+    """For modules that import it: each test begins and ends with everything at rest."""
+    settle(stack, 60)
+    yield
+    settle(stack, 3 * stack.lease_s + 20)
+
+
 def settled_row(stack, sandbox_id, timeout_s=None):
     def stable():
         row = stack.row(sandbox_id)

@@ -12,18 +12,12 @@ import pytest
 
 from client import assert_error
 from conftest import Sandbox
-from faults import InBackground, fault_points, instances, quota_in_use, settle, settled_row  # noqa: F401
+from faults import (  # noqa: F401
+    InBackground, fault_points, instances, quiet, quota_in_use, settle, settled_row
+)
 from stack import wait_until
 
 API_POINTS = ("create.planned", "create.inserting", "create.inserted", "create.agent", "finishing", "create.finished")
-
-
-@pytest.fixture(autouse=True)
-def quiet(stack):
-    """Each test begins and ends with everything at rest."""
-    settle(stack, 60)
-    yield
-    settle(stack, 3 * stack.lease_s + 20)
 
 
 def ids_of(api):

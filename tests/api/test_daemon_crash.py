@@ -10,15 +10,8 @@ import time
 
 import pytest
 
-from faults import InBackground, settle
+from faults import InBackground, quiet, settle  # noqa: F401
 from stack import wait_until
-
-
-@pytest.fixture(autouse=True)
-def quiet(stack):
-    settle(stack, 60)
-    yield
-    settle(stack, 3 * stack.lease_s + 20)
 
 
 def ip(*arguments):

@@ -8,17 +8,10 @@ import os
 import pytest
 
 from conftest import Sandbox
-from faults import quota_in_use, settle
+from faults import quiet, quota_in_use, settle  # noqa: F401
 from stack import wait_until
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
-
-
-@pytest.fixture(autouse=True)
-def quiet(stack):
-    settle(stack, 60)
-    yield
-    settle(stack, 3 * stack.lease_s + 20)
 
 
 @pytest.fixture

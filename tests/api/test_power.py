@@ -12,7 +12,7 @@ import time
 import pytest
 
 from conftest import Sandbox
-from faults import instances, quota_in_use, settle, violations
+from faults import instances, quiet, quota_in_use, settle, violations  # noqa: F401
 from stack import wait_until
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -28,13 +28,6 @@ for _ in range(8):
             time.sleep(0.005)
 time.sleep(9999)
 """
-
-
-@pytest.fixture(autouse=True)
-def quiet(stack):
-    settle(stack, 60)
-    yield
-    settle(stack, 3 * stack.lease_s + 20)
 
 
 def is_down(stack, sandbox):
