@@ -88,6 +88,10 @@ class Sandbox:
         number = self.stack.row(self.id)["address"]
         return ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
 
+    def boot_id(self):
+        """The same as long as nothing has started anew."""
+        return self.data.read("/proc/sys/kernel/random/boot_id")
+
     def show(self):
         return self.api.show(self.id)
 

@@ -56,7 +56,7 @@ def no_checkpoint_is_left(stack):
 
 
 def test_what_is_written_is_in_it_and_the_sandbox_runs_on(sandbox, stack):
-    boot_id = sandbox.data.read("/proc/sys/kernel/random/boot_id")
+    boot_id = sandbox.boot_id()
     sandbox.data.check(
         "head -c 20000000 /dev/urandom >big; sha256sum <big >sum; mkdir -p a/b; ln -s ../sum a/link; chmod 640 a/b/../../big;"
         "python3 - <<'END'\n"
@@ -72,7 +72,7 @@ def test_what_is_written_is_in_it_and_the_sandbox_runs_on(sandbox, stack):
         assert made[member] == shown[member], member
     assert 19 <= made["size_mb"] < 60, "what was written, and not the template"
     assert shown["state"] == "ready"
-    assert sandbox.data.read("/proc/sys/kernel/random/boot_id") == boot_id
+    assert sandbox.boot_id() == boot_id
     assert sandbox.api.get(f"/v1/checkpoints/{made['id']}").json() == made
     assert listed(sandbox.api) == [made]
     sandbox.data.check("rm -r big a; echo later >later")

@@ -73,14 +73,14 @@ def test_a_worker_killed_in_a_create_that_nobody_asks_for_again(account, stack, 
     "point", ["pause.begun", "pause.hung_up", "pause.stopped", "finishing", "pause.finished"])
 def test_a_worker_killed_in_a_pause(sandbox, stack, fault_points, point):
     sandbox.data.upload("/home/user/kept", b"kept")
-    boot_id = sandbox.data.read("/proc/sys/kernel/random/boot_id")
+    boot_id = sandbox.boot_id()
     fault_points.arm(point, "kill", "sandlot-api")
     assert sandbox.api.post(f"{sandbox.path}/pause").status >= 500
     settle(stack)
     assert sandbox.show()["state"] == "stopped", "the dispatcher finished it"
     assert sandbox.resume()["resumed_from"] == "memory"
     assert sandbox.data.read("/home/user/kept") == b"kept"
-    assert sandbox.data.read("/proc/sys/kernel/random/boot_id") == boot_id
+    assert sandbox.boot_id() == boot_id
 
 
 def test_a_worker_killed_while_the_runtime_writes_the_memory(sandbox, stack):
@@ -105,7 +105,7 @@ def holder_of(stack, sandbox_id):
 @pytest.mark.parametrize("point", ["resume.begun", "resume.started", "resume.agent", "finishing", "resume.finished"])
 def test_a_worker_killed_in_a_resume(sandbox, stack, fault_points, point):
     sandbox.data.upload("/home/user/kept", b"kept")
-    boot_id = sandbox.data.read("/proc/sys/kernel/random/boot_id")
+    boot_id = sandbox.boot_id()
     sandbox.pause()
     fault_points.arm(point, "kill", "sandlot-api")
     assert sandbox.api.post(f"{sandbox.path}/resume").status >= 500
@@ -114,7 +114,7 @@ def test_a_worker_killed_in_a_resume(sandbox, stack, fault_points, point):
     assert sandbox.show()["resumed_from"] == "memory"
     sandbox.resume()
     assert sandbox.data.read("/home/user/kept") == b"kept"
-    assert sandbox.data.read("/proc/sys/kernel/random/boot_id") == boot_id
+    assert sandbox.boot_id() == boot_id
 
 
 def test_resumed_from_is_the_truth_when_the_worker_that_started_it_died(sandbox, stack, fault_points):
@@ -404,7 +404,7 @@ def test_a_draining_host_moves_no_one(make_account, stack):
 
 def test_memory_is_not_given_up_for_a_database_that_is_away(sandbox, stack, fault_points):
     """It is restored, and only then the database is needed for the environment."""
-    boot_id = sandbox.data.read("/proc/sys/kernel/random/boot_id")
+    boot_id = sandbox.boot_id()
     sandbox.pause()
     fault_points.arm("resume.started", "wait", "sandlot-api")
     resuming = InBackground(sandbox.api.post, f"{sandbox.path}/resume")
@@ -419,4 +419,4 @@ def test_memory_is_not_given_up_for_a_database_that_is_away(sandbox, stack, faul
     settle(stack)
     assert sandbox.show()["resumed_from"] == "memory"
     sandbox.resume()
-    assert sandbox.data.read("/proc/sys/kernel/random/boot_id") == boot_id
+    assert sandbox.boot_id() == boot_id

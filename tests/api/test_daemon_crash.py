@@ -75,7 +75,7 @@ def test_incus_killed_in_a_pause(sandbox, stack, after_s):
 def test_incus_killed_in_a_start(sandbox, stack):
     """The link is made first, and the container that should have it is not there yet."""
     sandbox.data.upload("/home/user/kept", b"kept")
-    boot_id = sandbox.data.read("/proc/sys/kernel/random/boot_id")
+    boot_id = sandbox.boot_id()
     sandbox.pause()
     daemon = stack.daemon("incusd")
     resuming = InBackground(sandbox.api.post, f"{sandbox.path}/resume")
@@ -88,5 +88,5 @@ def test_incus_killed_in_a_start(sandbox, stack):
     assert sandbox.show()["state"] == "ready"
     resumed = sandbox.resume()
     assert sandbox.data.read("/home/user/kept") == b"kept"
-    same = sandbox.data.read("/proc/sys/kernel/random/boot_id") == boot_id
+    same = sandbox.boot_id() == boot_id
     assert same == (resumed["resumed_from"] == "memory")

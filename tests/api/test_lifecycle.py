@@ -155,7 +155,7 @@ def test_list_comes_in_pages(api):
 
 def test_pause_and_resume_keep_a_counting_process(sandbox):
     pid = start_counter(sandbox)
-    boot_id = sandbox.data.read("/proc/sys/kernel/random/boot_id")
+    boot_id = sandbox.boot_id()
     before = counter(sandbox)[1]
     paused = sandbox.pause()
     assert paused["state"] == "stopped"
@@ -170,7 +170,7 @@ def test_pause_and_resume_keep_a_counting_process(sandbox):
     assert after[0] == pid, "the same process goes on"
     assert before <= after[1] < before + 30, "from the number where it was"
     wait_until(lambda: counter(sandbox)[1] > after[1], 5, "the counter going on")
-    assert sandbox.data.read("/proc/sys/kernel/random/boot_id") == boot_id
+    assert sandbox.boot_id() == boot_id
     guest_clock = float(sandbox.data.check("date +%s.%N"))
     assert abs(guest_clock - time.time()) < 2, "the wall clock jumps forward"
 
@@ -261,7 +261,7 @@ def test_resume_from_disk_when_memory_cannot_be_restored(make_sandbox, stack, ho
     sandbox.data.upload("/home/user/kept.txt", b"kept\n")
     sandbox.data.upload("/home/user/held.txt", b"held\n")
     sandbox.data.background("/bin/sh", "-c", "exec sleep 1000 </home/user/held.txt")
-    boot_id = sandbox.data.read("/proc/sys/kernel/random/boot_id")
+    boot_id = sandbox.boot_id()
     route = sandbox.document["data_plane_url"]
     sandbox.pause()
     make_memory_unusable(stack, sandbox, how)
@@ -276,7 +276,7 @@ def test_resume_from_disk_when_memory_cannot_be_restored(make_sandbox, stack, ho
     assert sandbox.data.read("/home/user/kept.txt") == b"kept\n"
     assert sandbox.data.check("echo $KEPT").strip() == secret
     assert sandbox.data.bash(f"test -e /proc/{pid} && grep -q counter.py /proc/{pid}/cmdline").exit_code
-    assert sandbox.data.read("/proc/sys/kernel/random/boot_id") != boot_id
+    assert sandbox.boot_id() != boot_id
     # And the next pause has a memory image again.
     pid = start_counter(sandbox)
     sandbox.pause()

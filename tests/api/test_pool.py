@@ -11,7 +11,6 @@ from conftest import Sandbox
 from faults import quiet, quota_in_use, settle  # noqa: F401
 from stack import wait_until
 
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 @pytest.fixture
@@ -96,12 +95,12 @@ def test_a_sandbox_that_has_filled_its_disk(make_account, stack, set_plan):
     set_plan("basic", disk_gb=1)
     sandbox = Sandbox.create(make_account().api)
     sandbox.data.upload("/home/user/kept", b"kept")
-    boot_id = sandbox.data.read(BOOT_ID)
+    boot_id = sandbox.boot_id()
     filled = sandbox.data.bash("head -c 2G /dev/zero >/home/user/filler; sync; echo more >/home/user/more && sync")
     assert filled.exit_code != 0, "the disk is full"
     assert sandbox.pause()["state"] == "stopped"
     assert sandbox.resume()["resumed_from"] == "memory"
-    assert sandbox.data.read(BOOT_ID) == boot_id
+    assert sandbox.boot_id() == boot_id
     assert sandbox.data.read("/home/user/kept") == b"kept"
     os.kill(stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"], 9)
     wait_until(lambda: sandbox.show()["state"] == "stopped", 20, "the notice")

@@ -10,7 +10,6 @@ from conftest import Sandbox
 from faults import InBackground, fault_points, instances, settle, settled_row  # noqa: F401
 from stack import wait_until
 
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 # Long enough for a call that does not wait to have come back.
 MOMENT_S = 0.4
 
@@ -37,7 +36,7 @@ def operations(stack, sandbox, kind):
 def assert_runs_since(sandbox, boot_id):
     """It is up, and has been since before."""
     assert sandbox.show()["state"] == "ready"
-    assert sandbox.data.read(BOOT_ID) == boot_id
+    assert sandbox.boot_id() == boot_id
 
 
 # --- resume, pause, illegal moves ---
@@ -45,7 +44,7 @@ def assert_runs_since(sandbox, boot_id):
 
 @pytest.mark.parametrize("point", ["pause.begun", "pause.hung_up", "pause.stopped", "finishing"])
 def test_resume_while_pausing_waits_and_continues_the_same_sandbox(sandbox, fault_points, point):
-    boot_id = sandbox.data.read(BOOT_ID)
+    boot_id = sandbox.boot_id()
     fault_points.arm(point, "wait", "sandlot-api")
     pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
     fault_points.reached(point)
@@ -72,7 +71,7 @@ def test_pause_while_pausing_joins(sandbox, stack, fault_points, point):
 
 
 def test_resume_while_resuming_joins(sandbox, stack, fault_points):
-    boot_id = sandbox.data.read(BOOT_ID)
+    boot_id = sandbox.boot_id()
     sandbox.pause()
     fault_points.arm("resume.started", "wait", "sandlot-api")
     first = InBackground(sandbox.api.post, f"{sandbox.path}/resume")
@@ -177,7 +176,7 @@ def overtaken(stack, sandbox, kind):
 
 @pytest.mark.parametrize("point", ["pause.begun", "pause.stopped"])
 def test_a_late_pause_does_not_stop_what_was_resumed(sandbox, stack, fault_points, point):
-    boot_id = sandbox.data.read(BOOT_ID)
+    boot_id = sandbox.boot_id()
     fault_points.arm(point, "wait", "sandlot-api")
     pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
     fault_points.reached(point)
@@ -240,7 +239,7 @@ def extend(sandbox, how):
 @pytest.mark.parametrize("auto_pause", [False, True], ids=["kill", "pause"])
 def test_an_extension_that_has_begun_beats_the_deadline(make_sandbox, fault_points, how, auto_pause):
     sandbox = make_sandbox(timeout=2, auto_pause=auto_pause)
-    boot_id = sandbox.data.read(BOOT_ID)
+    boot_id = sandbox.boot_id()
     fault_points.arm("deadline.extending", "wait", "sandlot-api")
     extending = InBackground(extend, sandbox, how)
     fault_points.reached("deadline.extending", 2)
@@ -266,7 +265,7 @@ def test_a_patch_that_comes_when_the_deadline_is_acted_on_is_too_late(make_sandb
 def test_a_pause_at_the_deadline_and_who_comes_meanwhile(make_sandbox, stack, fault_points, how):
     fault_points.arm("deadline.expiring")
     sandbox = make_sandbox(timeout=1, auto_pause=True)
-    boot_id = sandbox.data.read(BOOT_ID)
+    boot_id = sandbox.boot_id()
     fault_points.reached("deadline.expiring")
     extending = InBackground(extend, sandbox, how)
     assert_waits(extending)
@@ -292,7 +291,7 @@ def waking(make_sandbox):
 
 @pytest.mark.parametrize("point", ["pause.begun", "pause.stopped"])
 def test_auto_resume_against_pause(waking, fault_points, point):
-    boot_id = waking.data.read(BOOT_ID)
+    boot_id = waking.boot_id()
     fault_points.arm(point, "wait", "sandlot-api")
     pausing = InBackground(waking.api.post, f"{waking.path}/pause")
     fault_points.reached(point)
@@ -323,7 +322,7 @@ def test_pause_against_auto_resume(waking, stack, fault_points):
 
 @pytest.mark.parametrize("point", ["resume.begun", "resume.started"])
 def test_two_auto_resumes_at_once(waking, stack, fault_points, point):
-    boot_id = waking.data.read(BOOT_ID)
+    boot_id = waking.boot_id()
     waking.pause()
     time.sleep(1.2)
     fault_points.arm(point, "wait", "sandlot-gate")
