@@ -6,7 +6,6 @@ import time
 import pytest
 
 from client import assert_error
-from conftest import Sandbox
 from faults import InBackground, fault_points, instances, settle, settled_row  # noqa: F401
 from stack import wait_until
 

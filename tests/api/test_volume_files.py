@@ -2,14 +2,13 @@
 """Files of volumes from outside of sandboxes: what they are, and what a stranger's volume does to it."""
 
 import base64
-import json
 import secrets
 
 import pytest
 
 from client import Api, assert_error
 from conftest import Sandbox
-from volumes import OCTETS, Volume, quoted
+from volumes import OCTETS, Volume
 
 
 @pytest.fixture
