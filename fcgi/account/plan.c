@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "account/plan.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/str.h"
 
 int plan_parse_cpus(const char *text, uint32_t values[16], unsigned *count)

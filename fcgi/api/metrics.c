@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdlib.h>
-
 #include "api/api.h"
 #include "api/span.h"
 #include "base/clock.h"

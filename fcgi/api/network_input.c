@@ -2,7 +2,6 @@
 #include "api/network_input.h"
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "network/sandbox_policy.h"
 
 const struct schema_member network_entry_item = {

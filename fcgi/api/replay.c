@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Idempotency-Key around the handlers: claim, run, keep the answer; or give the kept one again. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/api.h"
-#include "api/sandbox_output.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"

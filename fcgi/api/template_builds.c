@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Asking for templates and versions of them, how their builds go, and their end. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/api.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files of volumes: in JSON up to a size, as octets of any size, which pass through. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/volume_path.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "crypto/mac.h"
 
 /* What a base64 of that much takes, and a path, fit into VOLUME_FILE_BODY_MAX. */

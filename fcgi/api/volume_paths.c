@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Directories of volumes, and what is done to whatever a path names. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/page.h"

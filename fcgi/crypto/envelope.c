@@ -2,7 +2,6 @@
 #include "crypto/envelope.h"
 
 #include <sodium.h>
-#include <string.h>
 
 #include "crypto/crypto.h"
 

@@ -2,7 +2,6 @@
 #include "ctl/ctl_db.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/mem.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Images that teams may build templates from. */
-#include <stdlib.h>
-
 #include "base/mem.h"
 #include "ctl/ctl.h"
 #include "ctl/output.h"

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdlib.h>
-
 #include "base/mem.h"
 #include "ctl/output.h"
 

@@ -4,10 +4,8 @@
  * for where incusd itself would: in the PATH of its process, on this machine. CRIU before 4.2
  * cannot dump a socket on Linux 6.16 and later.
  */
-#include <ctype.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>

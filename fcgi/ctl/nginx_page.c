@@ -2,7 +2,6 @@
 #include "ctl/nginx_page.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/buffer.h"
 #include "base/mem.h"

@@ -2,7 +2,6 @@
 #include "ctl/output.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"

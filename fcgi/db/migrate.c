@@ -7,13 +7,10 @@
 #include "db/migrate.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "db/connection.h"
 #include "db/migration_file.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Prepared statements: the cache of each connection, arguments, and what may be sent again. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <assert.h>
 #include <sodium.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "db/connection.h"

@@ -2,11 +2,9 @@
 #include "firewall/routes.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "config.h"
 #include "http/router.h"
 

@@ -2,7 +2,6 @@
 #include "http/schema.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "crypto/envelope.h"
 #include "crypto/mac.h"
 #include "idempotency/idempotency.h"

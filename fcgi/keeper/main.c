@@ -4,7 +4,6 @@
  * an instance that holds nothing else, and runs there as root of an unprivileged container; the
  * volumes are mounted below /volumes as they are asked for.
  */
-#include <fcntl.h>
 #include <getopt.h>
 #include <sodium.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "keeper/serve.h"
 
-#include <ctype.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "http/client.h"
-#include "http/schema.h"
 
 enum {
     ANSWER_TIMEOUT_MS = 5000,

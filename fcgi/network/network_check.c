@@ -2,11 +2,9 @@
 #include "network/network_check.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 
 #define DNS_PORT     53
 #define DNS_TLS_PORT 853

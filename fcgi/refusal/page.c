@@ -3,11 +3,9 @@
 
 #include <assert.h>
 #include <sodium.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "refusal/page_files.h" /* made from page.html, page.css and page.js */
 
 #define FRAGMENT_MAX 65536

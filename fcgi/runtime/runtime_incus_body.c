@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "runtime/runtime_incus.h"
 
 /* What a dump of the memory needs beside the memory itself. */

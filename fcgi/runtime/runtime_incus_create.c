@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Making and removing instances. */
 #include "base/log.h"
-#include "base/mem.h"
 #include "runtime/runtime_incus.h"
 
 /* A refusal that another caller of the same instance explains: look again. */

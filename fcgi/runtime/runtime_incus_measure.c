@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdlib.h>
-
 #include "base/mem.h"
 #include "incus/incus_metrics.h"
 #include "runtime/runtime_incus.h"

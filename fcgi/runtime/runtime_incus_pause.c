@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stopping with and without memory, and starting again. */
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "runtime/runtime_incus.h"
 

@@ -2,7 +2,6 @@
 #include "sandbox/metadata.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/mem.h"
 #include "sandbox/quota.h"
 
 static const struct db_statement usage_statement = {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/clock.h"
 #include "base/log.h"
 #include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"

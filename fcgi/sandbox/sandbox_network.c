@@ -11,7 +11,6 @@
 #include "network/protected.h"
 #include "network/sandbox_policy.h"
 #include "sandbox/fault_point.h"
-#include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_network_row.h"
 
 /* Whoever stored a wish applies it; after this long he is taken for dead. */

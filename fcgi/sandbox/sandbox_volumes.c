@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Before a sandbox starts with volumes: no change of their files that was allowed before is made
  * from now on. */
-#include <stdlib.h>
-
 #include "base/log.h"
 #include "base/mem.h"
 #include "sandbox/fault_point.h"

@@ -4,7 +4,6 @@
  * is usable when a sandbox was started from its source for a trial and its agent answered.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/mem.h"
 #include "host/host.h"
 #include "sandbox/agent_client.h"
 #include "sandbox/warm_row.h"

@@ -4,11 +4,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "sandbox/fault_point.h"
 #include "storage/keeper.h"
 #include "storage/storage.h"
-#include "volume/volume_mount.h"
 #include "volume/volume_row.h"
 
 #define RETRY_MS 3000 /* a removal that the host refused, or that nobody could be asked for */

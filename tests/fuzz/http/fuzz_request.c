@@ -4,7 +4,6 @@
  * answer. Input: method, request target, content type, each ended by a line feed, then the body.
  */
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"

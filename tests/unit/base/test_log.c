@@ -4,7 +4,6 @@
 #include <jansson.h>
 #include <sys/stat.h>
 
-#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 

@@ -2,7 +2,6 @@
 #include "unit/unit.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "base/mem.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
-#include "base/mem.h"
 #include "ctl/ctl.h"
 
 static const struct ctl_option options[] = {

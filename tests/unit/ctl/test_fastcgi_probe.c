@@ -3,7 +3,6 @@
 
 #include <fcgiapp.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"

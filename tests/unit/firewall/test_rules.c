@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
-#include <stdlib.h>
-
 #include "base/mem.h"
-#include "base/str.h"
 #include "firewall/denials.h"
 #include "firewall/rules.h"
 

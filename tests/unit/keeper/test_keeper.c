@@ -2,7 +2,6 @@
 /* The keeper's fence, its places below a root, and the removal of trees. */
 #include "unit/unit.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>

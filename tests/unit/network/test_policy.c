@@ -2,7 +2,6 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "network/policy.h"
 
 /* "+entry" allows, "-entry" denies; the origin is the number. */
