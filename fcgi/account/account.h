@@ -39,6 +39,11 @@ int plan_list(struct db *db, struct plan plans[PLANS_MAX], unsigned *count, stru
 int plan_set(struct db *db, const char *name, const char *column, const char *value,
              struct error **err);
 
+/* Whether a sandbox of the plan may have as much. Errors: ERR_INVALID_REQUEST with the field. */
+int plan_check_cpu(const struct plan *plan, uint32_t cpu, const char *field, struct error **err);
+int plan_check_memory(const struct plan *plan, uint32_t memory_mb, const char *field,
+                      struct error **err);
+
 struct team {
     char id[ID_SIZE];
     char slug[SLUG_MAX + 1];

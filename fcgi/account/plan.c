@@ -69,3 +69,26 @@ int plan_check(const struct plan *plan, struct error **err)
                                plan->memory_mb_default, plan->memory_mb_min, plan->memory_mb_max);
     return 0;
 }
+
+/* --- what sandboxes may have --- */
+
+int plan_check_cpu(const struct plan *plan, uint32_t cpu, const char *field, struct error **err)
+{
+    if (allows_cpu(plan, cpu))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, field,
+                           "The plan %s does not allow %u vCPUs; see cpu_values of "
+                           "GET /v1/sandbox_limits.",
+                           plan->name, cpu);
+}
+
+int plan_check_memory(const struct plan *plan, uint32_t memory_mb, const char *field,
+                      struct error **err)
+{
+    if (memory_mb >= plan->memory_mb_min && memory_mb <= plan->memory_mb_max &&
+        memory_mb % plan->memory_mb_increment == 0)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, field,
+                           "The plan %s allows %u to %u MiB of memory in steps of %u.", plan->name,
+                           plan->memory_mb_min, plan->memory_mb_max, plan->memory_mb_increment);
+}

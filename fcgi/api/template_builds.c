@@ -81,32 +81,6 @@ static int check_image(struct api *api, const char *image, struct error **err)
                            "`sandlotctl image allow`.");
 }
 
-static bool cpu_is_allowed(const struct plan *plan, uint32_t cpu)
-{
-    for (unsigned i = 0; i < plan->cpu_value_count; i++)
-        if (plan->cpu_values[i] == cpu)
-            return true;
-    return false;
-}
-
-/* Sandboxes of the plan run in the size of their template, so it must be one that they may have. */
-static int check_baseline(const struct plan *plan, const struct template_request *wanted,
-                          struct error **err)
-{
-    if (!cpu_is_allowed(plan, wanted->cpu))
-        return error_set_field(err, ERR_INVALID_REQUEST, "/runtime_baseline/cpu",
-                               "The plan %s does not allow %u vCPUs; see cpu_values of "
-                               "GET /v1/sandbox_limits.",
-                               plan->name, wanted->cpu);
-    if (wanted->memory_mb < plan->memory_mb_min || wanted->memory_mb > plan->memory_mb_max ||
-        wanted->memory_mb % plan->memory_mb_increment)
-        return error_set_field(err, ERR_INVALID_REQUEST, "/runtime_baseline/memory_mb",
-                               "The plan %s allows %u to %u MiB of memory in steps of %u.",
-                               plan->name, plan->memory_mb_min, plan->memory_mb_max,
-                               plan->memory_mb_increment);
-    return 0;
-}
-
 static int read_baseline(struct api *api, const json_t *body, const struct team *team,
                          const struct checkpoint *checkpoint, struct template_request *wanted,
                          struct error **err)
@@ -124,7 +98,10 @@ static int read_baseline(struct api *api, const json_t *body, const struct team 
         wanted->cpu = (uint32_t)json_integer_value(cpu);
     if (memory_mb)
         wanted->memory_mb = (uint32_t)json_integer_value(memory_mb);
-    return check_baseline(&plan, wanted, err);
+    /* Sandboxes of the plan run in the size of their template, so they must be allowed to. */
+    if (plan_check_cpu(&plan, wanted->cpu, "/runtime_baseline/cpu", err) < 0)
+        return -1;
+    return plan_check_memory(&plan, wanted->memory_mb, "/runtime_baseline/memory_mb", err);
 }
 
 static int read_request(struct api *api, const json_t *body, struct template_request *wanted,

@@ -20,14 +20,6 @@
 #define AGENT_START_WAIT_MS 15000
 #define AGENT_WARM_WAIT_MS  2000 /* it answered before */
 
-static bool cpu_is_allowed(const struct plan *plan, uint32_t cpu)
-{
-    for (unsigned i = 0; i < plan->cpu_value_count; i++)
-        if (plan->cpu_values[i] == cpu)
-            return true;
-    return false;
-}
-
 static int check_overrides(const struct sandbox_create *request, const struct plan *plan,
                            struct error **err)
 {
@@ -38,19 +30,9 @@ static int check_overrides(const struct sandbox_create *request, const struct pl
         return error_set_field(err, ERR_PLAN_RESTRICTS_RESOURCES, field,
                                "The team's plan %s runs every sandbox in the size of its template.",
                                plan->name);
-    if (request->cpu && !cpu_is_allowed(plan, request->cpu))
-        return error_set_field(err, ERR_INVALID_REQUEST, "/cpu",
-                               "The plan %s does not allow %u vCPUs; see cpu_values of "
-                               "GET /v1/sandbox_limits.",
-                               plan->name, request->cpu);
-    if (request->memory_mb &&
-        (request->memory_mb < plan->memory_mb_min || request->memory_mb > plan->memory_mb_max ||
-         request->memory_mb % plan->memory_mb_increment))
-        return error_set_field(err, ERR_INVALID_REQUEST, "/memory_mb",
-                               "The plan %s allows %u to %u MiB of memory in steps of %u.",
-                               plan->name, plan->memory_mb_min, plan->memory_mb_max,
-                               plan->memory_mb_increment);
-    return 0;
+    if (request->cpu && plan_check_cpu(plan, request->cpu, "/cpu", err) < 0)
+        return -1;
+    return request->memory_mb ? plan_check_memory(plan, request->memory_mb, "/memory_mb", err) : 0;
 }
 
 /* What it is copied from: a template version, or a checkpoint. */
