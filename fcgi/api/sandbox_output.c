@@ -10,7 +10,7 @@ json_t *time_to_json(int64_t at_ms)
     return at_ms ? json_string(clock_format_iso8601(at_ms, text)) : json_null();
 }
 
-static json_t *text_or_null(const char *text)
+json_t *text_to_json(const char *text)
 {
     return *text ? json_string(text) : json_null();
 }
@@ -52,7 +52,7 @@ json_t *sandbox_to_json(const struct settings *settings, const struct sandbox *s
         " s:o, s:o, s:o, s:o, s:o}",
         "id", s->id, "team", s->team_slug, "state", sandbox_state_name(s->state), "template",
         s->template_slug, "template_version", s->template_version_id, "snapshot_id",
-        text_or_null(s->snapshot_id), "timeout", (json_int_t)s->timeout_s, "deadline",
+        text_to_json(s->snapshot_id), "timeout", (json_int_t)s->timeout_s, "deadline",
         time_to_json(s->deadline_at_ms), "lifecycle", "on_timeout", on_timeout_name(s->on_timeout),
         "auto_resume", (int)s->auto_resume, "volume_mounts", stored(s->volume_mounts), "cpu",
         (json_int_t)s->shape.cpu, "memory_mb", (json_int_t)s->shape.memory_mb, "disk_gb",
@@ -60,7 +60,7 @@ json_t *sandbox_to_json(const struct settings *settings, const struct sandbox *s
         network_to_json(s), "exposed_ports", ports_to_json(s), "data_plane_url",
         data_plane_url(settings, s), "created_at", time_to_json(s->created_at_ms), "updated_at",
         time_to_json(s->updated_at_ms), "stopped_at", time_to_json(s->stopped_at_ms),
-        "resumed_from", text_or_null(s->resumed_from));
+        "resumed_from", text_to_json(s->resumed_from));
     if (s->cleanup_at_ms)
         json_object_set_new(json, "cleanup_at", time_to_json(s->cleanup_at_ms));
     return json;

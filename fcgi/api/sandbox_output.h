@@ -24,3 +24,6 @@ json_t *port_to_json(const struct settings *settings, const struct sandbox *sand
 
 /* A time as the interface writes it; null for 0. */
 json_t *time_to_json(int64_t at_ms);
+
+/* A text; null for "". */
+json_t *text_to_json(const char *text);

@@ -211,11 +211,6 @@ static int find_version(struct api *api, const struct http_request *request,
     return error_set(err, ERR_NOT_FOUND, "There is no such template version.");
 }
 
-static json_t *text_or_null(const char *text)
-{
-    return *text ? json_string(text) : json_null();
-}
-
 int template_versions_show(void *context, const struct route *route, struct http_request *request,
                            struct http_response *response, struct error **err)
 {
@@ -228,9 +223,9 @@ int template_versions_show(void *context, const struct route *route, struct http
         template_version_log(api->service.db, version->id, &log, err) < 0)
         return -1;
     json_t *body = template_version_to_json(version);
-    json_object_set_new(body, "checkpoint_id", text_or_null(version->checkpoint_id));
+    json_object_set_new(body, "checkpoint_id", text_to_json(version->checkpoint_id));
     /* What the deployment's own are made of is not for everybody. */
-    json_object_set_new(body, "image", text_or_null(*version->owner ? version->image : ""));
+    json_object_set_new(body, "image", text_to_json(*version->owner ? version->image : ""));
     json_object_set_new(body, "finished_at", time_to_json(version->finished_at_ms));
     json_object_set_new(body, "log", json_string(log));
     return http_response_json(response, 200, body);
