@@ -33,16 +33,13 @@ static const struct db_statement *const statements[] = {
 };
 const struct db_statement_list account_statements = DB_STATEMENT_LIST(statements);
 
-#define copy_text(field, rows, column) \
-    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
-
 /* --- teams --- */
 
 static void read_team(const struct db_rows *rows, struct team *team)
 {
-    copy_text(team->id, rows, 0);
-    copy_text(team->slug, rows, 1);
-    copy_text(team->plan, rows, 2);
+    db_copy_text(team->id, rows, 0);
+    db_copy_text(team->slug, rows, 1);
+    db_copy_text(team->plan, rows, 2);
 }
 
 int team_get_by_slug(struct db *db, const char *slug, struct team *team, struct error **err)
@@ -174,9 +171,9 @@ int team_add_member(struct db *db, const char *slug, const char *user_name, stru
 
 static void read_user(const struct db_rows *rows, struct user *user)
 {
-    copy_text(user->id, rows, 0);
-    copy_text(user->name, rows, 1);
-    copy_text(user->personal_team_id, rows, 2);
+    db_copy_text(user->id, rows, 0);
+    db_copy_text(user->name, rows, 1);
+    db_copy_text(user->personal_team_id, rows, 2);
 }
 
 int user_get_by_name(struct db *db, const char *name, struct user *user, struct error **err)

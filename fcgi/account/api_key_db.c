@@ -64,9 +64,6 @@ static const struct db_statement *const statements[] = {
 };
 const struct db_statement_list api_key_statements = DB_STATEMENT_LIST(statements);
 
-#define copy_text(field, rows, column) \
-    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
-
 /* Append the team in three columns from first; nothing for NULL. */
 static void append_team(const struct db_rows *rows, unsigned first, struct team **teams,
                         unsigned *count)
@@ -75,9 +72,9 @@ static void append_team(const struct db_rows *rows, unsigned first, struct team 
         return;
     *teams = xreallocarray(*teams, *count + 1, sizeof **teams);
     struct team *team = &(*teams)[(*count)++];
-    copy_text(team->id, rows, first);
-    copy_text(team->slug, rows, first + 1);
-    copy_text(team->plan, rows, first + 2);
+    db_copy_text(team->id, rows, first);
+    db_copy_text(team->slug, rows, first + 1);
+    db_copy_text(team->plan, rows, first + 2);
 }
 
 /* --- authentication --- */
@@ -112,10 +109,10 @@ int api_key_row_find(struct db *db, const char *lookup, struct api_key_credentia
         if (count == 0) {
             if (read_credential(rows, credential, err) < 0)
                 return -1;
-            copy_text(principal->key_id, rows, 0);
-            copy_text(principal->user_id, rows, 1);
+            db_copy_text(principal->key_id, rows, 0);
+            db_copy_text(principal->user_id, rows, 1);
             principal->can_write = db_get_bool(rows, 2);
-            copy_text(principal->personal_team_id, rows, 8);
+            db_copy_text(principal->personal_team_id, rows, 8);
             principal->all_teams = db_get_bool(rows, 12);
             principal->expires_at_ms = credential->expires_at_ms;
         }
@@ -204,10 +201,10 @@ int api_key_row_insert(struct db *db, const struct api_key_request *request, uin
 static void read_key(const struct db_rows *rows, struct api_key *key)
 {
     *key = (struct api_key){0};
-    copy_text(key->id, rows, 0);
-    copy_text(key->user_name, rows, 1);
-    copy_text(key->lookup, rows, 2);
-    copy_text(key->name, rows, 3);
+    db_copy_text(key->id, rows, 0);
+    db_copy_text(key->user_name, rows, 1);
+    db_copy_text(key->lookup, rows, 2);
+    db_copy_text(key->name, rows, 3);
     key->can_write = db_get_bool(rows, 4);
     key->all_teams = db_get_bool(rows, 5);
     key->created_at_ms = db_get_i64(rows, 6);

@@ -29,9 +29,6 @@ const struct db_statement_list plan_statements = DB_STATEMENT_LIST(statements);
 
 /* --- reading --- */
 
-#define copy_text(field, rows, column) \
-    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
-
 static int read_cpus(const char *text, struct plan *plan, struct error **err)
 {
     if (plan_parse_cpus(text, plan->cpu_values, &plan->cpu_value_count) < 0)
@@ -43,10 +40,10 @@ static int read_plan(const struct db_rows *rows, struct plan *plan, struct error
 {
     unsigned c = 0;
     *plan = (struct plan){0};
-    copy_text(plan->name, rows, c++);
+    db_copy_text(plan->name, rows, c++);
 #define READ_FLAG(column)   plan->column = db_get_bool(rows, c++);
 #define READ_NUMBER(column) plan->column = (uint32_t)db_get_u64(rows, c++);
-#define READ_TEXT(column)   copy_text(plan->column, rows, c++);
+#define READ_TEXT(column)   db_copy_text(plan->column, rows, c++);
 #define READ_CPUS(column)                                 \
     if (read_cpus(db_get_text(rows, c++), plan, err) < 0) \
         return -1;

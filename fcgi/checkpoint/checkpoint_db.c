@@ -117,30 +117,27 @@ const struct db_statement_list checkpoint_statements = DB_STATEMENT_LIST(stateme
 
 /* --- reading --- */
 
-#define copy_text(field, rows, column) \
-    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
-
 static void read_checkpoint(const struct db_rows *rows, struct checkpoint *checkpoint)
 {
     unsigned c = 0;
-    copy_text(checkpoint->id, rows, c++);
-    copy_text(checkpoint->team_id, rows, c++);
-    copy_text(checkpoint->team_slug, rows, c++);
-    copy_text(checkpoint->created_by, rows, c++);
-    copy_text(checkpoint->sandbox_id, rows, c++);
+    db_copy_text(checkpoint->id, rows, c++);
+    db_copy_text(checkpoint->team_id, rows, c++);
+    db_copy_text(checkpoint->team_slug, rows, c++);
+    db_copy_text(checkpoint->created_by, rows, c++);
+    db_copy_text(checkpoint->sandbox_id, rows, c++);
     checkpoint->incarnation = (uint32_t)db_get_u64(rows, c++);
-    copy_text(checkpoint->name, rows, c++);
-    copy_text(checkpoint->state, rows, c++);
-    copy_text(checkpoint->template_slug, rows, c++);
-    copy_text(checkpoint->template_version_id, rows, c++);
+    db_copy_text(checkpoint->name, rows, c++);
+    db_copy_text(checkpoint->state, rows, c++);
+    db_copy_text(checkpoint->template_slug, rows, c++);
+    db_copy_text(checkpoint->template_version_id, rows, c++);
     checkpoint->virtual_machine = db_get_bool(rows, c++);
-    copy_text(checkpoint->parent_id, rows, c++);
+    db_copy_text(checkpoint->parent_id, rows, c++);
     checkpoint->cpu = (uint32_t)db_get_u64(rows, c++);
     checkpoint->memory_mb = (uint32_t)db_get_u64(rows, c++);
     checkpoint->disk_gb = (uint32_t)db_get_u64(rows, c++);
     checkpoint->size_mb = (uint32_t)db_get_u64(rows, c++);
     checkpoint->host_id = (uint32_t)db_get_u64(rows, c++);
-    copy_text(checkpoint->instance_name, rows, c++);
+    db_copy_text(checkpoint->instance_name, rows, c++);
     checkpoint->created_at_ms = db_get_i64(rows, c++);
     checkpoint->cleanup_at_ms = db_get_i64(rows, c++);
 }

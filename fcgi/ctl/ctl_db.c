@@ -56,9 +56,6 @@ static const struct db_statement *const statements[] = {
 };
 const struct db_statement_list ctl_statements = DB_STATEMENT_LIST(statements);
 
-#define copy_text(field, rows, column) \
-    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
-
 int ctl_db_count_states(struct db *db, struct ctl_state_count counts[CTL_STATES_MAX],
                         unsigned *count, struct error **err)
 {
@@ -66,7 +63,7 @@ int ctl_db_count_states(struct db *db, struct ctl_state_count counts[CTL_STATES_
     if (db_query(db, &states_statement, DB_ARGS(db_u64(CTL_STATES_MAX)), &rows, err) < 0)
         return -1;
     for (*count = 0; db_rows_next(rows); ++*count) {
-        copy_text(counts[*count].state, rows, 0);
+        db_copy_text(counts[*count].state, rows, 0);
         counts[*count].count = db_get_u64(rows, 1);
     }
     return 0;
@@ -81,7 +78,7 @@ int ctl_db_count_operations(struct db *db, int64_t now_ms,
                  DB_ARGS(db_i64(now_ms), db_i64(now_ms), db_u64(CTL_KINDS_MAX)), &rows, err) < 0)
         return -1;
     for (*count = 0; db_rows_next(rows); ++*count) {
-        copy_text(counts[*count].kind, rows, 0);
+        db_copy_text(counts[*count].kind, rows, 0);
         counts[*count].running = db_get_u64(rows, 1);
         counts[*count].overdue = db_get_u64(rows, 2);
         counts[*count].oldest_overdue_at_ms = db_get_i64(rows, 3);
@@ -103,15 +100,15 @@ static void read_sandbox(const struct db_rows *rows, struct ctl_sandbox *s)
 {
     *s = (struct ctl_sandbox){0};
     unsigned c = 0;
-    copy_text(s->id, rows, c++);
-    copy_text(s->team, rows, c++);
-    copy_text(s->state, rows, c++);
-    copy_text(s->template_slug, rows, c++);
+    db_copy_text(s->id, rows, c++);
+    db_copy_text(s->team, rows, c++);
+    db_copy_text(s->state, rows, c++);
+    db_copy_text(s->template_slug, rows, c++);
     s->template_version = (uint32_t)db_get_u64(rows, c++);
     s->cpu = (uint32_t)db_get_u64(rows, c++);
     s->memory_mb = (uint32_t)db_get_u64(rows, c++);
-    copy_text(s->host, rows, c++);
-    copy_text(s->instance, rows, c++);
+    db_copy_text(s->host, rows, c++);
+    db_copy_text(s->instance, rows, c++);
     s->address = (uint32_t)db_get_u64(rows, c++);
     s->created_at_ms = db_get_i64(rows, c++);
     s->deadline_at_ms = db_get_i64(rows, c++);
@@ -146,9 +143,9 @@ int ctl_db_latest_outcome(struct db *db, const char *kind, struct ctl_outcome *o
         return 0;
     outcome->found = true;
     outcome->done = db_get_text(rows, 0)[0] == 'd';
-    copy_text(outcome->sandbox_id, rows, 1);
-    copy_text(outcome->last_error, rows, 2);
-    copy_text(outcome->resumed_from, rows, 3);
+    db_copy_text(outcome->sandbox_id, rows, 1);
+    db_copy_text(outcome->last_error, rows, 2);
+    db_copy_text(outcome->resumed_from, rows, 3);
     outcome->at_ms = db_get_i64(rows, 4);
     return 0;
 }
@@ -162,11 +159,11 @@ int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list,
         return -1;
     for (*count = 0; db_rows_next(rows); ++*count) {
         struct ctl_stuck *stuck = &list[*count];
-        copy_text(stuck->kind, rows, 0);
-        copy_text(stuck->sandbox_id, rows, 1);
-        copy_text(stuck->host, rows, 2);
+        db_copy_text(stuck->kind, rows, 0);
+        db_copy_text(stuck->sandbox_id, rows, 1);
+        db_copy_text(stuck->host, rows, 2);
         stuck->attempts = (uint32_t)db_get_u64(rows, 3);
-        copy_text(stuck->last_error, rows, 4);
+        db_copy_text(stuck->last_error, rows, 4);
     }
     return 0;
 }

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 
@@ -123,6 +124,9 @@ int64_t db_get_i64(const struct db_rows *rows, unsigned column);
 uint64_t db_get_u64(const struct db_rows *rows, unsigned column);
 bool db_get_bool(const struct db_rows *rows, unsigned column);
 const char *db_get_text(const struct db_rows *rows, unsigned column);
+/* Into an array, which has room for all that the column may hold. */
+#define db_copy_text(array, rows, column) \
+    snprintf((array), sizeof(array), "%s", db_get_text((rows), (column)))
 const void *db_get_blob(const struct db_rows *rows, unsigned column, size_t *size);
 
 /* --- transactions --- */

@@ -24,13 +24,13 @@ int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gat
         return -1;
     if (!db_rows_next(rows))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
-    snprintf(sandbox->id, sizeof sandbox->id, "%s", db_get_text(rows, 0));
+    db_copy_text(sandbox->id, rows, 0);
     if (sandbox_state_parse(db_get_text(rows, 1), &sandbox->state) < 0)
         return error_set(err, ERR_INTERNAL, "sandbox %s has an unknown state in its row",
                          sandbox->id);
     sandbox->auto_resume = db_get_bool(rows, 2);
     sandbox->allow_public_traffic = db_get_bool(rows, 3);
-    snprintf(sandbox->instance_name, sizeof sandbox->instance_name, "%s", db_get_text(rows, 4));
+    db_copy_text(sandbox->instance_name, rows, 4);
     sandbox->address = (uint32_t)db_get_u64(rows, 5);
     sandbox->agent_key_id = (uint16_t)db_get_u64(rows, 6);
     if (!db_is_null(rows, 7))

@@ -150,24 +150,21 @@ const struct db_statement_list host_statements = DB_STATEMENT_LIST(statements);
 
 /* --- reading --- */
 
-#define copy_text(field, rows, column) \
-    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
-
 /* Returns the column behind the last one read. */
 static unsigned read_host(const struct db_rows *rows, struct host *host)
 {
     unsigned c = 0;
     *host = (struct host){0};
     host->id = (uint32_t)db_get_u64(rows, c++);
-    copy_text(host->name, rows, c++);
-    copy_text(host->state, rows, c++);
+    db_copy_text(host->name, rows, c++);
+    db_copy_text(host->state, rows, c++);
     host->url = xstrdup(db_get_text(rows, c++));
     host->server_cert = db_is_null(rows, c) ? NULL : xstrdup(db_get_text(rows, c));
     c++;
-    copy_text(host->project, rows, c++);
-    copy_text(host->pool, rows, c++);
-    copy_text(host->nic_prefix, rows, c++);
-    copy_text(host->address_range, rows, c++);
+    db_copy_text(host->project, rows, c++);
+    db_copy_text(host->pool, rows, c++);
+    db_copy_text(host->nic_prefix, rows, c++);
+    db_copy_text(host->address_range, rows, c++);
     host->vcpus = (uint32_t)db_get_u64(rows, c++);
     host->memory_mb = (uint32_t)db_get_u64(rows, c++);
     host->firewall_url = db_is_null(rows, c) ? NULL : xstrdup(db_get_text(rows, c));

@@ -122,8 +122,8 @@ static int judge(struct db *db, struct begin *begin, const struct db_rows *rows,
     unsigned char mac[MAC_BYTES];
     size_t size;
     const unsigned char *stored = db_get_blob(rows, 2, &size);
-    snprintf(out->id, sizeof out->id, "%s", db_get_text(rows, 0));
-    snprintf(out->sandbox_id, sizeof out->sandbox_id, "%s", db_get_text(rows, 6));
+    db_copy_text(out->id, rows, 0);
+    db_copy_text(out->sandbox_id, rows, 6);
     out->attempts = (unsigned)db_get_u64(rows, 4) + 1;
     if (body_mac(begin, (uint16_t)db_get_u64(rows, 1), mac, err) < 0)
         return -1;

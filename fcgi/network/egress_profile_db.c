@@ -79,7 +79,7 @@ void egress_profiles_free(struct egress_profile *profiles, size_t count)
 static void read_profile(const struct db_rows *rows, struct egress_profile *profile)
 {
     *profile = (struct egress_profile){0};
-    snprintf(profile->name, sizeof profile->name, "%s", db_get_text(rows, 0));
+    db_copy_text(profile->name, rows, 0);
     profile->entries = json_loads(db_get_text(rows, 1), 0, NULL);
     if (!profile->entries)
         profile->entries = json_array();

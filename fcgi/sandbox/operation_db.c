@@ -144,8 +144,8 @@ static int take_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!db_rows_next(rows))
         return 0;
-    snprintf(operation->id, sizeof operation->id, "%s", db_get_text(rows, 0));
-    snprintf(operation->sandbox_id, sizeof operation->sandbox_id, "%s", db_get_text(rows, 1));
+    db_copy_text(operation->id, rows, 0);
+    db_copy_text(operation->sandbox_id, rows, 1);
     const char *kind = db_get_text(rows, 2);
     for (unsigned i = 0; i < ARRAY_SIZE(kind_names); i++)
         if (!strcmp(kind, kind_names[i]))

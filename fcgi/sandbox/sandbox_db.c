@@ -97,9 +97,6 @@ static struct db_value time_or_null(int64_t at_ms)
 
 /* --- reading --- */
 
-#define copy_text(field, rows, column) \
-    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
-
 static void read_ports(const char *list, struct sandbox *sandbox)
 {
     unsigned port, is_public;
@@ -117,19 +114,19 @@ int sandbox_row_read(const struct db_rows *rows, struct sandbox *s, struct error
 {
     *s = (struct sandbox){0};
     unsigned c = 0;
-    copy_text(s->id, rows, c++);
-    copy_text(s->team_id, rows, c++);
-    copy_text(s->team_slug, rows, c++);
-    copy_text(s->created_by, rows, c++);
-    copy_text(s->route, rows, c++);
+    db_copy_text(s->id, rows, c++);
+    db_copy_text(s->team_id, rows, c++);
+    db_copy_text(s->team_slug, rows, c++);
+    db_copy_text(s->created_by, rows, c++);
+    db_copy_text(s->route, rows, c++);
     if (sandbox_state_parse(db_get_text(rows, c++), &s->state) < 0)
         return error_set(err, ERR_INTERNAL, "sandbox %s has an unknown state in its row", s->id);
     s->reserved = db_get_bool(rows, c++);
     s->incarnation = (uint32_t)db_get_u64(rows, c++);
-    copy_text(s->operation_id, rows, c++);
-    copy_text(s->template_slug, rows, c++);
-    copy_text(s->template_version_id, rows, c++);
-    copy_text(s->snapshot_id, rows, c++);
+    db_copy_text(s->operation_id, rows, c++);
+    db_copy_text(s->template_slug, rows, c++);
+    db_copy_text(s->template_version_id, rows, c++);
+    db_copy_text(s->snapshot_id, rows, c++);
     s->virtual_machine = db_get_bool(rows, c++);
     s->timeout_s = (uint32_t)db_get_u64(rows, c++);
     s->deadline_at_ms = db_get_i64(rows, c++);
@@ -146,10 +143,10 @@ int sandbox_row_read(const struct db_rows *rows, struct sandbox *s, struct error
     s->network_due_at_ms = db_get_i64(rows, c++);
     s->allow_public_traffic = db_get_bool(rows, c++);
     s->host_id = (uint32_t)db_get_u64(rows, c++);
-    copy_text(s->instance_name, rows, c++);
+    db_copy_text(s->instance_name, rows, c++);
     s->address = (uint32_t)db_get_u64(rows, c++);
     s->agent_key_id = (uint16_t)db_get_u64(rows, c++);
-    copy_text(s->resumed_from, rows, c++);
+    db_copy_text(s->resumed_from, rows, c++);
     s->created_at_ms = db_get_i64(rows, c++);
     s->updated_at_ms = db_get_i64(rows, c++);
     s->stopped_at_ms = db_get_i64(rows, c++);
@@ -225,8 +222,8 @@ int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_re
     while (db_rows_next(rows)) {
         *list = xreallocarray(*list, *count + 1, sizeof **list);
         struct sandbox_ready *ready = &(*list)[(*count)++];
-        snprintf(ready->id, sizeof ready->id, "%s", db_get_text(rows, 0));
-        snprintf(ready->instance_name, sizeof ready->instance_name, "%s", db_get_text(rows, 1));
+        db_copy_text(ready->id, rows, 0);
+        db_copy_text(ready->instance_name, rows, 1);
         ready->incarnation = (uint32_t)db_get_u64(rows, 2);
     }
     return 0;

@@ -157,7 +157,7 @@ int network_row_take_leftover(struct db *db, int64_t again_at_ms, struct leftove
         return 0;
     leftover->host_id = (uint32_t)db_get_u64(rows, 0);
     leftover->address = (uint32_t)db_get_u64(rows, 1);
-    snprintf(leftover->sandbox_id, sizeof leftover->sandbox_id, "%s", db_get_text(rows, 2));
+    db_copy_text(leftover->sandbox_id, rows, 2);
     return db_exec(
         db, &leftover_again_statement,
         DB_ARGS(db_i64(again_at_ms), db_u64(leftover->host_id), db_u64(leftover->address)), NULL,
@@ -189,7 +189,7 @@ int network_row_wishes(struct db *db, uint32_t host_id, struct network_wish **wi
             *wishes = xreallocarray(*wishes, capacity, sizeof **wishes);
         }
         struct network_wish *wish = &(*wishes)[(*count)++];
-        snprintf(wish->id, sizeof wish->id, "%s", db_get_text(rows, 0));
+        db_copy_text(wish->id, rows, 0);
         wish->address = (uint32_t)db_get_u64(rows, 1);
         wish->revision = db_get_u64(rows, 2);
         wish->applied = db_get_u64(rows, 3);

@@ -69,9 +69,8 @@ static int64_t lease_end(uint64_t lease_s)
 
 static void read_warm(const struct db_rows *rows, struct warm_instance *warm)
 {
-    snprintf(warm->name, sizeof warm->name, "%s", db_get_text(rows, 0));
-    snprintf(warm->template_version_id, sizeof warm->template_version_id, "%s",
-             db_get_text(rows, 1));
+    db_copy_text(warm->name, rows, 0);
+    db_copy_text(warm->template_version_id, rows, 1);
     warm->host_id = (uint32_t)db_get_u64(rows, 2);
     warm->address = (uint32_t)db_get_u64(rows, 3);
     warm->agent_key_id = (uint16_t)db_get_u64(rows, 4);

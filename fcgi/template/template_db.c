@@ -86,26 +86,23 @@ const struct db_statement_list template_statements = DB_STATEMENT_LIST(statement
 
 /* --- reading --- */
 
-#define copy_text(field, rows, column) \
-    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
-
 void template_row_read(const struct db_rows *rows, struct template_version *version)
 {
     unsigned c = 0;
-    copy_text(version->id, rows, c++);
-    copy_text(version->template_id, rows, c++);
-    copy_text(version->owner, rows, c++);
-    copy_text(version->slug, rows, c++);
+    db_copy_text(version->id, rows, c++);
+    db_copy_text(version->template_id, rows, c++);
+    db_copy_text(version->owner, rows, c++);
+    db_copy_text(version->slug, rows, c++);
     version->version = (uint32_t)db_get_u64(rows, c++);
-    copy_text(version->state, rows, c++);
+    db_copy_text(version->state, rows, c++);
     version->virtual_machine = db_get_bool(rows, c++);
     version->cpu = (uint32_t)db_get_u64(rows, c++);
     version->memory_mb = (uint32_t)db_get_u64(rows, c++);
-    copy_text(version->image, rows, c++);
-    copy_text(version->fingerprint, rows, c++);
+    db_copy_text(version->image, rows, c++);
+    db_copy_text(version->fingerprint, rows, c++);
     version->created_at_ms = db_get_i64(rows, c++);
     version->template_created_at_ms = db_get_i64(rows, c++);
-    copy_text(version->checkpoint_id, rows, c++);
+    db_copy_text(version->checkpoint_id, rows, c++);
     version->finished_at_ms = db_get_i64(rows, c++);
 }
 

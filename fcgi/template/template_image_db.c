@@ -72,7 +72,7 @@ int template_image_list(struct db *db, struct template_image **images, unsigned 
     while (db_rows_next(rows)) {
         *images = xreallocarray(*images, *count + 1, sizeof **images);
         struct template_image *image = &(*images)[(*count)++];
-        snprintf(image->name, sizeof image->name, "%s", db_get_text(rows, 0));
+        db_copy_text(image->name, rows, 0);
         image->created_at_ms = db_get_i64(rows, 1);
     }
     return 0;

@@ -70,7 +70,7 @@ int keeper_get(struct db *db, uint32_t host_id, struct keeper *keeper, struct er
         return -1;
     if (!db_rows_next(rows))
         return 0;
-    snprintf(keeper->instance_name, sizeof keeper->instance_name, "%s", db_get_text(rows, 0));
+    db_copy_text(keeper->instance_name, rows, 0);
     keeper->address = (uint32_t)db_get_u64(rows, 1);
     keeper->secret_key_id = (uint16_t)db_get_u64(rows, 2);
     return 0;
@@ -152,7 +152,7 @@ int volume_fences(struct db *db, const char *sandbox_id, struct volume_fence **f
     while (db_rows_next(rows)) {
         *fences = xreallocarray(*fences, *count + 1, sizeof **fences);
         struct volume_fence *fence = &(*fences)[(*count)++];
-        snprintf(fence->volume_id, sizeof fence->volume_id, "%s", db_get_text(rows, 0));
+        db_copy_text(fence->volume_id, rows, 0);
         fence->host_id = (uint32_t)db_get_u64(rows, 1);
         fence->generation = db_get_u64(rows, 2);
     }

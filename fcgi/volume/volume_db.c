@@ -85,9 +85,6 @@ static const struct db_statement *const statements[] = {
 };
 const struct db_statement_list volume_statements = DB_STATEMENT_LIST(statements);
 
-#define copy_text(field, rows, column) \
-    snprintf((field), sizeof(field), "%s", db_get_text((rows), (column)))
-
 static enum volume_state state_of(const char *name)
 {
     static const char *const names[] = {"creating", "ready", "deleting", "deleted"};
@@ -101,15 +98,15 @@ void volume_row_read(const struct db_rows *rows, struct volume *volume)
 {
     *volume = (struct volume){0};
     unsigned c = 0;
-    copy_text(volume->id, rows, c++);
-    copy_text(volume->team_id, rows, c++);
-    copy_text(volume->team_slug, rows, c++);
-    copy_text(volume->name, rows, c++);
+    db_copy_text(volume->id, rows, c++);
+    db_copy_text(volume->team_id, rows, c++);
+    db_copy_text(volume->team_slug, rows, c++);
+    db_copy_text(volume->name, rows, c++);
     volume->state = state_of(db_get_text(rows, c++));
     volume->host_id = (uint32_t)db_get_u64(rows, c++);
     volume->size_gb = (uint32_t)db_get_u64(rows, c++);
     volume->generation = db_get_u64(rows, c++);
-    copy_text(volume->keeper_epoch, rows, c++);
+    db_copy_text(volume->keeper_epoch, rows, c++);
     volume->files_used_at_ms = db_get_i64(rows, c++);
     volume->created_at_ms = db_get_i64(rows, c++);
 }
@@ -158,7 +155,7 @@ static int read_plan(struct db *db, const char *team_id, struct plan *plan, stru
         return -1;
     if (!db_rows_next(rows))
         return error_set(err, ERR_NOT_FOUND, "There is no such team.");
-    copy_text(name, rows, 0);
+    db_copy_text(name, rows, 0);
     return plan_get(db, name, plan, err);
 }
 
@@ -258,7 +255,7 @@ int volume_row_take_overdue(struct db *db, uint64_t lease_s, struct volume *volu
             return -1;
         if (!db_rows_next(rows))
             return 0;
-        copy_text(id, rows, 0);
+        db_copy_text(id, rows, 0);
     }
     if (volume_row_delete(db, id, lease_s, err) < 0)
         return -1;
@@ -282,7 +279,7 @@ int volume_row_list_on_host(struct db *db, uint32_t host_id, char (**ids)[ID_SIZ
         return -1;
     while (db_rows_next(rows)) {
         *ids = xreallocarray(*ids, *count + 1, sizeof **ids);
-        copy_text((*ids)[*count], rows, 0);
+        db_copy_text((*ids)[*count], rows, 0);
         ++*count;
     }
     return 0;

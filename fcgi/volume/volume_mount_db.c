@@ -67,7 +67,7 @@ static int lock_one(struct db *db, const char *team_id, struct volume_mount *mou
             return -1;
         if (!db_rows_next(rows))
             return not_found(mount, err);
-        snprintf(mount->volume_id, sizeof mount->volume_id, "%s", db_get_text(rows, 0));
+        db_copy_text(mount->volume_id, rows, 0);
         host = (uint32_t)db_get_u64(rows, 1);
     }
     if (*host_id && host != *host_id) {
