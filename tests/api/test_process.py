@@ -168,6 +168,14 @@ def test_an_idle_stream_is_kept_alive(data):
         assert "keepalive" in next(stream)["event"]
 
 
+def test_shared_memory(shared_sandbox, data):
+    """What semaphores and shared memory of programs live in; it cannot take all of the memory."""
+    out = data.check("python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1, -2]))'")
+    assert out == "[1, 2]\n"
+    size = int(data.check("df -B1 --output=size /dev/shm | tail -n 1"))
+    assert 0 < size <= shared_sandbox.document["memory_mb"] << 19
+
+
 def test_many_processes_at_once(data):
     results = {}
 

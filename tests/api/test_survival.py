@@ -93,6 +93,7 @@ def test_what_a_memory_pause_keeps(make_sandbox):
     shell = data.background("/bin/bash", "-c", "n=0; while read line; do echo $((++n)) $line; done",
                             stdin=True)
     send(data, shell, "stdin", b"one\n")
+    data.check("echo in shared memory >/dev/shm/note")
     connection, response = data.open_stream("process.Process/Start", {
         "process": {"cmd": "/bin/bash", "args": ["-i"], "envs": {"TERM": "xterm"}},
         "pty": {"size": {"cols": 70, "rows": 20}}})
@@ -110,6 +111,7 @@ def test_what_a_memory_pause_keeps(make_sandbox):
     assert sandbox.resume()["resumed_from"] == "memory"
     data = sandbox.data
     assert data.check("pgrep -x sandlot-agent").strip() == agent
+    assert data.read("/dev/shm/note") == b"in shared memory\n"
     follow = Stream(*data.open_stream("process.Process/Connect", {"process": {"pid": shell}}))
     next(follow)
     send(data, shell, "stdin", b"two\n")
@@ -158,6 +160,34 @@ def test_a_start_from_disk_has_a_clean_agent(make_sandbox):
     assert data.check("echo $GIVEN") == "at the create\n"
 
 
+def echoing(data):
+    """An open stream of a program that says again what it is told, and its pid."""
+    stream = data.start("/bin/bash", "-c", "while read line; do echo $line; done", stdin=True)
+    return stream, next(stream)["event"]["start"]["pid"]
+
+
+HOG = "held = []\nwhile True: held.append(b'x' * (1 << 20))"
+
+
+def test_running_out_of_memory(make_sandbox):
+    """Who took it dies and its stream says so; the agent, what it knows, and who took little do not.
+    Root is no exception, nor is a program that asks to be spared."""
+    sandbox = make_sandbox(envs={"GIVEN": "at the create"})
+    data = sandbox.data
+    agent = data.check("pgrep -x sandlot-agent")
+    modest, pid = echoing(data)
+    spare_me = f"open('/proc/self/oom_score_adj', 'w').write('0')\n{HOG}"
+    for user, program in ((None, HOG), ("root", HOG), ("root", spare_me)):
+        hog = data.run("/usr/bin/python3", "-c", program, user=user)
+        assert (hog.exit_code, hog.status) == (-1, "signal: killed"), hog
+    within = data.bash(f"python3 -c \"{HOG}\"; echo $?")
+    assert within.stdout == b"137\n", within
+    assert data.check("pgrep -x sandlot-agent; echo $GIVEN") == agent + "at the create\n"
+    send(data, pid, "stdin", b"all the while\n")
+    assert base64.b64decode(next(modest)["event"]["data"]["stdout"]) == b"all the while\n"
+    modest.close()
+
+
 def test_an_agent_that_was_killed_is_told_everything_again(make_sandbox):
     """By itself: nobody calls connect."""
     sandbox = make_sandbox(envs={"GIVEN": "at the create"})
@@ -186,12 +216,6 @@ if child == 0:
 os.write(1, b"%d" % ctypes.CDLL(None).ptrace(0x4206, child, 0, 0))  # PTRACE_SEIZE
 time.sleep(1000)
 """
-
-
-def echoing(data):
-    """An open stream of a program that says again what it is told, and its pid."""
-    stream = data.start("/bin/bash", "-c", "while read line; do echo $line; done", stdin=True)
-    return stream, next(stream)["event"]["start"]["pid"]
 
 
 def test_a_memory_that_cannot_be_kept(sandbox):
