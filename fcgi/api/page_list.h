@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The handler of a list, for every kind of row that is shown newest first over the teams of a key.
- */
+/* The handler of a list, for every kind of row that is shown newest first over a key's teams. */
 #pragma once
 
 #include "api/api.h"
