@@ -68,6 +68,32 @@ static void values_of_a_plan_fit_together(void **state)
     assert_fails_saying(plan_check(&plan, &err), ERR_INVALID_REQUEST, "memory_mb_min");
 }
 
+static void allows_sizes(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    const struct plan plan = {.name = "pro",
+                              .cpu_values = {1, 2, 4},
+                              .cpu_value_count = 3,
+                              .memory_mb_min = 256,
+                              .memory_mb_max = 2048,
+                              .memory_mb_increment = 256};
+    assert_ok(plan_check_cpu(&plan, 4, "/cpu", &err));
+    assert_fails(plan_check_cpu(&plan, 3, "/size/cpu", &err), ERR_INVALID_REQUEST);
+    assert_string_equal(err->field, "/size/cpu");
+    error_clear(&err);
+    assert_fails(plan_check_cpu(&plan, 0, "/cpu", &err), ERR_INVALID_REQUEST);
+    error_clear(&err);
+    assert_ok(plan_check_memory(&plan, 256, "/memory_mb", &err));
+    assert_ok(plan_check_memory(&plan, 2048, "/memory_mb", &err));
+    static const uint32_t bad[] = {0, 128, 255, 257, 2304};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_fails(plan_check_memory(&plan, bad[i], "/memory_mb", &err), ERR_INVALID_REQUEST);
+        assert_string_equal(err->field, "/memory_mb");
+        error_clear(&err);
+    }
+}
+
 static void slugs(void **state)
 {
     (void)state;
@@ -90,6 +116,7 @@ int main(void)
         cmocka_unit_test(refuses_malformed_cpu_values),
         cmocka_unit_test(checks_prices_and_currencies),
         cmocka_unit_test(values_of_a_plan_fit_together),
+        cmocka_unit_test(allows_sizes),
         cmocka_unit_test(slugs),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
