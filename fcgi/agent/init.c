@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/guard.h"
 #include "agent/handlers.h"
 #include "agent/proto.h"
 #include "agent/server.h"
@@ -118,6 +119,7 @@ static void adopt(struct agent *agent, struct init *init)
         free(agent->default_user);
         agent->default_user = xstrdup(init->default_user);
     }
+    guard_keep(agent);
     log_info(first ? "initialised" : "initialised again", LOG_STR("sandbox", init->sandbox_id),
              LOG_INT("envs", agent->environment.count));
 }

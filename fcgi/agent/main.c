@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/guard.h"
 #include "agent/relay.h"
 #include "agent/server.h"
 #include "base/error.h"
@@ -34,7 +35,7 @@
 struct options {
     const char *listen_address;
     uint16_t port, relay_port;
-    bool trust_local_peers, verbose;
+    bool guard, trust_local_peers, verbose;
 };
 
 static struct agent agent;
@@ -48,6 +49,7 @@ static void print_help(void)
          "  --listen ADDRESS      IPv4 address to listen on (0.0.0.0)\n"
          "  --port PORT           port of the HTTP server (49983)\n"
          "  --relay-port PORT     port of the preview relay (49984)\n"
+         "  --guard               begin anew when killed, with what POST /init has told\n"
          "  --trust-local-peers   take POST /init and /internal/ from inside as well (tests)\n"
          "  --verbose             log more\n"
          "  --version, --help");
@@ -68,6 +70,7 @@ static void parse_options(int argc, char **argv, struct options *options)
         {"listen", required_argument, NULL, 'l'},
         {"port", required_argument, NULL, 'p'},
         {"relay-port", required_argument, NULL, 'r'},
+        {"guard", no_argument, NULL, 'g'},
         {"trust-local-peers", no_argument, NULL, 't'},
         {"verbose", no_argument, NULL, 'v'},
         {"version", no_argument, NULL, 'V'},
@@ -81,6 +84,8 @@ static void parse_options(int argc, char **argv, struct options *options)
             options->port = parse_port(optarg);
         else if (option == 'r')
             options->relay_port = parse_port(optarg);
+        else if (option == 'g')
+            options->guard = true;
         else if (option == 't')
             options->trust_local_peers = true;
         else if (option == 'v')
@@ -162,6 +167,8 @@ static int start(const struct options *options, struct error **err)
     agent.trust_local_peers = options->trust_local_peers;
     agent.default_user = xstrdup("user");
     process_table_init(&agent.processes);
+    if (guard_recall(&agent))
+        log_info("taken over from an agent that was killed");
     if (watch_signals(err) < 0)
         return -1;
     int fd = listen_on(options, options->port, err);
@@ -178,8 +185,12 @@ int main(int argc, char **argv)
     parse_options(argc, argv, &options);
     log_init("sandlot-agent");
     log_configure(options.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
-    settle_process();
     error_auto err = NULL;
+    if (options.guard && guard_begin(&err) < 0) {
+        log_error("cannot start", LOG_ERROR(err));
+        return 1;
+    }
+    settle_process();
     if (start(&options, &err) < 0) {
         log_error("cannot start", LOG_ERROR(err));
         return 1;

@@ -188,24 +188,27 @@ def test_running_out_of_memory(make_sandbox):
     modest.close()
 
 
-def test_an_agent_that_was_killed_is_told_everything_again(make_sandbox):
-    """By itself: nobody calls connect."""
+@pytest.mark.parametrize("victim", ["sandlot-agent", "sandlot-guard"])
+def test_an_agent_that_was_killed_comes_back(make_sandbox, victim):
+    """Its guard has a new one that knows everything; with the guard gone too, the new ones are told
+    everything again. Nobody calls connect."""
     sandbox = make_sandbox(envs={"GIVEN": "at the create"})
     data = sandbox.data
     interval_s = int(sandbox.stack.settings.get("metrics_interval_s", "30"))
-    before = data.check("pgrep -x sandlot-agent")
-    data.background("/bin/sh", "-c", "sleep 0.2; kill -9 $(pgrep -x sandlot-agent)", user="root")
+    pids = "pgrep -x sandlot-guard; pgrep -x sandlot-agent"
+    guard, agent = data.check(pids).split()
+    data.background("/bin/sh", "-c", f"sleep 1; kill -9 $(pgrep -x {victim})", user="root")
 
     def is_back():
         try:
-            result = data.bash("pgrep -x sandlot-agent; echo $GIVEN")
+            lines = data.check(f"{pids}; echo $GIVEN").splitlines()
         except (AssertionError, StreamError, OSError, http.client.HTTPException, EOFError):
             return None
-        return result.stdout.decode().splitlines() if result.exit_code == 0 else None
+        return lines if lines[1] != agent else None
 
-    wait_until(lambda: is_back() and is_back()[0] != before.strip(), 3 * interval_s + 20,
-               "the new agent", 0.5)
-    assert is_back()[1] == "at the create"
+    back = wait_until(is_back, 3 * interval_s + 20, "the new agent", 0.1)
+    assert back[2] == "at the create"
+    assert (back[0] == guard) == (victim == "sandlot-agent")
 
 
 TRACER = """

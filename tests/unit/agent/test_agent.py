@@ -7,6 +7,7 @@ import unittest
 
 from cases_coding import *
 from cases_files import *
+from cases_guard import *
 from cases_hang_up import *
 from cases_input import *
 from cases_ports import *
