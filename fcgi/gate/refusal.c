@@ -143,8 +143,10 @@ void gate_serve_refusal(struct sandbox_service *service, struct http_request *re
             json_pack("{s:i, s:s}", "code", status, "message", refusal_reason_sentence(reason)));
         return;
     }
-    http_response_json(response, status,
-                       json_pack("{s:s, s:s, s:s}", "error", refusal_reason_code(reason), "message",
-                                 refusal_reason_sentence(reason), "request_id",
-                                 request->request_id));
+    json_t *body = json_pack("{s:s, s:s, s:s}", "error", refusal_reason_code(reason), "message",
+                             refusal_reason_sentence(reason), "request_id", request->request_id);
+    /* Clients of the agent's protocol look for a number under this name. */
+    if (!is_preview)
+        json_object_set_new(body, "code", json_integer(status));
+    http_response_json(response, status, body);
 }

@@ -11,6 +11,7 @@ import urllib.parse
 
 import pytest
 
+from client import assert_error
 from dataplane import DataPlane, Stream, StreamError, collect, envelope
 from stack import wait_until
 
@@ -99,6 +100,16 @@ def test_signed_links_that_are_refused(data, directory, account):
     refused(good.replace("/files", "/metrics"))
     other = DataPlane(account.stack, account.api.create()["session"])
     assert refused(signed(other, path, "read")) == invalid
+
+
+def test_refusals_of_the_edge_speak_to_clients_of_the_protocol_too(sandbox):
+    """The error shape of the interface, and the number that the agent's own errors have."""
+    data = sandbox.data
+    body = assert_error(data.origin.request("GET", "/files?path=/etc/passwd"), 401, "unauthorized")
+    assert body["code"] == 401
+    sandbox.pause()
+    body = assert_error(data.request("GET", "/files?path=/etc/passwd"), 409, "sandbox_not_running")
+    assert body["code"] == 409
 
 
 def test_gzip_both_ways(data, directory):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Files over the data plane: GET and POST /files."""
 
+import gzip
 import hashlib
 import os
 import secrets
@@ -143,11 +144,24 @@ def test_an_unknown_user(data):
 
 def test_a_full_disk_is_said(make_sandbox):
     sandbox = make_sandbox()
-    # A filesystem of one MiB inside the sandbox stands for the full disk.
-    sandbox.data.check("mkdir /tmp/small && sudo mount -t tmpfs -o size=1m,mode=777 tmpfs /tmp/small")
-    response = sandbox.data.upload_octets("/tmp/small/f", b"x" * (2 << 20))
-    assert response.status == 507, response
-    assert response.json()["code"] == 507
+    data = sandbox.data
+    # Space that is taken and not written, in ever smaller pieces, to the last that the quota gives.
+    sizes = [f"{number}{unit}" for unit in "GMK" for number in (512, 64, 8, 1)]
+    data.bash(f"for size in {' '.join(sizes)}; do while fallocate -l $size $size.$((++n)); do :; done; done")
+    numbers = data.request("GET", "/metrics").json()
+    assert numbers["disk_total"] == sandbox.document["disk_gb"] << 30
+    assert numbers["disk_total"] - numbers["disk_used"] < 4 << 20, numbers
+    for response in (data.upload_octets("f", bytes(8 << 20)),
+                     data.upload_multipart([("new/g", bytes(8 << 20))]),
+                     data.upload_octets("h", gzip.compress(bytes(8 << 20)),
+                                        headers={"Content-Encoding": "gzip"})):
+        assert (response.status, response.json()["code"]) == (507, 507), response
+    made = data.call("filesystem.Filesystem/MakeDir", {"path": "new/" + "deep/" * 500})
+    assert made.json()["code"] == "resource_exhausted", made
+    assert data.check("echo still runs") == "still runs\n"
+    # And it can be emptied again.
+    assert data.call("filesystem.Filesystem/Remove", {"path": "/home/user"}).status == 200
+    data.upload("f", bytes(8 << 20))
 
 
 def test_health_needs_no_token(shared_sandbox):
