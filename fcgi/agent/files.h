@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <sys/types.h>
 
+#include "agent/files_range.h"
 #include "agent/request.h"
 #include "agent/users.h"
 
@@ -22,6 +23,11 @@ int files_metadata_store(int fd, const json_t *metadata, struct fault *fault);
 
 /* What a file carries: a new object of strings, or NULL when there is nothing. */
 json_t *files_metadata_load(const char *path);
+
+/* The parts of a file as multipart/byteranges (RFC 9110, section 14.6), with its Content-Type.
+ * Takes fd over. NULL: no memory. */
+struct MHD_Response *files_parts_response(int fd, const struct file_parts *parts, uint64_t size,
+                                          const char *media_type);
 
 /* Media type by the name's suffix. */
 const char *files_media_type(const char *name);

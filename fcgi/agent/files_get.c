@@ -82,13 +82,13 @@ static struct file_conditions read_conditions(const struct request *request)
     };
 }
 
-static void add_range_header(struct MHD_Response *response, int status, uint64_t first,
-                             uint64_t length, uint64_t size)
+static void add_range_header(struct MHD_Response *response, int status,
+                             const struct file_part *part, uint64_t size)
 {
     char value[96];
     if (status == 206)
-        snprintf(value, sizeof value, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, first,
-                 first + length - 1, size);
+        snprintf(value, sizeof value, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, part->first,
+                 part->first + part->length - 1, size);
     else
         snprintf(value, sizeof value, "bytes */%" PRIu64, size);
     MHD_add_response_header(response, "Content-Range", value);
@@ -110,16 +110,36 @@ static void format_etag(char etag[ETAG_SIZE], const struct file *file)
 }
 
 /* The body of an answer with that status. Takes fd over. NULL: no memory. */
-static struct MHD_Response *make_body(const struct file *file, int code, int fd, uint64_t first,
-                                      uint64_t length)
+static struct MHD_Response *make_body(const struct file *file, int code, int fd,
+                                      const struct file_parts *parts)
 {
     if (code == 200 && file->gzip)
         return files_gzip_response(fd);
+    if (code == 206 && parts->count > 1)
+        return files_parts_response(fd, parts, (uint64_t)file->status.st_size,
+                                    files_media_type(paths_base(file->path)));
     if (code == 200 || code == 206)
-        return MHD_create_response_from_fd_at_offset64(length, fd, first);
+        return MHD_create_response_from_fd_at_offset64(parts->items[0].length, fd,
+                                                       parts->items[0].first);
     close(fd);
     /* The length of a 304 would be that of the file (RFC 9110, section 8.6). */
     return MHD_create_response_empty(code == 304 ? MHD_RF_HEAD_ONLY_RESPONSE : MHD_RF_NONE);
+}
+
+/* What the body is, or is a part of. */
+static void add_content_headers(struct MHD_Response *response, const struct file *file, int code,
+                                const struct file_parts *parts)
+{
+    bool in_parts = code == 206 && parts->count > 1;
+    if (file->gzip && code == 200)
+        MHD_add_response_header(response, "Content-Encoding", "gzip");
+    if (code == 416 || (code == 206 && !in_parts))
+        add_range_header(response, code, &parts->items[0], (uint64_t)file->status.st_size);
+    if (code != 200 && code != 206)
+        return;
+    if (!in_parts)
+        MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(file->path)));
+    add_disposition(response, paths_base(file->path));
 }
 
 /* Takes fd over. */
@@ -133,25 +153,18 @@ static int reply_file(struct request *request, const struct file *file, int fd, 
     struct file_conditions conditions = read_conditions(request);
     if (file->gzip)
         conditions.range = NULL;
-    uint64_t first, length;
-    int code = files_select(&conditions, &version, &first, &length);
-    struct MHD_Response *response = make_body(file, code, fd, first, length);
+    struct file_parts parts;
+    int code = files_select(&conditions, &version, &parts);
+    struct MHD_Response *response = make_body(file, code, fd, &parts);
     if (!response)
         return fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "the file cannot be sent now");
-    if (file->gzip && code == 200)
-        MHD_add_response_header(response, "Content-Encoding", "gzip");
-    else if (!file->gzip)
+    if (!file->gzip)
         MHD_add_response_header(response, "Accept-Ranges", "bytes");
     MHD_add_response_header(response, "ETag", etag);
     MHD_add_response_header(response, "Last-Modified",
                             files_format_date(file->status.st_mtime, date));
     MHD_add_response_header(response, "Vary", "Accept-Encoding");
-    if (code == 206 || code == 416)
-        add_range_header(response, code, first, length, version.size);
-    if (code == 200 || code == 206) {
-        MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(file->path)));
-        add_disposition(response, paths_base(file->path));
-    }
+    add_content_headers(response, file, code, &parts);
     return request_reply(request, code, response);
 }
 

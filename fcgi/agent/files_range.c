@@ -114,43 +114,64 @@ static bool read_position(const char **text, uint64_t *value)
     return true;
 }
 
-/* Returns 200 for a header to be ignored, else 206 or 416. */
-static int parse_range(const char *text, uint64_t size, uint64_t *first, uint64_t *length)
+/* One of the header's ranges. Returns 200 for nonsense, 206, or 416 when it is past the end. */
+static int read_range(const char **text, uint64_t size, struct file_part *part)
 {
     uint64_t from = 0, to = 0;
-    if (strncasecmp(text, "bytes=", 6) != 0)
+    bool has_from = read_position(text, &from);
+    if (*(*text)++ != '-')
         return 200;
-    text += 6;
-    text += strspn(text, " \t");
-    bool has_from = read_position(&text, &from);
-    if (*text++ != '-')
-        return 200;
-    bool has_to = read_position(&text, &to);
-    text += strspn(text, " \t");
-    if (*text || (!has_from && !has_to) || (has_from && has_to && from > to))
+    bool has_to = read_position(text, &to);
+    *text += strspn(*text, " \t");
+    if ((**text && **text != ',') || (!has_from && !has_to) || (has_from && has_to && from > to))
         return 200;
     if (!has_from) {
-        if (!to)
-            return 416;
-        *length = to < size ? to : size;
-        *first = size - *length;
-        return 206;
+        part->length = to < size ? to : size;
+        part->first = size - part->length;
+        return to ? 206 : 416;
     }
     if (from >= size)
         return 416;
-    *first = from;
-    *length = (has_to && to < size ? to + 1 : size) - from;
+    part->first = from;
+    part->length = (has_to && to < size ? to + 1 : size) - from;
     return 206;
 }
 
-int files_select(const struct file_conditions *conditions, const struct file_version *version,
-                 uint64_t *first, uint64_t *length)
+/* Returns 200 for a header to be ignored, else 206 or 416. */
+static int parse_ranges(const char *text, uint64_t size, struct file_parts *parts)
 {
-    *first = 0;
-    *length = version->size;
+    uint64_t total = 0;
+    int result = 200;
+    if (strncasecmp(text, "bytes=", 6) != 0)
+        return 200;
+    parts->count = 0;
+    for (text += 6;; text++) {
+        text += strspn(text, ", \t");
+        if (!*text)
+            break;
+        struct file_part part = {0, 0};
+        result = read_range(&text, size, &part);
+        if (result == 200 || (result == 206 && parts->count == FILE_PARTS_MAX))
+            return 200;
+        if (result == 206)
+            parts->items[parts->count++] = part;
+        total += part.length;
+        if (total > size)
+            return 200;
+        if (!*text)
+            break;
+    }
+    return parts->count ? 206 : result;
+}
+
+int files_select(const struct file_conditions *conditions, const struct file_version *version,
+                 struct file_parts *parts)
+{
+    const struct file_parts whole = {1, {{0, version->size}}};
     int status = check_preconditions(conditions, version);
-    if (status != 200 || !conditions->range || !version->size ||
-        !range_applies(conditions, version))
-        return status;
-    return parse_range(conditions->range, version->size, first, length);
+    if (status == 200 && conditions->range && version->size && range_applies(conditions, version))
+        status = parse_ranges(conditions->range, version->size, parts);
+    if (status == 200)
+        *parts = whole;
+    return status;
 }

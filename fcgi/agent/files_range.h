@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -22,11 +23,21 @@ struct file_version {
     uint64_t size;
 };
 
-/* Gives 200 (whole file), 206 (part: *first and *length), 304, 412 or 416. For 200 and 206 *first
- * and *length say what to send. A Range header that names several ranges, or makes no sense, is
- * ignored, as it may be; so is any on an empty file. */
+/* A header with more is ignored. */
+#define FILE_PARTS_MAX 16
+
+struct file_parts {
+    size_t count;
+    struct file_part {
+        uint64_t first, length;
+    } items[FILE_PARTS_MAX];
+};
+
+/* Gives 200 (whole file), 206 (in parts), 304, 412 or 416. For 200 and 206 *parts says what to
+ * send, in the order asked for; for 200 that is one part. A Range header that makes no sense is
+ * ignored, as is any on an empty file, and one that asks for more than the whole file. */
 int files_select(const struct file_conditions *conditions, const struct file_version *version,
-                 uint64_t *first, uint64_t *length);
+                 struct file_parts *parts);
 
 /* An HTTP date in any of its three forms. Returns 0, or -1 when it is none. */
 int files_parse_date(const char *text, time_t *at_s);

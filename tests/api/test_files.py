@@ -112,6 +112,11 @@ def test_ranges(data, directory):
     assert (end.status, end.body) == (206, b"789")
     past = data.download(f"{directory}/f", {"Range": "bytes=20-30"})
     assert past.status == 416
+    several = data.download(f"{directory}/f", {"Range": "bytes=0-1,5-6"})
+    assert several.status == 206
+    assert several.headers.get_content_type() == "multipart/byteranges"
+    assert several.body.count(b"Content-Range: bytes ") == 2
+    assert b"\r\n01\r\n" in several.body and b"\r\n56\r\n" in several.body
 
 
 def test_what_cannot_be_read(data, directory):

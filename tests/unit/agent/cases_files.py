@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """GET and POST /files."""
 
+import email
 import json
 import os
+import random
 import socket
 import subprocess
 import threading
@@ -160,8 +162,24 @@ class Files(AgentTest):
             self.assertEqual(reply.read(), data[first : last + 1])
         reply = self.get(path, Range=f"bytes={len(data)}-")
         self.assertEqual((reply.status, reply.headers["content-range"]), (416, f"bytes */{len(data)}"))
-        for ignored in ("bytes=5-1", "lines=1-2", "bytes=1-2,4-5", "bytes=x"):
+        for ignored in ("bytes=5-1", "lines=1-2", "bytes=1-2,4-5x", "bytes=x"):
             self.assertEqual(self.get(path, Range=ignored).status, 200)
+
+    def test_several_ranges(self):
+        path = self.folder + "/several.txt"
+        data = random.randbytes(300_000)
+        self.put(path, data).json()
+        wanted = ((0, 0), (5, 150_000), (299_990, 299_999))
+        reply = self.get(path, Range="bytes=0-0, 5-150000,-10, 300000-")
+        self.assertEqual(reply.status, 206)
+        self.assertNotIn("content-range", reply.headers)
+        head = f"Content-Type: {reply.headers['content-type']}\r\n\r\n".encode()
+        parts = email.message_from_bytes(head + reply.read()).get_payload()
+        self.assertEqual(
+            [(part["Content-Type"], part["Content-Range"], part.get_payload(decode=True))
+             for part in parts],
+            [("text/plain; charset=utf-8", f"bytes {first}-{last}/{len(data)}", data[first : last + 1])
+             for first, last in wanted])
 
     def test_conditions(self):
         path = self.folder + "/conditions"
