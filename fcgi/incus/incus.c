@@ -50,28 +50,8 @@ static size_t on_data(char *data, size_t size, size_t count, void *context)
 
 /* --- opening --- */
 
-static void set_fixed_options(struct incus *incus)
+static void set_tls_options(const struct incus *incus, CURL *curl)
 {
-    CURL *curl = incus->curl;
-
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_PROXY, "");
-    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
-    curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, incus);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, incus);
-    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, incus->headers);
-    if (incus->socket_path)
-        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, incus->socket_path);
-}
-
-static void set_tls_options(struct incus *incus)
-{
-    CURL *curl = incus->curl;
     const struct incus_options *options = &incus->options;
 
     curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_3);
@@ -91,6 +71,31 @@ static void set_tls_options(struct incus *incus)
         curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L);
         curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
     }
+}
+
+void incus_set_connection(const struct incus *incus, CURL *curl)
+{
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    if (incus->socket_path)
+        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, incus->socket_path);
+    else
+        set_tls_options(incus, curl);
+}
+
+static void set_request_options(struct incus *incus)
+{
+    CURL *curl = incus->curl;
+
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, incus);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, incus);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, incus->headers);
 }
 
 static int check_url(struct incus *incus, struct error **err)
@@ -153,9 +158,8 @@ int incus_open(const struct incus_options *options, struct incus **out, struct e
         incus_close(incus);
         return error_set(err, ERR_CONFIG, "libcurl cannot be initialised");
     }
-    set_fixed_options(incus);
-    if (!incus->socket_path)
-        set_tls_options(incus);
+    incus_set_connection(incus, incus->curl);
+    set_request_options(incus);
     *out = incus;
     return 0;
 }

@@ -43,6 +43,9 @@ struct incus_request {
 #define INCUS_REQUEST_TIMEOUT_S 60
 #define INCUS_ANSWER_MAX        ((size_t)16 << 20)
 
+/* Where to connect, and whom to trust and be there: for every connection to this server. */
+void incus_set_connection(const struct incus *incus, CURL *curl);
+
 /* One request, one answer; *document is owned by the caller. */
 enum incus_reach incus_exchange(struct incus *incus, const struct incus_request *request,
                                 json_t **document, struct error **err);
