@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -246,6 +247,13 @@ int db_open(const struct db_options *options, struct db **out, struct error **er
     }
     *out = db;
     return 0;
+}
+
+void db_leave(struct db *db)
+{
+    if (db->mysql)
+        close(db_socket_of(db->mysql));
+    db->mysql = NULL;
 }
 
 void db_close(struct db *db)

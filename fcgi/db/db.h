@@ -37,6 +37,10 @@ struct db_options {
 int db_open(const struct db_options *options, struct db **db, struct error **err);
 void db_close(struct db *db);
 
+/* In a process that was forked: let go of the connection of the process before it, without a word
+ * to the server. Nothing but this may be done with db; its memory stays. */
+void db_leave(struct db *db);
+
 struct db_statement {
     const char *name; /* for logs and errors: "sandbox.get" */
     const char *sql;

@@ -12,10 +12,7 @@
 #include "storage/storage.h"
 
 #define FAILURE_PAUSE_MS 500 /* with the database away */
-/* What goes down by itself is noticed within two seconds, a slow answer included. */
-#define HOST_WATCH_MS  1000
-
-#define SAMPLE_POLL_MS 500
+#define SAMPLE_POLL_MS   500
 
 /* What a firewall has lost is noticed after at most that long. */
 #define FIREWALL_COMPARE_MS 5000
@@ -115,17 +112,6 @@ void dispatcher_run(struct sandbox_service *service, const volatile sig_atomic_t
     }
 }
 
-void dispatcher_watch_hosts(struct sandbox_service *service, const volatile sig_atomic_t *stop)
-{
-    while (!*stop) {
-        error_auto err = NULL;
-        if (sandbox_watch(service, &err) < 0)
-            log_warning("hosts are not watched", LOG_ERROR(err));
-        if (!*stop)
-            clock_sleep_ms(HOST_WATCH_MS);
-    }
-}
-
 /* Rounds begin at whole multiples of the interval, so that a dispatcher which takes over goes on in
  * the same step. */
 void dispatcher_sample(struct sandbox_service *service, const volatile sig_atomic_t *stop)
@@ -141,9 +127,6 @@ void dispatcher_sample(struct sandbox_service *service, const volatile sig_atomi
         if (due && service->settings->metrics_retention_h &&
             sample_round(service, &sampler, &err) < 0)
             log_warning("no samples are taken", LOG_ERROR(err));
-        error_clear(&err);
-        if (due && sandbox_tend_agents(service, stop, &err) < 0)
-            log_warning("agents are not looked after", LOG_ERROR(err));
         error_clear(&err);
         if ((due || more) && sample_purge(service, &more, &err) < 0)
             log_warning("old samples stay", LOG_ERROR(err));

@@ -16,12 +16,19 @@ void dispatcher_watch(struct sandbox_service *service, const volatile sig_atomic
 /* Build template versions and remove deleted ones, until *stop is set. */
 void dispatcher_build(struct sandbox_service *service, const volatile sig_atomic_t *stop);
 
-/* Take samples of what running sandboxes use, and look after their agents at the same interval,
- * until *stop is set. */
+/* Take samples of what running sandboxes use, until *stop is set. */
 void dispatcher_sample(struct sandbox_service *service, const volatile sig_atomic_t *stop);
 
-/* Watch the hosts for sandboxes that go down by themselves, until *stop is set. */
+/* Watch the hosts for sandboxes that go down by themselves, until *stop is set: each in a process
+ * of its own, so that one that hangs delays no other. Of all dispatchers one does it. */
 void dispatcher_watch_hosts(struct sandbox_service *service, const volatile sig_atomic_t *stop);
+
+/* Look after the agents of running sandboxes, until *stop is set: at the interval of the samples,
+ * and at once when dispatcher_watch_hosts() of this dispatcher saw a guest reboot. */
+void dispatcher_tend_agents(struct sandbox_service *service, const volatile sig_atomic_t *stop);
+
+/* Before the processes of both are started. Returns -1 with errno. */
+int dispatcher_prepare(void);
 
 /* Apply network policies that are due and compare the firewalls with the rows, until *stop is set.
  * A firewall that does not answer keeps nothing else waiting. */

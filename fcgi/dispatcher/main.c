@@ -65,7 +65,8 @@ static pid_t start_beside(const struct settings *settings, role *run)
 }
 
 /* Each of them may be kept waiting by something that must not keep the others. */
-static role *const roles_beside[] = {dispatcher_watch, dispatcher_watch_hosts, dispatcher_sample,
+static role *const roles_beside[] = {dispatcher_watch,          dispatcher_watch_hosts,
+                                     dispatcher_tend_agents,    dispatcher_sample,
                                      dispatcher_apply_policies, dispatcher_build};
 
 int main(int argc, char **argv)
@@ -77,7 +78,8 @@ int main(int argc, char **argv)
     catch_signals();
     pid_t beside[ARRAY_SIZE(roles_beside)];
     size_t started = 0;
-    while (started < ARRAY_SIZE(roles_beside) &&
+    bool prepared = dispatcher_prepare() == 0;
+    while (prepared && started < ARRAY_SIZE(roles_beside) &&
            (beside[started] = start_beside(call.settings, roles_beside[started])) > 0)
         started++;
     if (started == ARRAY_SIZE(roles_beside)) {

@@ -40,6 +40,10 @@ int host_list(struct db *db, struct host **hosts, unsigned *count, struct error 
 int host_watch_lock(struct db *db, bool *ours, struct error **err);
 /* Whether there is such a process: a dispatcher is alive. */
 int host_is_watched(struct db *db, bool *watched, struct error **err);
+/* Whether the host's runtime tells us of instances that end, at the moment they do. It is this
+ * connection that says so, until it says something else or ends. */
+int host_mark_heard(struct db *db, uint32_t id, bool heard, struct error **err);
+int host_is_heard(struct db *db, uint32_t id, bool *heard, struct error **err);
 /* state: active or draining. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST. */
 int host_set_state(struct db *db, const char *name, const char *state, struct error **err);
 

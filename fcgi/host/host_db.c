@@ -40,6 +40,17 @@ static const struct db_statement watched_statement = {
     "host.watched",
     "SELECT IS_USED_LOCK(LEFT(CONCAT('sandlot.watch.', DATABASE()), 64)) IS NOT NULL", true};
 
+#define HEARD_LOCK "LEFT(CONCAT('sandlot.events.', ?, '.', DATABASE()), 64)"
+static const struct db_statement heard_lock_statement = {
+    "host.heard_lock",
+    "SELECT IF(COALESCE(IS_USED_LOCK(n), 0) = CONNECTION_ID(), 1, GET_LOCK(n, 0))"
+    " FROM (SELECT " HEARD_LOCK " AS n) names",
+    true};
+static const struct db_statement heard_unlock_statement = {
+    "host.heard_unlock", "SELECT RELEASE_LOCK(" HEARD_LOCK ")", true};
+static const struct db_statement heard_statement = {
+    "host.heard", "SELECT IS_USED_LOCK(" HEARD_LOCK ") IS NOT NULL", true};
+
 /* --- writing a host --- */
 
 static const struct db_statement lock_all_statement = {
@@ -132,6 +143,9 @@ static const struct db_statement *const statements[] = {
     &set_state_statement,
     &watch_lock_statement,
     &watched_statement,
+    &heard_lock_statement,
+    &heard_unlock_statement,
+    &heard_statement,
     &lock_all_statement,
     &insert_statement,
     &update_statement,
@@ -473,5 +487,21 @@ int host_is_watched(struct db *db, bool *watched, struct error **err)
     if (db_query(db, &watched_statement, DB_NO_ARGS, &rows, err) < 0)
         return -1;
     *watched = db_rows_next(rows) && db_get_bool(rows, 0);
+    return 0;
+}
+
+int host_mark_heard(struct db *db, uint32_t id, bool heard, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    return db_query(db, heard ? &heard_lock_statement : &heard_unlock_statement,
+                    DB_ARGS(db_u64(id)), &rows, err);
+}
+
+int host_is_heard(struct db *db, uint32_t id, bool *heard, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &heard_statement, DB_ARGS(db_u64(id)), &rows, err) < 0)
+        return -1;
+    *heard = db_rows_next(rows) && db_get_bool(rows, 0);
     return 0;
 }

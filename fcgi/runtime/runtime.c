@@ -3,10 +3,28 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 void runtime_close(struct runtime *runtime)
 {
     if (runtime)
         runtime->ops->close(runtime);
+}
+
+static int check_limit(void *context, struct error **err)
+{
+    const struct runtime *runtime = context;
+
+    if (clock_monotonic_ms() < runtime->limit_ms)
+        return 0;
+    return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the host does not answer in time");
+}
+
+void runtime_limit(struct runtime *runtime, unsigned ms)
+{
+    runtime->limit_ms = clock_monotonic_ms() + ms;
+    runtime->tick = ms ? check_limit : NULL;
+    runtime->tick_context = runtime;
 }
 
 void runtime_usage_free(struct runtime_usage *list, size_t count)

@@ -62,6 +62,12 @@ enum runtime_status {
     RUNTIME_OTHER, /* starting, stopping, broken: ask again */
 };
 
+/* Whether nothing of it runs. */
+static inline bool runtime_is_down(enum runtime_status status)
+{
+    return status == RUNTIME_ABSENT || status == RUNTIME_STOPPED || status == RUNTIME_PAUSED;
+}
+
 enum runtime_origin { RUNTIME_FROM_MEMORY, RUNTIME_FROM_DISK };
 
 struct runtime_listing {
@@ -92,6 +98,19 @@ struct runtime_usage {
     uint64_t cpu_ms;       /* since it was started or resumed */
     uint64_t memory_bytes; /* without what the kernel merely caches */
     uint64_t cache_bytes;
+};
+
+/* What the daemon says by itself about its instances. */
+enum runtime_news_kind {
+    RUNTIME_NEWS_NONE,
+    RUNTIME_NEWS_BEGIN, /* from now on it says everything; what was before has to be looked up */
+    RUNTIME_NEWS_ENDED, /* stopped, by itself or by order, or removed */
+    RUNTIME_NEWS_RESTARTED, /* stopped and started again without our doing */
+};
+
+struct runtime_news {
+    enum runtime_news_kind kind;
+    char instance[64];
 };
 
 struct runtime;
@@ -151,6 +170,13 @@ struct runtime_ops {
     int (*list)(struct runtime *runtime, struct runtime_listing **list, size_t *count,
                 struct error **err);
 
+    /* Wait at most wait_ms for the next news, which come over a connection of their own; it is made
+     * when there is none. RUNTIME_NEWS_NONE: the time is over, or a signal came. Does not call
+     * tick(); making the connection may take 1.5 s longer. Errors: ERR_RUNTIME_UNAVAILABLE: the
+     * connection is over, and news are lost until the next RUNTIME_NEWS_BEGIN. */
+    int (*listen)(struct runtime *runtime, unsigned wait_ms, struct runtime_news *news,
+                  struct error **err);
+
     /* Make a volume of that size, empty, which the user of a sandbox (user and group id 1000)
      * owns. */
     int (*volume_create)(struct runtime *runtime, const char *name, unsigned size_gb,
@@ -200,7 +226,12 @@ struct runtime {
      * leaving the daemon at what it does. It must not use this runtime. May be NULL. */
     int (*tick)(void *context, struct error **err);
     void *tick_context;
+    int64_t limit_ms; /* monotonic; of runtime_limit() */
 };
+
+/* From now on calls end within about this time, with ERR_RUNTIME_UNAVAILABLE; 0: they take as long
+ * as it takes. It uses tick. */
+void runtime_limit(struct runtime *runtime, unsigned ms);
 
 /* Open a connection to an Incus host; nothing is sent yet. Errors: ERR_CONFIG. */
 int runtime_incus_open(const struct runtime_host *host, struct runtime **runtime,

@@ -123,10 +123,40 @@ static void close_runtime(struct runtime *base)
 {
     struct runtime_incus *runtime = runtime_incus_of(base);
 
+    incus_events_close(runtime->events);
     incus_close(runtime->incus);
     free(runtime->pool);
     free(runtime->nic_prefix);
     free(runtime);
+}
+
+static int listen_to(struct runtime *base, unsigned wait_ms, struct runtime_news *news,
+                     struct error **err)
+{
+    static const enum runtime_news_kind kinds[] = {
+        [INCUS_EVENT_OTHER] = RUNTIME_NEWS_NONE,
+        [INCUS_EVENT_ENDED] = RUNTIME_NEWS_ENDED,
+        [INCUS_EVENT_RESTARTED] = RUNTIME_NEWS_RESTARTED,
+    };
+    struct runtime_incus *runtime = runtime_incus_of(base);
+    enum incus_heard heard;
+    struct incus_event event;
+
+    *news = (struct runtime_news){.kind = RUNTIME_NEWS_NONE};
+    if (!runtime->events && incus_events_open(runtime->incus, &runtime->events, err))
+        return -1;
+    if (incus_events_next(runtime->events, wait_ms, &heard, &event, err)) {
+        incus_events_close(runtime->events);
+        runtime->events = NULL;
+        return -1;
+    }
+    if (heard == INCUS_HEARD_BEGIN) {
+        news->kind = RUNTIME_NEWS_BEGIN;
+    } else if (heard == INCUS_HEARD_EVENT) {
+        news->kind = kinds[event.kind];
+        memcpy(news->instance, event.instance, sizeof(news->instance));
+    }
+    return 0;
 }
 
 /* The tick may be changed at any time in struct runtime, so the connection asks there. */
@@ -230,6 +260,7 @@ static const struct runtime_ops incus_ops = {
     .resume = resume,
     .destroy = destroy,
     .list = list,
+    .listen = listen_to,
     .volume_create = volume_create,
     .volume_delete = volume_delete,
     .volume_list = runtime_incus_volume_list,

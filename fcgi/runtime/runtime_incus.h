@@ -32,6 +32,7 @@
 #include <jansson.h>
 
 #include "incus/incus.h"
+#include "incus/incus_events.h"
 #include "network/link_address.h"
 #include "runtime/runtime.h"
 
@@ -46,6 +47,7 @@
 struct runtime_incus {
     struct runtime base;
     struct incus *incus;
+    struct incus_events *events; /* NULL: nobody listens */
     char *pool;
     char *nic_prefix;
 };

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <signal.h>
 
 #include "account/api_key.h"
 #include "checkpoint/checkpoint.h"
@@ -151,15 +150,6 @@ int checkpoint_remove_next(struct sandbox_service *service, bool *worked, struct
 int template_build_next(struct sandbox_service *service, bool *worked, struct error **err);
 int template_remove_next(struct sandbox_service *service, bool *worked, struct error **err);
 
-/* Compare rows and instances of every host: what went down by itself becomes stopped, and what
- * belongs to nobody is removed. */
+/* Compare the instances of every host with the rows: what belongs to nobody is removed, and what
+ * runs though its sandbox is stopped is stopped. */
 int sandbox_sweep(struct sandbox_service *service, struct error **err);
-
-/* The first half of it alone, cheap enough for every second. Of all dispatchers one does it, until
- * its database connection ends; for the others it is nothing. */
-int sandbox_watch(struct sandbox_service *service, struct error **err);
-
-/* Give agents that have started anew their secret and environment back. Talks to every sandbox that
- * is ready, and waits for those that do not answer. */
-int sandbox_tend_agents(struct sandbox_service *service, const volatile sig_atomic_t *stop,
-                        struct error **err);

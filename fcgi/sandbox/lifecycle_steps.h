@@ -113,6 +113,12 @@ int work_undo_checkpoint(struct work *work, struct error **err);
 /* Begin and run the removal of a sandbox whose create did not work out. */
 int work_undo_create(struct work *work, struct error **err);
 
+/* Stop an instance that runs while its sandbox is stopped: someone started it by hand, or it came
+ * up again after it was taken for dead. Of any other: nothing. The sandbox's row is locked
+ * meanwhile. */
+int sandbox_stop_risen(struct sandbox_service *service, struct runtime *runtime,
+                       const char *instance_name, struct error **err);
+
 /* Compare the checkpoints of a host with the copies that it has. */
 int checkpoint_sweep_host(struct sandbox_service *service, uint32_t host_id,
                           struct runtime *runtime, struct error **err);

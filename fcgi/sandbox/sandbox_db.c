@@ -65,9 +65,9 @@ static const struct db_statement destroyed_statement = {
 static const struct db_statement envs_statement = {
     "sandbox.envs", "SELECT envs_sealed FROM sandboxes WHERE id = ?", true};
 
-static const struct db_statement uses_instance_statement = {
-    "sandbox.uses_instance",
-    "SELECT 1 FROM sandboxes WHERE instance_name = ? AND state <> 'destroyed'", true};
+static const struct db_statement of_instance_statement = {
+    "sandbox.of_instance",
+    "SELECT id, state FROM sandboxes WHERE instance_name = ? AND state <> 'destroyed'", true};
 
 static const struct db_statement ready_on_host_statement = {
     "sandbox.ready_on_host",
@@ -80,7 +80,7 @@ static const struct db_statement *const statements[] = {
     &lock_due_statement,      &insert_statement,         &insert_port_statement,
     &update_statement,        &update_policy_statement,  &update_port_statement,
     &delete_port_statement,   &clear_metadata_statement, &index_metadata_statement,
-    &destroyed_statement,     &envs_statement,           &uses_instance_statement,
+    &destroyed_statement,     &envs_statement,           &of_instance_statement,
     &ready_on_host_statement,
 };
 const struct db_statement_list sandbox_statements = DB_STATEMENT_LIST(statements);
@@ -205,10 +205,19 @@ int sandbox_row_lock_due(struct db *db, int64_t now_ms, char id[ID_SIZE], struct
     return 0;
 }
 
-int sandbox_row_uses_instance(struct db *db, const char *instance_name, bool *uses,
-                              struct error **err)
+int sandbox_row_of_instance(struct db *db, const char *instance_name, char id[ID_SIZE],
+                            enum sandbox_state *state, struct error **err)
 {
-    return db_query_finds(db, &uses_instance_statement, DB_ARGS(db_text(instance_name)), uses, err);
+    db_rows_auto *rows = NULL;
+    id[0] = '\0';
+    if (db_query(db, &of_instance_statement, DB_ARGS(db_text(instance_name)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    snprintf(id, ID_SIZE, "%s", db_get_text(rows, 0));
+    if (sandbox_state_parse(db_get_text(rows, 1), state) < 0)
+        return error_set(err, ERR_INTERNAL, "sandbox %s is in an unknown state", id);
+    return 0;
 }
 
 int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_ready **list,

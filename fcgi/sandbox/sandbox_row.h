@@ -50,6 +50,7 @@ struct sandbox_ready {
 int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_ready **list,
                               size_t *count, struct error **err);
 
-/* Whether the instance is that of a sandbox which is not destroyed. */
-int sandbox_row_uses_instance(struct db *db, const char *instance_name, bool *uses,
-                              struct error **err);
+/* The sandbox that an instance is of, and its state; id is "" when there is none that is not
+ * destroyed. */
+int sandbox_row_of_instance(struct db *db, const char *instance_name, char id[ID_SIZE],
+                            enum sandbox_state *state, struct error **err);

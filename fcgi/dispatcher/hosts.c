@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The processes that watch the hosts, and the one that looks after agents. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "dispatcher/dispatcher.h"
+#include "host/host.h"
+#include "sandbox/agent_tender.h"
+#include "sandbox/host_watch.h"
+
+/* How soon the watch of a host begins whose row is new, or whose process has ended. */
+#define HOSTS_COMPARE_MS 1000
+
+/* From the watches of hosts to the process for agents: one datagram names one instance. */
+static int restarts[2] = {-1, -1};
+
+int dispatcher_prepare(void)
+{
+    return socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, restarts);
+}
+
+/* --- watching --- */
+
+static void tell_restart(const char *instance_name)
+{
+    if (send(restarts[0], instance_name, strlen(instance_name), 0) < 0)
+        log_warning("an agent that has started anew has to wait for its turn",
+                    LOG_STR("instance", instance_name), LOG_STR("reason", strerror(errno)));
+}
+
+struct watcher {
+    uint32_t host_id;
+    pid_t pid;
+    bool wanted;
+};
+
+struct watchers {
+    struct watcher *list;
+    unsigned count;
+};
+
+static int watch_host(const struct settings *settings, uint32_t host_id,
+                      const volatile sig_atomic_t *stop)
+{
+    struct sandbox_service service = {0};
+    error_auto err = NULL;
+    if (sandbox_service_open(settings, "sandlot-dispatcher", &service, &err) < 0) {
+        log_error("a host is not watched", LOG_INT("host", host_id), LOG_ERROR(err));
+        return EX_UNAVAILABLE;
+    }
+    struct host_watch *watch = host_watch_new(&service, host_id, tell_restart);
+    while (!*stop)
+        host_watch_turn(watch);
+    host_watch_free(watch);
+    sandbox_service_close(&service);
+    return EXIT_SUCCESS;
+}
+
+static void start_watcher(struct watchers *watchers, struct sandbox_service *service,
+                          uint32_t host_id, const volatile sig_atomic_t *stop)
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        db_leave(service->db);
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent)
+            _exit(EXIT_SUCCESS);
+        _exit(watch_host(service->settings, host_id, stop));
+    }
+    if (pid < 0) {
+        log_error("a host is not watched", LOG_INT("host", host_id),
+                  LOG_STR("reason", strerror(errno)));
+        return;
+    }
+    watchers->list = xreallocarray(watchers->list, watchers->count + 1, sizeof *watchers->list);
+    watchers->list[watchers->count++] = (struct watcher){host_id, pid, true};
+}
+
+static struct watcher *find(struct watchers *watchers, uint32_t host_id)
+{
+    for (unsigned i = 0; i < watchers->count; i++)
+        if (watchers->list[i].host_id == host_id)
+            return &watchers->list[i];
+    return NULL;
+}
+
+/* Forget those that have ended, and end those that are not wanted. */
+static void reap(struct watchers *watchers)
+{
+    for (unsigned i = watchers->count; i-- > 0;) {
+        struct watcher *one = &watchers->list[i];
+        if (!one->wanted)
+            kill(one->pid, SIGTERM);
+        if (waitpid(one->pid, NULL, WNOHANG) != 0)
+            *one = watchers->list[--watchers->count];
+    }
+}
+
+/* A process for each host, if it is this dispatcher that watches. */
+static int compare(struct watchers *watchers, struct sandbox_service *service,
+                   const volatile sig_atomic_t *stop, struct error **err)
+{
+    struct host *hosts = NULL;
+    unsigned count = 0;
+    bool ours;
+    if (host_watch_lock(service->db, &ours, err) < 0 ||
+        (ours && host_list(service->db, &hosts, &count, err) < 0))
+        return -1;
+    for (unsigned i = 0; i < watchers->count; i++)
+        watchers->list[i].wanted = false;
+    for (unsigned i = 0; i < count; i++) {
+        struct watcher *one = find(watchers, hosts[i].id);
+        if (one)
+            one->wanted = true;
+        else
+            start_watcher(watchers, service, hosts[i].id, stop);
+    }
+    hosts_free(hosts, count);
+    return 0;
+}
+
+void dispatcher_watch_hosts(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+{
+    struct watchers watchers = {0};
+    while (!*stop) {
+        error_auto err = NULL;
+        /* With the database away they go on: it may be back for them before it is for us. */
+        if (compare(&watchers, service, stop, &err) < 0)
+            log_warning("the hosts are not known", LOG_ERROR(err));
+        reap(&watchers);
+        if (!*stop)
+            clock_sleep_ms(HOSTS_COMPARE_MS);
+    }
+    for (unsigned i = 0; i < watchers.count; i++)
+        kill(watchers.list[i].pid, SIGTERM);
+    for (unsigned i = 0; i < watchers.count; i++)
+        waitpid(watchers.list[i].pid, NULL, 0);
+    free(watchers.list);
+}
+
+/* --- agents --- */
+
+static void take_restarts(struct agent_tender *tender)
+{
+    char instance_name[INSTANCE_NAME_SIZE];
+    ssize_t size;
+    while ((size = recv(restarts[1], instance_name, sizeof instance_name - 1, 0)) > 0) {
+        instance_name[size] = '\0';
+        agent_tender_restarted(tender, instance_name);
+    }
+}
+
+void dispatcher_tend_agents(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+{
+    struct agent_tender *tender = agent_tender_new(service);
+    int64_t interval_ms = (int64_t)service->settings->metrics_interval_s * 1000;
+    int64_t round_at_ms = clock_monotonic_ms() + interval_ms;
+    while (!*stop) {
+        error_auto err = NULL;
+        struct pollfd told = {.fd = restarts[1], .events = POLLIN};
+        if (clock_monotonic_ms() >= round_at_ms) {
+            round_at_ms = clock_monotonic_ms() + interval_ms;
+            if (agent_tender_begin_round(tender, &err) < 0)
+                log_warning("agents are not looked after", LOG_ERROR(err));
+        }
+        take_restarts(tender);
+        unsigned wait_ms = agent_tender_work(tender);
+        if (!*stop && wait_ms)
+            poll(&told, 1, (int)wait_ms);
+    }
+    agent_tender_free(tender);
+}
