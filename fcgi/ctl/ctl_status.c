@@ -77,18 +77,21 @@ static int add_hosts(struct ctl *ctl, json_t *status, struct error **err)
     if (host_list(ctl->db, &hosts, &count, err) < 0)
         return -1;
     json_t *rows = json_array();
-    for (unsigned i = 0; i < count; i++) {
+    int result = 0;
+    for (unsigned i = 0; i < count && result == 0; i++) {
         const struct host *h = &hosts[i];
+        bool heard = false;
+        result = host_is_heard(ctl->db, h->id, &heard, err);
         json_array_append_new(
             rows,
-            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", h->name, "state", h->state,
-                      "sandboxes", (json_int_t)h->sandboxes, "vcpus", (json_int_t)h->vcpus,
-                      "used_vcpus", (json_int_t)h->used_vcpus, "memory_mb",
+            json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I}", "name", h->name, "state",
+                      h->state, "events", heard, "sandboxes", (json_int_t)h->sandboxes, "vcpus",
+                      (json_int_t)h->vcpus, "used_vcpus", (json_int_t)h->used_vcpus, "memory_mb",
                       (json_int_t)h->memory_mb, "used_memory_mb", (json_int_t)h->used_memory_mb));
     }
     hosts_free(hosts, count);
     json_object_set_new(status, "hosts", rows);
-    return 0;
+    return result;
 }
 
 static int add_operations(struct ctl *ctl, json_t *status, struct error **err)
@@ -121,7 +124,7 @@ static void problem(json_t *problems, const char *format, ...)
     json_array_append_new(problems, json_string(sentence));
 }
 
-static void add_host_problems(const json_t *hosts, json_t *problems)
+static void add_host_problems(const json_t *hosts, bool watched, json_t *problems)
 {
     size_t i;
     json_t *host;
@@ -130,6 +133,11 @@ static void add_host_problems(const json_t *hosts, json_t *problems)
         const char *name = json_string_value(json_object_get(host, "name"));
         bool is_active = !strcmp(json_string_value(json_object_get(host, "state")), "active");
         active += is_active;
+        if (watched && !json_is_true(json_object_get(host, "events")))
+            problem(problems,
+                    "The event stream of host %s is down, and it is listed every second instead: "
+                    "`sandlotctl doctor` and the log of sandlot-dispatcher say more.",
+                    name);
         if (is_active && json_integer_value(json_object_get(host, "used_memory_mb")) >=
                              json_integer_value(json_object_get(host, "memory_mb")))
             problem(
@@ -170,7 +178,7 @@ static int add_problems(struct ctl *ctl, json_t *status, struct error **err)
                 "%llu operations have had no worker for more than %d s: `sandlotctl doctor` names "
                 "what keeps them.",
                 (unsigned long long)overdue, LATE_MS / 1000);
-    add_host_problems(json_object_get(status, "hosts"), problems);
+    add_host_problems(json_object_get(status, "hosts"), alive, problems);
     json_object_set_new(status, "problems", problems);
     return 0;
 }
@@ -203,13 +211,10 @@ static void print_status(const json_t *status)
 {
     static const struct ctl_column sandboxes[] = {{"STATE", "state"}, {"COUNT", "count"}};
     static const struct ctl_column hosts[] = {
-        {"NAME", "name"},
-        {"STATE", "state"},
-        {"SANDBOXES", "sandboxes"},
-        {"VCPUS", "vcpus"},
-        {"RESERVED", "used_vcpus"},
-        {"MEMORY MB", "memory_mb"},
-        {"RESERVED", "used_memory_mb"},
+        {"NAME", "name"},           {"STATE", "state"},
+        {"EVENTS", "events"},       {"SANDBOXES", "sandboxes"},
+        {"VCPUS", "vcpus"},         {"RESERVED", "used_vcpus"},
+        {"MEMORY MB", "memory_mb"}, {"RESERVED", "used_memory_mb"},
     };
     static const struct ctl_column operations[] = {
         {"KIND", "kind"}, {"RUNNING", "running"}, {"OVERDUE", "overdue"}};

@@ -82,6 +82,26 @@ static int check_host(struct doctor *doctor, const struct host *host, size_t *in
     return 0;
 }
 
+/* Whether the dispatcher hears of what ends there; without a dispatcher that is another line. */
+static void check_events(struct doctor *doctor, const struct host *host)
+{
+    error_auto err = NULL;
+    bool watched = false, heard = false;
+    if (host_is_watched(doctor->ctl->db, &watched, &err) < 0 ||
+        host_is_heard(doctor->ctl->db, host->id, &heard, &err) < 0)
+        doctor_wrong(doctor, "events", "See the line about the database.", "%s.", err->message);
+    else if (heard)
+        doctor_ok(doctor, "events", "Incus on %s tells of sandboxes that end, the moment they do.",
+                  host->name);
+    else if (watched)
+        doctor_wrong(doctor, "events",
+                     "The log of sandlot-dispatcher says why; it tries again every few seconds. "
+                     "Between it and Incus nothing may stand that does not pass WebSockets on.",
+                     "The event stream of %s is down: what ends there by itself is found by "
+                     "listing all of its instances every second.",
+                     host->name);
+}
+
 static void report_host(struct doctor *doctor, const struct host *host)
 {
     error_auto err = NULL;
@@ -92,7 +112,11 @@ static void report_host(struct doctor *doctor, const struct host *host)
                      "pool are right; `sandlotctl host add` with the same name changes and "
                      "prepares a host.",
                      "%s at %s: %s.", host->name, host->url, err->message);
-    else if (host->sandboxes && host->used_memory_mb >= host->memory_mb)
+    else
+        check_events(doctor, host);
+    if (err)
+        return;
+    if (host->sandboxes && host->used_memory_mb >= host->memory_mb)
         doctor_note(doctor, "host", "%s answers; all of its memory is reserved.", host->name);
     else
         doctor_ok(doctor, "host", "%s answers, its pool %s is there, and it holds %zu instance%s.",

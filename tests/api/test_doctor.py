@@ -59,7 +59,7 @@ def changed_settings(stack, tmp_path, **values):
 
 def test_all_is_well(stack):
     checks = {one["check"] for one in doctor(stack) if one["state"] == "ok"}
-    assert {"settings", "key file", "database", "host", "pool", "criu", "template", "dispatcher", "operations",
+    assert {"settings", "key file", "database", "host", "events", "pool", "criu", "template", "dispatcher", "operations",
             "warm pool", "workers", "nginx", "certificate"} <= checks
     assert stack.ctl("status")["problems"] == []
 

@@ -173,6 +173,47 @@ def test_a_whole_life_over_https(https, instance):
     whole_life(https, instance)
 
 
+def news_of(probe, count, act):
+    """What the driver hears from the moment that its stream has begun and act() was called."""
+    with subprocess.Popen([*probe.command, "--news", str(count), "listen"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr.readline() == "begin\n", process.stdout.read()
+            act()
+            output, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    document = json.loads(output)
+    assert document["ok"], document
+    return document["news"]
+
+
+@pytest.mark.parametrize("over", ["unix", "https"])
+def test_what_happens_to_instances_is_heard(over, request, unix, instance, stack):
+    probe, daemon, name = request.getfixturevalue(over), Incus(stack.incus.socket_path, PROJECT), instance[1]
+    unix.check("create", *instance)
+
+    def restart():
+        daemon.request("PUT", f"/1.0/instances/{name}/state", {"action": "restart", "force": True})
+
+    def kill_init():
+        os.kill(daemon.request("GET", f"/1.0/instances/{name}/state")["pid"], signal.SIGKILL)
+
+    assert news_of(probe, 1, restart) == [["restarted", name]]
+    assert news_of(probe, 1, kill_init) == [["ended", name]]
+
+
+def test_a_server_with_another_certificate_is_not_listened_to(program, pool, listening):
+    url, server, (certificate, key), directory = listening
+    other, _ = make_certificate(directory, "other-events")
+    for trusted, shown in ((other, (certificate, key)), (server, make_certificate(directory, "unknown"))):
+        probe = Probe(program, pool, "--url", url, "--server-cert", trusted)
+        probe.command += ["--client-cert", shown[0], "--client-key", shown[1]]
+        refused = probe.call("listen")
+        assert (refused["ok"], refused["error"]) == (False, "ERR_RUNTIME_UNAVAILABLE"), refused
+        assert refused["news"] == []
+
+
 def test_preparing_again_changes_nothing(unix, image):
     unix.check("prepare")
     first = unix.check("build-source", "--image", image)

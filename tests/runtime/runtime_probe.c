@@ -18,18 +18,20 @@
 
 static const char usage_text[] =
     "usage: runtime_probe --url URL --project P --pool POOL [OPTION…] VERB\n"
-    "verbs: prepare build-source create inspect pause resume destroy list\n"
+    "verbs: prepare build-source create inspect pause resume destroy list listen\n"
     "  --server-cert FILE --client-cert FILE --client-key FILE   for https\n"
     "  --nic-prefix XX (rp)  --source NAME  --image ALIAS  --name NAME  --address IPV4\n"
     "  --sandbox ID  --cpu N (1)  --memory-mb N (256)  --disk-gb N (1)\n"
     "  --disk-only (pause, resume)  --or-disk (pause)\n"
-    "  --tick-fails-after-ms N: the tick gives up after that time\n";
+    "  --tick-fails-after-ms N: the tick gives up after that time\n"
+    "  --news N (1): listen until so many have come\n";
 
 struct probe {
     struct runtime_host host;
     struct runtime_instance instance;
     const char *server_cert_file, *image, *verb;
     bool disk_only, or_disk;
+    unsigned news;
     int64_t started_ms, tick_fails_after_ms, last_tick_ms, longest_gap_ms;
     unsigned ticks;
     struct runtime *runtime;
@@ -56,6 +58,7 @@ enum {
     MEMORY_MB,
     DISK_GB,
     TICK_FAILS,
+    NEWS,
     STRING_COUNT
 };
 
@@ -64,6 +67,7 @@ static const char *const string_options[STRING_COUNT] = {
     "client-cert", "client-key", "nic-prefix", "source",
     "image",       "name",       "address",    "sandbox",
     "cpu",         "memory-mb",  "disk-gb",    "tick-fails-after-ms",
+    "news",
 };
 
 static unsigned number(const char *text, unsigned otherwise)
@@ -88,6 +92,7 @@ static void fill(struct probe *probe, char *const strings[STRING_COUNT])
 {
     probe->server_cert_file = strings[SERVER_CERT];
     probe->image = or_default(strings[IMAGE], "sandlot-default");
+    probe->news = number(strings[NEWS], 1);
     probe->tick_fails_after_ms = number(strings[TICK_FAILS], 0);
     probe->host = (struct runtime_host){
         .url = strings[URL],
@@ -264,6 +269,26 @@ static int do_list(struct probe *probe, struct error **err)
     return 0;
 }
 
+/* Says on its standard error when the stream has begun, so that a caller can act then. */
+static int do_listen(struct probe *probe, struct error **err)
+{
+    static const char *const kinds[] = {
+        [RUNTIME_NEWS_ENDED] = "ended", [RUNTIME_NEWS_RESTARTED] = "restarted"};
+    json_t *array = json_array();
+
+    json_object_set_new(probe->result, "news", array);
+    while (json_array_size(array) < probe->news) {
+        struct runtime_news news;
+        if (probe->runtime->ops->listen(probe->runtime, 1000, &news, err))
+            return -1;
+        if (news.kind == RUNTIME_NEWS_BEGIN)
+            fputs("begin\n", stderr);
+        else if (news.kind != RUNTIME_NEWS_NONE)
+            json_array_append_new(array, json_pack("[s, s]", kinds[news.kind], news.instance));
+    }
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(struct probe *probe, struct error **err);
@@ -272,6 +297,7 @@ static const struct {
     {"create", do_create},   {"inspect", do_inspect},
     {"pause", do_pause},     {"resume", do_resume},
     {"destroy", do_destroy}, {"list", do_list},
+    {"listen", do_listen},
 };
 
 static int run(struct probe *probe, struct error **err)
