@@ -18,6 +18,16 @@ int64_t clock_now_ms(void)
     return read_clock_us(CLOCK_REALTIME) / 1000;
 }
 
+int64_t clock_in_ms(uint64_t ms)
+{
+    return clock_now_ms() + (int64_t)ms;
+}
+
+int64_t clock_in_s(uint64_t s)
+{
+    return clock_in_ms(s * 1000);
+}
+
 int64_t clock_monotonic_ms(void)
 {
     return read_clock_us(CLOCK_MONOTONIC) / 1000;

@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 int64_t clock_now_ms(void);       /* wall clock */
+int64_t clock_in_ms(uint64_t ms); /* wall clock, that much later */
+int64_t clock_in_s(uint64_t s);
 int64_t clock_monotonic_ms(void); /* for durations only */
 int64_t clock_monotonic_us(void);
 

@@ -260,11 +260,6 @@ int checkpoint_row_on_host(struct db *db, uint32_t host_id, struct checkpoint **
 
 /* --- writing --- */
 
-static int64_t lease_end(uint64_t lease_ms)
-{
-    return clock_now_ms() + (int64_t)lease_ms;
-}
-
 int checkpoint_row_insert(struct db *db, const struct checkpoint *c, struct error **err)
 {
     if (db_exec(db, &insert_statement,
@@ -294,8 +289,8 @@ int checkpoint_row_ready(struct db *db, const struct checkpoint *c, struct error
 
 int checkpoint_row_deleting(struct db *db, const char *id, uint64_t lease_s, struct error **err)
 {
-    return db_exec(db, &deleting_statement, DB_ARGS(db_i64(lease_end(lease_s * 1000)), db_text(id)),
-                   NULL, err);
+    return db_exec(db, &deleting_statement, DB_ARGS(db_i64(clock_in_s(lease_s)), db_text(id)), NULL,
+                   err);
 }
 
 int checkpoint_row_abandon(struct db *db, struct error **err)
@@ -311,7 +306,7 @@ int checkpoint_row_abandon(struct db *db, struct error **err)
 
 int checkpoint_row_defer(struct db *db, const char *id, uint64_t delay_ms, struct error **err)
 {
-    return db_exec(db, &lease_statement, DB_ARGS(db_i64(lease_end(delay_ms)), db_text(id)), NULL,
+    return db_exec(db, &lease_statement, DB_ARGS(db_i64(clock_in_ms(delay_ms)), db_text(id)), NULL,
                    err);
 }
 

@@ -57,11 +57,6 @@ const char *operation_kind_name(enum operation_kind kind)
     return kind_names[kind];
 }
 
-static int64_t lease_end(uint64_t lease_s)
-{
-    return clock_now_ms() + (int64_t)lease_s * 1000;
-}
-
 /* The text cut to what the column holds, never inside a UTF-8 sequence. */
 static struct db_value failure_value(const char *failure)
 {
@@ -90,7 +85,8 @@ int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind 
     return db_exec(db, &insert_statement,
                    DB_ARGS(db_text(operation->id), db_text(operation->sandbox_id),
                            db_text(kind_names[kind]), db_u64(operation->incarnation),
-                           db_text(operation->holder), db_i64(holder ? lease_end(lease_s) : now_ms),
+                           db_text(operation->holder),
+                           db_i64(holder ? clock_in_s(lease_s) : now_ms),
                            db_u64(operation->attempts), db_i64(now_ms)),
                    NULL, err);
 }
@@ -109,10 +105,10 @@ int operation_renew(struct db *db, const struct operation *operation, uint64_t l
                     struct error **err)
 {
     uint64_t matched;
-    if (db_exec(
-            db, &renew_statement,
-            DB_ARGS(db_i64(lease_end(lease_s)), db_text(operation->id), db_text(operation->holder)),
-            &matched, err) < 0)
+    if (db_exec(db, &renew_statement,
+                DB_ARGS(db_i64(clock_in_s(lease_s)), db_text(operation->id),
+                        db_text(operation->holder)),
+                &matched, err) < 0)
         return -1;
     if (!matched)
         return error_set(err, ERR_LEASE_LOST, "operation %s was taken over", operation->id);
@@ -123,7 +119,7 @@ int operation_defer(struct db *db, const struct operation *operation, uint64_t d
                     const char *failure, struct error **err)
 {
     return db_exec(db, &defer_statement,
-                   DB_ARGS(db_i64(clock_now_ms() + (int64_t)delay_ms), failure_value(failure),
+                   DB_ARGS(db_i64(clock_in_ms(delay_ms)), failure_value(failure),
                            db_text(operation->id), db_text(operation->holder)),
                    NULL, err);
 }
@@ -154,7 +150,7 @@ static int take_body(struct db *db, void *context, struct error **err)
     operation->attempts = (uint32_t)db_get_u64(rows, 4) + 1;
     snprintf(operation->holder, sizeof operation->holder, "%s", take->holder);
     return db_exec(db, &take_statement,
-                   DB_ARGS(db_text(take->holder), db_i64(lease_end(take->lease_s)),
+                   DB_ARGS(db_text(take->holder), db_i64(clock_in_s(take->lease_s)),
                            db_u64(operation->attempts), db_text(operation->id)),
                    NULL, err);
 }

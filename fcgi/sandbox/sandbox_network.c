@@ -51,8 +51,8 @@ static int apply(struct sandbox_service *service, const struct sandbox *sandbox,
     if (find_firewall(service, sandbox->host_id, &firewall, err) < 0)
         return -1;
     if (!firewall)
-        return network_row_defer_host(service->db, sandbox->host_id,
-                                      clock_now_ms() + REFUSED_RETRY_MS, err);
+        return network_row_defer_host(service->db, sandbox->host_id, clock_in_ms(REFUSED_RETRY_MS),
+                                      err);
     if (push(service, sandbox, firewall, &failure) == 0) {
         fault_point(FAULT_NETWORK_APPLIED);
         return network_row_applied(service->db, sandbox->id, sandbox->network_revision, err);
@@ -98,7 +98,7 @@ static int put_body(struct db *db, void *context, struct error **err)
     free(sandbox->network);
     sandbox->network = xstrdup(put->change->network);
     sandbox->network_revision++;
-    sandbox->network_due_at_ms = put->applies ? clock_now_ms() + TAKE_OVER_MS : 0;
+    sandbox->network_due_at_ms = put->applies ? clock_in_ms(TAKE_OVER_MS) : 0;
     if (put->change->set_public_traffic)
         sandbox->allow_public_traffic = put->change->allow_public_traffic;
     if (network_row_update(db, sandbox, err) < 0)
@@ -168,13 +168,13 @@ struct due {
 static int take_due_body(struct db *db, void *context, struct error **err)
 {
     struct due *due = context;
-    return network_row_take_due(db, clock_now_ms() + TAKE_OVER_MS, due->id, err);
+    return network_row_take_due(db, clock_in_ms(TAKE_OVER_MS), due->id, err);
 }
 
 static int take_leftover_body(struct db *db, void *context, struct error **err)
 {
     struct due *due = context;
-    return network_row_take_leftover(db, clock_now_ms() + TAKE_OVER_MS, &due->leftover, err);
+    return network_row_take_leftover(db, clock_in_ms(TAKE_OVER_MS), &due->leftover, err);
 }
 
 static int apply_due(struct sandbox_service *service, const char *id, struct error **err)

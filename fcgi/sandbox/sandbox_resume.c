@@ -135,7 +135,7 @@ static int refresh_body(struct db *db, void *context, struct error **err)
     if (sandbox_take_timeout(db, sandbox, refresh->admission->timeout_s, err) < 0)
         return -1;
     fault_point(FAULT_DEADLINE_EXTENDING);
-    sandbox->deadline_at_ms = clock_now_ms() + (int64_t)sandbox->timeout_s * 1000;
+    sandbox->deadline_at_ms = clock_in_s(sandbox->timeout_s);
     return sandbox_row_update(db, sandbox, err);
 }
 

@@ -55,7 +55,7 @@ static int update_body(struct db *db, void *context, struct error **err)
         fault_point(FAULT_DEADLINE_EXTENDING);
     if (wanted->timeout_s &&
         (sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING))
-        sandbox->deadline_at_ms = clock_now_ms() + (int64_t)wanted->timeout_s * 1000;
+        sandbox->deadline_at_ms = clock_in_s(wanted->timeout_s);
     if (wanted->metadata) {
         char *metadata = NULL;
         if (metadata_patch(sandbox->metadata, wanted->metadata, &metadata, err) < 0)

@@ -62,11 +62,6 @@ static const struct db_statement *const statements[] = {
 };
 const struct db_statement_list warm_statements = DB_STATEMENT_LIST(statements);
 
-static int64_t lease_end(uint64_t lease_s)
-{
-    return clock_now_ms() + (int64_t)lease_s * 1000;
-}
-
 static void read_warm(const struct db_rows *rows, struct warm_instance *warm)
 {
     db_copy_text(warm->name, rows, 0);
@@ -117,7 +112,7 @@ int warm_row_insert(struct db *db, const struct warm_instance *warm, uint64_t le
                    DB_ARGS(db_text(warm->name), db_text(warm->template_version_id),
                            db_u64(warm->host_id), db_u64(warm->address), db_u64(warm->agent_key_id),
                            db_u64(warm->shape.cpu), db_u64(warm->shape.memory_mb),
-                           db_u64(warm->shape.disk_gb), db_i64(lease_end(lease_s)),
+                           db_u64(warm->shape.disk_gb), db_i64(clock_in_s(lease_s)),
                            db_i64(clock_now_ms())),
                    NULL, err);
 }
@@ -163,7 +158,7 @@ int warm_row_take_leaving(struct db *db, uint64_t lease_s, struct warm_instance 
     if (!db_rows_next(rows))
         return 0;
     read_warm(rows, warm);
-    return db_exec(db, &lease_statement, DB_ARGS(db_i64(lease_end(lease_s)), db_text(warm->name)),
+    return db_exec(db, &lease_statement, DB_ARGS(db_i64(clock_in_s(lease_s)), db_text(warm->name)),
                    NULL, err);
 }
 

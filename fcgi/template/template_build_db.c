@@ -120,11 +120,6 @@ static const struct db_statement *const statements[] = {
 };
 const struct db_statement_list template_build_statements = DB_STATEMENT_LIST(statements);
 
-static int64_t lease_end(uint64_t lease_ms)
-{
-    return clock_now_ms() + (int64_t)lease_ms;
-}
-
 /* --- asking for one --- */
 
 struct asking {
@@ -220,8 +215,7 @@ static int take_body(struct db *db, void *context, struct error **err)
     const char *id = db_get_text(rows, 0);
     *taking->attempts = (unsigned)db_get_u64(rows, 1) + 1;
     if (db_exec(db, &take_statement,
-                DB_ARGS(db_text(taking->holder), db_i64(lease_end(taking->lease_s * 1000)),
-                        db_text(id)),
+                DB_ARGS(db_text(taking->holder), db_i64(clock_in_s(taking->lease_s)), db_text(id)),
                 NULL, err) < 0 ||
         db_query(db, &get_statement, DB_ARGS(db_text(id)), &version_rows, err) < 0)
         return -1;
@@ -249,7 +243,7 @@ static int set_lease(struct db *db, const char *id, const char *holder, uint64_t
                      uint64_t *matched, struct error **err)
 {
     return db_exec(db, &renew_statement,
-                   DB_ARGS(db_i64(lease_end(lease_ms)), db_text(id), db_text(holder)), matched,
+                   DB_ARGS(db_i64(clock_in_ms(lease_ms)), db_text(id), db_text(holder)), matched,
                    err);
 }
 

@@ -141,11 +141,6 @@ int volume_get_any(struct db *db, const char *id, bool lock, struct volume *volu
 
 /* --- a new one --- */
 
-static int64_t in_seconds(uint64_t seconds)
-{
-    return clock_now_ms() + (int64_t)seconds * 1000;
-}
-
 /* The team's lock lasts to the end of the transaction: names and counts are exact. */
 static int read_plan(struct db *db, const char *team_id, struct plan *plan, struct error **err)
 {
@@ -213,7 +208,7 @@ int volume_row_insert(struct db *db, const struct volume *volume, const char *cr
     return db_exec(db, &insert_statement,
                    DB_ARGS(db_text(volume->id), db_text(volume->team_id), db_text(created_by),
                            db_text(volume->name), db_u64(volume->host_id), db_u64(volume->size_gb),
-                           db_i64(in_seconds(lease_s)), db_i64(volume->created_at_ms)),
+                           db_i64(clock_in_s(lease_s)), db_i64(volume->created_at_ms)),
                    NULL, err);
 }
 
@@ -230,7 +225,7 @@ int volume_row_ready(struct db *db, const char *id, struct error **err)
 int volume_row_delete(struct db *db, const char *id, uint64_t lease_s, struct error **err)
 {
     return db_exec(db, &delete_statement,
-                   DB_ARGS(db_i64(lease_s ? in_seconds(lease_s) : 0), db_text(id)), NULL, err);
+                   DB_ARGS(db_i64(lease_s ? clock_in_s(lease_s) : 0), db_text(id)), NULL, err);
 }
 
 int volume_row_deleted(struct db *db, const char *id, struct error **err)
@@ -240,8 +235,8 @@ int volume_row_deleted(struct db *db, const char *id, struct error **err)
 
 int volume_row_defer(struct db *db, const char *id, uint64_t delay_ms, struct error **err)
 {
-    return db_exec(db, &defer_statement,
-                   DB_ARGS(db_i64(clock_now_ms() + (int64_t)delay_ms), db_text(id)), NULL, err);
+    return db_exec(db, &defer_statement, DB_ARGS(db_i64(clock_in_ms(delay_ms)), db_text(id)), NULL,
+                   err);
 }
 
 int volume_row_take_overdue(struct db *db, uint64_t lease_s, struct volume *volume,

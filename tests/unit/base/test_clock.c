@@ -93,11 +93,21 @@ static void goes_forward(void **state)
     assert_true(clock_now_ms() > 1700000000000);
 }
 
+static void tells_a_time_to_come(void **state)
+{
+    (void)state;
+    int64_t before_ms = clock_now_ms(), second_ms = clock_in_s(2), later_ms = clock_in_ms(86400007);
+    int64_t after_ms = clock_now_ms();
+    assert_in_range(second_ms, before_ms + 2000, after_ms + 2000);
+    assert_in_range(later_ms, before_ms + 86400007, after_ms + 86400007);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formats),    cmocka_unit_test(parses),       cmocka_unit_test(refuses),
-        cmocka_unit_test(comes_back), cmocka_unit_test(goes_forward),
+        cmocka_unit_test(formats),      cmocka_unit_test(parses),
+        cmocka_unit_test(refuses),      cmocka_unit_test(comes_back),
+        cmocka_unit_test(goes_forward), cmocka_unit_test(tells_a_time_to_come),
     };
     return run_tests(tests);
 }
