@@ -30,7 +30,7 @@ static char *page_of(enum refusal_reason reason, int status, const char *base_ur
         .base_url = base_url,
         .host = "",
         .port = "",
-        .request_id = "$request_id",
+        .request_id = "$sandlot_request_id",
     };
     autofree char *text = refusal_page_text(&page, "$sandlot_page_style");
     return quoted(text);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "gate/serve.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,30 +68,26 @@ static uint16_t preview_port(const struct http_request *request)
 static void answer_refusal(struct http_response *response, enum refusal_reason reason)
 {
     response->status = 403;
-    http_response_header(response, "X-Sandlot-Reason", "%s", refusal_reason_name(reason));
+    http_response_header(response, "Sandlot-Answer", "%s", refusal_reason_name(reason));
 }
 
-/* asked_at_s: when the question came, in seconds since 1970. nginx may repeat the answer to the
- * end of that second, so nothing is ever older than one; "for a second" would be up to two, as
- * nginx counts whole ones. */
-static void answer_pass(struct http_response *response, const struct gate_decision *decision,
-                        int64_t asked_at_s)
+/* nginx keeps the answer under the second in which it asked, so nothing is ever older than one. */
+static void answer_pass(struct http_response *response, const struct gate_decision *decision)
 {
-    http_response_header(response, "X-Sandlot-Upstream", "%s", decision->upstream);
+    http_response_header(response, "Sandlot-Answer", "%s", decision->upstream);
     if (decision->secret[0])
-        http_response_header(response, "X-Sandlot-Agent-Secret", "%s", decision->secret);
+        http_response_header(response, "Agent-Secret", "%s", decision->secret);
     if (decision->relay_port)
-        http_response_header(response, "X-Sandlot-Relay-Port", "%u", decision->relay_port);
-    if (decision->cacheable)
-        http_response_header(response, "X-Accel-Expires", "@%" PRId64, asked_at_s);
+        http_response_header(response, "Relay-Port", "%u", decision->relay_port);
+    if (!decision->cacheable)
+        http_response_header(response, "X-Accel-Expires", "0");
 }
 
-static void answer_decision(struct http_response *response, const struct gate_decision *decision,
-                            int64_t asked_at_s)
+static void answer_decision(struct http_response *response, const struct gate_decision *decision)
 {
     switch (decision->outcome) {
     case GATE_PASS:
-        answer_pass(response, decision, asked_at_s);
+        answer_pass(response, decision);
         break;
     case GATE_WAKE:
         response->status = 409;
@@ -136,7 +131,6 @@ static void decide(struct sandbox_service *service, const struct gate_request *q
 static void serve_question(struct sandbox_service *service, struct http_request *request,
                            struct http_response *response, bool is_preview)
 {
-    int64_t asked_at_s = clock_now_ms() / 1000;
     const char *route = http_parameter(request, "SANDLOT_ROUTE");
     const char *method = http_parameter(request, "SANDLOT_METHOD");
     const char *path = http_parameter(request, "SANDLOT_URI");
@@ -162,7 +156,7 @@ static void serve_question(struct sandbox_service *service, struct http_request 
     }
     struct gate_decision decision;
     decide(service, &question, request->remote_address, &decision);
-    answer_decision(response, &decision, asked_at_s);
+    answer_decision(response, &decision);
     mem_wipe(&decision, sizeof decision);
 }
 

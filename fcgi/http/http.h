@@ -91,7 +91,7 @@ struct http_response {
     struct buffer body;       /* or: a body of bytes of content_type */
     const char *content_type; /* of body; static */
     struct buffer headers;    /* extra header lines, "Name: value\r\n" */
-    bool is_bare;             /* these and the status alone: nobody but nginx reads it */
+    bool is_bare;             /* these and the status, if not 200: nobody but nginx reads it */
     /* Sends bytes to the client; set by the server. NULL: answers are sent as a whole only. */
     int (*send)(void *context, const void *data, size_t size);
     void *send_context;

@@ -145,7 +145,9 @@ static const char *reason_phrase(int status)
 static void append_headers(const struct http_response *response, const struct http_request *request,
                            const char *content_type, uint64_t content_length, struct buffer *out)
 {
-    buffer_printf(out, "Status: %d %s\r\n", response->status, reason_phrase(response->status));
+    /* 200 is what FastCGI means without the line. */
+    if (!response->is_bare || response->status != 200)
+        buffer_printf(out, "Status: %d %s\r\n", response->status, reason_phrase(response->status));
     if (!response->is_bare)
         buffer_printf(out, "X-Request-Id: %s\r\nCache-Control: no-store\r\n", request->request_id);
     if (!response->is_bare && response->status != 204 && response->status != 304)

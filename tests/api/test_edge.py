@@ -379,7 +379,8 @@ def test_request_ids_go_end_to_end(exposing):
         answer = origin.request("GET", link, headers={**sent, "Referer": f"https://x{link}"})
         identifiers.append(answer.headers["X-Request-Id"])
         assert answer.status == 303 or answer.json()["request_id"] == identifiers[-1], answer
-    assert all(re.fullmatch(r"[0-9a-f]{32}", one) for one in identifiers), identifiers
+    assert all(re.fullmatch(r"[0-9]{13}-[0-9]+-[0-9]+", one) for one in identifiers), identifiers
+    assert len(set(identifiers)) == len(identifiers), identifiers
     log = exposing.stack.root / "log" / "sandlot-access.log"
     for identifier in identifiers:
         wait_until(lambda: identifier in log.read_text(encoding="utf-8"), 10, "the access log's line")

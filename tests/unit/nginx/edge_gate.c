@@ -34,31 +34,31 @@ static json_t *parameters_json(const struct http_request *request)
 static void refuse(struct http_response *response, const char *reason)
 {
     response->status = 403;
-    http_response_header(response, "X-Sandlot-Reason", "%s", reason);
+    http_response_header(response, "Sandlot-Answer", "%s", reason);
 }
 
-/* Ascending over all workers, and let through until the end of the second. */
+/* Ascending over all workers, and the only answer that nginx may keep. */
 static void count_answer(struct http_response *response)
 {
-    http_response_header(response, "X-Sandlot-Agent-Secret", "counted-%" PRId64,
-                         clock_monotonic_us());
-    http_response_header(response, "X-Accel-Expires", "@%" PRId64, clock_now_ms() / 1000);
+    http_response_header(response, "Agent-Secret", "counted-%" PRId64, clock_monotonic_us());
 }
 
 static void allow(struct http_response *response, const struct http_request *request)
 {
     const char *route = http_parameter(request, "SANDLOT_ROUTE");
     bool preview = str_equal(http_parameter(request, "SANDLOT_KIND"), "preview");
-    http_response_header(response, "X-Sandlot-Upstream", "%s",
+    http_response_header(response, "Sandlot-Answer", "%s",
                          str_starts_with(route, "down") ? "127.0.0.1:1" : upstream);
-    if (str_starts_with(route, "count"))
+    if (str_starts_with(route, "count")) {
         count_answer(response);
-    else if (!preview)
-        http_response_header(response, "X-Sandlot-Agent-Secret", "agent-secret-%s",
+        return;
+    }
+    http_response_header(response, "X-Accel-Expires", "0");
+    if (!preview)
+        http_response_header(response, "Agent-Secret", "agent-secret-%s",
                              http_parameter(request, "SANDLOT_WAKE") ? "woken" : "plain");
     else if (str_starts_with(route, "relay"))
-        http_response_header(response, "X-Sandlot-Relay-Port", "%s",
-                             http_parameter(request, "SANDLOT_PORT"));
+        http_response_header(response, "Relay-Port", "%s", http_parameter(request, "SANDLOT_PORT"));
 }
 
 static void decide(struct http_request *request, struct http_response *response)
