@@ -10,7 +10,7 @@
 /* A failed restore comes with the whole log of CRIU; the first lines name the cause. */
 enum { REFUSAL_TEXT_MAX = 600 };
 
-static const char *string_of(json_t *object, const char *key)
+const char *incus_string(const json_t *object, const char *key)
 {
     const char *value = json_string_value(json_object_get(object, key));
     return value ? value : "";
@@ -39,7 +39,7 @@ static int uuid_of(const char *operation, char uuid[INCUS_UUID_SIZE])
 
 int incus_answer_read(json_t *document, struct incus_answer *answer)
 {
-    const char *type = string_of(document, "type");
+    const char *type = incus_string(document, "type");
 
     memset(answer, 0, sizeof(*answer));
     answer->metadata = json_object_get(document, "metadata");
@@ -49,12 +49,12 @@ int incus_answer_read(json_t *document, struct incus_answer *answer)
     }
     if (str_equal(type, "async")) {
         answer->type = INCUS_ANSWER_ASYNC;
-        return uuid_of(string_of(document, "operation"), answer->operation);
+        return uuid_of(incus_string(document, "operation"), answer->operation);
     }
     if (str_equal(type, "error")) {
         answer->type = INCUS_ANSWER_ERROR;
         answer->code = integer_of(document, "error_code");
-        answer->error = string_of(document, "error");
+        answer->error = incus_string(document, "error");
         return 0;
     }
     return -1;
@@ -81,7 +81,7 @@ int incus_operation_read(json_t *metadata, enum incus_operation_state *state, in
         return -1;
     *state = INCUS_OPERATION_FAILED;
     *code = status;
-    *error = string_of(metadata, "err");
+    *error = incus_string(metadata, "err");
     if (**error == '\0')
         *error = status == 401 ? "the operation was cancelled" : "the operation failed";
     return 0;

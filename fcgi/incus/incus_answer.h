@@ -42,6 +42,9 @@ enum incus_operation_state {
     INCUS_OPERATION_FAILED,
 };
 
+/* The string that a key of an object has, borrowed; "" when there is none. */
+const char *incus_string(const json_t *object, const char *key);
+
 /* The state of an operation from its metadata. *code and *error are set when it failed; *error is
  * borrowed and never NULL then. Returns -1 when the metadata are none of an operation. */
 int incus_operation_read(json_t *metadata, enum incus_operation_state *state, int *code,

@@ -10,12 +10,6 @@
 /* Status codes of Incus' instances that are worth telling apart. */
 enum { STATUS_STOPPED = 102, STATUS_RUNNING = 103, STATUS_FROZEN = 110, STATUS_READY = 113 };
 
-static const char *string_of(json_t *object, const char *key)
-{
-    const char *value = json_string_value(json_object_get(object, key));
-    return value ? value : "";
-}
-
 static enum incus_status status_of(json_t *json)
 {
     switch (json_integer_value(json_object_get(json, "status_code"))) {
@@ -33,7 +27,7 @@ static enum incus_status status_of(json_t *json)
 
 static int fill(json_t *json, struct incus_instance *instance, struct error **err)
 {
-    const char *name = string_of(json, "name");
+    const char *name = incus_string(json, "name");
 
     incus_instance_deinit(instance);
     if (*name == '\0' || strlen(name) >= sizeof(instance->name))
@@ -41,11 +35,11 @@ static int fill(json_t *json, struct incus_instance *instance, struct error **er
     memcpy(instance->name, name, strlen(name) + 1);
     instance->status = status_of(json);
     instance->stateful = json_is_true(json_object_get(json, "stateful"));
-    instance->virtual_machine = str_equal(string_of(json, "type"), "virtual-machine");
+    instance->virtual_machine = str_equal(incus_string(json, "type"), "virtual-machine");
     /* Go's zero time, or the epoch, until the first start. */
-    instance->ever_started = !str_starts_with(string_of(json, "last_used_at"), "1970-") &&
-                             !str_starts_with(string_of(json, "last_used_at"), "0001-");
-    if (clock_parse_iso8601(string_of(json, "created_at"), &instance->created_at_ms))
+    instance->ever_started = !str_starts_with(incus_string(json, "last_used_at"), "1970-") &&
+                             !str_starts_with(incus_string(json, "last_used_at"), "0001-");
+    if (clock_parse_iso8601(incus_string(json, "created_at"), &instance->created_at_ms))
         instance->created_at_ms = 0;
     instance->config = json_incref(json_object_get(json, "config"));
     instance->devices = json_incref(json_object_get(json, "devices"));
@@ -61,13 +55,13 @@ void incus_instance_deinit(struct incus_instance *instance)
 
 const char *incus_instance_config(const struct incus_instance *instance, const char *key)
 {
-    return string_of(instance->config, key);
+    return incus_string(instance->config, key);
 }
 
 const char *incus_instance_device(const struct incus_instance *instance, const char *device,
                                   const char *key)
 {
-    return string_of(json_object_get(instance->devices, device), key);
+    return incus_string(json_object_get(instance->devices, device), key);
 }
 
 int incus_instance_get(struct incus *incus, const char *name, struct incus_instance *instance,
