@@ -13,14 +13,12 @@
 #include "agent/files.h"
 #include "agent/files_coding.h"
 #include "agent/handlers.h"
+#include "agent/multipart.h"
 #include "agent/paths.h"
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Holds the longest part header (a file name of PATH_LENGTH_MAX) beside body bytes. */
-#define MULTIPART_BUFFER (32 * 1024)
-
-#define PARTS_MAX        10000
+#define PARTS_MAX 10000
 
 struct upload {
     struct request *request;
@@ -28,15 +26,10 @@ struct upload {
     const char *path; /* the argument; NULL: the file names in the parts say where */
     json_t *metadata;
     json_t *written;             /* the answer: an entry per file */
-    int fd;                      /* the file in hand, -1: none */
+    int fd;                      /* the file in hand, -1: none, or a part that is no file */
     char *target;                /* its path */
-    bool in_part;                /* a part named `file` is in hand */
-    char *part_name, *part_file; /* of the part in hand, whatever it is named */
-    bool part_has_bytes;
-    struct MHD_PostProcessor *multipart;
+    struct multipart *multipart; /* NULL: the body is one file */
     struct files_gunzip *gunzip; /* NULL: the body comes as it is */
-    struct fault *fault;         /* of the call in hand */
-    bool failed;
 };
 
 static int check_new_target(const struct upload *upload, const char *target, struct fault *fault)
@@ -110,67 +103,37 @@ static int close_target(struct upload *upload, struct fault *fault)
     return 0;
 }
 
-/* The library announces a part before it has seen a byte of it and then once more, both times at
- * offset 0. */
-static bool continues_part(const struct upload *upload, const char *name, const char *file_name)
+static int begin_part(void *context, const char *name, const char *file_name, struct fault *fault)
 {
-    return upload->part_name && !upload->part_has_bytes && str_equal(name, upload->part_name) &&
-           str_equal(file_name, upload->part_file);
-}
-
-static int begin_part(struct upload *upload, const char *name, const char *file_name)
-{
-    /* The parser knows quoted values only. What it cannot read must not vanish. */
-    if (!name)
-        return fault_set(upload->fault, FAULT_INVALID_ARGUMENT,
-                         "a part has no name=\"…\" in its Content-Disposition");
-    free(upload->part_name);
-    free(upload->part_file);
-    upload->part_name = xstrdup(name);
-    upload->part_file = xstrdup_or_null(file_name);
-    upload->part_has_bytes = false;
-    if (close_target(upload, upload->fault) < 0)
-        return -1;
-    upload->in_part = !strcmp(upload->part_name, "file");
-    if (!upload->in_part)
+    struct upload *upload = context;
+    if (strcmp(name, "file") != 0)
         return 0;
     const char *text = upload->path ? upload->path : file_name;
     if (!text || !*text)
-        return fault_set(upload->fault, FAULT_INVALID_ARGUMENT,
+        return fault_set(fault, FAULT_INVALID_ARGUMENT,
                          "neither a path argument nor a file name says where the file goes");
-    return open_target(upload, text, upload->fault);
+    return open_target(upload, text, fault);
 }
 
-static enum MHD_Result on_part(void *context, enum MHD_ValueKind kind, const char *name,
-                               const char *file_name, const char *content_type,
-                               const char *transfer_encoding, const char *data, uint64_t offset,
-                               size_t size)
+static int take_part(void *context, const char *data, size_t size, struct fault *fault)
 {
-    (void)kind;
-    (void)content_type;
-    (void)transfer_encoding;
     struct upload *upload = context;
-    if (upload->failed)
-        return MHD_NO;
-    if (offset == 0 && !continues_part(upload, name, file_name) &&
-        begin_part(upload, name, file_name) < 0)
-        upload->failed = true;
-    else if (upload->in_part && write_all(upload, data, size, upload->fault) < 0)
-        upload->failed = true;
-    upload->part_has_bytes |= size > 0;
-    return upload->failed ? MHD_NO : MHD_YES;
+    return upload->fd < 0 ? 0 : write_all(upload, data, size, fault);
 }
+
+static int end_part(void *context, struct fault *fault)
+{
+    return close_target(context, fault);
+}
+
+static const struct multipart_events part_events = {begin_part, take_part, end_part};
 
 static int begin_body(struct upload *upload, struct fault *fault)
 {
     struct request *request = upload->request;
-    if (request_content_is(request, "multipart/form-data")) {
-        upload->multipart =
-            MHD_create_post_processor(request->connection, MULTIPART_BUFFER, on_part, upload);
-        return upload->multipart ? 0
-                                 : fault_set(fault, FAULT_INVALID_ARGUMENT,
-                                             "the multipart body names no usable boundary");
-    }
+    if (request_content_is(request, "multipart/form-data"))
+        return multipart_new(request_header(request, "Content-Type"), &part_events, upload,
+                             &upload->multipart, fault);
     if (!request_content_is(request, "application/octet-stream"))
         return fault_set(fault, FAULT_UNSUPPORTED_MEDIA_TYPE,
                          "the body must be multipart/form-data or application/octet-stream");
@@ -212,14 +175,8 @@ int files_put_begin(struct request *request, struct fault *fault)
 static int take_plain(void *context, const char *data, size_t size, struct fault *fault)
 {
     struct upload *upload = context;
-    if (!upload->multipart)
-        return write_all(upload, data, size, fault);
-    upload->fault = fault;
-    if (MHD_post_process(upload->multipart, data, size) == MHD_YES)
-        return 0;
-    if (!upload->failed)
-        fault_set(fault, FAULT_INVALID_ARGUMENT, "the multipart body is malformed");
-    return -1;
+    return upload->multipart ? multipart_data(upload->multipart, data, size, fault)
+                             : write_all(upload, data, size, fault);
 }
 
 int files_put_data(struct request *request, const char *data, size_t size, struct fault *fault)
@@ -233,16 +190,9 @@ int files_put_data(struct request *request, const char *data, size_t size, struc
 int files_put_finish(struct request *request, struct fault *fault)
 {
     struct upload *upload = request->state;
-    upload->fault = fault;
-    if (upload->gunzip && files_gunzip_end(upload->gunzip, fault) < 0)
+    if ((upload->gunzip && files_gunzip_end(upload->gunzip, fault) < 0) ||
+        (upload->multipart && multipart_end(upload->multipart, fault) < 0))
         return -1;
-    if (upload->multipart) {
-        enum MHD_Result whole = MHD_destroy_post_processor(steal_pointer(&upload->multipart));
-        if (upload->failed)
-            return -1;
-        if (whole != MHD_YES)
-            return fault_set(fault, FAULT_INVALID_ARGUMENT, "the multipart body ends too early");
-    }
     if (close_target(upload, fault) < 0)
         return -1;
     return request_reply_json(request, 200, steal_pointer(&upload->written));
@@ -253,16 +203,11 @@ void files_put_closed(struct request *request)
     struct upload *upload = request->state;
     if (!upload)
         return;
-    if (upload->multipart) {
-        upload->failed = true; /* nothing that is still buffered is wanted */
-        MHD_destroy_post_processor(upload->multipart);
-    }
+    multipart_free(upload->multipart);
     if (upload->fd >= 0)
         close(upload->fd);
     files_gunzip_free(upload->gunzip);
     free(upload->target);
-    free(upload->part_name);
-    free(upload->part_file);
     json_decref(upload->metadata);
     json_decref(upload->written);
     user_deinit(&upload->user);

@@ -80,8 +80,8 @@ static int make_environment(const struct agent *agent, const struct user *user,
         environment_set(environment, "HOME", user->home, fault) < 0 ||
         environment_set(environment, "USER", user->name, fault) < 0 ||
         environment_set(environment, "LOGNAME", user->name, fault) < 0 ||
-        environment_set(environment, "E2B_SANDBOX", "true", fault) < 0 ||
-        environment_merge(environment, &agent->environment, fault) < 0)
+        environment_merge(environment, &agent->environment, fault) < 0 ||
+        environment_set(environment, "E2B_SANDBOX", "true", fault) < 0)
         return -1;
     return environment_set_json(environment, start->envs, fault);
 }

@@ -11,10 +11,12 @@
 #include "agent/environment.h"
 #include "agent/files_coding.h"
 #include "agent/files_range.h"
+#include "agent/multipart.h"
 #include "agent/paths.h"
 #include "agent/proto.h"
 #include "agent/relay_head.h"
 #include "agent/users.h"
+#include "base/buffer.h"
 #include "base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -152,10 +154,55 @@ static void try_gunzip(const char *data, size_t size)
     files_gunzip_free(gunzip);
 }
 
+static int on_part(void *context, const char *name, const char *file_name, struct fault *fault)
+{
+    (void)fault;
+    return buffer_printf(context, "<%s|%s>", name, file_name ? file_name : "-");
+}
+
+static int on_part_data(void *context, const char *data, size_t size, struct fault *fault)
+{
+    (void)fault;
+    return buffer_append(context, data, size);
+}
+
+static int on_part_end(void *context, struct fault *fault)
+{
+    (void)fault;
+    return buffer_append_string(context, "</>");
+}
+
+static void read_multipart(const char *data, size_t size, size_t piece, struct buffer *told)
+{
+    static const struct multipart_events events = {on_part, on_part_data, on_part_end};
+    struct multipart *multipart;
+    struct fault fault;
+    int rc = multipart_new("multipart/form-data; boundary=b", &events, told, &multipart, &fault);
+    assert(rc == 0);
+    for (size_t at = 0; at < size && rc == 0; at += piece)
+        rc = multipart_data(multipart, data + at, size - at < piece ? size - at : piece, &fault);
+    buffer_append_string(told,
+                         rc < 0 || multipart_end(multipart, &fault) < 0 ? "refused" : "whole");
+    multipart_free(multipart);
+}
+
+/* However the network cuts it, it says the same. */
+static void try_multipart(const char *data, size_t size)
+{
+    buffer_auto at_once = BUFFER_INIT(1 << 20);
+    read_multipart(data, size, size, &at_once);
+    for (size_t piece = 1; piece < 4; piece++) {
+        buffer_auto told = BUFFER_INIT(1 << 20);
+        read_multipart(data, size, piece, &told);
+        assert(told.size == at_once.size && !memcmp(told.data, at_once.data, told.size));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const parsers[])(const char *, size_t) = {
-        try_envelope, try_path, try_conditions, try_relay_head, try_proto, try_coding, try_gunzip};
+        try_envelope, try_path,   try_conditions, try_relay_head,
+        try_proto,    try_coding, try_gunzip,     try_multipart};
     if (!size)
         return 0;
     /* An exact copy, so that reading past the end is seen. */

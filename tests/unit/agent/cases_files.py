@@ -104,16 +104,23 @@ class Files(AgentTest):
         self.fault(self.agent.send("POST", "/files", b"x", {"Content-Type": "multipart/form-data"}),
                    400)
 
-    def test_parts_that_cannot_be_read_are_said(self):
-        """Quotes are left out, or the names are in capitals: not a success without a file."""
-        path = self.folder + "/unread"
-        for disposition in (f"form-data; name=file; filename={path}",
-                            f'form-data; NAME="file"; FILENAME="{path}"', "form-data"):
-            body = (f"--BoUnDaRy\r\nContent-Disposition: {disposition}\r\n\r\nx\r\n"
-                    "--BoUnDaRy--\r\n").encode()
+    def test_multipart_of_other_clients(self):
+        """What is written otherwise than by browsers, and never a success without its file."""
+        path = self.folder + '/a "quoted" name'
+        quoted = path.replace('"', '\\"')
+        for number, (disposition, kind, end) in enumerate((
+                (f'form-data; name="file"; filename="{quoted}"', "; boundary=BoUnDaRy", "\r\n"),
+                (f'form-data; filename="{quoted}"; name=file', "; boundary=BoUnDaRy; charset=utf-8", ""),
+                (f'FORM-DATA; NAME="file"; FILENAME="{quoted}"', ';Boundary="BoUnDaRy"', "\r\n\r\nbye"))):
+            body = (f"--BoUnDaRy\r\nContent-Disposition: {disposition}\r\n\r\n{number}\r\n"
+                    f"--BoUnDaRy--{end}").encode()
+            reply = self.agent.send("POST", "/files", body, {"Content-Type": "multipart/form-data" + kind})
+            self.assertEqual([entry["path"] for entry in reply.json()], [path])
+            self.assertEqual(self.get(path).read(), str(number).encode())
+        for body in (b"--BoUnDaRy\r\nContent-Disposition: form-data\r\n\r\nx\r\n--BoUnDaRy--\r\n",
+                     b"--OtHeR\r\n\r\nx\r\n--OtHeR--\r\n", b""):
             self.fault(self.agent.send("POST", "/files", body, {
                 "Content-Type": "multipart/form-data; boundary=BoUnDaRy"}), 400)
-            self.assertFalse(os.path.exists(path))
 
     def test_refused_bodies(self):
         self.fault(self.agent.send("POST", "/files?path=/tmp/x", b"x", {"Content-Type": "text/x"}),

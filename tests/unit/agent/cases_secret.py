@@ -21,8 +21,9 @@ class Secret(AgentTest):
         self.fault(reply, 401, "unauthenticated")
 
     def test_init_again(self):
-        self.assertEqual(self.agent.init({"A": "1"}).status, 204)
-        self.assertEqual(self.agent.run("/bin/sh", "-c", "echo $A-$GREETING")[0], b"1-\n")
+        self.assertEqual(self.agent.init({"A": "1", "E2B_SANDBOX": "no"}).status, 204)
+        self.assertEqual(self.agent.run("/bin/sh", "-c", "echo $A-$GREETING-$E2B_SANDBOX")[0],
+                         b"1--true\n")
         self.assertEqual(self.agent.init(self.envs).status, 204)
         body = json.dumps({"secret": self.agent.secret}).encode()
         self.fault(self.agent.send("POST", "/init", body, secret=False), 401)
