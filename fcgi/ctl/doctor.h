@@ -31,5 +31,5 @@ void doctor_check_criu(struct doctor *doctor, const char *host_url); /* of a hos
 struct host;
 void doctor_check_firewall(struct doctor *doctor, const struct host *host); /* after its host */
 void doctor_check_work(struct doctor *doctor);    /* dispatcher, what waits, last pause */
-void doctor_check_sockets(struct doctor *doctor); /* FastCGI pools, nginx */
+void doctor_check_sockets(struct doctor *doctor); /* FastCGI pools, nginx, its ports */
 void doctor_check_certificate(struct doctor *doctor);

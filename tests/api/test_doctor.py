@@ -60,7 +60,7 @@ def changed_settings(stack, tmp_path, **values):
 def test_all_is_well(stack):
     checks = {one["check"] for one in doctor(stack) if one["state"] == "ok"}
     assert {"settings", "key file", "database", "host", "events", "pool", "criu", "template", "dispatcher", "operations",
-            "warm pool", "workers", "nginx", "certificate"} <= checks
+            "warm pool", "workers", "nginx", "ports", "certificate"} <= checks
     assert stack.ctl("status")["problems"] == []
 
 
@@ -127,6 +127,16 @@ def test_nothing_listens_and_no_worker_answers(stack, tmp_path):
         found = wrong(stack, path)
     assert_says(found, "nginx", "Nothing listens on port 1 ", "Start nginx")
     assert_says(found, "workers", "api_socket", "Start the workers")
+
+
+def test_ports_are_held(stack):
+    setting = pathlib.Path("/proc/sys/net/ipv4/tcp_tw_reuse")
+    before = setting.read_text(encoding="ascii")
+    setting.write_text("2", encoding="ascii")
+    try:
+        assert_says(wrong(stack), "ports", "net.ipv4.tcp_tw_reuse is 2", "sysctl net.ipv4.tcp_tw_reuse=1")
+    finally:
+        setting.write_text(before, encoding="ascii")
 
 
 def test_the_certificate_has_expired(stack, tmp_path):
