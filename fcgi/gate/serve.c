@@ -65,6 +65,20 @@ static uint16_t preview_port(const struct http_request *request)
     return text && str_parse_u64(text, 1, 65535, &port) == 0 ? (uint16_t)port : 0;
 }
 
+/* nginx files what it keeps under these values; a client must not fill its folder with them. */
+static bool has_long_key(const struct http_request *request, bool is_preview)
+{
+    const char *const values[] = {
+        http_header(request, "X-Access-Token"),
+        http_parameter(request, is_preview ? "SANDLOT_COOKIE_TOKEN" : "SANDLOT_METHOD"),
+        is_preview ? NULL : http_header(request, "Authorization"),
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+        if (values[i] && strlen(values[i]) > TOKEN_MAX)
+            return true;
+    return false;
+}
+
 static void answer_refusal(struct http_response *response, enum refusal_reason reason)
 {
     response->status = 403;
@@ -156,6 +170,7 @@ static void serve_question(struct sandbox_service *service, struct http_request 
     }
     struct gate_decision decision;
     decide(service, &question, request->remote_address, &decision);
+    decision.cacheable &= !has_long_key(request, is_preview);
     answer_decision(response, &decision);
     mem_wipe(&decision, sizeof decision);
 }

@@ -178,6 +178,19 @@ def test_a_busy_preview_asks_once_a_second(exposing):
     assert statements_of(exposing.stack, visit) < 150
 
 
+def test_what_would_fill_the_cache_is_not_kept(exposing):
+    """Public ports let any token in, and it is part of the key."""
+    serve(exposing)
+    preview = exposing.preview(3000)
+
+    def visit(token):
+        for _ in range(60):
+            assert preview.request("GET", "/", headers={"X-Access-Token": token}).status == 200
+
+    assert statements_of(exposing.stack, lambda: visit("x" * 256)) < 40
+    assert statements_of(exposing.stack, lambda: visit("x" * 257)) > 50
+
+
 def test_nothing_of_a_destroyed_sandbox_survives_a_second(exposing):
     serve(exposing)
     assert exposing.preview(3000).request("GET", "/").status == 200

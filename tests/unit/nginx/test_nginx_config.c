@@ -99,9 +99,10 @@ static void test_what_is_set_replaces_what_follows(void **state)
     settings->gate_cache_dir = xstrdup("/dev/shm/x");
     free(settings->preview_host_header);
     settings->preview_host_header = xstrdup("localhost");
-    write_text("in/a.conf.in", "@gate_cache_dir@ @preview_host_header@");
+    settings->gate_cache_mib = 7;
+    write_text("in/a.conf.in", "@gate_cache_dir@ @preview_host_header@ max_size=@gate_cache_mib@m");
     assert_ok(render(&err));
-    assert_text("out/a.conf", "/dev/shm/x localhost:$sandlot_port");
+    assert_text("out/a.conf", "/dev/shm/x localhost:$sandlot_port max_size=7m");
     write_text("in/a.conf.in", "second");
     assert_ok(render(&err));
 }
