@@ -8,6 +8,7 @@
  *                            happened. A read that got no answer counts as this too.
  *   ERR_OUTCOME_UNKNOWN      an order was sent and how it ended is not known
  *   ERR_NOT_FOUND            what the path names is not there
+ *   ERR_RUNTIME_FAILED       an instance did not start; it is there
  *   ERR_RUNTIME_REFUSED      the server's own words; incus_last_fault() sorts the ones that matter
  *   and what tick() returned.
  */

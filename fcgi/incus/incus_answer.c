@@ -104,6 +104,7 @@ enum incus_fault incus_fault_of(int code, const char *text)
         {"already exists", INCUS_FAULT_EXISTS},
         {"still in use", INCUS_FAULT_IN_USE},
         {"nstance not found", INCUS_FAULT_NOT_FOUND},
+        {" forkstart ", INCUS_FAULT_START},
         {"context canceled", INCUS_FAULT_INTERRUPTED},
         {"database is closed", INCUS_FAULT_INTERRUPTED},
     };
@@ -131,6 +132,8 @@ int incus_refusal(struct error **err, enum incus_fault fault, const char *text)
         line.data[--line.size] = '\0';
     if (fault == INCUS_FAULT_NOT_FOUND)
         code = ERR_NOT_FOUND;
+    else if (fault == INCUS_FAULT_START)
+        code = ERR_RUNTIME_FAILED;
     else if (fault == INCUS_FAULT_UNAVAILABLE)
         code = ERR_RUNTIME_UNAVAILABLE;
     else if (fault == INCUS_FAULT_INTERRUPTED)

@@ -225,7 +225,8 @@ static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
     }
     if (look_again(subject))
         return 1;
-    if ((*err)->code != ERR_RUNTIME_REFUSED || !stateful)
+    bool refused = (*err)->code == ERR_RUNTIME_REFUSED || (*err)->code == ERR_RUNTIME_FAILED;
+    if (!refused || !stateful)
         return -1;
     log_warning("memory cannot be restored, starting from the disk",
                 LOG_STR("instance", subject->name), LOG_ERROR(*err));

@@ -333,6 +333,7 @@ int work_public_error(struct work *work, struct error **err)
     case ERR_OUTCOME_UNKNOWN:
     case ERR_DB_UNAVAILABLE:
     case ERR_RUNTIME_UNAVAILABLE:
+    case ERR_RUNTIME_FAILED:
         error_recode(err, ERR_RUNTIME_UNAVAILABLE);
         log_warning("runtime unavailable", LOG_ERROR(*err));
         error_clear(err);

@@ -354,7 +354,7 @@ static int ended_by_others(const struct work *work, struct error **err)
 int sandbox_create(struct sandbox_service *service, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct quota *quota, struct error **err)
 {
-    bool warm = true;
+    bool warm = true, again = true;
     for (;;) {
         work_auto work = {.service = service};
         bool was_warm = warm;
@@ -366,8 +366,12 @@ int sandbox_create(struct sandbox_service *service, const struct sandbox_create 
         /* An instance that died while it waited is no reason to fail. */
         if ((*err)->code == ERR_LEASE_LOST)
             return ended_by_others(&work, err);
-        if (!was_warm)
+        /* What keeps one instance from starting may be in its address, or in the host's hands for a
+         * moment: another one is tried, once. */
+        bool refused = (*err)->code == ERR_RUNTIME_REFUSED || (*err)->code == ERR_RUNTIME_FAILED;
+        if (!was_warm && !(refused && again))
             return work_public_error(&work, err);
+        again = again && was_warm;
         error_clear(err);
         warm = false;
     }

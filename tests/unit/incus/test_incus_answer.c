@@ -137,6 +137,11 @@ static void sorts_refusals(void **state)
          "to run: ip -4 route add table main 10.0.0.1/32 dev slx: exit status 2 (RTNETLINK "
          "answers: File exists)",
          INCUS_FAULT_OTHER},
+        {400,
+         "Failed to run: /usr/libexec/incus/incusd forkstart sandlot_sbx-1 "
+         "/var/lib/incus/containers "
+         "/run/incus/sandlot_sbx-1/lxc.conf: exit status 1",
+         INCUS_FAULT_START},
         {503, "Shutting down", INCUS_FAULT_UNAVAILABLE},
         {500, "Failed to begin transaction: sql: database is closed", INCUS_FAULT_INTERRUPTED},
         {400, "", INCUS_FAULT_OTHER},

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Starts that fail on the host: the daemon's helper that starts containers ends with an error, for real."""
+
+import os
+import pathlib
+import secrets
+import shlex
+import signal
+
+import pytest
+
+from client import assert_error
+from conftest import Sandbox
+from faults import instances, quota_in_use, settle, violations
+from stack import wait_until
+
+
+class FailingStarts:
+    """The daemon's program for helper commands ends with status 1 when it is to start a container, as
+    often as it was told to: for instances that were made for one sandbox (those that wait in the pool
+    have other names)."""
+
+    def __init__(self, stack, directory):
+        self.directory = directory
+        self.helper = stack.root / "incus-bin" / "incusd-exec"
+        self.kept = self.helper.with_name("incusd-exec.kept")
+        self.helper.rename(self.kept)
+        self._install(f"""#!/bin/sh
+if [ "$1" = forkstart ]; then
+    case $2 in
+    *sbx-*)
+        for order in {shlex.quote(str(directory))}/fail.*; do
+            if rm "$order" 2>/dev/null; then
+                SANDLOT_INCUSD=/bin/false exec {shlex.quote(str(self.kept))} "$@"
+            fi
+        done ;;
+    esac
+fi
+exec {shlex.quote(str(self.kept))} "$@"
+""")
+
+    def _install(self, text):
+        draft = self.helper.with_name("incusd-exec.new")
+        draft.write_text(text, encoding="utf-8")
+        draft.chmod(0o755)
+        draft.rename(self.helper)
+
+    def order(self, count):
+        for number in range(count):
+            (self.directory / f"fail.{number}").touch()
+
+    @property
+    def left(self):
+        return len(list(self.directory.glob("fail.*")))
+
+    def close(self):
+        self.kept.rename(self.helper)
+
+
+@pytest.fixture
+def failing(stack, tmp_path):
+    starts = FailingStarts(stack, pathlib.Path(tmp_path))
+    yield starts
+    starts.close()
+    settle(stack, 3 * stack.lease_s + 20)
+    assert not violations(stack)
+
+
+@pytest.fixture
+def checkpoint(sandbox):
+    """What is made from it always gets an instance of its own."""
+    return sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "first"}).json()["id"]
+
+
+def test_another_instance_is_tried_once(api, checkpoint, failing, stack):
+    failing.order(1)
+    sandbox = Sandbox.create(api, template=checkpoint)
+    assert failing.left == 0
+    assert sandbox.data.check("echo here") == "here\n"
+    assert quota_in_use(api) == 2
+    assert {name for name in instances(stack) if name.startswith("sbx-")} == {sandbox.instance}
+
+
+def test_a_host_that_starts_nothing(api, checkpoint, failing, stack):
+    before = instances(stack).keys()
+    failing.order(2)
+    refused = api.post("/v1/sandboxes", {"template": checkpoint})
+    assert_error(refused, 503, "runtime_unavailable")
+    assert int(refused.headers["Retry-After"]) > 0
+    assert failing.left == 0
+    wait_until(lambda: not [name for name in instances(stack).keys() - before if name.startswith("sbx-")], 10,
+               "the removal of what did not start")
+    assert quota_in_use(api) == 1
+    assert Sandbox.create(api, template=checkpoint).data.check("echo here") == "here\n"
+
+
+def test_the_same_request_again_after_a_failure(api, checkpoint, failing):
+    """The key of a request that was answered 503 is free, and one that made two attempts is one."""
+    headers = {"Idempotency-Key": secrets.token_urlsafe(24)}
+    failing.order(2)
+    assert_error(api.post("/v1/sandboxes", {"template": checkpoint}, headers=headers), 503, "runtime_unavailable")
+    failing.order(1)
+    first = api.post("/v1/sandboxes", {"template": checkpoint}, headers=headers)
+    assert first.status == 201, first
+    again = api.post("/v1/sandboxes", {"template": checkpoint}, headers=headers)
+    assert again.json()["id"] == first.json()["id"]
+    assert quota_in_use(api) == 2
+
+
+def test_a_resume_that_does_not_start(api, checkpoint, failing, stack):
+    sandbox = Sandbox.create(api, template=checkpoint)
+    os.kill(stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"], signal.SIGKILL)
+    wait_until(lambda: sandbox.show()["state"] == "stopped", 20, "the notice")
+    failing.order(1)
+    refused = api.post(f"{sandbox.path}/resume")
+    assert_error(refused, 503, "runtime_unavailable")
+    assert int(refused.headers["Retry-After"]) > 0
+    assert sandbox.show()["state"] == "stopped"
+    assert sandbox.resume()["resumed_from"] == "disk"
