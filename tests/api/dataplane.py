@@ -46,6 +46,10 @@ class Stream:
     def __iter__(self):
         return self
 
+    def output(self, kind="stdout"):
+        """The next piece of output, of that kind."""
+        return base64.b64decode(next(self)["event"]["data"][kind])
+
     def __next__(self):
         if self.ended:
             raise StopIteration
@@ -168,6 +172,32 @@ class DataPlane:
         """Start a process and leave it: the pid. A dropped connection does not end it."""
         with self.start(*command, **options) as stream:
             return next(stream)["event"]["start"]["pid"]
+
+    def follow(self, pid):
+        """The stream of a process that runs, behind its start event."""
+        stream = Stream(*self.open_stream("process.Process/Connect", {"process": {"pid": pid}}))
+        assert next(stream)["event"]["start"]["pid"] == pid
+        return stream
+
+    def echoing(self):
+        """A program that says again each line that it is told: its stream and its pid."""
+        stream = self.start("/bin/bash", "-c", "while read line; do echo $line; done", stdin=True)
+        return stream, next(stream)["event"]["start"]["pid"]
+
+    def type(self, pid, text, kind="stdin"):
+        answer = self.call("process.Process/SendInput", {
+            "process": {"pid": pid}, "input": {kind: base64.b64encode(text).decode()}})
+        assert answer.status == 200, answer
+
+    def close_stdin(self, pid):
+        answer = self.call("process.Process/CloseStdin", {"process": {"pid": pid}})
+        assert answer.status == 200, answer
+
+    def watch(self, path, **options):
+        """The stream of a directory's changes, behind its start."""
+        stream = Stream(*self.open_stream("filesystem.Filesystem/WatchDir", {"path": path, **options}))
+        assert next(stream) == {"start": {}}
+        return stream
 
     def signal(self, pid, name):
         return self.call(

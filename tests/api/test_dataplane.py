@@ -165,11 +165,11 @@ def test_input_as_a_stream(data, version):
         for word in (b"one", b"two"):
             call.stdin.write(typed(word))
             call.stdin.flush()
-            assert base64.b64decode(next(stream)["event"]["data"]["stdout"]) == word
+            assert stream.output() == word
         answer, error = call.communicate(timeout=30)
         assert call.returncode == 0, error
         assert answer == envelope({}) + envelope({}, 2)
-        data.call("process.Process/CloseStdin", {"process": {"pid": pid}})
+        data.close_stdin(pid)
         assert collect(stream).exit_code == 0
 
 
@@ -229,5 +229,4 @@ def test_network_mounts(data, directory):
                 assert refused.value.code == "invalid_argument"
         answer = data.call("filesystem.Filesystem/CreateWatcher", {"path": fuse, **options})
         assert answer.status == (200 if ok else 400), answer
-    with Stream(*data.open_stream("filesystem.Filesystem/WatchDir", {"path": directory})) as stream:
-        assert "start" in next(stream)
+    data.watch(directory).close()

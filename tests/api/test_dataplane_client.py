@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The public client of the protocol, the npm package `e2b` as it is published, through nginx and
+"""The public client of the protocol, the npm package `e2b` as it was published, through nginx and
 the gate. It is installed into a folder of its own, and skipped where npm reaches no registry."""
 
 import os
@@ -33,8 +33,9 @@ def installed(tmp_path_factory):
     return folder
 
 
+@pytest.mark.parametrize("client", ["e2b", "e2b-2.45"])
 @pytest.mark.parametrize("part", ["files", "watch", "large", "commands", "pty", "links"])
-def test_the_public_client(installed, stack, shared_sandbox, part):
+def test_the_public_client(installed, stack, shared_sandbox, part, client):
     done = subprocess.run(
         ["node", "client.mjs", part],
         cwd=installed,
@@ -44,6 +45,7 @@ def test_the_public_client(installed, stack, shared_sandbox, part):
             "API_URL": stack.base_url,
             "API_KEY": shared_sandbox.api.key,
             "SANDBOX_ID": shared_sandbox.id,
+            "CLIENT": client,
         },
         capture_output=True,
         text=True,

@@ -21,23 +21,18 @@ def read_to_the_end(stream):
 def test_open_streams_are_cut_by_a_pause(sandbox):
     """Within the pause, not at the resume; the process is found again by Connect."""
     data = sandbox.data
-    stream = data.start("/bin/bash", "-c", "while read line; do echo $line; done", stdin=True)
-    pid = next(stream)["event"]["start"]["pid"]
+    stream, pid = data.echoing()
     data.call("filesystem.Filesystem/MakeDir", {"path": "watched"})
-    watching = Stream(*data.open_stream("filesystem.Filesystem/WatchDir", {"path": "watched"}))
-    assert "start" in next(watching)
+    watching = data.watch("watched")
     waiting = [InBackground(cut, one) for one in (stream, watching)]
     sandbox.pause()
     assert [one.result(10) for one in waiting] == [True, True]
     sandbox.resume()
     data = sandbox.data
-    again = Stream(*data.open_stream("process.Process/Connect", {"process": {"pid": pid}}))
-    assert next(again)["event"]["start"]["pid"] == pid
-    line = base64.b64encode(b"still there\n").decode()
-    answer = data.call("process.Process/SendInput", {"process": {"pid": pid}, "input": {"stdin": line}})
-    assert answer.status == 200, answer
-    assert base64.b64decode(next(again)["event"]["data"]["stdout"]) == b"still there\n"
-    data.call("process.Process/CloseStdin", {"process": {"pid": pid}})
+    again = data.follow(pid)
+    data.type(pid, b"still there\n")
+    assert again.output() == b"still there\n"
+    data.close_stdin(pid)
     assert collect(again).exit_code == 0
 
 
@@ -92,14 +87,14 @@ def test_what_a_memory_pause_keeps(make_sandbox):
     agent = data.check("pgrep -x sandlot-agent").strip()
     shell = data.background("/bin/bash", "-c", "n=0; while read line; do echo $((++n)) $line; done",
                             stdin=True)
-    send(data, shell, "stdin", b"one\n")
+    data.type(shell, b"one\n")
     data.check("echo in shared memory >/dev/shm/note")
     connection, response = data.open_stream("process.Process/Start", {
         "process": {"cmd": "/bin/bash", "args": ["-i"], "envs": {"TERM": "xterm"}},
         "pty": {"size": {"cols": 70, "rows": 20}}})
     terminal = next(Stream(connection, response))["event"]["start"]["pid"]
     connection.close()
-    send(data, terminal, "pty", b"kept=in-memory\n")
+    data.type(terminal, b"kept=in-memory\n", "pty")
     data.call("filesystem.Filesystem/MakeDir", {"path": "watched"})
     watcher = data.call("filesystem.Filesystem/CreateWatcher", {"path": "watched"}).json()["watcherId"]
     with data.start("/usr/bin/python3", "-c", LISTENER) as stream:
@@ -112,17 +107,15 @@ def test_what_a_memory_pause_keeps(make_sandbox):
     data = sandbox.data
     assert data.check("pgrep -x sandlot-agent").strip() == agent
     assert data.read("/dev/shm/note") == b"in shared memory\n"
-    follow = Stream(*data.open_stream("process.Process/Connect", {"process": {"pid": shell}}))
-    next(follow)
-    send(data, shell, "stdin", b"two\n")
-    assert base64.b64decode(next(follow)["event"]["data"]["stdout"]) == b"2 two\n"
+    follow = data.follow(shell)
+    data.type(shell, b"two\n")
+    assert follow.output() == b"2 two\n"
     follow.close()
-    follow = Stream(*data.open_stream("process.Process/Connect", {"process": {"pid": terminal}}))
-    next(follow)
+    follow = data.follow(terminal)
     answer = data.call("process.Process/Update", {
         "process": {"pid": terminal}, "pty": {"size": {"cols": 90, "rows": 30}}})
     assert answer.status == 200, answer
-    send(data, terminal, "pty", b"echo $kept $(stty size)\n")
+    data.type(terminal, b"echo $kept $(stty size)\n", "pty")
     shown = b""
     while b"in-memory 30 90" not in shown:
         shown += base64.b64decode(next(follow)["event"].get("data", {}).get("pty", ""))
@@ -131,12 +124,6 @@ def test_what_a_memory_pause_keeps(make_sandbox):
     events = data.call("filesystem.Filesystem/GetWatcherEvents", {"watcherId": watcher}).json()
     assert "new" in [event["name"] for event in events["events"]]
     assert sandbox.preview(3000).request("GET", "/").body == b"here\n"
-
-
-def send(data, pid, kind, text):
-    answer = data.call("process.Process/SendInput", {
-        "process": {"pid": pid}, "input": {kind: base64.b64encode(text).decode()}})
-    assert answer.status == 200, answer
 
 
 def test_a_start_from_disk_has_a_clean_agent(make_sandbox):
@@ -160,12 +147,6 @@ def test_a_start_from_disk_has_a_clean_agent(make_sandbox):
     assert data.check("echo $GIVEN") == "at the create\n"
 
 
-def echoing(data):
-    """An open stream of a program that says again what it is told, and its pid."""
-    stream = data.start("/bin/bash", "-c", "while read line; do echo $line; done", stdin=True)
-    return stream, next(stream)["event"]["start"]["pid"]
-
-
 HOG = "held = []\nwhile True: held.append(b'x' * (1 << 20))"
 
 
@@ -175,7 +156,7 @@ def test_running_out_of_memory(make_sandbox):
     sandbox = make_sandbox(envs={"GIVEN": "at the create"})
     data = sandbox.data
     agent = data.check("pgrep -x sandlot-agent")
-    modest, pid = echoing(data)
+    modest, pid = data.echoing()
     spare_me = f"open('/proc/self/oom_score_adj', 'w').write('0')\n{HOG}"
     for user, program in ((None, HOG), ("root", HOG), ("root", spare_me)):
         hog = data.run("/usr/bin/python3", "-c", program, user=user)
@@ -183,8 +164,8 @@ def test_running_out_of_memory(make_sandbox):
     within = data.bash(f"python3 -c \"{HOG}\"; echo $?")
     assert within.stdout == b"137\n", within
     assert data.check("pgrep -x sandlot-agent; echo $GIVEN") == agent + "at the create\n"
-    send(data, pid, "stdin", b"all the while\n")
-    assert base64.b64decode(next(modest)["event"]["data"]["stdout"]) == b"all the while\n"
+    data.type(pid, b"all the while\n")
+    assert modest.output() == b"all the while\n"
     modest.close()
 
 
@@ -228,8 +209,8 @@ def test_a_memory_that_cannot_be_kept(sandbox):
     data.upload("kept", b"on the disk")
     with data.start("/usr/bin/python3", "-c", TRACER) as tracing:
         next(tracing)
-        assert base64.b64decode(next(tracing)["event"]["data"]["stdout"]) == b"0"
-        stream, _ = echoing(data)
+        assert tracing.output() == b"0"
+        stream, _ = data.echoing()
         waiting = [InBackground(cut, one) for one in (stream, tracing)]
         assert sandbox.pause()["state"] == "stopped"
         assert [one.result(10) for one in waiting] == [True, True]
@@ -237,9 +218,9 @@ def test_a_memory_that_cannot_be_kept(sandbox):
     data = sandbox.data
     assert data.call("process.Process/List", {}).json()["processes"] == []
     assert data.read("kept") == b"on the disk"
-    stream, pid = echoing(data)
-    send(data, pid, "stdin", b"anew\n")
-    assert base64.b64decode(next(stream)["event"]["data"]["stdout"]) == b"anew\n"
+    stream, pid = data.echoing()
+    data.type(pid, b"anew\n")
+    assert stream.output() == b"anew\n"
     stream.close()
     sandbox.pause()
     assert sandbox.resume()["resumed_from"] == "memory", "the trace is gone, the reason with it"
@@ -247,7 +228,7 @@ def test_a_memory_that_cannot_be_kept(sandbox):
 
 def test_a_runtime_that_is_gone_when_the_streams_are_cut(sandbox, stack, fault_points):
     """The answer says so, nothing is half: the pause is brought to its end when it is back."""
-    stream, pid = echoing(sandbox.data)
+    stream, pid = sandbox.data.echoing()
     waiting = InBackground(cut, stream)
     fault_points.arm("pause.hung_up", "wait", "sandlot-api")
     pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
@@ -265,9 +246,8 @@ def test_a_runtime_that_is_gone_when_the_streams_are_cut(sandbox, stack, fault_p
         daemon.start(stack.incus.answers)
     assert settled_row(stack, sandbox.id, stack.lease_s + 40)["state"] == "stopped"
     assert sandbox.resume()["resumed_from"] == "memory"
-    again = Stream(*sandbox.data.open_stream("process.Process/Connect", {"process": {"pid": pid}}))
-    assert next(again)["event"]["start"]["pid"] == pid
-    send(sandbox.data, pid, "stdin", b"still there\n")
-    assert base64.b64decode(next(again)["event"]["data"]["stdout"]) == b"still there\n"
+    again = sandbox.data.follow(pid)
+    sandbox.data.type(pid, b"still there\n")
+    assert again.output() == b"still there\n"
     again.close()
     settle(stack)

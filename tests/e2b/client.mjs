@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // usage: node client.mjs files|watch|large|commands|pty|links
-// Asserts; says what was shown, a line each. API_URL, API_KEY and SANDBOX_ID say where.
+// Asserts; says what was shown, a line each. API_URL, API_KEY and SANDBOX_ID say where, CLIENT
+// which of the packages.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { connect } from './connect.mjs'
 
 const sandbox = await connect()
-const { CommandExitError, FileNotFoundError, FilesystemEventType, TimeoutError } = await import('e2b')
+const { CommandExitError, FileNotFoundError, FilesystemEventType, TimeoutError } = await import(process.env.CLIENT)
 const say = (text) => console.log(text)
 const home = `/home/user/${Math.random().toString(36).slice(2)}`
 

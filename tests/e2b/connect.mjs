@@ -14,7 +14,7 @@ const lookup = dns.lookup
 dns.lookup = (host, options, callback) =>
   host.endsWith('.localhost') ? lookup('127.0.0.1', options, callback) : lookup(host, options, callback)
 
-const { Sandbox } = await import('e2b')
+const { Sandbox } = await import(process.env.CLIENT)
 const { API_URL, API_KEY, SANDBOX_ID } = process.env
 
 async function connectAtOurs() {
@@ -29,7 +29,7 @@ async function connectAtOurs() {
 async function answer(request, response) {
   request.resume()
   const session = await connectAtOurs()
-  const ok = request.method === 'POST' && /^\/v2\/sandboxes\/\w+\/connect$/.test(request.url)
+  const ok = request.method === 'POST' && /^(\/v2)?\/sandboxes\/\w+\/connect$/.test(request.url)
   response.writeHead(ok ? 200 : 404, { 'Content-Type': 'application/json' })
   response.end(JSON.stringify(ok
     ? { sandboxID: 'ours', envdVersion: '0.6.13', envdAccessToken: session.access_token }
