@@ -2,10 +2,12 @@
 """A volume's files changed from outside while a sandbox starts with it, and everything that is killed
 between two steps of it."""
 
+import contextlib
 import os
 import secrets
 import signal
 import threading
+import time
 
 import pytest
 
@@ -40,20 +42,24 @@ def seen(sandbox):
 
 def race(account, times):
     """Whichever comes first, a change that succeeds is there when the sandbox starts, and one that
-    does not never comes."""
+    does not never comes. Who has come first waits a little longer the next time, so that the two go
+    on meeting."""
     outcomes = set()
+    write_waits_s = 0
     for n in range(times):
         volume = Volume(account.api)
         start = threading.Barrier(2)
 
-        def write(volume=volume, n=n, start=start):
+        def write(volume=volume, n=n, start=start, wait_s=max(0, write_waits_s)):
             start.wait()
+            time.sleep(wait_s)
             if n % 2:
                 return volume.put(f"/{n}", b"x")
             return volume.put_octets(f"/{n}", secrets.token_bytes(50_000))
 
         writing = InBackground(write)
         start.wait()
+        time.sleep(max(0, -write_waits_s))
         sandbox = Sandbox.create(account.api, volume_mounts=volume.mounts())
         first = seen(sandbox)
         answer = writing.result()
@@ -64,6 +70,7 @@ def race(account, times):
             assert first == []
         assert seen(sandbox) == first
         outcomes.add(answer.status)
+        write_waits_s += 0.005 if answer.status == 201 else -0.005
         account.api.destroy(sandbox.id)
         assert volume.api.delete(volume.address).status == 204
     return outcomes
@@ -317,7 +324,8 @@ def restart(stack, process, api, killed):
     elif process in WORKERS:
         old = set(stack.processes(process))
         for pid in old:
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it went with the one that had started it
+                os.kill(pid, signal.SIGKILL)
         wait_until(lambda: len(set(stack.processes(process)) - old) >= len(old), 30, f"new {process}")
     else:
         daemon = stack.daemon(process)
