@@ -96,6 +96,11 @@ int fault_set_errno(struct fault *fault, int errnum, const char *format, ...)
     return -1;
 }
 
+int fault_errno_of_reading(int errnum)
+{
+    return errnum == ENOTDIR ? ENOENT : errnum;
+}
+
 const char *fault_connect_code(enum fault_code code)
 {
     return codes[code].connect_code;

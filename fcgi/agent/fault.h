@@ -29,6 +29,10 @@ int fault_set(struct fault *fault, enum fault_code code, const char *format, ...
 int fault_set_errno(struct fault *fault, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The errno value as it is told of something that is read: what would be below a file is not there.
+ * Who writes there is told that it is no directory. */
+int fault_errno_of_reading(int errnum);
+
 const char *fault_connect_code(enum fault_code code); /* "not_found" */
 int fault_connect_status(enum fault_code code);
 int fault_rest_status(enum fault_code code);

@@ -36,7 +36,7 @@ static int open_file(const char *path, struct stat *status, int *fd, struct faul
 {
     autoclose int opened = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (opened < 0 || fstat(opened, status) < 0)
-        return fault_set_errno(fault, errno, "cannot open '%s'", path);
+        return fault_set_errno(fault, fault_errno_of_reading(errno), "cannot open '%s'", path);
     if (S_ISDIR(status->st_mode))
         return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is a directory", path);
     if (!S_ISREG(status->st_mode))

@@ -100,7 +100,7 @@ int fs_entry_at(const char *path, json_t **entry, struct fault *fault)
 {
     struct stat status;
     if (lstat(path, &status) < 0)
-        return fault_set_errno(fault, errno, "cannot look at '%s'", path);
+        return fault_set_errno(fault, fault_errno_of_reading(errno), "cannot look at '%s'", path);
     *entry = fs_entry(path, &status);
     return 0;
 }

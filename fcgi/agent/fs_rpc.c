@@ -75,7 +75,7 @@ static int move(struct request *request, const json_t *message, json_t **answer,
         read_path(message, "destination", &user, &destination, fault) < 0)
         return -1;
     if (lstat(source, &status) < 0)
-        return fault_set_errno(fault, errno, "cannot move '%s'", source);
+        return fault_set_errno(fault, fault_errno_of_reading(errno), "cannot move '%s'", source);
     if (paths_make_parents(destination, &user, fault) < 0)
         return -1;
     if (rename(source, destination) < 0)

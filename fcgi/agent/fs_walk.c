@@ -31,7 +31,8 @@ int fs_walk_list(const void *context, struct buffer *answer, struct fault *fault
     const struct fs_walk *walk = context;
     struct stat status;
     if (stat(walk->path, &status) < 0)
-        return fault_set_errno(fault, errno, "cannot list '%s'", walk->path);
+        return fault_set_errno(fault, fault_errno_of_reading(errno), "cannot list '%s'",
+                               walk->path);
     if (!S_ISDIR(status.st_mode))
         return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is not a directory", walk->path);
     char *const roots[] = {(char *)walk->path, NULL};

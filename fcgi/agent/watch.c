@@ -300,7 +300,7 @@ int watcher_new(struct agent *agent, const char *path, const struct watch_option
 {
     struct stat status;
     if (stat(path, &status) < 0)
-        return fault_set_errno(fault, errno, "cannot watch '%s'", path);
+        return fault_set_errno(fault, fault_errno_of_reading(errno), "cannot watch '%s'", path);
     if (!S_ISDIR(status.st_mode))
         return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is not a directory", path);
     struct watch_hub *hub = hub_get(agent, fault);

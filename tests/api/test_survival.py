@@ -171,9 +171,11 @@ def test_running_out_of_memory(make_sandbox):
 
 @pytest.mark.parametrize("victim", ["sandlot-agent", "sandlot-guard"])
 def test_an_agent_that_was_killed_comes_back(make_sandbox, victim):
-    """Its guard has a new one that knows everything; with the guard gone too, the new ones are told
-    everything again. Nobody calls connect."""
+    """Its guard has a new one that knows everything, after a pause with the memory as before; with the
+    guard gone too, the new ones are told everything again. Nobody calls connect."""
     sandbox = make_sandbox(envs={"GIVEN": "at the create"})
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory"
     data = sandbox.data
     interval_s = int(sandbox.stack.settings.get("metrics_interval_s", "30"))
     pids = "pgrep -x sandlot-guard; pgrep -x sandlot-agent"

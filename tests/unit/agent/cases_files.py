@@ -144,6 +144,7 @@ class Files(AgentTest):
     def test_reading_faults(self):
         self.assertIn("directory", self.fault(self.get(self.folder), 400))
         self.fault(self.get(self.folder + "/missing"), 404)
+        self.fault(self.get("/etc/passwd/missing"), 404)
         self.fault(self.agent.send("GET", "/files?path=/etc/passwd&username=nobody-here"), 401)
         self.fault(self.get("/etc/passwd", Accept_Encoding="identity;q=0"), 406)
 

@@ -37,7 +37,11 @@ class Tree(AgentTest):
             "name": "a", "type": "FILE_TYPE_FILE", "path": path, "size": "1", "mode": 0o640,
             "permissions": "-rw-r-----", "owner": ME, "group": entry["group"],
             "modifiedTime": "2023-11-14T22:13:20.123456789Z"})
-        self.refused(self.call("Stat", path=self.tree + "/none"), "not_found")
+        for missing in ("/none", "/none/below", "/a/below"):
+            for method in ("Stat", "ListDir", "CreateWatcher"):
+                self.refused(self.call(method, path=self.tree + missing), "not_found")
+            self.refused(self.call("Move", source=self.tree + missing, destination=self.tree + "/x"),
+                         "not_found")
         entry = self.call("Stat", path="/tmp")[1]["entry"]
         self.assertEqual((entry["type"], entry["permissions"]),
                          ("FILE_TYPE_DIRECTORY", "dtrwxrwxrwx"))
