@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/ulid.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -18,12 +17,9 @@ static void random_bytes(unsigned char *out, size_t size)
         abort();
 }
 
-const char *id_new(const char *prefix, char out[ID_SIZE])
+static const char *make(const char *prefix, uint64_t ms, const unsigned char noise[16],
+                        char out[ID_SIZE])
 {
-    uint64_t ms = (uint64_t)clock_now_ms();
-    unsigned char noise[16];
-    random_bytes(noise, sizeof noise);
-
     memcpy(out, prefix, 4);
     char *ulid = out + 4;
     for (int i = 9; i >= 0; i--, ms >>= 5)
@@ -32,6 +28,19 @@ const char *id_new(const char *prefix, char out[ID_SIZE])
         ulid[10 + i] = crockford[noise[i] & 31];
     ulid[ULID_LENGTH] = '\0';
     return out;
+}
+
+const char *id_new(const char *prefix, char out[ID_SIZE])
+{
+    unsigned char noise[16];
+    random_bytes(noise, sizeof noise);
+    return make(prefix, (uint64_t)clock_now_ms(), noise, out);
+}
+
+const char *id_floor(const char *prefix, int64_t at_ms, char out[ID_SIZE])
+{
+    static const unsigned char nothing[16];
+    return make(prefix, (uint64_t)at_ms, nothing, out);
 }
 
 static bool is_of_alphabet(const char *text, size_t length, const char *alphabet)

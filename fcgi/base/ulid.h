@@ -7,12 +7,16 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define ULID_LENGTH 26
 #define ID_SIZE     (4 + ULID_LENGTH + 1) /* "sbx_" + ULID + NUL */
 
 /* A new identifier of the type; prefix is three letters and '_'. Returns out. */
 const char *id_new(const char *prefix, char out[ID_SIZE]);
+
+/* What comes before all identifiers of the type that are made from then on. Returns out. */
+const char *id_floor(const char *prefix, int64_t at_ms, char out[ID_SIZE]);
 
 /* Whether text has the exact form of an identifier of that type. */
 bool id_is_valid(const char *prefix, const char *text);

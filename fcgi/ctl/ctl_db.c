@@ -38,6 +38,13 @@ static const struct db_statement outcome_statement = {
     " WHERE o.kind = ? AND o.state IN ('done', 'failed') ORDER BY o.id DESC LIMIT 1",
     true};
 
+static const struct db_statement lost_memory_statement = {
+    "ctl.lost_memory",
+    "SELECT COUNT(*) OVER (), kind, sandbox_id, last_error, finished_at_ms FROM operations"
+    " WHERE id >= ? AND kind IN ('pause', 'resume') AND state = 'done' AND last_error <> ''"
+    " ORDER BY id DESC LIMIT 1",
+    true};
+
 static const struct db_statement stuck_statement = {
     "ctl.stuck",
     "SELECT o.kind, o.sandbox_id, h.name, o.attempts, o.last_error FROM operations o"
@@ -51,8 +58,9 @@ static const struct db_statement warm_statement = {
     true};
 
 static const struct db_statement *const statements[] = {
-    &stuck_statement, &warm_statement,      &states_statement,         &operations_statement,
-    &due_statement,   &sandboxes_statement, &team_sandboxes_statement, &outcome_statement,
+    &stuck_statement,          &warm_statement,    &states_statement,
+    &operations_statement,     &due_statement,     &sandboxes_statement,
+    &team_sandboxes_statement, &outcome_statement, &lost_memory_statement,
 };
 const struct db_statement_list ctl_statements = DB_STATEMENT_LIST(statements);
 
@@ -147,6 +155,25 @@ int ctl_db_latest_outcome(struct db *db, const char *kind, struct ctl_outcome *o
     db_copy_text(outcome->last_error, rows, 2);
     db_copy_text(outcome->resumed_from, rows, 3);
     outcome->at_ms = db_get_i64(rows, 4);
+    return 0;
+}
+
+int ctl_db_lost_memory(struct db *db, int64_t since_ms, struct ctl_lost_memory *lost,
+                       struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    char floor[ID_SIZE];
+    *lost = (struct ctl_lost_memory){0};
+    if (db_query(db, &lost_memory_statement, DB_ARGS(db_text(id_floor("opr_", since_ms, floor))),
+                 &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    lost->count = db_get_u64(rows, 0);
+    db_copy_text(lost->kind, rows, 1);
+    db_copy_text(lost->sandbox_id, rows, 2);
+    db_copy_text(lost->reason, rows, 3);
+    lost->at_ms = db_get_i64(rows, 4);
     return 0;
 }
 

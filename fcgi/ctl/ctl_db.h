@@ -56,6 +56,18 @@ struct ctl_outcome {
 int ctl_db_latest_outcome(struct db *db, const char *kind, struct ctl_outcome *outcome,
                           struct error **err);
 
+/* Pauses and resumes that lost the memory they were to keep, since a time: how many, and the
+ * latest. */
+struct ctl_lost_memory {
+    uint64_t count;
+    char kind[17];
+    char sandbox_id[ID_SIZE];
+    char reason[513];
+    int64_t at_ms;
+};
+int ctl_db_lost_memory(struct db *db, int64_t since_ms, struct ctl_lost_memory *lost,
+                       struct error **err);
+
 /* Operations under way that were begun so many times or more, the worst first. */
 struct ctl_stuck {
     char kind[17];

@@ -9,6 +9,8 @@
 /* The dispatcher looks several times a second; so long a delay means that none runs. */
 #define LATE_MS        10000
 
+#define DAY_MS         (24LL * 3600 * 1000)
+
 #define STUCK_ATTEMPTS 4
 #define STUCK_SHOWN    5
 
@@ -73,6 +75,24 @@ static void check_pause(struct doctor *doctor)
                     clock_format_iso8601(resume.at_ms, at));
 }
 
+/* Memory that was lost though it was to be kept, which the owners of the sandboxes have noticed. */
+static void check_lost_memory(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    struct ctl_lost_memory lost;
+    char at[CLOCK_ISO8601_SIZE];
+    if (ctl_db_lost_memory(doctor->ctl->db, clock_now_ms() - DAY_MS, &lost, &err) < 0)
+        doctor_wrong(doctor, "memory", "See the line about the database.", "%s.", err->message);
+    else if (lost.count)
+        doctor_note(doctor, "memory",
+                    "Memory was lost %llu time%s in the last day, last at %s in the %s of sandbox "
+                    "%s: %s.",
+                    (unsigned long long)lost.count, lost.count == 1 ? "" : "s",
+                    clock_format_iso8601(lost.at_ms, at), lost.kind, lost.sandbox_id, lost.reason);
+    else
+        doctor_ok(doctor, "memory", "No pause or resume of the last day lost memory.");
+}
+
 /* Operations that are tried again and again. */
 static void check_stuck(struct doctor *doctor)
 {
@@ -121,4 +141,5 @@ void doctor_check_work(struct doctor *doctor)
     check_stuck(doctor);
     check_warm(doctor);
     check_pause(doctor);
+    check_lost_memory(doctor);
 }

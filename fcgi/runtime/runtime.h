@@ -228,6 +228,9 @@ struct runtime {
     int (*tick)(void *context, struct error **err);
     void *tick_context;
     int64_t limit_ms; /* monotonic; of runtime_limit() */
+    /* Why the last pause() or resume() that was to keep memory did not, in the daemon's words; ""
+     * when it did, or was not to. */
+    char memory_lost[256];
 };
 
 /* From now on calls end within about this time, with ERR_RUNTIME_UNAVAILABLE; 0: they take as long

@@ -86,6 +86,13 @@ static void shrink_root(struct subject *subject)
     resize_root(subject, size, &ignored);
 }
 
+static void lost(const struct subject *subject, const char *why)
+{
+    struct runtime *base = &subject->runtime->base;
+
+    snprintf(base->memory_lost, sizeof(base->memory_lost), "%s", why);
+}
+
 /* --- pause --- */
 
 static int stop_with_memory(struct subject *subject, struct error **err)
@@ -141,6 +148,7 @@ static int pause_step(struct subject *subject, bool *keep_memory, bool or_disk,
         return -1;
     log_warning("memory cannot be kept, stopping with the disk only",
                 LOG_STR("instance", subject->name), LOG_ERROR(*err));
+    lost(subject, (*err)->message);
     error_clear(err);
     *keep_memory = false;
     return 1;
@@ -154,6 +162,7 @@ int runtime_incus_pause(struct runtime *base, const char *name, const struct run
     struct runtime_turns turns = runtime_turns_begin();
     int result;
 
+    base->memory_lost[0] = '\0';
     while ((result = pause_step(&subject, &keep_memory, or_disk, origin, err)) > 0) {
         bool at_rest = !*err && subject.status != RUNTIME_OTHER;
         if (!at_rest && runtime_turn(subject.runtime, &turns, err)) {
@@ -213,10 +222,11 @@ static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
         change(subject, (struct incus_state_change){.action = INCUS_UNFREEZE}, err);
         return !*err || look_again(subject) ? 1 : -1;
     }
-    if (*acted && *started == RUNTIME_FROM_MEMORY && subject->status == RUNTIME_STOPPED)
-        /* Incus said that it was restored, and it does not run. */
+    if (*acted && *started == RUNTIME_FROM_MEMORY && subject->status == RUNTIME_STOPPED) {
         log_warning("memory was restored in vain, starting from the disk",
                     LOG_STR("instance", subject->name));
+        lost(subject, "Incus said that it was restored, and it did not run");
+    }
     bool stateful = *with_memory && subject->status == RUNTIME_PAUSED;
     if (start(subject, stateful, err) == 0) {
         *acted = true;
@@ -230,6 +240,7 @@ static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
         return -1;
     log_warning("memory cannot be restored, starting from the disk",
                 LOG_STR("instance", subject->name), LOG_ERROR(*err));
+    lost(subject, (*err)->message);
     error_clear(err);
     *with_memory = false;
     return 1;
@@ -244,6 +255,7 @@ int runtime_incus_resume(struct runtime *base, const char *name, const struct ru
     bool acted = false;
     int result;
 
+    base->memory_lost[0] = '\0';
     while ((result = resume_step(&subject, &with_memory, &acted, &started, err)) > 0) {
         bool at_rest = !*err && subject.status != RUNTIME_OTHER;
         if (!at_rest && runtime_turn(subject.runtime, &turns, err)) {

@@ -268,7 +268,7 @@ static int finish_body(struct db *db, void *context, struct error **err)
     if (work_network_settle(finish->work, db, row, err) < 0)
         return -1;
     if (sandbox_row_update(db, row, err) < 0 || usage_follow(db, row, err) < 0 ||
-        operation_end(db, operation, finish->failure, err) < 0)
+        operation_end(db, operation, finish->failure, finish->work->memory_lost, err) < 0)
         return -1;
     if (finish->work->settle && finish->work->settle(db, finish->work->settle_context, err) < 0)
         return -1;

@@ -18,6 +18,7 @@ struct work {
     int64_t started_ms;
     struct firewall *firewall; /* a call to it is in hand */
     enum { NETWORK_UNTOUCHED, NETWORK_APPLIED, NETWORK_FAILED } network; /* how the policy fared */
+    char memory_lost[256]; /* why a move that was to keep memory did not; "": it did */
     bool policy_may_stand; /* its removal from the firewall was not confirmed */
 };
 void work_deinit(struct work *work);

@@ -36,9 +36,10 @@ int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind 
                     const char *holder, uint64_t lease_s, struct operation *operation,
                     struct error **err);
 
-/* Inside a transaction: the operation ended. failure NULL: done, else failed with that text. */
+/* Inside a transaction: the operation ended. failure NULL: done, else failed with that text. note:
+ * what is to be known of one that is done; "" for nothing. */
 int operation_end(struct db *db, const struct operation *operation, const char *failure,
-                  struct error **err);
+                  const char *note, struct error **err);
 
 /* Hold it lease_s longer. Errors: ERR_LEASE_LOST when it is not ours any more. */
 int operation_renew(struct db *db, const struct operation *operation, uint64_t lease_s,

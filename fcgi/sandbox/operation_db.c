@@ -92,11 +92,11 @@ int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind 
 }
 
 int operation_end(struct db *db, const struct operation *operation, const char *failure,
-                  struct error **err)
+                  const char *note, struct error **err)
 {
     return db_exec(db, &end_statement,
                    DB_ARGS(db_text(failure ? "failed" : "done"),
-                           failure_value(failure ? failure : ""), db_i64(clock_now_ms()),
+                           failure_value(failure ? failure : note), db_i64(clock_now_ms()),
                            db_text(operation->id)),
                    NULL, err);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
 #include "base/clock.h"
 #include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
@@ -26,8 +28,10 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
     struct runtime *runtime = work->runtime;
     work_hang_up(work);
     fault_point(FAULT_PAUSE_HUNG_UP);
-    return runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->shape,
-                               !sandbox_has_volumes(sandbox), true, origin, err);
+    int result = runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->shape,
+                                     !sandbox_has_volumes(sandbox), true, origin, err);
+    memcpy(work->memory_lost, runtime->memory_lost, sizeof work->memory_lost);
+    return result;
 }
 
 int work_run_pause(struct work *work, struct error **err)

@@ -80,7 +80,7 @@ int sandbox_recover_next(struct sandbox_service *service, bool *worked, struct e
     if (sandbox_get_any(service->db, work.operation.sandbox_id, false, &work.sandbox, err) < 0)
         return -1;
     if (strcmp(work.sandbox.operation_id, work.operation.id))
-        return operation_end(service->db, &work.operation, "superseded", err);
+        return operation_end(service->db, &work.operation, "superseded", "", err);
     work_start(&work, service);
     return run(&work, err);
 }

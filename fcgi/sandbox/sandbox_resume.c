@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,6 +23,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
     if (runtime->ops->resume(runtime, sandbox->instance_name, &sandbox->shape, with_memory, origin,
                              err) < 0)
         return -1;
+    memcpy(work->memory_lost, runtime->memory_lost, sizeof work->memory_lost);
     fault_point(FAULT_RESUME_STARTED);
     if (*origin == RUNTIME_FROM_DISK)
         return work_init_agent(work, AGENT_START_WAIT_MS, err);
@@ -46,6 +48,8 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
         return -1;
     log_warning("resumed memory has no working agent, starting from disk",
                 LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
+    snprintf(work->memory_lost, sizeof work->memory_lost, "no working agent came with it: %s",
+             failure->message);
     if (runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->shape, false, true, origin,
                             err) < 0 ||
         runtime->ops->resume(runtime, sandbox->instance_name, &sandbox->shape, false, origin, err) <

@@ -15,6 +15,7 @@ import pytest
 
 from faults import settle
 from stack import wait_until
+from test_survival import TRACER
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +100,33 @@ def test_the_schema_is_old(stack):
                                list(row.values()))
     finally:
         connection.close()
+
+
+def said_of_memory(stack):
+    (one,) = [one for one in doctor(stack) if one["check"] == "memory"]
+    return one
+
+
+def test_memory_that_was_lost(make_sandbox, stack):
+    """An image that does not restore, and a memory that CRIU cannot dump."""
+    stack.query("UPDATE operations SET last_error = '' WHERE state = 'done'")
+    assert said_of_memory(stack)["state"] == "ok"
+    unreadable, undumpable = make_sandbox(), make_sandbox()
+    unreadable.pause()
+    for image in (stack.instance_dir(unreadable.instance) / "state").iterdir():
+        image.unlink()
+    assert unreadable.resume()["resumed_from"] == "disk"
+    said = said_of_memory(stack)
+    assert said["state"] == "note" and "lost 1 time in" in said["message"]
+    assert f"resume of sandbox {unreadable.id}: Incus" in said["message"]
+
+    with undumpable.data.start("/usr/bin/python3", "-c", TRACER) as tracing:
+        next(tracing)
+        next(tracing)  # it traces another process
+        undumpable.pause()
+    said = said_of_memory(stack)
+    assert "lost 2 times in" in said["message"]
+    assert f"pause of sandbox {undumpable.id}: Incus" in said["message"]
 
 
 @pytest.mark.faults

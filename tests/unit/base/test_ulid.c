@@ -27,6 +27,19 @@ static void sorts_by_creation(void **state)
     }
 }
 
+static void has_a_floor(void **state)
+{
+    (void)state;
+    char before[ID_SIZE], floor[ID_SIZE], after[ID_SIZE];
+    id_new("sbx_", before);
+    clock_sleep_ms(2);
+    id_floor("sbx_", clock_now_ms(), floor);
+    id_new("sbx_", after);
+    assert_true(id_is_valid("sbx_", floor));
+    assert_true(strcmp(before, floor) < 0);
+    assert_true(strcmp(floor, after) < 0);
+}
+
 static int compare(const void *a, const void *b)
 {
     return strcmp(a, b);
@@ -87,9 +100,9 @@ static void makes_route_tokens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_its_form),       cmocka_unit_test(sorts_by_creation),
-        cmocka_unit_test(never_repeats),      cmocka_unit_test(refuses_what_is_none),
-        cmocka_unit_test(makes_route_tokens),
+        cmocka_unit_test(has_its_form),         cmocka_unit_test(sorts_by_creation),
+        cmocka_unit_test(has_a_floor),          cmocka_unit_test(never_repeats),
+        cmocka_unit_test(refuses_what_is_none), cmocka_unit_test(makes_route_tokens),
     };
     return run_tests(tests);
 }
