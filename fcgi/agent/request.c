@@ -8,6 +8,7 @@
 
 #include "agent/agent.h"
 #include "agent/connect_rpc.h"
+#include "agent/server.h"
 #include "base/mem.h"
 
 /* A refused body is read to its end, because a proxy that still sends may lose the answer; past
@@ -32,6 +33,8 @@ void request_free(struct request *request)
     if (request->route && request->route->closed)
         request->route->closed(request);
     loop_unwatch(&request->agent->loop, &request->peer);
+    if (request->to_nudge)
+        LIST_REMOVE(request, nudge_link);
     if (request->reply)
         MHD_destroy_response(request->reply);
     if (request->route && request->route->flags & ROUTE_SECRET)
@@ -41,7 +44,7 @@ void request_free(struct request *request)
     free(request);
 }
 
-static int connection_fd(const struct request *request)
+int request_fd(const struct request *request)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -94,7 +97,7 @@ static void answer_early(struct request *request)
                   "Content-Length: %zu\r\nConnection: close\r\n\r\n",
                   status, MHD_get_reason_phrase_for((unsigned)status), type, body.size);
     buffer_append(&answer, body.data, body.size);
-    int fd = connection_fd(request);
+    int fd = request_fd(request);
     if (send(fd, answer.data, answer.size, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
         shutdown(fd, SHUT_WR);
 }
@@ -228,13 +231,17 @@ static void on_peer(struct loop_source *source, uint32_t events)
     struct request *request = container_of(source, struct request, peer);
     /* Once is enough, and a hang-up cannot be masked out of a level-triggered watch. */
     loop_unwatch(&request->agent->loop, &request->peer);
-    request->hung_up(request);
+    request->peer_gone = true;
+    if (request->hung_up)
+        request->hung_up(request);
+    else
+        server_nudge(request->agent->server, request);
 }
 
 void request_watch_peer(struct request *request, void (*hung_up)(struct request *request))
 {
     request->hung_up = hung_up;
-    int fd = connection_fd(request);
+    int fd = request_fd(request);
     if (fd >= 0 && request->peer.fd < 0)
         loop_watch(&request->agent->loop, &request->peer, fd, EPOLLRDHUP | EPOLLET, on_peer);
 }

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <microhttpd.h>
 
@@ -63,6 +64,9 @@ struct request {
     /* Told when the peer hangs up while the request is suspended; the request ends soon after. */
     void (*hung_up)(struct request *request);
     struct loop_source peer;
+    bool peer_gone; /* it has sent its last byte, and the library may not know */
+    bool to_nudge;
+    LIST_ENTRY(request) nudge_link;
 
     struct MHD_Response *reply; /* waits for the end of a suspension */
     int reply_status;
@@ -102,9 +106,12 @@ int request_reply_json(struct request *request, int status, json_t *json);
 int request_reply_empty(struct request *request, int status);
 int request_reply_fault(struct request *request, const struct fault *fault);
 
+/* The connection's socket; -1 when there is none. */
+int request_fd(const struct request *request);
+
 /* Leave the connection alone until request_resume(), or until a reply is given. */
 void request_suspend(struct request *request);
 void request_resume(struct request *request);
 
-/* Start telling about a peer that goes away. */
+/* Start telling about a peer that goes away. hung_up NULL: the library is made to look. */
 void request_watch_peer(struct request *request, void (*hung_up)(struct request *request));

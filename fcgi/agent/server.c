@@ -37,6 +37,7 @@ struct server {
     struct MHD_Daemon *daemon;
     struct loop_source source;
     LIST_HEAD(, connection) connections;
+    LIST_HEAD(, request) to_nudge;
 };
 
 static bool peer_is_local(const struct request *request)
@@ -104,8 +105,11 @@ static int collect(struct request *request, const char *data, size_t size, struc
 
 static enum MHD_Result handle_head(struct request *request, const char *method)
 {
-    if (check_head(request, method, &request->fault) == 0)
+    if (check_head(request, method, &request->fault) == 0) {
+        if (!strcmp(request->route->method, "POST"))
+            request_watch_peer(request, NULL);
         return MHD_YES;
+    }
     /* A client that waits for "100 Continue" has not sent its body and need not. */
     if (request_header(request, "Expect")) {
         request->failed = true;
@@ -119,6 +123,8 @@ static enum MHD_Result handle_data(struct request *request, const char *data, si
 {
     const struct route *route = request->route;
     size_t piece = *size;
+    if (request->peer_gone)
+        server_nudge(request->agent->server, request);
     if (request->piece_max && piece > request->piece_max && !request->failed)
         piece = request->piece_max;
     *size -= piece; /* what is left comes again, after the others had their turn */
@@ -254,9 +260,29 @@ int server_start(struct agent *agent, int listen_fd, struct server **server, str
     return 0;
 }
 
+void server_nudge(struct server *server, struct request *request)
+{
+    if (request->to_nudge)
+        return;
+    request->to_nudge = true;
+    LIST_INSERT_HEAD(&server->to_nudge, request, nudge_link);
+}
+
+/* Nothing is lost by it: nothing more can come, and what has come can still be read. */
+static void nudge(struct server *server)
+{
+    struct request *request;
+    while ((request = LIST_FIRST(&server->to_nudge))) {
+        LIST_REMOVE(request, nudge_link);
+        request->to_nudge = false;
+        shutdown(request_fd(request), SHUT_RD);
+    }
+}
+
 int64_t server_run(struct server *server)
 {
     MHD_run(server->daemon);
+    nudge(server);
     uint64_t limit_ms;
     if (MHD_get_timeout64(server->daemon, &limit_ms) != MHD_YES)
         return -1;

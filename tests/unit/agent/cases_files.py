@@ -246,6 +246,26 @@ class Files(AgentTest):
                          {name.removeprefix("X-Metadata-"): value for name, value in odd.items()})
         self.fault(self.put(path, b"z", **{"X-Metadata-": "1"}), 400)
 
+    def test_uploads_that_are_given_up_leave_nothing(self):
+        """Also when their end comes together with the last bytes."""
+        def descriptors():
+            return len(os.listdir(f"/proc/{self.agent.process.pid}/fd"))
+
+        before = descriptors()
+        part = self.multipart([("file", self.folder + "/given up", bytes(20000))], end=b"")
+        framed = b"\0\0\0\0\x1d" + b'{"start":{"process":{"pid":1}'
+        for path, kind, length, body in (
+                ("/files", "multipart/form-data; boundary=BoUnDaRy", 99999, part),
+                (f"/files?path={quote(self.folder + '/up')}", "application/octet-stream", 99999, part),
+                ("/process.Process/List", "application/json", 50, b"{"),
+                ("/process.Process/StreamInput", "application/connect+json", 5000, framed)):
+            for _ in range(30):
+                connection = self.agent.connect()
+                connection.sendall(self.agent.head("POST", path, {
+                    "Content-Type": kind, "Content-Length": length}) + body)
+                connection.close()
+        self.eventually(lambda: descriptors() <= before)
+
     def test_refused_upload_is_answered_early(self):
         """A long upload that cannot be stored is answered while it is still being sent."""
         connection = self.agent.connect()
