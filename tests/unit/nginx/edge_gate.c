@@ -53,7 +53,9 @@ static void allow(struct http_response *response, const struct http_request *req
         count_answer(response);
         return;
     }
-    http_response_header(response, "X-Accel-Expires", "0");
+    /* What the wake pool says is not kept anyway. */
+    if (!http_parameter(request, "SANDLOT_WAKE"))
+        http_response_header(response, "X-Accel-Expires", "0");
     if (!preview)
         http_response_header(response, "Agent-Secret", "agent-secret-%s",
                              http_parameter(request, "SANDLOT_WAKE") ? "woken" : "plain");
