@@ -56,31 +56,32 @@ def settings(stack, **changed):
 
 
 @contextlib.contextmanager
-def gate_settings(stack, **changed):
-    """The gate's workers with these settings instead of the stack's own."""
+def process_settings(stack, process, **changed):
+    """The processes of one program with these settings instead of the stack's own."""
     own = stack.root / "etc" / "sandlot.conf"
     before = own.read_text(encoding="utf-8")
     lines = [line for line in before.splitlines() if line.partition("=")[0].strip() not in changed]
     lines += [f"{name} = {value}" for name, value in changed.items()]
     try:
         own.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        replace_gate(stack)
+        replace(stack, process)
         yield
     finally:
         own.write_text(before, encoding="utf-8")
-        replace_gate(stack)
+        replace(stack, process)
 
 
-def replace_gate(stack):
-    before = set(stack.processes("sandlot-gate"))
+def replace(stack, process):
+    before = set(stack.processes(process))
     for pid in before:
-        os.kill(pid, signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):  # it went with the one that had started it
+            os.kill(pid, signal.SIGTERM)
 
     def replaced():
-        now = set(stack.processes("sandlot-gate"))
+        now = set(stack.processes(process))
         return len(now) >= len(before) and not now & before
 
-    wait_until(replaced, 20, "new workers of the gate")
+    wait_until(replaced, 20, f"new processes of {process}")
 
 
 class BadAnswer(AssertionError):
