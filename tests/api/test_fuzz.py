@@ -154,7 +154,10 @@ class Described:
         self.headers = self.Headers(answer.headers)
 
     def json(self):
-        return json.loads(self.body)
+        """Without the number that errors of a data plane have beside what all have."""
+        body = json.loads(self.body)
+        assert body.pop("code", self.status) == self.status, body
+        return body
 
     def __repr__(self):
         return f"<{self.status} {self.body[:400]!r}>"
