@@ -2,6 +2,7 @@
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 
@@ -32,6 +33,15 @@ void runtime_usage_free(struct runtime_usage *list, size_t count)
     for (size_t i = 0; i < count; i++)
         free(list[i].name);
     free(list);
+}
+
+const struct runtime_listing *runtime_listing_find(const struct runtime_listing *list, size_t count,
+                                                   const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(list[i].name, name))
+            return &list[i];
+    return NULL;
 }
 
 void runtime_listing_free(struct runtime_listing *list, size_t count)

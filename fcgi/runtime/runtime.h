@@ -244,3 +244,6 @@ int runtime_incus_open(const struct runtime_host *host, struct runtime **runtime
 void runtime_close(struct runtime *runtime); /* NULL is allowed */
 void runtime_usage_free(struct runtime_usage *list, size_t count);
 void runtime_listing_free(struct runtime_listing *list, size_t count);
+/* The instance of that name, borrowed; NULL when it is not listed. */
+const struct runtime_listing *runtime_listing_find(const struct runtime_listing *list, size_t count,
+                                                   const char *name);

@@ -117,14 +117,6 @@ static int vanishing_body(struct db *db, void *context, struct error **err)
     return usage_checkpoint_end(db, vanishing->id, err);
 }
 
-static bool is_listed(const struct runtime_listing *list, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(list[i].name, name))
-            return true;
-    return false;
-}
-
 /* A checkpoint whose disk is not on its host any more is none. */
 static int sweep_rows(struct sandbox_service *service, uint32_t host_id, struct runtime *runtime,
                       const struct runtime_listing *list, size_t count, struct error **err)
@@ -135,7 +127,7 @@ static int sweep_rows(struct sandbox_service *service, uint32_t host_id, struct 
         return -1;
     for (unsigned i = 0; i < row_count; i++) {
         struct vanishing vanishing = {rows[i].id, runtime, false};
-        if (!is_listed(list, count, rows[i].instance_name) &&
+        if (!runtime_listing_find(list, count, rows[i].instance_name) &&
             db_transaction(service->db, vanishing_body, &vanishing, err) < 0)
             return -1;
         if (vanishing.vanished)

@@ -254,15 +254,6 @@ static void listen_to_host(struct host_watch *watch, unsigned wait_ms)
 
 /* --- the listing --- */
 
-static const struct runtime_listing *find(const struct runtime_listing *list, size_t count,
-                                          const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(list[i].name, name))
-            return &list[i];
-    return NULL;
-}
-
 static int compare(struct host_watch *watch, const struct runtime_listing *list, size_t count,
                    struct error **err)
 {
@@ -272,7 +263,8 @@ static int compare(struct host_watch *watch, const struct runtime_listing *list,
         0)
         return -1;
     for (size_t i = 0; i < ready_count; i++) {
-        const struct runtime_listing *found = find(list, count, ready[i].instance_name);
+        const struct runtime_listing *found =
+            runtime_listing_find(list, count, ready[i].instance_name);
         enum runtime_status status = found ? found->status : RUNTIME_ABSENT;
         if (runtime_is_down(status))
             suspect(watch, ready[i].instance_name, status == RUNTIME_STOPPED ? REBOOT_MS : 0);
