@@ -7,7 +7,7 @@ import secrets
 import pytest
 
 from client import Api, assert_error
-from conftest import Sandbox
+from tenant import Sandbox
 from dataplane import DataPlane
 from stack import wait_until
 

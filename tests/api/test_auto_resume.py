@@ -7,7 +7,7 @@ import time
 import pytest
 
 from client import assert_error
-from conftest import Sandbox
+from tenant import Sandbox
 from dataplane import DataPlane
 
 PORTS = [

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from client import Api, assert_error
-from conftest import Sandbox
+from tenant import Sandbox
 from dataplane import DataPlane
 from faults import InBackground, fault_points, instances, quota_in_use, settle  # noqa: F401
 from stack import wait_until

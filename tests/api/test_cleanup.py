@@ -7,7 +7,7 @@ import time
 import pytest
 
 from client import assert_error
-from conftest import Sandbox
+from tenant import Sandbox
 from faults import instances, settle, settled_row
 from stack import wait_until
 

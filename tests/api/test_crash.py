@@ -11,7 +11,7 @@ import time
 import pytest
 
 from client import assert_error
-from conftest import Sandbox
+from tenant import Sandbox
 from faults import (  # noqa: F401
     InBackground, fault_points, instances, quiet, quota_in_use, settle, settled_row
 )

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from between import Between
-from conftest import Sandbox
+from tenant import Sandbox
 from faults import instances, quota_in_use, settle, violations
 from stack import wait_until
 from test_doctor import assert_says, doctor, wrong

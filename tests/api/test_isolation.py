@@ -14,7 +14,7 @@ import urllib.parse
 
 import pytest
 
-from conftest import GUEST, Sandbox
+from tenant import GUEST, Sandbox
 from stack import wait_until
 
 PORT = 18080

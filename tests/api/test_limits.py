@@ -4,7 +4,7 @@
 import pytest
 
 from client import assert_error
-from conftest import Sandbox
+from tenant import Sandbox
 
 PLAN = {"name", "resource_override", "disk_gb", "max_timeout", "sandboxes", "vcpus", "memory_mb",
         "stopped_sandboxes", "volumes", "checkpoints", "stopped_days", "checkpoint_days",

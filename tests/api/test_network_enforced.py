@@ -6,7 +6,7 @@ import secrets
 
 import pytest
 
-from conftest import Sandbox
+from tenant import Sandbox
 from fake_internet import FakeInternet, FirewallProcess
 from stack import wait_until
 

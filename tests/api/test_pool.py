@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from conftest import Sandbox
+from tenant import Sandbox
 from faults import quiet, quota_in_use, settle  # noqa: F401
 from stack import wait_until
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import Sandbox
+from tenant import Sandbox
 from faults import instances, quiet, quota_in_use, settle, violations  # noqa: F401
 from stack import wait_until
 

@@ -6,7 +6,7 @@ import concurrent.futures
 import pytest
 
 from client import assert_error
-from conftest import Sandbox
+from tenant import Sandbox
 
 
 @pytest.fixture

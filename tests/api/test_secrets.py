@@ -9,7 +9,7 @@ import secrets
 import urllib.parse
 
 from client import Api
-from conftest import Sandbox
+from tenant import Sandbox
 from stack import wait_until
 
 

@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from client import assert_error
-from conftest import Sandbox
+from tenant import Sandbox
 from faults import instances, quota_in_use, settle, violations
 from stack import wait_until
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from client import Api, assert_error
-from conftest import Sandbox
+from tenant import Sandbox
 from faults import InBackground, fault_points, settle, settled_row  # noqa: F401
 
 

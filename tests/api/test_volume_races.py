@@ -12,7 +12,7 @@ import time
 import pytest
 
 from client import assert_error
-from conftest import Sandbox
+from tenant import Sandbox
 from faults import InBackground, fault_points, settle  # noqa: F401
 from stack import wait_until
 from test_volume_files import CHANGES

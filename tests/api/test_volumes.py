@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from client import Api, assert_error
-from conftest import Sandbox
+from tenant import Sandbox
 from faults import InBackground
 from stack import wait_until
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""An honest tenant of another team, whose calls must go on while somebody misbehaves."""
+
+import time
+
+from tenant import Account, Sandbox
+
+# What one call may take on a busy machine before it counts as held up. Far above what a quiet one
+# takes (0.3 s for a cold create) and far below what a tenant could hold before there were bounds.
+PATIENCE_S = 20
+PORT = 3000
+
+
+class Bystander:
+    """Creates, previews, files and pauses, as an ordinary team does them."""
+
+    def __init__(self, stack, plan="pro"):
+        self.stack = stack
+        self.account = Account(stack, plan)
+        self.api = self.account.api
+        self.sandbox = Sandbox.create(
+            self.api, timeout=1800, exposed_ports=[{"port": PORT, "protocol": "http", "public": True}]
+        )
+        self.sandbox.data.check("mkdir -p /tmp/site && echo well >/tmp/site/index.html")
+        self.sandbox.data.background("python3", "-m", "http.server", "-d", "/tmp/site", str(PORT))
+        self._preview_until_up()
+
+    def _preview_until_up(self):
+        for _ in range(100):
+            if self.sandbox.preview(PORT).request("GET", "/").status == 200:
+                return
+            time.sleep(0.1)
+        raise AssertionError("the bystander's own server did not start")
+
+    def preview(self):
+        answer = self.sandbox.preview(PORT).request("GET", "/", timeout_s=PATIENCE_S)
+        assert (answer.status, answer.body) == (200, b"well\n"), answer
+
+    def files(self):
+        self.sandbox.data.upload("/tmp/note", b"kept")
+        assert self.sandbox.data.read("/tmp/note") == b"kept"
+
+    def show(self):
+        answer = self.api.request("GET", self.sandbox.path, timeout_s=PATIENCE_S)
+        assert answer.status == 200 and answer.json()["state"] == "ready", answer
+
+    def create(self):
+        answer = self.api.request("POST", "/v1/sandboxes", {}, timeout_s=PATIENCE_S)
+        assert answer.status == 201, answer
+        answer = self.api.request("DELETE", f"/v1/sandboxes/{answer.json()['id']}", timeout_s=PATIENCE_S)
+        assert answer.status == 204, answer
+
+    def pause(self):
+        """Pause and resume a sandbox of its own; its memory is kept."""
+        other = Sandbox.create(self.api)
+        boot = other.boot_id()
+        other.pause()
+        assert other.resume()["resumed_from"] == "memory"
+        assert other.boot_id() == boot
+        self.api.destroy(other.id)
+
+    def goes_on(self, rounds=2, pause=True):
+        """All of it, or the test fails; the seconds of each call, by name, for what prints them."""
+        calls = [self.show, self.preview, self.files, self.create] + ([self.pause] if pause else [])
+        seconds = {}
+        for _ in range(rounds):
+            for call in calls:
+                started = time.monotonic()
+                call()
+                seconds.setdefault(call.__name__, []).append(time.monotonic() - started)
+        return seconds
+
+    def clean_up(self):
+        self.account.clean_up()
