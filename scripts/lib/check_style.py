@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LICENCE = "GPL-2.0-or-later"
 FUNCTION_LINES_MAX = 100
 FILE_LINES_MAX = 800
@@ -14,20 +15,22 @@ FILE_LINES_MAX = 800
 # Releases of clang-format disagree about the same .clang-format; this one is the judge.
 CLANG_FORMAT_MAJOR = 14
 
-PROGRAMS = {"api", "gate", "dispatcher", "firewall", "agent", "keeper", "ctl"}
-CONCEPTS = {"sandbox", "volume", "checkpoint", "template", "network", "account", "session",
-            "refusal", "idempotency", "storage", "runtime", "host"}
-DRIVERS = {"incus", "db", "http", "crypto", "config"}
-GROUND = {"base"}
+# fcgi/<layer>/<folder>/: the layers from the top down. A file may include its own folder and what
+# lies in a lower layer; base/ is the ground and has no folders.
+LAYERS = ("programs", "concepts", "drivers", "base")
 
-# The one arrow between drivers: what opens the database that the settings name.
-DRIVER_ARROWS = {"config": {"db"}}
+# Programs that stand alone: static ones, which know nothing but the ground.
+STANDALONE = {"agent", "keeper"}
+
+# The arrows between drivers: what opens the database that the settings name, and what makes
+# sandboxes of the instances of Incus.
+DRIVER_ARROWS = {"config": {"db"}, "runtime": {"incus"}}
 
 # Where libcurl may be used: the clients of the runtime, of the agent, of the firewall and of the
 # keeper, and what the last three have in common.
-CURL_ALLOWED = re.compile(r"fcgi/(incus/|http/client|sandbox/agent_client|network/firewall_client|"
-                          r"volume/keeper_client)")
-SQL_ALLOWED = re.compile(r"fcgi/db/|_db\.c$")
+CURL_ALLOWED = re.compile(r"fcgi/(drivers/incus/|drivers/http/client|concepts/sandbox/agent_client|"
+                          r"concepts/network/firewall_client|concepts/volume/keeper_client)")
+SQL_ALLOWED = re.compile(r"fcgi/drivers/db/|_db\.c$")
 
 FORBIDDEN_CALLS = {
     "strcpy": "base/str.h or base/buffer.h",
@@ -72,9 +75,12 @@ class Source:
     def line_of(self, offset):
         return self.text.count("\n", 0, offset) + 1
 
-    def folder(self):
+    def place(self):
+        """The layer and the folder of a file of the programs, or nothing."""
         parts = self.path.split("/")
-        return parts[1] if parts[0] == "fcgi" and len(parts) > 2 else None
+        if parts[0] != "fcgi" or len(parts) < 3:
+            return None, None
+        return parts[1], parts[1] if parts[1] == LAYERS[-1] else parts[2]
 
 
 def _spaces(text):
@@ -135,39 +141,47 @@ def check_calls(sources):
                    f"{name}() is refused; use {FORBIDDEN_CALLS[name]}")
 
 
-def allowed_folders(folder):
-    if folder in GROUND:
-        return GROUND
-    if folder in DRIVERS:
-        return GROUND | {folder} | DRIVER_ARROWS.get(folder, set())
-    if folder in CONCEPTS:
-        return GROUND | DRIVERS | CONCEPTS
-    if folder in ("agent", "keeper"):
-        return GROUND | {folder}
-    return GROUND | DRIVERS | CONCEPTS | {folder}
+def layers_of_folders():
+    """Which layer each folder is in, from the tree itself."""
+    found = {LAYERS[-1]: LAYERS[-1]}
+    for layer in LAYERS[:-1]:
+        for entry in os.scandir(os.path.join(ROOT, "fcgi", layer)):
+            if entry.is_dir():
+                found[entry.name] = layer
+    return found
+
+
+def may_include(layer, folder, target_layer, target):
+    if target == folder or target_layer == LAYERS[-1]:
+        return True
+    if folder in STANDALONE:
+        return False
+    if layer == target_layer:
+        return layer == "concepts" or target in DRIVER_ARROWS.get(folder, ())
+    return LAYERS.index(target_layer) > LAYERS.index(layer)
 
 
 def check_arrows(sources):
     """includes point downwards: programs, concepts, drivers, base"""
-    known = PROGRAMS | CONCEPTS | DRIVERS | GROUND
+    layer_of = layers_of_folders()
     edges = {}
     for source in sources:
-        folder = source.folder()
+        layer, folder = source.place()
         if not source.is_c or folder is None:
             continue
-        if folder not in known:
-            yield source.path, 1, f"fcgi/{folder} has no place in scripts/lib/check_style.py"
+        if layer not in LAYERS:
+            yield source.path, 1, f"fcgi/{layer} is no layer; the layers are {', '.join(LAYERS)}"
             continue
         for found in INCLUDE.finditer(source.text):
             target = found.group(2).split("/")[0]
             where = source.line_of(found.start(2))
             if found.group(1) != '"' or found.group(2) == "config.h":
                 continue
-            if "/" not in found.group(2) or target not in known:
+            if "/" not in found.group(2) or target not in layer_of:
                 yield source.path, where, f'write "folder/file.h", not "{found.group(2)}"'
-            elif target not in allowed_folders(folder):
+            elif not may_include(layer, folder, layer_of[target], target):
                 yield source.path, where, f"{folder}/ may not include {target}/"
-            elif folder in CONCEPTS and target in CONCEPTS and target != folder:
+            elif layer == layer_of[target] == "concepts" and target != folder:
                 edges.setdefault(folder, {}).setdefault(target, (source.path, where))
     yield from concept_cycles(edges)
 
@@ -190,11 +204,11 @@ def check_sql(sources):
     for source in sources:
         if source.is_c:
             for found in INCLUDE.finditer(source.text):
-                includers.setdefault(f"fcgi/{found.group(2)}", []).append(source.path)
+                includers.setdefault(found.group(2), []).append(source.path)
     for source in sources:
         if not source.is_c or source.is_test or SQL_ALLOWED.search(source.path):
             continue
-        users = includers.get(source.path)
+        users = includers.get("/".join(source.path.split("/")[-2:]))
         if users and all(SQL_ALLOWED.search(path) for path in users):
             continue
         for match in TOKEN.finditer(source.text):
@@ -305,7 +319,7 @@ def report(number, title, findings):
 
 
 def main(arguments):
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    root = ROOT
     if arguments:
         paths = [os.path.relpath(os.path.abspath(path), root) for path in arguments]
     else:

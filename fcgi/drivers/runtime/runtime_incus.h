@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The runtime of runtime.h on Incus. For runtime_incus*.c and their tests only.
+ *
+ * What Incus does with memory images, and what follows:
+ *  - A stateful stop writes the image beside the root file system, inside the instance's own
+ *    volume and against its size limit: the limit is raised before and put back only after the
+ *    start, because lowering it under an image makes the instance unusable.
+ *  - The image exists only while the instance is stopped. It is removed after the restore has
+ *    succeeded or when the instance is started from its disk, and the next pause writes a new one
+ *    while the instance runs on until it is whole. So a paused instance always has a whole image,
+ *    and a failed pause leaves a running instance.
+ *  - "start stateful" of an instance without an image boots it from its disk without a word.
+ *  - A restore that fails keeps the image. It also leaves the host interfaces it made, with the
+ *    route to the address, and then nothing can start: conf/incus/incusd-exec clears that up.
+ *
+ *  - A restored container that reboots itself ends as stopped instead: liblxc's monitor of a
+ *    restored container does not start it again.
+ *
+ * What Incus leaves behind, and only root on the host can remove: base chains
+ * prert.<project>_<instance>.eth0 in `table inet incus` of starts that failed, and of restored
+ * containers unless conf/incus/incusd-exec is in use. They match an interface index that never
+ * comes again, but the kernel allows no more than 1024 of them, those of running instances
+ * included. When incusd is killed while it starts an instance, both ends of its veth pair stay on
+ * the host with the route to the address, which is lost until they go.
+ *
+ * boot.autostart is false, so a host that boots starts nothing: what ran is then stopped with its
+ * disk only, what was paused still has its image. The control plane sees it in inspect().
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/link_address.h"
+#include "incus/incus.h"
+#include "incus/incus_events.h"
+#include "runtime/runtime.h"
+
+#define RUNTIME_PROFILE        "sandlot"
+#define RUNTIME_PROFILE_VM     "sandlot-vm"
+
+#define RUNTIME_KEEPER_PROGRAM "/sandlot-keeper"
+
+#define RUNTIME_KEY_SANDBOX    "user.sandlot.sandbox"
+#define RUNTIME_KEY_ROLE       "user.sandlot.role"
+
+struct runtime_incus {
+    struct runtime base;
+    struct incus *incus;
+    struct incus_events *events; /* NULL: nobody listens */
+    char *pool;
+    char *nic_prefix;
+};
+
+static inline struct runtime_incus *runtime_incus_of(struct runtime *runtime)
+{
+    return (struct runtime_incus *)runtime;
+}
+
+/* --- runtime_incus_body.c: no input or output --- */
+
+#define RUNTIME_HOST_NAME_SIZE 16 /* of a network interface */
+#define RUNTIME_HWADDR_SIZE    LINK_ADDRESS_SIZE
+
+/* A name for the host's side of a NIC that was never used before. */
+void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE]);
+
+/* The hardware address that belongs to an IPv4 address: a neighbour entry that the host still
+ * holds from the last user of the address then stays true. Returns -1 when it is no address. */
+int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE]);
+
+/* Each returns a new reference. */
+json_t *runtime_project_config(void);
+json_t *runtime_profile_config(bool virtual_machine);
+json_t *runtime_profile_devices(const char *pool);
+json_t *runtime_nic_device(const char *address, const char *hwaddr, const char *host_name);
+json_t *runtime_root_device(const char *pool, const char *size);
+/* The limits of a shape, and a root device with its size. */
+json_t *runtime_size_config(const struct runtime_shape *shape);
+json_t *runtime_sized_root(const char *pool, const struct runtime_shape *shape,
+                           bool virtual_machine);
+/* Put a disk device for each mount into devices. */
+void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_mount *mounts,
+                        unsigned count);
+/* A container with an empty root file system. NULL when the address is none. */
+json_t *runtime_keeper_body(const struct runtime_incus *runtime,
+                            const struct runtime_keeper *keeper);
+json_t *runtime_source_body(const char *name, const char *fingerprint, bool virtual_machine);
+
+/* A copy of another instance's disk alone; devices: those of the original, of which only the root
+ * stays. */
+json_t *runtime_copy_body(const char *name, const char *original, const json_t *devices,
+                          bool virtual_machine, const char *owner);
+
+/* NULL when the address is none. */
+json_t *runtime_create_body(const struct runtime_incus *runtime,
+                            const struct runtime_instance *instance);
+
+#define RUNTIME_SIZE_SIZE 24
+/* The size limit of the root volume while the instance runs, and with room for its memory. */
+void runtime_root_size(const struct runtime_shape *shape, char out[RUNTIME_SIZE_SIZE]);
+void runtime_root_size_paused(const struct runtime_shape *shape, char out[RUNTIME_SIZE_SIZE]);
+
+enum runtime_status runtime_status_of(const struct incus_instance *instance);
+
+/* --- runtime_incus.c --- */
+
+/* A bounded series of attempts while another caller's operation is in the way. */
+struct runtime_turns {
+    int64_t give_up_ms; /* monotonic */
+};
+struct runtime_turns runtime_turns_begin(void);
+
+/* Wait a moment for the next attempt, dropping *err. Returns -1 with *err set when the time is
+ * over (the last refusal stays) or tick() said so. */
+int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, struct error **err);
+
+/* What is there, and the status of it. instance (may be NULL) is filled unless absent. */
+int runtime_look(struct runtime_incus *runtime, const char *name, struct incus_instance *instance,
+                 enum runtime_status *status, struct error **err);
+
+/* --- runtime_incus_volume.c --- */
+
+int runtime_incus_volume_create(struct runtime *runtime, const char *name, unsigned size_gb,
+                                struct error **err);
+int runtime_incus_volume_delete(struct runtime *runtime, const char *name, struct error **err);
+int runtime_incus_volume_list(struct runtime *runtime, struct runtime_volume **list, size_t *count,
+                              struct error **err);
+
+/* --- runtime_incus_keeper.c --- */
+
+int runtime_incus_keeper_start(struct runtime *runtime, const struct runtime_keeper *keeper,
+                               struct error **err);
+int runtime_incus_keeper_mount(struct runtime *runtime, const char *name, const char *volume,
+                               const char *volume_id, struct error **err);
+int runtime_incus_keeper_unmount(struct runtime *runtime, const char *name, const char *volume,
+                                 struct error **err);
+
+/* --- runtime_incus_source.c, _copy.c, _create.c, _measure.c, _pause.c --- */
+
+int runtime_incus_build_source(struct runtime *runtime, const char *source, const char *image,
+                               char **fingerprint, bool *virtual_machine, struct error **err);
+int runtime_incus_create(struct runtime *runtime, const struct runtime_instance *instance,
+                         struct error **err);
+int runtime_incus_copy(struct runtime *runtime, const char *name, const char *copy,
+                       enum runtime_copy kind, const char *owner, uint32_t *size_mb,
+                       struct error **err);
+int runtime_incus_adapt(struct runtime *runtime, const char *name,
+                        const struct runtime_shape *shape, const struct runtime_mount *mounts,
+                        unsigned mount_count, struct error **err);
+int runtime_incus_destroy(struct runtime *runtime, const char *name, struct error **err);
+int runtime_incus_measure(struct runtime *runtime, struct runtime_usage **list, size_t *count,
+                          struct error **err);
+int runtime_incus_measure_disk(struct runtime *runtime, const char *name, bool virtual_machine,
+                               uint64_t *used_bytes, struct error **err);
+int runtime_incus_pause(struct runtime *runtime, const char *name,
+                        const struct runtime_shape *shape, bool keep_memory, bool or_disk,
+                        enum runtime_origin *origin, struct error **err);
+int runtime_incus_resume(struct runtime *runtime, const char *name,
+                         const struct runtime_shape *shape, bool with_memory,
+                         enum runtime_origin *origin, struct error **err);
