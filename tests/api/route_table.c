@@ -10,7 +10,8 @@ static json_t *names_of_body(const struct schema_member *members)
 {
     json_t *names = json_array();
     for (; members && members->name; members++)
-        json_array_append_new(names, json_string(members->name));
+        if (!members->hint)
+            json_array_append_new(names, json_string(members->name));
     return names;
 }
 

@@ -316,6 +316,44 @@ def test_a_chunked_body_is_read(api):
     assert_error(response, 422, "invalid_request", "/timeout")
 
 
+# --- members that are sought elsewhere ---
+
+
+@pytest.mark.parametrize("body, field, said", [
+    ({"auto_resume": True}, "/auto_resume", 'did you mean "lifecycle.auto_resume"?'),
+    ({"on_timeout": "pause"}, "/on_timeout", 'did you mean "lifecycle.on_timeout"?'),
+    ({"autoresume": True}, "/autoresume", 'did you mean "lifecycle.auto_resume"?'),
+    ({"lifecycle": {"auto_pause": True}}, "/lifecycle/auto_pause", "beside lifecycle"),
+    ({"lifecycle": {"timeout": 60}}, "/lifecycle/timeout", "beside lifecycle"),
+    ({"disk_gb": 20}, "/disk_gb", "plan"),
+    ({"disk": 20}, "/disk", "plan"),
+    ({"ports": [3000]}, "/ports", '"exposed_ports"'),
+    ({"port": 3000}, "/port", '"exposed_ports"'),
+    ({"exposed_port": 3000}, "/exposed_port", '"exposed_ports"'),
+    ({"volumes": {}}, "/volumes", '"volume_mounts"'),
+    ({"volume": "data"}, "/volume", '"volume_mounts"'),
+    ({"network": {"allow_internet_access": False}}, "/network", "allow_internet_access"),
+    ({"networks": {}}, "/networks", "allow_internet_access"),
+    ({"environment": {}}, "/environment", '"envs"'),
+    ({"timeout": 0}, "/timeout", "from 1 to the max_timeout"),
+    ({"timeout": 31536001}, "/timeout", "from 1 to the max_timeout"),
+])
+def test_a_misplaced_member_is_told_its_place(api, body, field, said):
+    assert said in refused(api, body, field)
+
+
+@pytest.mark.parametrize("body, said", [
+    ({"auto_resume": True}, 'did you mean "lifecycle.auto_resume"?'),
+    ({"exposed_ports": []}, "PUT /v1/sandboxes/{id}/ports/{port}"),
+    ({"network": {}}, "PUT /v1/sandboxes/{id}/network"),
+    ({"volume_mounts": {}}, "when a sandbox is created"),
+])
+def test_a_misplaced_member_of_an_update(shared_sandbox, body, said):
+    field = "/" + next(iter(body))
+    response = shared_sandbox.api.request("PATCH", shared_sandbox.path, body)
+    assert said in assert_error(response, 422, "invalid_request", field)["message"]
+
+
 # --- paths and methods ---
 
 

@@ -179,8 +179,7 @@ static int check_integer(const struct schema_member *rule, const json_t *value, 
     return 0;
 }
 
-static const struct schema_member *find_member(const struct schema_member *members,
-                                               const char *name)
+static const struct schema_member *find_row(const struct schema_member *members, const char *name)
 {
     for (; members->name; members++)
         if (!strcmp(members->name, name))
@@ -188,19 +187,59 @@ static const struct schema_member *find_member(const struct schema_member *membe
     return NULL;
 }
 
+/* What an unknown name may mean: the rows beside it, then those of the objects among them. */
+struct candidates {
+    const char *names[MEMBERS_MAX];
+    const struct schema_member *rows[MEMBERS_MAX];
+    const struct schema_member *objects[MEMBERS_MAX]; /* that the row is in; NULL: here */
+    size_t count;
+};
+
+static void add_candidates(struct candidates *candidates, const struct schema_member *members,
+                           const struct schema_member *object)
+{
+    for (; members->name && candidates->count < MEMBERS_MAX; members++) {
+        if (object && members->hint)
+            continue;
+        candidates->names[candidates->count] = members->name;
+        candidates->rows[candidates->count] = members;
+        candidates->objects[candidates->count++] = object;
+    }
+}
+
+/* The row that a name means, and the object that it is in, or NULL for here. Of equally near names
+ * the first is meant. */
+static const struct schema_member *find_meant(const struct schema_member *members, const char *name,
+                                              const struct schema_member **object)
+{
+    struct candidates candidates = {.count = 0};
+    add_candidates(&candidates, members, NULL);
+    for (const struct schema_member *row = members; row->name; row++)
+        if (row->type == SCHEMA_OBJECT && row->members)
+            add_candidates(&candidates, row->members, row);
+    const char *nearest = str_nearest(name, candidates.names, candidates.count);
+    for (size_t i = 0; nearest && i < candidates.count; i++) {
+        if (candidates.names[i] != nearest)
+            continue;
+        *object = candidates.objects[i];
+        return candidates.rows[i];
+    }
+    return NULL;
+}
+
 static int unknown_member(const struct schema_member *members, const char *name,
                           const char *pointer, struct error **err)
 {
-    const char *names[MEMBERS_MAX];
-    size_t count = 0;
-    for (; members->name && count < MEMBERS_MAX; members++)
-        names[count++] = members->name;
-    const char *nearest = str_nearest(name, names, count);
-    if (nearest)
-        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                               "unknown member \"%s\"; did you mean \"%s\"?", name, nearest);
-    return error_set_field(err, ERR_INVALID_REQUEST, pointer, "unknown member \"%.*s\"",
-                           NAME_SHOWN_MAX, name);
+    const struct schema_member *object, *meant = find_meant(members, name, &object);
+    if (!meant)
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer, "unknown member \"%.*s\"",
+                               NAME_SHOWN_MAX, name);
+    if (meant->hint)
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer, "unknown member \"%s\": %s", name,
+                               meant->hint);
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                           "unknown member \"%s\"; did you mean \"%s%s%s\"?", name,
+                           object ? object->name : "", object ? "." : "", meant->name);
 }
 
 static int check_object(const struct schema_member *members, const json_t *object,
@@ -212,8 +251,8 @@ static int check_object(const struct schema_member *members, const json_t *objec
         return wrong_type(pointer, "a JSON object", object, err);
     json_object_foreach ((json_t *)object, name, value) {
         autofree char *at = schema_pointer(pointer, name);
-        const struct schema_member *rule = find_member(members, name);
-        if (!rule)
+        const struct schema_member *rule = find_row(members, name);
+        if (!rule || rule->hint)
             return unknown_member(members, name, at, err);
         if (check_value(rule, value, at, err) < 0)
             return -1;

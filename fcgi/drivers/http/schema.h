@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Strict validation of JSON bodies by table. A schema is a list of members; anything that is not
- * in it is refused with the nearest known name. The first violation is reported as 422
- * invalid_request with a JSON pointer (RFC 6901).
+ * in it is refused with the nearest known name, or with the object that it belongs into. The first
+ * violation is reported as 422 invalid_request with a JSON pointer (RFC 6901).
  */
 #pragma once
 
@@ -35,6 +35,9 @@ struct schema_member {
     const char *const *choices; /* string: NULL-terminated list of allowed values, or NULL */
     const struct schema_member *members; /* object: ended by a row without a name */
     const struct schema_member *item;    /* array, map */
+    /* Of a row that is no member but a name that is given for something else, or in the wrong
+     * place: what the refusal says, after the name and a colon. NULL: a member. */
+    const char *hint;
     /* Optional further check; reports with error_set_field() at the given pointer. */
     int (*check)(const json_t *value, const char *pointer, struct error **err);
 };

@@ -20,9 +20,30 @@ static const struct schema_member patch_item = {.type = SCHEMA_ANY, .nullable = 
 static const char *const on_timeout_choices[] = {"kill", "pause", NULL};
 static const char *const protocol_choices[] = {"http", NULL};
 
+/* The largest depends on the team's plan, and is checked there. */
+static int check_timeout(const json_t *value, const char *pointer, struct error **err)
+{
+    json_int_t timeout_s = json_integer_value(value);
+    if (timeout_s >= 1 && timeout_s <= TIMEOUT_MAX_S)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                           "A timeout is in whole seconds, from 1 to the max_timeout of the team's "
+                           "plan (GET /v1/sandbox_limits); there is no sandbox without one.");
+}
+
+#define TIMEOUT_MEMBER                                                     \
+    {                                                                      \
+        .name = "timeout", .type = SCHEMA_INTEGER, .check = check_timeout, \
+    }
+#define DISK_HINT                                                                             \
+    "the size of the disk comes from the team's plan (disk_gb of GET /v1/sandbox_limits); a " \
+    "request cannot choose it"
+
 static const struct schema_member lifecycle_members[] = {
     {.name = "on_timeout", .type = SCHEMA_STRING, .choices = on_timeout_choices},
     {.name = "auto_resume", .type = SCHEMA_BOOLEAN},
+    {.name = "auto_pause", .hint = "it stands beside lifecycle, and means on_timeout = pause"},
+    {.name = "timeout", .hint = "it stands beside lifecycle, not in it"},
     {.name = NULL},
 };
 
@@ -39,7 +60,7 @@ const struct schema_member sandbox_create_schema[] = {
     {.name = "template", .type = SCHEMA_STRING, .min = 1, .max = 128},
     {.name = "template_id", .type = SCHEMA_STRING, .min = 1, .max = 128},
     {.name = "snapshot_id", .type = SCHEMA_STRING, .min = 1, .max = 128},
-    {.name = "timeout", .type = SCHEMA_INTEGER, .min = 1, .max = TIMEOUT_MAX_S},
+    TIMEOUT_MEMBER,
     {.name = "lifecycle", .type = SCHEMA_OBJECT, .members = lifecycle_members},
     {.name = "auto_pause", .type = SCHEMA_BOOLEAN},
     {.name = "metadata", .type = SCHEMA_MAP, .max = METADATA_KEYS_MAX, .item = &any_item},
@@ -49,19 +70,34 @@ const struct schema_member sandbox_create_schema[] = {
     {.name = "exposed_ports", .type = SCHEMA_ARRAY, .max = SANDBOX_PORTS_MAX, .item = &port_item},
     {.name = "cpu", .type = SCHEMA_INTEGER, .min = 1, .max = 1024},
     {.name = "memory_mb", .type = SCHEMA_INTEGER, .min = 1, .max = 16777216},
+    {.name = "disk_gb", .hint = DISK_HINT},
+    {.name = "ports", .hint = "ports are exposed by \"exposed_ports\": [{\"port\": 3000}]"},
+    {.name = "volumes", .hint = "volumes are mounted by \"volume_mounts\": {\"/path\": \"name\"}"},
+    {.name = "network",
+     .hint = "the members of the policy stand beside the others: allow_internet_access, "
+             "allow_package_registry_access, allow_public_traffic, allow_out, deny_out, "
+             "egress_profiles"},
+    {.name = "environment", .hint = "environment variables are given by \"envs\""},
+    {.name = "name", .hint = "a sandbox has an id; a name of your own goes into \"metadata\""},
     {.name = NULL},
 };
 
 const struct schema_member sandbox_resume_schema[] = {
-    {.name = "timeout", .type = SCHEMA_INTEGER, .min = 1, .max = TIMEOUT_MAX_S},
+    TIMEOUT_MEMBER,
     {.name = NULL},
 };
 
 const struct schema_member sandbox_update_schema[] = {
     {.name = "metadata", .type = SCHEMA_MAP, .item = &patch_item},
-    {.name = "timeout", .type = SCHEMA_INTEGER, .min = 1, .max = TIMEOUT_MAX_S},
+    TIMEOUT_MEMBER,
     {.name = "lifecycle", .type = SCHEMA_OBJECT, .members = lifecycle_members},
     {.name = "allow_public_traffic", .type = SCHEMA_BOOLEAN},
+    {.name = "disk_gb", .hint = DISK_HINT},
+    {.name = "ports", .hint = "ports are exposed by PUT /v1/sandboxes/{id}/ports/{port}"},
+    {.name = "exposed_ports", .hint = "ports are exposed by PUT /v1/sandboxes/{id}/ports/{port}"},
+    {.name = "volumes", .hint = "volumes are mounted when a sandbox is created"},
+    {.name = "volume_mounts", .hint = "volumes are mounted when a sandbox is created"},
+    {.name = "network", .hint = "the policy is replaced by PUT /v1/sandboxes/{id}/network"},
     {.name = NULL},
 };
 

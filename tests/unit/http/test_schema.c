@@ -17,6 +17,7 @@ static const struct schema_member even = {.type = SCHEMA_INTEGER, .check = check
 static const struct schema_member inner[] = {
     {.name = "must", .type = SCHEMA_BOOLEAN, .required = true},
     {.name = "may", .type = SCHEMA_INTEGER},
+    {.name = "count", .hint = "it stands outside"},
     {.name = NULL},
 };
 static const struct schema_member members[] = {
@@ -29,6 +30,7 @@ static const struct schema_member members[] = {
     {.name = "list", .type = SCHEMA_ARRAY, .item = &even, .max = 3},
     {.name = "map", .type = SCHEMA_MAP, .item = &short_text, .max = 2},
     {.name = "any", .type = SCHEMA_ANY},
+    {.name = "number_of_things", .hint = "things are numbered by \"count\""},
     {.name = NULL},
 };
 
@@ -95,6 +97,21 @@ static void test_refuses(void **state)
            "/map must have at most 2 entries");
 }
 
+/* A name that means something else, or something in another place. */
+static void test_hints(void **state)
+{
+    (void)state;
+    const char *hint = "unknown member \"number_of_things\": things are numbered by \"count\"";
+    refuse("{\"number_of_things\":1}", "/number_of_things", hint);
+    refuse("{\"number_of_thing\":1}", "/number_of_thing",
+           "unknown member \"number_of_thing\": things are numbered by \"count\"");
+    refuse("{\"must\":true}", "/must", "unknown member \"must\"; did you mean \"object.must\"?");
+    refuse("{\"mustt\":true}", "/mustt", "unknown member \"mustt\"; did you mean \"object.must\"?");
+    refuse("{\"object\":{\"must\":true,\"count\":1}}", "/object/count",
+           "unknown member \"count\": it stands outside");
+    accept("{\"count\":1,\"object\":{\"must\":true}}");
+}
+
 static void refuse_text(const char *text, size_t size, const char *message)
 {
     json_t *json = NULL;
@@ -158,9 +175,8 @@ static void test_depth(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepts),
-        cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_accepts), cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_hints),   cmocka_unit_test(test_parse),
         cmocka_unit_test(test_depth),
     };
     return run_tests(tests);
