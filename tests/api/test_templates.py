@@ -5,7 +5,7 @@ import secrets
 
 import pytest
 
-from client import assert_error
+from client import Api, assert_error
 
 
 @pytest.fixture(scope="module")
@@ -101,9 +101,50 @@ def test_templates_over_the_api(api, stack, slug):
     assert stack.template in listed
     shown = api.get(f"/v1/templates/{slug}").json()
     assert shown == listed[slug]
-    assert (shown["id"], shown["team"], shown["latest_version"]) == (template_id, None, 2)
+    assert (shown["id"], shown["team"], shown["latest_version"]) == (template_id, "deployment", 2)
     versions = api.get(f"/v1/templates/{slug}/versions").json()["versions"]
     assert [(one["version"], one["id"]) for one in versions] == [(2, ids[1]), (1, ids[0])]
     assert versions[1]["runtime_baseline"] == {"cpu": 1, "memory_mb": 256}
     assert {one["state"] for one in versions} == {"ready"}
-    assert_error(api.get("/v1/templates/no-such"), 404, "not_found")
+    assert {one["team"] for one in versions} == {"deployment"}
+    missing = assert_error(api.get("/v1/templates/no-such"), 404, "not_found")
+    assert "It sees: " in missing["message"]
+
+
+# --- what an error says ---
+
+
+def test_an_unknown_template_names_what_there_is(api, stack, slug):
+    def message(template):
+        return assert_error(api.post("/v1/sandboxes", {"template": template}), 422,
+                            "template_not_found", "/template")["message"]
+
+    assert f'template "{stack.template}x"' in message(stack.template + "x")
+    assert f'did you mean "{stack.template}"' in message(stack.template + "x")
+    assert f" {stack.template}" in message("zzzzzzzzzzzzzzz").partition("may use:")[2]
+    assert message(f"{slug}:7") == (
+        f'The template "{slug}" has no such version that is ready: 2 is ready, 1 is ready.')
+
+
+# --- the team of the deployment ---
+
+
+def test_members_of_the_deployments_team_own_its_templates(stack, account, other_account, slug):
+    """It is a team as others are: who belongs to it sees and deletes what it owns."""
+    row = stack.query("SELECT id FROM teams WHERE slug = 'deployment'")[0]
+    assert row["id"] == "tea_" + 26 * "0"
+    assert_error(account.api.delete(f"/v1/templates/{slug}/versions/1"), 403, "team_forbidden")
+    stack.ctl("team", "add-member", "deployment", "--user", account.user)
+    assert account.api.get(f"/v1/templates/{slug}/versions/1").json()["image"]
+    assert other_account.api.get(f"/v1/templates/{slug}/versions/1").json()["image"] is None
+    narrow = Api(stack, account.key("write", "--team", "deployment"))
+    assert narrow.get("/v1/sandbox_limits").json()["team"] == "deployment"
+    assert narrow.delete(f"/v1/templates/{slug}").status == 204
+    assert_error(other_account.api.get(f"/v1/templates/{slug}"), 404, "not_found")
+
+
+def test_the_name_of_the_deployments_team_is_taken(stack, account):
+    for words in (("team", "create", "deployment", "--plan", "pro", "--owner", account.user),
+                  ("user", "create", "deployment")):
+        refused = stack.ctl(*words, check=False)
+        assert refused.returncode == 1 and "deployment" in refused.stderr, refused.stderr

@@ -50,6 +50,10 @@ struct team {
     char plan[33];
 };
 
+/* The team that owns the templates of the deployment, made with the schema. Its members build and
+ * delete them as a team does its own; every team may use them. The id sorts before all others. */
+#define TEAM_DEPLOYMENT_ID "tea_00000000000000000000000000"
+
 struct user {
     char id[ID_SIZE];
     char name[SLUG_MAX + 1];

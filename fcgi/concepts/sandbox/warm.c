@@ -129,8 +129,9 @@ int warm_tend_next(struct sandbox_service *service, bool *worked, struct error *
     const struct settings *settings = service->settings;
     struct template_version version = {.id = ""};
     *worked = false;
-    if (settings->warm_pool_size && template_resolve(service->db, "", settings->default_template,
-                                                     "default_template", &version, err) < 0) {
+    if (settings->warm_pool_size &&
+        template_resolve(service->db, TEAM_DEPLOYMENT_ID, settings->default_template,
+                         "default_template", &version, err) < 0) {
         if ((*err)->code != ERR_TEMPLATE_NOT_FOUND)
             return -1;
         error_clear(err); /* none yet */

@@ -39,6 +39,11 @@ int template_reference_parse(const char *text, struct template_reference *refere
     return text[length] ? parse_version(text + length + 1, reference) : 0;
 }
 
+bool template_is_deployments(const struct template_version *version)
+{
+    return !strcmp(version->owner, TEAM_DEPLOYMENT_ID);
+}
+
 void template_source_name(const char *version_id, char out[64])
 {
     snprintf(out, 64, "tpl-%s", version_id + strlen("tpv_"));

@@ -13,7 +13,8 @@
 struct template_version {
     char id[ID_SIZE];
     char template_id[ID_SIZE];
-    char owner[ID_SIZE]; /* team id, or "" for the deployment */
+    char owner[ID_SIZE]; /* team id */
+    char team_slug[SLUG_MAX + 1];
     char slug[SLUG_MAX + 1];
     uint32_t version;
     char state[17]; /* building, ready, failed; deleting and deleted are never shown */
@@ -27,19 +28,22 @@ struct template_version {
 };
 
 /* Resolve what a create request names, as team_id sees it (an own template hides that of the
- * deployment with the same slug; "" sees those of the deployment only): `<slug>` → newest ready
+ * deployment with the same slug): `<slug>` → newest ready
  * version; `<slug>:<number>` or `<slug>:tpv_…` → that one; `tpl_…` → newest ready version of that
  * template; `tpv_…` → that version.
  * Errors: ERR_TEMPLATE_NOT_FOUND with the given field. */
 int template_resolve(struct db *db, const char *team_id, const char *reference, const char *field,
                      struct template_version *version, struct error **err);
 
+/* Whether every team may use it. */
+bool template_is_deployments(const struct template_version *version);
+
 /* Errors: ERR_NOT_FOUND. */
 int template_version_get(struct db *db, const char *id, struct template_version *version,
                          struct error **err);
 
 /* Add the next version of a template (made when there is none) in state building.
- * owner: team id, or "" for the deployment. Errors: ERR_INVALID_REQUEST with the field. */
+ * owner: team id. team_slug is not filled in. Errors: ERR_INVALID_REQUEST with the field. */
 int template_version_add(struct db *db, const char *owner, const char *slug, const char *image,
                          uint32_t cpu, uint32_t memory_mb, struct template_version *version,
                          struct error **err);

@@ -4,8 +4,9 @@
 
 /* What a statement selects for template_row_read(), and which versions anybody sees. */
 #define TEMPLATE_SHOWN " v.state IN ('building', 'ready', 'failed')"
-#define TEMPLATE_COLUMNS                                                                  \
-    "SELECT v.id, v.template_id, t.owner, t.slug, v.version, v.state, v.virtual_machine," \
-    " v.cpu, v.memory_mb, v.image, v.fingerprint, v.created_at_ms, t.created_at_ms,"      \
-    " v.checkpoint_id, v.finished_at_ms"                                                  \
-    " FROM template_versions v JOIN templates t ON t.id = v.template_id"
+#define TEMPLATE_COLUMNS                                                                          \
+    "SELECT v.id, v.template_id, t.owner, o.slug, t.slug, v.version, v.state, v.virtual_machine," \
+    " v.cpu, v.memory_mb, v.image, v.fingerprint, v.created_at_ms, t.created_at_ms,"              \
+    " v.checkpoint_id, v.finished_at_ms"                                                          \
+    " FROM template_versions v JOIN templates t ON t.id = v.template_id"                          \
+    " JOIN teams o ON o.id = t.owner"

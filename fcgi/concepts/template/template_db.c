@@ -2,17 +2,27 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "template/template_columns.h"
 #include "template/template_reference.h"
 #include "template/template_row.h"
 
-/* The template that a slug means to a team: ids sort behind '', so an own one comes first. */
-#define OF_SLUG                                                             \
+/* Of an error that says what there is instead of what was named. */
+#define SLUGS_COMPARED_MAX 200
+#define SLUGS_NAMED_MAX    10
+#define VERSIONS_NAMED_MAX 5
+#define DESCRIPTION_MAX    2048
+
+/* The template that a slug means to a team: its own before the deployment's, whose id sorts before
+ * all others. */
+#define VERSIONS_OF_SLUG                                                    \
     " WHERE v.template_id = (SELECT x.id FROM templates x WHERE x.slug = ?" \
-    " AND x.owner IN ('', ?) ORDER BY x.owner DESC LIMIT 1) AND v.state = 'ready'"
-#define NEWEST " ORDER BY v.version DESC LIMIT 1"
+    " AND x.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) ORDER BY x.owner DESC LIMIT 1)"
+#define OF_SLUG VERSIONS_OF_SLUG " AND v.state = 'ready'"
+#define NEWEST  " ORDER BY v.version DESC LIMIT 1"
 
 static const struct db_statement by_slug_statement = {"template.by_slug",
                                                       TEMPLATE_COLUMNS OF_SLUG NEWEST, true};
@@ -22,16 +32,32 @@ static const struct db_statement by_slug_id_statement = {
     "template.by_slug_id", TEMPLATE_COLUMNS OF_SLUG " AND v.id = ?", true};
 static const struct db_statement by_template_statement = {
     "template.by_template",
-    TEMPLATE_COLUMNS " WHERE t.id = ? AND t.owner IN ('', ?) AND v.state = 'ready'" NEWEST, true};
+    TEMPLATE_COLUMNS " WHERE t.id = ? AND t.owner IN ('" TEAM_DEPLOYMENT_ID
+                     "', ?) AND v.state = 'ready'" NEWEST,
+    true};
 static const struct db_statement by_version_statement = {
     "template.by_version",
-    TEMPLATE_COLUMNS " WHERE v.id = ? AND t.owner IN ('', ?) AND v.state = 'ready'", true};
+    TEMPLATE_COLUMNS " WHERE v.id = ? AND t.owner IN ('" TEAM_DEPLOYMENT_ID
+                     "', ?) AND v.state = 'ready'",
+    true};
+
+/* For errors: what there is instead. */
+static const struct db_statement usable_statement = {
+    "template.usable",
+    "SELECT DISTINCT t.slug FROM templates t JOIN template_versions v ON v.template_id = t.id"
+    " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) AND v.state = 'ready' ORDER BY t.slug LIMIT ?",
+    true};
+static const struct db_statement states_statement = {
+    "template.states",
+    "SELECT v.version, v.state FROM template_versions v" VERSIONS_OF_SLUG " AND" TEMPLATE_SHOWN
+    " ORDER BY v.version DESC LIMIT ?",
+    true};
 
 static const struct db_statement get_statement = {"template.get",
                                                   TEMPLATE_COLUMNS " WHERE v.id = ?", true};
 static const struct db_statement list_statement = {
     "template.list",
-    TEMPLATE_COLUMNS " WHERE t.owner IN ('', ?) AND" TEMPLATE_SHOWN
+    TEMPLATE_COLUMNS " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) AND" TEMPLATE_SHOWN
                      " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000",
     true};
 static const struct db_statement list_all_statement = {
@@ -80,7 +106,7 @@ static const struct db_statement *const statements[] = {
     &list_statement,           &list_all_statement,   &missing_statement,
     &lock_statement,           &insert_statement,     &next_statement,
     &insert_version_statement, &finish_statement,     &add_source_statement,
-    &remove_source_statement,
+    &remove_source_statement,  &usable_statement,     &states_statement,
 };
 const struct db_statement_list template_statements = DB_STATEMENT_LIST(statements);
 
@@ -92,6 +118,7 @@ void template_row_read(const struct db_rows *rows, struct template_version *vers
     db_copy_text(version->id, rows, c++);
     db_copy_text(version->template_id, rows, c++);
     db_copy_text(version->owner, rows, c++);
+    db_copy_text(version->team_slug, rows, c++);
     db_copy_text(version->slug, rows, c++);
     version->version = (uint32_t)db_get_u64(rows, c++);
     db_copy_text(version->state, rows, c++);
@@ -137,21 +164,87 @@ static int query_reference(struct db *db, const struct template_reference *refer
     return error_set(err, ERR_INTERNAL, "no such kind of template reference");
 }
 
+/* --- what an error says of a name that means nothing --- */
+
+/* "2 is ready, 1 is failed": the newest versions of what the slug means to the team; "": none. */
+static int describe_versions(struct db *db, const char *team_id, const char *slug,
+                             struct buffer *text, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &states_statement,
+                 DB_ARGS(db_text(slug), db_text(team_id), db_u64(VERSIONS_NAMED_MAX)), &rows,
+                 err) < 0)
+        return -1;
+    while (db_rows_next(rows))
+        buffer_printf(text, "%s%llu is %s", text->size ? ", " : "",
+                      (unsigned long long)db_get_u64(rows, 0), db_get_text(rows, 1));
+    return 0;
+}
+
+/* "; did you mean "a"? The team may use: a, b." */
+static int describe_usable(struct db *db, const char *team_id, const char *wanted,
+                           struct buffer *text, struct error **err)
+{
+    char slugs[SLUGS_COMPARED_MAX][SLUG_MAX + 1];
+    const char *names[SLUGS_COMPARED_MAX];
+    size_t count = 0;
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &usable_statement, DB_ARGS(db_text(team_id), db_u64(SLUGS_COMPARED_MAX)),
+                 &rows, err) < 0)
+        return -1;
+    for (; count < SLUGS_COMPARED_MAX && db_rows_next(rows); count++) {
+        db_copy_text(slugs[count], rows, 0);
+        names[count] = slugs[count];
+    }
+    const char *nearest = str_nearest(wanted, names, count);
+    if (nearest)
+        buffer_printf(text, "; did you mean \"%s\"?", nearest);
+    else
+        buffer_append_char(text, '.');
+    for (size_t i = 0; i < count && i < SLUGS_NAMED_MAX; i++)
+        buffer_printf(text, "%s%s", i ? ", " : " The team may use: ", names[i]);
+    buffer_append_string(text, !count                    ? " No template is ready."
+                               : count > SLUGS_NAMED_MAX ? " and others."
+                                                         : ".");
+    return 0;
+}
+
+static int refuse_unknown(struct db *db, const char *team_id, const char *text,
+                          const struct template_reference *reference, const char *field,
+                          struct error **err)
+{
+    buffer_auto versions = BUFFER_INIT(DESCRIPTION_MAX), usable = BUFFER_INIT(DESCRIPTION_MAX);
+    if (reference && *reference->slug &&
+        describe_versions(db, team_id, reference->slug, &versions, err) < 0)
+        return -1;
+    if (versions.size)
+        return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
+                               "The template \"%s\" has no %s that is ready: %s.", reference->slug,
+                               reference->kind == REFERENCE_SLUG ? "version" : "such version",
+                               buffer_string(&versions));
+    if (describe_usable(db, team_id, reference ? reference->slug : text, &usable, err) < 0)
+        return -1;
+    if (!reference)
+        return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
+                               "No template, template version or snapshot has such a name%s",
+                               buffer_string(&usable));
+    return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
+                           "Neither the team nor the deployment has a template \"%s\" that is "
+                           "ready%s",
+                           text, buffer_string(&usable));
+}
+
 int template_resolve(struct db *db, const char *team_id, const char *text, const char *field,
                      struct template_version *version, struct error **err)
 {
     struct template_reference reference;
     db_rows_auto *rows = NULL;
     if (template_reference_parse(text, &reference) < 0)
-        return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
-                               "No template, template version or snapshot has such a name.");
+        return refuse_unknown(db, team_id, text, NULL, field, err);
     if (query_reference(db, &reference, team_id, &rows, err) < 0)
         return -1;
     if (!db_rows_next(rows))
-        return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
-                               "No template of this team or the deployment has a version \"%s\" "
-                               "that is ready.",
-                               text);
+        return refuse_unknown(db, team_id, text, &reference, field, err);
     template_row_read(rows, version);
     return 0;
 }

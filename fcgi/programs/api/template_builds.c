@@ -171,7 +171,7 @@ int templates_create(void *context, const struct route *route, struct http_reque
     if (ask(api, request, &wanted, &version, err) < 0)
         return -1;
     struct template_view view = {.versions = &version, .count = 1};
-    json_t *body = template_view_at(api, &view, 0);
+    json_t *body = template_view_at(&view, 0);
     json_object_set_new(body, "version", template_version_to_json(&version));
     return http_response_json(response, 201, body);
 }
@@ -225,7 +225,8 @@ int template_versions_show(void *context, const struct route *route, struct http
     json_t *body = template_version_to_json(version);
     json_object_set_new(body, "checkpoint_id", text_to_json(version->checkpoint_id));
     /* What the deployment's own are made of is not for everybody. */
-    json_object_set_new(body, "image", text_to_json(*version->owner ? version->image : ""));
+    bool own = principal_reaches(&api->principal, version->owner);
+    json_object_set_new(body, "image", text_to_json(own ? version->image : ""));
     json_object_set_new(body, "finished_at", time_to_json(version->finished_at_ms));
     json_object_set_new(body, "log", json_string(log));
     return http_response_json(response, 200, body);
@@ -233,12 +234,15 @@ int template_versions_show(void *context, const struct route *route, struct http
 
 /* --- the end --- */
 
-static int check_owner(const struct template_version *version, struct error **err)
+static int check_owner(const struct api *api, const struct template_version *version,
+                       struct error **err)
 {
-    if (*version->owner)
+    if (principal_reaches(&api->principal, version->owner))
         return 0;
     return error_set(err, ERR_TEAM_FORBIDDEN,
-                     "This template belongs to the deployment; its operator deletes it.");
+                     "The template %s belongs to the team %s of the deployment, which this API key "
+                     "does not reach; the operator deletes it.",
+                     version->slug, version->team_slug);
 }
 
 int templates_delete(void *context, const struct route *route, struct http_request *request,
@@ -249,7 +253,7 @@ int templates_delete(void *context, const struct route *route, struct http_reque
     unsigned at;
     (void)route;
     if (template_view_find(api, request, &view, &at, err) < 0 ||
-        check_owner(&view.versions[at], err) < 0 ||
+        check_owner(api, &view.versions[at], err) < 0 ||
         template_delete(api->service.db, view.versions[at].template_id, err) < 0)
         return -1;
     response->status = 204;
@@ -263,7 +267,8 @@ int template_versions_delete(void *context, const struct route *route, struct ht
     template_view_auto view = {0};
     const struct template_version *version;
     (void)route;
-    if (find_version(api, request, &view, &version, err) < 0 || check_owner(version, err) < 0 ||
+    if (find_version(api, request, &view, &version, err) < 0 ||
+        check_owner(api, version, err) < 0 ||
         template_version_delete(api->service.db, version->id, err) < 0)
         return -1;
     response->status = 204;

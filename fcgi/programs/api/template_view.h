@@ -23,5 +23,5 @@ int template_view_find(struct api *api, const struct http_request *request,
 bool template_view_same(const struct template_view *view, unsigned a, unsigned b);
 
 /* As the interface shows them; new references. The template whose versions begin at `at`. */
-json_t *template_view_at(struct api *api, const struct template_view *view, unsigned at);
+json_t *template_view_at(const struct template_view *view, unsigned at);
 json_t *template_version_to_json(const struct template_version *version);

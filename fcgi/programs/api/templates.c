@@ -7,34 +7,26 @@
 #include "api/api.h"
 #include "api/sandbox_output.h"
 #include "api/template_view.h"
+#include "base/buffer.h"
 #include "base/str.h"
 #include "template/template.h"
 
-static const char *team_slug_of(const struct principal *principal, const char *owner)
+/* latest_version is null for one without a ready build. */
+static json_t *template_to_json(const struct template_version *version, uint32_t latest)
 {
-    for (unsigned i = 0; i < principal->team_count; i++)
-        if (!strcmp(principal->teams[i].id, owner))
-            return principal->teams[i].slug;
-    return NULL;
-}
-
-/* team is null for a template of the deployment; latest_version for one without a ready build. */
-static json_t *template_to_json(const struct principal *principal,
-                                const struct template_version *version, uint32_t latest)
-{
-    const char *team = team_slug_of(principal, version->owner);
-    return json_pack("{s:s, s:o, s:s, s:o, s:o}", "id", version->template_id, "team",
-                     team ? json_string(team) : json_null(), "slug", version->slug,
-                     "latest_version", latest ? json_integer(latest) : json_null(), "created_at",
+    return json_pack("{s:s, s:s, s:s, s:o, s:o}", "id", version->template_id, "team",
+                     version->team_slug, "slug", version->slug, "latest_version",
+                     latest ? json_integer(latest) : json_null(), "created_at",
                      time_to_json(version->template_created_at_ms));
 }
 
 json_t *template_version_to_json(const struct template_version *version)
 {
-    return json_pack("{s:s, s:s, s:I, s:{s:I, s:I}, s:s, s:o}", "id", version->id, "template",
-                     version->slug, "version", (json_int_t)version->version, "runtime_baseline",
-                     "cpu", (json_int_t)version->cpu, "memory_mb", (json_int_t)version->memory_mb,
-                     "state", version->state, "created_at", time_to_json(version->created_at_ms));
+    return json_pack("{s:s, s:s, s:s, s:I, s:{s:I, s:I}, s:s, s:o}", "id", version->id, "team",
+                     version->team_slug, "template", version->slug, "version",
+                     (json_int_t)version->version, "runtime_baseline", "cpu",
+                     (json_int_t)version->cpu, "memory_mb", (json_int_t)version->memory_mb, "state",
+                     version->state, "created_at", time_to_json(version->created_at_ms));
 }
 
 void template_view_deinit(struct template_view *view)
@@ -42,6 +34,8 @@ void template_view_deinit(struct template_view *view)
     free(view->versions);
     *view = (struct template_view){0};
 }
+
+#define SLUGS_NAMED_MAX 10 /* in an error */
 
 static int read_view(struct api *api, const struct http_request *request,
                      struct template_view *view, struct error **err)
@@ -62,19 +56,20 @@ bool template_view_same(const struct template_view *view, unsigned a, unsigned b
 static bool is_hidden(const struct template_view *view, unsigned at)
 {
     for (unsigned i = 0; i < view->count; i++)
-        if (*view->versions[i].owner && !*view->versions[at].owner &&
+        if (!template_is_deployments(&view->versions[i]) &&
+            template_is_deployments(&view->versions[at]) &&
             !strcmp(view->versions[i].slug, view->versions[at].slug))
             return true;
     return false;
 }
 
-json_t *template_view_at(struct api *api, const struct template_view *view, unsigned at)
+json_t *template_view_at(const struct template_view *view, unsigned at)
 {
     uint32_t latest = 0;
     for (unsigned i = at; i < view->count && template_view_same(view, i, at); i++)
         if (!latest && str_equal(view->versions[i].state, "ready"))
             latest = view->versions[i].version;
-    return template_to_json(&api->principal, &view->versions[at], latest);
+    return template_to_json(&view->versions[at], latest);
 }
 
 int templates_list(void *context, const struct route *route, struct http_request *request,
@@ -88,8 +83,23 @@ int templates_list(void *context, const struct route *route, struct http_request
     json_t *rows = json_array();
     for (unsigned i = 0; i < view.count; i++)
         if ((i == 0 || !template_view_same(&view, i, i - 1)) && !is_hidden(&view, i))
-            json_array_append_new(rows, template_view_at(api, &view, i));
+            json_array_append_new(rows, template_view_at(&view, i));
     return http_response_json(response, 200, json_pack("{s:o}", "templates", rows));
+}
+
+static int no_template(const struct template_view *view, struct error **err)
+{
+    buffer_auto seen = BUFFER_INIT(SLUGS_NAMED_MAX * (SLUG_MAX + 2) + 32);
+    unsigned count = 0;
+    for (unsigned i = 0; i < view->count && count <= SLUGS_NAMED_MAX; i++) {
+        if ((i && template_view_same(view, i, i - 1)) || is_hidden(view, i))
+            continue;
+        buffer_printf(&seen, "%s%s", count ? ", " : "",
+                      count < SLUGS_NAMED_MAX ? view->versions[i].slug : "and others");
+        count++;
+    }
+    return error_set(err, ERR_NOT_FOUND, "The team %s sees no template of this slug. It sees: %s.",
+                     view->team->slug, count ? buffer_string(&seen) : "none");
 }
 
 int template_view_find(struct api *api, const struct http_request *request,
@@ -103,7 +113,7 @@ int template_view_find(struct api *api, const struct http_request *request,
             return 0;
         }
     }
-    return error_set(err, ERR_NOT_FOUND, "There is no such template.");
+    return no_template(view, err);
 }
 
 int templates_show(void *context, const struct route *route, struct http_request *request,
@@ -115,7 +125,7 @@ int templates_show(void *context, const struct route *route, struct http_request
     (void)route;
     if (template_view_find(api, request, &view, &at, err) < 0)
         return -1;
-    return http_response_json(response, 200, template_view_at(api, &view, at));
+    return http_response_json(response, 200, template_view_at(&view, at));
 }
 
 int template_versions_list(void *context, const struct route *route, struct http_request *request,

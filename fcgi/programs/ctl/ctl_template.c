@@ -9,8 +9,8 @@
 static json_t *version_json(const struct template_version *v)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:o}", "id", v->id,
-                     "template_id", v->template_id, "owner", v->owner, "slug", v->slug, "version",
-                     (int)v->version, "state", v->state, "type",
+                     "template_id", v->template_id, "team", v->team_slug, "slug", v->slug,
+                     "version", (int)v->version, "state", v->state, "type",
                      v->virtual_machine ? "virtual-machine" : "container", "cpu", (int)v->cpu,
                      "memory_mb", (int)v->memory_mb, "image", v->image, "fingerprint",
                      v->fingerprint, "created_at", ctl_json_time(v->created_at_ms));
@@ -23,7 +23,7 @@ static int find_owner(struct ctl *ctl, const char *slug, struct team *owner, str
 {
     struct plan plans[PLANS_MAX];
     unsigned count;
-    *owner = (struct team){0};
+    *owner = (struct team){.id = TEAM_DEPLOYMENT_ID};
     if (slug)
         return team_get_by_slug(ctl->db, slug, owner, err) < 0 ||
                        plan_get(ctl->db, owner->plan, plan, err) < 0
@@ -110,7 +110,7 @@ int ctl_template_list(struct ctl *ctl, const struct ctl_arguments *arguments, st
     static const struct ctl_column columns[] = {
         {"SLUG", "slug"},   {"VERSION", "version"}, {"STATE", "state"},
         {"TYPE", "type"},   {"CPU", "cpu"},         {"MEMORY MB", "memory_mb"},
-        {"IMAGE", "image"}, {"ID", "id"},           {"OWNER", "owner"},
+        {"IMAGE", "image"}, {"ID", "id"},           {"TEAM", "team"},
     };
     struct team team;
     autofree struct template_version *versions = NULL;
@@ -146,7 +146,7 @@ int ctl_template_delete(struct ctl *ctl, const struct ctl_arguments *arguments, 
 {
     char slug[SLUG_MAX + 1];
     uint64_t number;
-    struct team team = {.id = ""};
+    struct team team = {.id = TEAM_DEPLOYMENT_ID};
     const char *team_slug = ctl_text(arguments, "team");
     autofree struct template_version *versions = NULL;
     unsigned count;

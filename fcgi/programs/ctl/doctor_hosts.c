@@ -128,7 +128,8 @@ static void check_template(struct doctor *doctor)
     error_auto err = NULL;
     struct template_version version;
     const char *slug = doctor->ctl->settings->default_template;
-    if (template_resolve(doctor->ctl->db, "", slug, "default_template", &version, &err) < 0)
+    if (template_resolve(doctor->ctl->db, TEAM_DEPLOYMENT_ID, slug, "default_template", &version,
+                         &err) < 0)
         doctor_wrong(doctor, "template",
                      "`sandlotctl template add SLUG --image ALIAS` builds a version.",
                      "The default template %s: %s", slug, err->message);

@@ -57,8 +57,8 @@ static void versions_are_numbered(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    struct template_version stored, first = add("", "numbered", true);
-    struct template_version second = add("", "numbered", true),
+    struct template_version stored, first = add(TEAM_DEPLOYMENT_ID, "numbered", true);
+    struct template_version second = add(TEAM_DEPLOYMENT_ID, "numbered", true),
                             elsewhere = add(acme.id, "numbered", true);
     assert_int_equal(first.version, 1);
     assert_int_equal(second.version, 2);
@@ -81,16 +81,17 @@ static void a_slug_means_the_newest_ready_version(void **state)
     struct error *err = NULL;
     struct template_version building;
     assert_unknown(acme.id, "python");
-    assert_ok(template_version_add(db, "", "python", "image", 1, 512, &building, &err));
+    assert_ok(
+        template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, &building, &err));
     assert_unknown(acme.id, "python");
     assert_unknown(acme.id, "python:1");
     assert_unknown(acme.id, building.id);
     assert_ok(template_version_finish(db, building.id, true, false, "f00d", &err));
     assert_resolves(acme.id, "python", building.id);
-    struct template_version second = add("", "python", true);
-    add("", "python", false);
+    struct template_version second = add(TEAM_DEPLOYMENT_ID, "python", true);
+    add(TEAM_DEPLOYMENT_ID, "python", false);
     assert_resolves(acme.id, "python", second.id);
-    assert_resolves("", "python", second.id);
+    assert_resolves(TEAM_DEPLOYMENT_ID, "python", second.id);
     assert_resolves(acme.id, "python:1", building.id);
     assert_unknown(acme.id, "python:3");
     assert_unknown(acme.id, "python:4");
@@ -99,8 +100,9 @@ static void a_slug_means_the_newest_ready_version(void **state)
 static void ids_pin_templates_and_versions(void **state)
 {
     (void)state;
-    struct template_version first = add("", "pinned", true), second = add("", "pinned", true);
-    struct template_version stranger = add("", "stranger", true);
+    struct template_version first = add(TEAM_DEPLOYMENT_ID, "pinned", true),
+                            second = add(TEAM_DEPLOYMENT_ID, "pinned", true);
+    struct template_version stranger = add(TEAM_DEPLOYMENT_ID, "stranger", true);
     char reference[80];
     assert_resolves(acme.id, first.template_id, second.id);
     assert_resolves(acme.id, first.id, first.id);
@@ -114,7 +116,7 @@ static void ids_pin_templates_and_versions(void **state)
 static void an_own_template_hides_the_deployments(void **state)
 {
     (void)state;
-    struct template_version general = add("", "node", true);
+    struct template_version general = add(TEAM_DEPLOYMENT_ID, "node", true);
     assert_resolves(acme.id, "node", general.id);
     struct template_version failed = add(acme.id, "node", false);
     /* Also while it has nothing to run: another thing under the same name would surprise. */
@@ -124,12 +126,12 @@ static void an_own_template_hides_the_deployments(void **state)
     assert_resolves(acme.id, "node:2", own.id);
     assert_unknown(acme.id, "node:1");
     assert_resolves(other.id, "node", general.id);
-    assert_resolves("", "node", general.id);
+    assert_resolves(TEAM_DEPLOYMENT_ID, "node", general.id);
     assert_resolves(acme.id, general.id, general.id);
     /* What another team owns does not exist. */
     assert_unknown(other.id, own.id);
     assert_unknown(other.id, own.template_id);
-    assert_unknown("", own.id);
+    assert_unknown(TEAM_DEPLOYMENT_ID, own.id);
     assert_string_equal(failed.template_id, own.template_id);
 }
 
@@ -137,10 +139,10 @@ static void a_version_is_finished_once(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    struct template_version version = add("", "once", true);
+    struct template_version version = add(TEAM_DEPLOYMENT_ID, "once", true);
     assert_fails_saying(template_version_finish(db, version.id, false, false, "", &err),
                         ERR_NOT_FOUND, "built");
-    assert_resolves("", "once", version.id);
+    assert_resolves(TEAM_DEPLOYMENT_ID, "once", version.id);
 }
 
 static void lists_what_a_team_sees(void **state)
@@ -183,8 +185,8 @@ static void bad_requests_name_their_field(void **state)
         {"slug", "image", 1, 0, "memory_mb"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        assert_fails(template_version_add(db, "", bad[i].slug, bad[i].image, bad[i].cpu,
-                                          bad[i].memory_mb, &version, &err),
+        assert_fails(template_version_add(db, TEAM_DEPLOYMENT_ID, bad[i].slug, bad[i].image,
+                                          bad[i].cpu, bad[i].memory_mb, &version, &err),
                      ERR_INVALID_REQUEST);
         assert_string_equal(err->field, bad[i].field);
         error_clear(&err);
@@ -216,7 +218,8 @@ static void knows_which_sources_a_host_lacks(void **state)
                         .vcpus = 1,
                         .memory_mb = 64};
     assert_ok(host_put(db, &host, &err));
-    struct template_version ready = add("", "sources", true), failed = add("", "sources", false);
+    struct template_version ready = add(TEAM_DEPLOYMENT_ID, "sources", true),
+                            failed = add(TEAM_DEPLOYMENT_ID, "sources", false);
     char name[64];
     assert_true(is_missing(host.id, ready.id));
     assert_false(is_missing(host.id, failed.id));
