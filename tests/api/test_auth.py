@@ -123,6 +123,39 @@ def test_teams(stack, make_account):
     assert_error(other.get(f"/v1/sandboxes/{document['id']}"), 404, "not_found")
 
 
+def test_without_a_team_the_only_one_is_meant(stack, make_account):
+    """A key that does not reach the personal team, but one other, needs no team in its requests;
+    the answers say which one it was. Among several, none is guessed."""
+    account = make_account()
+    second, third = account.make_team(), account.make_team("pro")
+    narrow = Api(stack, account.key("write", "--team", second))
+    assert narrow.create()["team"] == second
+    assert narrow.create_volume(name="only")["team"] == second
+    for path in ("/v1/sandbox_limits", "/v1/usage"):
+        assert narrow.get(path).json()["team"] == second
+    checkpoint = narrow.post(f"/v1/sandboxes/{narrow.create()['id']}/checkpoints", {"name": "c"}).json()
+    made = narrow.post("/v1/templates", {"slug": "only", "checkpoint_id": checkpoint["id"]}).json()
+    assert (made["team"], made["version"]["team"]) == (second, second)
+    assert narrow.get("/v1/templates/only/versions/1").json()["team"] == second
+
+    both = Api(stack, account.key("write", "--team", second, "--team", third))
+    refused = assert_error(both.post("/v1/sandboxes", {}), 403, "team_forbidden", "/team")
+    assert second in refused["message"] and third in refused["message"]
+    unknown = assert_error(both.get(f"/v1/usage?team={second}x"), 403, "team_forbidden", "team")
+    assert f'did you mean "{second}"' in unknown["message"] and third in unknown["message"]
+    assert account.team not in unknown["message"]
+
+
+def test_an_idempotency_key_does_not_carry_over_to_another_team(stack, make_account):
+    account = make_account()
+    narrow = [Api(stack, account.key("write", "--team", account.make_team())) for _ in range(2)]
+    key = {"Idempotency-Key": "the-same"}
+    first = narrow[0].post("/v1/sandboxes", {}, headers=key)
+    assert first.status == 201
+    assert_error(narrow[1].post("/v1/sandboxes", {}, headers=key), 422, "idempotency_key_reused")
+    assert narrow[0].post("/v1/sandboxes", {}, headers=key).json()["id"] == first.json()["id"]
+
+
 # --- the data plane ---
 
 

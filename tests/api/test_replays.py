@@ -121,7 +121,13 @@ def test_a_key_of_less_reach_learns_nothing(account, stack):
     narrow = Api(stack, account.key("write", "--team", team))
     key, keys_key = new_key(), new_key()
     made = account.api.post("/v1/sandboxes", {"timeout": 60}, headers=key).json()
-    assert_error(narrow.post("/v1/sandboxes", {"timeout": 60}, headers=key), 403, "team_forbidden", "/team")
+    # Without a name the team is the one that the narrow key reaches: another request.
+    assert_error(narrow.post("/v1/sandboxes", {"timeout": 60}, headers=key),
+                 422, "idempotency_key_reused", "Idempotency-Key")
+    named = {"timeout": 60, "team": account.team}
+    theirs = new_key()
+    assert account.api.post("/v1/sandboxes", named, headers=theirs).status == 201
+    assert_error(narrow.post("/v1/sandboxes", named, headers=theirs), 403, "team_forbidden", "/team")
     path = f"/v1/sandboxes/{made['id']}"
     assert account.api.request("PATCH", path, {"timeout": 99}, headers=key).status == 200
     assert_error(narrow.request("PATCH", path, {"timeout": 99}, headers=key), 404, "not_found")

@@ -156,7 +156,7 @@ def test_the_same_key_makes_one_volume(api, stack, account):
     assert first.status == again.status == 201 and first.json() == again.json()
     assert again.headers["Idempotent-Replayed"] == "true"
     narrow = Api(stack, account.key("write", "--team", account.make_team()))
-    assert_error(narrow.post("/v1/volumes", body, headers=key), 403, "team_forbidden")
+    assert_error(narrow.post("/v1/volumes", body, headers=key), 422, "idempotency_key_reused")
     gone = api.request("DELETE", path_of(first.json()), headers=key)
     assert gone.status == 204
     replayed = api.request("DELETE", path_of(first.json()), headers=key)

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "account/api_key_row.h"
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -15,6 +16,8 @@
 #define PREFIX              "slk_"
 #define USED_RESOLUTION_MS  60000
 #define NAME_MAX_CHARACTERS 64
+#define TEAMS_NAMED_MAX     10  /* in an error */
+#define TEAMS_COMPARED_MAX  256 /* for the nearest slug */
 
 /* --- the text of a key --- */
 
@@ -131,21 +134,71 @@ int principal_authenticate(struct db *db, const struct keyring *ring, const char
     return result;
 }
 
+/* "a, b and 3 more": the teams that the key reaches, as far as a sentence takes them. */
+static char *teams_named(const struct principal *principal)
+{
+    buffer_auto text = BUFFER_INIT((TEAMS_NAMED_MAX + 1) * (SLUG_MAX + 2));
+    unsigned named =
+        principal->team_count < TEAMS_NAMED_MAX ? principal->team_count : TEAMS_NAMED_MAX;
+    for (unsigned i = 0; i < named; i++)
+        buffer_printf(&text, "%s%s", i ? ", " : "", principal->teams[i].slug);
+    if (named < principal->team_count)
+        buffer_printf(&text, " and %u more", principal->team_count - named);
+    return buffer_steal(&text);
+}
+
+/* A query holds text of any length; only what could be a slug is repeated. */
+static int unknown_team(const struct principal *principal, const char *slug, const char *field,
+                        struct error **err)
+{
+    const char *names[TEAMS_COMPARED_MAX];
+    size_t count = 0;
+    for (; count < principal->team_count && count < TEAMS_COMPARED_MAX; count++)
+        names[count] = principal->teams[count].slug;
+    const char *nearest = str_nearest(slug, names, count);
+    autofree char *reached = teams_named(principal);
+    autofree char *hint = nearest ? xasprintf("; did you mean \"%s\"?", nearest) : xstrdup(".");
+    return error_set_field(err, ERR_TEAM_FORBIDDEN, field,
+                           "This API key reaches no team \"%s\"%s It reaches: %s.",
+                           slug_is_valid(slug) ? slug : "…", hint, reached);
+}
+
+static int no_default_team(const struct principal *principal, const char *field, struct error **err)
+{
+    autofree char *reached = teams_named(principal);
+    return error_set_field(err, ERR_TEAM_FORBIDDEN, field,
+                           "This API key does not reach the personal team of its user, and more "
+                           "than one other; name the one that is meant: %s.",
+                           reached);
+}
+
+const struct team *principal_default_team(const struct principal *principal)
+{
+    for (unsigned i = 0; i < principal->team_count; i++)
+        if (!strcmp(principal->teams[i].id, principal->personal_team_id))
+            return &principal->teams[i];
+    return principal->team_count == 1 ? &principal->teams[0] : NULL;
+}
+
+static const struct team *find_team(const struct principal *principal, const char *slug)
+{
+    for (unsigned i = 0; i < principal->team_count; i++)
+        if (!strcmp(principal->teams[i].slug, slug))
+            return &principal->teams[i];
+    return NULL;
+}
+
 int principal_team(const struct principal *principal, const char *slug, const char *field,
                    const struct team **team, struct error **err)
 {
-    for (unsigned i = 0; i < principal->team_count; i++) {
-        const struct team *candidate = &principal->teams[i];
-        if (slug ? !strcmp(candidate->slug, slug)
-                 : !strcmp(candidate->id, principal->personal_team_id)) {
-            *team = candidate;
-            return 0;
-        }
-    }
-    return error_set_field(err, ERR_TEAM_FORBIDDEN, field ? field : "/team",
-                           slug ? "This API key does not reach such a team."
-                                : "This API key does not reach the personal team of its user; "
-                                  "name a team.");
+    field = field ? field : "/team";
+    *team = slug ? find_team(principal, slug) : principal_default_team(principal);
+    if (*team)
+        return 0;
+    if (!principal->team_count)
+        return error_set_field(err, ERR_TEAM_FORBIDDEN, field, "This API key reaches no team.");
+    return slug ? unknown_team(principal, slug, field, err)
+                : no_default_team(principal, field, err);
 }
 
 bool principal_reaches(const struct principal *principal, const char *team_id)

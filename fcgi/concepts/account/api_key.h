@@ -45,8 +45,13 @@ void principal_deinit(struct principal *principal);
 int principal_authenticate(struct db *db, const struct keyring *ring, const char *authorization,
                            struct principal *principal, struct error **err);
 
-/* The team of that slug, or the personal team for NULL, if this key reaches it. Errors:
- * ERR_TEAM_FORBIDDEN (field "/team" or as given), also when there is no such team. */
+/* The team that a request means that names none: the personal team of the key's user, or else the
+ * only one that the key reaches. NULL when there is no such. */
+const struct team *principal_default_team(const struct principal *principal);
+
+/* The team of that slug, or the default one for NULL, if this key reaches it. Errors:
+ * ERR_TEAM_FORBIDDEN (field "/team" or as given) with the teams that it reaches, also when there is
+ * no such team. */
 int principal_team(const struct principal *principal, const char *slug, const char *field,
                    const struct team **team, struct error **err);
 

@@ -181,11 +181,36 @@ static bool path_is_kept(const char *path)
     return length <= PATH_MAX_BYTES;
 }
 
+static bool route_takes_team(const struct route *route)
+{
+    const struct schema_member *member = route->body;
+    const struct route_query *row = route->query;
+    while (member && member->name && strcmp(member->name, "team") != 0)
+        member++;
+    while (row && row->name && strcmp(row->name, "team") != 0)
+        row++;
+    return (member && member->name) || (row && row->name);
+}
+
+/* A request that names no team means another one when another key sends it. The personal team,
+ * which is the same for all keys of the user, is not written. */
+static void write_default_team(const struct principal *principal, const struct route *route,
+                               const struct http_request *request, struct buffer *bound)
+{
+    const struct team *team = principal_default_team(principal);
+    bool named = json_object_get(request->json, "team") || http_query(request, "team");
+    if (team && !named && route_takes_team(route) &&
+        strcmp(team->id, principal->personal_team_id) != 0)
+        buffer_printf(bound, "%s\n", team->id);
+}
+
 /* What a key is bound to beside the path: the query, and the body, of which only the length is
- * known when it passes through. */
-static void write_bound(const struct http_request *request, struct buffer *bound)
+ * known when it passes through; and the team that is meant without being named. */
+static void write_bound(const struct principal *principal, const struct route *route,
+                        const struct http_request *request, struct buffer *bound)
 {
     const char *query = http_parameter(request, "QUERY_STRING");
+    write_default_team(principal, route, request, bound);
     if (query)
         buffer_printf(bound, "?%s\n", query);
     if (request->read_body)
@@ -204,7 +229,7 @@ int api_invoke(void *context, const struct route *route, struct http_request *re
         return error_set(err, ERR_NOT_FOUND, "There is no such path.");
     struct idempotency idempotency;
     struct buffer bound = BUFFER_INIT(request->body.size + HTTP_QUERY_BYTES_MAX + 64);
-    write_bound(request, &bound);
+    write_bound(&api->principal, route, request, &bound);
     struct idempotency_scope scope = {
         .user_id = api->principal.user_id,
         .method = route->method,

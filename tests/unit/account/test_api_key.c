@@ -97,9 +97,41 @@ static void a_restricted_key_reaches_what_it_names(void **state)
     assert_false(principal.can_write);
     assert_int_equal(principal.team_count, 1);
     assert_string_equal(principal.teams[0].slug, "acme");
-    assert_fails_saying(principal_team(&principal, NULL, "/team", &team, &err), ERR_TEAM_FORBIDDEN,
-                        "personal");
+    assert_ok(principal_team(&principal, NULL, "/team", &team, &err));
+    assert_string_equal(team->slug, "acme");
+    assert_fails_saying(principal_team(&principal, "acmee", "/team", &team, &err),
+                        ERR_TEAM_FORBIDDEN,
+                        "no team \"acmee\"; did you mean \"acme\"? It reaches: acme.");
+    assert_fails_saying(principal_team(&principal, "A \xe2\x82\xac", "/team", &team, &err),
+                        ERR_TEAM_FORBIDDEN, "no team \"…\". It reaches: acme.");
     principal_deinit(&principal);
+}
+
+/* Without the personal team among several there is none that a request means that names none. */
+static void a_default_team_is_never_guessed(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct team teams[12];
+    const struct team *team;
+    struct principal principal = {.personal_team_id = "tea_personal", .teams = teams};
+    for (unsigned i = 0; i < 12; i++) {
+        snprintf(teams[i].id, sizeof teams[i].id, "tea_%u", i);
+        snprintf(teams[i].slug, sizeof teams[i].slug, "t%u", i);
+    }
+    assert_null(principal_default_team(&principal));
+    assert_fails_saying(principal_team(&principal, NULL, NULL, &team, &err), ERR_TEAM_FORBIDDEN,
+                        "reaches no team");
+    principal.team_count = 2;
+    assert_null(principal_default_team(&principal));
+    assert_fails_saying(principal_team(&principal, NULL, NULL, &team, &err), ERR_TEAM_FORBIDDEN,
+                        "name the one that is meant: t0, t1.");
+    principal.team_count = 12;
+    assert_fails_saying(principal_team(&principal, NULL, NULL, &team, &err), ERR_TEAM_FORBIDDEN,
+                        "t9 and 2 more.");
+    snprintf(teams[11].id, sizeof teams[11].id, "tea_personal");
+    assert_ok(principal_team(&principal, NULL, NULL, &team, &err));
+    assert_ptr_equal(team, &teams[11]);
 }
 
 static void a_key_survives_the_end_of_its_memberships(void **state)
@@ -304,6 +336,7 @@ int main(void)
         cmocka_unit_test(every_statement_can_be_prepared),
         cmocka_unit_test(a_key_reaches_the_teams_of_its_user),
         cmocka_unit_test(a_restricted_key_reaches_what_it_names),
+        cmocka_unit_test(a_default_team_is_never_guessed),
         cmocka_unit_test(a_key_survives_the_end_of_its_memberships),
         cmocka_unit_test(wrong_keys_all_answer_the_same),
         cmocka_unit_test(an_expired_key_is_refused),
