@@ -77,12 +77,22 @@ int error_recode(struct error **err, enum error_code code)
     return -1;
 }
 
+int error_add_detail(struct error **err, const char *name, json_t *value)
+{
+    assert(err && *err);
+    if (!(*err)->details)
+        (*err)->details = json_object();
+    json_object_set_new((*err)->details, name, value);
+    return -1;
+}
+
 void error_clear(struct error **err)
 {
     if (!*err)
         return;
     free((*err)->message);
     free((*err)->field);
+    json_decref((*err)->details);
     free(*err);
     *err = NULL;
 }

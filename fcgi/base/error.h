@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdbool.h>
 
@@ -21,6 +22,7 @@ struct error {
     char *message;          /* never NULL */
     char *field;            /* JSON pointer or parameter name of the bad input, or NULL */
     unsigned retry_after_s; /* 0: say nothing about it */
+    json_t *details;        /* what an answer carries beside the message, by its names; or NULL */
 };
 
 /* Set *err (which must be NULL) to a new error. Always returns -1, so that callers can
@@ -43,6 +45,9 @@ int error_context(struct error **err, const char *format, ...)
 
 /* Give *err another code (an inner code becomes what it means one level up). Returns -1. */
 int error_recode(struct error **err, enum error_code code);
+
+/* Add to the details of *err; takes the reference of value. Returns -1. */
+int error_add_detail(struct error **err, const char *name, json_t *value);
 
 /* Free *err if there is one and set it to NULL. */
 void error_clear(struct error **err);

@@ -59,10 +59,10 @@ struct sandbox_create {
     void *claim_context;
 };
 
-/* Make a sandbox and wait until it is ready. quota is filled in when the error is
- * ERR_SANDBOX_QUOTA_EXCEEDED. Whatever fails, nothing is left behind. */
+/* Make a sandbox and wait until it is ready. Whatever fails, nothing is left behind. Errors:
+ * ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details. */
 int sandbox_create(struct sandbox_service *service, const struct sandbox_create *request,
-                   struct sandbox *sandbox, struct quota *quota, struct error **err);
+                   struct sandbox *sandbox, struct error **err);
 
 /* Stop it with its memory where the runtime can, joining a pause in flight. Stopped already:
  * success. */
@@ -72,7 +72,7 @@ int sandbox_pause(struct sandbox_service *service, const char *id, struct sandbo
 /* Make it run, waiting for moves in flight, and refresh its deadline: timeout_s from now, or its
  * own timeout for 0. */
 int sandbox_resume(struct sandbox_service *service, const char *id, uint64_t timeout_s,
-                   struct sandbox *sandbox, struct quota *quota, struct error **err);
+                   struct sandbox *sandbox, struct error **err);
 
 /* As sandbox_resume() for a request that found it paused: one that runs already is left as it is,
  * deadline included. */
@@ -115,12 +115,12 @@ struct checkpoint_create {
     void *claim_context;
 };
 
-/* Make a checkpoint of a running sandbox, waiting for moves in flight; the sandbox runs on. quota
- * is filled in when the error is ERR_SANDBOX_QUOTA_EXCEEDED. Other errors: ERR_NAME_TAKEN,
- * ERR_SANDBOX_NOT_RUNNING. Whatever fails, nothing is left behind. */
+/* Make a checkpoint of a running sandbox, waiting for moves in flight; the sandbox runs on.
+ * Whatever fails, nothing is left behind. Errors: ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its
+ * details, ERR_NAME_TAKEN, ERR_SANDBOX_NOT_RUNNING. */
 int sandbox_checkpoint(struct sandbox_service *service, const char *id,
                        const struct checkpoint_create *request, struct checkpoint *checkpoint,
-                       struct quota *quota, struct error **err);
+                       struct error **err);
 
 /* Delete a checkpoint. Success means that it is gone for good as far as anyone can see; its disk
  * goes in the background when the runtime is away or a sandbox is still being made from it. Errors:

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <jansson.h>
+
 #include "account/account.h"
 #include "runtime/runtime.h"
 
@@ -20,16 +22,18 @@ struct quota {
 int quota_read(struct db *db, const char *team_id, const struct plan *plan,
                const struct runtime_shape *shape, struct quota *quota, struct error **err);
 
+/* As the interface shows it; a new reference. */
+json_t *quota_to_json(const struct quota *quota);
+
 /* Inside a transaction: lock the team, read its plan and usage, and check that one more sandbox of
  * the shape fits. The lock lasts to the end of the transaction, in which the caller writes the row
- * that holds the reservation. quota is filled in either way.
- * Errors: ERR_SANDBOX_QUOTA_EXCEEDED. */
+ * that holds the reservation. Errors: ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details. */
 int quota_reserve(struct db *db, const char *team_id, const struct runtime_shape *shape,
-                  struct quota *quota, struct error **err);
+                  struct error **err);
 
 /* The same for a sandbox that is not there yet. A pause is never refused for want of room among the
  * stopped, and while there are more of those than the plan keeps, no new one is made either. */
 int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_shape *shape,
-                      struct quota *quota, struct error **err);
+                      struct error **err);
 
 extern const struct db_statement_list quota_statements;

@@ -12,7 +12,6 @@
 struct making {
     const struct checkpoint_create *request;
     struct checkpoint *checkpoint;
-    struct quota *quota;
 };
 
 /* --- beginning --- */
@@ -45,21 +44,22 @@ static void plan_checkpoint(struct making *making, const struct sandbox *sandbox
 }
 
 /* The team's lock orders those who count, so that the plan's number is never passed. */
-static int check_quota(struct db *db, const struct sandbox *sandbox, struct quota *quota,
-                       struct error **err)
+static int check_quota(struct db *db, const struct sandbox *sandbox, struct error **err)
 {
+    struct quota quota;
     struct plan plan;
     unsigned count;
     if (team_lock(db, sandbox->team_id, &plan, err) < 0 ||
         checkpoint_count(db, sandbox->team_id, &count, err) < 0 ||
-        quota_read(db, sandbox->team_id, &plan, &sandbox->shape, quota, err) < 0)
+        quota_read(db, sandbox->team_id, &plan, &sandbox->shape, &quota, err) < 0)
         return -1;
     if (count < plan.checkpoints)
         return 0;
-    return error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
-                     "The team's plan %s allows no more checkpoints than the %u that it has; "
-                     "delete one first.",
-                     plan.name, count);
+    error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
+              "The team's plan %s allows no more checkpoints than the %u that it has; delete one "
+              "first.",
+              plan.name, count);
+    return error_add_detail(err, "quota", quota_to_json(&quota));
 }
 
 /* With the sandbox's row locked. In another state than ready the move itself is refused. */
@@ -70,8 +70,7 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
     if (sandbox->state != SANDBOX_READY)
         return 0;
     plan_checkpoint(making, sandbox);
-    if (check_quota(db, sandbox, making->quota, err) < 0 ||
-        checkpoint_row_insert(db, making->checkpoint, err) < 0)
+    if (check_quota(db, sandbox, err) < 0 || checkpoint_row_insert(db, making->checkpoint, err) < 0)
         return -1;
     return request->claim ? request->claim(db, making->checkpoint->id, request->claim_context, err)
                           : 0;
@@ -164,10 +163,10 @@ int work_undo_checkpoint(struct work *work, struct error **err)
 
 int sandbox_checkpoint(struct sandbox_service *service, const char *id,
                        const struct checkpoint_create *request, struct checkpoint *checkpoint,
-                       struct quota *quota, struct error **err)
+                       struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + (int64_t)service->settings->resume_wait_s * 1000;
-    struct making making = {request, checkpoint, quota};
+    struct making making = {request, checkpoint};
     for (;;) {
         work_auto work = {.service = service};
         if (work_begin(&work, service, id, SANDBOX_EVENT_CHECKPOINT, OPERATION_CHECKPOINT, admit,

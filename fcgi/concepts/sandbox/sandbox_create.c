@@ -137,8 +137,7 @@ struct insert {
     const struct source *source;
     struct work *work;
     const struct buffer *envs_sealed;
-    bool may_claim; /* an instance of the warm pool */
-    struct quota *quota;
+    bool may_claim;                                /* an instance of the warm pool */
     struct warm_instance warm;                     /* the one that was claimed; name "": none */
     struct volume_mount mounts[VOLUME_MOUNTS_MAX]; /* the request's, found */
 };
@@ -200,7 +199,7 @@ static int insert_body(struct db *db, void *context, struct error **err)
     sandbox->operation_id[0] = '\0';
     sandbox->created_at_ms = sandbox->updated_at_ms = clock_now_ms();
     memcpy(insert->mounts, request->mounts, sizeof insert->mounts);
-    if (quota_reserve_new(db, sandbox->team_id, &sandbox->shape, insert->quota, err) < 0 ||
+    if (quota_reserve_new(db, sandbox->team_id, &sandbox->shape, err) < 0 ||
         volume_mounts_lock(db, sandbox->team_id, insert->mounts, request->mount_count, &only_host,
                            err) < 0 ||
         place(db, insert, only_host, err) < 0 ||
@@ -305,7 +304,7 @@ static int start(struct work *work, const struct warm_instance *warm,
 /* One attempt. *was_warm: may it claim a waiting instance, and did it, so that another attempt
  * without one may do better? */
 static int attempt(struct work *work, const struct sandbox_create *request, bool *was_warm,
-                   struct quota *quota, struct error **err)
+                   struct error **err)
 {
     struct sandbox_service *service = work->service;
     buffer_auto envs_sealed = BUFFER_INIT(ENVS_SEALED_MAX);
@@ -315,8 +314,7 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
                             .source = &source,
                             .work = work,
                             .envs_sealed = &envs_sealed,
-                            .may_claim = *was_warm,
-                            .quota = quota};
+                            .may_claim = *was_warm};
     *was_warm = false;
     if (plan_sandbox(service, request, &work->sandbox, &source, err) < 0 ||
         seal_envs(service, request, work->sandbox.id, &envs_sealed, err) < 0)
@@ -352,13 +350,13 @@ static int ended_by_others(const struct work *work, struct error **err)
 }
 
 int sandbox_create(struct sandbox_service *service, const struct sandbox_create *request,
-                   struct sandbox *sandbox, struct quota *quota, struct error **err)
+                   struct sandbox *sandbox, struct error **err)
 {
     bool warm = true, again = true;
     for (;;) {
         work_auto work = {.service = service};
         bool was_warm = warm;
-        if (attempt(&work, request, &was_warm, quota, err) == 0) {
+        if (attempt(&work, request, &was_warm, err) == 0) {
             *sandbox = work.sandbox;
             work.sandbox = (struct sandbox){0};
             return 0;

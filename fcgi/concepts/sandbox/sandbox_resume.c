@@ -99,7 +99,6 @@ int work_run_resume(struct work *work, struct error **err)
 struct admission {
     uint64_t timeout_s; /* 0: the sandbox's own */
     bool keep_deadline; /* of a sandbox that runs already */
-    struct quota *quota;
 };
 
 /* A stopped sandbox needs its reservation back before it may start. */
@@ -109,7 +108,7 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
     if (sandbox->state != SANDBOX_STOPPED)
         return 0;
     if (sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0 ||
-        quota_reserve(db, sandbox->team_id, &sandbox->shape, admission->quota, err) < 0)
+        quota_reserve(db, sandbox->team_id, &sandbox->shape, err) < 0)
         return -1;
     if (sandbox_has_volumes(sandbox) && volume_mounts_lock_again(db, sandbox->id, err) < 0)
         return -1;
@@ -170,16 +169,15 @@ static int bring_up(struct sandbox_service *service, const char *id, struct admi
 }
 
 int sandbox_resume(struct sandbox_service *service, const char *id, uint64_t timeout_s,
-                   struct sandbox *sandbox, struct quota *quota, struct error **err)
+                   struct sandbox *sandbox, struct error **err)
 {
-    struct admission admission = {timeout_s, false, quota};
+    struct admission admission = {timeout_s, false};
     return bring_up(service, id, &admission, sandbox, err);
 }
 
 int sandbox_wake(struct sandbox_service *service, const char *id, struct sandbox *sandbox,
                  struct error **err)
 {
-    struct quota quota;
-    struct admission admission = {0, true, &quota};
+    struct admission admission = {0, true};
     return bring_up(service, id, &admission, sandbox, err);
 }

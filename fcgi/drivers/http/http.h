@@ -120,10 +120,10 @@ int http_response_begin(struct http_response *response, const struct http_reques
 int http_response_send(struct http_response *response, const struct http_request *request,
                        const void *data, size_t size);
 
-/* The error body of the interface: error, message, request_id, field; and the headers that belong
- * to the status (Retry-After, WWW-Authenticate). Messages of conditions inside the service do not
- * leave it: the client gets a general sentence, the log the message. The handler may add members
- * to response->json afterwards. Replaces what the response held. */
+/* The error body of the interface: error, message, request_id, field and the error's details; and
+ * the headers that belong to the status (Retry-After, WWW-Authenticate). Messages of conditions
+ * inside the service do not leave it: the client gets a general sentence, the log the message.
+ * Replaces what the response held. */
 void http_response_error(struct http_response *response, const struct http_request *request,
                          const struct error *error);
 

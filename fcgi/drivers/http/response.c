@@ -96,6 +96,7 @@ void http_response_error(struct http_response *response, const struct http_reque
     json_object_set_new(body, "request_id", json_string(request->request_id));
     if (error->field)
         json_object_set_new(body, "field", text_json(error->field));
+    json_object_update_missing(body, error->details);
     http_response_json(response, error_http_status(error->code), body);
     error_headers(response, error);
     response->error_symbol = error_symbol(error->code);

@@ -36,16 +36,9 @@ int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **jso
 int api_sandbox(struct api *api, const struct http_request *request, struct sandbox *sandbox,
                 struct error **err);
 
-/* An error that carries the quota snapshot is answered here (0); all others are handed on (-1). */
-int api_refuse(struct http_request *request, struct http_response *response,
-               const struct quota *quota, struct error **err);
-
 /* In the transaction that makes what the request asks for: note its id with the claimed
  * Idempotency-Key. For the claim members of the lifecycle's requests; context: the key's record. */
 int api_claim(struct db *db, const char *id, void *context, struct error **err);
-
-/* As the quota member of the interface. */
-json_t *quota_to_json(const struct quota *quota);
 
 /* Handlers, a file a resource. */
 route_handler sandboxes_create, sandboxes_list, sandboxes_show, sandboxes_delete;

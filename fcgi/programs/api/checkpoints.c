@@ -71,7 +71,6 @@ int checkpoints_create(void *context, const struct route *route, struct http_req
                        struct http_response *response, struct error **err)
 {
     struct api *api = context;
-    struct quota quota = {{0}, {0}, {0}};
     sandbox_auto sandbox = {0};
     struct checkpoint checkpoint;
     const struct checkpoint_create wanted = {
@@ -84,8 +83,8 @@ int checkpoints_create(void *context, const struct route *route, struct http_req
     if (api_sandbox(api, request, &sandbox, err) < 0 || find_earlier(api, &checkpoint, err) < 0)
         return -1;
     if (!checkpoint.id[0] &&
-        sandbox_checkpoint(&api->service, sandbox.id, &wanted, &checkpoint, &quota, err) < 0)
-        return api_refuse(request, response, &quota, err);
+        sandbox_checkpoint(&api->service, sandbox.id, &wanted, &checkpoint, err) < 0)
+        return -1;
     log_context_set("checkpoint", checkpoint.id);
     return http_response_json(response, 201, checkpoint_to_json(&checkpoint));
 }

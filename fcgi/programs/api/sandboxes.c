@@ -7,31 +7,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-json_t *quota_to_json(const struct quota *quota)
-{
-    const struct quota_amount *amounts[] = {&quota->limits, &quota->usage, &quota->reservation};
-    const char *const names[] = {"limits", "usage", "reservation"};
-    json_t *json = json_object();
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-        json_object_set_new(json, names[i],
-                            json_pack("{s:I, s:I, s:I}", "sandboxes",
-                                      (json_int_t)amounts[i]->sandboxes, "vcpus",
-                                      (json_int_t)amounts[i]->vcpus, "memory_mb",
-                                      (json_int_t)amounts[i]->memory_mb));
-    return json;
-}
-
-int api_refuse(struct http_request *request, struct http_response *response,
-               const struct quota *quota, struct error **err)
-{
-    if ((*err)->code != ERR_SANDBOX_QUOTA_EXCEEDED)
-        return -1;
-    http_response_error(response, request, *err);
-    json_object_set_new(response->json, "quota", quota_to_json(quota));
-    error_clear(err);
-    return 0;
-}
-
 int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **json,
                     struct error **err)
 {
@@ -64,7 +39,7 @@ static int find_earlier(struct api *api, struct sandbox *sandbox, struct error *
 }
 
 static int create(struct api *api, const struct http_request *request, struct sandbox *sandbox,
-                  struct quota *quota, struct error **err)
+                  struct error **err)
 {
     struct sandbox_input input = {0};
     autofree char *network = NULL;
@@ -78,7 +53,7 @@ static int create(struct api *api, const struct http_request *request, struct sa
         network_input_read(api, request->json, &network, err) < 0)
         result = -1;
     input.create.network = network;
-    if (result == 0 && sandbox_create(&api->service, &input.create, sandbox, quota, err) < 0)
+    if (result == 0 && sandbox_create(&api->service, &input.create, sandbox, err) < 0)
         result = -1;
     sandbox_input_deinit(&input);
     return result;
@@ -88,14 +63,13 @@ int sandboxes_create(void *context, const struct route *route, struct http_reque
                      struct http_response *response, struct error **err)
 {
     struct api *api = context;
-    struct quota quota = {{0}, {0}, {0}};
     sandbox_auto sandbox = {0};
     json_t *session;
     (void)route;
     if (find_earlier(api, &sandbox, err) < 0)
         return -1;
-    if (!sandbox.id[0] && create(api, request, &sandbox, &quota, err) < 0)
-        return api_refuse(request, response, &quota, err);
+    if (!sandbox.id[0] && create(api, request, &sandbox, err) < 0)
+        return -1;
     log_context_set("sandbox", sandbox.id);
     if (api_new_session(api, &sandbox, &session, err) < 0)
         return -1;
@@ -196,15 +170,12 @@ int sandboxes_resume(void *context, const struct route *route, struct http_reque
 {
     struct api *api = context;
     sandbox_auto sandbox = {0}, resumed = {0};
-    struct quota quota = {{0}, {0}, {0}};
     uint64_t timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout"));
     (void)route;
-    if (api_sandbox(api, request, &sandbox, err) < 0)
-        return -1;
-    if (sandbox_resume(&api->service, sandbox.id, timeout_s, &resumed, &quota, err) < 0)
-        return api_refuse(request, response, &quota, err);
     json_t *session;
-    if (api_new_session(api, &resumed, &session, err) < 0)
+    if (api_sandbox(api, request, &sandbox, err) < 0 ||
+        sandbox_resume(&api->service, sandbox.id, timeout_s, &resumed, err) < 0 ||
+        api_new_session(api, &resumed, &session, err) < 0)
         return -1;
     return http_response_json(response, 200,
                               json_pack("{s:o, s:o}", "session", session, "sandbox",

@@ -57,6 +57,20 @@ static void moves_and_clears(void **state)
     error_clear(&outer);
 }
 
+static void details_travel_with_it(void **state)
+{
+    (void)state;
+    struct error *inner = NULL, *outer = NULL;
+    error_set(&inner, ERR_NO_CAPACITY, "full");
+    assert_int_equal(error_add_detail(&inner, "hosts", json_integer(3)), -1);
+    error_add_detail(&inner, "free", json_integer(0));
+    error_move(&outer, &inner);
+    error_context(&outer, "create");
+    assert_int_equal(json_integer_value(json_object_get(outer->details, "hosts")), 3);
+    assert_int_equal(json_object_size(outer->details), 2);
+    error_clear(&outer);
+}
+
 static void every_code_has_a_decent_answer(void **state)
 {
     (void)state;
@@ -77,6 +91,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(carries_code_and_message),
         cmocka_unit_test(names_the_input_that_is_wrong),
+        cmocka_unit_test(details_travel_with_it),
         cmocka_unit_test(grows_context_on_the_way_up),
         cmocka_unit_test(changes_its_code),
         cmocka_unit_test(moves_and_clears),
