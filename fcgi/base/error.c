@@ -11,9 +11,8 @@ static const struct {
     const char *symbol;
     const char *api_code;
     int http_status;
-    bool may_retry;
 } codes[ERROR_CODE_COUNT] = {
-#define X(symbol, api_code, status, retry) [symbol] = {#symbol, api_code, status, retry},
+#define X(symbol, api_code, status) [symbol] = {#symbol, api_code, status},
 #include "base/error_codes.def"
 #undef X
 };
@@ -118,9 +117,4 @@ const char *error_symbol(enum error_code code)
 int error_http_status(enum error_code code)
 {
     return codes[code].http_status;
-}
-
-bool error_may_retry(enum error_code code)
-{
-    return codes[code].may_retry;
 }

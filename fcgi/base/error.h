@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 enum error_code {
-#define X(symbol, api_code, status, retry) symbol,
+#define X(symbol, api_code, status) symbol,
 #include "base/error_codes.def"
 #undef X
     ERROR_CODE_COUNT
@@ -58,7 +58,6 @@ int error_move(struct error **to, struct error **from);
 const char *error_api_code(enum error_code code); /* "not_found" */
 const char *error_symbol(enum error_code code);   /* "ERR_NOT_FOUND" */
 int error_http_status(enum error_code code);
-bool error_may_retry(enum error_code code);
 
 static inline void error_autofree_(struct error **err)
 {
