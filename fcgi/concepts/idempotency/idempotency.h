@@ -42,8 +42,8 @@ struct idempotency {
     char id[ID_SIZE];
     char attempt[ID_SIZE];
     enum idempotency_verdict verdict;
-    unsigned attempts;        /* 1: the first */
-    char sandbox_id[ID_SIZE]; /* what this or an earlier attempt made, or "" */
+    unsigned attempts;     /* 1: the first */
+    char made_id[ID_SIZE]; /* what this or an earlier attempt made, or "" */
     int status;
     struct buffer answer; /* may hold what the request's envs held; wiped by _deinit() */
 };
@@ -57,12 +57,12 @@ int idempotency_begin(struct db *db, const struct keyring *ring,
 
 /* Inside the transaction that inserts the sandbox. Errors: ERR_REQUEST_IN_PROGRESS when another
  * attempt has taken over. */
-int idempotency_attach(struct db *db, const struct idempotency *idempotency, const char *sandbox_id,
+int idempotency_attach(struct db *db, const struct idempotency *idempotency, const char *made_id,
                        struct error **err);
 
 /* Keep the answer. An attempt that was taken over keeps nothing. */
 int idempotency_finish(struct db *db, const struct keyring *ring,
-                       const struct idempotency *idempotency, int status, const char *sandbox_id,
+                       const struct idempotency *idempotency, int status, const char *made_id,
                        const char *answer, size_t size, struct error **err);
 
 /* It ended in a 5xx: the next try with the key may run at once. */

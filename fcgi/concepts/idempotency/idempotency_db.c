@@ -17,7 +17,7 @@ static const struct db_statement insert_statement = {
     false};
 static const struct db_statement get_statement = {
     "idempotency.get",
-    "SELECT id, body_key_id, body_mac, state, attempts, lease_until_ms, sandbox_id, status,"
+    "SELECT id, body_key_id, body_mac, state, attempts, lease_until_ms, made_id, status,"
     " answer_sealed, created_at_ms FROM idempotency_keys"
     " WHERE user_id = ? AND method = ? AND path = ? AND idempotency_key = ? FOR UPDATE",
     false};
@@ -28,11 +28,11 @@ static const struct db_statement take_statement = {
     false};
 static const struct db_statement attach_statement = {
     "idempotency.attach",
-    "UPDATE idempotency_keys SET sandbox_id = ? WHERE id = ? AND attempt = ? AND state = 'running'",
+    "UPDATE idempotency_keys SET made_id = ? WHERE id = ? AND attempt = ? AND state = 'running'",
     false};
 static const struct db_statement finish_statement = {
     "idempotency.finish",
-    "UPDATE idempotency_keys SET state = 'done', status = ?, answer_sealed = ?, sandbox_id = ?"
+    "UPDATE idempotency_keys SET state = 'done', status = ?, answer_sealed = ?, made_id = ?"
     " WHERE id = ? AND attempt = ? AND state = 'running'",
     false};
 static const struct db_statement abandon_statement = {
@@ -123,7 +123,7 @@ static int judge(struct db *db, struct begin *begin, const struct db_rows *rows,
     size_t size;
     const unsigned char *stored = db_get_blob(rows, 2, &size);
     db_copy_text(out->id, rows, 0);
-    db_copy_text(out->sandbox_id, rows, 6);
+    db_copy_text(out->made_id, rows, 6);
     out->attempts = (unsigned)db_get_u64(rows, 4) + 1;
     if (body_mac(begin, (uint16_t)db_get_u64(rows, 1), mac, err) < 0)
         return -1;
@@ -148,7 +148,7 @@ static int begin_body(struct db *db, void *context, struct error **err)
     const struct idempotency_scope *scope = begin->scope;
     db_rows_auto *rows = NULL;
     begin->out->verdict = IDEMPOTENCY_RUN;
-    begin->out->sandbox_id[0] = '\0';
+    begin->out->made_id[0] = '\0';
     if (db_query(db, &get_statement,
                  DB_ARGS(db_text(scope->user_id), db_text(scope->method), db_text(scope->path),
                          db_text(scope->key)),
@@ -183,14 +183,13 @@ int idempotency_begin(struct db *db, const struct keyring *ring,
     return db_transaction(db, begin_body, &begin, err);
 }
 
-int idempotency_attach(struct db *db, const struct idempotency *idempotency, const char *sandbox_id,
+int idempotency_attach(struct db *db, const struct idempotency *idempotency, const char *made_id,
                        struct error **err)
 {
     uint64_t matched;
-    if (db_exec(
-            db, &attach_statement,
-            DB_ARGS(db_text(sandbox_id), db_text(idempotency->id), db_text(idempotency->attempt)),
-            &matched, err) < 0)
+    if (db_exec(db, &attach_statement,
+                DB_ARGS(db_text(made_id), db_text(idempotency->id), db_text(idempotency->attempt)),
+                &matched, err) < 0)
         return -1;
     if (!matched)
         return error_set_field(err, ERR_REQUEST_IN_PROGRESS, "Idempotency-Key",
@@ -199,7 +198,7 @@ int idempotency_attach(struct db *db, const struct idempotency *idempotency, con
 }
 
 int idempotency_finish(struct db *db, const struct keyring *ring,
-                       const struct idempotency *idempotency, int status, const char *sandbox_id,
+                       const struct idempotency *idempotency, int status, const char *made_id,
                        const char *answer, size_t size, struct error **err)
 {
     buffer_auto sealed = BUFFER_INIT(IDEMPOTENCY_ANSWER_MAX + 128);
@@ -208,8 +207,8 @@ int idempotency_finish(struct db *db, const struct keyring *ring,
     return db_exec(db, &finish_statement,
                    DB_ARGS(db_u64((uint64_t)status),
                            sealed.size ? db_blob(sealed.data, sealed.size) : db_null(),
-                           db_text(sandbox_id && *sandbox_id ? sandbox_id : NULL),
-                           db_text(idempotency->id), db_text(idempotency->attempt)),
+                           db_text(made_id && *made_id ? made_id : NULL), db_text(idempotency->id),
+                           db_text(idempotency->attempt)),
                    NULL, err);
 }
 

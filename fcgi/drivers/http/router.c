@@ -251,8 +251,8 @@ static int serve_route(const struct router *router, const struct route *route,
     if (read_body(router, request, err) < 0 || check_query(route, request, err) < 0 ||
         check_body(route, request, err) < 0)
         return -1;
-    route_handler *invoke = router->invoke ? router->invoke : route->handler;
-    return invoke(router->context, route, request, response, err);
+    return router->invoke ? router->invoke(router->context, route, request, response, err)
+                          : route->handler(router->context, request, response, err);
 }
 
 size_t router_body_max(const struct router *router, const struct http_request *request,

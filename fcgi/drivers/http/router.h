@@ -16,8 +16,7 @@ struct route_query {
     bool bytes; /* what the star stands for and the value may be any bytes, not only text */
 };
 
-struct route;
-typedef int route_handler(void *context, const struct route *route, struct http_request *request,
+typedef int route_handler(void *context, struct http_request *request,
                           struct http_response *response, struct error **err);
 
 struct route {
@@ -25,6 +24,7 @@ struct route {
     const char *pattern;   /* "/v1/sandboxes/:id/pause": captures[0] is :id */
     const char *operation; /* OpenAPI operation id and log name: "pauseSandbox" */
     route_handler *handler;
+    int pool, subject; /* of the program's own tables: who serves it, what the request is about */
     enum route_scope scope;
     const struct schema_member *body; /* NULL: no body is accepted (an empty one, or {} is) */
     bool body_required;               /* none at all is refused */
@@ -43,7 +43,8 @@ struct router {
     int (*authorize)(void *context, const struct route *route, struct http_request *request,
                      struct error **err);
     /* Called in place of the handler, which it calls itself; NULL: the handler is called. */
-    route_handler *invoke;
+    int (*invoke)(void *context, const struct route *route, struct http_request *request,
+                  struct http_response *response, struct error **err);
     void *context;
 };
 

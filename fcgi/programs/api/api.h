@@ -7,11 +7,25 @@
 #include "http/router.h"
 #include "idempotency/idempotency.h"
 #include "sandbox/lifecycle.h"
+#include "template/template.h"
+#include "volume/volume.h"
+
+/* What the request in hand is about, loaded before its handler runs: what the route's subject says,
+ * and with an Idempotency-Key what an earlier attempt made. */
+struct access {
+    const struct team *team; /* borrowed from the principal; NULL: every team of the key */
+    struct sandbox sandbox;
+    struct volume volume;
+    struct checkpoint checkpoint;
+    struct template_version version;
+    bool made; /* an earlier attempt did: what this request is to make is there already */
+};
 
 struct api {
     const struct settings *settings;
     struct sandbox_service service;
     struct principal principal;            /* of the request in hand; empty on public routes */
+    struct access access;                  /* likewise */
     const struct idempotency *idempotency; /* its claimed Idempotency-Key, or NULL */
 };
 
@@ -19,22 +33,9 @@ struct api {
 extern const struct route api_routes[];
 extern const size_t api_route_count;
 
-/* Router hook: who asks, and may they? */
-int api_authorize(void *context, const struct route *route, struct http_request *request,
-                  struct error **err);
-
-/* Router hook around every handler: Idempotency-Key. */
-int api_invoke(void *context, const struct route *route, struct http_request *request,
-               struct http_response *response, struct error **err);
-
 /* A fresh session for a sandbox, as JSON (a new reference). */
 int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **json,
                     struct error **err);
-
-/* The sandbox that the first path segment names, if this key reaches its team. What exists in a
- * team out of reach does not exist: ERR_NOT_FOUND. */
-int api_sandbox(struct api *api, const struct http_request *request, struct sandbox *sandbox,
-                struct error **err);
 
 /* In the transaction that makes what the request asks for: note its id with the claimed
  * Idempotency-Key. For the claim members of the lifecycle's requests; context: the key's record. */

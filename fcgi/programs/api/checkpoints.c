@@ -34,59 +34,22 @@ static json_t *checkpoint_to_json(const struct checkpoint *c)
     return json;
 }
 
-/* The checkpoint that the path names, if this key reaches its team. */
-static int find(struct api *api, const struct http_request *request, struct checkpoint *checkpoint,
-                struct error **err)
-{
-    const char *id = request->captures[0];
-    if (id_is_valid("ckp_", id)) {
-        if (checkpoint_get(api->service.db, id, checkpoint, err) < 0)
-            return -1;
-        if (principal_reaches(&api->principal, checkpoint->team_id))
-            return 0;
-    }
-    return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
-}
-
-/* What an earlier attempt with the same Idempotency-Key made, if it is still there; id "": none. */
-static int find_earlier(struct api *api, struct checkpoint *checkpoint, struct error **err)
-{
-    error_auto gone = NULL;
-    *checkpoint = (struct checkpoint){0};
-    if (!api->idempotency || !id_is_valid("ckp_", api->idempotency->sandbox_id))
-        return 0;
-    if (checkpoint_get_any(api->service.db, api->idempotency->sandbox_id, false, checkpoint,
-                           &gone) < 0)
-        return gone->code == ERR_NOT_FOUND ? 0 : error_move(err, &gone);
-    if (!strcmp(checkpoint->state, "creating"))
-        return error_set_field(err, ERR_REQUEST_IN_PROGRESS, "Idempotency-Key",
-                               "The first request with this Idempotency-Key is still being "
-                               "settled.");
-    if (strcmp(checkpoint->state, "ready") != 0)
-        *checkpoint = (struct checkpoint){0};
-    return 0;
-}
-
-int checkpoints_create(void *context, const struct route *route, struct http_request *request,
-                       struct http_response *response, struct error **err)
+int checkpoints_create(void *context, struct http_request *request, struct http_response *response,
+                       struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0};
-    struct checkpoint checkpoint;
+    struct checkpoint *checkpoint = &api->access.checkpoint;
     const struct checkpoint_create wanted = {
         .user_id = api->principal.user_id,
         .name = json_string_value(json_object_get(request->json, "name")),
         .claim = api->idempotency ? api_claim : NULL,
         .claim_context = (void *)api->idempotency,
     };
-    (void)route;
-    if (api_sandbox(api, request, &sandbox, err) < 0 || find_earlier(api, &checkpoint, err) < 0)
+    if (!api->access.made &&
+        sandbox_checkpoint(&api->service, api->access.sandbox.id, &wanted, checkpoint, err) < 0)
         return -1;
-    if (!checkpoint.id[0] &&
-        sandbox_checkpoint(&api->service, sandbox.id, &wanted, &checkpoint, err) < 0)
-        return -1;
-    log_context_set("checkpoint", checkpoint.id);
-    return http_response_json(response, 201, checkpoint_to_json(&checkpoint));
+    log_context_set("checkpoint", checkpoint->id);
+    return http_response_json(response, 201, checkpoint_to_json(checkpoint));
 }
 
 PAGE_ROW(struct checkpoint);
@@ -114,31 +77,27 @@ static const struct page_kind page_kind = {
     .to_json = row_to_json,
 };
 
-int checkpoints_list(void *context, const struct route *route, struct http_request *request,
-                     struct http_response *response, struct error **err)
+int checkpoints_list(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
 {
-    (void)route;
     return page_list(context, &page_kind, request, response, err);
 }
 
-int checkpoints_show(void *context, const struct route *route, struct http_request *request,
-                     struct http_response *response, struct error **err)
-{
-    struct checkpoint checkpoint;
-    (void)route;
-    if (find(context, request, &checkpoint, err) < 0)
-        return -1;
-    return http_response_json(response, 200, checkpoint_to_json(&checkpoint));
-}
-
-int checkpoints_delete(void *context, const struct route *route, struct http_request *request,
-                       struct http_response *response, struct error **err)
+int checkpoints_show(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
 {
     struct api *api = context;
-    struct checkpoint checkpoint;
-    (void)route;
-    if (find(api, request, &checkpoint, err) < 0 ||
-        checkpoint_delete(&api->service, checkpoint.id, err) < 0)
+    (void)request;
+    (void)err;
+    return http_response_json(response, 200, checkpoint_to_json(&api->access.checkpoint));
+}
+
+int checkpoints_delete(void *context, struct http_request *request, struct http_response *response,
+                       struct error **err)
+{
+    struct api *api = context;
+    (void)request;
+    if (checkpoint_delete(&api->service, api->access.checkpoint.id, err) < 0)
         return -1;
     response->status = 204;
     return 0;

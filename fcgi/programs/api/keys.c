@@ -37,13 +37,12 @@ static json_t *key_to_json(const struct api_key *key)
         time_to_json(key->expires_at_ms), "last_used_at", time_to_json(key->last_used_at_ms));
 }
 
-int keys_list(void *context, const struct route *route, struct http_request *request,
-              struct http_response *response, struct error **err)
+int keys_list(void *context, struct http_request *request, struct http_response *response,
+              struct error **err)
 {
     struct api *api = context;
     struct api_key *keys;
     unsigned count;
-    (void)route;
     (void)request;
     if (api_key_list(api->service.db, api->principal.user_id, &keys, &count, err) < 0)
         return -1;
@@ -112,15 +111,14 @@ static int read_request(const struct principal *principal, const json_t *body,
     return read_teams(principal, body, slugs, &wanted->team_count, err);
 }
 
-int keys_create(void *context, const struct route *route, struct http_request *request,
-                struct http_response *response, struct error **err)
+int keys_create(void *context, struct http_request *request, struct http_response *response,
+                struct error **err)
 {
     struct api *api = context;
     struct api_key_request wanted;
     struct api_key key;
     char text[API_KEY_TEXT_SIZE];
     autofree const char **slugs = NULL;
-    (void)route;
     if (read_request(&api->principal, request->json, &wanted, &slugs, err) < 0)
         return -1;
     wanted.team_slugs = slugs;
@@ -149,13 +147,12 @@ static int find_key(struct api *api, const char *id, bool *found, struct error *
     return 0;
 }
 
-int keys_delete(void *context, const struct route *route, struct http_request *request,
-                struct http_response *response, struct error **err)
+int keys_delete(void *context, struct http_request *request, struct http_response *response,
+                struct error **err)
 {
     struct api *api = context;
     const char *id = request->captures[0];
     bool found;
-    (void)route;
     if (find_key(api, id, &found, err) < 0)
         return -1;
     if (!found)

@@ -51,19 +51,18 @@ static int default_shape(struct api *api, const struct team *team, const struct 
     return 0;
 }
 
-int limits_show(void *context, const struct route *route, struct http_request *request,
-                struct http_response *response, struct error **err)
+int limits_show(void *context, struct http_request *request, struct http_response *response,
+                struct error **err)
 {
     struct api *api = context;
     struct db *db = api->service.db;
-    const struct team *team;
+    const struct team *team = api->access.team;
     struct plan plan;
     struct quota quota;
     json_t *plans;
     struct runtime_shape shape;
-    (void)route;
-    if (principal_team(&api->principal, http_query(request, "team"), "team", &team, err) < 0 ||
-        plan_get(db, team->plan, &plan, err) < 0 ||
+    (void)request;
+    if (plan_get(db, team->plan, &plan, err) < 0 ||
         default_shape(api, team, &plan, &shape, err) < 0)
         return -1;
     if (quota_read(db, team->id, &plan, &shape, &quota, err) < 0 || catalogue(db, &plans, err) < 0)

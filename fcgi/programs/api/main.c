@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
-#include "api/api.h"
+#include "api/access.h"
+#include "api/replay.h"
 #include "base/log.h"
 #include "config/program.h"
 #include "http/server.h"

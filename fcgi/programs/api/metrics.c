@@ -30,19 +30,17 @@ static json_t *point_to_json(const struct sample_point *point)
                      point->has_disk ? json_integer((json_int_t)point->disk_bytes) : json_null());
 }
 
-int metrics_show(void *context, const struct route *route, struct http_request *request,
-                 struct http_response *response, struct error **err)
+int metrics_show(void *context, struct http_request *request, struct http_response *response,
+                 struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0};
+    const struct sandbox *sandbox = &api->access.sandbox;
     autofree struct sample_point *points = NULL;
     size_t count;
     int64_t from_ms, to_ms, step_ms;
     char from[CLOCK_ISO8601_SIZE], to[CLOCK_ISO8601_SIZE];
-    (void)route;
-    if (api_sandbox(api, request, &sandbox, err) < 0 ||
-        span_read(request, hour_before, &from_ms, &to_ms, err) < 0 ||
-        sample_read(api->service.db, sandbox.id, from_ms, to_ms, &points, &count, &step_ms, err) <
+    if (span_read(request, hour_before, &from_ms, &to_ms, err) < 0 ||
+        sample_read(api->service.db, sandbox->id, from_ms, to_ms, &points, &count, &step_ms, err) <
             0)
         return -1;
     json_t *list = json_array();
@@ -50,9 +48,9 @@ int metrics_show(void *context, const struct route *route, struct http_request *
         json_array_append_new(list, point_to_json(&points[i]));
     return http_response_json(
         response, 200,
-        json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:o}", "sandbox", sandbox.id, "from",
+        json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:o}", "sandbox", sandbox->id, "from",
                   clock_format_iso8601(from_ms, from), "to", clock_format_iso8601(to_ms, to),
                   "step_s", step_ms ? json_integer(step_ms / 1000) : json_null(), "cpu",
-                  (json_int_t)sandbox.shape.cpu, "memory_mb", (json_int_t)sandbox.shape.memory_mb,
-                  "disk_gb", (json_int_t)sandbox.shape.disk_gb, "points", list));
+                  (json_int_t)sandbox->shape.cpu, "memory_mb", (json_int_t)sandbox->shape.memory_mb,
+                  "disk_gb", (json_int_t)sandbox->shape.disk_gb, "points", list));
 }

@@ -7,41 +7,37 @@
 #include "network/network_check.h"
 #include "sandbox/sandbox_network.h"
 
-int network_show(void *context, const struct route *route, struct http_request *request,
-                 struct http_response *response, struct error **err)
+int network_show(void *context, struct http_request *request, struct http_response *response,
+                 struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0};
-    (void)route;
-    if (api_sandbox(api, request, &sandbox, err) < 0)
-        return -1;
-    return http_response_json(response, 200, network_to_json(&sandbox));
+    (void)request;
+    (void)err;
+    return http_response_json(response, 200, network_to_json(&api->access.sandbox));
 }
 
-int network_put(void *context, const struct route *route, struct http_request *request,
-                struct http_response *response, struct error **err)
+int network_put(void *context, struct http_request *request, struct http_response *response,
+                struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0}, changed = {0};
+    sandbox_auto changed = {0};
     autofree char *network = NULL;
     const json_t *public_traffic = json_object_get(request->json, "allow_public_traffic");
-    (void)route;
-    if (api_sandbox(api, request, &sandbox, err) < 0 ||
-        network_input_read(api, request->json, &network, err) < 0)
+    if (network_input_read(api, request->json, &network, err) < 0)
         return -1;
     struct sandbox_network_change change = {network, public_traffic != NULL,
                                             json_is_true(public_traffic)};
-    if (sandbox_network_put(&api->service, sandbox.id, &change, &changed, err) < 0)
+    if (sandbox_network_put(&api->service, api->access.sandbox.id, &change, &changed, err) < 0)
         return -1;
     bool applied = str_equal(sandbox_network_status(&changed), "applied");
     return http_response_json(response, applied ? 200 : 202, network_to_json(&changed));
 }
 
-int network_check(void *context, const struct route *route, struct http_request *request,
-                  struct http_response *response, struct error **err)
+int network_check(void *context, struct http_request *request, struct http_response *response,
+                  struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0};
+    const struct sandbox *sandbox = &api->access.sandbox;
     policy_auto policy = {0};
     autofree struct protected_networks *networks = xcalloc(1, sizeof *networks);
     struct network_question question = {
@@ -49,10 +45,8 @@ int network_check(void *context, const struct route *route, struct http_request 
         (uint16_t)json_integer_value(json_object_get(request->json, "port")),
     };
     struct network_verdict verdict;
-    (void)route;
-    if (api_sandbox(api, request, &sandbox, err) < 0 ||
-        sandbox_network_protected(&api->service, networks, err) < 0 ||
-        sandbox_policy_compile(api->service.db, sandbox.network, &policy, err) < 0 ||
+    if (sandbox_network_protected(&api->service, networks, err) < 0 ||
+        sandbox_policy_compile(api->service.db, sandbox->network, &policy, err) < 0 ||
         network_verdict_find(&policy, networks, &question, &verdict, err) < 0)
         return -1;
     autofree char *entry = verdict.rule ? policy_entry_text(&verdict.rule->entry) : NULL;
@@ -62,18 +56,17 @@ int network_check(void *context, const struct route *route, struct http_request 
                                         policy_verdict_name(verdict.verdict), "entry", entry,
                                         "origin", verdict.rule ? verdict.rule->origin : NULL,
                                         "reason", verdict.reason, "message", verdict.message,
-                                        "status", sandbox_network_status(&sandbox)));
+                                        "status", sandbox_network_status(sandbox)));
 }
 
-int network_denials(void *context, const struct route *route, struct http_request *request,
-                    struct http_response *response, struct error **err)
+int network_denials(void *context, struct http_request *request, struct http_response *response,
+                    struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0};
+    const struct sandbox *sandbox = &api->access.sandbox;
     json_t *denials;
-    (void)route;
-    if (api_sandbox(api, request, &sandbox, err) < 0 ||
-        sandbox_network_denials(&api->service, &sandbox, &denials, err) < 0)
+    (void)request;
+    if (sandbox_network_denials(&api->service, sandbox, &denials, err) < 0)
         return -1;
     return http_response_json(response, 200, json_pack("{s:o}", "denials", denials));
 }

@@ -50,17 +50,14 @@ static bool read_token(struct page *page, const struct keyring *ring, const char
     return true;
 }
 
-static int choose_teams(const struct principal *principal, const char *slug, struct page *page,
-                        struct error **err)
+static void choose_teams(const struct principal *principal, const struct team *only,
+                         struct page *page)
 {
     page->teams = xcalloc(principal->team_count + 1, sizeof *page->teams);
-    if (slug) {
-        page->team_count = 1;
-        return principal_team(principal, slug, "team", &page->teams[0], err);
-    }
-    for (unsigned i = 0; i < principal->team_count; i++)
+    if (only)
+        page->teams[page->team_count++] = only;
+    for (unsigned i = 0; i < principal->team_count && !only; i++)
         page->teams[page->team_count++] = &principal->teams[i];
-    return 0;
 }
 
 /* --- filters --- */
@@ -152,12 +149,12 @@ static void write_canonical_filters(const struct principal *principal, const cha
 
 /* --- the page --- */
 
-static int read_page(const struct principal *principal, const struct keyring *ring,
-                     const struct http_request *request, struct page *page, struct error **err)
+static int read_page(const struct principal *principal, const struct team *team,
+                     const struct keyring *ring, const struct http_request *request,
+                     struct page *page, struct error **err)
 {
     const char *limit = http_query(request, "limit");
     const char *token = http_query(request, "next_token");
-    const char *team = http_query(request, "team");
     uint64_t number = PAGE_LIMIT_DEFAULT;
     if (limit && str_parse_u64(limit, 1, PAGE_LIMIT_MAX, &number) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
@@ -167,21 +164,23 @@ static int read_page(const struct principal *principal, const struct keyring *ri
     if (page->sandbox_id && !id_is_valid("sbx_", page->sandbox_id))
         return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_id",
                                "sandbox_id is the id of a sandbox, sbx_ and 26 characters.");
-    if (read_filter(request, page, err) < 0 || choose_teams(principal, team, page, err) < 0)
+    if (read_filter(request, page, err) < 0)
         return -1;
-    write_canonical_filters(principal, request->operation, page, team);
+    choose_teams(principal, team, page);
+    write_canonical_filters(principal, request->operation, page, team ? team->slug : NULL);
     if (token && !read_token(page, ring, token))
         return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "next_token",
                                "This next_token does not belong to a list with these filters.");
     return 0;
 }
 
-int page_read(const struct principal *principal, const struct keyring *ring,
-              const struct http_request *request, struct page *page, struct error **err)
+int page_read(const struct principal *principal, const struct team *team,
+              const struct keyring *ring, const struct http_request *request, struct page *page,
+              struct error **err)
 {
     *page = (struct page){0};
     buffer_init(&page->filters, FILTERS_BYTES_MAX);
-    if (read_page(principal, ring, request, page, err) == 0)
+    if (read_page(principal, team, ring, request, page, err) == 0)
         return 0;
     page_deinit(page);
     return -1;

@@ -24,11 +24,12 @@ struct page {
 };
 void page_deinit(struct page *page);
 
-/* From the query parameters team, limit, next_token, sandbox_id, query[metadata][…] and
- * query[state][], as far as the route has them.
- * Errors: ERR_INVALID_REQUEST, ERR_TEAM_FORBIDDEN, ERR_INVALID_NEXT_TOKEN. */
-int page_read(const struct principal *principal, const struct keyring *ring,
-              const struct http_request *request, struct page *page, struct error **err);
+/* Of a team, or of all that the key reaches for NULL, and from the query parameters limit,
+ * next_token, sandbox_id, query[metadata][…] and query[state][], as far as the route has them.
+ * Errors: ERR_INVALID_REQUEST, ERR_INVALID_NEXT_TOKEN. */
+int page_read(const struct principal *principal, const struct team *team,
+              const struct keyring *ring, const struct http_request *request, struct page *page,
+              struct error **err);
 
 /* Put next_token into the body. */
 int page_write_next(const struct page *page, const struct keyring *ring, const char *last_id,

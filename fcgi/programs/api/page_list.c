@@ -85,7 +85,7 @@ int page_list(struct api *api, const struct page_kind *kind, const struct http_r
 {
     struct page page;
     struct rows rows = {.kind = kind};
-    if (page_read(&api->principal, api->service.ring, request, &page, err) < 0)
+    if (page_read(&api->principal, api->access.team, api->service.ring, request, &page, err) < 0)
         return -1;
     int result = write_page(api, &page, &rows, response, err);
     rows_deinit(&rows);

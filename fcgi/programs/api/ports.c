@@ -22,11 +22,8 @@ static int gateway_status(struct api *api, const struct sandbox *sandbox, uint16
     return result;
 }
 
-static int ready_sandbox(struct api *api, const struct http_request *request,
-                         struct sandbox *sandbox, struct error **err)
+static int check_ready(const struct sandbox *sandbox, struct error **err)
 {
-    if (api_sandbox(api, request, sandbox, err) < 0)
-        return -1;
     if (sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING)
         return 0;
     return error_set(err, ERR_SANDBOX_NOT_RUNNING,
@@ -44,77 +41,75 @@ static bool parse_port(const struct http_request *request, uint16_t *port)
     return true;
 }
 
-int ports_show(void *context, const struct route *route, struct http_request *request,
-               struct http_response *response, struct error **err)
+int ports_show(void *context, struct http_request *request, struct http_response *response,
+               struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0};
+    const struct sandbox *sandbox = &api->access.sandbox;
     const char *status;
     uint16_t number;
-    (void)route;
-    if (ready_sandbox(api, request, &sandbox, err) < 0)
+    if (check_ready(sandbox, err) < 0)
         return -1;
     const struct exposed_port *port = NULL;
     if (parse_port(request, &number))
-        port = sandbox_port(&sandbox, number);
+        port = sandbox_port(sandbox, number);
     if (!port)
         return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
-    if (gateway_status(api, &sandbox, port->port, &status, err) < 0)
+    if (gateway_status(api, sandbox, port->port, &status, err) < 0)
         return -1;
-    return http_response_json(response, 200, port_to_json(api->settings, &sandbox, port, status));
+    return http_response_json(response, 200, port_to_json(api->settings, sandbox, port, status));
 }
 
-int ports_list(void *context, const struct route *route, struct http_request *request,
-               struct http_response *response, struct error **err)
+int ports_list(void *context, struct http_request *request, struct http_response *response,
+               struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0};
-    (void)route;
-    if (ready_sandbox(api, request, &sandbox, err) < 0)
+    const struct sandbox *sandbox = &api->access.sandbox;
+    (void)request;
+    if (check_ready(sandbox, err) < 0)
         return -1;
     json_auto_t *ports = json_array();
-    for (unsigned i = 0; i < sandbox.port_count; i++) {
-        const struct exposed_port *port = &sandbox.ports[i];
+    for (unsigned i = 0; i < sandbox->port_count; i++) {
+        const struct exposed_port *port = &sandbox->ports[i];
         const char *status;
-        if (gateway_status(api, &sandbox, port->port, &status, err) < 0)
+        if (gateway_status(api, sandbox, port->port, &status, err) < 0)
             return -1;
-        json_array_append_new(ports, port_to_json(api->settings, &sandbox, port, status));
+        json_array_append_new(ports, port_to_json(api->settings, sandbox, port, status));
     }
     return http_response_json(response, 200, json_pack("{s:O}", "ports", ports));
 }
 
-int ports_put(void *context, const struct route *route, struct http_request *request,
-              struct http_response *response, struct error **err)
+int ports_put(void *context, struct http_request *request, struct http_response *response,
+              struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0}, changed = {0};
+    const struct sandbox *sandbox = &api->access.sandbox;
+    sandbox_auto changed = {0};
     struct exposed_port port;
     const char *status;
-    (void)route;
-    if (ready_sandbox(api, request, &sandbox, err) < 0)
+    if (check_ready(sandbox, err) < 0)
         return -1;
     if (!parse_port(request, &port.port))
         return error_set_field(err, ERR_INVALID_REQUEST, "port",
                                "A port is a number from 1 to 65535.");
     port.is_public = !json_is_false(json_object_get(request->json, "public"));
-    if (sandbox_port_put(&api->service, sandbox.id, port, &changed, err) < 0 ||
+    if (sandbox_port_put(&api->service, sandbox->id, port, &changed, err) < 0 ||
         gateway_status(api, &changed, port.port, &status, err) < 0)
         return -1;
     return http_response_json(response, 200, port_to_json(api->settings, &changed, &port, status));
 }
 
-int ports_delete(void *context, const struct route *route, struct http_request *request,
-                 struct http_response *response, struct error **err)
+int ports_delete(void *context, struct http_request *request, struct http_response *response,
+                 struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0};
+    const struct sandbox *sandbox = &api->access.sandbox;
     uint16_t port;
-    (void)route;
-    if (ready_sandbox(api, request, &sandbox, err) < 0)
+    if (check_ready(sandbox, err) < 0)
         return -1;
     if (!parse_port(request, &port))
         return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
-    if (sandbox_port_delete(&api->service, sandbox.id, port, err) < 0)
+    if (sandbox_port_delete(&api->service, sandbox->id, port, err) < 0)
         return -1;
     response->status = 204;
     return 0;

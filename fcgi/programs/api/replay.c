@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Idempotency-Key around the handlers: claim, run, keep the answer; or give the kept one again. */
+#include "api/replay.h"
+
 #include <string.h>
 
-#include "api/api.h"
+#include "api/access.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "volume/volume.h"
+#include "endpoint/endpoint.h"
 
 #define PATH_MAX_BYTES 255
 
@@ -31,7 +32,9 @@ static int add_session(struct api *api, json_t *body, struct error **err)
     return 0;
 }
 
-/* A key made by a key: it must not be handed to one that reaches less. */
+/* The kept answer belongs to the user, and this key may reach less. What the request is about it
+ * reaches, or it would not have come here; a key made by a key must not be handed to one that
+ * reaches less. */
 static bool reaches_teams_of(const struct principal *principal, const json_t *body)
 {
     const json_t *teams = json_object_get(body, "teams");
@@ -48,56 +51,6 @@ static bool reaches_teams_of(const struct principal *principal, const json_t *bo
     return true;
 }
 
-static int check_reach_of_volume(struct api *api, const char *id, struct error **err)
-{
-    volume_auto volume = {0};
-    if (volume_get_any(api->service.db, id, false, &volume, err) < 0)
-        return -1;
-    if (!principal_reaches(&api->principal, volume.team_id))
-        return error_set(err, ERR_NOT_FOUND, "There is no such volume.");
-    return 0;
-}
-
-static int check_reach_of_checkpoint(struct api *api, const char *id, struct error **err)
-{
-    struct checkpoint checkpoint;
-    if (checkpoint_get_any(api->service.db, id, false, &checkpoint, err) < 0)
-        return -1;
-    if (!principal_reaches(&api->principal, checkpoint.team_id))
-        return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
-    return 0;
-}
-
-/* The kept answer belongs to the user, this key may reach less: what it could not ask for it is not
- * told either. Errors: those that the call itself would have given. */
-static int check_reach(struct api *api, const struct route *route,
-                       const struct http_request *request, const json_t *body, struct error **err)
-{
-    const struct principal *principal = &api->principal;
-    const struct team *team;
-    if (route->handler == sandboxes_create || route->handler == volumes_create ||
-        route->handler == templates_create || route->handler == template_versions_create)
-        return principal_team(principal, json_string_value(json_object_get(request->json, "team")),
-                              "/team", &team, err);
-    if (route->handler == keys_create && !reaches_teams_of(principal, body))
-        return error_set(err, ERR_TEAM_FORBIDDEN,
-                         "This key does not reach every team of the new key.");
-    if (route->handler == templates_delete || route->handler == template_versions_delete)
-        return principal_team(principal, http_query(request, "team"), "team", &team, err);
-    if (request->capture_count && id_is_valid("vol_", request->captures[0]))
-        return check_reach_of_volume(api, request->captures[0], err);
-    if (request->capture_count && id_is_valid("ckp_", request->captures[0]))
-        return check_reach_of_checkpoint(api, request->captures[0], err);
-    if (!request->capture_count || !id_is_valid("sbx_", request->captures[0]))
-        return 0;
-    sandbox_auto sandbox = {0};
-    if (sandbox_get_any(api->service.db, request->captures[0], false, &sandbox, err) < 0)
-        return -1;
-    if (!principal_reaches(principal, sandbox.team_id))
-        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
-    return 0;
-}
-
 static int replay(struct api *api, const struct route *route, const struct http_request *request,
                   const struct idempotency *idempotency, struct http_response *response,
                   struct error **err)
@@ -108,8 +61,9 @@ static int replay(struct api *api, const struct route *route, const struct http_
         if (!body)
             return error_set(err, ERR_INTERNAL, "a kept answer is no JSON");
     }
-    if (check_reach(api, route, request, body, err) < 0)
-        return -1;
+    if (route->subject == SUBJECT_USER && !reaches_teams_of(&api->principal, body))
+        return error_set(err, ERR_TEAM_FORBIDDEN,
+                         "This key does not reach every team of the new key.");
     if (route->idempotency == IDEMPOTENCY_SESSION && idempotency->status < 300 &&
         add_session(api, body, err) < 0)
         return -1;
@@ -142,12 +96,21 @@ static void settle(struct api *api, const struct idempotency *idempotency,
         log_warning("answer not kept for its Idempotency-Key", LOG_ERROR(failure));
 }
 
+static int call_handler(struct api *api, const struct route *route, struct http_request *request,
+                        struct http_response *response, struct error **err)
+{
+    if (access_check_shown(api, route, err) < 0 ||
+        (api->idempotency && access_load_made(api, err) < 0))
+        return -1;
+    return route->handler(api, request, response, err);
+}
+
 static int run(struct api *api, const struct route *route, struct http_request *request,
                struct http_response *response, struct error **err)
 {
     error_auto failure = NULL;
     const struct idempotency *idempotency = api->idempotency;
-    if (route->handler(api, route, request, response, &failure) == 0)
+    if (call_handler(api, route, request, response, &failure) == 0)
         return 0;
     /* An earlier attempt that died may have deleted it already. */
     if (failure->code == ERR_NOT_FOUND && idempotency->attempts > 1 &&
@@ -181,36 +144,24 @@ static bool path_is_kept(const char *path)
     return length <= PATH_MAX_BYTES;
 }
 
-static bool route_takes_team(const struct route *route)
-{
-    const struct schema_member *member = route->body;
-    const struct route_query *row = route->query;
-    while (member && member->name && strcmp(member->name, "team") != 0)
-        member++;
-    while (row && row->name && strcmp(row->name, "team") != 0)
-        row++;
-    return (member && member->name) || (row && row->name);
-}
-
 /* A request that names no team means another one when another key sends it. The personal team,
  * which is the same for all keys of the user, is not written. */
-static void write_default_team(const struct principal *principal, const struct route *route,
-                               const struct http_request *request, struct buffer *bound)
+static void write_default_team(const struct api *api, const struct http_request *request,
+                               struct buffer *bound)
 {
-    const struct team *team = principal_default_team(principal);
+    const struct team *team = api->access.team;
     bool named = json_object_get(request->json, "team") || http_query(request, "team");
-    if (team && !named && route_takes_team(route) &&
-        strcmp(team->id, principal->personal_team_id) != 0)
+    if (team && !named && strcmp(team->id, api->principal.personal_team_id) != 0)
         buffer_printf(bound, "%s\n", team->id);
 }
 
 /* What a key is bound to beside the path: the query, and the body, of which only the length is
  * known when it passes through; and the team that is meant without being named. */
-static void write_bound(const struct principal *principal, const struct route *route,
-                        const struct http_request *request, struct buffer *bound)
+static void write_bound(const struct api *api, const struct http_request *request,
+                        struct buffer *bound)
 {
     const char *query = http_parameter(request, "QUERY_STRING");
-    write_default_team(principal, route, request, bound);
+    write_default_team(api, request, bound);
     if (query)
         buffer_printf(bound, "?%s\n", query);
     if (request->read_body)
@@ -218,18 +169,13 @@ static void write_bound(const struct principal *principal, const struct route *r
     buffer_append(bound, buffer_string(&request->body), request->body.size);
 }
 
-int api_invoke(void *context, const struct route *route, struct http_request *request,
-               struct http_response *response, struct error **err)
+static int with_key(struct api *api, const char *key, const struct route *route,
+                    struct http_request *request, struct http_response *response,
+                    struct error **err)
 {
-    struct api *api = context;
-    const char *key = key_of(request);
-    if (!key || route->idempotency == IDEMPOTENCY_NONE)
-        return route->handler(context, route, request, response, err);
-    if (!path_is_kept(request->path))
-        return error_set(err, ERR_NOT_FOUND, "There is no such path.");
     struct idempotency idempotency;
     struct buffer bound = BUFFER_INIT(request->body.size + HTTP_QUERY_BYTES_MAX + 64);
-    write_bound(&api->principal, route, request, &bound);
+    write_bound(api, request, &bound);
     struct idempotency_scope scope = {
         .user_id = api->principal.user_id,
         .method = route->method,
@@ -251,5 +197,20 @@ int api_invoke(void *context, const struct route *route, struct http_request *re
     }
     idempotency_deinit(&idempotency);
     buffer_wipe(&bound);
+    return result;
+}
+
+int api_invoke(void *context, const struct route *route, struct http_request *request,
+               struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    const char *key = route->idempotency == IDEMPOTENCY_NONE ? NULL : key_of(request);
+    if (key && !path_is_kept(request->path))
+        return error_set(err, ERR_NOT_FOUND, "There is no such path.");
+    int result = access_settle(api, route, request, err);
+    if (result == 0)
+        result = key ? with_key(api, key, route, request, response, err)
+                     : call_handler(api, route, request, response, err);
+    access_deinit(&api->access);
     return result;
 }

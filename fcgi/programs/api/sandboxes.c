@@ -7,49 +7,17 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **json,
-                    struct error **err)
-{
-    struct session session;
-    if (session_issue(api->service.ring, sandbox->id, api->settings->session_ttl_s, &session, err) <
-        0)
-        return -1;
-    *json = session_to_json(api->settings, sandbox, &session);
-    session_wipe(&session);
-    return 0;
-}
-
-int api_claim(struct db *db, const char *id, void *context, struct error **err)
-{
-    return idempotency_attach(db, context, id, err);
-}
-
-/* What an earlier attempt with the same Idempotency-Key made, if it is still there. */
-static int find_earlier(struct api *api, struct sandbox *sandbox, struct error **err)
-{
-    if (!api->idempotency || !api->idempotency->sandbox_id[0])
-        return 0;
-    error_auto gone = NULL;
-    if (sandbox_get(api->service.db, api->idempotency->sandbox_id, sandbox, &gone) < 0)
-        return gone->code == ERR_NOT_FOUND ? 0 : error_move(err, &gone);
-    if (sandbox->state != SANDBOX_CREATING && sandbox->state != SANDBOX_RESTORING)
-        return 0;
-    return error_set_field(err, ERR_REQUEST_IN_PROGRESS, "Idempotency-Key",
-                           "The first request with this Idempotency-Key is still being settled.");
-}
-
 static int create(struct api *api, const struct http_request *request, struct sandbox *sandbox,
                   struct error **err)
 {
     struct sandbox_input input = {0};
     autofree char *network = NULL;
-    const char *team = json_string_value(json_object_get(request->json, "team"));
+    input.create.team = api->access.team;
     input.create.user_id = api->principal.user_id;
     input.create.claim = api->idempotency ? api_claim : NULL;
     input.create.claim_context = (void *)api->idempotency;
     int result = 0;
-    if (principal_team(&api->principal, team, "/team", &input.create.team, err) < 0 ||
-        sandbox_input_read(request->json, &input, err) < 0 ||
+    if (sandbox_input_read(request->json, &input, err) < 0 ||
         network_input_read(api, request->json, &network, err) < 0)
         result = -1;
     input.create.network = network;
@@ -59,21 +27,18 @@ static int create(struct api *api, const struct http_request *request, struct sa
     return result;
 }
 
-int sandboxes_create(void *context, const struct route *route, struct http_request *request,
-                     struct http_response *response, struct error **err)
+int sandboxes_create(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0};
+    struct sandbox *sandbox = &api->access.sandbox;
     json_t *session;
-    (void)route;
-    if (find_earlier(api, &sandbox, err) < 0)
+    if (!api->access.made && create(api, request, sandbox, err) < 0)
         return -1;
-    if (!sandbox.id[0] && create(api, request, &sandbox, err) < 0)
+    log_context_set("sandbox", sandbox->id);
+    if (api_new_session(api, sandbox, &session, err) < 0)
         return -1;
-    log_context_set("sandbox", sandbox.id);
-    if (api_new_session(api, &sandbox, &session, err) < 0)
-        return -1;
-    json_t *body = sandbox_to_json(api->settings, &sandbox);
+    json_t *body = sandbox_to_json(api->settings, sandbox);
     json_object_set_new(body, "session", session);
     return http_response_json(response, 201, body);
 }
@@ -108,73 +73,63 @@ static const struct page_kind page_kind = {
     .deinit = row_deinit,
 };
 
-int sandboxes_list(void *context, const struct route *route, struct http_request *request,
-                   struct http_response *response, struct error **err)
+int sandboxes_list(void *context, struct http_request *request, struct http_response *response,
+                   struct error **err)
 {
-    (void)route;
     return page_list(context, &page_kind, request, response, err);
 }
 
-int sandboxes_show(void *context, const struct route *route, struct http_request *request,
-                   struct http_response *response, struct error **err)
+int sandboxes_show(void *context, struct http_request *request, struct http_response *response,
+                   struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0};
-    (void)route;
-    if (api_sandbox(api, request, &sandbox, err) < 0)
-        return -1;
-    return http_response_json(response, 200, sandbox_to_json(api->settings, &sandbox));
+    (void)request;
+    (void)err;
+    return http_response_json(response, 200, sandbox_to_json(api->settings, &api->access.sandbox));
 }
 
-int sandboxes_update(void *context, const struct route *route, struct http_request *request,
-                     struct http_response *response, struct error **err)
+int sandboxes_update(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
 {
     struct api *api = context;
     struct sandbox_update update;
-    sandbox_auto sandbox = {0}, updated = {0};
-    (void)route;
+    sandbox_auto updated = {0};
     sandbox_update_read(request->json, &update);
-    if (api_sandbox(api, request, &sandbox, err) < 0 ||
-        sandbox_update(&api->service, sandbox.id, &update, &updated, err) < 0)
+    if (sandbox_update(&api->service, api->access.sandbox.id, &update, &updated, err) < 0)
         return -1;
     return http_response_json(response, 200, sandbox_to_json(api->settings, &updated));
 }
 
-int sandboxes_delete(void *context, const struct route *route, struct http_request *request,
-                     struct http_response *response, struct error **err)
+int sandboxes_delete(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0};
-    (void)route;
-    if (api_sandbox(api, request, &sandbox, err) < 0 ||
-        sandbox_destroy(&api->service, sandbox.id, err) < 0)
+    (void)request;
+    if (sandbox_destroy(&api->service, api->access.sandbox.id, err) < 0)
         return -1;
     response->status = 204;
     return 0;
 }
 
-int sandboxes_pause(void *context, const struct route *route, struct http_request *request,
-                    struct http_response *response, struct error **err)
+int sandboxes_pause(void *context, struct http_request *request, struct http_response *response,
+                    struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0}, paused = {0};
-    (void)route;
-    if (api_sandbox(api, request, &sandbox, err) < 0 ||
-        sandbox_pause(&api->service, sandbox.id, &paused, err) < 0)
+    sandbox_auto paused = {0};
+    (void)request;
+    if (sandbox_pause(&api->service, api->access.sandbox.id, &paused, err) < 0)
         return -1;
     return http_response_json(response, 200, sandbox_to_json(api->settings, &paused));
 }
 
-int sandboxes_resume(void *context, const struct route *route, struct http_request *request,
-                     struct http_response *response, struct error **err)
+int sandboxes_resume(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
 {
     struct api *api = context;
-    sandbox_auto sandbox = {0}, resumed = {0};
+    sandbox_auto resumed = {0};
     uint64_t timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout"));
-    (void)route;
     json_t *session;
-    if (api_sandbox(api, request, &sandbox, err) < 0 ||
-        sandbox_resume(&api->service, sandbox.id, timeout_s, &resumed, err) < 0 ||
+    if (sandbox_resume(&api->service, api->access.sandbox.id, timeout_s, &resumed, err) < 0 ||
         api_new_session(api, &resumed, &session, err) < 0)
         return -1;
     return http_response_json(response, 200,

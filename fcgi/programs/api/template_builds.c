@@ -107,15 +107,12 @@ static int read_baseline(struct api *api, const json_t *body, const struct team 
 static int read_request(struct api *api, const json_t *body, struct template_request *wanted,
                         struct error **err)
 {
-    const char *team_slug = json_string_value(json_object_get(body, "team"));
-    const struct team *team;
+    const struct team *team = api->access.team;
     struct checkpoint checkpoint = {.id = ""};
     wanted->checkpoint_id = json_string_value(json_object_get(body, "checkpoint_id"));
     wanted->image = json_string_value(json_object_get(body, "image"));
     wanted->claim = api->idempotency ? api_claim : NULL;
     wanted->claim_context = (void *)api->idempotency;
-    if (principal_team(&api->principal, team_slug, "/team", &team, err) < 0)
-        return -1;
     wanted->owner = team->id;
     if (!wanted->checkpoint_id == !wanted->image)
         return error_set_field(err, ERR_INVALID_REQUEST,
@@ -131,25 +128,11 @@ static int read_request(struct api *api, const json_t *body, struct template_req
 
 /* --- building --- */
 
-/* What an earlier attempt with the same Idempotency-Key made; id "": nothing. */
-static int find_earlier(struct api *api, struct template_version *version, struct error **err)
-{
-    error_auto gone = NULL;
-    *version = (struct template_version){.id = ""};
-    if (!api->idempotency || !id_is_valid("tpv_", api->idempotency->sandbox_id))
-        return 0;
-    if (template_version_get(api->service.db, api->idempotency->sandbox_id, version, &gone) == 0 ||
-        gone->code == ERR_NOT_FOUND)
-        return 0;
-    return error_move(err, &gone);
-}
-
 static int ask(struct api *api, const struct http_request *request, struct template_request *wanted,
-               struct template_version *version, struct error **err)
+               struct error **err)
 {
-    if (find_earlier(api, version, err) < 0)
-        return -1;
-    if (version->id[0])
+    struct template_version *version = &api->access.version;
+    if (api->access.made)
         return 0;
     if (read_request(api, request->json, wanted, err) < 0 ||
         template_request_build(api->service.db, wanted, version, err) < 0)
@@ -158,35 +141,32 @@ static int ask(struct api *api, const struct http_request *request, struct templ
     return 0;
 }
 
-int templates_create(void *context, const struct route *route, struct http_request *request,
-                     struct http_response *response, struct error **err)
+int templates_create(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
 {
     struct api *api = context;
-    struct template_version version;
     struct template_request wanted = {
         .slug = json_string_value(json_object_get(request->json, "slug")),
         .new_template = true,
     };
-    (void)route;
-    if (ask(api, request, &wanted, &version, err) < 0)
+    if (ask(api, request, &wanted, err) < 0)
         return -1;
-    struct template_view view = {.versions = &version, .count = 1};
+    struct template_view view = {.versions = &api->access.version, .count = 1};
     json_t *body = template_view_at(&view, 0);
-    json_object_set_new(body, "version", template_version_to_json(&version));
+    json_object_set_new(body, "version", template_version_to_json(&api->access.version));
     return http_response_json(response, 201, body);
 }
 
-int template_versions_create(void *context, const struct route *route, struct http_request *request,
+int template_versions_create(void *context, struct http_request *request,
                              struct http_response *response, struct error **err)
 {
-    struct template_version version;
+    struct api *api = context;
     struct template_request wanted = {.slug = request->captures[0]};
-    (void)route;
     if (!slug_is_valid(wanted.slug))
         return error_set(err, ERR_NOT_FOUND, "There is no such template.");
-    if (ask(context, request, &wanted, &version, err) < 0)
+    if (ask(api, request, &wanted, err) < 0)
         return -1;
-    return http_response_json(response, 201, template_version_to_json(&version));
+    return http_response_json(response, 201, template_version_to_json(&api->access.version));
 }
 
 /* --- one version --- */
@@ -211,14 +191,13 @@ static int find_version(struct api *api, const struct http_request *request,
     return error_set(err, ERR_NOT_FOUND, "There is no such template version.");
 }
 
-int template_versions_show(void *context, const struct route *route, struct http_request *request,
+int template_versions_show(void *context, struct http_request *request,
                            struct http_response *response, struct error **err)
 {
     struct api *api = context;
     template_view_auto view = {0};
     const struct template_version *version;
     autofree char *log = NULL;
-    (void)route;
     if (find_version(api, request, &view, &version, err) < 0 ||
         template_version_log(api->service.db, version->id, &log, err) < 0)
         return -1;
@@ -245,13 +224,12 @@ static int check_owner(const struct api *api, const struct template_version *ver
                      version->slug, version->team_slug);
 }
 
-int templates_delete(void *context, const struct route *route, struct http_request *request,
-                     struct http_response *response, struct error **err)
+int templates_delete(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
 {
     struct api *api = context;
     template_view_auto view = {0};
     unsigned at;
-    (void)route;
     if (template_view_find(api, request, &view, &at, err) < 0 ||
         check_owner(api, &view.versions[at], err) < 0 ||
         template_delete(api->service.db, view.versions[at].template_id, err) < 0)
@@ -260,13 +238,12 @@ int templates_delete(void *context, const struct route *route, struct http_reque
     return 0;
 }
 
-int template_versions_delete(void *context, const struct route *route, struct http_request *request,
+int template_versions_delete(void *context, struct http_request *request,
                              struct http_response *response, struct error **err)
 {
     struct api *api = context;
     template_view_auto view = {0};
     const struct template_version *version;
-    (void)route;
     if (find_version(api, request, &view, &version, err) < 0 ||
         check_owner(api, version, err) < 0 ||
         template_version_delete(api->service.db, version->id, err) < 0)

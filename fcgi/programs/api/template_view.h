@@ -14,8 +14,8 @@ struct template_view {
 void template_view_deinit(struct template_view *view);
 #define template_view_auto __attribute__((cleanup(template_view_deinit))) struct template_view
 
-/* For the team of the query, or the personal one; *at is where the versions of the template that
- * the path names begin. Errors: ERR_TEAM_FORBIDDEN, ERR_NOT_FOUND. */
+/* For the team of the request; *at is where the versions of the template that
+ * the path names begin. Errors: ERR_NOT_FOUND. */
 int template_view_find(struct api *api, const struct http_request *request,
                        struct template_view *view, unsigned *at, struct error **err);
 

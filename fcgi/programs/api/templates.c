@@ -37,13 +37,9 @@ void template_view_deinit(struct template_view *view)
 
 #define SLUGS_NAMED_MAX 10 /* in an error */
 
-static int read_view(struct api *api, const struct http_request *request,
-                     struct template_view *view, struct error **err)
+static int read_view(struct api *api, struct template_view *view, struct error **err)
 {
-    *view = (struct template_view){0};
-    const char *slug = http_query(request, "team");
-    if (principal_team(&api->principal, slug, "team", &view->team, err) < 0)
-        return -1;
+    *view = (struct template_view){.team = api->access.team};
     return template_version_list(api->service.db, view->team->id, &view->versions, &view->count,
                                  err);
 }
@@ -72,13 +68,13 @@ json_t *template_view_at(const struct template_view *view, unsigned at)
     return template_to_json(&view->versions[at], latest);
 }
 
-int templates_list(void *context, const struct route *route, struct http_request *request,
-                   struct http_response *response, struct error **err)
+int templates_list(void *context, struct http_request *request, struct http_response *response,
+                   struct error **err)
 {
     struct api *api = context;
     template_view_auto view = {0};
-    (void)route;
-    if (read_view(api, request, &view, err) < 0)
+    (void)request;
+    if (read_view(api, &view, err) < 0)
         return -1;
     json_t *rows = json_array();
     for (unsigned i = 0; i < view.count; i++)
@@ -105,7 +101,7 @@ static int no_template(const struct template_view *view, struct error **err)
 int template_view_find(struct api *api, const struct http_request *request,
                        struct template_view *view, unsigned *at, struct error **err)
 {
-    if (read_view(api, request, view, err) < 0)
+    if (read_view(api, view, err) < 0)
         return -1;
     for (unsigned i = 0; i < view->count; i++) {
         if (str_equal(view->versions[i].slug, request->captures[0]) && !is_hidden(view, i)) {
@@ -116,25 +112,23 @@ int template_view_find(struct api *api, const struct http_request *request,
     return no_template(view, err);
 }
 
-int templates_show(void *context, const struct route *route, struct http_request *request,
-                   struct http_response *response, struct error **err)
+int templates_show(void *context, struct http_request *request, struct http_response *response,
+                   struct error **err)
 {
     struct api *api = context;
     template_view_auto view = {0};
     unsigned at;
-    (void)route;
     if (template_view_find(api, request, &view, &at, err) < 0)
         return -1;
     return http_response_json(response, 200, template_view_at(&view, at));
 }
 
-int template_versions_list(void *context, const struct route *route, struct http_request *request,
+int template_versions_list(void *context, struct http_request *request,
                            struct http_response *response, struct error **err)
 {
     struct api *api = context;
     template_view_auto view = {0};
     unsigned at;
-    (void)route;
     if (template_view_find(api, request, &view, &at, err) < 0)
         return -1;
     json_t *rows = json_array();

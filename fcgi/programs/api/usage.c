@@ -57,19 +57,17 @@ static json_t *usage_to_json(const struct usage *rows, size_t count,
                      seconds(checkpoints->mb_ms / 1024));
 }
 
-int usage_show(void *context, const struct route *route, struct http_request *request,
-               struct http_response *response, struct error **err)
+int usage_show(void *context, struct http_request *request, struct http_response *response,
+               struct error **err)
 {
     struct api *api = context;
-    const struct team *team;
+    const struct team *team = api->access.team;
     int64_t from_ms, to_ms;
     autofree struct usage *rows = NULL;
     struct usage_checkpoints checkpoints;
     size_t count;
     char time[CLOCK_ISO8601_SIZE];
-    (void)route;
-    if (principal_team(&api->principal, http_query(request, "team"), "team", &team, err) < 0 ||
-        span_read(request, month_start, &from_ms, &to_ms, err) < 0 ||
+    if (span_read(request, month_start, &from_ms, &to_ms, err) < 0 ||
         usage_read(api->service.db, team->id, from_ms, to_ms, &rows, &count, err) < 0 ||
         usage_read_checkpoints(api->service.db, team->id, from_ms, to_ms, &checkpoints, err) < 0)
         return -1;

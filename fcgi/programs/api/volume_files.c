@@ -49,9 +49,8 @@ static long read_passage(void *context, char *data, size_t size)
     return got == 0 && passage->left > 0 ? -1 : got;
 }
 
-static int put(struct api *api, const struct http_request *request, struct http_response *response,
-               const char *path, const char *mode, const char *field, struct keeper_upload *upload,
-               struct error **err)
+static int put(struct api *api, struct http_response *response, const char *path, const char *mode,
+               const char *field, struct keeper_upload *upload, struct error **err)
 {
     buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
     json_t *entry;
@@ -67,7 +66,7 @@ static int put(struct api *api, const struct http_request *request, struct http_
         .changes = true,
         .upload = upload,
     };
-    if (volume_files_ask(api, request, &call, &entry, &status, err) < 0)
+    if (volume_files_ask(api, &call, &entry, &status, err) < 0)
         return -1;
     return http_response_json(response, status, volume_entry_to_json(path, entry));
 }
@@ -83,7 +82,7 @@ static int put_octets(struct api *api, const struct http_request *request,
     json_auto_t *mode_json = mode ? json_string(mode) : NULL;
     if (mode && volume_mode_member_check(mode_json, "mode", err) < 0)
         return -1;
-    return put(api, request, response, path, mode, "path", &upload, err);
+    return put(api, response, path, mode, "path", &upload, err);
 }
 
 static int put_json(struct api *api, const struct http_request *request,
@@ -103,14 +102,13 @@ static int put_json(struct api *api, const struct http_request *request,
                                "The content is not base64 with its padding and without blanks.");
     memory.data = data;
     struct keeper_upload upload = {read_memory, &memory, (int64_t)memory.size};
-    return put(api, request, response, json_string_value(json_object_get(request->json, "path")),
+    return put(api, response, json_string_value(json_object_get(request->json, "path")),
                json_string_value(json_object_get(request->json, "mode")), "/path", &upload, err);
 }
 
-int volume_files_put(void *context, const struct route *route, struct http_request *request,
-                     struct http_response *response, struct error **err)
+int volume_files_put(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
 {
-    (void)route;
     return request->read_body ? put_octets(context, request, response, err)
                               : put_json(context, request, response, err);
 }
@@ -176,7 +174,7 @@ static int read_file(struct reading *reading, const char *path, bool octets, str
         .field = "path",
         .download = &download,
     };
-    return volume_files_ask(reading->api, reading->request, &call, &nothing, &status, err);
+    return volume_files_ask(reading->api, &call, &nothing, &status, err);
 }
 
 static int get_octets(struct reading *reading, const char *path, struct error **err)
@@ -210,12 +208,11 @@ static int get_json(struct reading *reading, const char *path, struct error **er
     return http_response_json(reading->response, 200, volume_entry_to_json(path, body));
 }
 
-int volume_files_get(void *context, const struct route *route, struct http_request *request,
-                     struct http_response *response, struct error **err)
+int volume_files_get(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
 {
     struct reading reading = {.api = context, .request = request, .response = response};
     const char *path, *accept = http_header(request, "Accept");
-    (void)route;
     if (volume_path_query(request, &path, err) < 0)
         return -1;
     if (accept && strstr(accept, "application/octet-stream"))

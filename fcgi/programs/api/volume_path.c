@@ -69,17 +69,14 @@ void volume_query_add(struct buffer *query, const char *name, const char *value)
     buffer_append_char(query, '&');
 }
 
-int volume_files_ask(struct api *api, const struct http_request *request,
-                     const struct volume_files_call *call, json_t **json, int *status,
-                     struct error **err)
+int volume_files_ask(struct api *api, const struct volume_files_call *call, json_t **json,
+                     int *status, struct error **err)
 {
-    volume_auto volume = {0};
+    struct volume *volume = &api->access.volume;
     keeper_answer_auto answer = {0};
     *json = NULL;
-    if (api_volume(api, request, &volume, err) < 0)
-        return -1;
-    log_context_set("volume", volume.id);
-    if (volume_files_call(&api->service, &volume, call, &answer, err) < 0)
+    log_context_set("volume", volume->id);
+    if (volume_files_call(&api->service, volume, call, &answer, err) < 0)
         return -1;
     *status = answer.status;
     if (!answer.text.size)

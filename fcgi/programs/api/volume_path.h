@@ -22,11 +22,10 @@ int volume_path_query(const struct http_request *request, const char **path, str
 void volume_query_add(struct buffer *query, const char *name, const char *value);
 #define VOLUME_QUERY_MAX (8 * VOLUME_PATH_MAX)
 
-/* As volume_files_call(), with the key's volume of the request; *json is the answer, a new
+/* As volume_files_call(), with the volume of the request in hand; *json is the answer, a new
  * reference, or NULL when there is none. */
-int volume_files_ask(struct api *api, const struct http_request *request,
-                     const struct volume_files_call *call, json_t **json, int *status,
-                     struct error **err);
+int volume_files_ask(struct api *api, const struct volume_files_call *call, json_t **json,
+                     int *status, struct error **err);
 
 /* {"path", …the entry}; takes the entry's reference. */
 json_t *volume_entry_to_json(const char *path, json_t *entry);

@@ -83,7 +83,7 @@ static int write_token(const struct api *api, const struct http_request *request
     return 0;
 }
 
-int volume_directories_list(void *context, const struct route *route, struct http_request *request,
+int volume_directories_list(void *context, struct http_request *request,
                             struct http_response *response, struct error **err)
 {
     struct api *api = context;
@@ -92,7 +92,6 @@ int volume_directories_list(void *context, const struct route *route, struct htt
     uint64_t limit = LIST_LIMIT_MAX, position;
     json_t *body;
     int status;
-    (void)route;
     if (limit_text && str_parse_u64(limit_text, 1, LIST_LIMIT_MAX, &limit) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
                                LIST_LIMIT_MAX);
@@ -108,7 +107,7 @@ int volume_directories_list(void *context, const struct route *route, struct htt
         .query = buffer_string(&query),
         .field = "path",
     };
-    if (volume_files_ask(api, request, &call, &body, &status, err) < 0)
+    if (volume_files_ask(api, &call, &body, &status, err) < 0)
         return -1;
     uint64_t next = (uint64_t)json_integer_value(json_object_get(body, "next"));
     json_object_del(body, "next");
@@ -121,24 +120,22 @@ int volume_directories_list(void *context, const struct route *route, struct htt
 
 /* --- calls that answer with an entry --- */
 
-static int answer_entry(struct api *api, const struct http_request *request,
-                        struct http_response *response, const struct volume_files_call *call,
-                        const char *path, struct error **err)
+static int answer_entry(struct api *api, struct http_response *response,
+                        const struct volume_files_call *call, const char *path, struct error **err)
 {
     json_t *entry;
     int status;
-    if (volume_files_ask(api, request, call, &entry, &status, err) < 0)
+    if (volume_files_ask(api, call, &entry, &status, err) < 0)
         return -1;
     return http_response_json(response, status, volume_entry_to_json(path, entry));
 }
 
-int volume_directories_put(void *context, const struct route *route, struct http_request *request,
+int volume_directories_put(void *context, struct http_request *request,
                            struct http_response *response, struct error **err)
 {
     buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
     const char *path = json_string_value(json_object_get(request->json, "path"));
     const char *mode = json_string_value(json_object_get(request->json, "mode"));
-    (void)route;
     /* The kernel takes no slash behind the name of what it makes. */
     autofree char *plain = xstrdup(path);
     for (size_t length = strlen(plain); length > 1 && plain[length - 1] == '/'; length--)
@@ -153,31 +150,29 @@ int volume_directories_put(void *context, const struct route *route, struct http
         .field = "/path",
         .changes = true,
     };
-    return answer_entry(context, request, response, &call, path, err);
+    return answer_entry(context, response, &call, path, err);
 }
 
-int volume_paths_show(void *context, const struct route *route, struct http_request *request,
-                      struct http_response *response, struct error **err)
+int volume_paths_show(void *context, struct http_request *request, struct http_response *response,
+                      struct error **err)
 {
     buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
     const char *path;
-    (void)route;
     if (volume_path_query(request, &path, err) < 0)
         return -1;
     volume_query_add(&query, "path", path);
     struct volume_files_call call = {
         .method = "GET", .resource = "path", .query = buffer_string(&query), .field = "path"};
-    return answer_entry(context, request, response, &call, path, err);
+    return answer_entry(context, response, &call, path, err);
 }
 
-int volume_paths_delete(void *context, const struct route *route, struct http_request *request,
-                        struct http_response *response, struct error **err)
+int volume_paths_delete(void *context, struct http_request *request, struct http_response *response,
+                        struct error **err)
 {
     buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
     const char *path, *recursive = http_query(request, "recursive");
     json_auto_t *nothing = NULL;
     int status;
-    (void)route;
     if (volume_path_query(request, &path, err) < 0)
         return -1;
     if (recursive && !str_equal(recursive, "true") && !str_equal(recursive, "false"))
@@ -192,7 +187,7 @@ int volume_paths_delete(void *context, const struct route *route, struct http_re
         .field = "path",
         .changes = true,
     };
-    if (volume_files_ask(context, request, &call, &nothing, &status, err) < 0)
+    if (volume_files_ask(context, &call, &nothing, &status, err) < 0)
         return -1;
     response->status = 204;
     return 0;
@@ -217,13 +212,12 @@ static int read_from(const json_t *body, const char **from, char **owned, struct
     return volume_path_check(*owned, size, "/from_b64", err);
 }
 
-int volume_paths_move(void *context, const struct route *route, struct http_request *request,
-                      struct http_response *response, struct error **err)
+int volume_paths_move(void *context, struct http_request *request, struct http_response *response,
+                      struct error **err)
 {
     buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
     autofree char *owned = NULL;
     const char *from, *to = json_string_value(json_object_get(request->json, "to"));
-    (void)route;
     if (read_from(request->json, &from, &owned, err) < 0)
         return -1;
     volume_query_add(&query, "from", from);
@@ -235,5 +229,5 @@ int volume_paths_move(void *context, const struct route *route, struct http_requ
         .field = "/to",
         .changes = true,
     };
-    return answer_entry(context, request, response, &call, to, err);
+    return answer_entry(context, response, &call, to, err);
 }

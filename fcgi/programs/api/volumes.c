@@ -36,57 +36,35 @@ static json_t *volume_to_json(const struct volume *volume)
                      time_to_json(volume->created_at_ms), "attached_to", attached);
 }
 
-int api_volume(struct api *api, const struct http_request *request, struct volume *volume,
-               struct error **err)
+/* Another attempt went as far as its row: go on with it, unless it has been given up. */
+static int create(struct api *api, const struct volume_create *wanted, struct error **err)
 {
-    const char *id = request->captures[0];
-    if (id_is_valid("vol_", id)) {
-        if (volume_get(api->service.db, id, volume, err) < 0)
-            return -1;
-        if (principal_reaches(&api->principal, volume->team_id))
-            return 0;
-        volume_deinit(volume);
-    }
-    return error_set(err, ERR_NOT_FOUND, "There is no such volume.");
-}
-
-/* In the transaction that inserts the volume. */
-static int claim_volume(struct db *db, const char *volume_id, void *context, struct error **err)
-{
-    return idempotency_attach(db, context, volume_id, err);
-}
-
-/* What an earlier attempt with the same Idempotency-Key began, if it can still be finished. */
-static int find_earlier(struct api *api, struct volume *volume, struct error **err)
-{
-    if (!api->idempotency || !api->idempotency->sandbox_id[0])
-        return 0;
+    struct volume *volume = &api->access.volume;
     error_auto failure = NULL;
-    if (volume_create_again(&api->service, api->idempotency->sandbox_id, volume, &failure) == 0)
-        return 0;
-    volume_deinit(volume);
-    return failure->code == ERR_NOT_FOUND ? 0 : error_move(err, &failure);
+    if (api->access.made) {
+        volume_deinit(volume);
+        if (volume_create_again(&api->service, api->idempotency->made_id, volume, &failure) == 0)
+            return 0;
+        if (failure->code != ERR_NOT_FOUND)
+            return error_move(err, &failure);
+    }
+    return volume_create(&api->service, wanted, volume, err);
 }
 
-int volumes_create(void *context, const struct route *route, struct http_request *request,
-                   struct http_response *response, struct error **err)
+int volumes_create(void *context, struct http_request *request, struct http_response *response,
+                   struct error **err)
 {
     struct api *api = context;
-    const char *team = json_string_value(json_object_get(request->json, "team"));
-    volume_auto volume = {0};
-    struct volume_create create = {
+    struct volume_create wanted = {
+        .team = api->access.team,
         .user_id = api->principal.user_id,
         .name = json_string_value(json_object_get(request->json, "name")),
-        .claim = api->idempotency ? claim_volume : NULL,
+        .claim = api->idempotency ? api_claim : NULL,
         .claim_context = (void *)api->idempotency,
     };
-    (void)route;
-    if (principal_team(&api->principal, team, "/team", &create.team, err) < 0 ||
-        find_earlier(api, &volume, err) < 0)
+    if (create(api, &wanted, err) < 0)
         return -1;
-    if (!volume.id[0] && volume_create(&api->service, &create, &volume, err) < 0)
-        return -1;
-    return http_response_json(response, 201, volume_to_json(&volume));
+    return http_response_json(response, 201, volume_to_json(&api->access.volume));
 }
 
 PAGE_ROW(struct volume);
@@ -125,35 +103,31 @@ static const struct page_kind page_kind = {
     .deinit = row_deinit,
 };
 
-int volumes_list(void *context, const struct route *route, struct http_request *request,
-                 struct http_response *response, struct error **err)
+int volumes_list(void *context, struct http_request *request, struct http_response *response,
+                 struct error **err)
 {
-    (void)route;
     return page_list(context, &page_kind, request, response, err);
 }
 
-int volumes_show(void *context, const struct route *route, struct http_request *request,
-                 struct http_response *response, struct error **err)
+int volumes_show(void *context, struct http_request *request, struct http_response *response,
+                 struct error **err)
 {
     struct api *api = context;
-    volume_auto volume = {0};
-    (void)route;
-    if (api_volume(api, request, &volume, err) < 0 ||
-        volume_read_attached(api->service.db, &volume, 1, err) < 0)
+    struct volume *volume = &api->access.volume;
+    (void)request;
+    if (volume_read_attached(api->service.db, volume, 1, err) < 0)
         return -1;
-    return http_response_json(response, 200, volume_to_json(&volume));
+    return http_response_json(response, 200, volume_to_json(volume));
 }
 
-int volumes_delete(void *context, const struct route *route, struct http_request *request,
-                   struct http_response *response, struct error **err)
+int volumes_delete(void *context, struct http_request *request, struct http_response *response,
+                   struct error **err)
 {
     struct api *api = context;
-    volume_auto volume = {0};
-    (void)route;
-    if (api_volume(api, request, &volume, err) < 0)
-        return -1;
-    log_context_set("volume", volume.id);
-    if (volume_delete(&api->service, volume.id, err) < 0)
+    const char *id = api->access.volume.id;
+    (void)request;
+    log_context_set("volume", id);
+    if (volume_delete(&api->service, id, err) < 0)
         return -1;
     response->status = 204;
     return 0;

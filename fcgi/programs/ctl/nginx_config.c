@@ -14,18 +14,20 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ctl/nginx_page.h"
+#include "endpoint/endpoint.h"
 
-#define TEMPLATE_MAX     262144
-#define RENDERED_MAX     (2 * TEMPLATE_MAX)
-#define NAME_MAX_BYTES   64
-#define FILES_MAX        32
-#define DEFAULT_DIR      "/etc/sandlot/nginx"
-#define SUFFIX           ".in"
-#define API_TIMEOUT_S    300 /* least wait for a worker that waits for the runtime */
-#define WAKE_MARGIN_S    30  /* what a wake may take beside resume_wait_s */
-#define BURST_FACTOR     2
-#define NAME_CHARACTERS  "abcdefghijklmnopqrstuvwxyz0123456789_"
-#define VALUE_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:+,=~"
+#define TEMPLATE_MAX       262144
+#define RENDERED_MAX       (2 * TEMPLATE_MAX)
+#define NAME_MAX_BYTES     64
+#define FILES_MAX          32
+#define DEFAULT_DIR        "/etc/sandlot/nginx"
+#define SUFFIX             ".in"
+#define API_TIMEOUT_S      300 /* least wait for a worker that waits for the runtime */
+#define WAKE_MARGIN_S      30  /* what a wake may take beside resume_wait_s */
+#define BURST_FACTOR       2
+#define ENDPOINTS_TEXT_MAX 16384
+#define NAME_CHARACTERS    "abcdefghijklmnopqrstuvwxyz0123456789_"
+#define VALUE_CHARACTERS   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:+,=~"
 
 struct output {
     char *name; /* without .in */
@@ -71,7 +73,58 @@ static char *preview_host_header(const struct settings *settings)
     return xstrdup(is_local ? "localhost:$sandlot_port" : "$http_host");
 }
 
-/* What follows from settings; NULL when name is no such thing. */
+/* The pattern of an endpoint as a regular expression: what is captured is a segment of any text. */
+static void append_pattern(const char *pattern, struct buffer *out)
+{
+    for (const char *c = pattern; *c; c++) {
+        if (*c != ':') {
+            buffer_append_char(out, *c);
+            continue;
+        }
+        buffer_append_string(out, "[^/]+");
+        c += strcspn(c, "/") - 1;
+    }
+}
+
+/* Lines of a map from method and path to the pool of those that may wait. HEAD is GET. */
+static char *runtime_endpoints(void)
+{
+    buffer_auto lines = BUFFER_INIT(ENDPOINTS_TEXT_MAX);
+    for (size_t i = 0; i < endpoint_count; i++) {
+        const struct endpoint *endpoint = &endpoints[i];
+        if (endpoint->pool != POOL_RUNTIME)
+            continue;
+        buffer_printf(&lines, "    \"~^%s ",
+                      strcmp(endpoint->method, "GET") ? endpoint->method : "(GET|HEAD)");
+        append_pattern(endpoint->pattern, &lines);
+        buffer_append_string(&lines, "$\" sandlot_api;\n");
+    }
+    return buffer_steal(&lines);
+}
+
+static bool is_first_of_path(size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (!strcmp(endpoints[i].pattern, endpoints[at].pattern))
+            return false;
+    return true;
+}
+
+/* Every path of the pool of files, whatever is asked of it. */
+static char *files_endpoints(void)
+{
+    buffer_auto expression = BUFFER_INIT(ENDPOINTS_TEXT_MAX);
+    for (size_t i = 0; i < endpoint_count; i++) {
+        if (endpoints[i].pool != POOL_FILES || !is_first_of_path(i))
+            continue;
+        buffer_append_string(&expression, expression.size ? "|" : "^(");
+        append_pattern(endpoints[i].pattern, &expression);
+    }
+    buffer_append_string(&expression, ")$");
+    return buffer_steal(&expression);
+}
+
+/* What follows from settings and tables; NULL when name is no such thing. */
 static char *derived_value(const struct renderer *renderer, const char *name)
 {
     const struct settings *settings = renderer->settings;
@@ -89,6 +142,10 @@ static char *derived_value(const struct renderer *renderer, const char *name)
         return gate_cache_dir(settings);
     if (!strcmp(name, "preview_host_header"))
         return preview_host_header(settings);
+    if (!strcmp(name, "runtime_endpoints"))
+        return runtime_endpoints();
+    if (!strcmp(name, "files_endpoints"))
+        return files_endpoints();
     if (!strcmp(name, "ipv6"))
         return xstrdup(strcmp(settings->listen_ipv6, "on") ? "#" : "");
     if (!strcmp(name, "key_burst"))

@@ -21,12 +21,11 @@ static int read_address(const struct http_request *request, uint32_t *address, s
     return 0;
 }
 
-static int put_policy(void *context, const struct route *route, struct http_request *request,
-                      struct http_response *response, struct error **err)
+static int put_policy(void *context, struct http_request *request, struct http_response *response,
+                      struct error **err)
 {
     policy_wire_auto wire = {0};
     uint32_t address;
-    (void)route;
     if (read_address(request, &address, err) < 0 || policy_wire_read(request->json, &wire, err) < 0)
         return -1;
     if (wire.address != address)
@@ -38,12 +37,11 @@ static int put_policy(void *context, const struct route *route, struct http_requ
     return http_response_json(response, 200, json_pack("{s:I}", "revision", revision));
 }
 
-static int delete_policy(void *context, const struct route *route, struct http_request *request,
+static int delete_policy(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
 {
     uint32_t address;
     const char *sandbox_id = http_query(request, "sandbox_id");
-    (void)route;
     if (read_address(request, &address, err) < 0)
         return -1;
     if (!sandbox_id)
@@ -69,13 +67,12 @@ static json_t *policy_summary(const struct filter_sandbox *sandbox)
                      (json_int_t)sandbox->wire.revision);
 }
 
-static int list_policies(void *context, const struct route *route, struct http_request *request,
+static int list_policies(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
 {
     const struct filter *filter = context;
     char started_at[CLOCK_ISO8601_SIZE], boot_id[BOOT_ID_SIZE];
     json_t *policies = json_array();
-    (void)route;
     (void)request;
     (void)err;
     for (size_t i = 0; i < FILTER_BUCKETS; i++)
@@ -89,11 +86,10 @@ static int list_policies(void *context, const struct route *route, struct http_r
                                         "boot_id", boot_id));
 }
 
-static int list_denials(void *context, const struct route *route, struct http_request *request,
-                        struct http_response *response, struct error **err)
+static int list_denials(void *context, struct http_request *request, struct http_response *response,
+                        struct error **err)
 {
     uint32_t address;
-    (void)route;
     if (read_address(request, &address, err) < 0)
         return -1;
     const struct filter_sandbox *sandbox = filter_find(context, address);
@@ -103,11 +99,10 @@ static int list_denials(void *context, const struct route *route, struct http_re
                               json_pack("{s:o}", "denials", denials_json(&sandbox->denials)));
 }
 
-static int get_health(void *context, const struct route *route, struct http_request *request,
-                      struct http_response *response, struct error **err)
+static int get_health(void *context, struct http_request *request, struct http_response *response,
+                      struct error **err)
 {
     const struct filter *filter = context;
-    (void)route;
     (void)request;
     (void)err;
     return http_response_json(response, filter->table_missing ? 503 : 200,

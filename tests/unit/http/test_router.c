@@ -15,14 +15,14 @@ static int authorize(void *context, const struct route *route, struct http_reque
     return is_authorized ? 0 : error_set(err, ERR_UNAUTHORIZED, "no key");
 }
 
-static int answer(void *context, const struct route *route, struct http_request *request,
-                  struct http_response *response, struct error **err)
+static int answer(void *context, struct http_request *request, struct http_response *response,
+                  struct error **err)
 {
     (void)context;
     if (request->capture_count && !strcmp(request->captures[0], "broken"))
         return error_set(err, ERR_INTERNAL, "broken");
     return http_response_json(response, 200,
-                              json_pack("{s:s, s:s?, s:O?}", "operation", route->operation,
+                              json_pack("{s:s, s:s?, s:O?}", "operation", request->operation,
                                         "capture", request->captures[0], "body", request->json));
 }
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/api.h"
+
+#include "api/sandbox_output.h"
+
+int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **json,
+                    struct error **err)
+{
+    struct session session;
+    if (session_issue(api->service.ring, sandbox->id, api->settings->session_ttl_s, &session, err) <
+        0)
+        return -1;
+    *json = session_to_json(api->settings, sandbox, &session);
+    session_wipe(&session);
+    return 0;
+}
+
+int api_claim(struct db *db, const char *id, void *context, struct error **err)
+{
+    return idempotency_attach(db, context, id, err);
+}
