@@ -11,7 +11,7 @@ int api_authorize(void *context, const struct route *route, struct http_request 
 {
     struct api *api = context;
     principal_deinit(&api->principal);
-    if (principal_authenticate(api->service.db, api->service.ring,
+    if (principal_authenticate(api->worker.db, api->worker.ring,
                                http_header(request, "Authorization"), &api->principal, err) < 0)
         return -1;
     log_context_set("key", api->principal.key_id);
@@ -41,7 +41,7 @@ static int load_sandbox(struct api *api, const char *id, struct error **err)
     struct sandbox *sandbox = &api->access.sandbox;
     if (!id_is_valid("sbx_", id))
         return no_sandbox(err);
-    if (sandbox_get_any(api->service.db, id, false, sandbox, err) < 0)
+    if (sandbox_get_any(api->worker.db, id, false, sandbox, err) < 0)
         return -1;
     return principal_reaches(&api->principal, sandbox->team_id) ? 0 : no_sandbox(err);
 }
@@ -51,7 +51,7 @@ static int load_volume(struct api *api, const char *id, struct error **err)
     struct volume *volume = &api->access.volume;
     if (!id_is_valid("vol_", id))
         return no_volume(err);
-    if (volume_get_any(api->service.db, id, false, volume, err) < 0)
+    if (volume_get_any(api->worker.db, id, false, volume, err) < 0)
         return -1;
     return principal_reaches(&api->principal, volume->team_id) ? 0 : no_volume(err);
 }
@@ -61,7 +61,7 @@ static int load_checkpoint(struct api *api, const char *id, struct error **err)
     struct checkpoint *checkpoint = &api->access.checkpoint;
     if (!id_is_valid("ckp_", id))
         return no_checkpoint(err);
-    if (checkpoint_get_any(api->service.db, id, false, checkpoint, err) < 0)
+    if (checkpoint_get_any(api->worker.db, id, false, checkpoint, err) < 0)
         return -1;
     return principal_reaches(&api->principal, checkpoint->team_id) ? 0 : no_checkpoint(err);
 }
@@ -125,7 +125,7 @@ static int unsettled(struct error **err)
 static int load_made_sandbox(struct api *api, const char *id, struct error **err)
 {
     struct sandbox *sandbox = &api->access.sandbox;
-    if (sandbox_get(api->service.db, id, sandbox, err) < 0)
+    if (sandbox_get(api->worker.db, id, sandbox, err) < 0)
         return -1;
     if (sandbox->state == SANDBOX_CREATING || sandbox->state == SANDBOX_RESTORING)
         return unsettled(err);
@@ -136,7 +136,7 @@ static int load_made_sandbox(struct api *api, const char *id, struct error **err
 static int load_made_checkpoint(struct api *api, const char *id, struct error **err)
 {
     struct checkpoint *checkpoint = &api->access.checkpoint;
-    if (checkpoint_get_any(api->service.db, id, false, checkpoint, err) < 0)
+    if (checkpoint_get_any(api->worker.db, id, false, checkpoint, err) < 0)
         return -1;
     if (str_equal(checkpoint->state, "creating"))
         return unsettled(err);
@@ -146,7 +146,7 @@ static int load_made_checkpoint(struct api *api, const char *id, struct error **
 
 static int load_made_version(struct api *api, const char *id, struct error **err)
 {
-    if (template_version_get(api->service.db, id, &api->access.version, err) < 0)
+    if (template_version_get(api->worker.db, id, &api->access.version, err) < 0)
         return -1;
     api->access.made = true;
     return 0;
@@ -156,7 +156,7 @@ static int load_made_version(struct api *api, const char *id, struct error **err
 static int load_made_volume(struct api *api, const char *id, struct error **err)
 {
     struct volume *volume = &api->access.volume;
-    if (volume_get_any(api->service.db, id, false, volume, err) < 0)
+    if (volume_get_any(api->worker.db, id, false, volume, err) < 0)
         return -1;
     api->access.made = volume->state == VOLUME_CREATING || volume->state == VOLUME_READY;
     return 0;

@@ -7,7 +7,7 @@ int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **jso
                     struct error **err)
 {
     struct session session;
-    if (session_issue(api->service.ring, sandbox->id, api->settings->session_ttl_s, &session, err) <
+    if (session_issue(api->worker.ring, sandbox->id, api->settings->session_ttl_s, &session, err) <
         0)
         return -1;
     *json = session_to_json(api->settings, sandbox, &session);

@@ -23,7 +23,7 @@ struct access {
 
 struct api {
     const struct settings *settings;
-    struct sandbox_service service;
+    struct worker worker;
     struct principal principal;            /* of the request in hand; empty on public routes */
     struct access access;                  /* likewise */
     const struct idempotency *idempotency; /* its claimed Idempotency-Key, or NULL */

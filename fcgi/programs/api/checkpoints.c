@@ -46,7 +46,7 @@ int checkpoints_create(void *context, struct http_request *request, struct http_
         .claim_context = (void *)api->idempotency,
     };
     if (!api->access.made &&
-        sandbox_checkpoint(&api->service, api->access.sandbox.id, &wanted, checkpoint, err) < 0)
+        sandbox_checkpoint(&api->worker, api->access.sandbox.id, &wanted, checkpoint, err) < 0)
         return -1;
     log_context_set("checkpoint", checkpoint->id);
     return http_response_json(response, 201, checkpoint_to_json(checkpoint));
@@ -97,7 +97,7 @@ int checkpoints_delete(void *context, struct http_request *request, struct http_
 {
     struct api *api = context;
     (void)request;
-    if (checkpoint_delete(&api->service, api->access.checkpoint.id, err) < 0)
+    if (checkpoint_delete(&api->worker, api->access.checkpoint.id, err) < 0)
         return -1;
     response->status = 204;
     return 0;

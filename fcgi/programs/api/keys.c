@@ -44,7 +44,7 @@ int keys_list(void *context, struct http_request *request, struct http_response 
     struct api_key *keys;
     unsigned count;
     (void)request;
-    if (api_key_list(api->service.db, api->principal.user_id, &keys, &count, err) < 0)
+    if (api_key_list(api->worker.db, api->principal.user_id, &keys, &count, err) < 0)
         return -1;
     json_t *rows = json_array();
     for (unsigned i = 0; i < count; i++)
@@ -122,7 +122,7 @@ int keys_create(void *context, struct http_request *request, struct http_respons
     if (read_request(&api->principal, request->json, &wanted, &slugs, err) < 0)
         return -1;
     wanted.team_slugs = slugs;
-    if (api_key_create(api->service.db, api->service.ring, &wanted, &key, text, err) < 0)
+    if (api_key_create(api->worker.db, api->worker.ring, &wanted, &key, text, err) < 0)
         return -1;
     json_t *body = key_to_json(&key);
     json_object_set_new(body, "key", json_string(text));
@@ -139,7 +139,7 @@ static int find_key(struct api *api, const char *id, bool *found, struct error *
     *found = false;
     if (!id_is_valid("key_", id))
         return 0;
-    if (api_key_list(api->service.db, api->principal.user_id, &keys, &count, err) < 0)
+    if (api_key_list(api->worker.db, api->principal.user_id, &keys, &count, err) < 0)
         return -1;
     for (unsigned i = 0; i < count; i++)
         *found |= str_equal(keys[i].id, id) && principal_covers(&api->principal, &keys[i]);
@@ -157,7 +157,7 @@ int keys_delete(void *context, struct http_request *request, struct http_respons
         return -1;
     if (!found)
         return error_set(err, ERR_NOT_FOUND, "There is no such API key.");
-    if (api_key_revoke(api->service.db, api->principal.user_id, id, err) < 0)
+    if (api_key_revoke(api->worker.db, api->principal.user_id, id, err) < 0)
         return -1;
     response->status = 204;
     return 0;

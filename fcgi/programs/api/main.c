@@ -55,12 +55,12 @@ int main(int argc, char **argv)
         return status;
     struct api api = {.settings = call.settings};
     error_auto err = NULL;
-    if (sandbox_service_open(call.settings, program.name, &api.service, &err) == 0)
+    if (worker_open(call.settings, program.name, &api.worker, &err) == 0)
         run(&api, &err);
     if (err)
         log_error("cannot serve", LOG_ERROR(err));
     principal_deinit(&api.principal);
-    sandbox_service_close(&api.service);
+    worker_close(&api.worker);
     settings_free(call.settings);
     return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
 }

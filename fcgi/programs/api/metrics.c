@@ -3,7 +3,7 @@
 #include "api/span.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "sandbox/sample.h"
+#include "metrics/sample.h"
 
 #define SPAN_DEFAULT_MS (3600 * 1000)
 
@@ -40,7 +40,7 @@ int metrics_show(void *context, struct http_request *request, struct http_respon
     int64_t from_ms, to_ms, step_ms;
     char from[CLOCK_ISO8601_SIZE], to[CLOCK_ISO8601_SIZE];
     if (span_read(request, hour_before, &from_ms, &to_ms, err) < 0 ||
-        sample_read(api->service.db, sandbox->id, from_ms, to_ms, &points, &count, &step_ms, err) <
+        sample_read(api->worker.db, sandbox->id, from_ms, to_ms, &points, &count, &step_ms, err) <
             0)
         return -1;
     json_t *list = json_array();

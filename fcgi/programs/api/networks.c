@@ -27,7 +27,7 @@ int network_put(void *context, struct http_request *request, struct http_respons
         return -1;
     struct sandbox_network_change change = {network, public_traffic != NULL,
                                             json_is_true(public_traffic)};
-    if (sandbox_network_put(&api->service, api->access.sandbox.id, &change, &changed, err) < 0)
+    if (sandbox_network_put(&api->worker, api->access.sandbox.id, &change, &changed, err) < 0)
         return -1;
     bool applied = str_equal(sandbox_network_status(&changed), "applied");
     return http_response_json(response, applied ? 200 : 202, network_to_json(&changed));
@@ -45,8 +45,8 @@ int network_check(void *context, struct http_request *request, struct http_respo
         (uint16_t)json_integer_value(json_object_get(request->json, "port")),
     };
     struct network_verdict verdict;
-    if (sandbox_network_protected(&api->service, networks, err) < 0 ||
-        sandbox_policy_compile(api->service.db, sandbox->network, &policy, err) < 0 ||
+    if (sandbox_network_protected(&api->worker, networks, err) < 0 ||
+        sandbox_policy_compile(api->worker.db, sandbox->network, &policy, err) < 0 ||
         network_verdict_find(&policy, networks, &question, &verdict, err) < 0)
         return -1;
     autofree char *entry = verdict.rule ? policy_entry_text(&verdict.rule->entry) : NULL;
@@ -66,7 +66,7 @@ int network_denials(void *context, struct http_request *request, struct http_res
     const struct sandbox *sandbox = &api->access.sandbox;
     json_t *denials;
     (void)request;
-    if (sandbox_network_denials(&api->service, sandbox, &denials, err) < 0)
+    if (sandbox_network_denials(&api->worker, sandbox, &denials, err) < 0)
         return -1;
     return http_response_json(response, 200, json_pack("{s:o}", "denials", denials));
 }

@@ -25,7 +25,7 @@ static int add_session(struct api *api, json_t *body, struct error **err)
 {
     sandbox_auto sandbox = {0};
     json_t *session;
-    if (sandbox_get_any(api->service.db, subject_of(body), false, &sandbox, err) < 0 ||
+    if (sandbox_get_any(api->worker.db, subject_of(body), false, &sandbox, err) < 0 ||
         api_new_session(api, &sandbox, &session, err) < 0)
         return -1;
     json_object_set_new(body, "session", session);
@@ -79,7 +79,7 @@ static int keep(struct api *api, const struct idempotency *idempotency,
     json_auto_t *body = response->json ? json_copy(response->json) : NULL;
     json_object_del(body, "session");
     autowipe char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-    return idempotency_finish(api->service.db, api->service.ring, idempotency, response->status,
+    return idempotency_finish(api->worker.db, api->worker.ring, idempotency, response->status,
                               subject_of(body), text, text ? strlen(text) : 0, err);
 }
 
@@ -90,7 +90,7 @@ static void settle(struct api *api, const struct idempotency *idempotency,
 {
     error_auto failure = NULL;
     int result = response->status >= 500
-                     ? idempotency_abandon(api->service.db, idempotency, &failure)
+                     ? idempotency_abandon(api->worker.db, idempotency, &failure)
                      : keep(api, idempotency, response, &failure);
     if (result < 0)
         log_warning("answer not kept for its Idempotency-Key", LOG_ERROR(failure));
@@ -184,8 +184,8 @@ static int with_key(struct api *api, const char *key, const struct route *route,
         .body = bound.data,
         .body_size = bound.size,
     };
-    int result = idempotency_begin(api->service.db, api->service.ring, &scope,
-                                   api->settings->lease_s, &idempotency, err);
+    int result = idempotency_begin(api->worker.db, api->worker.ring, &scope, api->settings->lease_s,
+                                   &idempotency, err);
     if (result == 0 && idempotency.verdict == IDEMPOTENCY_REPLAY) {
         result = replay(api, route, request, &idempotency, response, err);
     } else if (result == 0) {

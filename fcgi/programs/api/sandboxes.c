@@ -21,7 +21,7 @@ static int create(struct api *api, const struct http_request *request, struct sa
         network_input_read(api, request->json, &network, err) < 0)
         result = -1;
     input.create.network = network;
-    if (result == 0 && sandbox_create(&api->service, &input.create, sandbox, err) < 0)
+    if (result == 0 && sandbox_create(&api->worker, &input.create, sandbox, err) < 0)
         result = -1;
     sandbox_input_deinit(&input);
     return result;
@@ -95,7 +95,7 @@ int sandboxes_update(void *context, struct http_request *request, struct http_re
     struct sandbox_update update;
     sandbox_auto updated = {0};
     sandbox_update_read(request->json, &update);
-    if (sandbox_update(&api->service, api->access.sandbox.id, &update, &updated, err) < 0)
+    if (sandbox_update(&api->worker, api->access.sandbox.id, &update, &updated, err) < 0)
         return -1;
     return http_response_json(response, 200, sandbox_to_json(api->settings, &updated));
 }
@@ -105,7 +105,7 @@ int sandboxes_delete(void *context, struct http_request *request, struct http_re
 {
     struct api *api = context;
     (void)request;
-    if (sandbox_destroy(&api->service, api->access.sandbox.id, err) < 0)
+    if (sandbox_destroy(&api->worker, api->access.sandbox.id, err) < 0)
         return -1;
     response->status = 204;
     return 0;
@@ -117,7 +117,7 @@ int sandboxes_pause(void *context, struct http_request *request, struct http_res
     struct api *api = context;
     sandbox_auto paused = {0};
     (void)request;
-    if (sandbox_pause(&api->service, api->access.sandbox.id, &paused, err) < 0)
+    if (sandbox_pause(&api->worker, api->access.sandbox.id, &paused, err) < 0)
         return -1;
     return http_response_json(response, 200, sandbox_to_json(api->settings, &paused));
 }
@@ -129,7 +129,7 @@ int sandboxes_resume(void *context, struct http_request *request, struct http_re
     sandbox_auto resumed = {0};
     uint64_t timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout"));
     json_t *session;
-    if (sandbox_resume(&api->service, api->access.sandbox.id, timeout_s, &resumed, err) < 0 ||
+    if (sandbox_resume(&api->worker, api->access.sandbox.id, timeout_s, &resumed, err) < 0 ||
         api_new_session(api, &resumed, &session, err) < 0)
         return -1;
     return http_response_json(response, 200,

@@ -40,7 +40,7 @@ void template_view_deinit(struct template_view *view)
 static int read_view(struct api *api, struct template_view *view, struct error **err)
 {
     *view = (struct template_view){.team = api->access.team};
-    return template_version_list(api->service.db, view->team->id, &view->versions, &view->count,
+    return template_version_list(api->worker.db, view->team->id, &view->versions, &view->count,
                                  err);
 }
 

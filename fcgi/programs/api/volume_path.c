@@ -76,7 +76,7 @@ int volume_files_ask(struct api *api, const struct volume_files_call *call, json
     keeper_answer_auto answer = {0};
     *json = NULL;
     log_context_set("volume", volume->id);
-    if (volume_files_call(&api->service, volume, call, &answer, err) < 0)
+    if (volume_files_call(&api->worker, volume, call, &answer, err) < 0)
         return -1;
     *status = answer.status;
     if (!answer.text.size)

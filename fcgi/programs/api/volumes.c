@@ -4,7 +4,7 @@
 #include "api/page_list.h"
 #include "api/sandbox_output.h"
 #include "base/log.h"
-#include "storage/storage.h"
+#include "volume/volume_store.h"
 
 static int check_name(const json_t *value, const char *pointer, struct error **err)
 {
@@ -43,12 +43,12 @@ static int create(struct api *api, const struct volume_create *wanted, struct er
     error_auto failure = NULL;
     if (api->access.made) {
         volume_deinit(volume);
-        if (volume_create_again(&api->service, api->idempotency->made_id, volume, &failure) == 0)
+        if (volume_create_again(&api->worker, api->idempotency->made_id, volume, &failure) == 0)
             return 0;
         if (failure->code != ERR_NOT_FOUND)
             return error_move(err, &failure);
     }
-    return volume_create(&api->service, wanted, volume, err);
+    return volume_create(&api->worker, wanted, volume, err);
 }
 
 int volumes_create(void *context, struct http_request *request, struct http_response *response,
@@ -115,7 +115,7 @@ int volumes_show(void *context, struct http_request *request, struct http_respon
     struct api *api = context;
     struct volume *volume = &api->access.volume;
     (void)request;
-    if (volume_read_attached(api->service.db, volume, 1, err) < 0)
+    if (volume_read_attached(api->worker.db, volume, 1, err) < 0)
         return -1;
     return http_response_json(response, 200, volume_to_json(volume));
 }
@@ -127,7 +127,7 @@ int volumes_delete(void *context, struct http_request *request, struct http_resp
     const char *id = api->access.volume.id;
     (void)request;
     log_context_set("volume", id);
-    if (volume_delete(&api->service, id, err) < 0)
+    if (volume_delete(&api->worker, id, err) < 0)
         return -1;
     response->status = 204;
     return 0;
