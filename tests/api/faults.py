@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Workers stopped or killed at named steps, and what must hold when the dust has settled.
 
-The steps are those of fcgi/concepts/sandbox/fault_points.def; programs know them only when they were
+The steps are those of fcgi/base/fault_points.def; programs know them only when they were
 configured with --enable-fault-points.
 """
 

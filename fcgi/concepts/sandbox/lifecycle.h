@@ -14,26 +14,11 @@
 
 #include "account/api_key.h"
 #include "checkpoint/checkpoint.h"
-#include "config/settings.h"
-#include "host/runtimes.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
 #include "sandbox/sandbox.h"
 #include "volume/volume_mount.h"
-
-/* What a worker process works with. */
-struct sandbox_service {
-    const struct settings *settings;
-    struct db *db;
-    struct keyring *ring;
-    struct runtimes *runtimes;
-    char holder[HOLDER_SIZE]; /* who we are in leases: program, host, process */
-};
-
-/* Load the key ring, connect to the database, check its schema and every statement. */
-int sandbox_service_open(const struct settings *settings, const char *program,
-                         struct sandbox_service *service, struct error **err);
-void sandbox_service_close(struct sandbox_service *service);
+#include "worker/worker.h"
 
 /* A create request, checked. Strings are borrowed. */
 struct sandbox_create {
@@ -61,22 +46,22 @@ struct sandbox_create {
 
 /* Make a sandbox and wait until it is ready. quota is filled in when the error is
  * ERR_SANDBOX_QUOTA_EXCEEDED. Whatever fails, nothing is left behind. */
-int sandbox_create(struct sandbox_service *service, const struct sandbox_create *request,
+int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct quota *quota, struct error **err);
 
 /* Stop it with its memory where the runtime can, joining a pause in flight. Stopped already:
  * success. */
-int sandbox_pause(struct sandbox_service *service, const char *id, struct sandbox *sandbox,
+int sandbox_pause(struct worker *worker, const char *id, struct sandbox *sandbox,
                   struct error **err);
 
 /* Make it run, waiting for moves in flight, and refresh its deadline: timeout_s from now, or its
  * own timeout for 0. */
-int sandbox_resume(struct sandbox_service *service, const char *id, uint64_t timeout_s,
+int sandbox_resume(struct worker *worker, const char *id, uint64_t timeout_s,
                    struct sandbox *sandbox, struct quota *quota, struct error **err);
 
 /* As sandbox_resume() for a request that found it paused: one that runs already is left as it is,
  * deadline included. */
-int sandbox_wake(struct sandbox_service *service, const char *id, struct sandbox *sandbox,
+int sandbox_wake(struct worker *worker, const char *id, struct sandbox *sandbox,
                  struct error **err);
 
 /* What a PATCH changes; members that are not set stay as they are. */
@@ -90,17 +75,15 @@ struct sandbox_update {
 };
 
 /* Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST with the field. */
-int sandbox_update(struct sandbox_service *service, const char *id,
-                   const struct sandbox_update *update, struct sandbox *sandbox,
-                   struct error **err);
+int sandbox_update(struct worker *worker, const char *id, const struct sandbox_update *update,
+                   struct sandbox *sandbox, struct error **err);
 
 /* Expose a port (or change who may use it), or withdraw it, on a live sandbox. Errors:
  * ERR_SANDBOX_NOT_RUNNING, ERR_INVALID_REQUEST (too many ports), ERR_NOT_FOUND (withdrawing one
  * that is not exposed). */
-int sandbox_port_put(struct sandbox_service *service, const char *id, struct exposed_port port,
+int sandbox_port_put(struct worker *worker, const char *id, struct exposed_port port,
                      struct sandbox *sandbox, struct error **err);
-int sandbox_port_delete(struct sandbox_service *service, const char *id, uint16_t port,
-                        struct error **err);
+int sandbox_port_delete(struct worker *worker, const char *id, uint16_t port, struct error **err);
 
 /* Check a requested timeout against the plan of the sandbox's team and set it. 0: nothing to do. */
 int sandbox_take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeout_s,
@@ -118,38 +101,26 @@ struct checkpoint_create {
 /* Make a checkpoint of a running sandbox, waiting for moves in flight; the sandbox runs on. quota
  * is filled in when the error is ERR_SANDBOX_QUOTA_EXCEEDED. Other errors: ERR_NAME_TAKEN,
  * ERR_SANDBOX_NOT_RUNNING. Whatever fails, nothing is left behind. */
-int sandbox_checkpoint(struct sandbox_service *service, const char *id,
+int sandbox_checkpoint(struct worker *worker, const char *id,
                        const struct checkpoint_create *request, struct checkpoint *checkpoint,
                        struct quota *quota, struct error **err);
 
 /* Delete a checkpoint. Success means that it is gone for good as far as anyone can see; its disk
  * goes in the background when the runtime is away or a sandbox is still being made from it. Errors:
  * ERR_NOT_FOUND. */
-int checkpoint_delete(struct sandbox_service *service, const char *id, struct error **err);
+int checkpoint_delete(struct worker *worker, const char *id, struct error **err);
 
 /* Delete it, whatever runs on it. Success means that it is gone for good as far as anyone can
  * see; when the runtime is away the rest follows in the background. */
-int sandbox_destroy(struct sandbox_service *service, const char *id, struct error **err);
+int sandbox_destroy(struct worker *worker, const char *id, struct error **err);
 
 /* --- the dispatcher's share --- */
 
-/* Move one sandbox whose deadline has passed to the state of its end, and leave the rest to
- * sandbox_recover_next(): this takes a transaction, the runtime may take many seconds. *worked:
- * there was one. */
-int sandbox_expire_next(struct sandbox_service *service, bool *worked, struct error **err);
-
-/* Finish or undo one operation that has no holder any more, or none yet. *worked: there was one. */
-int sandbox_recover_next(struct sandbox_service *service, bool *worked, struct error **err);
-
 /* Remove the disk of one checkpoint that is deleted, or was never finished. *worked: there was one.
  */
-int checkpoint_remove_next(struct sandbox_service *service, bool *worked, struct error **err);
+int checkpoint_remove_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Build one template version that the API was asked for, or remove what is left of a deleted one.
  * This takes seconds. *worked: there was one. */
-int template_build_next(struct sandbox_service *service, bool *worked, struct error **err);
-int template_remove_next(struct sandbox_service *service, bool *worked, struct error **err);
-
-/* Compare the instances of every host with the rows: what belongs to nobody is removed, and what
- * runs though its sandbox is stopped is stopped. */
-int sandbox_sweep(struct sandbox_service *service, struct error **err);
+int template_build_next(struct worker *worker, bool *worked, struct error **err);
+int template_remove_next(struct worker *worker, bool *worked, struct error **err);

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "checkpoint/checkpoint_row.h"
-#include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/usage.h"
 
@@ -111,7 +111,7 @@ static int undo(struct work *work, struct checkpoint *checkpoint, struct error *
     if ((*failure)->code == ERR_LEASE_LOST) {
         error_clear(&second);
         /* Or the dispatcher does it. */
-        give_up(work->service->db, checkpoint, &second);
+        give_up(work->worker->db, checkpoint, &second);
     }
     if ((*failure)->code == ERR_NOT_FOUND) /* the instance, and not the sandbox */
         error_recode(failure, ERR_RUNTIME_REFUSED);
@@ -140,7 +140,7 @@ static int run(struct work *work, struct checkpoint *checkpoint, struct error **
                                  checkpoint->instance_name, RUNTIME_CHECKPOINT, checkpoint->id,
                                  &checkpoint->size_mb, &failure) == 0) {
         fault_point(FAULT_CHECKPOINT_COPIED);
-        if (add_parent_size(work->service->db, checkpoint, &failure) == 0 &&
+        if (add_parent_size(work->worker->db, checkpoint, &failure) == 0 &&
             work_finish(work, SANDBOX_EVENT_CHECKPOINTED, NULL, &failure) == 0) {
             fault_point(FAULT_CHECKPOINT_FINISHED);
             snprintf(checkpoint->state, sizeof checkpoint->state, "ready");
@@ -153,7 +153,7 @@ static int run(struct work *work, struct checkpoint *checkpoint, struct error **
 int work_undo_checkpoint(struct work *work, struct error **err)
 {
     struct checkpoint checkpoint = {.id = ""};
-    if (checkpoint_row_made_in(work->service->db, work->sandbox.id, work->operation.incarnation,
+    if (checkpoint_row_made_in(work->worker->db, work->sandbox.id, work->operation.incarnation,
                                checkpoint.id, err) < 0)
         return -1;
     work->settle = give_up;
@@ -162,15 +162,15 @@ int work_undo_checkpoint(struct work *work, struct error **err)
                        "the worker that made the checkpoint is gone", err);
 }
 
-int sandbox_checkpoint(struct sandbox_service *service, const char *id,
+int sandbox_checkpoint(struct worker *worker, const char *id,
                        const struct checkpoint_create *request, struct checkpoint *checkpoint,
                        struct quota *quota, struct error **err)
 {
-    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)service->settings->resume_wait_s * 1000;
+    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
     struct making making = {request, checkpoint, quota};
     for (;;) {
-        work_auto work = {.service = service};
-        if (work_begin(&work, service, id, SANDBOX_EVENT_CHECKPOINT, OPERATION_CHECKPOINT, admit,
+        work_auto work = {.worker = worker};
+        if (work_begin(&work, worker, id, SANDBOX_EVENT_CHECKPOINT, OPERATION_CHECKPOINT, admit,
                        &making, err) == 0)
             return run(&work, checkpoint, err) < 0 ? work_public_error(&work, err) : 0;
         if ((*err)->code != ERR_SANDBOX_BUSY)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -10,7 +11,6 @@
 #include "crypto/envelope.h"
 #include "host/host.h"
 #include "network/egress_profile.h"
-#include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 #include "sandbox/warm.h"
@@ -65,15 +65,15 @@ static int find_checkpoint(struct db *db, const struct sandbox_create *request,
 }
 
 /* No template is named like the id of a checkpoint, so one look tells them apart. */
-static int find_source(struct sandbox_service *service, const struct sandbox_create *request,
+static int find_source(struct worker *worker, const struct sandbox_create *request,
                        struct source *source, struct error **err)
 {
-    const char *name = request->source ? request->source : service->settings->default_template;
+    const char *name = request->source ? request->source : worker->settings->default_template;
     const char *field = request->source_field ? request->source_field : "/template";
     *source = (struct source){.version = {.id = ""}};
     if (str_equal(field, "/snapshot_id") || id_is_valid("ckp_", name))
-        return find_checkpoint(service->db, request, source, err);
-    return template_resolve(service->db, request->team->id, name, field, &source->version, err);
+        return find_checkpoint(worker->db, request, source, err);
+    return template_resolve(worker->db, request->team->id, name, field, &source->version, err);
 }
 
 static void take_source(const struct sandbox_create *request, const struct plan *plan,
@@ -99,17 +99,17 @@ static void take_source(const struct sandbox_create *request, const struct plan 
 }
 
 /* Everything that can be settled before anything is locked. */
-static int plan_sandbox(struct sandbox_service *service, const struct sandbox_create *request,
+static int plan_sandbox(struct worker *worker, const struct sandbox_create *request,
                         struct sandbox *sandbox, struct source *source, struct error **err)
 {
     struct plan plan;
-    if (plan_get(service->db, request->team->plan, &plan, err) < 0)
+    if (plan_get(worker->db, request->team->plan, &plan, err) < 0)
         return -1;
     if (request->timeout_s > plan.max_timeout_s)
         return error_set_field(err, ERR_INVALID_REQUEST, "/timeout",
                                "The plan %s allows a timeout of at most %u seconds.", plan.name,
                                plan.max_timeout_s);
-    if (check_overrides(request, &plan, err) < 0 || find_source(service, request, source, err) < 0)
+    if (check_overrides(request, &plan, err) < 0 || find_source(worker, request, source, err) < 0)
         return -1;
 
     id_new("sbx_", sandbox->id);
@@ -126,7 +126,7 @@ static int plan_sandbox(struct sandbox_service *service, const struct sandbox_cr
     sandbox->network = xstrdup(request->network);
     sandbox->network_revision = 1;
     sandbox->allow_public_traffic = request->allow_public_traffic;
-    sandbox->agent_key_id = keyring_newest(service->ring);
+    sandbox->agent_key_id = keyring_newest(worker->ring);
     memcpy(sandbox->ports, request->ports, sizeof sandbox->ports);
     sandbox->port_count = request->port_count;
     return 0;
@@ -204,8 +204,8 @@ static int insert_body(struct db *db, void *context, struct error **err)
         volume_mounts_lock(db, sandbox->team_id, insert->mounts, request->mount_count, &only_host,
                            err) < 0 ||
         place(db, insert, only_host, err) < 0 ||
-        operation_begin(db, sandbox, OPERATION_CREATE, work->service->holder,
-                        work->service->settings->lease_s, &work->operation, err) < 0)
+        operation_begin(db, sandbox, OPERATION_CREATE, work->worker->lease_owner,
+                        work->worker->settings->lease_s, &work->operation, err) < 0)
         return -1;
     if (request->claim && request->claim(db, sandbox->id, request->claim_context, err) < 0)
         return -1;
@@ -221,12 +221,12 @@ static int insert_body(struct db *db, void *context, struct error **err)
     return 0;
 }
 
-static int seal_envs(struct sandbox_service *service, const struct sandbox_create *request,
+static int seal_envs(struct worker *worker, const struct sandbox_create *request,
                      const char *sandbox_id, struct buffer *sealed, struct error **err)
 {
     if (!request->envs)
         return 0;
-    return envelope_seal(service->ring, request->envs, strlen(request->envs), sandbox_id, sealed,
+    return envelope_seal(worker->ring, request->envs, strlen(request->envs), sandbox_id, sealed,
                          err);
 }
 
@@ -307,7 +307,7 @@ static int start(struct work *work, const struct warm_instance *warm,
 static int attempt(struct work *work, const struct sandbox_create *request, bool *was_warm,
                    struct quota *quota, struct error **err)
 {
-    struct sandbox_service *service = work->service;
+    struct worker *worker = work->worker;
     buffer_auto envs_sealed = BUFFER_INIT(ENVS_SEALED_MAX);
     struct mount_list list;
     struct source source;
@@ -318,15 +318,15 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
                             .may_claim = *was_warm,
                             .quota = quota};
     *was_warm = false;
-    if (plan_sandbox(service, request, &work->sandbox, &source, err) < 0 ||
-        seal_envs(service, request, work->sandbox.id, &envs_sealed, err) < 0)
+    if (plan_sandbox(worker, request, &work->sandbox, &source, err) < 0 ||
+        seal_envs(worker, request, work->sandbox.id, &envs_sealed, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_PLANNED);
-    int inserted = db_transaction(service->db, insert_body, &insert, err);
+    int inserted = db_transaction(worker->db, insert_body, &insert, err);
     *was_warm = insert.warm.name[0] && (inserted == 0 || (*err)->code == ERR_NO_CAPACITY);
     if (inserted < 0)
         return error_is_transient(*err) ? work_public_error(work, err) : -1;
-    work_start(work, service);
+    work_start(work, worker);
     fault_point(FAULT_CREATE_INSERTED);
     list_mounts(&insert, &list);
     if (work_open_runtime(work, err) < 0 || work_fence_volumes(work, err) < 0 ||
@@ -351,12 +351,12 @@ static int ended_by_others(const struct work *work, struct error **err)
     return error_set(err, ERR_SANDBOX_BUSY, "The sandbox was deleted while it was being made.");
 }
 
-int sandbox_create(struct sandbox_service *service, const struct sandbox_create *request,
+int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct quota *quota, struct error **err)
 {
     bool warm = true, again = true;
     for (;;) {
-        work_auto work = {.service = service};
+        work_auto work = {.worker = worker};
         bool was_warm = warm;
         if (attempt(&work, request, &was_warm, quota, err) == 0) {
             *sandbox = work.sandbox;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "sandbox/fault_point.h"
+#include "base/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
 
 /* The runtime refused to stop it: what state is it really in? */
@@ -57,13 +57,13 @@ int work_run_pause(struct work *work, struct error **err)
     return settle_refused_pause(work, &failure, err);
 }
 
-int sandbox_pause(struct sandbox_service *service, const char *id, struct sandbox *sandbox,
+int sandbox_pause(struct worker *worker, const char *id, struct sandbox *sandbox,
                   struct error **err)
 {
-    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)service->settings->resume_wait_s * 1000;
+    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
     for (;;) {
-        work_auto work = {.service = service};
-        if (work_begin(&work, service, id, SANDBOX_EVENT_PAUSE, OPERATION_PAUSE, NULL, NULL, err) ==
+        work_auto work = {.worker = worker};
+        if (work_begin(&work, worker, id, SANDBOX_EVENT_PAUSE, OPERATION_PAUSE, NULL, NULL, err) ==
             0) {
             if (work_run_pause(&work, err) < 0)
                 return work_public_error(&work, err);
@@ -73,7 +73,7 @@ int sandbox_pause(struct sandbox_service *service, const char *id, struct sandbo
         }
         if ((*err)->code == ERR_SANDBOX_NOT_RUNNING) { /* stopped, by us or by the one we joined */
             error_clear(err);
-            return sandbox_get(service->db, id, sandbox, err);
+            return sandbox_get(worker->db, id, sandbox, err);
         }
         if ((*err)->code != ERR_SANDBOX_BUSY)
             return work_public_error(&work, err);

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "host/host.h"
-#include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 
@@ -143,16 +143,16 @@ static int refresh_body(struct db *db, void *context, struct error **err)
     return sandbox_row_update(db, sandbox, err);
 }
 
-static int bring_up(struct sandbox_service *service, const char *id, struct admission *admission,
+static int bring_up(struct worker *worker, const char *id, struct admission *admission,
                     struct sandbox *sandbox, struct error **err)
 {
-    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)service->settings->resume_wait_s * 1000;
+    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
     do {
-        work_auto work = {.service = service};
+        work_auto work = {.worker = worker};
         struct refresh refresh = {id, admission, &work.sandbox, false};
-        if (db_transaction(service->db, refresh_body, &refresh, err) < 0)
+        if (db_transaction(worker->db, refresh_body, &refresh, err) < 0)
             return work_public_error(&work, err);
-        if (!refresh.runs && work_begin(&work, service, id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
+        if (!refresh.runs && work_begin(&work, worker, id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
                                         admit, admission, err) < 0) {
             if ((*err)->code != ERR_SANDBOX_BUSY)
                 return work_public_error(&work, err);
@@ -169,17 +169,16 @@ static int bring_up(struct sandbox_service *service, const char *id, struct admi
     return -1;
 }
 
-int sandbox_resume(struct sandbox_service *service, const char *id, uint64_t timeout_s,
+int sandbox_resume(struct worker *worker, const char *id, uint64_t timeout_s,
                    struct sandbox *sandbox, struct quota *quota, struct error **err)
 {
     struct admission admission = {timeout_s, false, quota};
-    return bring_up(service, id, &admission, sandbox, err);
+    return bring_up(worker, id, &admission, sandbox, err);
 }
 
-int sandbox_wake(struct sandbox_service *service, const char *id, struct sandbox *sandbox,
-                 struct error **err)
+int sandbox_wake(struct worker *worker, const char *id, struct sandbox *sandbox, struct error **err)
 {
     struct quota quota;
     struct admission admission = {0, true, &quota};
-    return bring_up(service, id, &admission, sandbox, err);
+    return bring_up(worker, id, &admission, sandbox, err);
 }

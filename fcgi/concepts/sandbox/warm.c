@@ -33,19 +33,19 @@ static int forget_body(struct db *db, void *context, struct error **err)
     return host_address_release(db, name, err);
 }
 
-static int remove_next(struct sandbox_service *service, bool *worked, struct error **err)
+static int remove_next(struct worker *worker, bool *worked, struct error **err)
 {
-    struct leaving leaving = {.lease_s = service->settings->lease_s};
+    struct leaving leaving = {.lease_s = worker->settings->lease_s};
     struct runtime *runtime;
-    if (db_transaction(service->db, take_leaving_body, &leaving, err) < 0)
+    if (db_transaction(worker->db, take_leaving_body, &leaving, err) < 0)
         return -1;
     *worked = leaving.warm.name[0];
     if (!*worked)
         return 0;
-    if (runtimes_get(service->runtimes, service->db, leaving.warm.host_id, &runtime, err) < 0 ||
+    if (runtimes_get(worker->runtimes, worker->db, leaving.warm.host_id, &runtime, err) < 0 ||
         runtime->ops->destroy(runtime, leaving.warm.name, err) < 0)
         return -1;
-    return db_transaction(service->db, forget_body, leaving.warm.name, err);
+    return db_transaction(worker->db, forget_body, leaving.warm.name, err);
 }
 
 /* --- in --- */
@@ -73,7 +73,7 @@ static int add_body(struct db *db, void *context, struct error **err)
     return warm_row_insert(db, warm, addition->settings->lease_s, err);
 }
 
-static int start_instance(struct sandbox_service *service, const struct addition *addition,
+static int start_instance(struct worker *worker, const struct addition *addition,
                           struct error **err)
 {
     const struct warm_instance *warm = &addition->warm;
@@ -88,58 +88,58 @@ static int start_instance(struct sandbox_service *service, const struct addition
         .virtual_machine = addition->version->virtual_machine,
         .shape = warm->shape,
     };
-    if (runtimes_get(service->runtimes, service->db, warm->host_id, &runtime, err) < 0 ||
+    if (runtimes_get(worker->runtimes, worker->db, warm->host_id, &runtime, err) < 0 ||
         runtime->ops->create(runtime, &instance, err) < 0)
         return -1;
     return agent_wait(warm->address, AGENT_START_WAIT_MS, err);
 }
 
-static int add_next(struct sandbox_service *service, const struct template_version *version,
-                    bool *worked, struct error **err)
+static int add_next(struct worker *worker, const struct template_version *version, bool *worked,
+                    struct error **err)
 {
-    struct addition addition = {.settings = service->settings, .version = version};
+    struct addition addition = {.settings = worker->settings, .version = version};
     struct warm_instance *warm = &addition.warm;
     unsigned count;
-    if (warm_row_count(service->db, version->id, &count, err) < 0)
+    if (warm_row_count(worker->db, version->id, &count, err) < 0)
         return -1;
-    if (count >= service->settings->warm_pool_size)
+    if (count >= worker->settings->warm_pool_size)
         return 0;
     memcpy(warm->template_version_id, version->id, sizeof warm->template_version_id);
-    warm->agent_key_id = keyring_newest(service->ring);
+    warm->agent_key_id = keyring_newest(worker->ring);
     warm->shape.cpu = version->cpu;
     warm->shape.memory_mb = version->memory_mb;
-    if (warm_row_disk_gb(service->db, &warm->shape.disk_gb, err) < 0)
+    if (warm_row_disk_gb(worker->db, &warm->shape.disk_gb, err) < 0)
         return -1;
-    if (db_transaction(service->db, add_body, &addition, err) < 0) {
+    if (db_transaction(worker->db, add_body, &addition, err) < 0) {
         if ((*err)->code != ERR_NO_CAPACITY)
             return -1;
         error_clear(err);
         return 0;
     }
     *worked = true;
-    if (start_instance(service, &addition, err) == 0)
-        return warm_row_ready(service->db, warm->name, err);
+    if (start_instance(worker, &addition, err) == 0)
+        return warm_row_ready(worker->db, warm->name, err);
     error_auto ignored = NULL;
-    warm_dismiss(service->db, warm->name, &ignored); /* or its lease runs out */
+    warm_dismiss(worker->db, warm->name, &ignored); /* or its lease runs out */
     return -1;
 }
 
-int warm_tend_next(struct sandbox_service *service, bool *worked, struct error **err)
+int warm_tend_next(struct worker *worker, bool *worked, struct error **err)
 {
-    const struct settings *settings = service->settings;
+    const struct settings *settings = worker->settings;
     struct template_version version = {.id = ""};
     *worked = false;
-    if (settings->warm_pool_size && template_resolve(service->db, "", settings->default_template,
+    if (settings->warm_pool_size && template_resolve(worker->db, "", settings->default_template,
                                                      "default_template", &version, err) < 0) {
         if ((*err)->code != ERR_TEMPLATE_NOT_FOUND)
             return -1;
         error_clear(err); /* none yet */
     }
-    if (warm_row_dismiss_unfit(service->db, version.id, (unsigned)settings->warm_pool_size, err) <
+    if (warm_row_dismiss_unfit(worker->db, version.id, (unsigned)settings->warm_pool_size, err) <
             0 ||
-        remove_next(service, worked, err) < 0)
+        remove_next(worker, worked, err) < 0)
         return -1;
     if (*worked || !version.id[0])
         return 0;
-    return add_next(service, &version, worked, err);
+    return add_next(worker, &version, worked, err);
 }

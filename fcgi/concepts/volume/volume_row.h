@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writing volume rows; for storage/. */
+/* Writing volume rows; for this folder and the jobs of the dispatcher. */
 #pragma once
 
 #include "volume/volume.h"

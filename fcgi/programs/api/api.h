@@ -10,7 +10,7 @@
 
 struct api {
     const struct settings *settings;
-    struct sandbox_service service;
+    struct worker worker;
     struct principal principal;            /* of the request in hand; empty on public routes */
     const struct idempotency *idempotency; /* its claimed Idempotency-Key, or NULL */
 };

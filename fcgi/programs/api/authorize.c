@@ -7,7 +7,7 @@ int api_authorize(void *context, const struct route *route, struct http_request 
 {
     struct api *api = context;
     principal_deinit(&api->principal);
-    if (principal_authenticate(api->service.db, api->service.ring,
+    if (principal_authenticate(api->worker.db, api->worker.ring,
                                http_header(request, "Authorization"), &api->principal, err) < 0)
         return -1;
     log_context_set("key", api->principal.key_id);
@@ -22,7 +22,7 @@ int api_sandbox(struct api *api, const struct http_request *request, struct sand
 {
     const char *id = request->captures[0];
     if (id_is_valid("sbx_", id)) {
-        if (sandbox_get(api->service.db, id, sandbox, err) < 0)
+        if (sandbox_get(api->worker.db, id, sandbox, err) < 0)
             return -1;
         if (principal_reaches(&api->principal, sandbox->team_id))
             return 0;

@@ -40,7 +40,7 @@ static int find(struct api *api, const struct http_request *request, struct chec
 {
     const char *id = request->captures[0];
     if (id_is_valid("ckp_", id)) {
-        if (checkpoint_get(api->service.db, id, checkpoint, err) < 0)
+        if (checkpoint_get(api->worker.db, id, checkpoint, err) < 0)
             return -1;
         if (principal_reaches(&api->principal, checkpoint->team_id))
             return 0;
@@ -55,8 +55,8 @@ static int find_earlier(struct api *api, struct checkpoint *checkpoint, struct e
     *checkpoint = (struct checkpoint){0};
     if (!api->idempotency || !id_is_valid("ckp_", api->idempotency->sandbox_id))
         return 0;
-    if (checkpoint_get_any(api->service.db, api->idempotency->sandbox_id, false, checkpoint,
-                           &gone) < 0)
+    if (checkpoint_get_any(api->worker.db, api->idempotency->sandbox_id, false, checkpoint, &gone) <
+        0)
         return gone->code == ERR_NOT_FOUND ? 0 : error_move(err, &gone);
     if (!strcmp(checkpoint->state, "creating"))
         return error_set_field(err, ERR_REQUEST_IN_PROGRESS, "Idempotency-Key",
@@ -84,7 +84,7 @@ int checkpoints_create(void *context, const struct route *route, struct http_req
     if (api_sandbox(api, request, &sandbox, err) < 0 || find_earlier(api, &checkpoint, err) < 0)
         return -1;
     if (!checkpoint.id[0] &&
-        sandbox_checkpoint(&api->service, sandbox.id, &wanted, &checkpoint, &quota, err) < 0)
+        sandbox_checkpoint(&api->worker, sandbox.id, &wanted, &checkpoint, &quota, err) < 0)
         return api_refuse(request, response, &quota, err);
     log_context_set("checkpoint", checkpoint.id);
     return http_response_json(response, 201, checkpoint_to_json(&checkpoint));
@@ -139,7 +139,7 @@ int checkpoints_delete(void *context, const struct route *route, struct http_req
     struct checkpoint checkpoint;
     (void)route;
     if (find(api, request, &checkpoint, err) < 0 ||
-        checkpoint_delete(&api->service, checkpoint.id, err) < 0)
+        checkpoint_delete(&api->worker, checkpoint.id, err) < 0)
         return -1;
     response->status = 204;
     return 0;

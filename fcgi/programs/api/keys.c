@@ -45,7 +45,7 @@ int keys_list(void *context, const struct route *route, struct http_request *req
     unsigned count;
     (void)route;
     (void)request;
-    if (api_key_list(api->service.db, api->principal.user_id, &keys, &count, err) < 0)
+    if (api_key_list(api->worker.db, api->principal.user_id, &keys, &count, err) < 0)
         return -1;
     json_t *rows = json_array();
     for (unsigned i = 0; i < count; i++)
@@ -124,7 +124,7 @@ int keys_create(void *context, const struct route *route, struct http_request *r
     if (read_request(&api->principal, request->json, &wanted, &slugs, err) < 0)
         return -1;
     wanted.team_slugs = slugs;
-    if (api_key_create(api->service.db, api->service.ring, &wanted, &key, text, err) < 0)
+    if (api_key_create(api->worker.db, api->worker.ring, &wanted, &key, text, err) < 0)
         return -1;
     json_t *body = key_to_json(&key);
     json_object_set_new(body, "key", json_string(text));
@@ -141,7 +141,7 @@ static int find_key(struct api *api, const char *id, bool *found, struct error *
     *found = false;
     if (!id_is_valid("key_", id))
         return 0;
-    if (api_key_list(api->service.db, api->principal.user_id, &keys, &count, err) < 0)
+    if (api_key_list(api->worker.db, api->principal.user_id, &keys, &count, err) < 0)
         return -1;
     for (unsigned i = 0; i < count; i++)
         *found |= str_equal(keys[i].id, id) && principal_covers(&api->principal, &keys[i]);
@@ -160,7 +160,7 @@ int keys_delete(void *context, const struct route *route, struct http_request *r
         return -1;
     if (!found)
         return error_set(err, ERR_NOT_FOUND, "There is no such API key.");
-    if (api_key_revoke(api->service.db, api->principal.user_id, id, err) < 0)
+    if (api_key_revoke(api->worker.db, api->principal.user_id, id, err) < 0)
         return -1;
     response->status = 204;
     return 0;

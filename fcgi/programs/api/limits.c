@@ -43,7 +43,7 @@ static int default_shape(struct api *api, const struct team *team, const struct 
     struct template_version version;
     error_auto missing = NULL;
     *shape = (struct runtime_shape){plan->cpu_default, plan->memory_mb_default, plan->disk_gb};
-    if (template_resolve(api->service.db, team->id, api->settings->default_template, "/template",
+    if (template_resolve(api->worker.db, team->id, api->settings->default_template, "/template",
                          &version, &missing) < 0)
         return missing->code == ERR_TEMPLATE_NOT_FOUND ? 0 : error_move(err, &missing);
     shape->cpu = version.cpu;
@@ -55,7 +55,7 @@ int limits_show(void *context, const struct route *route, struct http_request *r
                 struct http_response *response, struct error **err)
 {
     struct api *api = context;
-    struct db *db = api->service.db;
+    struct db *db = api->worker.db;
     const struct team *team;
     struct plan plan;
     struct quota quota;

@@ -3,10 +3,28 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
+#include "account/account.h"
+#include "account/api_key.h"
 #include "api/api.h"
 #include "base/log.h"
+#include "base/mem.h"
+#include "checkpoint/checkpoint.h"
 #include "config/program.h"
+#include "host/host.h"
 #include "http/server.h"
+#include "idempotency/idempotency.h"
+#include "metrics/sample.h"
+#include "network/egress_profile.h"
+#include "sandbox/operation.h"
+#include "sandbox/quota.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/sandbox_list.h"
+#include "sandbox/sandbox_network.h"
+#include "sandbox/usage.h"
+#include "sandbox/warm.h"
+#include "template/template.h"
+#include "volume/keeper_row.h"
+#include "volume/volume.h"
 
 /* A worker is replaced now and then, so that no leak of a library ever grows large. */
 #define REQUESTS_PER_WORKER 100000
@@ -46,6 +64,36 @@ static int run(struct api *api, struct error **err)
     return http_server_run(&server, err);
 }
 
+/* Checks every statement that this program makes before it serves. */
+static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
+{
+    const struct db_statement_list statements[] = {
+        account_statements,
+        api_key_statements,
+        checkpoint_statements,
+        egress_profile_statements,
+        host_statements,
+        idempotency_statements,
+        keeper_statements,
+        operation_statements,
+        plan_statements,
+        quota_statements,
+        sample_statements,
+        sandbox_list_statements,
+        sandbox_network_statements,
+        sandbox_statements,
+        template_build_statements,
+        template_image_statements,
+        template_statements,
+        usage_statements,
+        volume_list_statements,
+        volume_mount_statements,
+        volume_statements,
+        warm_statements,
+    };
+    return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);
+}
+
 int main(int argc, char **argv)
 {
     struct program_call call;
@@ -54,12 +102,12 @@ int main(int argc, char **argv)
         return status;
     struct api api = {.settings = call.settings};
     error_auto err = NULL;
-    if (sandbox_service_open(call.settings, program.name, &api.service, &err) == 0)
+    if (open_worker(call.settings, &api.worker, &err) == 0)
         run(&api, &err);
     if (err)
         log_error("cannot serve", LOG_ERROR(err));
     principal_deinit(&api.principal);
-    sandbox_service_close(&api.service);
+    worker_close(&api.worker);
     settings_free(call.settings);
     return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
 }

@@ -3,7 +3,7 @@
 #include "api/span.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "sandbox/sample.h"
+#include "metrics/sample.h"
 
 #define SPAN_DEFAULT_MS (3600 * 1000)
 
@@ -42,8 +42,7 @@ int metrics_show(void *context, const struct route *route, struct http_request *
     (void)route;
     if (api_sandbox(api, request, &sandbox, err) < 0 ||
         span_read(request, hour_before, &from_ms, &to_ms, err) < 0 ||
-        sample_read(api->service.db, sandbox.id, from_ms, to_ms, &points, &count, &step_ms, err) <
-            0)
+        sample_read(api->worker.db, sandbox.id, from_ms, to_ms, &points, &count, &step_ms, err) < 0)
         return -1;
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++)

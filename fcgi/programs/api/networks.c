@@ -31,7 +31,7 @@ int network_put(void *context, const struct route *route, struct http_request *r
         return -1;
     struct sandbox_network_change change = {network, public_traffic != NULL,
                                             json_is_true(public_traffic)};
-    if (sandbox_network_put(&api->service, sandbox.id, &change, &changed, err) < 0)
+    if (sandbox_network_put(&api->worker, sandbox.id, &change, &changed, err) < 0)
         return -1;
     bool applied = str_equal(sandbox_network_status(&changed), "applied");
     return http_response_json(response, applied ? 200 : 202, network_to_json(&changed));
@@ -51,8 +51,8 @@ int network_check(void *context, const struct route *route, struct http_request 
     struct network_verdict verdict;
     (void)route;
     if (api_sandbox(api, request, &sandbox, err) < 0 ||
-        sandbox_network_protected(&api->service, networks, err) < 0 ||
-        sandbox_policy_compile(api->service.db, sandbox.network, &policy, err) < 0 ||
+        sandbox_network_protected(&api->worker, networks, err) < 0 ||
+        sandbox_policy_compile(api->worker.db, sandbox.network, &policy, err) < 0 ||
         network_verdict_find(&policy, networks, &question, &verdict, err) < 0)
         return -1;
     autofree char *entry = verdict.rule ? policy_entry_text(&verdict.rule->entry) : NULL;
@@ -73,7 +73,7 @@ int network_denials(void *context, const struct route *route, struct http_reques
     json_t *denials;
     (void)route;
     if (api_sandbox(api, request, &sandbox, err) < 0 ||
-        sandbox_network_denials(&api->service, &sandbox, &denials, err) < 0)
+        sandbox_network_denials(&api->worker, &sandbox, &denials, err) < 0)
         return -1;
     return http_response_json(response, 200, json_pack("{s:o}", "denials", denials));
 }

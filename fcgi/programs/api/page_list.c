@@ -64,10 +64,10 @@ static int write_page(struct api *api, const struct page *page, struct rows *row
                       struct http_response *response, struct error **err)
 {
     const struct page_kind *kind = rows->kind;
-    if (read_rows(api->service.db, page, rows, err) < 0)
+    if (read_rows(api->worker.db, page, rows, err) < 0)
         return -1;
     unsigned shown = rows->count < page->limit ? rows->count : page->limit;
-    if (kind->complete && kind->complete(api->service.db, rows->bytes, shown, err) < 0)
+    if (kind->complete && kind->complete(api->worker.db, rows->bytes, shown, err) < 0)
         return -1;
     json_auto_t *body = json_object();
     json_t *list = json_array();
@@ -75,7 +75,7 @@ static int write_page(struct api *api, const struct page *page, struct rows *row
     for (unsigned i = 0; i < shown; i++)
         json_array_append_new(list, kind->to_json(api, row_at(rows, i)));
     if (rows->count > page->limit &&
-        page_write_next(page, api->service.ring, row_at(rows, shown - 1), body, err) < 0)
+        page_write_next(page, api->worker.ring, row_at(rows, shown - 1), body, err) < 0)
         return -1;
     return http_response_json(response, 200, json_incref(body));
 }
@@ -85,7 +85,7 @@ int page_list(struct api *api, const struct page_kind *kind, const struct http_r
 {
     struct page page;
     struct rows rows = {.kind = kind};
-    if (page_read(&api->principal, api->service.ring, request, &page, err) < 0)
+    if (page_read(&api->principal, api->worker.ring, request, &page, err) < 0)
         return -1;
     int result = write_page(api, &page, &rows, response, err);
     rows_deinit(&rows);

@@ -14,7 +14,7 @@ static int gateway_status(struct api *api, const struct sandbox *sandbox, uint16
         *status = "blocked";
         return 0;
     }
-    if (agent_secret(api->service.ring, sandbox, secret, err) < 0)
+    if (agent_secret(api->worker.ring, sandbox, secret, err) < 0)
         return -1;
     int result = agent_port_listener(sandbox, secret, port, &listener, err);
     mem_wipe(secret, sizeof secret);
@@ -97,7 +97,7 @@ int ports_put(void *context, const struct route *route, struct http_request *req
         return error_set_field(err, ERR_INVALID_REQUEST, "port",
                                "A port is a number from 1 to 65535.");
     port.is_public = !json_is_false(json_object_get(request->json, "public"));
-    if (sandbox_port_put(&api->service, sandbox.id, port, &changed, err) < 0 ||
+    if (sandbox_port_put(&api->worker, sandbox.id, port, &changed, err) < 0 ||
         gateway_status(api, &changed, port.port, &status, err) < 0)
         return -1;
     return http_response_json(response, 200, port_to_json(api->settings, &changed, &port, status));
@@ -114,7 +114,7 @@ int ports_delete(void *context, const struct route *route, struct http_request *
         return -1;
     if (!parse_port(request, &port))
         return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
-    if (sandbox_port_delete(&api->service, sandbox.id, port, err) < 0)
+    if (sandbox_port_delete(&api->worker, sandbox.id, port, err) < 0)
         return -1;
     response->status = 204;
     return 0;

@@ -24,7 +24,7 @@ static int add_session(struct api *api, json_t *body, struct error **err)
 {
     sandbox_auto sandbox = {0};
     json_t *session;
-    if (sandbox_get_any(api->service.db, subject_of(body), false, &sandbox, err) < 0 ||
+    if (sandbox_get_any(api->worker.db, subject_of(body), false, &sandbox, err) < 0 ||
         api_new_session(api, &sandbox, &session, err) < 0)
         return -1;
     json_object_set_new(body, "session", session);
@@ -51,7 +51,7 @@ static bool reaches_teams_of(const struct principal *principal, const json_t *bo
 static int check_reach_of_volume(struct api *api, const char *id, struct error **err)
 {
     volume_auto volume = {0};
-    if (volume_get_any(api->service.db, id, false, &volume, err) < 0)
+    if (volume_get_any(api->worker.db, id, false, &volume, err) < 0)
         return -1;
     if (!principal_reaches(&api->principal, volume.team_id))
         return error_set(err, ERR_NOT_FOUND, "There is no such volume.");
@@ -61,7 +61,7 @@ static int check_reach_of_volume(struct api *api, const char *id, struct error *
 static int check_reach_of_checkpoint(struct api *api, const char *id, struct error **err)
 {
     struct checkpoint checkpoint;
-    if (checkpoint_get_any(api->service.db, id, false, &checkpoint, err) < 0)
+    if (checkpoint_get_any(api->worker.db, id, false, &checkpoint, err) < 0)
         return -1;
     if (!principal_reaches(&api->principal, checkpoint.team_id))
         return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
@@ -91,7 +91,7 @@ static int check_reach(struct api *api, const struct route *route,
     if (!request->capture_count || !id_is_valid("sbx_", request->captures[0]))
         return 0;
     sandbox_auto sandbox = {0};
-    if (sandbox_get_any(api->service.db, request->captures[0], false, &sandbox, err) < 0)
+    if (sandbox_get_any(api->worker.db, request->captures[0], false, &sandbox, err) < 0)
         return -1;
     if (!principal_reaches(principal, sandbox.team_id))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
@@ -125,7 +125,7 @@ static int keep(struct api *api, const struct idempotency *idempotency,
     json_auto_t *body = response->json ? json_copy(response->json) : NULL;
     json_object_del(body, "session");
     autowipe char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-    return idempotency_finish(api->service.db, api->service.ring, idempotency, response->status,
+    return idempotency_finish(api->worker.db, api->worker.ring, idempotency, response->status,
                               subject_of(body), text, text ? strlen(text) : 0, err);
 }
 
@@ -136,7 +136,7 @@ static void settle(struct api *api, const struct idempotency *idempotency,
 {
     error_auto failure = NULL;
     int result = response->status >= 500
-                     ? idempotency_abandon(api->service.db, idempotency, &failure)
+                     ? idempotency_abandon(api->worker.db, idempotency, &failure)
                      : keep(api, idempotency, response, &failure);
     if (result < 0)
         log_warning("answer not kept for its Idempotency-Key", LOG_ERROR(failure));
@@ -213,8 +213,8 @@ int api_invoke(void *context, const struct route *route, struct http_request *re
         .body = bound.data,
         .body_size = bound.size,
     };
-    int result = idempotency_begin(api->service.db, api->service.ring, &scope,
-                                   api->settings->lease_s, &idempotency, err);
+    int result = idempotency_begin(api->worker.db, api->worker.ring, &scope, api->settings->lease_s,
+                                   &idempotency, err);
     if (result == 0 && idempotency.verdict == IDEMPOTENCY_REPLAY) {
         result = replay(api, route, request, &idempotency, response, err);
     } else if (result == 0) {

@@ -36,7 +36,7 @@ int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **jso
                     struct error **err)
 {
     struct session session;
-    if (session_issue(api->service.ring, sandbox->id, api->settings->session_ttl_s, &session, err) <
+    if (session_issue(api->worker.ring, sandbox->id, api->settings->session_ttl_s, &session, err) <
         0)
         return -1;
     *json = session_to_json(api->settings, sandbox, &session);
@@ -55,7 +55,7 @@ static int find_earlier(struct api *api, struct sandbox *sandbox, struct error *
     if (!api->idempotency || !api->idempotency->sandbox_id[0])
         return 0;
     error_auto gone = NULL;
-    if (sandbox_get(api->service.db, api->idempotency->sandbox_id, sandbox, &gone) < 0)
+    if (sandbox_get(api->worker.db, api->idempotency->sandbox_id, sandbox, &gone) < 0)
         return gone->code == ERR_NOT_FOUND ? 0 : error_move(err, &gone);
     if (sandbox->state != SANDBOX_CREATING && sandbox->state != SANDBOX_RESTORING)
         return 0;
@@ -78,7 +78,7 @@ static int create(struct api *api, const struct http_request *request, struct sa
         network_input_read(api, request->json, &network, err) < 0)
         result = -1;
     input.create.network = network;
-    if (result == 0 && sandbox_create(&api->service, &input.create, sandbox, quota, err) < 0)
+    if (result == 0 && sandbox_create(&api->worker, &input.create, sandbox, quota, err) < 0)
         result = -1;
     sandbox_input_deinit(&input);
     return result;
@@ -161,7 +161,7 @@ int sandboxes_update(void *context, const struct route *route, struct http_reque
     (void)route;
     sandbox_update_read(request->json, &update);
     if (api_sandbox(api, request, &sandbox, err) < 0 ||
-        sandbox_update(&api->service, sandbox.id, &update, &updated, err) < 0)
+        sandbox_update(&api->worker, sandbox.id, &update, &updated, err) < 0)
         return -1;
     return http_response_json(response, 200, sandbox_to_json(api->settings, &updated));
 }
@@ -173,7 +173,7 @@ int sandboxes_delete(void *context, const struct route *route, struct http_reque
     sandbox_auto sandbox = {0};
     (void)route;
     if (api_sandbox(api, request, &sandbox, err) < 0 ||
-        sandbox_destroy(&api->service, sandbox.id, err) < 0)
+        sandbox_destroy(&api->worker, sandbox.id, err) < 0)
         return -1;
     response->status = 204;
     return 0;
@@ -186,7 +186,7 @@ int sandboxes_pause(void *context, const struct route *route, struct http_reques
     sandbox_auto sandbox = {0}, paused = {0};
     (void)route;
     if (api_sandbox(api, request, &sandbox, err) < 0 ||
-        sandbox_pause(&api->service, sandbox.id, &paused, err) < 0)
+        sandbox_pause(&api->worker, sandbox.id, &paused, err) < 0)
         return -1;
     return http_response_json(response, 200, sandbox_to_json(api->settings, &paused));
 }
@@ -201,7 +201,7 @@ int sandboxes_resume(void *context, const struct route *route, struct http_reque
     (void)route;
     if (api_sandbox(api, request, &sandbox, err) < 0)
         return -1;
-    if (sandbox_resume(&api->service, sandbox.id, timeout_s, &resumed, &quota, err) < 0)
+    if (sandbox_resume(&api->worker, sandbox.id, timeout_s, &resumed, &quota, err) < 0)
         return api_refuse(request, response, &quota, err);
     json_t *session;
     if (api_new_session(api, &resumed, &session, err) < 0)

@@ -58,7 +58,7 @@ static int find_checkpoint(struct api *api, const struct team *team, const char 
 {
     if (!id_is_valid("ckp_", id))
         return no_checkpoint(err);
-    if (checkpoint_get(api->service.db, id, checkpoint, err) < 0) {
+    if (checkpoint_get(api->worker.db, id, checkpoint, err) < 0) {
         if ((*err)->code != ERR_NOT_FOUND)
             return -1;
         error_clear(err);
@@ -72,7 +72,7 @@ static int find_checkpoint(struct api *api, const struct team *team, const char 
 static int check_image(struct api *api, const char *image, struct error **err)
 {
     bool allowed;
-    if (template_image_is_allowed(api->service.db, image, &allowed, err) < 0)
+    if (template_image_is_allowed(api->worker.db, image, &allowed, err) < 0)
         return -1;
     if (allowed)
         return 0;
@@ -90,7 +90,7 @@ static int read_baseline(struct api *api, const json_t *body, const struct team 
     const json_t *memory_mb = json_object_get(baseline, "memory_mb");
     bool copied = wanted->checkpoint_id != NULL;
     struct plan plan;
-    if (plan_get(api->service.db, team->plan, &plan, err) < 0)
+    if (plan_get(api->worker.db, team->plan, &plan, err) < 0)
         return -1;
     wanted->cpu = copied ? checkpoint->cpu : plan.cpu_default;
     wanted->memory_mb = copied ? checkpoint->memory_mb : plan.memory_mb_default;
@@ -138,7 +138,7 @@ static int find_earlier(struct api *api, struct template_version *version, struc
     *version = (struct template_version){.id = ""};
     if (!api->idempotency || !id_is_valid("tpv_", api->idempotency->sandbox_id))
         return 0;
-    if (template_version_get(api->service.db, api->idempotency->sandbox_id, version, &gone) == 0 ||
+    if (template_version_get(api->worker.db, api->idempotency->sandbox_id, version, &gone) == 0 ||
         gone->code == ERR_NOT_FOUND)
         return 0;
     return error_move(err, &gone);
@@ -152,7 +152,7 @@ static int ask(struct api *api, const struct http_request *request, struct templ
     if (version->id[0])
         return 0;
     if (read_request(api, request->json, wanted, err) < 0 ||
-        template_request_build(api->service.db, wanted, version, err) < 0)
+        template_request_build(api->worker.db, wanted, version, err) < 0)
         return -1;
     log_context_set("version", version->id);
     return 0;
@@ -220,7 +220,7 @@ int template_versions_show(void *context, const struct route *route, struct http
     autofree char *log = NULL;
     (void)route;
     if (find_version(api, request, &view, &version, err) < 0 ||
-        template_version_log(api->service.db, version->id, &log, err) < 0)
+        template_version_log(api->worker.db, version->id, &log, err) < 0)
         return -1;
     json_t *body = template_version_to_json(version);
     json_object_set_new(body, "checkpoint_id", text_to_json(version->checkpoint_id));
@@ -250,7 +250,7 @@ int templates_delete(void *context, const struct route *route, struct http_reque
     (void)route;
     if (template_view_find(api, request, &view, &at, err) < 0 ||
         check_owner(&view.versions[at], err) < 0 ||
-        template_delete(api->service.db, view.versions[at].template_id, err) < 0)
+        template_delete(api->worker.db, view.versions[at].template_id, err) < 0)
         return -1;
     response->status = 204;
     return 0;
@@ -264,7 +264,7 @@ int template_versions_delete(void *context, const struct route *route, struct ht
     const struct template_version *version;
     (void)route;
     if (find_version(api, request, &view, &version, err) < 0 || check_owner(version, err) < 0 ||
-        template_version_delete(api->service.db, version->id, err) < 0)
+        template_version_delete(api->worker.db, version->id, err) < 0)
         return -1;
     response->status = 204;
     return 0;

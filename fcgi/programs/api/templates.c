@@ -50,7 +50,7 @@ static int read_view(struct api *api, const struct http_request *request,
     const char *slug = http_query(request, "team");
     if (principal_team(&api->principal, slug, "team", &view->team, err) < 0)
         return -1;
-    return template_version_list(api->service.db, view->team->id, &view->versions, &view->count,
+    return template_version_list(api->worker.db, view->team->id, &view->versions, &view->count,
                                  err);
 }
 

@@ -70,8 +70,8 @@ int usage_show(void *context, const struct route *route, struct http_request *re
     (void)route;
     if (principal_team(&api->principal, http_query(request, "team"), "team", &team, err) < 0 ||
         span_read(request, month_start, &from_ms, &to_ms, err) < 0 ||
-        usage_read(api->service.db, team->id, from_ms, to_ms, &rows, &count, err) < 0 ||
-        usage_read_checkpoints(api->service.db, team->id, from_ms, to_ms, &checkpoints, err) < 0)
+        usage_read(api->worker.db, team->id, from_ms, to_ms, &rows, &count, err) < 0 ||
+        usage_read_checkpoints(api->worker.db, team->id, from_ms, to_ms, &checkpoints, err) < 0)
         return -1;
     json_t *body = usage_to_json(rows, count, &checkpoints);
     json_object_set_new(body, "team", json_string(team->slug));

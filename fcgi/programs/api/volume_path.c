@@ -79,7 +79,7 @@ int volume_files_ask(struct api *api, const struct http_request *request,
     if (api_volume(api, request, &volume, err) < 0)
         return -1;
     log_context_set("volume", volume.id);
-    if (volume_files_call(&api->service, &volume, call, &answer, err) < 0)
+    if (volume_files_call(&api->worker, &volume, call, &answer, err) < 0)
         return -1;
     *status = answer.status;
     if (!answer.text.size)

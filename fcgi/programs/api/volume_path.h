@@ -3,7 +3,7 @@
 #pragma once
 
 #include "api/volumes.h"
-#include "storage/volume_files.h"
+#include "volume/volume_files.h"
 
 #define VOLUME_PATH_MAX 4095 /* bytes */
 

@@ -43,7 +43,7 @@ static int compute_mac(const struct api *api, const struct http_request *request
     buffer_printf(&text, "\n%s %s %s ", request->operation, api->principal.user_id,
                   request->captures[0]);
     buffer_append_string(&text, path);
-    return mac_compute(api->service.ring, key_id, KEY_PURPOSE_PAGE_TOKEN, text.data, text.size, mac,
+    return mac_compute(api->worker.ring, key_id, KEY_PURPOSE_PAGE_TOKEN, text.data, text.size, mac,
                        err);
 }
 
@@ -71,7 +71,7 @@ static int write_token(const struct api *api, const struct http_request *request
 {
     struct wire wire;
     char token[PAGE_TOKEN_SIZE];
-    uint16_t key_id = keyring_newest(api->service.ring);
+    uint16_t key_id = keyring_newest(api->worker.ring);
     wire.key_id[0] = (unsigned char)(key_id >> 8);
     wire.key_id[1] = (unsigned char)key_id;
     for (size_t i = sizeof wire.position; i-- > 0; position >>= 8)

@@ -4,7 +4,7 @@
 #include "api/page_list.h"
 #include "api/sandbox_output.h"
 #include "base/log.h"
-#include "storage/storage.h"
+#include "volume/volume_store.h"
 
 static int check_name(const json_t *value, const char *pointer, struct error **err)
 {
@@ -41,7 +41,7 @@ int api_volume(struct api *api, const struct http_request *request, struct volum
 {
     const char *id = request->captures[0];
     if (id_is_valid("vol_", id)) {
-        if (volume_get(api->service.db, id, volume, err) < 0)
+        if (volume_get(api->worker.db, id, volume, err) < 0)
             return -1;
         if (principal_reaches(&api->principal, volume->team_id))
             return 0;
@@ -62,7 +62,7 @@ static int find_earlier(struct api *api, struct volume *volume, struct error **e
     if (!api->idempotency || !api->idempotency->sandbox_id[0])
         return 0;
     error_auto failure = NULL;
-    if (volume_create_again(&api->service, api->idempotency->sandbox_id, volume, &failure) == 0)
+    if (volume_create_again(&api->worker, api->idempotency->sandbox_id, volume, &failure) == 0)
         return 0;
     volume_deinit(volume);
     return failure->code == ERR_NOT_FOUND ? 0 : error_move(err, &failure);
@@ -84,7 +84,7 @@ int volumes_create(void *context, const struct route *route, struct http_request
     if (principal_team(&api->principal, team, "/team", &create.team, err) < 0 ||
         find_earlier(api, &volume, err) < 0)
         return -1;
-    if (!volume.id[0] && volume_create(&api->service, &create, &volume, err) < 0)
+    if (!volume.id[0] && volume_create(&api->worker, &create, &volume, err) < 0)
         return -1;
     return http_response_json(response, 201, volume_to_json(&volume));
 }
@@ -139,7 +139,7 @@ int volumes_show(void *context, const struct route *route, struct http_request *
     volume_auto volume = {0};
     (void)route;
     if (api_volume(api, request, &volume, err) < 0 ||
-        volume_read_attached(api->service.db, &volume, 1, err) < 0)
+        volume_read_attached(api->worker.db, &volume, 1, err) < 0)
         return -1;
     return http_response_json(response, 200, volume_to_json(&volume));
 }
@@ -153,7 +153,7 @@ int volumes_delete(void *context, const struct route *route, struct http_request
     if (api_volume(api, request, &volume, err) < 0)
         return -1;
     log_context_set("volume", volume.id);
-    if (volume_delete(&api->service, volume.id, err) < 0)
+    if (volume_delete(&api->worker, volume.id, err) < 0)
         return -1;
     response->status = 204;
     return 0;

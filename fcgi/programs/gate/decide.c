@@ -46,31 +46,30 @@ static bool is_health_check(const struct gate_request *request)
            (str_equal(request->method, "GET") || str_equal(request->method, "HEAD"));
 }
 
-static int find_sandbox(struct sandbox_service *service, const struct gate_request *request,
+static int find_sandbox(struct worker *worker, const struct gate_request *request,
                         struct gate_sandbox *found, struct gate_decision *decision)
 {
     error_auto err = NULL;
     if (!route_token_is_valid(request->route))
         return refuse(decision, REFUSAL_NO_SANDBOX);
-    if (gate_sandbox_get(service->db, request->route, request->preview_port, found, &err) < 0)
+    if (gate_sandbox_get(worker->db, request->route, request->preview_port, found, &err) < 0)
         return refuse_error(decision, err);
     return 0;
 }
 
-static bool token_fits(struct sandbox_service *service, const char *token,
-                       const struct gate_sandbox *found)
+static bool token_fits(struct worker *worker, const char *token, const struct gate_sandbox *found)
 {
     char token_sandbox[ID_SIZE];
     error_auto err = NULL;
-    return session_open(service->ring, token, token_sandbox, &err) == 0 &&
+    return session_open(worker->ring, token, token_sandbox, &err) == 0 &&
            str_equal(found->sandbox.id, token_sandbox);
 }
 
-static bool is_genuine(struct sandbox_service *service, const char *token)
+static bool is_genuine(struct worker *worker, const char *token)
 {
     char token_sandbox[ID_SIZE];
     error_auto err = NULL;
-    return session_open(service->ring, token, token_sandbox, &err) == 0;
+    return session_open(worker->ring, token, token_sandbox, &err) == 0;
 }
 
 static bool is_link(const struct gate_request *request)
@@ -80,13 +79,13 @@ static bool is_link(const struct gate_request *request)
 }
 
 /* Whether there is such a sandbox is nobody's business who has no good signature. */
-static int authorize_link(struct sandbox_service *service, const struct gate_request *request,
+static int authorize_link(struct worker *worker, const struct gate_request *request,
                           struct gate_sandbox *found, struct gate_decision *decision)
 {
-    if (find_sandbox(service, request, found, decision) < 0)
+    if (find_sandbox(worker, request, found, decision) < 0)
         return refuse(decision, decision->reason == REFUSAL_NO_SANDBOX ? REFUSAL_BAD_SIGNATURE
                                                                        : decision->reason);
-    switch (signature_check(service->ring, found->sandbox.id, service->settings->session_ttl_s,
+    switch (signature_check(worker->ring, found->sandbox.id, worker->settings->session_ttl_s,
                             request->method, request->query)) {
     case SIGNATURE_GOOD:
         return 0;
@@ -98,45 +97,45 @@ static int authorize_link(struct sandbox_service *service, const struct gate_req
 }
 
 /* The token comes first: without a good one nothing about the sandbox is looked up or told. */
-static int authorize_data_plane(struct sandbox_service *service, const struct gate_request *request,
+static int authorize_data_plane(struct worker *worker, const struct gate_request *request,
                                 struct gate_sandbox *found, struct gate_decision *decision)
 {
     if (str_equal(request->path, "/init") || str_starts_with(request->path, "/internal/"))
         return refuse(decision, REFUSAL_INTERNAL_PATH);
     if (is_health_check(request)) {
-        if (find_sandbox(service, request, found, decision) == 0 &&
+        if (find_sandbox(worker, request, found, decision) == 0 &&
             found->sandbox.state == SANDBOX_READY)
             return 0;
         return refuse(decision, REFUSAL_GONE);
     }
     if (is_link(request))
-        return authorize_link(service, request, found, decision);
-    if (!is_genuine(service, request->token))
+        return authorize_link(worker, request, found, decision);
+    if (!is_genuine(worker, request->token))
         return refuse(decision, REFUSAL_UNAUTHORIZED);
-    if (find_sandbox(service, request, found, decision) < 0)
+    if (find_sandbox(worker, request, found, decision) < 0)
         return -1;
-    return token_fits(service, request->token, found) ? 0 : refuse(decision, REFUSAL_UNAUTHORIZED);
+    return token_fits(worker, request->token, found) ? 0 : refuse(decision, REFUSAL_UNAUTHORIZED);
 }
 
-static int authorize_preview(struct sandbox_service *service, const struct gate_request *request,
+static int authorize_preview(struct worker *worker, const struct gate_request *request,
                              struct gate_sandbox *found, struct gate_decision *decision)
 {
-    if (find_sandbox(service, request, found, decision) < 0)
+    if (find_sandbox(worker, request, found, decision) < 0)
         return -1;
-    if (request->link_token && token_fits(service, request->link_token, found))
+    if (request->link_token && token_fits(worker, request->link_token, found))
         return refuse(decision, REFUSAL_SET_COOKIE);
     if (found->port == GATE_PORT_NONE)
         return refuse(decision, REFUSAL_PORT_NOT_EXPOSED);
     if (found->port == GATE_PORT_PUBLIC && found->sandbox.allow_public_traffic)
         return 0;
-    if (token_fits(service, request->token, found))
+    if (token_fits(worker, request->token, found))
         return 0;
     return refuse(decision, request->token ? REFUSAL_BAD_TOKEN : REFUSAL_PRIVATE_PORT);
 }
 
 /* --- does it run? --- */
 
-static int wake(struct sandbox_service *service, const struct gate_request *request,
+static int wake(struct worker *worker, const struct gate_request *request,
                 struct gate_sandbox *found, struct gate_decision *decision)
 {
     if (request->is_poll)
@@ -147,7 +146,7 @@ static int wake(struct sandbox_service *service, const struct gate_request *requ
     }
     error_auto err = NULL;
     sandbox_auto woken = {0};
-    if (sandbox_wake(service, found->sandbox.id, &woken, &err) < 0) {
+    if (sandbox_wake(worker, found->sandbox.id, &woken, &err) < 0) {
         refuse_error(decision, err);
         /* The runtime was there, and could not. */
         if (decision->reason == REFUSAL_UNAVAILABLE && error_http_status(err->code) == 500)
@@ -161,7 +160,7 @@ static int wake(struct sandbox_service *service, const struct gate_request *requ
     return 0;
 }
 
-static int ensure_running(struct sandbox_service *service, const struct gate_request *request,
+static int ensure_running(struct worker *worker, const struct gate_request *request,
                           struct gate_sandbox *found, struct gate_decision *decision)
 {
     switch (found->sandbox.state) {
@@ -170,22 +169,22 @@ static int ensure_running(struct sandbox_service *service, const struct gate_req
         return 0;
     case SANDBOX_CREATING:
     case SANDBOX_RESTORING:
-        return wake(service, request, found, decision);
+        return wake(worker, request, found, decision);
     default:
         if (found->sandbox.auto_resume && !request->is_poll)
-            return wake(service, request, found, decision);
+            return wake(worker, request, found, decision);
         return refuse(decision, REFUSAL_PAUSED);
     }
 }
 
 /* --- where to? --- */
 
-static int route_data_plane(struct sandbox_service *service, const struct sandbox *sandbox,
+static int route_data_plane(struct worker *worker, const struct sandbox *sandbox,
                             struct gate_decision *decision)
 {
     char address[IPV4_TEXT_SIZE];
     error_auto err = NULL;
-    if (agent_secret(service->ring, sandbox, decision->secret, &err) < 0)
+    if (agent_secret(worker->ring, sandbox, decision->secret, &err) < 0)
         return refuse_error(decision, err);
     snprintf(decision->upstream, sizeof decision->upstream, "%s:%d",
              ipv4_format(sandbox->address, address), AGENT_PORT);
@@ -194,13 +193,13 @@ static int route_data_plane(struct sandbox_service *service, const struct sandbo
 
 /* A server that listens on the loopback interface only is reached through the agent's relay, which
  * wants to see the secret and keeps it; the server itself never gets it. */
-static int route_preview(struct sandbox_service *service, const struct sandbox *sandbox,
-                         uint16_t port, struct gate_decision *decision)
+static int route_preview(struct worker *worker, const struct sandbox *sandbox, uint16_t port,
+                         struct gate_decision *decision)
 {
     char address[IPV4_TEXT_SIZE];
     enum agent_listener listener;
     error_auto err = NULL;
-    if (agent_secret(service->ring, sandbox, decision->secret, &err) < 0)
+    if (agent_secret(worker->ring, sandbox, decision->secret, &err) < 0)
         return refuse_error(decision, err);
     int result = agent_port_listener(sandbox, decision->secret, port, &listener, &err);
     bool is_relayed = result == 0 && listener == AGENT_LISTENER_LOOPBACK;
@@ -216,20 +215,20 @@ static int route_preview(struct sandbox_service *service, const struct sandbox *
     return 0;
 }
 
-void gate_decide(struct sandbox_service *service, const struct gate_request *request,
+void gate_decide(struct worker *worker, const struct gate_request *request,
                  struct gate_decision *decision)
 {
     struct gate_sandbox found;
     *decision = (struct gate_decision){.outcome = GATE_PASS};
-    int (*authorize)(struct sandbox_service *, const struct gate_request *, struct gate_sandbox *,
+    int (*authorize)(struct worker *, const struct gate_request *, struct gate_sandbox *,
                      struct gate_decision *) =
         request->preview_port ? authorize_preview : authorize_data_plane;
-    if (authorize(service, request, &found, decision) < 0 ||
-        ensure_running(service, request, &found, decision) < 0)
+    if (authorize(worker, request, &found, decision) < 0 ||
+        ensure_running(worker, request, &found, decision) < 0)
         return;
     int result = request->preview_port
-                     ? route_preview(service, &found.sandbox, request->preview_port, decision)
-                     : route_data_plane(service, &found.sandbox, decision);
+                     ? route_preview(worker, &found.sandbox, request->preview_port, decision)
+                     : route_data_plane(worker, &found.sandbox, decision);
     if (result == 0 && request->is_poll)
         refuse(decision, REFUSAL_LISTENING);
     /* nginx does not look at signatures: what one of them opens stays shut for all others, and
@@ -241,18 +240,17 @@ void gate_decide(struct sandbox_service *service, const struct gate_request *req
                           (request->is_kept_as_health || !is_health_check(request));
 }
 
-enum refusal_reason gate_explain_failure(struct sandbox_service *service,
-                                         const struct gate_request *request,
+enum refusal_reason gate_explain_failure(struct worker *worker, const struct gate_request *request,
                                          enum refusal_reason reason)
 {
     struct gate_sandbox found;
     struct gate_decision decision = {.outcome = GATE_PASS};
     struct gate_request question = *request;
     question.is_poll = true;
-    if (find_sandbox(service, &question, &found, &decision) < 0 ||
-        ensure_running(service, &question, &found, &decision) < 0 ||
+    if (find_sandbox(worker, &question, &found, &decision) < 0 ||
+        ensure_running(worker, &question, &found, &decision) < 0 ||
         (question.preview_port &&
-         route_preview(service, &found.sandbox, question.preview_port, &decision) < 0))
+         route_preview(worker, &found.sandbox, question.preview_port, &decision) < 0))
         return decision.reason;
     mem_wipe(&decision, sizeof decision);
     return reason;

@@ -33,11 +33,10 @@ struct gate_decision {
 /* Never fails: what goes wrong is a refusal, and is logged. No database is asked for a data-plane
  * request without a good token or anything that claims to be a signature, or for a route that is
  * none. */
-void gate_decide(struct sandbox_service *service, const struct gate_request *request,
+void gate_decide(struct worker *worker, const struct gate_request *request,
                  struct gate_decision *decision);
 
 /* Why the upstream of an earlier pass failed or kept nginx waiting, as far as the sandbox's state
  * says; the given reason when it says nothing. */
-enum refusal_reason gate_explain_failure(struct sandbox_service *service,
-                                         const struct gate_request *request,
+enum refusal_reason gate_explain_failure(struct worker *worker, const struct gate_request *request,
                                          enum refusal_reason reason);

@@ -3,11 +3,22 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
+#include "account/account.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "config/program.h"
 #include "gate/gate_db.h"
 #include "gate/serve.h"
+#include "host/host.h"
 #include "http/server.h"
+#include "network/egress_profile.h"
+#include "sandbox/operation.h"
+#include "sandbox/quota.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/sandbox_network.h"
+#include "sandbox/usage.h"
+#include "volume/keeper_row.h"
+#include "volume/volume.h"
 
 #define REQUESTS_PER_WORKER 1000000
 
@@ -16,25 +27,37 @@ static const struct program program = {
     .summary = "decides data-plane and preview requests, a FastCGI worker on file descriptor 0",
 };
 
+/* Checks every statement that this program makes before it serves. */
+static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
+{
+    const struct db_statement_list statements[] = {
+        account_statements, egress_profile_statements, gate_statements,
+        host_statements,    keeper_statements,         operation_statements,
+        plan_statements,    quota_statements,          sandbox_network_statements,
+        sandbox_statements, usage_statements,          volume_mount_statements,
+        volume_statements,
+    };
+    return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);
+}
+
 int main(int argc, char **argv)
 {
     struct program_call call;
     int status = program_start(argc, argv, &program, &call);
     if (status != PROGRAM_RUN)
         return status;
-    struct sandbox_service service = {0};
+    struct worker worker = {0};
     struct http_server server = {
         .serve = gate_serve,
-        .context = &service,
+        .context = &worker,
         .max_requests = REQUESTS_PER_WORKER,
     };
     error_auto err = NULL;
-    if (sandbox_service_open(call.settings, program.name, &service, &err) == 0 &&
-        db_check_statements(service.db, &gate_statements, 1, &err) == 0)
+    if (open_worker(call.settings, &worker, &err) == 0)
         http_server_run(&server, &err);
     if (err)
         log_error("cannot serve", LOG_ERROR(err));
-    sandbox_service_close(&service);
+    worker_close(&worker);
     settings_free(call.settings);
     return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
 }

@@ -13,5 +13,5 @@
 char *gate_query_token(const struct http_request *request);
 
 /* Answer nginx's question of KIND refusal. */
-void gate_serve_refusal(struct sandbox_service *service, struct http_request *request,
+void gate_serve_refusal(struct worker *worker, struct http_request *request,
                         struct http_response *response);

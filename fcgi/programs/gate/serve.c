@@ -128,21 +128,21 @@ static bool is_guess(enum refusal_reason reason)
     }
 }
 
-static void decide(struct sandbox_service *service, const struct gate_request *question,
-                   const char *address, struct gate_decision *decision)
+static void decide(struct worker *worker, const struct gate_request *question, const char *address,
+                   struct gate_decision *decision)
 {
-    uint64_t rate = service->settings->gate_refusal_rate;
+    uint64_t rate = worker->settings->gate_refusal_rate;
     int64_t now_ms = clock_monotonic_us() / 1000;
     if (throttle_is_over(&refusals, address, rate, now_ms)) {
         *decision = (struct gate_decision){GATE_REFUSE, .reason = REFUSAL_RATE_LIMITED};
         return;
     }
-    gate_decide(service, question, decision);
+    gate_decide(worker, question, decision);
     if (decision->outcome == GATE_REFUSE && is_guess(decision->reason))
         throttle_count(&refusals, address, rate, now_ms);
 }
 
-static void serve_question(struct sandbox_service *service, struct http_request *request,
+static void serve_question(struct worker *worker, struct http_request *request,
                            struct http_response *response, bool is_preview)
 {
     const char *route = http_parameter(request, "SANDLOT_ROUTE");
@@ -169,7 +169,7 @@ static void serve_question(struct sandbox_service *service, struct http_request 
         return;
     }
     struct gate_decision decision;
-    decide(service, &question, request->remote_address, &decision);
+    decide(worker, &question, request->remote_address, &decision);
     decision.cacheable &= !has_long_key(request, is_preview);
     answer_decision(response, &decision);
     mem_wipe(&decision, sizeof decision);

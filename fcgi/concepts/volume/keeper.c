@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "storage/keeper.h"
+#include "volume/keeper.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -7,12 +7,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <jansson.h>
+
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "host/host.h"
-#include "sandbox/fault_point.h"
 
 #define PROGRAM_SIZE_MAX  (32 << 20)
 #define PROGRAM_DIGITS    10
@@ -72,14 +74,14 @@ static bool runs_program(const struct keeper *keeper, const struct program *prog
 /* --- asking --- */
 
 /* *epoch "": it does not answer. */
-static int ask_epoch(struct sandbox_service *service, const struct keeper *keeper,
+static int ask_epoch(struct worker *worker, const struct keeper *keeper,
                      char epoch[KEEPER_EPOCH_SIZE], struct error **err)
 {
     struct keeper_request request = {
         .method = "GET", .path = "/health", .timeout_ms = HEALTH_TIMEOUT_MS};
     keeper_answer_auto answer = {0};
     epoch[0] = '\0';
-    if (keeper_ask(service->ring, keeper, &request, &answer, err) < 0)
+    if (keeper_ask(worker->ring, keeper, &request, &answer, err) < 0)
         return -1;
     if (answer.status != 200)
         return 0;
@@ -107,8 +109,8 @@ static int forget_body(struct db *db, void *context, struct error **err)
     return host_address_release(db, keeper->instance_name, err);
 }
 
-static int start(struct sandbox_service *service, struct runtime *runtime,
-                 const struct keeper *keeper, const struct program *program, struct error **err)
+static int start(struct worker *worker, struct runtime *runtime, const struct keeper *keeper,
+                 const struct program *program, struct error **err)
 {
     char secret[KEEPER_SECRET_SIZE], address[IPV4_TEXT_SIZE];
     struct runtime_keeper instance = {
@@ -118,7 +120,7 @@ static int start(struct sandbox_service *service, struct runtime *runtime,
         .program_size = program->size,
         .secret = secret,
     };
-    if (keeper_secret(service->ring, keeper, secret, err) < 0)
+    if (keeper_secret(worker->ring, keeper, secret, err) < 0)
         return -1;
     fault_point(FAULT_KEEPER_INSERTED);
     int result = runtime->ops->keeper_start(runtime, &instance, err);
@@ -127,12 +129,12 @@ static int start(struct sandbox_service *service, struct runtime *runtime,
     return result;
 }
 
-static int wait_until_up(struct sandbox_service *service, const struct keeper *keeper,
+static int wait_until_up(struct worker *worker, const struct keeper *keeper,
                          char epoch[KEEPER_EPOCH_SIZE], struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + START_WAIT_MS;
     for (;;) {
-        if (ask_epoch(service, keeper, epoch, err) < 0)
+        if (ask_epoch(worker, keeper, epoch, err) < 0)
             return -1;
         if (epoch[0])
             return 0;
@@ -143,44 +145,42 @@ static int wait_until_up(struct sandbox_service *service, const struct keeper *k
     }
 }
 
-static int discard(struct sandbox_service *service, struct runtime *runtime, struct keeper *keeper,
+static int discard(struct worker *worker, struct runtime *runtime, struct keeper *keeper,
                    struct error **err)
 {
     if (runtime->ops->destroy(runtime, keeper->instance_name, err) < 0)
         return -1;
-    return db_transaction(service->db, forget_body, keeper, err);
+    return db_transaction(worker->db, forget_body, keeper, err);
 }
 
 /* Whatever fails leaves a row behind which the next attempt discards with its instance. */
-static int make(struct sandbox_service *service, struct runtime *runtime,
-                const struct program *program, struct keeper *keeper, char epoch[KEEPER_EPOCH_SIZE],
-                struct error **err)
+static int make(struct worker *worker, struct runtime *runtime, const struct program *program,
+                struct keeper *keeper, char epoch[KEEPER_EPOCH_SIZE], struct error **err)
 {
     char id[ID_SIZE];
-    if (keeper->instance_name[0] && discard(service, runtime, keeper, err) < 0)
+    if (keeper->instance_name[0] && discard(worker, runtime, keeper, err) < 0)
         return -1;
     snprintf(keeper->instance_name, sizeof keeper->instance_name, "keeper-%s-%s", program->digest,
              id_new("kpr_", id) + 4);
-    keeper->secret_key_id = keyring_newest(service->ring);
+    keeper->secret_key_id = keyring_newest(worker->ring);
     log_info("making a keeper", LOG_STR("instance", keeper->instance_name));
-    if (db_transaction(service->db, insert_body, keeper, err) < 0 ||
-        start(service, runtime, keeper, program, err) < 0)
+    if (db_transaction(worker->db, insert_body, keeper, err) < 0 ||
+        start(worker, runtime, keeper, program, err) < 0)
         return -1;
-    return wait_until_up(service, keeper, epoch, err);
+    return wait_until_up(worker, keeper, epoch, err);
 }
 
-static int ensure_locked(struct sandbox_service *service, uint32_t host_id,
-                         const struct program *program, struct keeper *keeper,
-                         char epoch[KEEPER_EPOCH_SIZE], struct error **err)
+static int ensure_locked(struct worker *worker, uint32_t host_id, const struct program *program,
+                         struct keeper *keeper, char epoch[KEEPER_EPOCH_SIZE], struct error **err)
 {
     struct runtime *runtime;
     enum runtime_status status;
-    if (keeper_get(service->db, host_id, keeper, err) < 0 ||
-        runtimes_get(service->runtimes, service->db, host_id, &runtime, err) < 0)
+    if (keeper_get(worker->db, host_id, keeper, err) < 0 ||
+        runtimes_get(worker->runtimes, worker->db, host_id, &runtime, err) < 0)
         return -1;
     if (keeper->instance_name[0] && runs_program(keeper, program)) {
         /* Somebody else may have made it while we waited for the lock. */
-        if (ask_epoch(service, keeper, epoch, err) < 0)
+        if (ask_epoch(worker, keeper, epoch, err) < 0)
             return -1;
         if (epoch[0])
             return 0;
@@ -189,78 +189,78 @@ static int ensure_locked(struct sandbox_service *service, uint32_t host_id,
         log_warning("a keeper does not answer and is made anew",
                     LOG_STR("instance", keeper->instance_name), LOG_INT("status", status));
     }
-    return make(service, runtime, program, keeper, epoch, err);
+    return make(worker, runtime, program, keeper, epoch, err);
 }
 
-int keeper_ensure(struct sandbox_service *service, uint32_t host_id, struct keeper *keeper,
+int keeper_ensure(struct worker *worker, uint32_t host_id, struct keeper *keeper,
                   char epoch[KEEPER_EPOCH_SIZE], struct error **err)
 {
     const struct program *program;
-    if (keeper_program(service->settings, &program, err) < 0 ||
-        keeper_get(service->db, host_id, keeper, err) < 0)
+    if (keeper_program(worker->settings, &program, err) < 0 ||
+        keeper_get(worker->db, host_id, keeper, err) < 0)
         return -1;
     epoch[0] = '\0';
     if (keeper->instance_name[0] && runs_program(keeper, program) &&
-        ask_epoch(service, keeper, epoch, err) < 0)
+        ask_epoch(worker, keeper, epoch, err) < 0)
         return -1;
     if (epoch[0])
         return 0;
-    if (keeper_lock(service->db, host_id, err) < 0)
+    if (keeper_lock(worker->db, host_id, err) < 0)
         return -1;
-    int result = ensure_locked(service, host_id, program, keeper, epoch, err);
-    keeper_unlock(service->db, host_id);
+    int result = ensure_locked(worker, host_id, program, keeper, epoch, err);
+    keeper_unlock(worker->db, host_id);
     return result;
 }
 
 /* --- its volumes --- */
 
-int keeper_mount(struct sandbox_service *service, const struct keeper *keeper,
-                 const struct volume *volume, struct error **err)
+int keeper_mount(struct worker *worker, const struct keeper *keeper, const struct volume *volume,
+                 struct error **err)
 {
     char name[VOLUME_INSTANCE_SIZE];
     struct runtime *runtime;
-    if (runtimes_get(service->runtimes, service->db, volume->host_id, &runtime, err) < 0 ||
-        keeper_lock(service->db, volume->host_id, err) < 0)
+    if (runtimes_get(worker->runtimes, worker->db, volume->host_id, &runtime, err) < 0 ||
+        keeper_lock(worker->db, volume->host_id, err) < 0)
         return -1;
     int result = runtime->ops->keeper_mount(
         runtime, keeper->instance_name, volume_instance_name(volume->id, name), volume->id, err);
-    keeper_unlock(service->db, volume->host_id);
+    keeper_unlock(worker->db, volume->host_id);
     return result;
 }
 
-int keeper_unmount(struct sandbox_service *service, uint32_t host_id, const char *volume_id,
+int keeper_unmount(struct worker *worker, uint32_t host_id, const char *volume_id,
                    struct error **err)
 {
     char name[VOLUME_INSTANCE_SIZE];
     struct runtime *runtime;
     struct keeper keeper;
-    if (keeper_get(service->db, host_id, &keeper, err) < 0)
+    if (keeper_get(worker->db, host_id, &keeper, err) < 0)
         return -1;
     if (!keeper.instance_name[0])
         return 0;
-    if (runtimes_get(service->runtimes, service->db, host_id, &runtime, err) < 0 ||
-        keeper_lock(service->db, host_id, err) < 0)
+    if (runtimes_get(worker->runtimes, worker->db, host_id, &runtime, err) < 0 ||
+        keeper_lock(worker->db, host_id, err) < 0)
         return -1;
     int result = runtime->ops->keeper_unmount(runtime, keeper.instance_name,
                                               volume_instance_name(volume_id, name), err);
-    keeper_unlock(service->db, host_id);
+    keeper_unlock(worker->db, host_id);
     if (result == 0 || (*err)->code != ERR_NOT_FOUND)
         return result;
     error_clear(err);
     return 0;
 }
 
-int keeper_tidy(struct sandbox_service *service, uint32_t host_id, struct error **err)
+int keeper_tidy(struct worker *worker, uint32_t host_id, struct error **err)
 {
     int64_t since_ms = clock_now_ms() - IDLE_MS;
     for (unsigned i = 0; i < TIDY_MAX; i++) {
         char id[ID_SIZE];
-        if (volume_files_idle(service->db, host_id, since_ms, id, err) < 0)
+        if (volume_files_idle(worker->db, host_id, since_ms, id, err) < 0)
             return -1;
         if (!id[0])
             return 0;
-        if (keeper_unmount(service, host_id, id, err) < 0 ||
-            volume_files_forget(service->db, id, since_ms, err) < 0)
+        if (keeper_unmount(worker, host_id, id, err) < 0 ||
+            volume_files_forget(worker->db, id, since_ms, err) < 0)
             return -1;
     }
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/agent_tender.h"
+#include "dispatcher/agent_tender.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,17 +28,17 @@ struct restarted {
 };
 
 struct agent_tender {
-    struct sandbox_service *service;
+    struct worker *worker;
     struct restarted restarted[RESTARTED_MAX];
     size_t restarted_count;
     struct sandbox_ready *round; /* still to be asked */
     size_t round_count;
 };
 
-struct agent_tender *agent_tender_new(struct sandbox_service *service)
+struct agent_tender *agent_tender_new(struct worker *worker)
 {
     struct agent_tender *tender = xcalloc(1, sizeof *tender);
-    tender->service = service;
+    tender->worker = worker;
     return tender;
 }
 
@@ -49,15 +49,15 @@ void agent_tender_free(struct agent_tender *tender)
 }
 
 /* *answered: it knows what it should, now or from before, or there is nobody to tell. */
-static int tend(struct sandbox_service *service, const char *id, bool *answered, struct error **err)
+static int tend(struct worker *worker, const char *id, bool *answered, struct error **err)
 {
-    work_auto work = {.service = service};
+    work_auto work = {.worker = worker};
     char secret[AGENT_SECRET_SIZE];
     bool knows = true;
     *answered = true;
-    if (sandbox_get(service->db, id, &work.sandbox, err) < 0 ||
+    if (sandbox_get(worker->db, id, &work.sandbox, err) < 0 ||
         work.sandbox.state != SANDBOX_READY ||
-        agent_secret(service->ring, &work.sandbox, secret, err) < 0)
+        agent_secret(worker->ring, &work.sandbox, secret, err) < 0)
         return *err ? -1 : 0;
     int result = agent_knows(&work.sandbox, secret, 0, &knows, err);
     mem_wipe(secret, sizeof secret);
@@ -83,13 +83,13 @@ void agent_tender_restarted(struct agent_tender *tender, const char *instance_na
 /* Whether it needs no more attention. */
 static bool tend_restarted(struct agent_tender *tender, const struct restarted *one)
 {
-    struct db *db = tender->service->db;
+    struct db *db = tender->worker->db;
     error_auto err = NULL;
     char id[ID_SIZE];
     enum sandbox_state state;
     bool answered = false;
     if (sandbox_row_of_instance(db, one->instance_name, id, &state, &err) == 0 &&
-        (!*id || tend(tender->service, id, &answered, &err) == 0) && (answered || !*id))
+        (!*id || tend(tender->worker, id, &answered, &err) == 0) && (answered || !*id))
         return true;
     if (clock_monotonic_ms() < one->give_up_ms)
         return false;
@@ -104,12 +104,12 @@ int agent_tender_begin_round(struct agent_tender *tender, struct error **err)
 {
     struct host *hosts = NULL;
     unsigned host_count = 0;
-    int result = host_list(tender->service->db, &hosts, &host_count, err);
+    int result = host_list(tender->worker->db, &hosts, &host_count, err);
     tender->round_count = 0;
     for (unsigned i = 0; i < host_count && result == 0; i++) {
         autofree struct sandbox_ready *ready = NULL;
         size_t count = 0;
-        result = sandbox_row_ready_on_host(tender->service->db, hosts[i].id, &ready, &count, err);
+        result = sandbox_row_ready_on_host(tender->worker->db, hosts[i].id, &ready, &count, err);
         tender->round =
             xreallocarray(tender->round, tender->round_count + count + 1, sizeof *tender->round);
         if (count)
@@ -129,7 +129,7 @@ unsigned agent_tender_work(struct agent_tender *tender)
         /* One that does not answer, or is gone by now, is none of this. */
         error_auto ignored = NULL;
         bool answered;
-        tend(tender->service, tender->round[--tender->round_count].id, &answered, &ignored);
+        tend(tender->worker, tender->round[--tender->round_count].id, &answered, &ignored);
     }
     if (tender->round_count)
         return 0;

@@ -10,7 +10,7 @@
 
 struct agent_tender;
 
-struct agent_tender *agent_tender_new(struct sandbox_service *service);
+struct agent_tender *agent_tender_new(struct worker *worker);
 void agent_tender_free(struct agent_tender *tender);
 
 /* The instance has started anew: its agent is waited for, for a while. */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "sandbox/cleanup_row.h"
+#include "dispatcher/cleanup_row.h"
 
 static const struct db_statement old_statement = {
     "cleanup.old",

@@ -2,7 +2,7 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
-#include "sandbox/sample.h"
+#include "metrics/sample.h"
 #include "unit/schema.h"
 
 #define BASE_MS 1800000000000

@@ -2,7 +2,7 @@
 /* What the clean-up is made of; for cleanup*.c only. */
 #pragma once
 
-#include "sandbox/cleanup.h"
+#include "dispatcher/cleanup.h"
 
 #define CLEANUP_BATCH   1000 /* rows that one question names at most */
 #define CLEANUP_HOUR_MS INT64_C(3600000)
@@ -50,4 +50,4 @@ int64_t cleanup_after_warning(const struct plan *plan, int64_t now_ms);
 /* From when on something is old enough to be warned of. */
 int64_t cleanup_old_since(const struct plan *plan, uint32_t days, int64_t now_ms);
 
-int cleanup_checkpoints(struct sandbox_service *service, struct error **err);
+int cleanup_checkpoints(struct worker *worker, struct error **err);

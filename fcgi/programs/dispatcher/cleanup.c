@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/cleanup.h"
+#include "dispatcher/cleanup.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "sandbox/cleanup_row.h"
+#include "dispatcher/cleanup_row.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 
@@ -85,10 +85,10 @@ static int tend_body(struct db *db, void *context, struct error **err)
     return tend->at_ms == tend->was_ms ? 0 : sandbox_row_update(db, sandbox, err);
 }
 
-static int tend(struct sandbox_service *service, const char *id, struct error **err)
+static int tend(struct worker *worker, const char *id, struct error **err)
 {
-    struct tend tend = {.work = {.service = service, .queued = true}, .id = id};
-    int result = db_transaction(service->db, tend_body, &tend, err);
+    struct tend tend = {.work = {.worker = worker, .queued = true}, .id = id};
+    int result = db_transaction(worker->db, tend_body, &tend, err);
     if (result == 0 && tend.removed)
         log_warning("clean-up removes a sandbox", LOG_STR("sandbox", id),
                     LOG_STR("team", tend.work.sandbox.team_slug));
@@ -99,44 +99,44 @@ static int tend(struct sandbox_service *service, const char *id, struct error **
     return result;
 }
 
-static int tend_all(struct sandbox_service *service, struct cleanup_candidate *candidates,
-                    size_t count, struct error **err)
+static int tend_all(struct worker *worker, struct cleanup_candidate *candidates, size_t count,
+                    struct error **err)
 {
     for (size_t i = 0; i < count; i++)
-        if (tend(service, candidates[i].id, err) < 0)
+        if (tend(worker, candidates[i].id, err) < 0)
             return -1;
     return 0;
 }
 
-static int tend_old(struct sandbox_service *service, struct error **err)
+static int tend_old(struct worker *worker, struct error **err)
 {
     struct plan plans[PLANS_MAX];
     unsigned plan_count;
     int64_t now_ms = clock_now_ms();
-    if (plan_list(service->db, plans, &plan_count, err) < 0)
+    if (plan_list(worker->db, plans, &plan_count, err) < 0)
         return -1;
     for (unsigned i = 0; i < plan_count; i++) {
         autofree struct cleanup_candidate *candidates = NULL;
         size_t count;
         int64_t before_ms = cleanup_old_since(&plans[i], plans[i].stopped_days, now_ms);
         if (plans[i].stopped_days &&
-            (cleanup_row_old(service->db, plans[i].name, before_ms, &candidates, &count, err) < 0 ||
-             tend_all(service, candidates, count, err) < 0))
+            (cleanup_row_old(worker->db, plans[i].name, before_ms, &candidates, &count, err) < 0 ||
+             tend_all(worker, candidates, count, err) < 0))
             return -1;
     }
     return 0;
 }
 
-int cleanup_sweep(struct sandbox_service *service, struct error **err)
+int cleanup_sweep(struct worker *worker, struct error **err)
 {
     autofree struct cleanup_candidate *warned = NULL, *excess = NULL;
     size_t warned_count, excess_count;
-    if (cleanup_row_warned(service->db, &warned, &warned_count, err) < 0 ||
-        tend_all(service, warned, warned_count, err) < 0 || tend_old(service, err) < 0)
+    if (cleanup_row_warned(worker->db, &warned, &warned_count, err) < 0 ||
+        tend_all(worker, warned, warned_count, err) < 0 || tend_old(worker, err) < 0)
         return -1;
-    if (cleanup_row_excess(service->db, &excess, &excess_count, err) < 0)
+    if (cleanup_row_excess(worker->db, &excess, &excess_count, err) < 0)
         return -1;
-    if (tend_all(service, excess, excess_count, err) < 0)
+    if (tend_all(worker, excess, excess_count, err) < 0)
         return -1;
-    return cleanup_checkpoints(service, err);
+    return cleanup_checkpoints(worker, err);
 }

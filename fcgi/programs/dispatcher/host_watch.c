@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/host_watch.h"
+#include "dispatcher/host_watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ struct suspect {
 };
 
 struct host_watch {
-    struct sandbox_service *service;
+    struct worker *worker;
     uint32_t host_id;
     void (*restarted)(const char *instance_name);
     struct runtime *runtime; /* NULL before the first listing */
@@ -51,11 +51,11 @@ struct host_watch {
     int64_t listen_at_ms, list_at_ms; /* monotonic */
 };
 
-struct host_watch *host_watch_new(struct sandbox_service *service, uint32_t host_id,
+struct host_watch *host_watch_new(struct worker *worker, uint32_t host_id,
                                   void (*restarted)(const char *instance_name))
 {
     struct host_watch *watch = xcalloc(1, sizeof *watch);
-    watch->service = service;
+    watch->worker = worker;
     watch->host_id = host_id;
     watch->restarted = restarted;
     return watch;
@@ -106,11 +106,11 @@ static int verdict_body(struct db *db, void *context, struct error **err)
 static int judge(struct host_watch *watch, const char *instance_name, unsigned *again_ms,
                  struct error **err)
 {
-    struct sandbox_service *service = watch->service;
+    struct worker *worker = watch->worker;
     char id[ID_SIZE];
     enum sandbox_state state = SANDBOX_DESTROYED;
     *again_ms = 0;
-    if (sandbox_row_of_instance(service->db, instance_name, id, &state, err) < 0)
+    if (sandbox_row_of_instance(worker->db, instance_name, id, &state, err) < 0)
         return -1;
     if (!*id || !sandbox_state_is_live(state))
         return 0;
@@ -119,7 +119,7 @@ static int judge(struct host_watch *watch, const char *instance_name, unsigned *
         return 0;
     struct verdict verdict = {.id = id, .runtime = watch->runtime};
     runtime_limit(watch->runtime, PATIENCE_MS);
-    int result = db_transaction(service->db, verdict_body, &verdict, err);
+    int result = db_transaction(worker->db, verdict_body, &verdict, err);
     runtime_limit(watch->runtime, 0);
     if (result < 0)
         return -1;
@@ -180,7 +180,7 @@ static void mark_heard(struct host_watch *watch, bool heard)
 {
     error_auto err = NULL;
     watch->hears = heard;
-    if (host_mark_heard(watch->service->db, watch->host_id, heard, &err) < 0)
+    if (host_mark_heard(watch->worker->db, watch->host_id, heard, &err) < 0)
         log_warning("it cannot be told whether a host's events come", LOG_ERROR(err));
 }
 
@@ -208,7 +208,7 @@ static void take_restart(struct host_watch *watch, const char *instance_name)
         if (!strcmp(watch->suspects[i].instance_name, instance_name))
             acquit(watch, i);
     watch->restarted(instance_name);
-    if (sandbox_stop_risen(watch->service, watch->runtime, instance_name, &err) < 0)
+    if (sandbox_stop_risen(watch->worker, watch->runtime, instance_name, &err) < 0)
         log_warning("instance of a stopped sandbox runs", LOG_STR("instance", instance_name),
                     LOG_ERROR(err));
 }
@@ -259,8 +259,7 @@ static int compare(struct host_watch *watch, const struct runtime_listing *list,
 {
     autofree struct sandbox_ready *ready = NULL;
     size_t ready_count;
-    if (sandbox_row_ready_on_host(watch->service->db, watch->host_id, &ready, &ready_count, err) <
-        0)
+    if (sandbox_row_ready_on_host(watch->worker->db, watch->host_id, &ready, &ready_count, err) < 0)
         return -1;
     for (size_t i = 0; i < ready_count; i++) {
         const struct runtime_listing *found =
@@ -274,11 +273,11 @@ static int compare(struct host_watch *watch, const struct runtime_listing *list,
 
 static int list_host(struct host_watch *watch, struct error **err)
 {
-    struct sandbox_service *service = watch->service;
+    struct worker *worker = watch->worker;
     struct runtime *runtime;
     struct runtime_listing *list = NULL;
     size_t count = 0;
-    if (runtimes_get(service->runtimes, service->db, watch->host_id, &runtime, err) < 0)
+    if (runtimes_get(worker->runtimes, worker->db, watch->host_id, &runtime, err) < 0)
         return -1;
     watch->runtime = runtime;
     runtime_limit(runtime, PATIENCE_MS);

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "base/log.h"
-#include "sandbox/fault_point.h"
-#include "storage/keeper.h"
-#include "storage/storage.h"
+#include "volume/keeper.h"
 #include "volume/volume_row.h"
+#include "volume/volume_store.h"
 
 #define RETRY_MS 3000 /* a removal that the host refused, or that nobody could be asked for */
 
@@ -28,16 +28,16 @@ static int public_error(struct error **err)
     }
 }
 
-static int runtime_of(struct sandbox_service *service, const struct volume *volume,
-                      struct runtime **runtime, struct error **err)
+static int runtime_of(struct worker *worker, const struct volume *volume, struct runtime **runtime,
+                      struct error **err)
 {
-    return runtimes_get(service->runtimes, service->db, volume->host_id, runtime, err);
+    return runtimes_get(worker->runtimes, worker->db, volume->host_id, runtime, err);
 }
 
 /* --- making --- */
 
 struct insert {
-    struct sandbox_service *service;
+    struct worker *worker;
     const struct volume_create *request;
     struct volume *volume;
 };
@@ -49,8 +49,7 @@ static int insert_body(struct db *db, void *context, struct error **err)
     struct volume *volume = insert->volume;
     volume->created_at_ms = clock_now_ms();
     if (volume_row_admit(db, volume, err) < 0 ||
-        volume_row_insert(db, volume, request->user_id, insert->service->settings->lease_s, err) <
-            0)
+        volume_row_insert(db, volume, request->user_id, insert->worker->settings->lease_s, err) < 0)
         return -1;
     return request->claim ? request->claim(db, volume->id, request->claim_context, err) : 0;
 }
@@ -62,16 +61,16 @@ static int give_up_body(struct db *db, void *context, struct error **err)
 }
 
 /* The row is there; the volume may be. */
-static int make(struct sandbox_service *service, struct volume *volume, struct error **err)
+static int make(struct worker *worker, struct volume *volume, struct error **err)
 {
     char name[VOLUME_INSTANCE_SIZE];
     struct runtime *runtime;
     volume_instance_name(volume->id, name);
     fault_point(FAULT_VOLUME_INSERTED);
-    if (runtime_of(service, volume, &runtime, err) == 0 &&
+    if (runtime_of(worker, volume, &runtime, err) == 0 &&
         runtime->ops->volume_create(runtime, name, volume->size_gb, err) == 0) {
         fault_point(FAULT_VOLUME_MADE);
-        if (volume_row_ready(service->db, volume->id, err) == 0) {
+        if (volume_row_ready(worker->db, volume->id, err) == 0) {
             volume->state = VOLUME_READY;
             return 0;
         }
@@ -79,32 +78,32 @@ static int make(struct sandbox_service *service, struct volume *volume, struct e
     /* With the database away its lease runs out, which comes to the same. */
     error_auto ignored = NULL;
     if ((*err)->code != ERR_LEASE_LOST)
-        db_transaction(service->db, give_up_body, volume, &ignored);
+        db_transaction(worker->db, give_up_body, volume, &ignored);
     return public_error(err);
 }
 
-int volume_create(struct sandbox_service *service, const struct volume_create *request,
-                  struct volume *volume, struct error **err)
+int volume_create(struct worker *worker, const struct volume_create *request, struct volume *volume,
+                  struct error **err)
 {
-    struct insert insert = {service, request, volume};
+    struct insert insert = {worker, request, volume};
     *volume = (struct volume){.state = VOLUME_CREATING};
     id_new("vol_", volume->id);
     memcpy(volume->team_id, request->team->id, sizeof volume->team_id);
     memcpy(volume->team_slug, request->team->slug, sizeof volume->team_slug);
     snprintf(volume->name, sizeof volume->name, "%s", request->name);
-    if (db_transaction(service->db, insert_body, &insert, err) < 0)
+    if (db_transaction(worker->db, insert_body, &insert, err) < 0)
         return public_error(err);
     log_context_set("volume", volume->id);
-    return make(service, volume, err);
+    return make(worker, volume, err);
 }
 
-int volume_create_again(struct sandbox_service *service, const char *id, struct volume *volume,
+int volume_create_again(struct worker *worker, const char *id, struct volume *volume,
                         struct error **err)
 {
-    if (volume_get_any(service->db, id, false, volume, err) < 0)
+    if (volume_get_any(worker->db, id, false, volume, err) < 0)
         return -1;
     if (volume->state == VOLUME_CREATING)
-        return make(service, volume, err);
+        return make(worker, volume, err);
     if (volume->state == VOLUME_READY)
         return 0;
     return error_set(err, ERR_NOT_FOUND, "There is no such volume.");
@@ -113,7 +112,7 @@ int volume_create_again(struct sandbox_service *service, const char *id, struct 
 /* --- removing --- */
 
 struct removal {
-    struct sandbox_service *service;
+    struct worker *worker;
     const char *id;
     struct volume *volume;
 };
@@ -143,51 +142,50 @@ static int removal_body(struct db *db, void *context, struct error **err)
         return -1;
     if (volume->attached_count)
         return attached(volume, err);
-    return volume_row_delete(db, volume->id, removal->service->settings->lease_s, err);
+    return volume_row_delete(db, volume->id, removal->worker->settings->lease_s, err);
 }
 
 /* The keeper may have it: from before, or mounted just now for a read that came too late. */
-static int delete_on_host(struct sandbox_service *service, struct runtime *runtime,
+static int delete_on_host(struct worker *worker, struct runtime *runtime,
                           const struct volume *volume, const char *name, struct error **err)
 {
-    if (volume->files_used_at_ms && keeper_unmount(service, volume->host_id, volume->id, err) < 0)
+    if (volume->files_used_at_ms && keeper_unmount(worker, volume->host_id, volume->id, err) < 0)
         return -1;
     if (runtime->ops->volume_delete(runtime, name, err) == 0)
         return 0;
     if ((*err)->code != ERR_VOLUME_ATTACHED)
         return -1;
     error_clear(err);
-    if (keeper_unmount(service, volume->host_id, volume->id, err) < 0)
+    if (keeper_unmount(worker, volume->host_id, volume->id, err) < 0)
         return -1;
     return runtime->ops->volume_delete(runtime, name, err);
 }
 
 /* The row says that it is to go, and nobody else is at it. */
-static int take_away(struct sandbox_service *service, const struct volume *volume,
-                     struct error **err)
+static int take_away(struct worker *worker, const struct volume *volume, struct error **err)
 {
     char name[VOLUME_INSTANCE_SIZE];
     struct runtime *runtime;
     volume_instance_name(volume->id, name);
     fault_point(FAULT_VOLUME_DELETING);
-    if (runtime_of(service, volume, &runtime, err) == 0 &&
-        delete_on_host(service, runtime, volume, name, err) == 0) {
+    if (runtime_of(worker, volume, &runtime, err) == 0 &&
+        delete_on_host(worker, runtime, volume, name, err) == 0) {
         fault_point(FAULT_VOLUME_REMOVED);
-        return volume_row_deleted(service->db, volume->id, err);
+        return volume_row_deleted(worker->db, volume->id, err);
     }
     error_auto ignored = NULL;
-    volume_row_defer(service->db, volume->id, RETRY_MS, &ignored); /* or its lease runs out */
+    volume_row_defer(worker->db, volume->id, RETRY_MS, &ignored); /* or its lease runs out */
     return -1;
 }
 
-int volume_delete(struct sandbox_service *service, const char *id, struct error **err)
+int volume_delete(struct worker *worker, const char *id, struct error **err)
 {
     volume_auto volume = {0};
-    struct removal removal = {service, id, &volume};
-    if (db_transaction(service->db, removal_body, &removal, err) < 0)
+    struct removal removal = {worker, id, &volume};
+    if (db_transaction(worker->db, removal_body, &removal, err) < 0)
         return public_error(err);
     error_auto failure = NULL;
-    if (take_away(service, &volume, &failure) < 0)
+    if (take_away(worker, &volume, &failure) < 0)
         log_warning("volume removal goes on in the background", LOG_STR("volume", id),
                     LOG_ERROR(failure));
     return 0;
@@ -199,19 +197,19 @@ static int overdue_body(struct db *db, void *context, struct error **err)
 {
     struct removal *removal = context;
     volume_deinit(removal->volume);
-    return volume_row_take_overdue(db, removal->service->settings->lease_s, removal->volume, err);
+    return volume_row_take_overdue(db, removal->worker->settings->lease_s, removal->volume, err);
 }
 
-int volume_recover_next(struct sandbox_service *service, bool *worked, struct error **err)
+int volume_recover_next(struct worker *worker, bool *worked, struct error **err)
 {
     volume_auto volume = {0};
-    struct removal removal = {service, NULL, &volume};
+    struct removal removal = {worker, NULL, &volume};
     *worked = false;
-    if (db_transaction(service->db, overdue_body, &removal, err) < 0)
+    if (db_transaction(worker->db, overdue_body, &removal, err) < 0)
         return -1;
     if (!volume.id[0])
         return 0;
     *worked = true;
     log_info("removing a volume", LOG_STR("volume", volume.id));
-    return take_away(service, &volume, err);
+    return take_away(worker, &volume, err);
 }

@@ -19,7 +19,7 @@
 
 enum fault_point {
 #define FAULT_POINT(symbol, name) symbol,
-#include "sandbox/fault_points.def"
+#include "base/fault_points.def"
 #undef FAULT_POINT
 };
 

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "sandbox/lifecycle.h"
+#include "worker/worker.h"
 
 /* Disks that one host is asked about in one round, those first that were seen longest ago. */
 #define SAMPLE_DISKS_MAX 25
@@ -27,10 +27,10 @@ void sampler_deinit(struct sampler *sampler);
 
 /* Take a sample of every sandbox that is ready. Of all dispatchers one does it, until its database
  * connection ends; for the others it is nothing. A host that does not answer is left out. */
-int sample_round(struct sandbox_service *service, struct sampler *sampler, struct error **err);
+int sample_round(struct worker *worker, struct sampler *sampler, struct error **err);
 
 /* Remove what is older than the settings say, in pieces. *more: there may be more of it. */
-int sample_purge(struct sandbox_service *service, bool *more, struct error **err);
+int sample_purge(struct worker *worker, bool *more, struct error **err);
 
 /* One sample, or what several come to. */
 struct sample_point {

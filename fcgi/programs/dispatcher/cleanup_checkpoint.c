@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "checkpoint/checkpoint.h"
-#include "sandbox/cleanup_row.h"
+#include "dispatcher/cleanup_row.h"
 
 struct tend {
     const char *id;
@@ -48,11 +48,11 @@ static int tend_body(struct db *db, void *context, struct error **err)
     return cleanup_row_set_checkpoint(db, tend->id, tend->at_ms, err);
 }
 
-static int tend(struct sandbox_service *service, const char *id, struct error **err)
+static int tend(struct worker *worker, const char *id, struct error **err)
 {
     struct tend tend = {.id = id};
     error_auto failure = NULL;
-    if (db_transaction(service->db, tend_body, &tend, err) < 0)
+    if (db_transaction(worker->db, tend_body, &tend, err) < 0)
         return -1;
     if (!tend.remove) {
         if (!tend.at_ms != !tend.checkpoint.cleanup_at_ms)
@@ -63,44 +63,44 @@ static int tend(struct sandbox_service *service, const char *id, struct error **
     log_warning("clean-up removes a checkpoint", LOG_STR("checkpoint", id),
                 LOG_STR("team", tend.checkpoint.team_slug));
     /* Deleted by its owner meanwhile. */
-    if (checkpoint_delete(service, id, &failure) < 0 && failure->code != ERR_NOT_FOUND)
+    if (checkpoint_delete(worker, id, &failure) < 0 && failure->code != ERR_NOT_FOUND)
         return error_move(err, &failure);
     return 0;
 }
 
-static int tend_all(struct sandbox_service *service, const struct cleanup_candidate *candidates,
-                    size_t count, struct error **err)
+static int tend_all(struct worker *worker, const struct cleanup_candidate *candidates, size_t count,
+                    struct error **err)
 {
     for (size_t i = 0; i < count; i++)
-        if (tend(service, candidates[i].id, err) < 0)
+        if (tend(worker, candidates[i].id, err) < 0)
             return -1;
     return 0;
 }
 
-static int tend_old(struct sandbox_service *service, const struct plan *plan, struct error **err)
+static int tend_old(struct worker *worker, const struct plan *plan, struct error **err)
 {
     autofree struct cleanup_candidate *old = NULL;
     size_t count;
     int64_t before_ms = cleanup_old_since(plan, plan->checkpoint_days, clock_now_ms());
     if (!plan->checkpoint_days)
         return 0;
-    if (cleanup_row_old_checkpoints(service->db, plan->name, before_ms, &old, &count, err) < 0)
+    if (cleanup_row_old_checkpoints(worker->db, plan->name, before_ms, &old, &count, err) < 0)
         return -1;
-    return tend_all(service, old, count, err);
+    return tend_all(worker, old, count, err);
 }
 
-int cleanup_checkpoints(struct sandbox_service *service, struct error **err)
+int cleanup_checkpoints(struct worker *worker, struct error **err)
 {
     autofree struct cleanup_candidate *warned = NULL;
     struct plan plans[PLANS_MAX];
     unsigned plan_count;
     size_t count;
-    if (cleanup_row_warned_checkpoints(service->db, &warned, &count, err) < 0 ||
-        tend_all(service, warned, count, err) < 0 ||
-        plan_list(service->db, plans, &plan_count, err) < 0)
+    if (cleanup_row_warned_checkpoints(worker->db, &warned, &count, err) < 0 ||
+        tend_all(worker, warned, count, err) < 0 ||
+        plan_list(worker->db, plans, &plan_count, err) < 0)
         return -1;
     for (unsigned i = 0; i < plan_count; i++)
-        if (tend_old(service, &plans[i], err) < 0)
+        if (tend_old(worker, &plans[i], err) < 0)
             return -1;
     return 0;
 }

@@ -34,7 +34,7 @@ static void only_a_build_for_tests_has_fault_points(void **state)
         skip();
     for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
         /* The search itself works. */
-        assert_true(holds(programs[i], "sandbox_service_open"));
+        assert_true(holds(programs[i], "worker_open"));
         for (size_t j = 0; j < ARRAY_SIZE(traces); j++)
             if (holds(programs[i], traces[j]) != wanted)
                 fail_msg("%s: %s is %s", programs[i], traces[j], wanted ? "missing" : "there");

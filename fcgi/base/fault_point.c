@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/fault_point.h"
+#include "base/fault_point.h"
 
 #ifdef SANDLOT_FAULT_POINTS
 
@@ -20,7 +20,7 @@
 
 static const char *const names[] = {
 #define FAULT_POINT(symbol, name) [symbol] = name,
-#include "sandbox/fault_points.def"
+#include "base/fault_points.def"
 #undef FAULT_POINT
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/sample.h"
+#include "metrics/sample.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ void sampler_deinit(struct sampler *sampler)
 
 /* A look at every sandbox of one host. */
 struct look {
-    struct sandbox_service *service;
+    struct worker *worker;
     struct runtime *runtime;
     struct sample_last *seen;
     size_t count;
@@ -136,12 +136,12 @@ static int insert_body(struct db *db, void *context, struct error **err)
 static int look_at_host(struct look *look, const struct sampler *sampler, uint32_t host_id,
                         struct error **err)
 {
-    struct sandbox_service *service = look->service;
+    struct worker *worker = look->worker;
     autofree struct sandbox_ready *ready = NULL;
     struct runtime_usage *usage = NULL;
     size_t ready_count, usage_count = 0;
-    if (runtimes_get(service->runtimes, service->db, host_id, &look->runtime, err) < 0 ||
-        sandbox_row_ready_on_host(service->db, host_id, &ready, &ready_count, err) < 0)
+    if (runtimes_get(worker->runtimes, worker->db, host_id, &look->runtime, err) < 0 ||
+        sandbox_row_ready_on_host(worker->db, host_id, &ready, &ready_count, err) < 0)
         return -1;
     if (!ready_count)
         return 0;
@@ -160,7 +160,7 @@ static int look_at_host(struct look *look, const struct sampler *sampler, uint32
     }
     runtime_usage_free(usage, usage_count);
     look_at_disks(look);
-    return db_transaction(service->db, insert_body, look, err);
+    return db_transaction(worker->db, insert_body, look, err);
 }
 
 static void keep(struct sampler *next, const struct look *look)
@@ -172,23 +172,23 @@ static void keep(struct sampler *next, const struct look *look)
     next->count += look->count;
 }
 
-int sample_round(struct sandbox_service *service, struct sampler *sampler, struct error **err)
+int sample_round(struct worker *worker, struct sampler *sampler, struct error **err)
 {
     struct host *hosts = NULL;
     unsigned count = 0;
     struct sampler next = {0};
     bool ours;
-    if (sample_lock(service->db, &ours, err) < 0)
+    if (sample_lock(worker->db, &ours, err) < 0)
         return -1;
     if (!ours) {
         sampler_deinit(sampler);
         return 0;
     }
-    if (host_list(service->db, &hosts, &count, err) < 0)
+    if (host_list(worker->db, &hosts, &count, err) < 0)
         return -1;
     for (unsigned i = 0; i < count; i++) {
         error_auto failure = NULL;
-        struct look look = {.service = service};
+        struct look look = {.worker = worker};
         if (look_at_host(&look, sampler, hosts[i].id, &failure) < 0)
             log_warning("sandboxes of a host are not measured", LOG_STR("host", hosts[i].name),
                         LOG_ERROR(failure));
@@ -203,12 +203,12 @@ int sample_round(struct sandbox_service *service, struct sampler *sampler, struc
     return 0;
 }
 
-int sample_purge(struct sandbox_service *service, bool *more, struct error **err)
+int sample_purge(struct worker *worker, bool *more, struct error **err)
 {
-    int64_t kept_ms = (int64_t)service->settings->metrics_retention_h * 3600 * 1000;
+    int64_t kept_ms = (int64_t)worker->settings->metrics_retention_h * 3600 * 1000;
     uint64_t removed;
     *more = false;
-    if (sample_delete_before(service->db, clock_now_ms() - kept_ms, PURGE_ROWS, &removed, err) < 0)
+    if (sample_delete_before(worker->db, clock_now_ms() - kept_ms, PURGE_ROWS, &removed, err) < 0)
         return -1;
     *more = removed == PURGE_ROWS;
     return 0;

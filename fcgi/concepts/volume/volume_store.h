@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "sandbox/lifecycle.h"
 #include "volume/volume.h"
+#include "worker/worker.h"
 
 struct volume_create {
     const char *user_id;
@@ -20,23 +20,23 @@ struct volume_create {
 
 /* Make a volume. Whatever fails, nothing is left behind for long. Errors: ERR_NAME_TAKEN,
  * ERR_PLAN_RESTRICTS_RESOURCES, ERR_NO_CAPACITY, ERR_RUNTIME_UNAVAILABLE. */
-int volume_create(struct sandbox_service *service, const struct volume_create *request,
-                  struct volume *volume, struct error **err);
+int volume_create(struct worker *worker, const struct volume_create *request, struct volume *volume,
+                  struct error **err);
 
 /* Go on with one whose first attempt was interrupted. Errors: those of volume_create(),
  * ERR_NOT_FOUND when it has been given up. */
-int volume_create_again(struct sandbox_service *service, const char *id, struct volume *volume,
+int volume_create_again(struct worker *worker, const char *id, struct volume *volume,
                         struct error **err);
 
 /* Delete it with all that is in it. Success means that it is gone as far as anyone can see; what is
  * left to do on the host follows in the background. Errors: ERR_VOLUME_ATTACHED, ERR_NOT_FOUND. */
-int volume_delete(struct sandbox_service *service, const char *id, struct error **err);
+int volume_delete(struct worker *worker, const char *id, struct error **err);
 
 /* --- the dispatcher's share --- */
 
 /* Remove one whose making or removal has no holder any more. *worked: there was one. */
-int volume_recover_next(struct sandbox_service *service, bool *worked, struct error **err);
+int volume_recover_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Compare rows and volumes of every host: what belongs to nobody is removed, what is missing is
  * reported. */
-int volume_sweep(struct sandbox_service *service, struct error **err);
+int volume_sweep(struct worker *worker, struct error **err);

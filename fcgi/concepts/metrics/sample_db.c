@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/mem.h"
-#include "sandbox/sample.h"
+#include "metrics/sample.h"
 
 /* A clock that was set back may bring a time that is there. */
 static const struct db_statement insert_statement = {

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "storage/keeper.h"
+#include "volume/keeper.h"
 
 struct volume_files_call {
     const char *method;
@@ -23,6 +23,6 @@ struct volume_files_call {
  * already), ERR_VOLUME_ATTACHED, ERR_PLAN_RESTRICTS_RESOURCES (the volume is full),
  * ERR_RUNTIME_UNAVAILABLE. A change whose answer is an error was not made, but for the last, where
  * it may have been. */
-int volume_files_call(struct sandbox_service *service, struct volume *volume,
+int volume_files_call(struct worker *worker, struct volume *volume,
                       const struct volume_files_call *call, struct keeper_answer *answer,
                       struct error **err);

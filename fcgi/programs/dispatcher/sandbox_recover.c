@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the dispatcher does with rows: deadlines, and operations whose holder is gone. */
+#include "dispatcher/jobs.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "base/log.h"
-#include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 
@@ -50,11 +52,11 @@ static int expire_body(struct db *db, void *context, struct error **err)
                              kill ? OPERATION_DESTROY : OPERATION_PAUSE, err);
 }
 
-int sandbox_expire_next(struct sandbox_service *service, bool *worked, struct error **err)
+int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err)
 {
-    work_auto work = {.service = service, .queued = true};
+    work_auto work = {.worker = worker, .queued = true};
     *worked = false;
-    if (db_transaction(service->db, expire_body, &work, err) < 0)
+    if (db_transaction(worker->db, expire_body, &work, err) < 0)
         return -1;
     if (!work.sandbox.id[0])
         return 0;
@@ -67,20 +69,20 @@ int sandbox_expire_next(struct sandbox_service *service, bool *worked, struct er
 
 /* --- operations without a holder --- */
 
-int sandbox_recover_next(struct sandbox_service *service, bool *worked, struct error **err)
+int sandbox_recover_next(struct worker *worker, bool *worked, struct error **err)
 {
-    work_auto work = {.service = service};
+    work_auto work = {.worker = worker};
     *worked = false;
-    if (operation_take_overdue(service->db, service->holder, service->settings->lease_s,
+    if (operation_take_overdue(worker->db, worker->lease_owner, worker->settings->lease_s,
                                &work.operation, err) < 0)
         return -1;
     if (!work.operation.id[0])
         return 0;
     *worked = true;
-    if (sandbox_get_any(service->db, work.operation.sandbox_id, false, &work.sandbox, err) < 0)
+    if (sandbox_get_any(worker->db, work.operation.sandbox_id, false, &work.sandbox, err) < 0)
         return -1;
     if (strcmp(work.sandbox.operation_id, work.operation.id))
-        return operation_end(service->db, &work.operation, "superseded", "", err);
-    work_start(&work, service);
+        return operation_end(worker->db, &work.operation, "superseded", "", err);
+    work_start(&work, worker);
     return run(&work, err);
 }

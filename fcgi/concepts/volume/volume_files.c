@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "storage/volume_files.h"
+#include "volume/volume_files.h"
 
+#include <jansson.h>
+
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "sandbox/fault_point.h"
 
 /* A keeper made anew, a volume mounted, a process that was another one: each costs an attempt. */
 #define ATTEMPTS_MAX    5
@@ -13,7 +15,7 @@
 enum outcome { OUTCOME_FAILED = -1, OUTCOME_DONE, OUTCOME_AGAIN };
 
 struct attempt {
-    struct sandbox_service *service;
+    struct worker *worker;
     struct volume *volume;
     const struct volume_files_call *call;
     struct keeper keeper;
@@ -63,7 +65,7 @@ static int refused(const struct attempt *attempt, const char *code, const char *
 
 static int mount(const struct attempt *attempt, struct error **err)
 {
-    if (keeper_mount(attempt->service, &attempt->keeper, attempt->volume, err) == 0)
+    if (keeper_mount(attempt->worker, &attempt->keeper, attempt->volume, err) == 0)
         return OUTCOME_AGAIN;
     if ((*err)->code != ERR_NOT_FOUND)
         return OUTCOME_FAILED;
@@ -110,7 +112,7 @@ static int ask(const struct attempt *attempt, const char *method, const char *re
         .upload = real ? call->upload : NULL,
         .download = real ? call->download : NULL,
     };
-    return keeper_ask(attempt->service->ring, &attempt->keeper, &request, answer, err);
+    return keeper_ask(attempt->worker->ring, &attempt->keeper, &request, answer, err);
 }
 
 static int admit_body(struct db *db, void *context, struct error **err)
@@ -123,7 +125,7 @@ static int admit_body(struct db *db, void *context, struct error **err)
 static int open_for_change(struct attempt *attempt, struct keeper_answer *answer,
                            struct error **err)
 {
-    if (db_transaction(attempt->service->db, admit_body, attempt, err) < 0)
+    if (db_transaction(attempt->worker->db, admit_body, attempt, err) < 0)
         return OUTCOME_FAILED;
     fault_point(FAULT_FILES_ADMITTED);
     if (ask(attempt, "POST", "open", "", answer, err) < 0)
@@ -135,11 +137,11 @@ static int open_for_change(struct attempt *attempt, struct keeper_answer *answer
 static int run(struct attempt *attempt, struct keeper_answer *answer, struct error **err)
 {
     const struct volume_files_call *call = attempt->call;
-    if (keeper_ensure(attempt->service, attempt->volume->host_id, &attempt->keeper, attempt->epoch,
+    if (keeper_ensure(attempt->worker, attempt->volume->host_id, &attempt->keeper, attempt->epoch,
                       err) < 0)
         return OUTCOME_FAILED;
     if (!call->changes) {
-        if (volume_files_used(attempt->service->db, attempt->volume, err) < 0 ||
+        if (volume_files_used(attempt->worker->db, attempt->volume, err) < 0 ||
             ask(attempt, call->method, call->resource, call->query, answer, err) < 0)
             return OUTCOME_FAILED;
         return judge(attempt, answer, err);
@@ -159,11 +161,11 @@ static int run(struct attempt *attempt, struct keeper_answer *answer, struct err
     return judge(attempt, answer, err);
 }
 
-int volume_files_call(struct sandbox_service *service, struct volume *volume,
+int volume_files_call(struct worker *worker, struct volume *volume,
                       const struct volume_files_call *call, struct keeper_answer *answer,
                       struct error **err)
 {
-    struct attempt attempt = {.service = service, .volume = volume, .call = call};
+    struct attempt attempt = {.worker = worker, .volume = volume, .call = call};
     for (unsigned i = 0; i < ATTEMPTS_MAX; i++) {
         int outcome = run(&attempt, answer, err);
         if (outcome != OUTCOME_AGAIN)

@@ -16,7 +16,7 @@
 struct host_watch;
 
 /* restarted is told of each instance that has started anew without our doing. */
-struct host_watch *host_watch_new(struct sandbox_service *service, uint32_t host_id,
+struct host_watch *host_watch_new(struct worker *worker, uint32_t host_id,
                                   void (*restarted)(const char *instance_name));
 void host_watch_free(struct host_watch *watch);
 
