@@ -112,6 +112,26 @@ const struct setting setting_table[] = {
 };
 const size_t setting_count = ARRAY_SIZE(setting_table);
 
+const char *setting_section_title(const char *name)
+{
+    static const struct {
+        const char *first, *title;
+    } sections[] = {
+#define SETTING_STRING(id, fallback, check, prose)
+#define SETTING_NUMBER(id, fallback, min, max, unit, prose)
+#define SETTING_CHOICE(id, fallback, choices, prose)
+#define SETTING_SECTION(id, text) {#id, text},
+#include "config/settings.def"
+#undef SETTING_STRING
+#undef SETTING_NUMBER
+#undef SETTING_CHOICE
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+        if (str_equal(sections[i].first, name))
+            return sections[i].title;
+    return NULL;
+}
+
 static bool is_choice(const char *choices, const char *value)
 {
     size_t length = strlen(value);

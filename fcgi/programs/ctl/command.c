@@ -43,6 +43,8 @@ OPTIONS sandbox_list_options[] = {
 OPTIONS nginx_config_options[] = {{"output", CTL_TEXT, false, "DIR", 0, 0}, END};
 
 static const struct ctl_command commands[] = {
+    {"config manual", "", NULL, CTL_NOTHING, ctl_config_manual,
+     "print the manual page of the settings file"},
     {"config sample", "", NULL, CTL_NOTHING, ctl_config_sample,
      "print a settings file with every setting and its default"},
     {"doctor", "", NULL, CTL_NOTHING, ctl_doctor,
