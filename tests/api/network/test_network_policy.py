@@ -372,7 +372,7 @@ def test_registries_are_those_of_the_machines_own_package_managers(tmp_path):
     (tmp_path / "config.toml").write_text('[registries.own]\nindex = "sparse+https://cargo.example/"\n')
     listed = tmp_path / "list"
     listed.write_text("# remark\n*.files.example:443 # more\n203.0.113.0/24\n", encoding="utf-8")
-    script = pathlib.Path(__file__).parents[2] / "scripts" / "package-registries"
+    script = pathlib.Path(__file__).parents[3] / "scripts" / "package-registries"
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CARGO_HOME": str(tmp_path)}
     done = subprocess.run([script, listed], env=environment, capture_output=True, text=True, check=True)
     found = set(done.stdout.split())

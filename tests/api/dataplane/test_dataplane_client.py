@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-SOURCES = pathlib.Path(__file__).resolve().parents[1] / "e2b"
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "e2b"
 
 
 @pytest.fixture(scope="module")

@@ -139,7 +139,7 @@ class Target:
 
 
 class Described:
-    """An answer as tests/api/contract.py wants to see it."""
+    """An answer as tests/api/lib/contract.py wants to see it."""
 
     class Headers(dict):
         def __getitem__(self, name):

@@ -3,47 +3,15 @@
 
 import contextlib
 import os
-import re
 import signal
-import threading
 import time
 
 import pytest
 
 from client import assert_error
+from killing import HolderKiller, in_background
 from tenant import Sandbox
 from stack import wait_until
-
-
-class HolderKiller:
-    """Kills the worker that holds a team's operation as soon as the operation is there."""
-
-    HOLDER = (
-        "SELECT o.holder, o.sandbox_id FROM operations o JOIN sandboxes s ON s.id = o.sandbox_id"
-        " JOIN teams t ON t.id = s.team_id WHERE t.slug = %s AND o.kind = %s AND o.state = 'running'"
-    )
-
-    def __init__(self, stack, team, kind):
-        self.workers = set(stack.processes("sandlot-api"))
-        self.question = (team, kind)
-        self.connection = stack.database()
-        self.pid = None
-
-    def _ask(self):
-        with self.connection.cursor() as cursor:
-            cursor.execute(self.HOLDER, self.question)
-            return cursor.fetchone()
-
-    def kill(self):
-        """The id of the sandbox that the operation is about."""
-        row = wait_until(self._ask, 10, f"the {self.question[1]} in flight", 0.001)
-        numbers = {int(number) for number in re.findall(r"\d+", row["holder"])}
-        pids = numbers & self.workers
-        assert len(pids) == 1, f"the holder {row['holder']} names its process"
-        self.pid = pids.pop()
-        os.kill(self.pid, signal.SIGKILL)
-        self.connection.close()
-        return row["sandbox_id"]
 
 
 def settled(stack, sandbox_id):
@@ -62,13 +30,6 @@ def assert_consistent(stack, row):
         "SELECT * FROM operations WHERE sandbox_id = %s AND state = 'running'", row["id"]
     )
     assert not left
-
-
-def in_background(call, *arguments):
-    answers = []
-    thread = threading.Thread(target=lambda: answers.append(call(*arguments)))
-    thread.start()
-    return thread, answers
 
 
 @pytest.mark.parametrize("body", [{}, {"memory_mb": 640}], ids=["usual size", "size of its own"])

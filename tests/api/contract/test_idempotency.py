@@ -9,7 +9,7 @@ import pytest
 from client import Api, assert_error
 from dataplane import DataPlane
 from stack import wait_until
-from test_faults import HolderKiller, in_background
+from killing import HolderKiller, in_background
 
 
 def new_key():

@@ -3,19 +3,18 @@
 
 import contextlib
 import datetime
-import json
 import os
 import pathlib
-import re
 import shutil
 import signal
 import subprocess
 
 import pytest
 
+from doctor import assert_says, doctor, wrong
 from faults import settle
+from killing import TRACER
 from stack import wait_until
-from test_survival import TRACER
 
 
 @pytest.fixture(autouse=True)
@@ -24,28 +23,6 @@ def quiet(stack):
     wait_until(lambda: not wrong(stack), 30, "nothing being wrong", 0.5)
     yield
     settle(stack, 3 * stack.lease_s + 20)
-
-
-def doctor(stack, config=None):
-    command = list(stack.ctl_command)
-    if config:
-        command[command.index("--config") + 1] = str(config)
-    done = subprocess.run([*command, "--json", "doctor"], capture_output=True, text=True, timeout=60, check=False)
-    answer = json.loads(done.stdout)
-    assert done.returncode == (1 if answer["wrong"] else 0)
-    return answer["findings"]
-
-
-def wrong(stack, config=None):
-    return [one for one in doctor(stack, config) if one["state"] == "WRONG"]
-
-
-def assert_says(findings, check, what, advice):
-    said = [one for one in findings if one["check"] == check]
-    assert said, findings
-    assert any(re.search(what, one["message"]) and re.search(advice, one["advice"]) for one in said), said
-    for one in said:
-        assert one["message"].endswith(".") and one["advice"].endswith(".")
 
 
 @contextlib.contextmanager

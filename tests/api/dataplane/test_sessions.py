@@ -13,7 +13,7 @@ from client import assert_error
 from dataplane import DataPlane, envelope
 from keyring import KeyRing
 from stack import wait_until
-from test_secrets import file_holds, files_below, forms, search_database, search_incus
+from search import file_holds, files_below, forms, search_database, search_incus
 
 JSON = {"Content-Type": "application/json"}
 STREAM = {"Content-Type": "application/connect+json"}

@@ -91,7 +91,7 @@ class Sandbox:
         return Origin(self.stack.ca_file, f"https://p{port}-{host}")
 
     def put_guest(self, name):
-        """Upload a program of tests/api/guest; its path in the sandbox."""
+        """Upload a program of tests/api/lib/guest; its path in the sandbox."""
         path = f"/tmp/{name}"
         self.data.upload(path, (GUEST / name).read_bytes())
         return path

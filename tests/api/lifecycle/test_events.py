@@ -12,7 +12,7 @@ from between import Between
 from tenant import Sandbox
 from faults import instances, quota_in_use, settle, violations
 from stack import wait_until
-from test_doctor import assert_says, doctor, wrong
+from doctor import assert_says, doctor, wrong
 
 
 @pytest.fixture(autouse=True)

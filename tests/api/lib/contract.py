@@ -44,7 +44,7 @@ def is_time(value):
 
 
 DOCUMENT = json.loads(
-    (pathlib.Path(__file__).parents[2] / "conf" / "openapi.json").read_text(encoding="utf-8"))
+    (pathlib.Path(__file__).parents[3] / "conf" / "openapi.json").read_text(encoding="utf-8"))
 
 
 def resolve(node):

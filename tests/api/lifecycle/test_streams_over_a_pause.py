@@ -10,6 +10,7 @@ import pytest
 from client import assert_error
 from dataplane import Stream, StreamError, collect, envelope
 from faults import InBackground, fault_points, settle, settled_row  # noqa: F401
+from killing import TRACER
 from stack import wait_until
 
 
@@ -192,16 +193,6 @@ def test_an_agent_that_was_killed_comes_back(make_sandbox, victim):
     back = wait_until(is_back, 3 * interval_s + 20, "the new agent", 0.1)
     assert back[2] == "at the create"
     assert (back[0] == guard) == (victim == "sandlot-agent")
-
-
-TRACER = """
-import ctypes, os, time
-child = os.fork()
-if child == 0:
-    time.sleep(1000)
-os.write(1, b"%d" % ctypes.CDLL(None).ptrace(0x4206, child, 0, 0))  # PTRACE_SEIZE
-time.sleep(1000)
-"""
 
 
 def test_a_memory_that_cannot_be_kept(sandbox):

@@ -169,7 +169,7 @@ class FirewallProcess:
 
     def load_network(self):
         """As the unit at boot does it."""
-        source = pathlib.Path(__file__).parents[2]
+        source = pathlib.Path(__file__).parents[3]
         script = (
             f"SOURCE_DIR={source}; . {source}/scripts/lib/load.sh; settings_defaults; "
             f"STACK={self.stack.root.name}; settings_derive; firewall_load"
