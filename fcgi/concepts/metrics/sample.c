@@ -190,7 +190,7 @@ int sample_round(struct worker *worker, struct sampler *sampler, struct error **
         error_auto failure = NULL;
         struct look look = {.worker = worker};
         if (look_at_host(&look, sampler, hosts[i].id, &failure) < 0)
-            log_warning("sandboxes of a host are not measured", LOG_STR("host", hosts[i].name),
+            log_warning("cannot sample the sandboxes of a host", LOG_STR("host", hosts[i].name),
                         LOG_ERROR(failure));
         keep(&next, &look);
         free(look.seen);

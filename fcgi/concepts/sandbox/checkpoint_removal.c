@@ -156,7 +156,7 @@ static int sweep_copy(struct worker *worker, struct runtime *runtime,
     }
     if (known)
         return 0;
-    log_warning("removing a copy that belongs to nothing", LOG_STR("instance", copy->name));
+    log_warning("removing an orphaned copy", LOG_STR("instance", copy->name));
     return runtime->ops->destroy(runtime, copy->name, err);
 }
 

@@ -190,8 +190,8 @@ void work_hang_up(struct work *work)
     error_auto failure = NULL;
     if (agent_secret(work->worker->ring, &work->sandbox, secret, &failure) < 0 ||
         agent_hang_up(&work->sandbox, secret, &failure) < 0)
-        log_info("open streams are not cut off", LOG_STR("sandbox", work->sandbox.id),
-                 LOG_ERROR(failure));
+        log_info("cannot disconnect open streams before a pause",
+                 LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }
 

@@ -138,7 +138,8 @@ int sandbox_network_denials(struct worker *worker, const struct sandbox *sandbox
     if (firewall && firewall_denials(firewall, sandbox->address, denials, err) == 0)
         return 0;
     if (*err)
-        log_warning("no denials", LOG_STR("sandbox", sandbox->id), LOG_ERROR(*err));
+        log_warning("cannot read denials from the kernel, they are lost",
+                    LOG_STR("sandbox", sandbox->id), LOG_ERROR(*err));
     error_clear(err);
     return error_set(err, ERR_RUNTIME_UNAVAILABLE,
                      "The firewall of the sandbox's host cannot be asked now; try again soon.");

@@ -18,7 +18,7 @@ static int end_keeper(struct work *work, const struct keeper *keeper, struct err
         return 0;
     if (work_still_ours(work, err) < 0)
         return -1;
-    log_warning("a keeper that does not answer is ended",
+    log_warning("stopping a volume server that does not answer",
                 LOG_STR("instance", keeper->instance_name));
     return work->runtime->ops->destroy(work->runtime, keeper->instance_name, err);
 }

@@ -24,7 +24,7 @@ struct attempt {
 
 static int unavailable(const char *why, struct error **err)
 {
-    log_warning("files of a volume are out of reach", LOG_STR("reason", why));
+    log_warning("cannot reach the files of a volume", LOG_STR("reason", why));
     return error_set(err, ERR_RUNTIME_UNAVAILABLE,
                      "The runtime is not available at the moment; try again in a few seconds.");
 }
@@ -171,7 +171,7 @@ int volume_files_call(struct worker *worker, struct volume *volume,
         if (outcome != OUTCOME_AGAIN)
             break;
         if (i == ATTEMPTS_MAX - 1)
-            return unavailable("the keeper does not come to rest", err);
+            return unavailable("the volume server kept failing while the request was tried", err);
     }
     if (!*err)
         return 0;

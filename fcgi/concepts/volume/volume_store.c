@@ -19,7 +19,7 @@ static int public_error(struct error **err)
     case ERR_DB_UNAVAILABLE:
     case ERR_RUNTIME_UNAVAILABLE:
     case ERR_LEASE_LOST:
-        log_warning("volume not made or removed", LOG_ERROR(*err));
+        log_warning("cannot finish a volume that was being made or removed", LOG_ERROR(*err));
         error_clear(err);
         return error_set(err, ERR_RUNTIME_UNAVAILABLE,
                          "The runtime is not available at the moment; try again in a few seconds.");

@@ -31,7 +31,7 @@ static int sweep_volume(struct worker *worker, struct runtime *runtime,
         return -1;
     if (kept)
         return 0;
-    log_warning("removing a volume without a row", LOG_STR("volume", id));
+    log_warning("removing an orphaned volume", LOG_STR("volume", id));
     return runtime->ops->volume_delete(runtime, found->name, err);
 }
 
@@ -84,8 +84,8 @@ int volume_sweep(struct worker *worker, struct error **err)
     for (unsigned i = 0; i < count; i++) {
         error_auto failure = NULL;
         if (sweep_host(worker, hosts[i].id, &failure) < 0)
-            log_warning("volumes of a host could not be swept", LOG_STR("host", hosts[i].name),
-                        LOG_ERROR(failure));
+            log_warning("cannot compare the volumes of a host with the database",
+                        LOG_STR("host", hosts[i].name), LOG_ERROR(failure));
     }
     hosts_free(hosts, count);
     return 0;

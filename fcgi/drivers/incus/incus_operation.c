@@ -40,7 +40,7 @@ static int judge(struct incus *incus, const struct incus_answer *answer, struct 
     int code;
 
     if (incus_operation_read(answer->metadata, &state, &code, &text))
-        return unknown(err, "its state makes no sense");
+        return unknown(err, "the operation has an unknown status code");
     if (state == INCUS_OPERATION_RUNNING)
         return 1;
     if (state == INCUS_OPERATION_DONE)

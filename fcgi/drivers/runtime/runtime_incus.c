@@ -25,7 +25,7 @@ int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, str
     if (clock_monotonic_ms() > turns->give_up_ms)
         return *err ? -1
                     : error_set(err, ERR_RUNTIME_REFUSED,
-                                "the instance does not come to rest on its host");
+                                "the instance keeps changing between states on its host");
     error_clear(err);
     return incus_idle(runtime->incus, TURN_WAIT_MS, err);
 }

@@ -80,7 +80,8 @@ static void shrink_root(struct subject *subject)
     runtime_root_size(subject->shape, size);
     if (resize_root(subject, size, &err) == 0)
         return;
-    log_warning("disk limit stays raised", LOG_STR("instance", subject->name), LOG_ERROR(err));
+    log_warning("cannot lower the disk limit after a resume", LOG_STR("instance", subject->name),
+                LOG_ERROR(err));
     larger.memory_mb++;
     runtime_root_size_paused(&larger, size);
     resize_root(subject, size, &ignored);
@@ -223,7 +224,7 @@ static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
         return !*err || look_again(subject) ? 1 : -1;
     }
     if (*acted && *started == RUNTIME_FROM_MEMORY && subject->status == RUNTIME_STOPPED) {
-        log_warning("memory was restored in vain, starting from the disk",
+        log_warning("restored memory does not run, starting from the disk",
                     LOG_STR("instance", subject->name));
         lost(subject, "Incus said that it was restored, and it did not run");
     }

@@ -139,7 +139,7 @@ static void settle(struct api *api, const struct idempotency *idempotency,
                      ? idempotency_abandon(api->worker.db, idempotency, &failure)
                      : keep(api, idempotency, response, &failure);
     if (result < 0)
-        log_warning("answer not kept for its Idempotency-Key", LOG_ERROR(failure));
+        log_warning("cannot keep the answer for its Idempotency-Key", LOG_ERROR(failure));
 }
 
 static int run(struct api *api, const struct route *route, struct http_request *request,

@@ -64,7 +64,7 @@ static int tend(struct worker *worker, const char *id, bool *answered, struct er
     *answered = result == 0;
     if (result < 0 || knows)
         return result;
-    log_info("agent has started anew", LOG_STR("sandbox", id));
+    log_info("agent restarted", LOG_STR("sandbox", id));
     work_greet_agent(&work);
     return 0;
 }
@@ -93,7 +93,7 @@ static bool tend_restarted(struct agent_tender *tender, const struct restarted *
         return true;
     if (clock_monotonic_ms() < one->give_up_ms)
         return false;
-    log_warning("agent does not come after a reboot", LOG_STR("instance", one->instance_name),
+    log_warning("agent does not answer after a reboot", LOG_STR("instance", one->instance_name),
                 LOG_ERROR(err));
     return true;
 }

@@ -121,7 +121,7 @@ static void sweep(struct worker *worker)
     for (size_t i = 0; i < ARRAY_SIZE(sweeps); i++) {
         error_auto err = NULL;
         if (sweeps[i](worker, &err) < 0)
-            log_warning("sweep failed", LOG_ERROR(err));
+            log_warning("background sweep failed", LOG_ERROR(err));
     }
 }
 
@@ -153,10 +153,10 @@ void dispatcher_sample(struct worker *worker, const volatile sig_atomic_t *stop)
         round = clock_now_ms() / interval_ms;
         if (due && worker->settings->metrics_retention_h &&
             sample_round(worker, &sampler, &err) < 0)
-            log_warning("no samples are taken", LOG_ERROR(err));
+            log_warning("cannot take samples", LOG_ERROR(err));
         error_clear(&err);
         if ((due || more) && sample_purge(worker, &more, &err) < 0)
-            log_warning("old samples stay", LOG_ERROR(err));
+            log_warning("cannot delete old samples", LOG_ERROR(err));
         if (!*stop)
             clock_sleep_ms(SAMPLE_POLL_MS);
     }
@@ -170,7 +170,8 @@ void dispatcher_apply_policies(struct worker *worker, const volatile sig_atomic_
         if (clock_monotonic_ms() >= compare_at_ms) {
             error_auto err = NULL;
             if (sandbox_network_reconcile(worker, &err) < 0)
-                log_warning("firewalls are not compared", LOG_ERROR(err));
+                log_warning("cannot compare the firewalls with the recorded policies",
+                            LOG_ERROR(err));
             compare_at_ms = clock_monotonic_ms() + FIREWALL_COMPARE_MS;
         }
         if (!work_next(worker, &policies) && !*stop)

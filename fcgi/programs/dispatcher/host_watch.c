@@ -166,7 +166,7 @@ static void judge_suspects(struct host_watch *watch)
             continue;
         /* Of a host or a database that is away the next listing tells the truth. */
         if (judge(watch, one->instance_name, &again_ms, &err) < 0)
-            log_warning("instance that ended cannot be looked at",
+            log_warning("cannot inspect an instance that ended",
                         LOG_STR("instance", one->instance_name), LOG_ERROR(err));
         one->due_ms = clock_monotonic_ms() + again_ms;
         if (!again_ms || one->due_ms > one->give_up_ms)
@@ -181,14 +181,14 @@ static void mark_heard(struct host_watch *watch, bool heard)
     error_auto err = NULL;
     watch->hears = heard;
     if (host_mark_heard(watch->worker->db, watch->host_id, heard, &err) < 0)
-        log_warning("it cannot be told whether a host's events come", LOG_ERROR(err));
+        log_warning("cannot record the state of a host's event stream", LOG_ERROR(err));
 }
 
 static void news_end(struct host_watch *watch, const struct error *reason)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (watch->hears)
-        log_warning("events of a host have ended, listing it every second",
+        log_warning("event stream of a host is down, listing its instances every second",
                     LOG_INT("host", watch->host_id), LOG_ERROR(reason));
     if (watch->hears || watch->list_at_ms > now_ms + POLL_MS)
         watch->list_at_ms = now_ms;
@@ -217,7 +217,7 @@ static void take_news(struct host_watch *watch, const struct runtime_news *news)
 {
     switch (news->kind) {
     case RUNTIME_NEWS_BEGIN:
-        log_info("events of a host come", LOG_INT("host", watch->host_id));
+        log_info("event stream of a host is up", LOG_INT("host", watch->host_id));
         watch->back_off_ms = 0;
         watch->list_at_ms = clock_monotonic_ms();
         mark_heard(watch, true);

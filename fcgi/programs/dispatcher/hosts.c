@@ -34,7 +34,7 @@ int dispatcher_prepare(void)
 static void tell_restart(const char *instance_name)
 {
     if (send(restarts[0], instance_name, strlen(instance_name), 0) < 0)
-        log_warning("an agent that has started anew has to wait for its turn",
+        log_warning("cannot report a restarted agent, it is initialised at the next interval",
                     LOG_STR("instance", instance_name), LOG_STR("reason", strerror(errno)));
 }
 
@@ -55,7 +55,7 @@ static int watch_host(const struct settings *settings, uint32_t host_id,
     struct worker worker = {0};
     error_auto err = NULL;
     if (dispatcher_open(settings, &worker, &err) < 0) {
-        log_error("a host is not watched", LOG_INT("host", host_id), LOG_ERROR(err));
+        log_error("cannot watch a host", LOG_INT("host", host_id), LOG_ERROR(err));
         return EX_UNAVAILABLE;
     }
     struct host_watch *watch = host_watch_new(&worker, host_id, tell_restart);
@@ -78,7 +78,7 @@ static void start_watcher(struct watchers *watchers, struct worker *worker, uint
         _exit(watch_host(worker->settings, host_id, stop));
     }
     if (pid < 0) {
-        log_error("a host is not watched", LOG_INT("host", host_id),
+        log_error("cannot watch a host", LOG_INT("host", host_id),
                   LOG_STR("reason", strerror(errno)));
         return;
     }
@@ -136,7 +136,7 @@ void dispatcher_watch_hosts(struct worker *worker, const volatile sig_atomic_t *
         error_auto err = NULL;
         /* With the database away they go on: it may be back for them before it is for us. */
         if (compare(&watchers, worker, stop, &err) < 0)
-            log_warning("the hosts are not known", LOG_ERROR(err));
+            log_warning("cannot list the hosts", LOG_ERROR(err));
         reap(&watchers);
         if (!*stop)
             clock_sleep_ms(HOSTS_COMPARE_MS);
@@ -171,7 +171,8 @@ void dispatcher_tend_agents(struct worker *worker, const volatile sig_atomic_t *
         if (clock_monotonic_ms() >= round_at_ms) {
             round_at_ms = clock_monotonic_ms() + interval_ms;
             if (agent_tender_begin_round(tender, &err) < 0)
-                log_warning("agents are not looked after", LOG_ERROR(err));
+                log_warning("cannot list running sandboxes to refresh their agents",
+                            LOG_ERROR(err));
         }
         take_restarts(tender);
         unsigned wait_ms = agent_tender_work(tender);

@@ -89,7 +89,7 @@ static int sweep_instance(struct worker *worker, struct runtime *runtime,
         return -1;
     if (*id || known)
         return 0;
-    log_warning("removing an instance without a sandbox", LOG_STR("instance", instance->name));
+    log_warning("removing an orphaned instance", LOG_STR("instance", instance->name));
     return runtime->ops->destroy(runtime, instance->name, err);
 }
 
@@ -120,8 +120,8 @@ int sandbox_sweep(struct worker *worker, struct error **err)
     for (unsigned i = 0; i < count; i++) {
         error_auto failure = NULL;
         if (sweep_host(worker, hosts[i].id, &failure) < 0)
-            log_warning("host could not be swept", LOG_STR("host", hosts[i].name),
-                        LOG_ERROR(failure));
+            log_warning("cannot compare the instances of a host with the database",
+                        LOG_STR("host", hosts[i].name), LOG_ERROR(failure));
     }
     hosts_free(hosts, count);
     return 0;

@@ -192,7 +192,7 @@ static void wait_for_watches(struct filter *filter, uint32_t address)
             return;
         wake_other_thread(filter);
         if (pthread_cond_timedwait(&filter->watches_changed, &filter->lock, &until) != 0) {
-            log_warning("addresses of denied names are not known yet",
+            log_warning("cannot resolve denied names yet",
                         LOG_STR("sandbox", sandbox->wire.sandbox_id));
             return;
         }
@@ -244,7 +244,8 @@ static void cut_forbidden(struct filter *filter, const struct filter_sandbox *sa
     size_t cut = 0;
     struct flow_question question = {filter, sandbox, clock_now_ms()};
     if (flows_cut(filter->flows, sandbox->address, flow_is_allowed, &question, &cut, &err) < 0)
-        log_error("flows not cut", LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
+        log_error("cannot cut connections that the new policy forbids",
+                  LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
     else if (cut)
         log_info("flows cut", LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_INT("count", cut));
 }
@@ -536,7 +537,8 @@ void filter_watch_answered(struct filter *filter, struct watch *watch, const uin
             if (!watches_name(&sandbox->names, watch->name))
                 continue;
             if (apply_names(filter, sandbox, &err) < 0)
-                log_error("denied name not in force", LOG_STR("name", watch->name), LOG_ERROR(err));
+                log_error("cannot put the addresses of a denied name in force",
+                          LOG_STR("name", watch->name), LOG_ERROR(err));
             cut_forbidden(filter, sandbox);
         }
     pthread_cond_broadcast(&filter->watches_changed);
@@ -552,7 +554,7 @@ void filter_save_dirty(struct filter *filter)
                 continue;
             sandbox->dirty = false;
             if (state_save(filter->settings->firewall_state_dir, sandbox, &err) < 0)
-                log_error("state not saved", LOG_STR("sandbox", sandbox->wire.sandbox_id),
-                          LOG_ERROR(err));
+                log_error("cannot save the state file, a restart would lose its policies",
+                          LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
         }
 }

@@ -141,14 +141,15 @@ static void check_table(struct service *service)
     struct filter *filter = service->filter;
     uint64_t handle;
     if (netfilter_table_handle(filter->settings->firewall_table, &handle, &err) < 0) {
-        log_error("table not looked at", LOG_ERROR(err));
+        log_error("cannot read the nftables table, policies may be missing until the next look",
+                  LOG_ERROR(err));
         return;
     }
     if (handle == service->table_handle && !filter->table_missing)
         return;
     filter->table_missing = !handle;
     if (handle && filter_apply_all(filter, &err) < 0) {
-        log_error("policies not applied again", LOG_ERROR(err));
+        log_error("cannot apply the policies again after the table was replaced", LOG_ERROR(err));
         return;
     }
     if (handle != service->table_handle)
