@@ -132,18 +132,6 @@ const char *setting_section_title(const char *name)
     return NULL;
 }
 
-static bool is_choice(const char *choices, const char *value)
-{
-    size_t length = strlen(value);
-    while (*choices) {
-        size_t size = strcspn(choices, "|");
-        if (size == length && !memcmp(choices, value, size))
-            return true;
-        choices += size + (choices[size] == '|');
-    }
-    return false;
-}
-
 char *setting_problem(const struct setting *setting, const char *value)
 {
     uint64_t number;
@@ -160,7 +148,8 @@ char *setting_problem(const struct setting *setting, const char *value)
             return NULL;
         return xasprintf("a number from %" PRIu64 " to %" PRIu64, setting->min, setting->max);
     case SETTING_KIND_CHOICE:
-        return is_choice(setting->choices, value) ? NULL : xasprintf("one of %s", setting->choices);
+        return str_is_choice(setting->choices, value) ? NULL
+                                                      : xasprintf("one of %s", setting->choices);
     }
     abort();
 }

@@ -397,8 +397,10 @@ int filter_put(struct filter *filter, struct policy_wire *wire, struct error **e
         return -1;
     }
     if (!is_new && !same_sandbox(sandbox, wire->sandbox_id)) {
+        error_auto failure = NULL;
         size_t cut;
-        flows_cut(filter->flows, address, NULL, NULL, &cut, &(struct error *){NULL});
+        if (flows_cut(filter->flows, address, NULL, NULL, &cut, &failure) < 0)
+            log_error("cannot cut connections of the address's former sandbox", LOG_ERROR(failure));
     }
     take_policy(filter, sandbox, wire, &names);
     cut_forbidden(filter, sandbox);
