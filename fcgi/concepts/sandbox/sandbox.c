@@ -4,6 +4,9 @@
 #include <stdlib.h>
 
 #include "base/str.h"
+#include "sandbox/agent_client.h"
+
+#define SSH_PORT 22
 
 const char *on_timeout_name(enum sandbox_on_timeout on_timeout)
 {
@@ -26,6 +29,11 @@ const char *sandbox_network_status(const struct sandbox *sandbox)
 bool sandbox_has_volumes(const struct sandbox *sandbox)
 {
     return !str_equal(sandbox->volume_mounts, "{}");
+}
+
+bool sandbox_port_is_reserved(uint16_t port)
+{
+    return port == SSH_PORT || port == AGENT_PORT || port == AGENT_RELAY_PORT;
 }
 
 const struct exposed_port *sandbox_port(const struct sandbox *sandbox, uint16_t port)

@@ -73,6 +73,10 @@ const char *sandbox_network_status(const struct sandbox *sandbox);
 
 bool sandbox_has_volumes(const struct sandbox *sandbox);
 
+/* Whether a port cannot be exposed: those of the agent and of its relay, and that of ssh, which is
+ * no business of a preview. */
+bool sandbox_port_is_reserved(uint16_t port);
+
 /* The exposed port of that number, or NULL. */
 const struct exposed_port *sandbox_port(const struct sandbox *sandbox, uint16_t port);
 

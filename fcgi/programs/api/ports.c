@@ -96,6 +96,9 @@ int ports_put(void *context, const struct route *route, struct http_request *req
     if (!parse_port(request, &port.port))
         return error_set_field(err, ERR_INVALID_REQUEST, "port",
                                "A port is a number from 1 to 65535.");
+    if (sandbox_port_is_reserved(port.port))
+        return error_set_field(err, ERR_INVALID_REQUEST, "port",
+                               "Port %u is reserved and cannot be exposed.", port.port);
     port.is_public = !json_is_false(json_object_get(request->json, "public"));
     if (sandbox_port_put(&api->worker, sandbox.id, port, &changed, err) < 0 ||
         gateway_status(api, &changed, port.port, &status, err) < 0)

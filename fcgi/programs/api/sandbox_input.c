@@ -171,9 +171,12 @@ static int read_ports(const json_t *body, struct sandbox_create *create, struct 
     json_t *entry;
     json_array_foreach (json_object_get(body, "exposed_ports"), index, entry) {
         uint16_t port = (uint16_t)json_integer_value(json_object_get(entry, "port"));
+        autofree char *pointer = xasprintf("/exposed_ports/%zu/port", index);
+        if (sandbox_port_is_reserved(port))
+            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                   "Port %u is reserved and cannot be exposed.", port);
         for (unsigned i = 0; i < create->port_count; i++) {
             if (create->ports[i].port == port) {
-                autofree char *pointer = xasprintf("/exposed_ports/%zu/port", index);
                 return error_set_field(err, ERR_INVALID_REQUEST, pointer,
                                        "Port %u is listed twice.", port);
             }

@@ -130,7 +130,22 @@ static int authorize_preview(struct worker *worker, const struct gate_request *r
         return 0;
     if (token_fits(worker, request->token, found))
         return 0;
-    return refuse(decision, request->token ? REFUSAL_BAD_TOKEN : REFUSAL_PRIVATE_PORT);
+    if (token_fits(worker, request->cookie, found))
+        return request->is_foreign ? refuse(decision, REFUSAL_FOREIGN_PAGE) : 0;
+    return refuse(decision,
+                  request->token || request->cookie ? REFUSAL_BAD_TOKEN : REFUSAL_PRIVATE_PORT);
+}
+
+bool gate_token_sandbox(struct worker *worker, const struct gate_request *request,
+                        char sandbox_id[ID_SIZE])
+{
+    const char *const tokens[] = {request->token, request->cookie, request->link_token};
+    for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
+        error_auto err = NULL;
+        if (tokens[i] && session_open(worker->ring, tokens[i], sandbox_id, &err) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* --- does it run? --- */
@@ -234,9 +249,12 @@ void gate_decide(struct worker *worker, const struct gate_request *request,
     /* nginx does not look at signatures: what one of them opens stays shut for all others, and
      * a health check opens only what nginx knows to be one.
      * A request that follows the answer of a pause must wake the sandbox: a pass that is a second
-     * old would send it into a sandbox that is not there any more. */
+     * old would send it into a sandbox that is not there any more.
+     * Whom a cookie lets in depends on who asks, which nginx only knows of a preview's own pages.
+     */
     decision->cacheable = result == 0 && found.sandbox.state == SANDBOX_READY &&
                           !found.sandbox.auto_resume && !request->is_poll && !is_link(request) &&
+                          (!request->cookie || request->is_kept_as_own) &&
                           (request->is_kept_as_health || !is_health_check(request));
 }
 

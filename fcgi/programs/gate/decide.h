@@ -10,9 +10,12 @@ struct gate_request {
     const char *route;     /* 26 characters, checked by nginx and again here */
     uint16_t preview_port; /* 0: the data plane */
     const char *method;
-    const char *path;       /* without the query */
-    const char *query;      /* as sent, or NULL */
-    const char *token;      /* access token as sent, or NULL */
+    const char *path;    /* without the query */
+    const char *query;   /* as sent, or NULL */
+    const char *token;   /* access token as sent, or NULL */
+    const char *cookie;  /* preview: the one that a browser sent by itself, or NULL */
+    bool is_foreign;     /* preview: another site's page had the browser send this; see origin.h */
+    bool is_kept_as_own; /* preview: nginx keeps a pass apart from what other sites' pages send */
     const char *link_token; /* preview: the token in the address of a link to open, or NULL */
     bool may_wait;          /* in the wake pool: resume and wait instead of answering GATE_WAKE */
     bool is_poll;           /* preview: only asks whether a server listens; wakes nothing */
@@ -35,6 +38,10 @@ struct gate_decision {
  * none. */
 void gate_decide(struct worker *worker, const struct gate_request *request,
                  struct gate_decision *decision);
+
+/* Whether one of the tokens is genuine, and the sandbox that it is of. No database is asked. */
+bool gate_token_sandbox(struct worker *worker, const struct gate_request *request,
+                        char sandbox_id[ID_SIZE]);
 
 /* Why the upstream of an earlier pass failed or kept nginx waiting, as far as the sandbox's state
  * says; the given reason when it says nothing. */

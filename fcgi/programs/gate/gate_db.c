@@ -33,7 +33,8 @@ int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gat
     db_copy_text(sandbox->instance_name, rows, 4);
     sandbox->address = (uint32_t)db_get_u64(rows, 5);
     sandbox->agent_key_id = (uint16_t)db_get_u64(rows, 6);
-    if (!db_is_null(rows, 7))
+    /* One that was exposed before it was reserved counts for nothing. */
+    if (!db_is_null(rows, 7) && !sandbox_port_is_reserved(port))
         found->port = db_get_bool(rows, 7) ? GATE_PORT_PUBLIC : GATE_PORT_PRIVATE;
     return 0;
 }

@@ -54,7 +54,6 @@ static bool is_header_text(const char *text)
     return true;
 }
 
-/* Host-only, so that no other sandbox of the same domain ever receives it. */
 static void answer_cookie(const struct http_request *request, struct http_response *response)
 {
     const char *path = http_parameter(request, "SANDLOT_URI");

@@ -225,7 +225,7 @@ def test_a_pass_is_nobody_elses(exposing):
     for _ in range(5):
         assert preview.request("GET", "/", headers=token).status == 200
         assert_error(preview.request("GET", "/"), 401, "unauthorized")
-        cookie = {"Cookie": "sandlot_access_token=x"}
+        cookie = {"Cookie": "__Host-sandlot_access_token=x"}
         assert_error(preview.request("GET", "/", headers=cookie), 401, "unauthorized")
 
 
