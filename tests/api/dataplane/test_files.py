@@ -8,6 +8,8 @@ import secrets
 
 import pytest
 
+from stack import wait_until
+
 
 @pytest.fixture(scope="module")
 def data(shared_sandbox):
@@ -63,6 +65,55 @@ def test_a_shorter_file_replaces_a_longer_one(data, directory):
     data.upload(f"{directory}/f", b"a long content")
     data.upload(f"{directory}/f", b"short")
     assert data.read(f"{directory}/f") == b"short"
+
+
+def bad_uploads(data, path):
+    """Uploads that are refused, each with its status."""
+    packed = gzip.compress(os.urandom(200_000))
+    gzipped = {"Content-Encoding": "gzip"}
+    yield 400, data.upload_octets(path, packed[:-4], headers=gzipped)
+    yield 400, data.upload_octets(path, iter([packed[:1000], b"x" * 9999]), headers=gzipped)
+    yield 400, data.upload_octets(path, b"no gzip at all", headers=gzipped)
+    yield 415, data.upload_octets(path, b"x", headers={"Content-Encoding": "br"})
+    yield 400, data.upload_multipart([(path, b"x"), (path, b"y")])
+    yield 400, data.upload_multipart([(path, b"x"), ("/tmp", b"y")])
+
+
+@pytest.mark.parametrize("kind", ["plain", "linked", "two names", "new"])
+def test_a_refused_upload_changes_nothing(data, directory, kind):
+    path = f"{directory}/f"
+    data.upload(path, b"old content")
+    data.check(f"cd {directory}; chmod 640 f; ln -s f link; ln f other")
+    if kind != "two names":
+        data.check(f"rm {directory}/other")
+    target = path if kind not in ("linked", "new") else f"{directory}/{'link' if kind == 'linked' else 'new'}"
+    before = data.check(f"cd {directory}; ls -A; stat -c '%i %a %h %U' f")
+    for status, answer in bad_uploads(data, target):
+        assert (answer.status, answer.json()["code"]) == (status, status), answer
+        assert data.read(path) == b"old content"
+        assert data.check(f"cd {directory}; ls -A; stat -c '%i %a %h %U' f") == before
+    data.upload(target, b"new")
+    assert data.read(target) == b"new"
+    assert data.check(f"stat -c %a {path}") == "640\n"
+    assert data.check(f"test -L {directory}/link; ls -A {directory} | wc -l").strip() in ("2", "3")
+
+
+def test_an_upload_that_breaks_off_changes_nothing(data, directory):
+    data.upload(f"{directory}/f", b"old content")
+    connection = data.origin.connect()
+    connection.putrequest("POST", f"/files?path={directory}/f")
+    for name, value in {**data.headers(), "Content-Type": "application/octet-stream",
+                        "Content-Length": str(1 << 20)}.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    connection.send(b"x" * 200_000)
+    written = "ls -l /proc/$(pgrep -o sandlot-agent)/fd 2>/dev/null | grep -c deleted"
+    wait_until(lambda: data.bash(f"sudo sh -c \"{written}\"").stdout.strip() not in (b"", b"0"), 20, "the bytes")
+    assert data.read(f"{directory}/f") == b"old content"
+    connection.close()
+    wait_until(lambda: data.bash(f"sudo sh -c \"{written}\"").stdout.strip() == b"0", 20, "the end of it")
+    assert data.read(f"{directory}/f") == b"old content"
+    assert data.check(f"ls -A {directory}") == "f\n"
 
 
 def test_relative_paths_and_home(data):
@@ -150,6 +201,7 @@ def test_an_unknown_user(data):
 def test_a_full_disk_is_said(make_sandbox):
     sandbox = make_sandbox()
     data = sandbox.data
+    data.upload("kept", b"old content")
     # Space that is taken and not written, in ever smaller pieces, to the last that the quota gives.
     sizes = [f"{number}{unit}" for unit in "GMK" for number in (512, 64, 8, 1)]
     data.bash(f"for size in {' '.join(sizes)}; do while fallocate -l $size $size.$((++n)); do :; done; done")
@@ -161,6 +213,8 @@ def test_a_full_disk_is_said(make_sandbox):
                      data.upload_octets("h", gzip.compress(bytes(8 << 20)),
                                         headers={"Content-Encoding": "gzip"})):
         assert (response.status, response.json()["code"]) == (507, 507), response
+    assert data.upload_octets("kept", bytes(8 << 20)).status == 507
+    assert data.read("kept") == b"old content"
     made = data.call("filesystem.Filesystem/MakeDir", {"path": "new/" + "deep/" * 500})
     assert made.json()["code"] == "resource_exhausted", made
     assert data.check("echo still runs") == "still runs\n"

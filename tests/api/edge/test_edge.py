@@ -315,6 +315,15 @@ def test_who_guesses_is_not_looked_at_for_a_while(stack, counted, exposing):
         seen = page(exposing.preview(4000))
         if seen.status != 404:  # from a worker that has not refused enough yet
             assert_page(seen, 429, "Too many requests")
+        # Who holds a token is let in all the while, and what is guessed with it counts for its sandbox.
+        token = {"X-Access-Token": exposing.data.token}
+        for _ in range(20):
+            host.request("GET", "/files?path=/x", headers={"X-Access-Token": "slt_guess"})
+            assert host.request("GET", "/files?path=/etc/passwd", headers=token).status == 200
+            assert exposing.preview(3000).request("GET", "/", headers=token).status == 200
+            assert exposing.preview(3001).request("GET", f"/?access_token={exposing.data.token}").status == 303
+        answers = [exposing.preview(4000).request("GET", "/", headers=token).status for _ in range(100)]
+        assert set(answers) == {404, 429} and answers[-1] == 429, answers
         wait_until(lambda: exposing.preview(3000).request("GET", "/").status == 200, 20,
                    "being let in again")
     wait_until(lambda: exposing.preview(3000).request("GET", "/").status == 200, 5, "the gate")
@@ -441,6 +450,33 @@ def test_a_reload_drops_no_stream(exposing):
     assert "end" in events[-1]["event"]
 
 
+# --- what a browser is told ---
+
+
+def test_what_is_shown_in_a_browser_runs_nothing(exposing):
+    """A file of a sandbox on the data plane's own origin."""
+    exposing.data.upload("/tmp/x.html", b"<script>document.title='ran'</script>")
+    answers = [exposing.data.download("/tmp/x.html"), exposing.data.download("/tmp/none"),
+               exposing.data.request("GET", "/metrics")]
+    for answer in answers:
+        assert answer.headers.get_all("X-Content-Type-Options") == ["nosniff"]
+        (policy,) = answer.headers.get_all("Content-Security-Policy")
+        assert "default-src 'none'" in policy and "sandbox" in policy.split("; "), policy
+
+
+def test_every_host_speaks_https_only(stack, api, exposing):
+    serve(exposing)
+    nobody = Origin(stack.ca_file, f"https://p3000-{'a' * 26}.{stack.data_plane_host}")
+    data = exposing.data.origin
+    answers = [api.get("/v1/keys"), api.get("/v2"), data.request("GET", "/health"), data.request("GET", "/x"),
+               exposing.preview(3000).request("GET", "/"), exposing.preview(3001).request("GET", "/"),
+               page(exposing.preview(4000)), nobody.request("GET", "/"), page(nobody)]
+    for answer in answers:
+        assert answer.headers.get_all("Strict-Transport-Security") == ["max-age=31536000"], answer
+    for answer in answers[:4]:
+        assert answer.headers.get_all("X-Content-Type-Options") == ["nosniff"], answer
+
+
 # --- other ways to speak ---
 
 
@@ -515,6 +551,17 @@ def test_forwarded_headers_are_ours(exposing):
     assert seen["x-forwarded-for"] == seen["x-real-ip"] == "127.0.0.1"
     for name in ("forwarded", "proxy-authorization", "keep-alive", "x-sandlot-port"):
         assert name not in seen, seen
+
+
+def test_headers_of_one_hop_end_here(exposing):
+    serve(exposing)
+    preview = exposing.preview(3000)
+    for named in ("X-Mine", "close, X-Forwarded-For", "keep-alive,cookie"):
+        answer = preview.request("GET", "/", headers={"Connection": named, "X-Mine": "1"})
+        assert_error(answer, 400, "invalid_request")
+    for named in ("keep-alive, TE", "Upgrade, HTTP2-Settings"):
+        answer = preview.request("GET", "/", headers={"Connection": named, "TE": "x", "HTTP2-Settings": "x"})
+        assert answer.status == 200 and not {"te", "http2-settings"} & set(answer.json()["headers"]), answer
 
 
 def test_cross_origin_rules_are_the_applications(exposing):

@@ -109,3 +109,21 @@ def test_a_withdrawn_port_ends_at_once(sandbox):
     # nginx may keep a decision for a second.
     wait_until(lambda: sandbox.preview(3000).request("GET", "/").status == 404, 2, "the port gone")
     assert_error(sandbox.api.get(f"{sandbox.path}/ports/3000"), 404, "not_found")
+
+
+@pytest.mark.parametrize("port", [22, 49983, 49984])
+def test_reserved_ports_cannot_be_exposed(api, shared_sandbox, port):
+    """Those of ssh and of the agent."""
+    answer = api.request("POST", "/v1/sandboxes", {"exposed_ports": [{"port": 3000}, {"port": port}]})
+    assert_error(answer, 422, "invalid_request", "/exposed_ports/1/port")
+    answer = put(shared_sandbox, port)
+    assert_error(answer, 422, "invalid_request", "port")
+    assert "reserved" in answer.json()["message"]
+
+
+def test_a_port_that_was_exposed_before_it_was_reserved(stack, make_sandbox):
+    sandbox = make_sandbox(exposed_ports=[{"port": 3000}])
+    stack.query("UPDATE exposed_ports SET port = 49983 WHERE sandbox_id = %s", sandbox.id)
+    assert_error(sandbox.preview(49983).request("GET", "/health"), 404, "not_found")
+    token = {"X-Access-Token": sandbox.data.token}
+    assert_error(sandbox.preview(49983).request("GET", "/health", headers=token), 404, "not_found")

@@ -130,8 +130,9 @@ def test_what_another_page_makes_is_refused(victim, method, headers):
     before = log_of(victim)
     assert ask(victim, method).status == 200, "the user's own, kept for a second"
     answer = ask(victim, method, **headers)
-    assert_error(answer, 403, "forbidden")
-    assert "another site" in answer.json()["message"]
+    assert answer.status == 403 and "another site" in answer.body.decode(), answer
+    if answer.headers.get_content_type() == "application/json":
+        assert_error(answer, 403, "forbidden")
     assert len(log_of(victim)) == len(before) + 1
     # With a token of its own a request needs no cookie.
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -215,7 +216,7 @@ def test_a_page_cannot_act_for_its_visitor(browser, victim, attacker):
     done = "\n".join(log_of(victim)[len(before):])
     for act in ("POST /ATTACK-post", "GET /ATTACK-get", "PUT /ATTACK-put", "POST /ATTACK-form",
                 "GET /ATTACK-image", "GET /socket"):
-        assert act in done, done
+        assert act in done, (done, browser.text())
 
 
 def test_a_page_cannot_lock_its_visitor_out(browser, victim, attacker):

@@ -31,11 +31,13 @@ const post = o => fetch(o + "/ATTACK-post", {method: "POST", mode: "no-cors", cr
 const get = o => fetch(o + "/ATTACK-get", {mode: "no-cors", credentials: "include"});
 const put = o => fetch(o + "/ATTACK-put", {method: "PUT", credentials: "include", headers: {"X-A": "1"}});
 const form = o => new Promise(done => {
-  const frame = document.body.appendChild(document.createElement("iframe"));
-  frame.name = "f" + Math.random();
+  const frame = document.createElement("iframe");
+  frame.name = "target";
+  document.body.append(frame);
   const form = document.body.appendChild(document.createElement("form"));
   form.action = o + "/ATTACK-form"; form.method = "POST"; form.target = frame.name;
-  frame.onload = done; form.submit(); setTimeout(done, 3000);
+  setTimeout(() => { frame.onload = done; form.submit(); }, 300);  // behind the empty page's own load
+  setTimeout(done, 8000);
 });
 const image = o => new Promise(done => {
   const image = new Image(); image.onload = image.onerror = done; image.src = o + "/ATTACK-image";
