@@ -163,6 +163,7 @@ void doctor_check_hosts(struct doctor *doctor)
         active += !strcmp(hosts[i].state, "active");
         report_host(doctor, &hosts[i]);
         doctor_check_firewall(doctor, &hosts[i]);
+        doctor_check_connections(doctor, &hosts[i]);
         check_sources(doctor, &hosts[i]);
         doctor_check_criu(doctor, hosts[i].url);
     }

@@ -65,8 +65,9 @@ static void on_refused(void *context, const struct refused_packet *packet)
     struct policy_address address = policy_address_ipv4(packet->target);
     struct filter_sandbox *sandbox = filter_find(context, packet->source);
     if (sandbox)
-        denials_add(&sandbox->denials, DENIAL_CONNECTION, policy_address_text(&address, target),
-                    packet->port, protocol_name(packet->protocol), clock_now_ms());
+        denials_add(&sandbox->denials, packet->too_many ? DENIAL_LIMIT : DENIAL_CONNECTION,
+                    policy_address_text(&address, target), packet->port,
+                    protocol_name(packet->protocol), clock_now_ms());
 }
 
 static void on_log(struct loop_source *source, uint32_t events)
