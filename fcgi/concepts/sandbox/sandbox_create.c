@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint.h"
 #include "crypto/envelope.h"
 #include "host/host.h"
+#include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
@@ -201,6 +202,8 @@ static int insert_body(struct db *db, void *context, struct error **err)
     sandbox->created_at_ms = sandbox->updated_at_ms = clock_now_ms();
     memcpy(insert->mounts, request->mounts, sizeof insert->mounts);
     if (quota_reserve_new(db, sandbox->team_id, &sandbox->shape, insert->quota, err) < 0 ||
+        denied_names_admit(db, sandbox->team_id, sandbox->id, sandbox->network,
+                           (unsigned)work->worker->settings->denied_names_per_team, err) < 0 ||
         volume_mounts_lock(db, sandbox->team_id, insert->mounts, request->mount_count, &only_host,
                            err) < 0 ||
         place(db, insert, only_host, err) < 0 ||

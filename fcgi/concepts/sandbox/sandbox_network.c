@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/account.h"
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "network/denied_names.h"
 #include "network/firewall_client.h"
 #include "network/protected.h"
 #include "network/sandbox_policy.h"
@@ -73,6 +75,7 @@ static int apply(struct worker *worker, const struct sandbox *sandbox, struct er
 /* --- a new wish --- */
 
 struct put {
+    const struct settings *settings;
     const char *id;
     const struct sandbox_network_change *change;
     struct sandbox *sandbox;
@@ -89,11 +92,16 @@ static int put_body(struct db *db, void *context, struct error **err)
 {
     struct put *put = context;
     struct sandbox *sandbox = put->sandbox;
+    struct plan plan;
     sandbox_deinit(sandbox);
     if (sandbox_get_any(db, put->id, true, sandbox, err) < 0)
         return -1;
     if (!sandbox_state_is_shown(sandbox->state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    if (team_lock(db, sandbox->team_id, &plan, err) < 0 ||
+        denied_names_admit(db, sandbox->team_id, sandbox->id, put->change->network,
+                           (unsigned)put->settings->denied_names_per_team, err) < 0)
+        return -1;
     put->applies = has_packets(sandbox->state);
     free(sandbox->network);
     sandbox->network = xstrdup(put->change->network);
@@ -110,7 +118,7 @@ int sandbox_network_put(struct worker *worker, const char *id,
                         const struct sandbox_network_change *change, struct sandbox *sandbox,
                         struct error **err)
 {
-    struct put put = {id, change, sandbox, false};
+    struct put put = {worker->settings, id, change, sandbox, false};
     error_auto failure = NULL;
     if (db_transaction(worker->db, put_body, &put, err) < 0)
         return -1;

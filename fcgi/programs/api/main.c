@@ -14,6 +14,7 @@
 #include "http/server.h"
 #include "idempotency/idempotency.h"
 #include "metrics/sample.h"
+#include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
@@ -71,6 +72,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         account_statements,
         api_key_statements,
         checkpoint_statements,
+        denied_names_statements,
         egress_profile_statements,
         host_statements,
         idempotency_statements,

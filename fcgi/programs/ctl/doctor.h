@@ -32,6 +32,6 @@ struct host;
 void doctor_check_firewall(struct doctor *doctor, const struct host *host); /* after its host */
 void doctor_check_connections(struct doctor *doctor, const struct host *host);
 void doctor_check_registries(struct doctor *doctor); /* the profile of the package registries */
-void doctor_check_work(struct doctor *doctor);    /* dispatcher, what waits, last pause */
-void doctor_check_sockets(struct doctor *doctor); /* FastCGI pools, nginx, its ports */
+void doctor_check_work(struct doctor *doctor);       /* dispatcher, what waits, last pause */
+void doctor_check_sockets(struct doctor *doctor);    /* FastCGI pools, nginx, its ports */
 void doctor_check_certificate(struct doctor *doctor);

@@ -58,10 +58,11 @@ void doctor_check_registries(struct doctor *doctor)
         doctor_ok(doctor, "registries", "allow_package_registry_access opens %zu entr%s.", count,
                   count == 1 ? "y" : "ies");
     else
-        doctor_note(doctor, "registries",
-                    "The profile " EGRESS_PROFILE_REGISTRIES
-                    " is empty: allow_package_registry_access opens nothing. "
-                    "`scripts/package-registries | sandlotctl profile set " EGRESS_PROFILE_REGISTRIES
-                    " --file -` fills it.");
+        doctor_note(
+            doctor, "registries",
+            "The profile " EGRESS_PROFILE_REGISTRIES
+            " is empty: allow_package_registry_access opens nothing. "
+            "`scripts/package-registries | sandlotctl profile set " EGRESS_PROFILE_REGISTRIES
+            " --file -` fills it.");
     egress_profile_deinit(&profile);
 }

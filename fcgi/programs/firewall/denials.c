@@ -68,11 +68,12 @@ json_t *denials_json(const struct denials *denials)
     for (size_t i = 0; i < denials->count; i++) {
         char at[CLOCK_ISO8601_SIZE];
         json_t *port = sorted[i]->port ? json_integer(sorted[i]->port) : json_null();
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:o, s:s?, s:I}", "at",
-                            clock_format_iso8601(sorted[i]->at_ms, at), "kind",
-                            kind_name(sorted[i]->kind), "target", sorted[i]->target, "port", port, "protocol", sorted[i]->protocol,
-                            "count", (json_int_t)sorted[i]->count));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:o, s:s?, s:I}", "at",
+                                        clock_format_iso8601(sorted[i]->at_ms, at), "kind",
+                                        kind_name(sorted[i]->kind), "target", sorted[i]->target,
+                                        "port", port, "protocol", sorted[i]->protocol, "count",
+                                        (json_int_t)sorted[i]->count));
     }
     return list;
 }

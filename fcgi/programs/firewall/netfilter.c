@@ -17,12 +17,12 @@
 
 #include "base/cleanup.h"
 
-#define MESSAGE_MAX   8192
-#define LOGGED_BYTES  64
-#define LOG_WAIT_CS   10 /* hundredths of a second until a packet is handed up */
-#define LOG_BATCH     16
-#define LOG_READS     64
-#define IPV4_SIZE_MIN 20
+#define MESSAGE_MAX     8192
+#define LOGGED_BYTES    64
+#define LOG_WAIT_CS     10 /* hundredths of a second until a packet is handed up */
+#define LOG_BATCH       16
+#define LOG_READS       64
+#define IPV4_SIZE_MIN   20
 #define TOO_MANY_PREFIX "too many" /* of chain too_many in conf/nftables/sandlot.nft.in */
 
 /* --- building and reading messages --- */

@@ -20,7 +20,8 @@
 #define WATCH_AGAIN_S   30 /* least time between two looks at a denied name */
 #define WATCH_MOST_S    300
 #define WATCH_FAILED_MS 5000
-#define WATCHES_AT_ONCE 64 /* started in one go */
+#define WATCHES_AT_ONCE 64   /* started in one go */
+#define WATCH_LOOKS     4096 /* in one go, so that all are looked at within a second */
 #define MS_PER_S        1000
 
 struct service {
@@ -91,9 +92,7 @@ static void on_watched(void *context, const struct dns_result *result, int64_t l
     uint32_t addresses[WATCH_ADDRESSES_MAX];
     int64_t again_ms = WATCH_FAILED_MS;
     size_t count = 0;
-    struct watch *watch = question->filter->watches.first;
-    while (watch && strcmp(watch->name, question->name) != 0)
-        watch = watch->next;
+    struct watch *watch = watch_find(&question->filter->watches, question->name);
     if (result) {
         count = dns_result_addresses(result, addresses, WATCH_ADDRESSES_MAX);
         again_ms = left_ms < WATCH_AGAIN_S * MS_PER_S  ? WATCH_AGAIN_S * MS_PER_S
@@ -109,8 +108,10 @@ static void ask_watches(struct service *service)
 {
     struct watch *watch;
     int64_t now_ms = clock_monotonic_ms();
+    unsigned looks = WATCH_LOOKS;
     for (unsigned i = 0;
-         i < WATCHES_AT_ONCE && (watch = watch_due(&service->filter->watches, now_ms)); i++) {
+         i < WATCHES_AT_ONCE && (watch = watch_due(&service->filter->watches, now_ms, &looks));
+         i++) {
         struct watch_question *question = xmalloc(sizeof *question);
         question->filter = service->filter;
         snprintf(question->name, sizeof question->name, "%s", watch->name);
@@ -171,6 +172,7 @@ static void tick(struct service *service)
     dns_server_tick(service->dns, now_ms);
     flows_reap(service->filter->flows, now_ms);
     ask_watches(service);
+    filter_apply_changed(service->filter);
     if (now_ms >= service->next_table_check_ms) {
         check_table(service);
         service->next_table_check_ms = now_ms + TABLE_CHECK_MS;
