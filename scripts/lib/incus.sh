@@ -104,10 +104,12 @@ incus_start()
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
             INCUS_IDMAPPED_MOUNTS_DISABLE=1 INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" \
             INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_INCUSD="$INCUSD" \
-            "$INCUSD" --group "$WORKER_USER" --logfile "$STATE_ROOT/log/incusd.log"
+            "$INCUSD" --group "$INCUS_GROUP" --logfile "$STATE_ROOT/log/incusd.log"
     fi
     service_wait incusd 60 incus_answers || die "incusd does not answer; see also $LOG_DIR/incusd.log"
     chmod 711 "$INCUS_STATE"
+    # A daemon that an earlier run started may have given it to another group.
+    chgrp "$INCUS_GROUP" "$INCUS_SOCKET_FILE"
 }
 
 # incus_simple_quotas: they must be on before any size is set, because the older kind

@@ -79,7 +79,8 @@ packages_source()
     printf '\n'
 }
 
-# packages_options DIRECTORY: apt options for a state of its own below DIRECTORY.
+# packages_options DIRECTORY: apt options for a state of its own below DIRECTORY. What fetches and
+# reads signatures does so as apt's own user, who must reach DIRECTORY and owns where it writes.
 packages_options()
 {
     APT_OPTIONS=(
@@ -90,10 +91,40 @@ packages_options()
         -o Acquire::Languages=none
         -o Acquire::Retries=3
         -o DPkg::Lock::Timeout=300
-        -o APT::Sandbox::User=root
         -o Dpkg::Use-Pty=0
     )
     mkdir -p "$1/lists/partial" "$1/cache/archives/partial"
+    chmod 755 "$1"
+    if id _apt >/dev/null 2>&1; then
+        chown _apt:root "$1/lists/partial" "$1/cache/archives/partial"
+        chmod 700 "$1/lists/partial" "$1/cache/archives/partial"
+    fi
+}
+
+# pinned_check LIST NAME VERSION ARCHITECTURE FILE: compares what apt has fetched, and checked by the
+# archive's signature, with scripts/packages/LIST.pinned. A pinned version with other contents is
+# refused. Another version is what the mirror has by now: it passes with status 1, for a note, or is
+# refused when SANDLOT_PINNED_ONLY=yes.
+pinned_check()
+{
+    local list=$1 name=$2 version=$3 architecture=$4 file=$5 wanted have
+
+    wanted=$(awk -v name="$name" -v version="$version" -v architecture="$architecture" \
+        '$1 == name && $2 == version && $3 == architecture { print $4 }' "$SCRIPTS_DIR/packages/$list.pinned")
+    have=$(sha256sum <"$file")
+    have=${have%% *}
+    if [[ $wanted == "$have" ]]; then
+        return 0
+    fi
+    if [[ -n $wanted ]]; then
+        die "$name $version is not what scripts/packages/$list.pinned says: its sum is $have, not $wanted"
+    fi
+    printf 'not pinned: %s %s %s %s\n' "$name" "$version" "$architecture" "$have"
+    if [[ ${SANDLOT_PINNED_ONLY:-} == yes ]]; then
+        die "the mirror has $name $version, which scripts/packages/$list.pinned does not name, and" \
+            "SANDLOT_PINNED_ONLY is set: add the lines \"not pinned\" of this log to that file, once checked"
+    fi
+    return 1
 }
 
 # packages_update: our own lists of the release, its updates and its backports.

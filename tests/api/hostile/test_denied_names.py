@@ -54,7 +54,7 @@ def test_a_team_has_a_share(api, other_account):
 
     def is_refused(answer):
         assert answer.status == 422, answer
-        assert answer.json()["code"] == "invalid_request" and answer.json()["field"] == "/deny_out", answer
+        assert answer.json()["error"] == "invalid_request" and answer.json()["field"] == "/deny_out", answer
         assert str(PER_TEAM) in answer.json()["message"]
 
     is_refused(put(sandboxes[1], deny_out=first[:-1] + names(2)[:1]))
