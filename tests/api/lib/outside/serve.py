@@ -6,7 +6,7 @@ ttl], …], "CNAME": [...], "TXT": [...]}}, which is read for each question; a v
 no answer, "truncate" an empty one with TC over UDP. What was asked is a line in DIRECTORY/asked.
 
 All other ports echo: TCP and UDP give back what they get, with a line of who came in
-DIRECTORY/seen; port 80 speaks HTTP, 8443 TLS when DIRECTORY/server.pem is there.
+DIRECTORY/seen; port 80 speaks HTTP (the files of DIRECTORY/site where there is one), 8443 TLS when DIRECTORY/server.pem is there.
 """
 
 import json
@@ -146,7 +146,17 @@ class Http(socketserver.StreamRequestHandler):
             pass
         mine = self.request.getsockname()
         note("seen", f"http {mine[0]} {mine[1]} {line}")
+        if (DIRECTORY / "site").exists():
+            self.file((DIRECTORY / "site" / line.split()[1].lstrip("/")).resolve())
+            return
         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhere\n")
+
+
+    def file(self, path):
+        found = path.is_file() and path.is_relative_to(DIRECTORY.resolve())
+        content, status = (path.read_bytes(), "200 OK") if found else (b"", "404 Not Found")
+        head = f"HTTP/1.1 {status}\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"
+        self.wfile.write(head.encode() + content)
 
 
 class Tls(Http):
