@@ -15,7 +15,7 @@ import pytest
 from fake_internet import FakeInternet, FirewallProcess
 from tenant import Sandbox
 
-SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
+SCRIPTS = pathlib.Path(__file__).parents[3] / "scripts"
 REGISTRY = "203.0.113.7"
 PROFILE = "package-registries"
 
