@@ -44,6 +44,15 @@ incus_cgroups()
         die "control groups cannot be mounted at /sys/fs/cgroup: Incus needs them"
 }
 
+# incus_lxcfs_closed: nobody writes through lxcfs. Before 6.0 it passes what any user of any
+# sandbox writes below /sys/devices/system/cpu on to the host's own files, as root. The file system
+# is one, however often it is mounted: read-only here, it is in all sandboxes, also those that run.
+incus_lxcfs_closed()
+{
+    mount -o remount,ro /var/lib/lxcfs ||
+        die "lxcfs at /var/lib/lxcfs cannot be made read-only: sandboxes could write to the host's processors"
+}
+
 # lxcfs shows a sandbox its own limits. One serves all stacks of the machine, so its
 # pid file is theirs together; a dead one leaves a mount that must go first.
 incus_lxcfs()
@@ -51,6 +60,7 @@ incus_lxcfs()
     local RUN_DIR=$SHARED_DIR/run LOG_DIR=$SHARED_DIR/log STACK=shared
 
     if mountpoint -q /var/lib/lxcfs && [[ -d /var/lib/lxcfs/proc ]]; then
+        incus_lxcfs_closed
         return 0
     fi
     umount -l /var/lib/lxcfs 2>/dev/null || true
@@ -62,7 +72,11 @@ incus_lxcfs()
     # One whose mount is gone would hold the pid file.
     strays_end lxcfs /run/lxcfs-sandlot.pid
     service_start lxcfs root -- /usr/bin/lxcfs -f -p /run/lxcfs-sandlot.pid /var/lib/lxcfs
-    wait_for 10 mountpoint -q /var/lib/lxcfs || note "lxcfs did not start: sandboxes see the machine's limits"
+    if ! wait_for 10 mountpoint -q /var/lib/lxcfs; then
+        note "lxcfs did not start: sandboxes see the machine's limits"
+        return 0
+    fi
+    incus_lxcfs_closed
 }
 
 # A first start that was killed in the middle leaves a state that no daemon can use.
@@ -84,6 +98,7 @@ incus_bin_install()
     mv "$INCUS_BIN/incusd-exec.new" "$INCUS_BIN/incusd-exec"
     install -m 755 "$SOURCE_DIR/conf/incus/btrfs-wrapper" "$INCUS_BIN/btrfs.new"
     mv "$INCUS_BIN/btrfs.new" "$INCUS_BIN/btrfs"
+    ln -sfn "$PREFIX/libexec/sandlot/sandlot-confine" "$INCUS_BIN/sandlot-confine"
 }
 
 # incus_start: the daemon answers on its socket.
