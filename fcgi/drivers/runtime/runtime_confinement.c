@@ -117,7 +117,7 @@ static const char capabilities[] =
 
 /* The host's disks, loop files, load and interrupts; and no write to what /sys shows. */
 static const char view[] =
-    "lxc.mount.auto=sys:ro\n"
+    "lxc.mount.auto=sys:ro cgroup:ro:force\n"
     "lxc.mount.entry=none sys/fs/btrfs tmpfs ro,nosuid,nodev,noexec,size=4k,mode=555,optional 0 0\n"
     "lxc.mount.entry=none sys/block tmpfs ro,nosuid,nodev,noexec,size=4k,mode=555,optional 0 0\n"
     "lxc.mount.entry=none sys/devices/virtual/block tmpfs "

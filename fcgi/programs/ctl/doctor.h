@@ -28,6 +28,7 @@ void doctor_wrong(struct doctor *doctor, const char *check, const char *advice, 
 /* The parts of the examination; each reports what it finds. */
 void doctor_check_hosts(struct doctor *doctor); /* runtime hosts and templates on them */
 void doctor_check_criu(struct doctor *doctor, const char *host_url); /* of a host of this machine */
+void doctor_check_kernel(struct doctor *doctor, const char *host_url); /* likewise */
 struct host;
 void doctor_check_firewall(struct doctor *doctor, const struct host *host); /* after its host */
 void doctor_check_connections(struct doctor *doctor, const struct host *host);

@@ -166,6 +166,7 @@ void doctor_check_hosts(struct doctor *doctor)
         doctor_check_connections(doctor, &hosts[i]);
         check_sources(doctor, &hosts[i]);
         doctor_check_criu(doctor, hosts[i].url);
+        doctor_check_kernel(doctor, hosts[i].url);
     }
     hosts_free(hosts, count);
     if (!active)

@@ -215,3 +215,25 @@ def test_the_warm_pool_is_empty_and_operations_are_stuck(sandbox, stack):
     finally:
         daemon.start(stack.incus.answers)
     wait_until(lambda: not wrong(stack), 3 * stack.lease_s + 60, "all being well again", 0.5)
+
+
+def test_lxcfs_can_be_written(stack):
+    """As it is mounted by itself: what is written to the processors' files reaches the host's."""
+    if not os.path.ismount("/var/lib/lxcfs"):
+        pytest.skip("lxcfs is not here")
+    assert any(one["check"] == "lxcfs" and one["state"] == "ok" for one in doctor(stack))
+    subprocess.run(["mount", "-o", "remount,rw", "/var/lib/lxcfs"], check=True)
+    try:
+        assert_says(wrong(stack), "lxcfs", "can be written", "remount,ro")
+    finally:
+        subprocess.run(["mount", "-o", "remount,ro", "/var/lib/lxcfs"], check=True)
+
+
+def test_what_the_kernel_counts_for_all_is_low(stack):
+    path = pathlib.Path("/proc/sys/fs/aio-max-nr")
+    before = path.read_text(encoding="ascii")
+    path.write_text("65536", encoding="ascii")
+    try:
+        assert_says(wrong(stack), "kernel", "fs.aio-max-nr is 65536", "load-network")
+    finally:
+        path.write_text(before, encoding="ascii")
