@@ -196,18 +196,10 @@ def test_only_known_protocols_and_own_addresses_leave(sandbox, internet):
     assert int(internet.inside("sh", "-c", counter)) == before, "no packet of an unknown protocol has come"
 
 
-def test_another_ethernet_address_does_not_leave(sandbox, internet):
-    policy(sandbox, allow_internet_access=True)
-    mark = secrets.token_hex(6)
-    send = f"""python3 /tmp/reach.py '[["send", "{HERE}", 5000, "%s-{mark}"]]'"""
-    own = sandbox.data.check("cat /sys/class/net/eth0/address").strip()
-    sandbox.data.check(
-        "ip link set dev eth0 address 02:00:00:00:00:01; "
-        f"{send % 'forged'}; ip link set dev eth0 address {own}; {send % 'own'}",
-        user="root",
-    )
-    internet.await_line(f"own-{mark}")
-    assert not [line for line in internet.seen() if f"forged-{mark}" in line]
+def test_another_ethernet_address_is_not_taken(sandbox):
+    """Root in the sandbox has no right to configure its interface; see also the filter's rules."""
+    refused = sandbox.data.bash("ip link set dev eth0 address 02:00:00:00:00:01", user="root")
+    assert refused.exit_code != 0 and b"not permitted" in refused.stderr, refused
 
 
 # --- names ---
