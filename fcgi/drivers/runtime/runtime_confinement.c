@@ -74,6 +74,15 @@ static const char denied_syscalls[] =
     "ioctl errno 1 [1,1342215169,SCMP_CMP_MASKED_EQ,4294967295]\n"
     "ioctl errno 1 [1,1342215192,SCMP_CMP_MASKED_EQ,4294967295]\n"
     "ioctl errno 1 [1,1342215191,SCMP_CMP_MASKED_EQ,4294967295]\n"
+    /* A quota group pays for an extent as long as it lives, whoever refers to it: what is cloned
+     * into a volume would cost the volume nothing and outlive the sandbox that paid. "Not
+     * supported" and "another file system" make programs copy. BTRFS_IOC_SUBVOL_SETFLAGS makes a
+     * volume read-only, for the file service of the API as well. */
+    "ioctl errno 1 [1,1074304026,SCMP_CMP_MASKED_EQ,4294967295]\n"  /* BTRFS_IOC_SUBVOL_SETFLAGS */
+    "ioctl errno 95 [1,1074041865,SCMP_CMP_MASKED_EQ,4294967295]\n" /* FICLONE */
+    "ioctl errno 95 [1,1075876877,SCMP_CMP_MASKED_EQ,4294967295]\n" /* FICLONERANGE */
+    "ioctl errno 95 [1,3222836278,SCMP_CMP_MASKED_EQ,4294967295]\n" /* FIDEDUPERANGE */
+    "copy_file_range errno 18\n"
     /* Sockets are of AF_UNIX (1), AF_INET (2), AF_INET6 (10) and AF_NETLINK (16): all others,
      * AF_PACKET, AF_ALG, AF_VSOCK and AF_XDP among them, are an unknown family. */
     "socket errno 97 [0,16,SCMP_CMP_GT]\n"
