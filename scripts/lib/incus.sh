@@ -99,6 +99,8 @@ incus_bin_install()
     install -m 755 "$SOURCE_DIR/conf/incus/btrfs-wrapper" "$INCUS_BIN/btrfs.new"
     mv "$INCUS_BIN/btrfs.new" "$INCUS_BIN/btrfs"
     ln -sfn "$PREFIX/libexec/sandlot/sandlot-confine" "$INCUS_BIN/sandlot-confine"
+    install -m 755 "$SOURCE_DIR/conf/incus/pool-guard" "$INCUS_BIN/pool-guard.new"
+    mv "$INCUS_BIN/pool-guard.new" "$INCUS_BIN/pool-guard"
 }
 
 # incus_start: the daemon answers on its socket.
@@ -140,6 +142,16 @@ incus_simple_quotas()
         note "this kernel has no simple quotas: creating sandboxes will slow down as they come and go"
 }
 
+# incus_guard_start: a part of the pool is kept from the guests as long as it is mounted.
+incus_guard_start()
+{
+    if ! cmp -s "$SOURCE_DIR/conf/incus/pool-guard" "$RUN_DIR/pool-guard.running"; then
+        service_stop pool-guard
+        install -m 644 "$SOURCE_DIR/conf/incus/pool-guard" "$RUN_DIR/pool-guard.running"
+    fi
+    service_start pool-guard root -- "$INCUS_BIN/pool-guard" watch "$INCUS_STATE/storage-pools/$POOL"
+}
+
 # incus_pool: the storage pool; btrfs on a sparse file, or plain directories.
 incus_pool()
 {
@@ -158,6 +170,7 @@ incus_pool()
     fi
     if [[ $driver == btrfs ]]; then
         incus_simple_quotas
+        incus_guard_start
     fi
     touch "$STATE_ROOT/incus.made"
 }
@@ -238,6 +251,7 @@ incus_stop()
     local pid
 
     incus_stop_instances
+    service_stop pool-guard
     # On SIGPWR the daemon stops what is left and unmounts its pools.
     if pid=$(service_pid incusd); then
         kill -PWR "$pid" 2>/dev/null || true
