@@ -86,6 +86,7 @@ incus_discard_half_made()
     echo "an earlier run was ended while it prepared Incus: its state is discarded"
     incus_end_instances
     incus_unmount
+    crypt_discard
     rm -rf "$INCUS_STATE"
 }
 
@@ -114,6 +115,7 @@ incus_start()
     if ! service_running incusd; then
         incus_end_daemons
         incus_discard_half_made
+        crypt_open
         mkdir -p "$INCUS_STATE"
         INCUS_LXC_TEMPLATE_CONFIG=$LXC_CONFIG_DIR SANDLOT_NIC_PREFIX=$NIC_PREFIX \
             "$SOURCE_DIR/conf/incus/incusd-prepare"
@@ -152,7 +154,21 @@ incus_guard_start()
     service_start pool-guard root -- "$INCUS_BIN/pool-guard" watch "$INCUS_STATE/storage-pools/$POOL"
 }
 
-# incus_pool: the storage pool; btrfs on a sparse file, or plain directories.
+# incus_pool_on_crypt: the pool on an encrypted file; fails where the machine cannot do that.
+incus_pool_on_crypt()
+{
+    crypt_possible && crypt_make "$POOL_SIZE" || return 1
+    if incus_cli storage create "$POOL" btrfs source="$CRYPT_DEVICE"; then
+        return 0
+    fi
+    note "the pool is not encrypted: Incus made none on $CRYPT_DEVICE"
+    incus_cli storage delete "$POOL" 2>/dev/null || true
+    crypt_discard
+    return 1
+}
+
+# incus_pool: the storage pool; btrfs on a sparse file, encrypted where that goes, or plain
+# directories.
 incus_pool()
 {
     local driver
@@ -160,7 +176,7 @@ incus_pool()
     driver=$(incus_cli query "/1.0/storage-pools/$POOL" 2>/dev/null | jq -r .driver) || driver=
     if [[ -z $driver ]]; then
         driver=btrfs
-        if ! incus_cli storage create "$POOL" btrfs size="$POOL_SIZE"; then
+        if ! incus_pool_on_crypt && ! incus_cli storage create "$POOL" btrfs size="$POOL_SIZE"; then
             note "no btrfs pool on this machine (loop device or file system missing): plain directories instead;" \
                 "creating a sandbox copies its whole disk, and disk sizes are not enforced"
             incus_cli storage delete "$POOL" 2>/dev/null || true
@@ -226,6 +242,7 @@ incus_unmount()
         while read -r loop; do
             losetup -d "$loop" || true
         done
+    crypt_close
 }
 
 # incus_remove_links: veth pairs of sandboxes that are gone (a restore that failed early

@@ -52,6 +52,7 @@ stack_discard()
 {
     incus_unmount
     nginx_cache_unmount
+    crypt_discard
     rm -rf "$FIREWALL_STATE" "$INCUS_STATE" "$LXC_CONFIG_DIR" "$MYSQL_DIR" "$MARKS_DIR" "$STATE_ROOT"/{incus,mysql}.made "$STATE_ROOT/template.key" \
         "$ETC_DIR" "$RUN_DIR" "$NGINX_DIR" "$STATE_ROOT/stack.env"
 }
