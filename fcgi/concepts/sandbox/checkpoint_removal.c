@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/usage_kept.h"
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
@@ -10,7 +11,6 @@
 #include "base/str.h"
 #include "checkpoint/checkpoint_row.h"
 #include "sandbox/lifecycle_steps.h"
-#include "sandbox/usage.h"
 #include "template/template_row.h"
 
 #define IN_USE_DELAY_MS 500
@@ -50,7 +50,7 @@ static int delete_body(struct db *db, void *context, struct error **err)
         return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
     if (checkpoint_row_deleting(db, deletion->id, deletion->lease_s, err) < 0)
         return -1;
-    return usage_checkpoint_end(db, deletion->id, err);
+    return usage_kept_end(db, deletion->id, err);
 }
 
 int checkpoint_delete(struct worker *worker, const char *id, struct error **err)
@@ -114,7 +114,7 @@ static int vanishing_body(struct db *db, void *context, struct error **err)
     vanishing->vanished = true;
     if (checkpoint_row_deleting(db, vanishing->id, 0, err) < 0)
         return -1;
-    return usage_checkpoint_end(db, vanishing->id, err);
+    return usage_kept_end(db, vanishing->id, err);
 }
 
 /* A checkpoint whose disk is not on its host any more is none. */

@@ -339,6 +339,14 @@ int work_public_error(struct work *work, struct error **err)
         error_clear(err);
         return error_set(err, ERR_RUNTIME_UNAVAILABLE,
                          "The runtime is not available at the moment; try again in a few seconds.");
+    case ERR_INSUFFICIENT_STORAGE:
+        if (!work->runtime) /* it was refused before anything was begun, in words of its own */
+            return -1;
+        log_warning("storage is full", LOG_ERROR(*err));
+        error_clear(err);
+        return error_set(err, ERR_INSUFFICIENT_STORAGE,
+                         "The storage of the sandbox's host is full; delete what is not needed, or "
+                         "try again later.");
     default:
         return -1;
     }

@@ -6,7 +6,7 @@
 
 /* Inside a transaction: lock the team and check that the name is free and that one more volume fits
  * its plan; choose a host for it. Fills in size_gb and host_id. Errors: ERR_NAME_TAKEN,
- * ERR_PLAN_RESTRICTS_RESOURCES, ERR_NO_CAPACITY. */
+ * ERR_PLAN_RESTRICTS_RESOURCES, ERR_NO_CAPACITY, ERR_INSUFFICIENT_STORAGE. */
 int volume_row_admit(struct db *db, struct volume *volume, struct error **err);
 
 /* Insert it, being made by us until the lease ends. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/usage_kept.h"
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
@@ -60,6 +61,14 @@ static int give_up_body(struct db *db, void *context, struct error **err)
     return volume_row_delete(db, volume->id, 0, err);
 }
 
+static int ready_body(struct db *db, void *context, struct error **err)
+{
+    const struct volume *volume = context;
+    if (volume_row_ready(db, volume->id, err) < 0)
+        return -1;
+    return usage_volume_begin(db, volume->id, volume->team_id, volume->size_gb, err);
+}
+
 /* The row is there; the volume may be. */
 static int make(struct worker *worker, struct volume *volume, struct error **err)
 {
@@ -70,7 +79,7 @@ static int make(struct worker *worker, struct volume *volume, struct error **err
     if (runtime_of(worker, volume, &runtime, err) == 0 &&
         runtime->ops->volume_create(runtime, name, volume->size_gb, err) == 0) {
         fault_point(FAULT_VOLUME_MADE);
-        if (volume_row_ready(worker->db, volume->id, err) == 0) {
+        if (db_transaction(worker->db, ready_body, volume, err) == 0) {
             volume->state = VOLUME_READY;
             return 0;
         }
@@ -79,6 +88,12 @@ static int make(struct worker *worker, struct volume *volume, struct error **err
     error_auto ignored = NULL;
     if ((*err)->code != ERR_LEASE_LOST)
         db_transaction(worker->db, give_up_body, volume, &ignored);
+    if ((*err)->code == ERR_INSUFFICIENT_STORAGE) {
+        log_warning("volume not made", LOG_ERROR(*err));
+        error_clear(err);
+        return error_set(err, ERR_INSUFFICIENT_STORAGE,
+                         "The storage of the runtime host is full; try again later.");
+    }
     return public_error(err);
 }
 
@@ -142,6 +157,8 @@ static int removal_body(struct db *db, void *context, struct error **err)
         return -1;
     if (volume->attached_count)
         return attached(volume, err);
+    if (usage_kept_end(db, volume->id, err) < 0)
+        return -1;
     return volume_row_delete(db, volume->id, removal->worker->settings->lease_s, err);
 }
 

@@ -19,7 +19,8 @@ struct volume_create {
 };
 
 /* Make a volume. Whatever fails, nothing is left behind for long. Errors: ERR_NAME_TAKEN,
- * ERR_PLAN_RESTRICTS_RESOURCES, ERR_NO_CAPACITY, ERR_RUNTIME_UNAVAILABLE. */
+ * ERR_PLAN_RESTRICTS_RESOURCES, ERR_NO_CAPACITY, ERR_INSUFFICIENT_STORAGE, ERR_RUNTIME_UNAVAILABLE.
+ */
 int volume_create(struct worker *worker, const struct volume_create *request, struct volume *volume,
                   struct error **err);
 

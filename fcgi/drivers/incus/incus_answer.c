@@ -93,6 +93,8 @@ enum incus_fault incus_fault_of(int code, const char *text)
         const char *words;
         enum incus_fault fault;
     } faults[] = {
+        {"o space left on device", INCUS_FAULT_NO_SPACE},
+        {"isk quota exceeded", INCUS_FAULT_NO_SPACE},
         {"nstance is busy running a", INCUS_FAULT_BUSY},
         {"is already stopped", INCUS_FAULT_STOPPED},
         {"nstance is not running", INCUS_FAULT_STOPPED},

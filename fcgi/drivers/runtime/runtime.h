@@ -8,7 +8,8 @@
  * Errors of all calls: ERR_RUNTIME_UNAVAILABLE (the daemon could not be reached, nothing
  * happened), ERR_OUTCOME_UNKNOWN (the order was sent, its answer never came: inspect() tells),
  * ERR_NOT_FOUND (no such instance), ERR_RUNTIME_REFUSED (the daemon's own words),
- * ERR_RUNTIME_FAILED (an instance did not start, and might another time), and whatever tick()
+ * ERR_RUNTIME_FAILED (an instance did not start, and might another time),
+ * ERR_INSUFFICIENT_STORAGE (it failed because a disk is full), and whatever tick()
  * returned. After ERR_OUTCOME_UNKNOWN and after an error of tick() the daemon may still be
  * at work: repeating the call waits for that and then completes what is missing.
  */
@@ -200,6 +201,10 @@ struct runtime_ops {
     /* What an instance's own disk holds beyond what it shares with its template. */
     int (*measure_disk)(struct runtime *runtime, const char *name, bool virtual_machine,
                         uint64_t *used_bytes, struct error **err);
+
+    /* How large the storage pool of the host is, and what is used of it. */
+    int (*measure_pool)(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
+                        struct error **err);
 
     /* The rest of them: sources and checkpoints, unfinished ones included; sandbox_id is the
      * identifier of what they belong to, as far as it is known. */

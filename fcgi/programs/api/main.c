@@ -5,6 +5,7 @@
 
 #include "account/account.h"
 #include "account/api_key.h"
+#include "account/usage_kept.h"
 #include "api/api.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -87,6 +88,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         template_build_statements,
         template_image_statements,
         template_statements,
+        usage_kept_statements,
         usage_statements,
         volume_list_statements,
         volume_mount_statements,

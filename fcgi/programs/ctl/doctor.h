@@ -30,6 +30,7 @@ void doctor_check_hosts(struct doctor *doctor); /* runtime hosts and templates o
 void doctor_check_criu(struct doctor *doctor, const char *host_url); /* of a host of this machine */
 void doctor_check_kernel(struct doctor *doctor, const char *host_url); /* likewise */
 struct host;
+void doctor_check_disk(struct doctor *doctor, const struct host *host);     /* of this machine */
 void doctor_check_firewall(struct doctor *doctor, const struct host *host); /* after its host */
 void doctor_check_connections(struct doctor *doctor, const struct host *host);
 void doctor_check_registries(struct doctor *doctor); /* the profile of the package registries */

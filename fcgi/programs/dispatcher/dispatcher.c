@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/dispatcher.h"
+#include "account/usage_kept.h"
 
 #include "account/account.h"
 #include "base/clock.h"
@@ -41,8 +42,8 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         keeper_statements,         operation_statements,      plan_statements,
         quota_statements,          sample_statements,         sandbox_network_statements,
         sandbox_statements,        template_build_statements, template_statements,
-        usage_statements,          volume_list_statements,    volume_mount_statements,
-        volume_statements,         warm_statements,
+        usage_statements,          usage_kept_statements,     volume_list_statements,
+        volume_mount_statements,   volume_statements,         warm_statements,
     };
     return worker_open(settings, DISPATCHER_NAME, statements, ARRAY_SIZE(statements), worker, err);
 }

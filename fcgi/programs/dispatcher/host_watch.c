@@ -271,6 +271,21 @@ static int compare(struct host_watch *watch, const struct runtime_listing *list,
     return 0;
 }
 
+/* How full the pool is decides about what is new on the host. */
+static void measure_pool(struct host_watch *watch)
+{
+    error_auto err = NULL;
+    uint64_t total, used;
+    runtime_limit(watch->runtime, PATIENCE_MS);
+    int result = watch->runtime->ops->measure_pool(watch->runtime, &total, &used, &err);
+    runtime_limit(watch->runtime, 0);
+    if (result == 0)
+        result = host_pool_put(watch->worker->db, watch->host_id, total >> 20, used >> 20, &err);
+    if (result < 0)
+        log_warning("pool of a host cannot be measured", LOG_INT("host", watch->host_id),
+                    LOG_ERROR(err));
+}
+
 static int list_host(struct host_watch *watch, struct error **err)
 {
     struct worker *worker = watch->worker;
@@ -286,6 +301,8 @@ static int list_host(struct host_watch *watch, struct error **err)
     if (result == 0)
         result = compare(watch, list, count, err);
     runtime_listing_free(list, count);
+    if (result == 0)
+        measure_pool(watch);
     return result;
 }
 

@@ -4,6 +4,7 @@
 #include <sysexits.h>
 
 #include "account/account.h"
+#include "account/usage_kept.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/program.h"
@@ -31,11 +32,11 @@ static const struct program program = {
 static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        account_statements, egress_profile_statements, gate_statements,
-        host_statements,    keeper_statements,         operation_statements,
-        plan_statements,    quota_statements,          sandbox_network_statements,
-        sandbox_statements, usage_statements,          volume_mount_statements,
-        volume_statements,
+        account_statements,      egress_profile_statements, gate_statements,
+        host_statements,         keeper_statements,         operation_statements,
+        plan_statements,         quota_statements,          sandbox_network_statements,
+        sandbox_statements,      usage_statements,          usage_kept_statements,
+        volume_mount_statements, volume_statements,
     };
     return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);
 }

@@ -66,6 +66,45 @@ def test_runtime_and_storage_follow_the_sandbox(make_account, stack):
     assert usage(account.api)["runtime"] == answer["runtime"]
 
 
+def test_volumes_count_from_their_making_to_their_deletion(make_account, set_plan, stack):
+    set_plan("enterprise", volume_gb=3)
+    account = make_account("enterprise")
+    volume = account.api.create_volume(name="metered")
+    time.sleep(1)
+    before = usage(account.api)["storage"]
+    assert before["volumes"]["gb_seconds"] > 0, "an open interval counts to now"
+    assert account.api.delete(f"/v1/volumes/{volume['id']}").status == 204
+    (row,) = intervals(stack, volume["id"])
+    assert (row["kind"], row["disk_gb"], row["team_id"]) == ("volume", 3, volume_team(stack, volume["id"]))
+    span_s = (row["ended_at_ms"] - row["started_at_ms"]) / 1000
+    assert span_s >= 1
+    time.sleep(0.3)
+    answer = usage(account.api)["storage"]
+    assert answer["volumes"]["volumes"] == 1
+    assert answer["volumes"]["seconds"] == pytest.approx(span_s)
+    assert answer["volumes"]["gb_seconds"] == pytest.approx(3 * span_s)
+    assert answer["gb_seconds"] == pytest.approx(3 * span_s), "nothing else was stored"
+    assert answer["sizes"] == [] and answer["checkpoints"]["checkpoints"] == 0
+
+
+def volume_team(stack, volume_id):
+    return stack.query("SELECT team_id FROM volumes WHERE id = %s", volume_id)[0]["team_id"]
+
+
+@pytest.mark.parametrize("point", ["volume.made", "volume.deleting"])
+def test_a_crash_while_a_volume_is_made_or_removed(account, stack, fault_points, point):
+    """Never open beside a volume that is gone, nor missing beside one that is there."""
+    name = "crash" + point.replace(".", "")
+    fault_points.arm(point, "kill", "sandlot-api")
+    answer = account.api.post("/v1/volumes", {"name": name})
+    if answer.status == 201:
+        assert account.api.delete(f"/v1/volumes/{answer.json()['id']}").status >= 500
+    settle(stack, 3 * stack.lease_s + 20)
+    for row in stack.query("SELECT id, state FROM volumes WHERE name = %s", name):
+        open_ones = [one for one in intervals(stack, row["id"]) if one["ended_at_ms"] is None]
+        assert len(open_ones) == (row["state"] == "ready"), row
+
+
 def test_the_span_is_cut_out_exactly(api, sandbox, stack):
     time.sleep(1)
     sandbox.api.destroy(sandbox.id)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A tenant who takes all the disk there is, or tries to have it paid for by nobody."""
 
+import os
+
 import pytest
 
 from client import assert_error
@@ -127,3 +129,81 @@ def test_a_full_pool_stops_nobody_else(hostile, bystander, stack):
             bystander.api.delete(f"/v1/checkpoints/{checkpoint}")
     wait_until(lambda: before.data.bash("head -c 400M /dev/zero >~/large && sync").exit_code == 0, 120,
                "there is room for all again")
+
+
+# --- what a host promises, and what it has ---
+
+@pytest.fixture
+def pool(stack):
+    """The pool's directory on the host."""
+    return stack.incus_dir / "storage-pools" / "sandlot"
+
+
+def host_row(stack):
+    return stack.query("SELECT p.*, h.disk_overcommit FROM host_pools p JOIN hosts h ON h.id = p.host_id")[0]
+
+
+def test_no_more_is_promised_than_the_host_may(make_account, set_plan, stack):
+    account = make_account("enterprise")
+    usual = host_row(stack)["disk_overcommit"]
+    total_gb = host_row(stack)["total_mb"] // 1024
+    wait_until(lambda: host_row(stack)["promised_gb"] == promised(stack), 60, "all deletions being counted", 0.5)
+    try:
+        stack.query("UPDATE hosts SET disk_overcommit = 1")
+        set_plan("enterprise", disk_gb=max(1, total_gb - host_row(stack)["promised_gb"]), volume_gb=1)
+        first = account.api.request("POST", "/v1/sandboxes", {})
+        assert first.status == 201, first
+        refused = account.api.request("POST", "/v1/sandboxes", {})
+        assert_error(refused, 507, "insufficient_storage")
+        assert "promised" in refused.json()["message"] and refused.headers["Retry-After"]
+        assert_error(account.api.post("/v1/volumes", {"name": "more"}), 507, "insufficient_storage")
+        # What is promised stays so while it is stopped, and is free with the deletion.
+        account.api.pause(first.json()["id"])
+        assert_error(account.api.request("POST", "/v1/sandboxes", {}), 507, "insufficient_storage")
+        account.api.resume(first.json()["id"])
+        account.api.destroy(first.json()["id"])
+        wait_until(lambda: account.api.request("POST", "/v1/sandboxes", {}).status == 201, 60,
+                   "room for another one", 1)
+    finally:
+        stack.query("UPDATE hosts SET disk_overcommit = %s", usual)
+
+
+def promised(stack):
+    return stack.query(
+        "SELECT (SELECT COALESCE(SUM(disk_gb), 0) FROM sandboxes WHERE state <> 'destroyed')"
+        " + (SELECT COALESCE(SUM(size_gb), 0) FROM volumes WHERE taken = 1) AS n")[0]["n"]
+
+
+def test_nothing_new_on_a_pool_that_is_nearly_full(account, stack, pool):
+    sandbox = Sandbox.create(account.api)
+    ballast = pool / "ballast"
+    try:
+        # In steps, since what is free is an estimate.
+        with ballast.open("wb") as file:
+            for _ in range(40):
+                room = os.statvfs(pool)
+                excess = room.f_bavail * room.f_frsize - room.f_blocks * room.f_frsize // 50
+                if excess <= 0:
+                    break
+                os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, max(excess, 1 << 20))
+                os.fsync(file.fileno())
+        measured = host_row(stack)["measured_at_ms"]
+        wait_until(lambda: host_row(stack)["measured_at_ms"] > measured + 10000, 90, "two looks at the pool", 1)
+        refused = account.api.request("POST", "/v1/sandboxes", {})
+        assert_error(refused, 507, "insufficient_storage")
+        assert "nearly full" in refused.json()["message"]
+        assert_error(account.api.post("/v1/volumes", {"name": "none"}), 507, "insufficient_storage")
+        assert_error(account.api.post(f"{sandbox.path}/checkpoints", {"name": "none"}), 507, "insufficient_storage")
+        problems = stack.ctl("status")["problems"]
+        assert any("nearly full" in problem for problem in problems), problems
+        found = stack.ctl("doctor", check=False).stdout
+        assert "nothing new is put on it" in found
+        # What is there goes on.
+        sandbox.data.check("echo well >/tmp/well && sync")
+        boot = sandbox.boot_id()
+        sandbox.pause()
+        assert sandbox.resume()["resumed_from"] == "memory"
+        assert sandbox.boot_id() == boot
+    finally:
+        ballast.unlink()
+    wait_until(lambda: account.api.request("POST", "/v1/sandboxes", {}).status == 201, 120, "room again", 1)

@@ -31,6 +31,7 @@ CODES = {
     502: {"runtime_unavailable"},
     503: {"runtime_unavailable", "no_capacity"},
     504: {"runtime_unavailable"},
+    507: {"insufficient_storage"},
 }
 
 FORMATS = jsonschema.FormatChecker(formats=())
