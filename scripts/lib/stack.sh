@@ -11,6 +11,7 @@ stack_directories()
     settings_remember
     install -d -m 755 "$ETC_DIR" "$NGINX_DIR" "$TLS_DIR" "$LOG_DIR"
     install -d -m 775 -o root -g "$WORKER_USER" "$RUN_DIR"
+    install -d -m 700 -o "$WORKER_USER" -g "$WORKER_USER" "$RUN_DIR/pools"
 }
 
 # stack_ground: what the programs stand on: database and Incus.
