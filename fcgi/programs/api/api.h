@@ -11,8 +11,10 @@
 struct api {
     const struct settings *settings;
     struct worker worker;
+    struct pool *pool;                     /* whose worker this is */
     struct principal principal;            /* of the request in hand; empty on public routes */
     const struct idempotency *idempotency; /* its claimed Idempotency-Key, or NULL */
+    bool has_share;                        /* the request in hand has entered the pool */
 };
 
 /* All routes of the interface. */
@@ -22,6 +24,12 @@ extern const size_t api_route_count;
 /* Router hook: who asks, and may they? */
 int api_authorize(void *context, const struct route *route, struct http_request *request,
                   struct error **err);
+
+/* Work for the team that the request is about, or fail: ERR_SHARE_USED_UP. Nothing is changed, and
+ * no body read, before. body_is_read: when false, a request whose body says the team is left for
+ * the second call. */
+int api_take_share(struct api *api, struct http_request *request, bool body_is_read,
+                   struct error **err);
 
 /* Router hook around every handler: Idempotency-Key. */
 int api_invoke(void *context, const struct route *route, struct http_request *request,

@@ -135,7 +135,8 @@ static void settle(struct api *api, const struct idempotency *idempotency,
                    const struct http_response *response)
 {
     error_auto failure = NULL;
-    int result = response->status >= 500
+    /* What failed by the moment may be tried again under the same key. */
+    int result = response->status >= 500 || response->status == 408 || response->status == 429
                      ? idempotency_abandon(api->worker.db, idempotency, &failure)
                      : keep(api, idempotency, response, &failure);
     if (result < 0)
@@ -198,6 +199,8 @@ int api_invoke(void *context, const struct route *route, struct http_request *re
 {
     struct api *api = context;
     const char *key = key_of(request);
+    if (api_take_share(api, request, true, err) < 0)
+        return -1;
     if (!key || route->idempotency == IDEMPOTENCY_NONE)
         return route->handler(context, route, request, response, err);
     if (!path_is_kept(request->path))
