@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -11,6 +12,9 @@
 #include "gate/signature.h"
 #include "host/host.h"
 #include "session/session.h"
+
+/* Only an agent that does not answer keeps a resume for so long. */
+#define LONG_WAKE_MS 10000
 
 static int refuse(struct gate_decision *decision, enum refusal_reason reason)
 {
@@ -148,26 +152,54 @@ bool gate_token_sandbox(struct worker *worker, const struct gate_request *reques
     return false;
 }
 
+/* --- may a worker wait for it? (likewise) --- */
+
+static int hand_on(struct gate_decision *decision)
+{
+    decision->outcome = GATE_WAKE;
+    return -1;
+}
+
+/* One worker of a pool waits for a sandbox, and half of them for those of one team. */
+static int enter(struct gate *gate, const struct gate_sandbox *found,
+                 struct gate_decision *decision)
+{
+    decision->claim = (struct pool_claim){
+        .team = pool_tenant(found->sandbox.team_id),
+        .sandbox = pool_tenant(found->sandbox.id),
+        .alone = true,
+    };
+    if (pool_enter(gate->pool, &decision->claim))
+        return 0;
+    decision->outcome = GATE_WAIT;
+    return -1;
+}
+
 /* --- does it run? --- */
 
-static int wake(struct worker *worker, const struct gate_request *request,
-                struct gate_sandbox *found, struct gate_decision *decision)
+/* A sandbox that kept a worker for long and did not come up would do so again. */
+static void note_failed_wake(struct gate *gate, const struct gate_sandbox *found,
+                             int64_t started_ms, const struct error *err)
 {
-    if (request->is_poll)
-        return refuse(decision, REFUSAL_BUSY);
-    if (!request->may_wait) {
-        decision->outcome = GATE_WAKE;
-        return -1;
-    }
+    bool failed = err->code == ERR_RUNTIME_UNAVAILABLE || error_http_status(err->code) == 500;
+    if (failed && clock_monotonic_ms() - started_ms > LONG_WAKE_MS)
+        agent_notes_silent(gate->notes, pool_tenant(found->sandbox.id));
+}
+
+static int bring_up(struct gate *gate, struct gate_sandbox *found, struct gate_decision *decision)
+{
     error_auto err = NULL;
     sandbox_auto woken = {0};
-    if (sandbox_wake(worker, found->sandbox.id, &woken, &err) < 0) {
+    int64_t started_ms = clock_monotonic_ms();
+    if (sandbox_wake(&gate->worker, found->sandbox.id, &woken, &err) < 0) {
+        note_failed_wake(gate, found, started_ms, err);
         refuse_error(decision, err);
         /* The runtime was there, and could not. */
         if (decision->reason == REFUSAL_UNAVAILABLE && error_http_status(err->code) == 500)
             refuse(decision, REFUSAL_RESUME_FAILED);
         return -1;
     }
+    agent_notes_answered(gate->notes, pool_tenant(found->sandbox.id));
     found->sandbox.address = woken.address;
     found->sandbox.agent_key_id = woken.agent_key_id;
     snprintf(found->sandbox.instance_name, sizeof found->sandbox.instance_name, "%s",
@@ -175,7 +207,19 @@ static int wake(struct worker *worker, const struct gate_request *request,
     return 0;
 }
 
-static int ensure_running(struct worker *worker, const struct gate_request *request,
+static int wake(struct gate *gate, const struct gate_request *request, struct gate_sandbox *found,
+                struct gate_decision *decision)
+{
+    if (request->is_poll)
+        return refuse(decision, REFUSAL_BUSY);
+    if (agent_notes_is_silent(gate->notes, pool_tenant(found->sandbox.id)))
+        return refuse(decision, REFUSAL_RESUME_FAILED);
+    if (!request->may_wait)
+        return hand_on(decision);
+    return enter(gate, found, decision) < 0 ? -1 : bring_up(gate, found, decision);
+}
+
+static int ensure_running(struct gate *gate, const struct gate_request *request,
                           struct gate_sandbox *found, struct gate_decision *decision)
 {
     switch (found->sandbox.state) {
@@ -184,10 +228,10 @@ static int ensure_running(struct worker *worker, const struct gate_request *requ
         return 0;
     case SANDBOX_CREATING:
     case SANDBOX_RESTORING:
-        return wake(worker, request, found, decision);
+        return wake(gate, request, found, decision);
     default:
         if (found->sandbox.auto_resume && !request->is_poll)
-            return wake(worker, request, found, decision);
+            return wake(gate, request, found, decision);
         return refuse(decision, REFUSAL_PAUSED);
     }
 }
@@ -206,44 +250,86 @@ static int route_data_plane(struct worker *worker, const struct sandbox *sandbox
     return 0;
 }
 
-/* A server that listens on the loopback interface only is reached through the agent's relay, which
- * wants to see the secret and keeps it; the server itself never gets it. */
-static int route_preview(struct worker *worker, const struct sandbox *sandbox, uint16_t port,
+/* Nobody asks an agent that has just been waited for in vain, or is being waited for elsewhere. */
+static int may_ask(struct gate *gate, const struct gate_request *request,
+                   const struct gate_sandbox *found, struct gate_decision *decision)
+{
+    uint64_t sandbox = pool_tenant(found->sandbox.id);
+    if (agent_notes_is_silent(gate->notes, sandbox))
+        return refuse(decision, REFUSAL_AGENT_SILENT);
+    if (!request->may_wait && agent_notes_is_slow(gate->notes, sandbox))
+        return hand_on(decision);
+    return enter(gate, found, decision);
+}
+
+static int did_not_answer(struct gate *gate, const struct gate_request *request, uint64_t sandbox,
+                          struct gate_decision *decision)
+{
+    if (request->may_wait) {
+        agent_notes_silent(gate->notes, sandbox);
+        return refuse(decision, REFUSAL_AGENT_SILENT);
+    }
+    agent_notes_slow(gate->notes, sandbox, AGENT_WAIT_MS);
+    return hand_on(decision);
+}
+
+static int find_listener(struct gate *gate, const struct gate_request *request,
+                         const struct gate_sandbox *found, enum agent_listener *listener,
                          struct gate_decision *decision)
 {
-    char address[IPV4_TEXT_SIZE];
-    enum agent_listener listener;
     error_auto err = NULL;
-    if (agent_secret(worker->ring, sandbox, decision->secret, &err) < 0)
+    uint64_t sandbox = pool_tenant(found->sandbox.id);
+    unsigned wait_ms =
+        request->may_wait ? AGENT_WAIT_MS : (unsigned)gate->worker.settings->gate_wait_ms;
+    if (may_ask(gate, request, found, decision) < 0)
+        return -1;
+    if (agent_port_listener(&found->sandbox, decision->secret, request->preview_port, wait_ms,
+                            listener, &err) == 0) {
+        if (request->may_wait)
+            agent_notes_answered(gate->notes, sandbox);
+        return *listener == AGENT_LISTENER_NONE ? refuse(decision, REFUSAL_NO_LISTENER) : 0;
+    }
+    return err->code == ERR_AGENT_SILENT ? did_not_answer(gate, request, sandbox, decision)
+                                         : refuse_error(decision, err);
+}
+
+/* A server that listens on the loopback interface only is reached through the agent's relay, which
+ * wants to see the secret and keeps it; the server itself never gets it. */
+static int route_preview(struct gate *gate, const struct gate_request *request,
+                         const struct gate_sandbox *found, struct gate_decision *decision)
+{
+    char address[IPV4_TEXT_SIZE];
+    enum agent_listener listener = AGENT_LISTENER_NONE;
+    uint16_t port = request->preview_port;
+    error_auto err = NULL;
+    if (agent_secret(gate->worker.ring, &found->sandbox, decision->secret, &err) < 0)
         return refuse_error(decision, err);
-    int result = agent_port_listener(sandbox, decision->secret, port, &listener, &err);
+    int result = find_listener(gate, request, found, &listener, decision);
     bool is_relayed = result == 0 && listener == AGENT_LISTENER_LOOPBACK;
     if (!is_relayed)
         mem_wipe(decision->secret, sizeof decision->secret);
     if (result < 0)
-        return refuse_error(decision, err);
-    if (listener == AGENT_LISTENER_NONE)
-        return refuse(decision, REFUSAL_NO_LISTENER);
+        return -1;
     decision->relay_port = is_relayed ? port : 0;
     snprintf(decision->upstream, sizeof decision->upstream, "%s:%d",
-             ipv4_format(sandbox->address, address), is_relayed ? AGENT_RELAY_PORT : port);
+             ipv4_format(found->sandbox.address, address), is_relayed ? AGENT_RELAY_PORT : port);
     return 0;
 }
 
-void gate_decide(struct worker *worker, const struct gate_request *request,
+void gate_decide(struct gate *gate, const struct gate_request *request,
                  struct gate_decision *decision)
 {
     struct gate_sandbox found;
+    struct worker *worker = &gate->worker;
     *decision = (struct gate_decision){.outcome = GATE_PASS};
     int (*authorize)(struct worker *, const struct gate_request *, struct gate_sandbox *,
                      struct gate_decision *) =
         request->preview_port ? authorize_preview : authorize_data_plane;
     if (authorize(worker, request, &found, decision) < 0 ||
-        ensure_running(worker, request, &found, decision) < 0)
+        ensure_running(gate, request, &found, decision) < 0)
         return;
-    int result = request->preview_port
-                     ? route_preview(worker, &found.sandbox, request->preview_port, decision)
-                     : route_data_plane(worker, &found.sandbox, decision);
+    int result = request->preview_port ? route_preview(gate, request, &found, decision)
+                                       : route_data_plane(worker, &found.sandbox, decision);
     if (result == 0 && request->is_poll)
         refuse(decision, REFUSAL_LISTENING);
     /* nginx does not look at signatures: what one of them opens stays shut for all others, and
@@ -258,18 +344,17 @@ void gate_decide(struct worker *worker, const struct gate_request *request,
                           (request->is_kept_as_health || !is_health_check(request));
 }
 
-enum refusal_reason gate_explain_failure(struct worker *worker, const struct gate_request *request,
+enum refusal_reason gate_explain_failure(struct gate *gate, const struct gate_request *request,
                                          enum refusal_reason reason)
 {
     struct gate_sandbox found;
     struct gate_decision decision = {.outcome = GATE_PASS};
     struct gate_request question = *request;
     question.is_poll = true;
-    if (find_sandbox(worker, &question, &found, &decision) < 0 ||
-        ensure_running(worker, &question, &found, &decision) < 0 ||
-        (question.preview_port &&
-         route_preview(worker, &found.sandbox, question.preview_port, &decision) < 0))
-        return decision.reason;
-    mem_wipe(&decision, sizeof decision);
-    return reason;
+    if (find_sandbox(&gate->worker, &question, &found, &decision) == 0 &&
+        ensure_running(gate, &question, &found, &decision) == 0 && question.preview_port)
+        route_preview(gate, &question, &found, &decision);
+    mem_wipe(decision.secret, sizeof decision.secret);
+    /* Anything but a refusal of its own: the sandbox says nothing, or cannot be asked now. */
+    return decision.outcome == GATE_REFUSE ? decision.reason : reason;
 }

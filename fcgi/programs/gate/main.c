@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/program.h"
+#include "gate/decide.h"
 #include "gate/gate_db.h"
 #include "gate/serve.h"
 #include "host/host.h"
@@ -41,24 +42,37 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
     return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);
 }
 
+static int open_gate(const struct settings *settings, struct gate *gate, struct error **err)
+{
+    if (pool_open(settings->pools_dir, &gate->pool, err) < 0)
+        return -1;
+    if (agent_notes_open(settings->pools_dir, settings->agent_silence_s, &gate->notes, err) < 0)
+        return -1;
+    return open_worker(settings, &gate->worker, err);
+}
+
 int main(int argc, char **argv)
 {
     struct program_call call;
     int status = program_start(argc, argv, &program, &call);
     if (status != PROGRAM_RUN)
         return status;
-    struct worker worker = {0};
+    struct gate gate = {0};
     struct http_server server = {
         .serve = gate_serve,
-        .context = &worker,
+        .context = &gate,
         .max_requests = REQUESTS_PER_WORKER,
     };
     error_auto err = NULL;
-    if (open_worker(call.settings, &worker, &err) == 0)
+    if (open_gate(call.settings, &gate, &err) == 0) {
+        server.pool = gate.pool;
         http_server_run(&server, &err);
+    }
     if (err)
         log_error("cannot serve", LOG_ERROR(err));
-    worker_close(&worker);
+    agent_notes_close(gate.notes);
+    worker_close(&gate.worker);
+    pool_close(gate.pool);
     settings_free(call.settings);
     return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
 }

@@ -71,7 +71,7 @@ static void answer_cookie(const struct http_request *request, struct http_respon
     http_response_header(response, "Referrer-Policy", "no-referrer");
 }
 
-static enum refusal_reason find_reason(struct worker *worker, const struct http_request *request,
+static enum refusal_reason find_reason(struct gate *gate, const struct http_request *request,
                                        bool is_preview)
 {
     enum refusal_reason reason;
@@ -89,7 +89,7 @@ static enum refusal_reason find_reason(struct worker *worker, const struct http_
         .route = route ? route : "",
         .preview_port = (uint16_t)number,
     };
-    return gate_explain_failure(worker, &question, reason);
+    return gate_explain_failure(gate, &question, reason);
 }
 
 static void answer_page(const struct worker *worker, struct http_request *request,
@@ -110,11 +110,11 @@ static void answer_page(const struct worker *worker, struct http_request *reques
     refusal_page_answer(&page, response);
 }
 
-void gate_serve_refusal(struct worker *worker, struct http_request *request,
+void gate_serve_refusal(struct gate *gate, struct http_request *request,
                         struct http_response *response)
 {
     bool is_preview = str_equal(http_parameter(request, "SANDLOT_TARGET"), "preview");
-    enum refusal_reason reason = find_reason(worker, request, is_preview);
+    enum refusal_reason reason = find_reason(gate, request, is_preview);
     if (reason == REFUSAL_SET_COOKIE) {
         answer_cookie(request, response);
         return;
@@ -132,7 +132,7 @@ void gate_serve_refusal(struct worker *worker, struct http_request *request,
     if (is_preview)
         http_response_header(response, "Vary", "Accept, Sec-Fetch-Mode, Sec-Fetch-Dest");
     if (is_preview && audience_wants_page(request)) {
-        answer_page(worker, request, response, reason, status);
+        answer_page(&gate->worker, request, response, reason, status);
         return;
     }
     if (reason == REFUSAL_BAD_SIGNATURE || reason == REFUSAL_OLD_SIGNATURE) {

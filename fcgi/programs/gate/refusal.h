@@ -3,6 +3,7 @@
  * the token of a link into a cookie. */
 #pragma once
 
+#include "gate/decide.h"
 #include "http/http.h"
 #include "sandbox/lifecycle.h"
 
@@ -15,5 +16,5 @@
 char *gate_query_token(const struct http_request *request);
 
 /* Answer nginx's question of KIND refusal. */
-void gate_serve_refusal(struct worker *worker, struct http_request *request,
+void gate_serve_refusal(struct gate *gate, struct http_request *request,
                         struct http_response *response);

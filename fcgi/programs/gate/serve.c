@@ -12,7 +12,8 @@
 #include "gate/refusal.h"
 #include "gate/throttle.h"
 
-#define TOKEN_MAX 256
+#define TOKEN_MAX        256
+#define HAND_ON_AFTER_MS 500 /* for others who are served, before the other pool is asked */
 
 static struct throttle refusals;
 
@@ -105,7 +106,23 @@ static void answer_pass(struct http_response *response, const struct gate_decisi
         http_response_header(response, "X-Accel-Expires", "0");
 }
 
-static void answer_decision(struct http_response *response, const struct gate_decision *decision)
+/* Until there is room. Is there none in time, the gate pool hands the question on. */
+static void answer_wait(const struct gate *gate, struct http_request *request,
+                        struct http_response *response, const struct gate_decision *decision)
+{
+    bool is_wake = str_equal(http_parameter(request, "SANDLOT_WAKE"), "1");
+    request->must_wait = true;
+    request->claim = decision->claim;
+    request->wait_ms =
+        is_wake ? (unsigned)gate->worker.settings->resume_wait_s * 1000 : HAND_ON_AFTER_MS;
+    if (is_wake)
+        answer_refusal(response, REFUSAL_SHARE_USED_UP);
+    else
+        response->status = 409;
+}
+
+static void answer_decision(const struct gate *gate, struct http_request *request,
+                            struct http_response *response, const struct gate_decision *decision)
 {
     switch (decision->outcome) {
     case GATE_PASS:
@@ -113,6 +130,9 @@ static void answer_decision(struct http_response *response, const struct gate_de
         break;
     case GATE_WAKE:
         response->status = 409;
+        break;
+    case GATE_WAIT:
+        answer_wait(gate, request, response, decision);
         break;
     case GATE_REFUSE:
         answer_refusal(response, decision->reason);
@@ -139,26 +159,26 @@ static bool is_guess(enum refusal_reason reason)
 /* Refusals are counted for the address. One that has had too many, a company's or a proxy's maybe,
  * is no reason to keep those out who hold a token; what they guess with it counts for its sandbox.
  */
-static void decide(struct worker *worker, const struct gate_request *question, const char *address,
+static void decide(struct gate *gate, const struct gate_request *question, const char *address,
                    struct gate_decision *decision)
 {
-    uint64_t rate = worker->settings->gate_refusal_rate;
+    uint64_t rate = gate->worker.settings->gate_refusal_rate;
     int64_t now_ms = clock_monotonic_us() / 1000;
     char sandbox_id[ID_SIZE];
     const char *whose = address;
     if (throttle_is_over(&refusals, address, rate, now_ms) &&
-        gate_token_sandbox(worker, question, sandbox_id))
+        gate_token_sandbox(&gate->worker, question, sandbox_id))
         whose = sandbox_id;
     if (throttle_is_over(&refusals, whose, rate, now_ms)) {
         *decision = (struct gate_decision){GATE_REFUSE, .reason = REFUSAL_RATE_LIMITED};
         return;
     }
-    gate_decide(worker, question, decision);
+    gate_decide(gate, question, decision);
     if (decision->outcome == GATE_REFUSE && is_guess(decision->reason))
         throttle_count(&refusals, whose, rate, now_ms);
 }
 
-static void serve_question(struct worker *worker, struct http_request *request,
+static void serve_question(struct gate *gate, struct http_request *request,
                            struct http_response *response, bool is_preview)
 {
     const char *route = http_parameter(request, "SANDLOT_ROUTE");
@@ -189,9 +209,9 @@ static void serve_question(struct worker *worker, struct http_request *request,
         return;
     }
     struct gate_decision decision;
-    decide(worker, &question, request->remote_address, &decision);
+    decide(gate, &question, request->remote_address, &decision);
     decision.cacheable &= !has_long_key(request, is_preview);
-    answer_decision(response, &decision);
+    answer_decision(gate, request, response, &decision);
     mem_wipe(&decision, sizeof decision);
 }
 
