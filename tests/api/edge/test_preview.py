@@ -128,6 +128,20 @@ def test_no_listener_yet(served):
     assert response.json()["request_id"] == response.headers["X-Request-Id"]
 
 
+def test_a_server_that_has_just_ended(make_sandbox):
+    """What the gate let pass a moment ago leads nowhere: that is said, and not an empty answer."""
+    ports = [{"port": port, "protocol": "http", "public": True} for port in range(3000, 3006)]
+    sandbox = make_sandbox(exposed_ports=ports)
+    for port in range(3000, 3006):
+        pid = sandbox.data.background("python3", "-m", "http.server", "-b", "127.0.0.1", str(port))
+        origin = sandbox.preview(port)
+        wait_until(lambda: origin.request("GET", "/").status == 200, 30, "the server")
+        sandbox.data.check(f"kill -9 {pid}; while kill -0 {pid} 2>&-; do sleep 0.01; done")
+        assert_error(origin.request("GET", "/"), 502, "not_found")
+        page = origin.request("GET", "/", headers={"Accept": "text/html"})
+        assert page.status == 502 and f"Nothing listens on port {port}".encode() in page.body, page
+
+
 def test_no_such_sandbox(served):
     route = "a" * 26
     host = served.stack.data_plane_host
