@@ -171,7 +171,7 @@ static void a_watched_name_denies_without_end(void **state)
     names_deinit(&names);
     name_rights_deinit(&watched.rights);
     watch_release(&list, watch);
-    assert_null(list.first);
+    assert_null(list.at);
 }
 
 static void another_policy_keeps_what_it_allows(void **state)
