@@ -119,7 +119,9 @@ def test_what_a_mute_agent_did_is_forgotten_soon(hostile):
         sandbox.instance, "/usr/lib/sandlot/start-agent",
         b"#!/bin/sh\nexec /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "
         b"/usr/lib/sandlot/sandlot-agent --guard\n")
-    # Its memory has no working agent: the resume starts it from its disk.
+    # Its memory has no working agent: it is started from its disk, by the dispatcher when the machine
+    # is too busy to do it while the call waits.
+    wait_until(lambda: sandbox.api.post(f"{sandbox.path}/resume").status == 200, 120, "the resume", 1)
     assert sandbox.resume()["resumed_from"] == "disk"
     sandbox.data.background("python3", "-m", "http.server", str(PORT))
     wait_until(lambda: origin.request("GET", "/").status == 200, 60, "the preview")
