@@ -122,6 +122,15 @@ static int renew_lease(void *context, struct error **err)
     return error_move(err, &failure);
 }
 
+/* While the runtime waits. */
+static int tick(void *context, struct error **err)
+{
+    const struct work *work = context;
+    if (work->answer_by_ms && clock_monotonic_ms() >= work->answer_by_ms)
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the host is still at work on it");
+    return renew_lease(context, err);
+}
+
 int work_still_ours(struct work *work, struct error **err)
 {
     work->renew_at_ms = 0;
@@ -136,7 +145,7 @@ int work_open_runtime(struct work *work, struct error **err)
     /* Whoever was kept from working for longer than his lease must not act any more. */
     if (renew_lease(work, err) < 0)
         return -1;
-    work->runtime->tick = renew_lease;
+    work->runtime->tick = tick;
     work->runtime->tick_context = work;
     return 0;
 }
@@ -319,6 +328,23 @@ void work_defer(struct work *work, const struct error *failure)
     operation_defer(work->worker->db, &work->operation, delay_ms, failure->message, &ignored);
 }
 
+/* What a client is told instead of the words of the runtime, which are for the log. */
+static int say(struct error **err, enum error_code code, const char *sentence)
+{
+    log_warning("runtime unavailable", LOG_ERROR(*err));
+    error_clear(err);
+    return error_set(err, code, "%s", sentence);
+}
+
+/* Of a sandbox that is there: its disk is as its own root has left it. */
+static int not_startable(struct error **err)
+{
+    autofree char *reason = xstrdup((*err)->message);
+    error_clear(err);
+    return error_set(err, ERR_SANDBOX_NOT_STARTABLE, "The sandbox cannot start from its disk: %s.",
+                     reason);
+}
+
 int work_public_error(struct work *work, struct error **err)
 {
     switch ((*err)->code) {
@@ -334,11 +360,13 @@ int work_public_error(struct work *work, struct error **err)
     case ERR_DB_UNAVAILABLE:
     case ERR_RUNTIME_UNAVAILABLE:
     case ERR_RUNTIME_FAILED:
-        error_recode(err, ERR_RUNTIME_UNAVAILABLE);
-        log_warning("runtime unavailable", LOG_ERROR(*err));
-        error_clear(err);
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                         "The runtime is not available at the moment; try again in a few seconds.");
+        return say(err, ERR_RUNTIME_UNAVAILABLE,
+                   "The runtime is not available at the moment; try again in a few seconds.");
+    case ERR_RUNTIME_STUCK:
+        return say(err, ERR_RUNTIME_UNAVAILABLE,
+                   "The sandbox did not start within the time for it, and the start was ended.");
+    case ERR_MOUNT_POINT:
+        return not_startable(err);
     default:
         return -1;
     }

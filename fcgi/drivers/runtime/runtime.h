@@ -8,9 +8,11 @@
  * Errors of all calls: ERR_RUNTIME_UNAVAILABLE (the daemon could not be reached, nothing
  * happened), ERR_OUTCOME_UNKNOWN (the order was sent, its answer never came: inspect() tells),
  * ERR_NOT_FOUND (no such instance), ERR_RUNTIME_REFUSED (the daemon's own words),
- * ERR_RUNTIME_FAILED (an instance did not start, and might another time), and whatever tick()
- * returned. After ERR_OUTCOME_UNKNOWN and after an error of tick() the daemon may still be
- * at work: repeating the call waits for that and then completes what is missing.
+ * ERR_RUNTIME_FAILED (an instance did not start, and might another time), ERR_RUNTIME_STUCK (its
+ * start did not end and was ended), ERR_MOUNT_POINT (a place that something is mounted on is none
+ * for that; the place is the error's field), and whatever tick() returned. After
+ * ERR_OUTCOME_UNKNOWN and after an error of tick() the daemon may still be at work: repeating the
+ * call waits for that and then completes what is missing.
  */
 #pragma once
 

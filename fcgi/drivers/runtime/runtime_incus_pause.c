@@ -236,7 +236,8 @@ static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
     }
     if (look_again(subject))
         return 1;
-    bool refused = (*err)->code == ERR_RUNTIME_REFUSED || (*err)->code == ERR_RUNTIME_FAILED;
+    bool refused = (*err)->code == ERR_RUNTIME_REFUSED || (*err)->code == ERR_RUNTIME_FAILED ||
+                   (*err)->code == ERR_RUNTIME_STUCK;
     if (!refused || !stateful)
         return -1;
     log_warning("memory cannot be restored, starting from the disk",
