@@ -18,6 +18,7 @@
 #define BUSY_POLL_MS   15
 #define AGENT_SLICE_MS 500
 #define AGENT_GREET_MS 300
+#define PAUSE_AGAIN_MS 10000
 #define FINISH_WAIT_MS 10000 /* for the database to come back before the result is left behind */
 
 void work_deinit(struct work *work)
@@ -223,6 +224,16 @@ struct finish {
     struct sandbox row; /* as written */
 };
 
+/* A deadline that has passed is acted on again, later each time. */
+static void postpone(struct sandbox *sandbox, int64_t now_ms)
+{
+    unsigned doublings = sandbox->pause_failures < 5 ? sandbox->pause_failures : 5;
+    int64_t again_ms = now_ms + ((int64_t)PAUSE_AGAIN_MS << doublings);
+    if (sandbox->deadline_at_ms < now_ms + PAUSE_AGAIN_MS)
+        sandbox->deadline_at_ms = again_ms;
+    sandbox->pause_failures++;
+}
+
 void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
 {
     int64_t now_ms = clock_now_ms();
@@ -231,6 +242,7 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
     case SANDBOX_EVENT_RESUMED:
         sandbox->deadline_at_ms = now_ms + (int64_t)sandbox->timeout_s * 1000;
         sandbox->stopped_at_ms = 0;
+        sandbox->pause_failures = 0;
         sandbox->cleanup_at_ms = 0;
         break;
     case SANDBOX_EVENT_PAUSED:
@@ -241,9 +253,7 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
         sandbox->resumed_from[0] = '\0';
         break;
     case SANDBOX_EVENT_PAUSE_FAILED:
-        /* A deadline that has passed is acted on again, but not in a tight circle. */
-        if (sandbox->deadline_at_ms < now_ms + 10000)
-            sandbox->deadline_at_ms = now_ms + 10000;
+        postpone(sandbox, now_ms);
         break;
     case SANDBOX_EVENT_RESUME_FAILED:
     case SANDBOX_EVENT_DESTROYED:
@@ -367,6 +377,16 @@ int work_public_error(struct work *work, struct error **err)
                    "The sandbox did not start within the time for it, and the start was ended.");
     case ERR_MOUNT_POINT:
         return not_startable(err);
+    case ERR_RUNTIME_SHORT:
+        return say(
+            err, ERR_RUNTIME_UNAVAILABLE,
+            "The host could not take in the sandbox's memory; the sandbox keeps running. Try "
+            "again in a few seconds.");
+    case ERR_MEMORY_NOT_KEPT:
+        return say(
+            err, ERR_MEMORY_NOT_KEPT,
+            "The memory of the sandbox cannot be kept because of what a process in it does (a "
+            "debugger, io_uring, a namespace of its own); the sandbox keeps running.");
     default:
         return -1;
     }

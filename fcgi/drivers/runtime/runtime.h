@@ -153,9 +153,11 @@ struct runtime_ops {
     int (*inspect)(struct runtime *runtime, const char *name, enum runtime_status *status,
                    struct error **err);
 
-    /* Stop it. keep_memory: try to keep memory and processes; when the runtime cannot, the
-     * instance is stopped with its disk only if or_disk is set, and keeps running (with the error)
-     * if not. *origin: what a resume will find. Stopped or paused already: success. */
+    /* Stop it. keep_memory: try to keep memory and processes, more than once where the host was
+     * short of something; when the runtime cannot, the instance is stopped with its disk only if
+     * or_disk is set, and keeps running if not: ERR_RUNTIME_SHORT when the host was short of
+     * something, ERR_MEMORY_NOT_KEPT when what runs in it is the cause. *origin: what a resume will
+     * find. Stopped or paused already: success. */
     int (*pause)(struct runtime *runtime, const char *name, const struct runtime_shape *shape,
                  bool keep_memory, bool or_disk, enum runtime_origin *origin, struct error **err);
 

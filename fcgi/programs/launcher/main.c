@@ -25,6 +25,7 @@ static void print_help(void)
          "Runs a helper command of incusd that starts a container.\n\n"
          "  --limit SECONDS      after which it is killed, with the container's monitor\n"
          "  --config FILE        of the container: the places it mounts on are looked at before\n"
+         "  --mount-point PATH   only this one\n"
          "  --containers FOLDER  of incusd: what it keeps of deleted instances is removed\n"
          "  --version, --help");
 }
@@ -37,7 +38,7 @@ static int fail(const struct error *err)
 }
 
 struct options {
-    const char *config, *containers;
+    const char *config, *mount_point, *containers;
     uint64_t limit_s;
 };
 
@@ -48,7 +49,8 @@ static int check(const struct options *options, struct error **err)
         return -1;
     if (options->containers)
         leftovers_remove(&config, options->containers);
-    return mount_points_check(&config, err);
+    return options->mount_point ? mount_point_check(&config, options->mount_point, err)
+                                : mount_points_check(&config, err);
 }
 
 static int launch(const struct options *options, char *const command[])
@@ -66,6 +68,7 @@ int main(int argc, char **argv)
     static const struct option names[] = {
         {"limit", required_argument, NULL, 'l'},
         {"config", required_argument, NULL, 'c'},
+        {"mount-point", required_argument, NULL, 'm'},
         {"containers", required_argument, NULL, 'C'},
         {"version", no_argument, NULL, 'V'},
         {"help", no_argument, NULL, 'h'},
@@ -77,6 +80,8 @@ int main(int argc, char **argv)
             continue;
         else if (option == 'c')
             options.config = optarg;
+        else if (option == 'm')
+            options.mount_point = optarg;
         else if (option == 'C')
             options.containers = optarg;
         else if (option == 'V' || option == 'h') {

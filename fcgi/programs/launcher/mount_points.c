@@ -76,6 +76,8 @@ static int step(struct walk *walk, const char *path, size_t length, const char *
 static int look(const struct container_config *config, unsigned mount, const char *path, bool file,
                 struct error **err)
 {
+    if (!config->rootfs)
+        return error_set(err, ERR_CONFIG, "the configuration names no root file system");
     struct walk walk = {config, mount, open(config->rootfs, OPEN_FOLDER)};
     const char *end = path + strlen(path);
     int result = 0;
@@ -100,11 +102,14 @@ static bool is_covered(const char *target)
            str_starts_with(target, "dev/");
 }
 
+int mount_point_check(const struct container_config *config, const char *path, struct error **err)
+{
+    return look(config, 0, path + strspn(path, "/"), false, err);
+}
+
 int mount_points_check(const struct container_config *config, struct error **err)
 {
     static const char *const always[] = {"proc", "sys", "dev"};
-    if (!config->rootfs)
-        return error_set(err, ERR_CONFIG, "the configuration names no root file system");
     for (size_t i = 0; i < ARRAY_SIZE(always); i++)
         if (look(config, 0, always[i], false, err) < 0)
             return -1;

@@ -12,3 +12,6 @@
  * ERR_INVALID_REQUEST: one is no directory, or is behind a link or a file; the message names it.
  * ERR_CONFIG: the root file system cannot be looked at. */
 int mount_points_check(const struct container_config *config, struct error **err);
+
+/* The same for a directory that something is about to be mounted on while the container runs. */
+int mount_point_check(const struct container_config *config, const char *path, struct error **err);
