@@ -22,7 +22,7 @@ LEFT_MB = 40
 def traced(sandbox):
     """A process that traces another one: such a memory cannot be dumped."""
     with sandbox.data.start("/usr/bin/python3", "-c", TRACER) as tracing:
-        pid = next(tracing)["start"]["pid"]
+        pid = next(tracing)["event"]["start"]["pid"]
         assert tracing.output() == b"0"
         yield pid
 
