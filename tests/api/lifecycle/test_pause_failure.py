@@ -9,8 +9,8 @@ import pytest
 
 from client import assert_error
 from faults import InBackground
+from killing import TRACER
 from stack import wait_until
-from test_survival import TRACER
 
 KEEP = {"on_pause_failure": "keep_running"}
 # More than is left in the pool while it is full.
