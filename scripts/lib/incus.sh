@@ -90,18 +90,24 @@ incus_discard_half_made()
     rm -rf "$INCUS_STATE"
 }
 
-# incus_bin_install: what incusd calls instead of itself and of btrfs. A running daemon and the
-# hooks of its containers do so at any time: each file is replaced as a whole.
+# incus_bin_put FILE NAME: replaced as a whole, as a running daemon and the hooks of its containers
+# may call it at any time.
+incus_bin_put()
+{
+    install -m 755 "$1" "$INCUS_BIN/$2.new"
+    mv "$INCUS_BIN/$2.new" "$INCUS_BIN/$2"
+}
+
+# incus_bin_install: what incusd calls instead of itself, of btrfs and of ip.
 incus_bin_install()
 {
     mkdir -p "$INCUS_BIN"
-    install -m 755 "$SOURCE_DIR/conf/incus/incusd-exec" "$INCUS_BIN/incusd-exec.new"
-    mv "$INCUS_BIN/incusd-exec.new" "$INCUS_BIN/incusd-exec"
-    install -m 755 "$SOURCE_DIR/conf/incus/btrfs-wrapper" "$INCUS_BIN/btrfs.new"
-    mv "$INCUS_BIN/btrfs.new" "$INCUS_BIN/btrfs"
+    incus_bin_put "$(program sandlot-launcher)" sandlot-launcher
+    incus_bin_put "$SOURCE_DIR/conf/incus/incusd-exec" incusd-exec
+    incus_bin_put "$SOURCE_DIR/conf/incus/btrfs-wrapper" btrfs
+    incus_bin_put "$SOURCE_DIR/conf/incus/ip-wrapper" ip
+    incus_bin_put "$SOURCE_DIR/conf/incus/pool-guard" pool-guard
     ln -sfn "$PREFIX/libexec/sandlot/sandlot-confine" "$INCUS_BIN/sandlot-confine"
-    install -m 755 "$SOURCE_DIR/conf/incus/pool-guard" "$INCUS_BIN/pool-guard.new"
-    mv "$INCUS_BIN/pool-guard.new" "$INCUS_BIN/pool-guard"
 }
 
 # incus_start: the daemon answers on its socket.

@@ -29,6 +29,7 @@ struct sandbox_create {
     uint64_t timeout_s;
     enum sandbox_on_timeout on_timeout;
     bool auto_resume;
+    enum sandbox_on_pause_failure on_pause_failure;
     uint32_t cpu, memory_mb; /* overrides; 0: the version's baseline */
     const char *metadata;    /* JSON object of strings */
     const char *network;     /* JSON object: the policy */
@@ -50,7 +51,8 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct quota *quota, struct error **err);
 
 /* Stop it with its memory where the runtime can, joining a pause in flight. Stopped already:
- * success. */
+ * success. Where it cannot, on_pause_failure says whether it is stopped with its disk only, or
+ * keeps running: ERR_MEMORY_NOT_KEPT, ERR_RUNTIME_UNAVAILABLE (the host was short of something). */
 int sandbox_pause(struct worker *worker, const char *id, struct sandbox *sandbox,
                   struct error **err);
 
@@ -68,9 +70,10 @@ int sandbox_wake(struct worker *worker, const char *id, struct sandbox *sandbox,
 struct sandbox_update {
     const json_t *metadata; /* a JSON merge patch, or NULL; borrowed */
     uint64_t timeout_s;     /* 0: not set; else the deadline becomes now + timeout_s */
-    bool set_on_timeout, set_auto_resume, set_public_traffic;
+    bool set_on_timeout, set_auto_resume, set_on_pause_failure, set_public_traffic;
     enum sandbox_on_timeout on_timeout;
     bool auto_resume;
+    enum sandbox_on_pause_failure on_pause_failure;
     bool allow_public_traffic;
 };
 

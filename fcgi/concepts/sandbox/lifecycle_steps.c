@@ -18,6 +18,7 @@
 #define BUSY_POLL_MS   15
 #define AGENT_SLICE_MS 500
 #define AGENT_GREET_MS 300
+#define PAUSE_AGAIN_MS 10000
 #define FINISH_WAIT_MS 10000 /* for the database to come back before the result is left behind */
 
 void work_deinit(struct work *work)
@@ -122,6 +123,15 @@ static int renew_lease(void *context, struct error **err)
     return error_move(err, &failure);
 }
 
+/* While the runtime waits. */
+static int tick(void *context, struct error **err)
+{
+    const struct work *work = context;
+    if (work->answer_by_ms && clock_monotonic_ms() >= work->answer_by_ms)
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the host is still at work on it");
+    return renew_lease(context, err);
+}
+
 int work_still_ours(struct work *work, struct error **err)
 {
     work->renew_at_ms = 0;
@@ -136,7 +146,7 @@ int work_open_runtime(struct work *work, struct error **err)
     /* Whoever was kept from working for longer than his lease must not act any more. */
     if (renew_lease(work, err) < 0)
         return -1;
-    work->runtime->tick = renew_lease;
+    work->runtime->tick = tick;
     work->runtime->tick_context = work;
     return 0;
 }
@@ -214,6 +224,16 @@ struct finish {
     struct sandbox row; /* as written */
 };
 
+/* A deadline that has passed is acted on again, later each time. */
+static void postpone(struct sandbox *sandbox, int64_t now_ms)
+{
+    unsigned doublings = sandbox->pause_failures < 5 ? sandbox->pause_failures : 5;
+    int64_t again_ms = now_ms + ((int64_t)PAUSE_AGAIN_MS << doublings);
+    if (sandbox->deadline_at_ms < now_ms + PAUSE_AGAIN_MS)
+        sandbox->deadline_at_ms = again_ms;
+    sandbox->pause_failures++;
+}
+
 void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
 {
     int64_t now_ms = clock_now_ms();
@@ -222,6 +242,7 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
     case SANDBOX_EVENT_RESUMED:
         sandbox->deadline_at_ms = now_ms + (int64_t)sandbox->timeout_s * 1000;
         sandbox->stopped_at_ms = 0;
+        sandbox->pause_failures = 0;
         sandbox->cleanup_at_ms = 0;
         break;
     case SANDBOX_EVENT_PAUSED:
@@ -232,9 +253,7 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
         sandbox->resumed_from[0] = '\0';
         break;
     case SANDBOX_EVENT_PAUSE_FAILED:
-        /* A deadline that has passed is acted on again, but not in a tight circle. */
-        if (sandbox->deadline_at_ms < now_ms + 10000)
-            sandbox->deadline_at_ms = now_ms + 10000;
+        postpone(sandbox, now_ms);
         break;
     case SANDBOX_EVENT_RESUME_FAILED:
     case SANDBOX_EVENT_DESTROYED:
@@ -319,6 +338,23 @@ void work_defer(struct work *work, const struct error *failure)
     operation_defer(work->worker->db, &work->operation, delay_ms, failure->message, &ignored);
 }
 
+/* What a client is told instead of the words of the runtime, which are for the log. */
+static int say(struct error **err, enum error_code code, const char *sentence)
+{
+    log_warning("runtime unavailable", LOG_ERROR(*err));
+    error_clear(err);
+    return error_set(err, code, "%s", sentence);
+}
+
+/* Of a sandbox that is there: its disk is as its own root has left it. */
+static int not_startable(struct error **err)
+{
+    autofree char *reason = xstrdup((*err)->message);
+    error_clear(err);
+    return error_set(err, ERR_SANDBOX_NOT_STARTABLE, "The sandbox cannot start from its disk: %s.",
+                     reason);
+}
+
 int work_public_error(struct work *work, struct error **err)
 {
     switch ((*err)->code) {
@@ -334,19 +370,29 @@ int work_public_error(struct work *work, struct error **err)
     case ERR_DB_UNAVAILABLE:
     case ERR_RUNTIME_UNAVAILABLE:
     case ERR_RUNTIME_FAILED:
-        error_recode(err, ERR_RUNTIME_UNAVAILABLE);
-        log_warning("runtime unavailable", LOG_ERROR(*err));
-        error_clear(err);
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                         "The runtime is not available at the moment; try again in a few seconds.");
+        return say(err, ERR_RUNTIME_UNAVAILABLE,
+                   "The runtime is not available at the moment; try again in a few seconds.");
     case ERR_INSUFFICIENT_STORAGE:
         if (!work->runtime) /* it was refused before anything was begun, in words of its own */
             return -1;
-        log_warning("storage is full", LOG_ERROR(*err));
-        error_clear(err);
-        return error_set(err, ERR_INSUFFICIENT_STORAGE,
-                         "The storage of the sandbox's host is full; delete what is not needed, or "
-                         "try again later.");
+        return say(err, ERR_INSUFFICIENT_STORAGE,
+                   "The storage of the sandbox's host is full; delete what is not needed, or try "
+                   "again later.");
+    case ERR_RUNTIME_STUCK:
+        return say(err, ERR_RUNTIME_UNAVAILABLE,
+                   "The sandbox did not start within the time for it, and the start was ended.");
+    case ERR_MOUNT_POINT:
+        return not_startable(err);
+    case ERR_RUNTIME_SHORT:
+        return say(
+            err, ERR_RUNTIME_UNAVAILABLE,
+            "The host could not take in the sandbox's memory; the sandbox keeps running. Try "
+            "again in a few seconds.");
+    case ERR_MEMORY_NOT_KEPT:
+        return say(
+            err, ERR_MEMORY_NOT_KEPT,
+            "The memory of the sandbox cannot be kept because of what a process in it does (a "
+            "debugger, io_uring, a namespace of its own); the sandbox keeps running.");
     default:
         return -1;
     }

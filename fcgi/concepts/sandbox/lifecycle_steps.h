@@ -15,6 +15,7 @@ struct work {
     void *settle_context;
     struct runtime *runtime;         /* of the sandbox's host, after work_open_runtime() */
     int64_t renew_at_ms, lost_at_ms; /* monotonic */
+    int64_t answer_by_ms; /* monotonic: what the runtime is then still at is left to it; 0: never */
     int64_t started_ms;
     struct firewall *firewall; /* a call to it is in hand */
     enum { NETWORK_UNTOUCHED, NETWORK_APPLIED, NETWORK_FAILED } network; /* how the policy fared */

@@ -13,6 +13,16 @@ const char *on_timeout_name(enum sandbox_on_timeout on_timeout)
     return on_timeout == ON_TIMEOUT_PAUSE ? "pause" : "kill";
 }
 
+const char *on_pause_failure_name(enum sandbox_on_pause_failure on_pause_failure)
+{
+    return on_pause_failure == ON_PAUSE_FAILURE_KEEP_RUNNING ? "keep_running" : "disk";
+}
+
+enum sandbox_on_pause_failure on_pause_failure_of(const char *name)
+{
+    return str_equal(name, "keep_running") ? ON_PAUSE_FAILURE_KEEP_RUNNING : ON_PAUSE_FAILURE_DISK;
+}
+
 void sandbox_deinit(struct sandbox *sandbox)
 {
     free(sandbox->metadata);

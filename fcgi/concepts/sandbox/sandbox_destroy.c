@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "sandbox/lifecycle_steps.h"
 
+/* A removal takes a second at most; where a start or a pause has to end first, it is tried again in
+ * the background, so that neither a client nor the work for others waits for it. */
+#define ANSWER_MOST_MS 15000
+
 /* First the firewall is asked, so that what cannot be removed at once reaches nothing. */
 static int remove_instance(struct work *work, struct error **err)
 {
+    work->answer_by_ms = clock_monotonic_ms() + ANSWER_MOST_MS;
     work_network_remove_begin(work);
     int result = work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, err);
     work_network_remove_end(work);

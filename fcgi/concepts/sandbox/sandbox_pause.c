@@ -26,10 +26,11 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
 {
     struct sandbox *sandbox = &work->sandbox;
     struct runtime *runtime = work->runtime;
+    bool or_disk = sandbox->on_pause_failure == ON_PAUSE_FAILURE_DISK;
     work_hang_up(work);
     fault_point(FAULT_PAUSE_HUNG_UP);
     int result = runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->shape,
-                                     !sandbox_has_volumes(sandbox), true, origin, err);
+                                     !sandbox_has_volumes(sandbox), or_disk, origin, err);
     memcpy(work->memory_lost, runtime->memory_lost, sizeof work->memory_lost);
     return result;
 }

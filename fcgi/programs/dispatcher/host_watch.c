@@ -31,12 +31,24 @@ enum {
     BACK_OFF_MAX_MS = 8000,
     /* More are found by the next listing. */
     SUSPECTS_MAX = 1024,
+    /* Reboots of one instance that are told as the reason of its end: so many with no more than so
+     * long between them. Its host slows them down and ends them (conf/incus/incusd-exec). */
+    REBOOTS_MANY = 3,
+    REBOOTS_APART_MS = 90000,
+    REBOOTING_MAX = 256,
 };
 
 /* An instance that is said, or seen, to be down. */
 struct suspect {
     char instance_name[INSTANCE_NAME_SIZE];
     int64_t due_ms, give_up_ms; /* monotonic */
+};
+
+/* An instance that started itself anew. */
+struct rebooting {
+    char instance_name[INSTANCE_NAME_SIZE];
+    unsigned times;
+    int64_t last_ms; /* monotonic */
 };
 
 struct host_watch {
@@ -46,7 +58,8 @@ struct host_watch {
     struct runtime *runtime; /* NULL before the first listing */
     struct suspect suspects[SUSPECTS_MAX];
     size_t suspect_count;
-    bool hears; /* nothing that ends is missed */
+    struct rebooting rebooting[REBOOTING_MAX]; /* the oldest makes room */
+    bool hears;                                /* nothing that ends is missed */
     unsigned back_off_ms;
     int64_t listen_at_ms, list_at_ms; /* monotonic */
 };
@@ -64,6 +77,42 @@ struct host_watch *host_watch_new(struct worker *worker, uint32_t host_id,
 void host_watch_free(struct host_watch *watch)
 {
     free(watch);
+}
+
+/* --- reboots --- */
+
+static struct rebooting *rebooting_of(struct host_watch *watch, const char *instance_name)
+{
+    struct rebooting *oldest = &watch->rebooting[0];
+    for (size_t i = 0; i < REBOOTING_MAX; i++) {
+        if (!strcmp(watch->rebooting[i].instance_name, instance_name))
+            return &watch->rebooting[i];
+        if (watch->rebooting[i].last_ms < oldest->last_ms)
+            oldest = &watch->rebooting[i];
+    }
+    *oldest = (struct rebooting){0};
+    snprintf(oldest->instance_name, sizeof oldest->instance_name, "%s", instance_name);
+    return oldest;
+}
+
+static void count_reboot(struct host_watch *watch, const char *instance_name)
+{
+    struct rebooting *one = rebooting_of(watch, instance_name);
+    int64_t now_ms = clock_monotonic_ms();
+    one->times = now_ms - one->last_ms > REBOOTS_APART_MS ? 1 : one->times + 1;
+    one->last_ms = now_ms;
+}
+
+static void log_end(struct host_watch *watch, const char *id, const char *instance_name)
+{
+    const struct rebooting *one = rebooting_of(watch, instance_name);
+    bool looped =
+        one->times >= REBOOTS_MANY && clock_monotonic_ms() - one->last_ms <= REBOOTS_APART_MS;
+    if (looped)
+        log_warning("sandbox was stopped because it rebooted again and again",
+                    LOG_STR("sandbox", id), LOG_INT("reboots", one->times));
+    else
+        log_warning("sandbox went down by itself", LOG_STR("sandbox", id));
 }
 
 /* --- judging one instance --- */
@@ -124,7 +173,7 @@ static int judge(struct host_watch *watch, const char *instance_name, unsigned *
     if (result < 0)
         return -1;
     if (verdict.ended)
-        log_warning("sandbox went down by itself", LOG_STR("sandbox", id));
+        log_end(watch, id, instance_name);
     if (verdict.status != RUNTIME_OTHER)
         *again_ms = 0;
     return 0;
@@ -207,6 +256,7 @@ static void take_restart(struct host_watch *watch, const char *instance_name)
     for (size_t i = watch->suspect_count; i-- > 0;)
         if (!strcmp(watch->suspects[i].instance_name, instance_name))
             acquit(watch, i);
+    count_reboot(watch, instance_name);
     watch->restarted(instance_name);
     if (sandbox_stop_risen(watch->worker, watch->runtime, instance_name, &err) < 0)
         log_warning("instance of a stopped sandbox runs", LOG_STR("instance", instance_name),

@@ -33,7 +33,7 @@ def test_everything_at_its_edge_is_accepted(make_account):
         # Counted as a process gets them: NAME=VALUE and the byte that ends it.
         "envs": {"_": "", "a9_Z": "€", "LONG": "x" * (65536 - len("_=.a9_Z=...LONG=..") - 1)},
         "exposed_ports": [{"port": port, "protocol": "http", "public": True} for port in ports],
-        "lifecycle": {"on_timeout": "pause", "auto_resume": True},
+        "lifecycle": {"on_timeout": "pause", "auto_resume": True, "on_pause_failure": "keep_running"},
         "volume_mounts": {},
         "allow_out": [f"host-{number}.example:443" for number in range(256)],
         "deny_out": [f"10.{number}.0.0/16" for number in range(256)],
@@ -61,6 +61,8 @@ ONE_BEYOND = [
     ({"lifecycle": {"on_timeout": "stop"}}, "/lifecycle/on_timeout"),
     ({"lifecycle": {"auto_resume": "yes", "on_timeout": "pause"}}, "/lifecycle/auto_resume"),
     ({"lifecycle": {"auto_resume": True}}, "/lifecycle/auto_resume"),
+    ({"lifecycle": {"on_pause_failure": "kill"}}, "/lifecycle/on_pause_failure"),
+    ({"lifecycle": {"on_pause_failure": True}}, "/lifecycle/on_pause_failure"),
     ({"lifecycle": {"auto_resume": True, "on_timeout": "kill"}}, "/lifecycle/auto_resume"),
     ({"auto_pause": 1}, "/auto_pause"),
     ({"metadata": []}, "/metadata"),
