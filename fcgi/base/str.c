@@ -111,3 +111,15 @@ bool str_is_utf8(const char *text, size_t length)
     }
     return true;
 }
+
+bool str_is_choice(const char *choices, const char *value)
+{
+    size_t length = strlen(value);
+    while (*choices) {
+        size_t size = strcspn(choices, "|");
+        if (size == length && !memcmp(choices, value, size))
+            return true;
+        choices += size + (choices[size] == '|');
+    }
+    return false;
+}

@@ -12,7 +12,7 @@ accounts_host()
     # Processors are shared out in time; memory is not.
     ctl host add local --url "unix://$INCUS_SOCKET_FILE" --project "$PROJECT" \
         --pool "$POOL" --range "$RANGE" --nic-prefix "$NIC_PREFIX" \
-        --vcpus "$(($(nproc) * 16))" --memory-mb "$memory_mb" \
+        --vcpus "$(($(nproc) * 16))" --memory-mb "$memory_mb" --disk-overcommit 1000 \
         --firewall "http+unix://$RUN_DIR/firewall/http.sock"
 }
 

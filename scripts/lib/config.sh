@@ -19,6 +19,7 @@ records_socket = $RUN_DIR/records.sock
 files_socket = $RUN_DIR/files.sock
 gate_socket = $RUN_DIR/gate.sock
 wake_socket = $RUN_DIR/wake.sock
+pools_dir = $RUN_DIR/pools
 firewall_socket = $RUN_DIR/firewall.sock
 firewall_http_socket = $RUN_DIR/firewall/http.sock
 firewall_state_dir = $FIREWALL_STATE

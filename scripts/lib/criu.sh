@@ -53,6 +53,22 @@ criu_download()
             -o APT::Keep-Downloaded-Packages=true install criu
 }
 
+# criu_check PACKAGES: that all of them are pinned ones, or signed ones of a newer version.
+criu_check()
+{
+    local package newer=0 name version architecture
+
+    for package in "$1"/cache/archives/*.deb; do
+        # shellcheck disable=SC2016 # dpkg's own variables
+        read -r name version architecture < <(dpkg-deb --show \
+            --showformat '${Package} ${Version} ${Architecture}\n' "$package")
+        pinned_check criu "$name" "$version" "$architecture" "$package" || newer=$((newer + 1))
+    done
+    [[ $newer -eq 0 ]] ||
+        note "$newer of CRIU's packages are newer than scripts/packages/criu.pinned, checked by the archive's" \
+            "signature alone"
+}
+
 # criu_unpack PACKAGES DIRECTORY: the files of all packages, side by side.
 criu_unpack()
 {
@@ -78,6 +94,7 @@ criu_fetch_locked()
     fi
     for release in $CRIU_RELEASES; do
         if criu_download "$release" "$work"; then
+            criu_check "$work"
             criu_unpack "$work" "$CRIU_DIR.new"
             rm -rf "$CRIU_DIR" "$work"
             mv "$CRIU_DIR.new" "$CRIU_DIR"

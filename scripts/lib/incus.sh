@@ -44,6 +44,15 @@ incus_cgroups()
         die "control groups cannot be mounted at /sys/fs/cgroup: Incus needs them"
 }
 
+# incus_lxcfs_closed: nobody writes through lxcfs. Before 6.0 it passes what any user of any
+# sandbox writes below /sys/devices/system/cpu on to the host's own files, as root. The file system
+# is one, however often it is mounted: read-only here, it is in all sandboxes, also those that run.
+incus_lxcfs_closed()
+{
+    mount -o remount,ro /var/lib/lxcfs ||
+        die "lxcfs at /var/lib/lxcfs cannot be made read-only: sandboxes could write to the host's processors"
+}
+
 # lxcfs shows a sandbox its own limits. One serves all stacks of the machine, so its
 # pid file is theirs together; a dead one leaves a mount that must go first.
 incus_lxcfs()
@@ -51,6 +60,7 @@ incus_lxcfs()
     local RUN_DIR=$SHARED_DIR/run LOG_DIR=$SHARED_DIR/log STACK=shared
 
     if mountpoint -q /var/lib/lxcfs && [[ -d /var/lib/lxcfs/proc ]]; then
+        incus_lxcfs_closed
         return 0
     fi
     umount -l /var/lib/lxcfs 2>/dev/null || true
@@ -62,7 +72,11 @@ incus_lxcfs()
     # One whose mount is gone would hold the pid file.
     strays_end lxcfs /run/lxcfs-sandlot.pid
     service_start lxcfs root -- /usr/bin/lxcfs -f -p /run/lxcfs-sandlot.pid /var/lib/lxcfs
-    wait_for 10 mountpoint -q /var/lib/lxcfs || note "lxcfs did not start: sandboxes see the machine's limits"
+    if ! wait_for 10 mountpoint -q /var/lib/lxcfs; then
+        note "lxcfs did not start: sandboxes see the machine's limits"
+        return 0
+    fi
+    incus_lxcfs_closed
 }
 
 # A first start that was killed in the middle leaves a state that no daemon can use.
@@ -72,18 +86,28 @@ incus_discard_half_made()
     echo "an earlier run was ended while it prepared Incus: its state is discarded"
     incus_end_instances
     incus_unmount
+    crypt_discard
     rm -rf "$INCUS_STATE"
 }
 
-# incus_bin_install: what incusd calls instead of itself and of btrfs. A running daemon and the
-# hooks of its containers do so at any time: each file is replaced as a whole.
+# incus_bin_put FILE NAME: replaced as a whole, as a running daemon and the hooks of its containers
+# may call it at any time.
+incus_bin_put()
+{
+    install -m 755 "$1" "$INCUS_BIN/$2.new"
+    mv "$INCUS_BIN/$2.new" "$INCUS_BIN/$2"
+}
+
+# incus_bin_install: what incusd calls instead of itself, of btrfs and of ip.
 incus_bin_install()
 {
     mkdir -p "$INCUS_BIN"
-    install -m 755 "$SOURCE_DIR/conf/incus/incusd-exec" "$INCUS_BIN/incusd-exec.new"
-    mv "$INCUS_BIN/incusd-exec.new" "$INCUS_BIN/incusd-exec"
-    install -m 755 "$SOURCE_DIR/conf/incus/btrfs-wrapper" "$INCUS_BIN/btrfs.new"
-    mv "$INCUS_BIN/btrfs.new" "$INCUS_BIN/btrfs"
+    incus_bin_put "$(program sandlot-launcher)" sandlot-launcher
+    incus_bin_put "$SOURCE_DIR/conf/incus/incusd-exec" incusd-exec
+    incus_bin_put "$SOURCE_DIR/conf/incus/btrfs-wrapper" btrfs
+    incus_bin_put "$SOURCE_DIR/conf/incus/ip-wrapper" ip
+    incus_bin_put "$SOURCE_DIR/conf/incus/pool-guard" pool-guard
+    ln -sfn "$PREFIX/libexec/sandlot/sandlot-confine" "$INCUS_BIN/sandlot-confine"
 }
 
 # incus_start: the daemon answers on its socket.
@@ -97,6 +121,7 @@ incus_start()
     if ! service_running incusd; then
         incus_end_daemons
         incus_discard_half_made
+        crypt_open
         mkdir -p "$INCUS_STATE"
         INCUS_LXC_TEMPLATE_CONFIG=$LXC_CONFIG_DIR SANDLOT_NIC_PREFIX=$NIC_PREFIX \
             "$SOURCE_DIR/conf/incus/incusd-prepare"
@@ -104,10 +129,12 @@ incus_start()
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
             INCUS_IDMAPPED_MOUNTS_DISABLE=1 INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" \
             INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_INCUSD="$INCUSD" \
-            "$INCUSD" --group "$WORKER_USER" --logfile "$STATE_ROOT/log/incusd.log"
+            "$INCUSD" --group "$INCUS_GROUP" --logfile "$STATE_ROOT/log/incusd.log"
     fi
     service_wait incusd 60 incus_answers || die "incusd does not answer; see also $LOG_DIR/incusd.log"
     chmod 711 "$INCUS_STATE"
+    # A daemon that an earlier run started may have given it to another group.
+    chgrp "$INCUS_GROUP" "$INCUS_SOCKET_FILE"
 }
 
 # incus_simple_quotas: they must be on before any size is set, because the older kind
@@ -123,7 +150,31 @@ incus_simple_quotas()
         note "this kernel has no simple quotas: creating sandboxes will slow down as they come and go"
 }
 
-# incus_pool: the storage pool; btrfs on a sparse file, or plain directories.
+# incus_guard_start: a part of the pool is kept from the guests as long as it is mounted.
+incus_guard_start()
+{
+    if ! cmp -s "$SOURCE_DIR/conf/incus/pool-guard" "$RUN_DIR/pool-guard.running"; then
+        service_stop pool-guard
+        install -m 644 "$SOURCE_DIR/conf/incus/pool-guard" "$RUN_DIR/pool-guard.running"
+    fi
+    service_start pool-guard root -- "$INCUS_BIN/pool-guard" watch "$INCUS_STATE/storage-pools/$POOL"
+}
+
+# incus_pool_on_crypt: the pool on an encrypted file; fails where the machine cannot do that.
+incus_pool_on_crypt()
+{
+    crypt_possible && crypt_make "$POOL_SIZE" || return 1
+    if incus_cli storage create "$POOL" btrfs source="$CRYPT_DEVICE"; then
+        return 0
+    fi
+    note "the pool is not encrypted: Incus made none on $CRYPT_DEVICE"
+    incus_cli storage delete "$POOL" 2>/dev/null || true
+    crypt_discard
+    return 1
+}
+
+# incus_pool: the storage pool; btrfs on a sparse file, encrypted where that goes, or plain
+# directories.
 incus_pool()
 {
     local driver
@@ -131,7 +182,7 @@ incus_pool()
     driver=$(incus_cli query "/1.0/storage-pools/$POOL" 2>/dev/null | jq -r .driver) || driver=
     if [[ -z $driver ]]; then
         driver=btrfs
-        if ! incus_cli storage create "$POOL" btrfs size="$POOL_SIZE"; then
+        if ! incus_pool_on_crypt && ! incus_cli storage create "$POOL" btrfs size="$POOL_SIZE"; then
             note "no btrfs pool on this machine (loop device or file system missing): plain directories instead;" \
                 "creating a sandbox copies its whole disk, and disk sizes are not enforced"
             incus_cli storage delete "$POOL" 2>/dev/null || true
@@ -141,6 +192,7 @@ incus_pool()
     fi
     if [[ $driver == btrfs ]]; then
         incus_simple_quotas
+        incus_guard_start
     fi
     touch "$STATE_ROOT/incus.made"
 }
@@ -196,6 +248,7 @@ incus_unmount()
         while read -r loop; do
             losetup -d "$loop" || true
         done
+    crypt_close
 }
 
 # incus_remove_links: veth pairs of sandboxes that are gone (a restore that failed early
@@ -221,6 +274,7 @@ incus_stop()
     local pid
 
     incus_stop_instances
+    service_stop pool-guard
     # On SIGPWR the daemon stops what is left and unmounts its pools.
     if pid=$(service_pid incusd); then
         kill -PWR "$pid" 2>/dev/null || true

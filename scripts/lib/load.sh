@@ -10,6 +10,7 @@ SCRIPTS_DIR=$SOURCE_DIR/scripts
 . "$SCRIPTS_DIR/lib/services.sh"
 . "$SCRIPTS_DIR/lib/database.sh"
 . "$SCRIPTS_DIR/lib/criu.sh"
+. "$SCRIPTS_DIR/lib/crypt.sh"
 . "$SCRIPTS_DIR/lib/incus.sh"
 . "$SCRIPTS_DIR/lib/firewall.sh"
 . "$SCRIPTS_DIR/lib/template.sh"

@@ -12,9 +12,30 @@ nginx_open_files()
     printf '%s' "$limit"
 }
 
+# The gate's decisions hold tokens and agents' secrets: never on a disk. Larger than nginx lets them
+# become (gate_cache_mib).
+nginx_cache_mount()
+{
+    install -d -m 700 -o "$NGINX_USER" "$GATE_CACHE_DIR"
+    mountpoint -q "$GATE_CACHE_DIR" && return 0
+    rm -rf "${GATE_CACHE_DIR:?}"/*
+    mount -t tmpfs -o "size=256m,mode=700,uid=$(id -u "$NGINX_USER"),gid=$(id -g "$NGINX_USER"),nosuid,nodev,noexec" \
+        sandlot-gate "$GATE_CACHE_DIR" ||
+        note "no tmpfs can be mounted: the gate's decisions, which hold tokens, lie on the disk for seconds"
+}
+
+# nginx_cache_unmount: also what a killed run left, several times one above the other.
+nginx_cache_unmount()
+{
+    while mountpoint -q "$GATE_CACHE_DIR"; do
+        umount "$GATE_CACHE_DIR" 2>/dev/null || umount -l "$GATE_CACHE_DIR" || return 0
+    done
+}
+
 nginx_config()
 {
     mkdir -p "$NGINX_DIR/sites"
+    nginx_cache_mount
     ctl nginx-config --output "$NGINX_DIR/sites"
     install -d -m 700 -o "$NGINX_USER" "$NGINX_DIR"/{body,proxy,fastcgi}
     write_file 644 root:root "$NGINX_DIR/nginx.conf" <<END
@@ -74,7 +95,7 @@ nginx_start()
         nginx_end_strays
         # One that was killed leaves its socket, which the next could not make.
         rm -f "$RUN_DIR/firewall/http.sock"
-        service_start nginx root -- nginx -c "$NGINX_DIR/nginx.conf" -g 'daemon off;'
+        service_start nginx root -- /usr/bin/setpriv --no-new-privs nginx -c "$NGINX_DIR/nginx.conf" -g 'daemon off;'
     fi
     service_wait nginx 15 nginx_listens ||
         die "nginx does not answer on port $PORT (is it taken?); see also $LOG_DIR/nginx.log"
@@ -84,4 +105,5 @@ nginx_stop()
 {
     service_stop nginx 5
     nginx_end_strays
+    nginx_cache_unmount
 }

@@ -10,26 +10,26 @@ APT_STATE=$SHARED_DIR/apt
 POLICY_FILE=/usr/sbin/policy-rc.d
 POLICY_MARK='made by the sandlot set-up'
 
-# packages_read LIST…: prints "NAME [VERSION]" for each line of scripts/packages/LIST.txt.
+# packages_read LIST…: prints "NAME [VERSION [?]]" for each line of scripts/packages/LIST.txt.
 packages_read()
 {
     local list
 
     for list in "$@"; do
-        sed -e 's/#.*//' -e 's/>=//' "$SCRIPTS_DIR/packages/$list.txt" | awk 'NF { print $1, $2 }'
+        sed -e 's/#.*//' -e 's/>=//' "$SCRIPTS_DIR/packages/$list.txt" | awk 'NF { print $1, $2, $3 }'
     done | sort -u
 }
 
 # packages_missing LIST…: the lines of packages_read that are not installed, or too old.
 packages_missing()
 {
-    local name minimum have
+    local name minimum wanted have
 
-    packages_read "$@" | while read -r name minimum; do
+    packages_read "$@" | while read -r name minimum wanted; do
         have=$(dpkg-query -W -f '${db:Status-Status} ${Version}' "$name" 2>/dev/null) || have=
         if [[ $have != installed\ * ]]; then
-            printf '%s %s\n' "$name" "$minimum"
-        elif [[ -n $minimum ]] && ! dpkg --compare-versions "${have#* }" ge "$minimum"; then
+            printf '%s %s %s\n' "$name" "$minimum" "$wanted"
+        elif [[ -n $minimum && -z $wanted ]] && ! dpkg --compare-versions "${have#* }" ge "$minimum"; then
             printf '%s %s\n' "$name" "$minimum"
         fi
     done
@@ -79,7 +79,8 @@ packages_source()
     printf '\n'
 }
 
-# packages_options DIRECTORY: apt options for a state of its own below DIRECTORY.
+# packages_options DIRECTORY: apt options for a state of its own below DIRECTORY. What fetches and
+# reads signatures does so as apt's own user, who must reach DIRECTORY and owns where it writes.
 packages_options()
 {
     APT_OPTIONS=(
@@ -90,10 +91,40 @@ packages_options()
         -o Acquire::Languages=none
         -o Acquire::Retries=3
         -o DPkg::Lock::Timeout=300
-        -o APT::Sandbox::User=root
         -o Dpkg::Use-Pty=0
     )
     mkdir -p "$1/lists/partial" "$1/cache/archives/partial"
+    chmod 755 "$1"
+    if id _apt >/dev/null 2>&1; then
+        chown _apt:root "$1/lists/partial" "$1/cache/archives/partial"
+        chmod 700 "$1/lists/partial" "$1/cache/archives/partial"
+    fi
+}
+
+# pinned_check LIST NAME VERSION ARCHITECTURE FILE: compares what apt has fetched, and checked by the
+# archive's signature, with scripts/packages/LIST.pinned. A pinned version with other contents is
+# refused. Another version is what the mirror has by now: it passes with status 1, for a note, or is
+# refused when SANDLOT_PINNED_ONLY=yes.
+pinned_check()
+{
+    local list=$1 name=$2 version=$3 architecture=$4 file=$5 wanted have
+
+    wanted=$(awk -v name="$name" -v version="$version" -v architecture="$architecture" \
+        '$1 == name && $2 == version && $3 == architecture { print $4 }' "$SCRIPTS_DIR/packages/$list.pinned")
+    have=$(sha256sum <"$file")
+    have=${have%% *}
+    if [[ $wanted == "$have" ]]; then
+        return 0
+    fi
+    if [[ -n $wanted ]]; then
+        die "$name $version is not what scripts/packages/$list.pinned says: its sum is $have, not $wanted"
+    fi
+    printf 'not pinned: %s %s %s %s\n' "$name" "$version" "$architecture" "$have"
+    if [[ ${SANDLOT_PINNED_ONLY:-} == yes ]]; then
+        die "the mirror has $name $version, which scripts/packages/$list.pinned does not name, and" \
+            "SANDLOT_PINNED_ONLY is set: add the lines \"not pinned\" of this log to that file, once checked"
+    fi
+    return 1
 }
 
 # packages_update: our own lists of the release, its updates and its backports.
@@ -119,7 +150,17 @@ packages_update()
     fi
 }
 
-# packages_target NAME MINIMUM: NAME, or NAME/RELEASE-backports when the release is too old.
+# packages_backport NAME MINIMUM: whether the backports have a version that will do.
+packages_backport()
+{
+    local version
+
+    version=$(apt-cache "${APT_OPTIONS[@]}" madison "$1" |
+        awk -F ' *[|] *' -v suite="$(debian_codename)-backports/" 'index($3, suite) { print $2; exit }')
+    [[ -n $version ]] && dpkg --compare-versions "$version" ge "$2"
+}
+
+# packages_target NAME MINIMUM [?]: NAME, or NAME/RELEASE-backports when the release is too old.
 packages_target()
 {
     local candidate
@@ -129,6 +170,9 @@ packages_target()
         die "the machine's package mirror has no package $1"
     fi
     if [[ -z $2 ]] || dpkg --compare-versions "$candidate" ge "$2"; then
+        printf '%s\n' "$1"
+    elif [[ -n ${3:-} ]] && ! packages_backport "$1" "$2"; then
+        note "$1 is $candidate here: $2 or newer is better" >&2
         printf '%s\n' "$1"
     else
         printf '%s/%s-backports\n' "$1" "$(debian_codename)"
@@ -172,7 +216,7 @@ packages_disable_new_services()
 
 packages_install_locked()
 {
-    local name minimum targets=() names=()
+    local name minimum wanted targets=() names=()
 
     packages_options "$APT_STATE"
     # A run that was killed in the middle leaves packages half configured, or our policy file.
@@ -181,9 +225,9 @@ packages_install_locked()
     at_exit packages_allow_services
     dpkg --configure -a --force-confold
     packages_update
-    while read -r name minimum; do
+    while read -r name minimum wanted; do
         names+=("$name")
-        targets+=("$(packages_target "$name" "$minimum")")
+        targets+=("$(packages_target "$name" "$minimum" "$wanted")")
     done < <(packages_missing "$@")
     [[ ${#targets[@]} -gt 0 ]] || return 0
     apt-get "${APT_OPTIONS[@]}" -y --no-install-recommends \

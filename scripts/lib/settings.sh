@@ -25,6 +25,8 @@ settings_defaults()
     POOL=sandlot
     PROJECT=sandlot
     WORKER_USER=sandlot
+    # Whose members may use Incus' socket, and with it are root on this machine.
+    INCUS_GROUP=sandlot-incus
     FIREWALL_USER=sandlot-firewall
     NGINX_USER=www-data
     DATABASE_USER=mysql
@@ -77,6 +79,7 @@ settings_derive()
     PREFIX=$STATE_ROOT/prefix
     TLS_DIR=$STATE_ROOT/tls
     NGINX_DIR=$STATE_ROOT/nginx
+    GATE_CACHE_DIR=$RUN_DIR/gate-cache
     MYSQL_DIR=$STATE_ROOT/mysql
     # What the database holds, as far as the set-up put it there.
     MARKS_DIR=$STATE_ROOT/marks

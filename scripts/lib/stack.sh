@@ -6,10 +6,12 @@ stack_directories()
 {
     mkdir -p "$SHARED_DIR" "$CACHE_DIR"
     user_ensure "$WORKER_USER" /nonexistent
+    group_ensure "$INCUS_GROUP"
     install -d -m 755 "$STATE_ROOT"
     settings_remember
     install -d -m 755 "$ETC_DIR" "$NGINX_DIR" "$TLS_DIR" "$LOG_DIR"
     install -d -m 775 -o root -g "$WORKER_USER" "$RUN_DIR"
+    install -d -m 700 -o "$WORKER_USER" -g "$WORKER_USER" "$RUN_DIR/pools"
 }
 
 # stack_ground: what the programs stand on: database and Incus.
@@ -50,6 +52,8 @@ stack_stop()
 stack_discard()
 {
     incus_unmount
+    nginx_cache_unmount
+    crypt_discard
     rm -rf "$FIREWALL_STATE" "$INCUS_STATE" "$LXC_CONFIG_DIR" "$MYSQL_DIR" "$MARKS_DIR" "$STATE_ROOT"/{incus,mysql}.made "$STATE_ROOT/template.key" \
         "$ETC_DIR" "$RUN_DIR" "$NGINX_DIR" "$STATE_ROOT/stack.env"
 }
@@ -59,6 +63,7 @@ stack_remove()
 {
     firewall_remove
     incus_unmount
+    nginx_cache_unmount
     incus_remove_cgroups
     firewall_remove_of_incus
     rm -rf "${STATE_ROOT:?}" "/run/lock/sandlot-$STACK.lock"

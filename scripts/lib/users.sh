@@ -11,6 +11,15 @@ user_ensure()
     echo "$1" >>"$SHARED_DIR/users"
 }
 
+# group_ensure NAME: a system group without members.
+group_ensure()
+{
+    getent group "$1" >/dev/null && return 0
+    groupadd --system "$1"
+    mkdir -p "$SHARED_DIR"
+    echo "$1" >>"$SHARED_DIR/users"
+}
+
 users_remove()
 {
     local name

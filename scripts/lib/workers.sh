@@ -9,7 +9,20 @@ worker_watch()
     WATCH=(/usr/bin/multiwatch -s TERM -r 1000000 -t 1000 -f "$1" -- "${@:2}")
 }
 
-# worker_pool NAME COUNT PROGRAM: a pool that accepts on RUN_DIR/NAME.sock.
+# worker_confine [GROUP]: prints the words that make root the workers' user, with nothing of root and
+# no way back to it; GROUP is the one group beside its own.
+worker_confine()
+{
+    CONFINE=(/usr/bin/setpriv --reuid "$WORKER_USER" --regid "$WORKER_USER" --inh-caps -all
+        --bounding-set -all --no-new-privs)
+    if [[ -n ${1:-} ]]; then
+        CONFINE+=(--groups "$1")
+    else
+        CONFINE+=(--clear-groups)
+    fi
+}
+
+# worker_pool NAME COUNT PROGRAM [GROUP]: a pool that accepts on RUN_DIR/NAME.sock.
 worker_pool()
 {
     local name=$1 path
@@ -17,18 +30,19 @@ worker_pool()
     service_running "$name" && return 0
     path=$(program "$3")
     worker_watch "$2" "$path" --config "$CONFIG_FILE"
+    worker_confine "${4:-}"
     rm -f "$RUN_DIR/$name.sock"
     # Root makes the socket for nginx, then becomes the worker's user.
     service_start "$name" root -- /usr/bin/spawn-fcgi -n -s "$RUN_DIR/$name.sock" -M 0660 \
-        -u "$WORKER_USER" -g "$WORKER_USER" -U "$WORKER_USER" -G "$NGINX_USER" -b 1024 -- "${WATCH[@]}"
+        -U "$WORKER_USER" -G "$NGINX_USER" -b 1024 -- "${CONFINE[@]}" "${WATCH[@]}"
     service_wait "$name" 10 test -S "$RUN_DIR/$name.sock" ||
         die "the pool $name did not start; see also $LOG_DIR/$name.log"
 }
 
-# workers_stamp: changes with the programs and their settings.
+# workers_stamp: changes with the programs, their settings and the way they are started.
 workers_stamp()
 {
-    find "$PREFIX" -type f -perm -u+x -exec sha256sum {} + | sort | cat - "$CONFIG_FILE" | sha256sum
+    find "$PREFIX" -type f -perm -u+x -exec sha256sum {} + | sort | cat - "$CONFIG_FILE" "$SCRIPTS_DIR/lib/workers.sh" | sha256sum
 }
 
 workers_start()
@@ -41,13 +55,15 @@ workers_start()
     fi
     workers_end_strays
     firewall_start
-    worker_pool api "${SANDLOT_API_WORKERS:-8}" sandlot-api
+    # As in the units: whoever talks to Incus is in its group, and nobody else.
+    worker_pool api "${SANDLOT_API_WORKERS:-8}" sandlot-api "$INCUS_GROUP"
     worker_pool records "${SANDLOT_RECORDS_WORKERS:-4}" sandlot-api
-    worker_pool files "${SANDLOT_FILES_WORKERS:-8}" sandlot-api
+    worker_pool files "${SANDLOT_FILES_WORKERS:-8}" sandlot-api "$INCUS_GROUP"
     worker_pool gate "${SANDLOT_GATE_WORKERS:-4}" sandlot-gate
-    worker_pool wake "${SANDLOT_WAKE_WORKERS:-8}" sandlot-gate
+    worker_pool wake "${SANDLOT_WAKE_WORKERS:-8}" sandlot-gate "$INCUS_GROUP"
     worker_watch "${SANDLOT_DISPATCHERS:-2}" "$(program sandlot-dispatcher)" --config "$CONFIG_FILE"
-    service_start dispatcher "$WORKER_USER" -- "${WATCH[@]}"
+    worker_confine "$INCUS_GROUP"
+    service_start dispatcher root -- "${CONFINE[@]}" "${WATCH[@]}"
     printf '%s' "$stamp" >"$RUN_DIR/workers.stamp"
 }
 

@@ -107,7 +107,7 @@ static void note_use(struct db *db, const char *id, int64_t last_used_at_ms)
     if (last_used_at_ms > now_ms - USED_RESOLUTION_MS)
         return;
     if (api_key_row_used(db, id, now_ms, now_ms - USED_RESOLUTION_MS, &err) < 0)
-        log_warning("use of an API key not noted", LOG_STR("key", id), LOG_ERROR(err));
+        log_warning("cannot record the use of an API key", LOG_STR("key", id), LOG_ERROR(err));
 }
 
 int principal_authenticate(struct db *db, const struct keyring *ring, const char *authorization,

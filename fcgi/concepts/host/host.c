@@ -68,6 +68,18 @@ bool address_ranges_overlap(struct address_range a, struct address_range b)
     return a.first <= b.last && b.first <= a.last;
 }
 
+/* --- storage --- */
+
+/* Of the pool, in percent: less than this is for what exists. It is below the part that pool-guard
+ * keeps from the guests, so that guests who have filled theirs stop no creates, and above what a
+ * file system calls free although only its metadata can have it. */
+#define LEAST_FREE 6
+
+bool host_pool_is_nearly_full(const struct host_pool *pool)
+{
+    return pool->used_mb + pool->total_mb / 100 * LEAST_FREE > pool->total_mb;
+}
+
 /* --- checks --- */
 
 static bool url_is_valid(const char *url)
@@ -146,5 +158,8 @@ int host_check(const struct host *host, struct error **err)
     if (host->memory_mb < 64 || host->memory_mb > 2147483648)
         return error_set_field(err, ERR_INVALID_REQUEST, "memory_mb",
                                "memory_mb must be 64 to 2147483648.");
+    if (host->disk_overcommit > 10000)
+        return error_set_field(err, ERR_INVALID_REQUEST, "disk_overcommit",
+                               "disk_overcommit must be 0 to 10000.");
     return 0;
 }

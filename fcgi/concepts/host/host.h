@@ -8,6 +8,15 @@
 #include "db/db.h"
 #include "runtime/runtime.h"
 
+/* The storage pool of a host as it was last looked at. */
+struct host_pool {
+    uint64_t total_mb; /* 0: not known */
+    uint64_t used_mb;
+    uint64_t promised_gb; /* disks of sandboxes, and volumes */
+};
+/* Whether it has so little room left that nothing new is put on it. */
+bool host_pool_is_nearly_full(const struct host_pool *pool);
+
 struct host {
     uint32_t id;
     char name[64];
@@ -18,8 +27,10 @@ struct host {
     char project[64], pool[64], nic_prefix[3];
     char address_range[19];
     uint32_t vcpus, memory_mb;           /* capacity that may be reserved */
+    uint32_t disk_overcommit;            /* how many times its pool it may promise; 0: any */
     uint32_t used_vcpus, used_memory_mb; /* reserved; only from host_list() */
     uint32_t sandboxes;                  /* reserved sandboxes; only from host_list() */
+    struct host_pool storage;            /* only from host_list() */
 };
 void host_deinit(struct host *host);
 void hosts_free(struct host *hosts, unsigned count); /* of host_list() */
@@ -51,7 +62,7 @@ int host_set_state(struct db *db, const char *name, const char *state, struct er
  * (most free memory first; only_host: that one, 0: any) and claim its longest-free address for
  * instance_name. The caller writes
  * the sandbox's row, reserved, in the same transaction: the host's lock is what makes the sum of
- * those rows exact. Errors: ERR_NO_CAPACITY. */
+ * those rows exact. Errors: ERR_NO_CAPACITY; ERR_INSUFFICIENT_STORAGE when only disks are short. */
 int host_place(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
                uint32_t only_host, const char *instance_name, uint32_t *host_id, uint32_t *address,
                struct error **err);
@@ -69,6 +80,14 @@ int host_reserve(struct db *db, uint32_t host_id, const struct runtime_shape *sh
 /* The same for a new sandbox on a host that is chosen already; one that drains has no room. */
 int host_reserve_new(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
                      struct error **err);
+
+/* Inside a transaction: promise disk_gb more of a host's pool, 0 for what only needs that there is
+ * room. Errors: ERR_INSUFFICIENT_STORAGE. */
+int host_disk_reserve(struct db *db, uint32_t host_id, uint32_t disk_gb, struct error **err);
+
+/* The pool has been looked at; what is promised on it is counted again. */
+int host_pool_put(struct db *db, uint32_t host_id, uint64_t total_mb, uint64_t used_mb,
+                  struct error **err);
 
 /* Inside a transaction: claim the longest-free address of a host for an instance that is no
  * sandbox's. Errors: ERR_NO_CAPACITY. */

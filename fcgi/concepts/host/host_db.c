@@ -9,23 +9,29 @@
 
 /* How long a client should wait before it asks a full deployment again. */
 #define CAPACITY_RETRY_S 5
+/* Room on a disk comes back when somebody deletes something. */
+#define STORAGE_RETRY_S 60
 
 #define COLUMNS                                                                     \
     "h.id, h.name, h.state, h.url, h.server_cert, h.project, h.pool, h.nic_prefix," \
-    " h.address_range, h.vcpus, h.memory_mb, h.firewall_url"
-#define USED                                                                    \
-    " (SELECT CAST(COALESCE(SUM(s.cpu), 0) AS UNSIGNED) FROM sandboxes s"       \
-    "   WHERE s.host_id = h.id AND s.reserved = 1),"                            \
-    " (SELECT CAST(COALESCE(SUM(s.memory_mb), 0) AS UNSIGNED) FROM sandboxes s" \
-    "   WHERE s.host_id = h.id AND s.reserved = 1),"                            \
-    " (SELECT COUNT(*) FROM sandboxes s WHERE s.host_id = h.id AND s.reserved = 1)"
+    " h.address_range, h.vcpus, h.memory_mb, h.firewall_url, h.disk_overcommit"
+#define USED                                                                         \
+    " (SELECT CAST(COALESCE(SUM(s.cpu), 0) AS UNSIGNED) FROM sandboxes s"            \
+    "   WHERE s.host_id = h.id AND s.reserved = 1),"                                 \
+    " (SELECT CAST(COALESCE(SUM(s.memory_mb), 0) AS UNSIGNED) FROM sandboxes s"      \
+    "   WHERE s.host_id = h.id AND s.reserved = 1),"                                 \
+    " (SELECT COUNT(*) FROM sandboxes s WHERE s.host_id = h.id AND s.reserved = 1)," \
+    " COALESCE(p.total_mb, 0), COALESCE(p.used_mb, 0), COALESCE(p.promised_gb, 0)"
 
 static const struct db_statement get_statement = {
     "host.get", "SELECT " COLUMNS " FROM hosts h WHERE h.id = ?", true};
 static const struct db_statement get_by_name_statement = {
     "host.get_by_name", "SELECT " COLUMNS " FROM hosts h WHERE h.name = ?", true};
 static const struct db_statement list_statement = {
-    "host.list", "SELECT " COLUMNS "," USED " FROM hosts h ORDER BY h.name LIMIT 10000", true};
+    "host.list",
+    "SELECT " COLUMNS "," USED " FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id"
+    " ORDER BY h.name LIMIT 10000",
+    true};
 static const struct db_statement set_state_statement = {
     "host.set_state", "UPDATE hosts SET state = ? WHERE name = ?", false};
 
@@ -58,13 +64,14 @@ static const struct db_statement lock_all_statement = {
 static const struct db_statement insert_statement = {
     "host.insert",
     "INSERT INTO hosts (name, state, url, server_cert, project, pool, nic_prefix, address_range,"
-    " vcpus, memory_mb, firewall_url, created_at_ms)"
-    " VALUES (?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    " vcpus, memory_mb, firewall_url, disk_overcommit, created_at_ms)"
+    " VALUES (?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 static const struct db_statement update_statement = {
     "host.update",
     "UPDATE hosts SET url = ?, server_cert = ?, project = ?, pool = ?, nic_prefix = ?,"
-    " address_range = ?, vcpus = ?, memory_mb = ?, firewall_url = ? WHERE name = ?",
+    " address_range = ?, vcpus = ?, memory_mb = ?, firewall_url = ?, disk_overcommit = ?"
+    " WHERE name = ?",
     false};
 static const struct db_statement address_in_use_statement = {
     "host.address_in_use",
@@ -108,6 +115,33 @@ static const struct db_statement candidates_statement = {
     false};
 static const struct db_statement lock_statement = {
     "host.lock", "SELECT state, vcpus, memory_mb FROM hosts WHERE id = ? FOR UPDATE", false};
+
+/* --- storage --- */
+
+static const struct db_statement lock_pool_statement = {
+    "host.lock_pool",
+    "SELECT p.total_mb, p.used_mb, p.promised_gb,"
+    " (SELECT h.disk_overcommit FROM hosts h WHERE h.id = p.host_id)"
+    " FROM host_pools p WHERE p.host_id = ? FOR UPDATE",
+    false};
+static const struct db_statement promise_statement = {
+    "host.promise_disk", "UPDATE host_pools SET promised_gb = promised_gb + ? WHERE host_id = ?",
+    false};
+static const struct db_statement promised_statement = {
+    "host.promised_disk",
+    "SELECT (SELECT CAST(COALESCE(SUM(disk_gb), 0) AS UNSIGNED) FROM sandboxes"
+    "   WHERE host_id = ? AND state <> 'destroyed')"
+    " + (SELECT CAST(COALESCE(SUM(size_gb), 0) AS UNSIGNED) FROM volumes"
+    "   WHERE host_id = ? AND taken = 1)",
+    false};
+static const struct db_statement put_pool_statement = {
+    "host.put_pool",
+    "INSERT INTO host_pools (host_id, total_mb, used_mb, promised_gb, measured_at_ms)"
+    " VALUES (?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE total_mb = VALUES(total_mb),"
+    " used_mb = VALUES(used_mb), promised_gb = VALUES(promised_gb),"
+    " measured_at_ms = VALUES(measured_at_ms)",
+    false};
+
 static const struct db_statement reserved_statement = {
     "host.reserved",
     "SELECT CAST(COALESCE(SUM(cpu), 0) AS UNSIGNED), CAST(COALESCE(SUM(memory_mb), 0) AS UNSIGNED)"
@@ -154,6 +188,10 @@ static const struct db_statement *const statements[] = {
     &insert_addresses_statement,
     &candidates_statement,
     &lock_statement,
+    &lock_pool_statement,
+    &promise_statement,
+    &promised_statement,
+    &put_pool_statement,
     &reserved_statement,
     &free_address_statement,
     &claim_address_statement,
@@ -183,6 +221,7 @@ static unsigned read_host(const struct db_rows *rows, struct host *host)
     host->memory_mb = (uint32_t)db_get_u64(rows, c++);
     host->firewall_url = db_is_null(rows, c) ? NULL : xstrdup(db_get_text(rows, c));
     c++;
+    host->disk_overcommit = (uint32_t)db_get_u64(rows, c++);
     return c;
 }
 
@@ -222,6 +261,8 @@ int host_list(struct db *db, struct host **hosts, unsigned *count, struct error 
         host->used_vcpus = (uint32_t)db_get_u64(rows, c++);
         host->used_memory_mb = (uint32_t)db_get_u64(rows, c++);
         host->sandboxes = (uint32_t)db_get_u64(rows, c++);
+        host->storage = (struct host_pool){db_get_u64(rows, c), db_get_u64(rows, c + 1),
+                                           db_get_u64(rows, c + 2)};
     }
     return 0;
 }
@@ -289,13 +330,14 @@ static int put_row(struct db *db, struct put *put, struct error **err)
                        DB_ARGS(db_text(h->url), db_text(h->server_cert), db_text(h->project),
                                db_text(h->pool), db_text(h->nic_prefix), db_text(h->address_range),
                                db_u64(h->vcpus), db_u64(h->memory_mb), db_text(h->firewall_url),
-                               db_text(h->name)),
+                               db_u64(h->disk_overcommit), db_text(h->name)),
                        NULL, err);
     if (db_exec(db, &insert_statement,
                 DB_ARGS(db_text(h->name), db_text(h->url), db_text(h->server_cert),
                         db_text(h->project), db_text(h->pool), db_text(h->nic_prefix),
                         db_text(h->address_range), db_u64(h->vcpus), db_u64(h->memory_mb),
-                        db_text(h->firewall_url), db_i64(clock_now_ms())),
+                        db_text(h->firewall_url), db_u64(h->disk_overcommit),
+                        db_i64(clock_now_ms())),
                 NULL, err) < 0)
         return -1;
     return 0;
@@ -355,6 +397,75 @@ static int no_capacity(struct error **err, const char *message)
     return -1;
 }
 
+/* --- storage --- */
+
+static int insufficient_storage(struct error **err, const char *message)
+{
+    error_set(err, ERR_INSUFFICIENT_STORAGE, "%s", message);
+    (*err)->retry_after_s = STORAGE_RETRY_S;
+    return -1;
+}
+
+int host_disk_reserve(struct db *db, uint32_t host_id, uint32_t disk_gb, struct error **err)
+{
+    struct host_pool pool;
+    uint64_t overcommit;
+    {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &lock_pool_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
+            return -1;
+        if (!db_rows_next(rows))
+            return 0;
+        pool = (struct host_pool){db_get_u64(rows, 0), db_get_u64(rows, 1), db_get_u64(rows, 2)};
+        overcommit = db_get_u64(rows, 3);
+    }
+    if (host_pool_is_nearly_full(&pool))
+        return insufficient_storage(err,
+                                    "The storage of the runtime host is nearly full, so nothing "
+                                    "new is put on it; try again later.");
+    if (!disk_gb)
+        return 0;
+    if (overcommit && (pool.promised_gb + disk_gb) * 1024 > pool.total_mb * overcommit)
+        return insufficient_storage(err, "The storage of the runtime host is promised to sandboxes "
+                                         "and volumes that exist; delete one, or try again later.");
+    return db_exec(db, &promise_statement, DB_ARGS(db_u64(disk_gb), db_u64(host_id)), NULL, err);
+}
+
+struct pool_put {
+    uint32_t host_id;
+    uint64_t total_mb, used_mb;
+};
+
+/* With the row locked nobody is between his promise and the row that it is for. */
+static int pool_put_body(struct db *db, void *context, struct error **err)
+{
+    const struct pool_put *put = context;
+    struct db_value host = db_u64(put->host_id);
+    {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &lock_pool_statement, DB_ARGS(host), &rows, err) < 0)
+            return -1;
+    }
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &promised_statement, DB_ARGS(host, host), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    uint64_t promised_gb = db_get_u64(rows, 0);
+    return db_exec(db, &put_pool_statement,
+                   DB_ARGS(host, db_u64(put->total_mb), db_u64(put->used_mb), db_u64(promised_gb),
+                           db_i64(clock_now_ms())),
+                   NULL, err);
+}
+
+int host_pool_put(struct db *db, uint32_t host_id, uint64_t total_mb, uint64_t used_mb,
+                  struct error **err)
+{
+    struct pool_put put = {host_id, total_mb, used_mb};
+    return db_transaction(db, pool_put_body, &put, err);
+}
+
+/* --- room --- */
+
 /* Lock a host; *fits says whether the shape has room on it. Everyone who adds to what is reserved
  * holds this lock to the end of his transaction, and READ COMMITTED shows us what he wrote. */
 static int lock_and_fit(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
@@ -378,6 +489,15 @@ static int lock_and_fit(struct db *db, uint32_t host_id, const struct runtime_sh
     *fits = db_get_u64(rows, 0) + shape->cpu <= vcpus &&
             db_get_u64(rows, 1) + shape->memory_mb <= memory_mb;
     return 0;
+}
+
+/* The same for a new sandbox, whose disk is promised as well. Errors: ERR_INSUFFICIENT_STORAGE. */
+static int fit_new(struct db *db, uint32_t host_id, const struct runtime_shape *shape, bool *fits,
+                   struct error **err)
+{
+    if (lock_and_fit(db, host_id, shape, true, fits, err) < 0)
+        return -1;
+    return *fits ? host_disk_reserve(db, host_id, shape->disk_gb, err) : 0;
 }
 
 /* *claimed: whether there was a free address. */
@@ -415,6 +535,7 @@ int host_place(struct db *db, const char *template_version_id, const struct runt
                struct error **err)
 {
     db_rows_auto *rows = NULL;
+    error_auto no_disk = NULL;
     if (db_query(db, &candidates_statement,
                  DB_ARGS(db_text(template_version_id), db_u64(only_host), db_u64(only_host),
                          db_u64(shape->cpu), db_u64(shape->memory_mb)),
@@ -423,8 +544,12 @@ int host_place(struct db *db, const char *template_version_id, const struct runt
     while (db_rows_next(rows)) {
         bool fits, claimed;
         *host_id = (uint32_t)db_get_u64(rows, 0);
-        if (lock_and_fit(db, *host_id, shape, true, &fits, err) < 0)
-            return -1;
+        error_clear(&no_disk);
+        if (fit_new(db, *host_id, shape, &fits, &no_disk) < 0) {
+            if (no_disk->code != ERR_INSUFFICIENT_STORAGE)
+                return error_move(err, &no_disk);
+            continue;
+        }
         if (!fits)
             continue;
         if (claim_address(db, *host_id, instance_name, address, &claimed, err) < 0)
@@ -432,6 +557,8 @@ int host_place(struct db *db, const char *template_version_id, const struct runt
         if (claimed)
             return 0;
     }
+    if (no_disk)
+        return error_move(err, &no_disk);
     return no_capacity(err, "No runtime host has room for such a sandbox now; try again soon.");
 }
 
@@ -439,7 +566,7 @@ int host_place_on(struct db *db, uint32_t host_id, const struct runtime_shape *s
                   const char *instance_name, uint32_t *address, struct error **err)
 {
     bool fits, claimed = false;
-    if (lock_and_fit(db, host_id, shape, true, &fits, err) < 0 ||
+    if (fit_new(db, host_id, shape, &fits, err) < 0 ||
         (fits && claim_address(db, host_id, instance_name, address, &claimed, err) < 0))
         return -1;
     return claimed ? 0
@@ -451,7 +578,7 @@ int host_reserve_new(struct db *db, uint32_t host_id, const struct runtime_shape
                      struct error **err)
 {
     bool fits;
-    if (lock_and_fit(db, host_id, shape, true, &fits, err) < 0)
+    if (fit_new(db, host_id, shape, &fits, err) < 0)
         return -1;
     return fits ? 0 : no_capacity(err, "The runtime host takes no new sandbox now.");
 }

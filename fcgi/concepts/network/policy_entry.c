@@ -170,7 +170,7 @@ static int parse_network(const char *text, struct policy_entry *entry, struct er
     struct policy_address *network = &entry->network;
     entry->kind = POLICY_NETWORK;
     if (length >= sizeof literal)
-        return refuse(err, "This is no address.");
+        return refuse(err, "This is not an IP address.");
     memcpy(literal, text, length);
     literal[length] = '\0';
     if (parse_literal(literal, network) < 0)

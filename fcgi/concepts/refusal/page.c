@@ -82,6 +82,8 @@ static const char *status_line(int status)
     switch (status) {
     case 401:
         return "401 · not authorized";
+    case 403:
+        return "403 · refused";
     case 404:
         return "404 · not found";
     case 429:

@@ -11,9 +11,8 @@
 #include "host/host.h"
 #include "http/client.h"
 
-#define ANSWER_MAX      4096
-#define ATTEMPT_WAIT_MS 2000
-#define RETRY_PAUSE_MS  3 /* an agent answers some 12 ms after its instance has started */
+#define ANSWER_MAX     4096
+#define RETRY_PAUSE_MS 3 /* an agent answers some 12 ms after its instance has started */
 
 int agent_secret(const struct keyring *ring, const struct sandbox *sandbox,
                  char secret[AGENT_SECRET_SIZE], struct error **err)
@@ -22,9 +21,10 @@ int agent_secret(const struct keyring *ring, const struct sandbox *sandbox,
                    err);
 }
 
-/* One request; *status 0 means that no answer came. body NULL: GET. */
-static void request(uint32_t to, const char *secret, const char *path, const char *body,
-                    struct buffer *answer, long *status)
+/* One request; *status 0 means that no answer came. body NULL: GET. Returns whether the time ran
+ * out. */
+static bool ask(uint32_t to, const char *secret, const char *path, const char *body,
+                unsigned wait_ms, struct buffer *answer, long *status)
 {
     static CURL *kept; /* for the life of the process, and so are its connections */
     CURL *curl = http_client_handle(&kept);
@@ -35,7 +35,7 @@ static void request(uint32_t to, const char *secret, const char *path, const cha
     mem_wipe(header, sizeof header);
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ATTEMPT_WAIT_MS);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)wait_ms);
     curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 16L);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, http_client_collect);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
@@ -46,9 +46,17 @@ static void request(uint32_t to, const char *secret, const char *path, const cha
     }
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     *status = 0;
-    if (curl_easy_perform(curl) == CURLE_OK)
+    CURLcode result = curl_easy_perform(curl);
+    if (result == CURLE_OK)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, status);
     http_client_free_headers(headers);
+    return result == CURLE_OPERATION_TIMEDOUT;
+}
+
+static void request(uint32_t to, const char *secret, const char *path, const char *body,
+                    struct buffer *answer, long *status)
+{
+    ask(to, secret, path, body, AGENT_WAIT_MS, answer, status);
 }
 
 static int check_status(long status, long wanted, struct error **err)
@@ -57,7 +65,9 @@ static int check_status(long status, long wanted, struct error **err)
         return 0;
     if (!status)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the sandbox's agent does not answer");
-    return error_set(err, ERR_RUNTIME_REFUSED, "the sandbox's agent answered %ld", status);
+    /* Whoever owns a sandbox can put anything in the agent's place: no failure of the service. */
+    return error_set(err, ERR_RUNTIME_FAILED,
+                     "The sandbox's agent gave a wrong answer: status %ld.", status);
 }
 
 static char *init_body(const struct sandbox *sandbox, const char *secret, const char *envs)
@@ -121,23 +131,33 @@ int agent_wait(uint32_t address, unsigned wait_ms, struct error **err)
     }
 }
 
-int agent_port_listener(const struct sandbox *sandbox, const char *secret, uint16_t port,
-                        enum agent_listener *listener, struct error **err)
+static int parse_listener(const struct buffer *answer, enum agent_listener *listener,
+                          struct error **err)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/internal/ports/%u", port);
-    buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
-    long status;
-    request(sandbox->address, secret, path, NULL, &answer, &status);
-    if (check_status(status, 200, err) < 0)
-        return -1;
-    json_auto_t *json = json_loadb(buffer_string(&answer), answer.size, 0, NULL);
+    json_auto_t *json = json_loadb(answer->data ? answer->data : "", answer->size, 0, NULL);
     const char *word = json_string_value(json_object_get(json, "listener"));
     if (str_equal(word, "any"))
         *listener = AGENT_LISTENER_ANY;
     else if (str_equal(word, "loopback"))
         *listener = AGENT_LISTENER_LOOPBACK;
-    else
+    else if (str_equal(word, "none"))
         *listener = AGENT_LISTENER_NONE;
+    else
+        return error_set(err, ERR_RUNTIME_FAILED,
+                         "The sandbox's agent gave a wrong answer: it does not say who listens.");
     return 0;
+}
+
+int agent_port_listener(const struct sandbox *sandbox, const char *secret, uint16_t port,
+                        unsigned wait_ms, enum agent_listener *listener, struct error **err)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/internal/ports/%u", port);
+    buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
+    long status;
+    if (ask(sandbox->address, secret, path, NULL, wait_ms, &answer, &status))
+        return error_set(err, ERR_AGENT_SILENT, "The sandbox's agent does not answer.");
+    if (check_status(status, 200, err) < 0)
+        return -1;
+    return parse_listener(&answer, listener, err);
 }

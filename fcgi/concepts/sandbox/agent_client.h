@@ -12,6 +12,7 @@
 #define AGENT_PORT        49983
 #define AGENT_RELAY_PORT  49984
 #define AGENT_SECRET_SIZE MAC_HEX_SIZE
+#define AGENT_WAIT_MS     2000 /* for one answer, where a worker may wait */
 
 /* The secret that the agent of this sandbox expects: derived from the key ring and the instance's
  * name, so it is stored nowhere. The caller wipes it. */
@@ -20,7 +21,7 @@ int agent_secret(const struct keyring *ring, const struct sandbox *sandbox,
 
 /* Hand over secret and environment (JSON object text; "" for none). Keeps trying until the agent
  * answers or wait_ms have passed. Errors: ERR_RUNTIME_UNAVAILABLE (no answer),
- * ERR_RUNTIME_REFUSED (the agent has another secret). */
+ * ERR_RUNTIME_FAILED (the agent has another secret, or is none). */
 int agent_init(const struct sandbox *sandbox, const char *secret, const char *envs,
                unsigned wait_ms, struct error **err);
 
@@ -38,6 +39,8 @@ int agent_wait(uint32_t address, unsigned wait_ms, struct error **err);
 
 enum agent_listener { AGENT_LISTENER_NONE, AGENT_LISTENER_LOOPBACK, AGENT_LISTENER_ANY };
 
-/* Who listens on a port inside the sandbox. Errors as agent_init(). */
+/* Who listens on a port inside the sandbox. One attempt, of wait_ms at most. Errors:
+ * ERR_AGENT_SILENT (connected or not, no answer came in that time), ERR_RUNTIME_UNAVAILABLE (nobody
+ * is there to answer), ERR_RUNTIME_FAILED (it answered something else). */
 int agent_port_listener(const struct sandbox *sandbox, const char *secret, uint16_t port,
-                        enum agent_listener *listener, struct error **err);
+                        unsigned wait_ms, enum agent_listener *listener, struct error **err);

@@ -3,36 +3,36 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/usage_kept.h"
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "checkpoint/checkpoint_row.h"
-#include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
-#include "sandbox/usage.h"
 #include "template/template_row.h"
 
 #define IN_USE_DELAY_MS 500
 
 /* Its row says that it is being deleted, so nothing more begins with it; what has begun is waited
  * for. *removed: whether nothing is left of it. */
-static int remove_disk(struct sandbox_service *service, const struct checkpoint *checkpoint,
-                       bool *removed, struct error **err)
+static int remove_disk(struct worker *worker, const struct checkpoint *checkpoint, bool *removed,
+                       struct error **err)
 {
     struct runtime *runtime;
     bool in_use;
     *removed = false;
-    if (checkpoint_row_in_use(service->db, checkpoint->id, &in_use, err) < 0)
+    if (checkpoint_row_in_use(worker->db, checkpoint->id, &in_use, err) < 0)
         return -1;
     if (in_use)
-        return checkpoint_row_defer(service->db, checkpoint->id, IN_USE_DELAY_MS, err);
-    if (runtimes_get(service->runtimes, service->db, checkpoint->host_id, &runtime, err) < 0 ||
+        return checkpoint_row_defer(worker->db, checkpoint->id, IN_USE_DELAY_MS, err);
+    if (runtimes_get(worker->runtimes, worker->db, checkpoint->host_id, &runtime, err) < 0 ||
         runtime->ops->destroy(runtime, checkpoint->instance_name, err) < 0)
         return -1;
     fault_point(FAULT_CHECKPOINT_REMOVED);
     *removed = true;
-    return checkpoint_row_deleted(service->db, checkpoint->id, err);
+    return checkpoint_row_deleted(worker->db, checkpoint->id, err);
 }
 
 struct deletion {
@@ -50,18 +50,18 @@ static int delete_body(struct db *db, void *context, struct error **err)
         return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
     if (checkpoint_row_deleting(db, deletion->id, deletion->lease_s, err) < 0)
         return -1;
-    return usage_checkpoint_end(db, deletion->id, err);
+    return usage_kept_end(db, deletion->id, err);
 }
 
-int checkpoint_delete(struct sandbox_service *service, const char *id, struct error **err)
+int checkpoint_delete(struct worker *worker, const char *id, struct error **err)
 {
-    struct deletion deletion = {.id = id, .lease_s = service->settings->lease_s};
+    struct deletion deletion = {.id = id, .lease_s = worker->settings->lease_s};
     error_auto failure = NULL;
     bool removed;
-    if (db_transaction(service->db, delete_body, &deletion, err) < 0)
+    if (db_transaction(worker->db, delete_body, &deletion, err) < 0)
         return -1;
     fault_point(FAULT_CHECKPOINT_DELETING);
-    if (remove_disk(service, &deletion.checkpoint, &removed, &failure) < 0)
+    if (remove_disk(worker, &deletion.checkpoint, &removed, &failure) < 0)
         log_warning("checkpoint removal goes on in the background", LOG_STR("checkpoint", id),
                     LOG_ERROR(failure));
     return 0;
@@ -78,16 +78,16 @@ static int take_body(struct db *db, void *context, struct error **err)
     return checkpoint_row_take_deleting(db, taking->lease_s, &taking->checkpoint, err);
 }
 
-int checkpoint_remove_next(struct sandbox_service *service, bool *worked, struct error **err)
+int checkpoint_remove_next(struct worker *worker, bool *worked, struct error **err)
 {
-    struct taking taking = {.lease_s = service->settings->lease_s};
+    struct taking taking = {.lease_s = worker->settings->lease_s};
     *worked = false;
-    if (checkpoint_row_abandon(service->db, err) < 0 ||
-        db_transaction(service->db, take_body, &taking, err) < 0)
+    if (checkpoint_row_abandon(worker->db, err) < 0 ||
+        db_transaction(worker->db, take_body, &taking, err) < 0)
         return -1;
     if (!taking.checkpoint.id[0])
         return 0;
-    return remove_disk(service, &taking.checkpoint, worked, err);
+    return remove_disk(worker, &taking.checkpoint, worked, err);
 }
 
 /* --- the sweep --- */
@@ -114,21 +114,21 @@ static int vanishing_body(struct db *db, void *context, struct error **err)
     vanishing->vanished = true;
     if (checkpoint_row_deleting(db, vanishing->id, 0, err) < 0)
         return -1;
-    return usage_checkpoint_end(db, vanishing->id, err);
+    return usage_kept_end(db, vanishing->id, err);
 }
 
 /* A checkpoint whose disk is not on its host any more is none. */
-static int sweep_rows(struct sandbox_service *service, uint32_t host_id, struct runtime *runtime,
+static int sweep_rows(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                       const struct runtime_listing *list, size_t count, struct error **err)
 {
     autofree struct checkpoint *rows = NULL;
     unsigned row_count;
-    if (checkpoint_row_on_host(service->db, host_id, &rows, &row_count, err) < 0)
+    if (checkpoint_row_on_host(worker->db, host_id, &rows, &row_count, err) < 0)
         return -1;
     for (unsigned i = 0; i < row_count; i++) {
         struct vanishing vanishing = {rows[i].id, runtime, false};
         if (!runtime_listing_find(list, count, rows[i].instance_name) &&
-            db_transaction(service->db, vanishing_body, &vanishing, err) < 0)
+            db_transaction(worker->db, vanishing_body, &vanishing, err) < 0)
             return -1;
         if (vanishing.vanished)
             log_warning("disk of a checkpoint is gone from its host",
@@ -137,39 +137,39 @@ static int sweep_rows(struct sandbox_service *service, uint32_t host_id, struct 
     return 0;
 }
 
-static int sweep_copy(struct sandbox_service *service, struct runtime *runtime,
+static int sweep_copy(struct worker *worker, struct runtime *runtime,
                       const struct runtime_listing *copy, struct error **err)
 {
     bool known = true;
     char id[ID_SIZE];
     /* A younger one may belong to a row not seen yet. */
-    int64_t grace_ms = 2 * (int64_t)service->settings->lease_s * 1000;
+    int64_t grace_ms = 2 * (int64_t)worker->settings->lease_s * 1000;
     if (clock_now_ms() - copy->created_at_ms < grace_ms)
         return 0;
     if (str_starts_with(copy->name, "ckp-") &&
-        checkpoint_row_uses_instance(service->db, copy->name, &known, err) < 0)
+        checkpoint_row_uses_instance(worker->db, copy->name, &known, err) < 0)
         return -1;
     if (str_starts_with(copy->name, "tpl-")) {
         snprintf(id, sizeof id, "tpv_%s", copy->name + strlen("tpl-"));
-        if (id_is_valid("tpv_", id) && template_row_uses_source(service->db, id, &known, err) < 0)
+        if (id_is_valid("tpv_", id) && template_row_uses_source(worker->db, id, &known, err) < 0)
             return -1;
     }
     if (known)
         return 0;
-    log_warning("removing a copy that belongs to nothing", LOG_STR("instance", copy->name));
+    log_warning("removing an orphaned copy", LOG_STR("instance", copy->name));
     return runtime->ops->destroy(runtime, copy->name, err);
 }
 
-int checkpoint_sweep_host(struct sandbox_service *service, uint32_t host_id,
-                          struct runtime *runtime, struct error **err)
+int checkpoint_sweep_host(struct worker *worker, uint32_t host_id, struct runtime *runtime,
+                          struct error **err)
 {
     struct runtime_listing *list = NULL;
     size_t count = 0;
     if (runtime->ops->list_copies(runtime, &list, &count, err) < 0)
         return -1;
-    int result = sweep_rows(service, host_id, runtime, list, count, err);
+    int result = sweep_rows(worker, host_id, runtime, list, count, err);
     for (size_t i = 0; i < count && result == 0; i++)
-        result = sweep_copy(service, runtime, &list[i], err);
+        result = sweep_copy(worker, runtime, &list[i], err);
     runtime_listing_free(list, count);
     return result;
 }

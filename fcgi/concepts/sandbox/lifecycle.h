@@ -14,26 +14,11 @@
 
 #include "account/api_key.h"
 #include "checkpoint/checkpoint.h"
-#include "config/settings.h"
-#include "host/runtimes.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
 #include "sandbox/sandbox.h"
 #include "volume/volume_mount.h"
-
-/* What a worker process works with. */
-struct worker {
-    const struct settings *settings;
-    struct db *db;
-    struct keyring *ring;
-    struct runtimes *runtimes;
-    char holder[HOLDER_SIZE]; /* who we are in leases: program, host, process */
-};
-
-/* Load the key ring, connect to the database, check its schema and every statement. */
-int worker_open(const struct settings *settings, const char *program, struct worker *worker,
-                struct error **err);
-void worker_close(struct worker *worker);
+#include "worker/worker.h"
 
 /* A create request, checked. Strings are borrowed. */
 struct sandbox_create {
@@ -44,6 +29,7 @@ struct sandbox_create {
     uint64_t timeout_s;
     enum sandbox_on_timeout on_timeout;
     bool auto_resume;
+    enum sandbox_on_pause_failure on_pause_failure;
     uint32_t cpu, memory_mb; /* overrides; 0: the version's baseline */
     const char *metadata;    /* JSON object of strings */
     const char *network;     /* JSON object: the policy */
@@ -65,7 +51,8 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct error **err);
 
 /* Stop it with its memory where the runtime can, joining a pause in flight. Stopped already:
- * success. */
+ * success. Where it cannot, on_pause_failure says whether it is stopped with its disk only, or
+ * keeps running: ERR_MEMORY_NOT_KEPT, ERR_RUNTIME_UNAVAILABLE (the host was short of something). */
 int sandbox_pause(struct worker *worker, const char *id, struct sandbox *sandbox,
                   struct error **err);
 
@@ -83,9 +70,10 @@ int sandbox_wake(struct worker *worker, const char *id, struct sandbox *sandbox,
 struct sandbox_update {
     const json_t *metadata; /* a JSON merge patch, or NULL; borrowed */
     uint64_t timeout_s;     /* 0: not set; else the deadline becomes now + timeout_s */
-    bool set_on_timeout, set_auto_resume, set_public_traffic;
+    bool set_on_timeout, set_auto_resume, set_on_pause_failure, set_public_traffic;
     enum sandbox_on_timeout on_timeout;
     bool auto_resume;
+    enum sandbox_on_pause_failure on_pause_failure;
     bool allow_public_traffic;
 };
 
@@ -131,14 +119,6 @@ int sandbox_destroy(struct worker *worker, const char *id, struct error **err);
 
 /* --- the dispatcher's share --- */
 
-/* Move one sandbox whose deadline has passed to the state of its end, and leave the rest to
- * sandbox_recover_next(): this takes a transaction, the runtime may take many seconds. *worked:
- * there was one. */
-int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err);
-
-/* Finish or undo one operation that has no holder any more, or none yet. *worked: there was one. */
-int sandbox_recover_next(struct worker *worker, bool *worked, struct error **err);
-
 /* Remove the disk of one checkpoint that is deleted, or was never finished. *worked: there was one.
  */
 int checkpoint_remove_next(struct worker *worker, bool *worked, struct error **err);
@@ -147,7 +127,3 @@ int checkpoint_remove_next(struct worker *worker, bool *worked, struct error **e
  * This takes seconds. *worked: there was one. */
 int template_build_next(struct worker *worker, bool *worked, struct error **err);
 int template_remove_next(struct worker *worker, bool *worked, struct error **err);
-
-/* Compare the instances of every host with the rows: what belongs to nobody is removed, and what
- * runs though its sandbox is stopped is stopped. */
-int sandbox_sweep(struct worker *worker, struct error **err);

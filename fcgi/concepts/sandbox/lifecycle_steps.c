@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "crypto/envelope.h"
 #include "sandbox/agent_client.h"
-#include "sandbox/fault_point.h"
 #include "sandbox/sandbox_row.h"
 #include "sandbox/usage.h"
 
@@ -18,6 +18,7 @@
 #define BUSY_POLL_MS   15
 #define AGENT_SLICE_MS 500
 #define AGENT_GREET_MS 300
+#define PAUSE_AGAIN_MS 10000
 #define FINISH_WAIT_MS 10000 /* for the database to come back before the result is left behind */
 
 void work_deinit(struct work *work)
@@ -36,10 +37,10 @@ bool error_is_transient(const struct error *err)
 
 /* --- beginning --- */
 
-void work_start(struct work *work, struct sandbox_service *service)
+void work_start(struct work *work, struct worker *worker)
 {
-    int64_t lease_ms = (int64_t)service->settings->lease_s * 1000;
-    work->service = service;
+    int64_t lease_ms = (int64_t)worker->settings->lease_s * 1000;
+    work->worker = worker;
     work->started_ms = clock_monotonic_ms();
     work->renew_at_ms = work->started_ms + lease_ms / 4;
     work->lost_at_ms = work->started_ms + lease_ms;
@@ -54,8 +55,8 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
         return -1;
     sandbox->incarnation++;
     sandbox->reserved |= event == SANDBOX_EVENT_RESUME;
-    if (operation_begin(db, sandbox, kind, work->queued ? NULL : work->service->holder,
-                        work->service->settings->lease_s, &work->operation, err) < 0)
+    if (operation_begin(db, sandbox, kind, work->queued ? NULL : work->worker->lease_owner,
+                        work->worker->settings->lease_s, &work->operation, err) < 0)
         return -1;
     if (sandbox_row_update(db, sandbox, err) < 0 || usage_follow(db, sandbox, err) < 0)
         return -1;
@@ -86,17 +87,17 @@ static int begin_body(struct db *db, void *context, struct error **err)
     return work_begin_locked(begin->work, db, begin->event, begin->kind, err);
 }
 
-int work_begin(struct work *work, struct sandbox_service *service, const char *sandbox_id,
+int work_begin(struct work *work, struct worker *worker, const char *sandbox_id,
                enum sandbox_event event, enum operation_kind kind,
                int (*admit)(struct db *db, struct sandbox *sandbox, void *context,
                             struct error **err),
                void *context, struct error **err)
 {
     struct begin begin = {work, sandbox_id, event, kind, admit, context};
-    work->service = service;
-    if (db_transaction(service->db, begin_body, &begin, err) < 0)
+    work->worker = worker;
+    if (db_transaction(worker->db, begin_body, &begin, err) < 0)
         return -1;
-    work_start(work, service);
+    work_start(work, worker);
     return 0;
 }
 
@@ -105,12 +106,12 @@ int work_begin(struct work *work, struct sandbox_service *service, const char *s
 static int renew_lease(void *context, struct error **err)
 {
     struct work *work = context;
-    uint64_t lease_s = work->service->settings->lease_s;
+    uint64_t lease_s = work->worker->settings->lease_s;
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms < work->renew_at_ms)
         return 0;
     error_auto failure = NULL;
-    if (operation_renew(work->service->db, &work->operation, lease_s, &failure) == 0) {
+    if (operation_renew(work->worker->db, &work->operation, lease_s, &failure) == 0) {
         work->renew_at_ms = now_ms + (int64_t)lease_s * 1000 / 4;
         work->lost_at_ms = now_ms + (int64_t)lease_s * 1000;
         return 0;
@@ -122,6 +123,15 @@ static int renew_lease(void *context, struct error **err)
     return error_move(err, &failure);
 }
 
+/* While the runtime waits. */
+static int tick(void *context, struct error **err)
+{
+    const struct work *work = context;
+    if (work->answer_by_ms && clock_monotonic_ms() >= work->answer_by_ms)
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the host is still at work on it");
+    return renew_lease(context, err);
+}
+
 int work_still_ours(struct work *work, struct error **err)
 {
     work->renew_at_ms = 0;
@@ -130,13 +140,13 @@ int work_still_ours(struct work *work, struct error **err)
 
 int work_open_runtime(struct work *work, struct error **err)
 {
-    if (runtimes_get(work->service->runtimes, work->service->db, work->sandbox.host_id,
+    if (runtimes_get(work->worker->runtimes, work->worker->db, work->sandbox.host_id,
                      &work->runtime, err) < 0)
         return -1;
     /* Whoever was kept from working for longer than his lease must not act any more. */
     if (renew_lease(work, err) < 0)
         return -1;
-    work->runtime->tick = renew_lease;
+    work->runtime->tick = tick;
     work->runtime->tick_context = work;
     return 0;
 }
@@ -160,16 +170,16 @@ static int wait_for_agent(struct work *work, const char *secret, const char *env
 
 int work_init_agent(struct work *work, unsigned wait_ms, struct error **err)
 {
-    struct sandbox_service *service = work->service;
+    struct worker *worker = work->worker;
     struct sandbox *sandbox = &work->sandbox;
     buffer_auto sealed = BUFFER_INIT(ENVS_MAX + 128);
     struct buffer envs = BUFFER_INIT(ENVS_MAX);
     char secret[AGENT_SECRET_SIZE];
     int result = -1;
-    if (sandbox_row_envs(service->db, sandbox->id, &sealed, err) == 0 &&
+    if (sandbox_row_envs(worker->db, sandbox->id, &sealed, err) == 0 &&
         (!sealed.size ||
-         envelope_open(service->ring, sealed.data, sealed.size, sandbox->id, &envs, err) == 0) &&
-        agent_secret(service->ring, sandbox, secret, err) == 0)
+         envelope_open(worker->ring, sealed.data, sealed.size, sandbox->id, &envs, err) == 0) &&
+        agent_secret(worker->ring, sandbox, secret, err) == 0)
         result = wait_for_agent(work, secret, buffer_string(&envs), wait_ms, err);
     buffer_wipe(&envs);
     mem_wipe(secret, sizeof secret);
@@ -188,10 +198,10 @@ void work_hang_up(struct work *work)
 {
     char secret[AGENT_SECRET_SIZE];
     error_auto failure = NULL;
-    if (agent_secret(work->service->ring, &work->sandbox, secret, &failure) < 0 ||
+    if (agent_secret(work->worker->ring, &work->sandbox, secret, &failure) < 0 ||
         agent_hang_up(&work->sandbox, secret, &failure) < 0)
-        log_info("open streams are not cut off", LOG_STR("sandbox", work->sandbox.id),
-                 LOG_ERROR(failure));
+        log_info("cannot disconnect open streams before a pause",
+                 LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }
 
@@ -199,7 +209,7 @@ int work_agent_continues(struct work *work, unsigned wait_ms, bool *continues, s
 {
     char secret[AGENT_SECRET_SIZE];
     int result = -1;
-    if (agent_secret(work->service->ring, &work->sandbox, secret, err) == 0)
+    if (agent_secret(work->worker->ring, &work->sandbox, secret, err) == 0)
         result = agent_knows(&work->sandbox, secret, wait_ms, continues, err);
     mem_wipe(secret, sizeof secret);
     return result;
@@ -214,6 +224,16 @@ struct finish {
     struct sandbox row; /* as written */
 };
 
+/* A deadline that has passed is acted on again, later each time. */
+static void postpone(struct sandbox *sandbox, int64_t now_ms)
+{
+    unsigned doublings = sandbox->pause_failures < 5 ? sandbox->pause_failures : 5;
+    int64_t again_ms = now_ms + ((int64_t)PAUSE_AGAIN_MS << doublings);
+    if (sandbox->deadline_at_ms < now_ms + PAUSE_AGAIN_MS)
+        sandbox->deadline_at_ms = again_ms;
+    sandbox->pause_failures++;
+}
+
 void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
 {
     int64_t now_ms = clock_now_ms();
@@ -222,6 +242,7 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
     case SANDBOX_EVENT_RESUMED:
         sandbox->deadline_at_ms = now_ms + (int64_t)sandbox->timeout_s * 1000;
         sandbox->stopped_at_ms = 0;
+        sandbox->pause_failures = 0;
         sandbox->cleanup_at_ms = 0;
         break;
     case SANDBOX_EVENT_PAUSED:
@@ -232,9 +253,7 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
         sandbox->resumed_from[0] = '\0';
         break;
     case SANDBOX_EVENT_PAUSE_FAILED:
-        /* A deadline that has passed is acted on again, but not in a tight circle. */
-        if (sandbox->deadline_at_ms < now_ms + 10000)
-            sandbox->deadline_at_ms = now_ms + 10000;
+        postpone(sandbox, now_ms);
         break;
     case SANDBOX_EVENT_RESUME_FAILED:
     case SANDBOX_EVENT_DESTROYED:
@@ -296,7 +315,7 @@ int work_finish(struct work *work, enum sandbox_event event, const char *failure
 {
     struct finish finish = {.work = work, .event = event, .failure = failure};
     int64_t give_up_ms = clock_monotonic_ms() + FINISH_WAIT_MS;
-    while (db_transaction(work->service->db, finish_body, &finish, err) < 0) {
+    while (db_transaction(work->worker->db, finish_body, &finish, err) < 0) {
         if (!error_is_transient(*err) || clock_monotonic_ms() > give_up_ms) {
             sandbox_deinit(&finish.row);
             return -1;
@@ -316,7 +335,24 @@ void work_defer(struct work *work, const struct error *failure)
     error_auto ignored = NULL;
     log_outcome(work, failure->message);
     /* When this fails too, the lease runs out by itself. */
-    operation_defer(work->service->db, &work->operation, delay_ms, failure->message, &ignored);
+    operation_defer(work->worker->db, &work->operation, delay_ms, failure->message, &ignored);
+}
+
+/* What a client is told instead of the words of the runtime, which are for the log. */
+static int say(struct error **err, enum error_code code, const char *sentence)
+{
+    log_warning("runtime unavailable", LOG_ERROR(*err));
+    error_clear(err);
+    return error_set(err, code, "%s", sentence);
+}
+
+/* Of a sandbox that is there: its disk is as its own root has left it. */
+static int not_startable(struct error **err)
+{
+    autofree char *reason = xstrdup((*err)->message);
+    error_clear(err);
+    return error_set(err, ERR_SANDBOX_NOT_STARTABLE, "The sandbox cannot start from its disk: %s.",
+                     reason);
 }
 
 int work_public_error(struct work *work, struct error **err)
@@ -325,7 +361,7 @@ int work_public_error(struct work *work, struct error **err)
     case ERR_LEASE_LOST: {
         error_clear(err);
         sandbox_auto row = {0};
-        if (sandbox_get(work->service->db, work->sandbox.id, &row, err) < 0)
+        if (sandbox_get(work->worker->db, work->sandbox.id, &row, err) < 0)
             return -1;
         return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is %s.",
                          sandbox_state_name(row.state));
@@ -334,11 +370,29 @@ int work_public_error(struct work *work, struct error **err)
     case ERR_DB_UNAVAILABLE:
     case ERR_RUNTIME_UNAVAILABLE:
     case ERR_RUNTIME_FAILED:
-        error_recode(err, ERR_RUNTIME_UNAVAILABLE);
-        log_warning("runtime unavailable", LOG_ERROR(*err));
-        error_clear(err);
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                         "The runtime is not available at the moment; try again in a few seconds.");
+        return say(err, ERR_RUNTIME_UNAVAILABLE,
+                   "The runtime is not available at the moment; try again in a few seconds.");
+    case ERR_INSUFFICIENT_STORAGE:
+        if (!work->runtime) /* it was refused before anything was begun, in words of its own */
+            return -1;
+        return say(err, ERR_INSUFFICIENT_STORAGE,
+                   "The storage of the sandbox's host is full; delete what is not needed, or try "
+                   "again later.");
+    case ERR_RUNTIME_STUCK:
+        return say(err, ERR_RUNTIME_UNAVAILABLE,
+                   "The sandbox did not start within the time for it, and the start was ended.");
+    case ERR_MOUNT_POINT:
+        return not_startable(err);
+    case ERR_RUNTIME_SHORT:
+        return say(
+            err, ERR_RUNTIME_UNAVAILABLE,
+            "The host could not take in the sandbox's memory; the sandbox keeps running. Try "
+            "again in a few seconds.");
+    case ERR_MEMORY_NOT_KEPT:
+        return say(
+            err, ERR_MEMORY_NOT_KEPT,
+            "The memory of the sandbox cannot be kept because of what a process in it does (a "
+            "debugger, io_uring, a namespace of its own); the sandbox keeps running.");
     default:
         return -1;
     }

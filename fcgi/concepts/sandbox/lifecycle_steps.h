@@ -6,7 +6,7 @@
 
 /* An operation that this process works on. */
 struct work {
-    struct sandbox_service *service;
+    struct worker *worker;
     struct sandbox sandbox;
     struct operation operation;
     bool queued; /* the operation is left to the first dispatcher */
@@ -15,6 +15,7 @@ struct work {
     void *settle_context;
     struct runtime *runtime;         /* of the sandbox's host, after work_open_runtime() */
     int64_t renew_at_ms, lost_at_ms; /* monotonic */
+    int64_t answer_by_ms; /* monotonic: what the runtime is then still at is left to it; 0: never */
     int64_t started_ms;
     struct firewall *firewall; /* a call to it is in hand */
     enum { NETWORK_UNTOUCHED, NETWORK_APPLIED, NETWORK_FAILED } network; /* how the policy fared */
@@ -30,7 +31,7 @@ static inline void work_autodeinit_(struct work *work)
 
 /* Begin an operation by an event: lock the row, check the move, write it. admit (may be NULL) runs
  * in the same transaction on the locked row before anything is written and may refuse. */
-int work_begin(struct work *work, struct sandbox_service *service, const char *sandbox_id,
+int work_begin(struct work *work, struct worker *worker, const char *sandbox_id,
                enum sandbox_event event, enum operation_kind kind,
                int (*admit)(struct db *db, struct sandbox *sandbox, void *context,
                             struct error **err),
@@ -42,7 +43,7 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
                       enum operation_kind kind, struct error **err);
 
 /* Start the clock of the lease; done by work_begin(), needed after an own transaction. */
-void work_start(struct work *work, struct sandbox_service *service);
+void work_start(struct work *work, struct worker *worker);
 
 /* Connect to the host; while the runtime waits, the lease is renewed. */
 int work_open_runtime(struct work *work, struct error **err);
@@ -117,15 +118,15 @@ int work_undo_create(struct work *work, struct error **err);
 /* Stop an instance that runs while its sandbox is stopped: someone started it by hand, or it came
  * up again after it was taken for dead. Of any other: nothing. The sandbox's row is locked
  * meanwhile. */
-int sandbox_stop_risen(struct sandbox_service *service, struct runtime *runtime,
-                       const char *instance_name, struct error **err);
+int sandbox_stop_risen(struct worker *worker, struct runtime *runtime, const char *instance_name,
+                       struct error **err);
 
 /* Compare the checkpoints of a host with the copies that it has. */
-int checkpoint_sweep_host(struct sandbox_service *service, uint32_t host_id,
-                          struct runtime *runtime, struct error **err);
+int checkpoint_sweep_host(struct worker *worker, uint32_t host_id, struct runtime *runtime,
+                          struct error **err);
 
 /* Whether an instance is the trial of a template version that is there. */
-int template_trial_knows(struct sandbox_service *service, const char *instance_name, bool *known,
+int template_trial_knows(struct worker *worker, const char *instance_name, bool *known,
                          struct error **err);
 
 /* Wait a moment for a move in flight. give_up_ms is monotonic. Returns -1 with ERR_SANDBOX_BUSY

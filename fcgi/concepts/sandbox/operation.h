@@ -8,6 +8,7 @@
 #pragma once
 
 #include "sandbox/sandbox.h"
+#include "worker/worker.h"
 
 enum operation_kind {
     OPERATION_CREATE,
@@ -18,14 +19,12 @@ enum operation_kind {
 };
 const char *operation_kind_name(enum operation_kind kind);
 
-#define HOLDER_SIZE 65
-
 struct operation {
     char id[ID_SIZE];
     char sandbox_id[ID_SIZE];
     enum operation_kind kind;
     uint32_t incarnation;
-    char holder[HOLDER_SIZE];
+    char holder[LEASE_OWNER_SIZE];
     uint32_t attempts;
 };
 

@@ -4,10 +4,23 @@
 #include <stdlib.h>
 
 #include "base/str.h"
+#include "sandbox/agent_client.h"
+
+#define SSH_PORT 22
 
 const char *on_timeout_name(enum sandbox_on_timeout on_timeout)
 {
     return on_timeout == ON_TIMEOUT_PAUSE ? "pause" : "kill";
+}
+
+const char *on_pause_failure_name(enum sandbox_on_pause_failure on_pause_failure)
+{
+    return on_pause_failure == ON_PAUSE_FAILURE_KEEP_RUNNING ? "keep_running" : "disk";
+}
+
+enum sandbox_on_pause_failure on_pause_failure_of(const char *name)
+{
+    return str_equal(name, "keep_running") ? ON_PAUSE_FAILURE_KEEP_RUNNING : ON_PAUSE_FAILURE_DISK;
 }
 
 void sandbox_deinit(struct sandbox *sandbox)
@@ -26,6 +39,11 @@ const char *sandbox_network_status(const struct sandbox *sandbox)
 bool sandbox_has_volumes(const struct sandbox *sandbox)
 {
     return !str_equal(sandbox->volume_mounts, "{}");
+}
+
+bool sandbox_port_is_reserved(uint16_t port)
+{
+    return port == SSH_PORT || port == AGENT_PORT || port == AGENT_RELAY_PORT;
 }
 
 const struct exposed_port *sandbox_port(const struct sandbox *sandbox, uint16_t port)

@@ -18,6 +18,12 @@
 enum sandbox_on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_PAUSE };
 const char *on_timeout_name(enum sandbox_on_timeout on_timeout);
 
+/* What becomes of a pause that cannot keep the memory. */
+enum sandbox_on_pause_failure { ON_PAUSE_FAILURE_DISK, ON_PAUSE_FAILURE_KEEP_RUNNING };
+const char *on_pause_failure_name(enum sandbox_on_pause_failure on_pause_failure);
+/* Any other name is "disk". */
+enum sandbox_on_pause_failure on_pause_failure_of(const char *name);
+
 struct exposed_port {
     uint16_t port;
     bool is_public; /* protocol is always http */
@@ -41,6 +47,8 @@ struct sandbox {
     int64_t deadline_at_ms; /* 0: none, it is not running */
     enum sandbox_on_timeout on_timeout;
     bool auto_resume;
+    enum sandbox_on_pause_failure on_pause_failure;
+    uint32_t pause_failures; /* in a row */
     struct runtime_shape shape;
     char *metadata;            /* JSON object of strings */
     char *volume_mounts;       /* JSON object */
@@ -72,6 +80,10 @@ static inline void sandbox_autodeinit_(struct sandbox *sandbox)
 const char *sandbox_network_status(const struct sandbox *sandbox);
 
 bool sandbox_has_volumes(const struct sandbox *sandbox);
+
+/* Whether a port cannot be exposed: those of the agent and of its relay, and that of ssh, which is
+ * no business of a preview. */
+bool sandbox_port_is_reserved(uint16_t port);
 
 /* The exposed port of that number, or NULL. */
 const struct exposed_port *sandbox_port(const struct sandbox *sandbox, uint16_t port);

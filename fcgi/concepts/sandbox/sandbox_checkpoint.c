@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/usage_kept.h"
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "checkpoint/checkpoint_row.h"
 #include "sandbox/lifecycle_steps.h"
-#include "sandbox/usage.h"
 
 struct making {
     const struct checkpoint_create *request;
@@ -70,7 +70,8 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
     if (sandbox->state != SANDBOX_READY)
         return 0;
     plan_checkpoint(making, sandbox);
-    if (check_quota(db, sandbox, err) < 0 || checkpoint_row_insert(db, making->checkpoint, err) < 0)
+    if (check_quota(db, sandbox, err) < 0 || host_disk_reserve(db, sandbox->host_id, 0, err) < 0 ||
+        checkpoint_row_insert(db, making->checkpoint, err) < 0)
         return -1;
     return request->claim ? request->claim(db, making->checkpoint->id, request->claim_context, err)
                           : 0;

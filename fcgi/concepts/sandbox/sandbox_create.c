@@ -10,6 +10,8 @@
 #include "checkpoint/checkpoint.h"
 #include "crypto/envelope.h"
 #include "host/host.h"
+#include "http/schema.h"
+#include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
@@ -121,6 +123,7 @@ static int plan_sandbox(struct worker *worker, const struct sandbox_create *requ
     sandbox->timeout_s = (uint32_t)request->timeout_s;
     sandbox->on_timeout = request->on_timeout;
     sandbox->auto_resume = request->auto_resume;
+    sandbox->on_pause_failure = request->on_pause_failure;
     sandbox->metadata = xstrdup(request->metadata);
     sandbox->volume_mounts = xstrdup(request->volume_mounts ? request->volume_mounts : "{}");
     sandbox->network = xstrdup(request->network);
@@ -200,6 +203,8 @@ static int insert_body(struct db *db, void *context, struct error **err)
     sandbox->created_at_ms = sandbox->updated_at_ms = clock_now_ms();
     memcpy(insert->mounts, request->mounts, sizeof insert->mounts);
     if (quota_reserve_new(db, sandbox->team_id, &sandbox->shape, err) < 0 ||
+        denied_names_admit(db, sandbox->team_id, sandbox->id, sandbox->network,
+                           (unsigned)work->worker->settings->denied_names_per_team, err) < 0 ||
         volume_mounts_lock(db, sandbox->team_id, insert->mounts, request->mount_count, &only_host,
                            err) < 0 ||
         place(db, insert, only_host, err) < 0 ||
@@ -349,6 +354,21 @@ static int ended_by_others(const struct work *work, struct error **err)
     return error_set(err, ERR_SANDBOX_BUSY, "The sandbox was deleted while it was being made.");
 }
 
+/* A place on the disk that it is made from, which the request chose together with what is mounted
+ * there. */
+static int bad_mount_point(const struct sandbox_create *request, struct error **err)
+{
+    error_auto failure = NULL;
+    autofree char *pointer = NULL;
+    error_move(&failure, err);
+    for (unsigned i = 0; i < request->mount_count && !pointer; i++)
+        if (str_equal(request->mounts[i].path, failure->field))
+            pointer = schema_pointer("/volume_mounts", request->mounts[i].path);
+    const char *source = request->source_field ? request->source_field : "/template";
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer ? pointer : source,
+                           "No sandbox can start from this disk: %s.", failure->message);
+}
+
 int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct error **err)
 {
@@ -364,6 +384,8 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
         /* An instance that died while it waited is no reason to fail. */
         if ((*err)->code == ERR_LEASE_LOST)
             return ended_by_others(&work, err);
+        if ((*err)->code == ERR_MOUNT_POINT)
+            return bad_mount_point(request, err);
         /* What keeps one instance from starting may be in its address, or in the host's hands for a
          * moment: another one is tried, once. */
         bool refused = (*err)->code == ERR_RUNTIME_REFUSED || (*err)->code == ERR_RUNTIME_FAILED;

@@ -27,10 +27,12 @@ static const struct db_statement insert_statement = {
     "sandbox.insert",
     "INSERT INTO sandboxes (id, team_id, created_by, route, state, visible, reserved, incarnation,"
     " operation_id, template_slug, template_version_id, snapshot_id, timeout_s, deadline_at_ms,"
-    " on_timeout, auto_resume, cpu, memory_mb, disk_gb, metadata, volume_mounts, network,"
+    " on_timeout, auto_resume, on_pause_failure, cpu, memory_mb, disk_gb, metadata, volume_mounts, "
+    "network,"
     " network_revision, allow_public_traffic, envs_sealed, host_id, instance_name, address,"
     " agent_key_id, created_at_ms, updated_at_ms)"
-    " VALUES (?, ?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+    " VALUES (?, ?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+    "?,"
     " ?, ?, ?)",
     false};
 static const struct db_statement insert_port_statement = {
@@ -41,12 +43,13 @@ static const struct db_statement update_statement = {
     "sandbox.update",
     "UPDATE sandboxes SET state = ?, visible = ?, reserved = ?, incarnation = ?, operation_id = ?,"
     " timeout_s = ?, deadline_at_ms = ?, resumed_from = ?, stopped_at_ms = ?, cleanup_at_ms = ?,"
-    " updated_at_ms = ?, network_applied = ?, network_due_at_ms = ?"
+    " updated_at_ms = ?, network_applied = ?, network_due_at_ms = ?, pause_failures = ?"
     " WHERE id = ?",
     false};
 static const struct db_statement update_policy_statement = {
     "sandbox.update_policy",
-    "UPDATE sandboxes SET metadata = ?, on_timeout = ?, auto_resume = ?, allow_public_traffic = ?"
+    "UPDATE sandboxes SET metadata = ?, on_timeout = ?, auto_resume = ?, on_pause_failure = ?,"
+    " allow_public_traffic = ?"
     " WHERE id = ?",
     false};
 static const struct db_statement update_port_statement = {
@@ -132,6 +135,8 @@ int sandbox_row_read(const struct db_rows *rows, struct sandbox *s, struct error
     s->deadline_at_ms = db_get_i64(rows, c++);
     s->on_timeout = strcmp(db_get_text(rows, c++), "pause") ? ON_TIMEOUT_KILL : ON_TIMEOUT_PAUSE;
     s->auto_resume = db_get_bool(rows, c++);
+    s->on_pause_failure = on_pause_failure_of(db_get_text(rows, c++));
+    s->pause_failures = (uint32_t)db_get_u64(rows, c++);
     s->shape.cpu = (unsigned)db_get_u64(rows, c++);
     s->shape.memory_mb = (unsigned)db_get_u64(rows, c++);
     s->shape.disk_gb = (unsigned)db_get_u64(rows, c++);
@@ -252,9 +257,10 @@ int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buff
                         db_text(s->template_slug), db_text(s->template_version_id),
                         text_or_null(s->snapshot_id), db_u64(s->timeout_s),
                         time_or_null(s->deadline_at_ms), db_text(on_timeout_name(s->on_timeout)),
-                        db_bool(s->auto_resume), db_u64(s->shape.cpu), db_u64(s->shape.memory_mb),
-                        db_u64(s->shape.disk_gb), db_text(s->metadata), db_text(s->volume_mounts),
-                        db_text(s->network), db_u64(s->network_revision),
+                        db_bool(s->auto_resume),
+                        db_text(on_pause_failure_name(s->on_pause_failure)), db_u64(s->shape.cpu),
+                        db_u64(s->shape.memory_mb), db_u64(s->shape.disk_gb), db_text(s->metadata),
+                        db_text(s->volume_mounts), db_text(s->network), db_u64(s->network_revision),
                         db_bool(s->allow_public_traffic), envs, db_u64(s->host_id),
                         db_text(s->instance_name), db_u64(s->address), db_u64(s->agent_key_id),
                         db_i64(s->created_at_ms), db_i64(s->updated_at_ms)),
@@ -272,15 +278,16 @@ int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buff
 int sandbox_row_update(struct db *db, struct sandbox *s, struct error **err)
 {
     s->updated_at_ms = clock_now_ms();
-    return db_exec(
-        db, &update_statement,
-        DB_ARGS(db_text(sandbox_state_name(s->state)), db_bool(sandbox_state_is_shown(s->state)),
-                db_bool(s->reserved), db_u64(s->incarnation), text_or_null(s->operation_id),
-                db_u64(s->timeout_s), time_or_null(s->deadline_at_ms),
-                text_or_null(s->resumed_from), time_or_null(s->stopped_at_ms),
-                time_or_null(s->cleanup_at_ms), db_i64(s->updated_at_ms),
-                db_u64(s->network_applied), time_or_null(s->network_due_at_ms), db_text(s->id)),
-        NULL, err);
+    return db_exec(db, &update_statement,
+                   DB_ARGS(db_text(sandbox_state_name(s->state)),
+                           db_bool(sandbox_state_is_shown(s->state)), db_bool(s->reserved),
+                           db_u64(s->incarnation), text_or_null(s->operation_id),
+                           db_u64(s->timeout_s), time_or_null(s->deadline_at_ms),
+                           text_or_null(s->resumed_from), time_or_null(s->stopped_at_ms),
+                           time_or_null(s->cleanup_at_ms), db_i64(s->updated_at_ms),
+                           db_u64(s->network_applied), time_or_null(s->network_due_at_ms),
+                           db_u64(s->pause_failures), db_text(s->id)),
+                   NULL, err);
 }
 
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *s, struct error **err)
@@ -312,7 +319,9 @@ int sandbox_row_update_policy(struct db *db, const struct sandbox *s, struct err
 {
     if (db_exec(db, &update_policy_statement,
                 DB_ARGS(db_text(s->metadata), db_text(on_timeout_name(s->on_timeout)),
-                        db_bool(s->auto_resume), db_bool(s->allow_public_traffic), db_text(s->id)),
+                        db_bool(s->auto_resume),
+                        db_text(on_pause_failure_name(s->on_pause_failure)),
+                        db_bool(s->allow_public_traffic), db_text(s->id)),
                 NULL, err) < 0)
         return -1;
     return sandbox_row_index_metadata(db, s, err);

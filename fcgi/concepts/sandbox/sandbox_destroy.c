@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "base/fault_point.h"
 #include "base/log.h"
-#include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
+
+/* A removal takes a second at most; where a start or a pause has to end first, it is tried again in
+ * the background, so that neither a client nor the work for others waits for it. */
+#define ANSWER_MOST_MS 15000
 
 /* First the firewall is asked, so that what cannot be removed at once reaches nothing. */
 static int remove_instance(struct work *work, struct error **err)
 {
+    work->answer_by_ms = clock_monotonic_ms() + ANSWER_MOST_MS;
     work_network_remove_begin(work);
     int result = work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, err);
     work_network_remove_end(work);
@@ -29,11 +35,10 @@ int work_run_destroy(struct work *work, struct error **err)
     return error_move(err, &failure);
 }
 
-int sandbox_destroy(struct sandbox_service *service, const char *id, struct error **err)
+int sandbox_destroy(struct worker *worker, const char *id, struct error **err)
 {
-    work_auto work = {.service = service};
-    if (work_begin(&work, service, id, SANDBOX_EVENT_DELETE, OPERATION_DESTROY, NULL, NULL, err) <
-        0)
+    work_auto work = {.worker = worker};
+    if (work_begin(&work, worker, id, SANDBOX_EVENT_DELETE, OPERATION_DESTROY, NULL, NULL, err) < 0)
         return work_public_error(&work, err);
     error_auto failure = NULL;
     if (work_run_destroy(&work, &failure) < 0)
@@ -62,10 +67,10 @@ int work_undo_create(struct work *work, struct error **err)
     }
     log_warning("create failed and is undone", LOG_STR("sandbox", work->sandbox.id),
                 LOG_ERROR(*err));
-    work_auto undo = {.service = work->service};
+    work_auto undo = {.worker = work->worker};
     error_auto failure = NULL;
     /* When the database is away the create's own lease runs out and the dispatcher does this. */
-    if (work_begin(&undo, work->service, work->sandbox.id, SANDBOX_EVENT_DELETE, OPERATION_DESTROY,
+    if (work_begin(&undo, work->worker, work->sandbox.id, SANDBOX_EVENT_DELETE, OPERATION_DESTROY,
                    NULL, NULL, &failure) == 0) {
         work_run_destroy(&undo, &failure);
     } else if (failure->code == ERR_NOT_FOUND) { /* deleted meanwhile, which explains the failure */

@@ -4,13 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/account.h"
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "network/denied_names.h"
 #include "network/firewall_client.h"
 #include "network/protected.h"
 #include "network/sandbox_policy.h"
-#include "sandbox/fault_point.h"
 #include "sandbox/sandbox_network_row.h"
 
 /* Whoever stored a wish applies it; after this long he is taken for dead. */
@@ -21,41 +23,41 @@
 /* --- applying --- */
 
 /* The firewall of a host, NULL when it has none. */
-static int find_firewall(struct sandbox_service *service, uint32_t host_id,
-                         struct firewall **firewall, struct error **err)
+static int find_firewall(struct worker *worker, uint32_t host_id, struct firewall **firewall,
+                         struct error **err)
 {
     struct runtime *runtime;
-    if (runtimes_get(service->runtimes, service->db, host_id, &runtime, err) < 0)
+    if (runtimes_get(worker->runtimes, worker->db, host_id, &runtime, err) < 0)
         return -1;
-    *firewall = runtimes_firewall(service->runtimes, host_id);
+    *firewall = runtimes_firewall(worker->runtimes, host_id);
     return 0;
 }
 
-static int push(struct sandbox_service *service, const struct sandbox *sandbox,
-                struct firewall *firewall, struct error **err)
+static int push(struct worker *worker, const struct sandbox *sandbox, struct firewall *firewall,
+                struct error **err)
 {
     policy_wire_auto wire = {.sandbox_id = xstrdup(sandbox->id),
                              .address = sandbox->address,
                              .revision = sandbox->network_revision};
-    if (sandbox_policy_compile(service->db, sandbox->network, &wire.policy, err) < 0)
+    if (sandbox_policy_compile(worker->db, sandbox->network, &wire.policy, err) < 0)
         return -1;
     firewall_put_begin(firewall, &wire);
     return firewall_end(firewall, err);
 }
 
 /* Apply the policy of the row as it was read. What fails stays due. */
-static int apply(struct sandbox_service *service, const struct sandbox *sandbox, struct error **err)
+static int apply(struct worker *worker, const struct sandbox *sandbox, struct error **err)
 {
     struct firewall *firewall = NULL;
     error_auto failure = NULL;
-    if (find_firewall(service, sandbox->host_id, &firewall, err) < 0)
+    if (find_firewall(worker, sandbox->host_id, &firewall, err) < 0)
         return -1;
     if (!firewall)
-        return network_row_defer_host(service->db, sandbox->host_id, clock_in_ms(REFUSED_RETRY_MS),
+        return network_row_defer_host(worker->db, sandbox->host_id, clock_in_ms(REFUSED_RETRY_MS),
                                       err);
-    if (push(service, sandbox, firewall, &failure) == 0) {
+    if (push(worker, sandbox, firewall, &failure) == 0) {
         fault_point(FAULT_NETWORK_APPLIED);
-        return network_row_applied(service->db, sandbox->id, sandbox->network_revision, err);
+        return network_row_applied(worker->db, sandbox->id, sandbox->network_revision, err);
     }
     int64_t now_ms = clock_now_ms();
     if (failure->code == ERR_LEASE_LOST) /* whoever has the newer one sees to it */
@@ -63,16 +65,17 @@ static int apply(struct sandbox_service *service, const struct sandbox *sandbox,
     log_warning("network policy is not applied", LOG_STR("sandbox", sandbox->id),
                 LOG_INT("revision", (int64_t)sandbox->network_revision), LOG_ERROR(failure));
     if (failure->code != ERR_RUNTIME_UNAVAILABLE)
-        return network_row_defer(service->db, sandbox->id, now_ms + REFUSED_RETRY_MS, err);
+        return network_row_defer(worker->db, sandbox->id, now_ms + REFUSED_RETRY_MS, err);
     int64_t due_at_ms = now_ms + firewall_back_off_ms(firewall);
-    if (network_row_defer(service->db, sandbox->id, due_at_ms, err) < 0)
+    if (network_row_defer(worker->db, sandbox->id, due_at_ms, err) < 0)
         return -1;
-    return network_row_defer_host(service->db, sandbox->host_id, due_at_ms, err);
+    return network_row_defer_host(worker->db, sandbox->host_id, due_at_ms, err);
 }
 
 /* --- a new wish --- */
 
 struct put {
+    const struct settings *settings;
     const char *id;
     const struct sandbox_network_change *change;
     struct sandbox *sandbox;
@@ -89,11 +92,16 @@ static int put_body(struct db *db, void *context, struct error **err)
 {
     struct put *put = context;
     struct sandbox *sandbox = put->sandbox;
+    struct plan plan;
     sandbox_deinit(sandbox);
     if (sandbox_get_any(db, put->id, true, sandbox, err) < 0)
         return -1;
     if (!sandbox_state_is_shown(sandbox->state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    if (team_lock(db, sandbox->team_id, &plan, err) < 0 ||
+        denied_names_admit(db, sandbox->team_id, sandbox->id, put->change->network,
+                           (unsigned)put->settings->denied_names_per_team, err) < 0)
+        return -1;
     put->applies = has_packets(sandbox->state);
     free(sandbox->network);
     sandbox->network = xstrdup(put->change->network);
@@ -106,26 +114,26 @@ static int put_body(struct db *db, void *context, struct error **err)
     return egress_profile_follow(db, sandbox->id, sandbox->network, false, err);
 }
 
-int sandbox_network_put(struct sandbox_service *service, const char *id,
+int sandbox_network_put(struct worker *worker, const char *id,
                         const struct sandbox_network_change *change, struct sandbox *sandbox,
                         struct error **err)
 {
-    struct put put = {id, change, sandbox, false};
+    struct put put = {worker->settings, id, change, sandbox, false};
     error_auto failure = NULL;
-    if (db_transaction(service->db, put_body, &put, err) < 0)
+    if (db_transaction(worker->db, put_body, &put, err) < 0)
         return -1;
     fault_point(FAULT_NETWORK_STORED);
-    if (put.applies && apply(service, sandbox, &failure) < 0)
+    if (put.applies && apply(worker, sandbox, &failure) < 0)
         log_warning("network policy is left to the dispatcher", LOG_STR("sandbox", id),
                     LOG_ERROR(failure));
     sandbox_deinit(sandbox);
-    return sandbox_get(service->db, id, sandbox, err);
+    return sandbox_get(worker->db, id, sandbox, err);
 }
 
 /* --- looking --- */
 
-int sandbox_network_denials(struct sandbox_service *service, const struct sandbox *sandbox,
-                            json_t **denials, struct error **err)
+int sandbox_network_denials(struct worker *worker, const struct sandbox *sandbox, json_t **denials,
+                            struct error **err)
 {
     struct firewall *firewall = NULL;
     *denials = NULL;
@@ -133,12 +141,13 @@ int sandbox_network_denials(struct sandbox_service *service, const struct sandbo
         *denials = json_array();
         return 0;
     }
-    if (find_firewall(service, sandbox->host_id, &firewall, err) < 0)
+    if (find_firewall(worker, sandbox->host_id, &firewall, err) < 0)
         return -1;
     if (firewall && firewall_denials(firewall, sandbox->address, denials, err) == 0)
         return 0;
     if (*err)
-        log_warning("no denials", LOG_STR("sandbox", sandbox->id), LOG_ERROR(*err));
+        log_warning("cannot read denials from the kernel, they are lost",
+                    LOG_STR("sandbox", sandbox->id), LOG_ERROR(*err));
     error_clear(err);
     return error_set(err, ERR_RUNTIME_UNAVAILABLE,
                      "The firewall of the sandbox's host cannot be asked now; try again soon.");
@@ -149,13 +158,13 @@ static int add_range(void *context, const char *range, struct error **err)
     return protected_close(context, range, err);
 }
 
-int sandbox_network_protected(struct sandbox_service *service, struct protected_networks *networks,
+int sandbox_network_protected(struct worker *worker, struct protected_networks *networks,
                               struct error **err)
 {
     *networks = (struct protected_networks){0};
-    if (protected_open(networks, service->settings->protected_networks_open, err) < 0)
+    if (protected_open(networks, worker->settings->protected_networks_open, err) < 0)
         return -1;
-    return network_row_ranges(service->db, add_range, networks, err);
+    return network_row_ranges(worker->db, add_range, networks, err);
 }
 
 /* --- the dispatcher's share --- */
@@ -177,49 +186,49 @@ static int take_leftover_body(struct db *db, void *context, struct error **err)
     return network_row_take_leftover(db, clock_in_ms(TAKE_OVER_MS), &due->leftover, err);
 }
 
-static int apply_due(struct sandbox_service *service, const char *id, struct error **err)
+static int apply_due(struct worker *worker, const char *id, struct error **err)
 {
     sandbox_auto sandbox = {0};
-    if (sandbox_get(service->db, id, &sandbox, err) == 0)
-        return apply(service, &sandbox, err);
+    if (sandbox_get(worker->db, id, &sandbox, err) == 0)
+        return apply(worker, &sandbox, err);
     if ((*err)->code != ERR_NOT_FOUND) /* it is gone, and its policy with it */
         return -1;
     error_clear(err);
     return 0;
 }
 
-static int remove_leftover(struct sandbox_service *service, const struct leftover *leftover,
+static int remove_leftover(struct worker *worker, const struct leftover *leftover,
                            struct error **err)
 {
     struct firewall *firewall = NULL;
-    if (find_firewall(service, leftover->host_id, &firewall, err) < 0)
+    if (find_firewall(worker, leftover->host_id, &firewall, err) < 0)
         return -1;
     if (firewall) {
         firewall_remove_begin(firewall, leftover->address, leftover->sandbox_id);
         if (firewall_end(firewall, err) < 0)
             return -1; /* it is due again */
     }
-    return network_row_leftover_gone(service->db, leftover, err);
+    return network_row_leftover_gone(worker->db, leftover, err);
 }
 
-int sandbox_network_next(struct sandbox_service *service, bool *worked, struct error **err)
+int sandbox_network_next(struct worker *worker, bool *worked, struct error **err)
 {
     struct due due = {0};
     bool any;
     *worked = false;
-    if (network_row_any_due(service->db, &any, err) < 0)
+    if (network_row_any_due(worker->db, &any, err) < 0)
         return -1;
     if (!any)
         return 0;
-    if (db_transaction(service->db, take_due_body, &due, err) < 0)
+    if (db_transaction(worker->db, take_due_body, &due, err) < 0)
         return -1;
     *worked = due.id[0];
     if (*worked)
-        return apply_due(service, due.id, err);
-    if (db_transaction(service->db, take_leftover_body, &due, err) < 0)
+        return apply_due(worker, due.id, err);
+    if (db_transaction(worker->db, take_leftover_body, &due, err) < 0)
         return -1;
     *worked = due.leftover.host_id;
-    return *worked ? remove_leftover(service, &due.leftover, err) : 0;
+    return *worked ? remove_leftover(worker, &due.leftover, err) : 0;
 }
 
 /* --- comparing --- */
@@ -242,12 +251,12 @@ static const struct firewall_policy *find_policy(const struct firewall_policy *p
 
 /* A policy without a sandbox: it stands for nobody, and the next one at that address must not
  * meet it. */
-static int remove_stray(struct sandbox_service *service, uint32_t host_id,
+static int remove_stray(struct worker *worker, uint32_t host_id,
                         const struct firewall_policy *policy, struct firewall *firewall,
                         struct error **err)
 {
     bool holds;
-    if (network_row_holds(service->db, host_id, policy->address, policy->sandbox_id, &holds, err) <
+    if (network_row_holds(worker->db, host_id, policy->address, policy->sandbox_id, &holds, err) <
         0)
         return -1;
     if (holds)
@@ -275,53 +284,53 @@ static bool is_wished(const struct network_wish *wishes, size_t count,
 
 /* policies were listed before the wishes were read: what is only in a row may be newer than the
  * list, and is then pushed once more for nothing; what is only in the list has no row. */
-static int compare(struct sandbox_service *service, uint32_t host_id, struct firewall *firewall,
+static int compare(struct worker *worker, uint32_t host_id, struct firewall *firewall,
                    struct firewall_policy *policies, size_t policy_count, struct error **err)
 {
     autofree struct network_wish *wishes = NULL;
     size_t wish_count;
     if (policy_count)
         qsort(policies, policy_count, sizeof *policies, compare_addresses);
-    if (network_row_wishes(service->db, host_id, &wishes, &wish_count, err) < 0)
+    if (network_row_wishes(worker->db, host_id, &wishes, &wish_count, err) < 0)
         return -1;
     for (size_t i = 0; i < wish_count; i++) {
         const struct firewall_policy *found = find_policy(policies, policy_count, &wishes[i]);
         uint64_t has = found ? found->revision : 0;
         bool lost = wishes[i].applied && has < wishes[i].applied;
         if ((lost || has > wishes[i].revision) &&
-            network_row_lost(service->db, &wishes[i], has, err) < 0)
+            network_row_lost(worker->db, &wishes[i], has, err) < 0)
             return -1;
     }
     for (size_t i = 0; i < policy_count; i++)
         if (!is_wished(wishes, wish_count, &policies[i]) &&
-            remove_stray(service, host_id, &policies[i], firewall, err) < 0)
+            remove_stray(worker, host_id, &policies[i], firewall, err) < 0)
             return -1;
     return 0;
 }
 
-static int reconcile_host(struct sandbox_service *service, uint32_t host_id, struct error **err)
+static int reconcile_host(struct worker *worker, uint32_t host_id, struct error **err)
 {
     struct firewall *firewall = NULL;
     autofree struct firewall_policy *policies = NULL;
     size_t count;
-    if (find_firewall(service, host_id, &firewall, err) < 0)
+    if (find_firewall(worker, host_id, &firewall, err) < 0)
         return -1;
     if (!firewall)
         return 0;
     if (firewall_list(firewall, &policies, &count, err) < 0)
         return -1;
-    return compare(service, host_id, firewall, policies, count, err);
+    return compare(worker, host_id, firewall, policies, count, err);
 }
 
-int sandbox_network_reconcile(struct sandbox_service *service, struct error **err)
+int sandbox_network_reconcile(struct worker *worker, struct error **err)
 {
     struct host *hosts = NULL;
     unsigned count = 0;
-    if (host_list(service->db, &hosts, &count, err) < 0)
+    if (host_list(worker->db, &hosts, &count, err) < 0)
         return -1;
     for (unsigned i = 0; i < count; i++) {
         error_auto failure = NULL;
-        if (reconcile_host(service, hosts[i].id, &failure) < 0)
+        if (reconcile_host(worker, hosts[i].id, &failure) < 0)
             log_debug("firewall was not compared", LOG_STR("host", hosts[i].name),
                       LOG_ERROR(failure));
     }

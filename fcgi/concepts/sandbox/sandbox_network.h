@@ -20,29 +20,29 @@ struct sandbox_network_change {
 
 /* Replace the policy and apply it if the sandbox runs; *sandbox is the row afterwards, see
  * sandbox_network_status(). A stopped one gets it before its first packet after the resume. */
-int sandbox_network_put(struct sandbox_service *service, const char *id,
+int sandbox_network_put(struct worker *worker, const char *id,
                         const struct sandbox_network_change *change, struct sandbox *sandbox,
                         struct error **err);
 
 /* What the host's firewall refused lately to a running sandbox, newest first: see
  * firewall_denials(). Nothing for one that does not run. */
-int sandbox_network_denials(struct sandbox_service *service, const struct sandbox *sandbox,
-                            json_t **denials, struct error **err);
+int sandbox_network_denials(struct worker *worker, const struct sandbox *sandbox, json_t **denials,
+                            struct error **err);
 
 /* What no sandbox reaches: what the settings leave protected, and every host's range. */
 struct protected_networks;
-int sandbox_network_protected(struct sandbox_service *service, struct protected_networks *networks,
+int sandbox_network_protected(struct worker *worker, struct protected_networks *networks,
                               struct error **err);
 
 /* --- the dispatcher's share --- */
 
 /* Apply one policy that is due, or have one removed whose sandbox is gone. *worked: there was
  * one. */
-int sandbox_network_next(struct sandbox_service *service, bool *worked, struct error **err);
+int sandbox_network_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Compare what the firewalls have with the rows, and make due what differs: a firewall that was
  * started anew is filled again. A comparison changes nothing that is right, so any number of
  * dispatchers may do it. */
-int sandbox_network_reconcile(struct sandbox_service *service, struct error **err);
+int sandbox_network_reconcile(struct worker *worker, struct error **err);
 
 extern const struct db_statement_list sandbox_network_statements;

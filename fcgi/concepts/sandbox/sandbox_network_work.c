@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The policy's part in the lifecycle: create, resume and delete. */
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "network/firewall_client.h"
 #include "network/sandbox_policy.h"
-#include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_network_row.h"
 
@@ -19,7 +19,7 @@ static void fail(struct work *work, const struct error *failure)
 void work_network_begin(struct work *work)
 {
     const struct sandbox *sandbox = &work->sandbox;
-    struct firewall *firewall = runtimes_firewall(work->service->runtimes, sandbox->host_id);
+    struct firewall *firewall = runtimes_firewall(work->worker->runtimes, sandbox->host_id);
     error_auto failure = NULL;
     policy_wire_auto wire = {.sandbox_id = xstrdup(sandbox->id),
                              .address = sandbox->address,
@@ -29,7 +29,7 @@ void work_network_begin(struct work *work)
         fail(work, failure);
         return;
     }
-    if (sandbox_policy_compile(work->service->db, sandbox->network, &wire.policy, &failure) < 0) {
+    if (sandbox_policy_compile(work->worker->db, sandbox->network, &wire.policy, &failure) < 0) {
         fail(work, failure);
         return;
     }
@@ -66,7 +66,7 @@ int work_network_resume(struct work *work, struct error **err)
 void work_network_remove_begin(struct work *work)
 {
     const struct sandbox *sandbox = &work->sandbox;
-    work->firewall = runtimes_firewall(work->service->runtimes, sandbox->host_id);
+    work->firewall = runtimes_firewall(work->worker->runtimes, sandbox->host_id);
     if (work->firewall)
         firewall_remove_begin(work->firewall, sandbox->address, sandbox->id);
 }

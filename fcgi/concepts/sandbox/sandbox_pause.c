@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "sandbox/fault_point.h"
+#include "base/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
 
 /* The runtime refused to stop it: what state is it really in? */
@@ -26,10 +26,11 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
 {
     struct sandbox *sandbox = &work->sandbox;
     struct runtime *runtime = work->runtime;
+    bool or_disk = sandbox->on_pause_failure == ON_PAUSE_FAILURE_DISK;
     work_hang_up(work);
     fault_point(FAULT_PAUSE_HUNG_UP);
     int result = runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->shape,
-                                     !sandbox_has_volumes(sandbox), true, origin, err);
+                                     !sandbox_has_volumes(sandbox), or_disk, origin, err);
     memcpy(work->memory_lost, runtime->memory_lost, sizeof work->memory_lost);
     return result;
 }
@@ -57,13 +58,13 @@ int work_run_pause(struct work *work, struct error **err)
     return settle_refused_pause(work, &failure, err);
 }
 
-int sandbox_pause(struct sandbox_service *service, const char *id, struct sandbox *sandbox,
+int sandbox_pause(struct worker *worker, const char *id, struct sandbox *sandbox,
                   struct error **err)
 {
-    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)service->settings->resume_wait_s * 1000;
+    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
     for (;;) {
-        work_auto work = {.service = service};
-        if (work_begin(&work, service, id, SANDBOX_EVENT_PAUSE, OPERATION_PAUSE, NULL, NULL, err) ==
+        work_auto work = {.worker = worker};
+        if (work_begin(&work, worker, id, SANDBOX_EVENT_PAUSE, OPERATION_PAUSE, NULL, NULL, err) ==
             0) {
             if (work_run_pause(&work, err) < 0)
                 return work_public_error(&work, err);
@@ -73,7 +74,7 @@ int sandbox_pause(struct sandbox_service *service, const char *id, struct sandbo
         }
         if ((*err)->code == ERR_SANDBOX_NOT_RUNNING) { /* stopped, by us or by the one we joined */
             error_clear(err);
-            return sandbox_get(service->db, id, sandbox, err);
+            return sandbox_get(worker->db, id, sandbox, err);
         }
         if ((*err)->code != ERR_SANDBOX_BUSY)
             return work_public_error(&work, err);

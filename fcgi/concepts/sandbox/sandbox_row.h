@@ -18,12 +18,12 @@ int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
                        const struct buffer *envs_sealed, struct error **err);
 
 /* Write what a lifecycle move changes: state, visible, reserved, incarnation, operation_id,
- * deadline, timeout, resumed_from, stopped_at, network_applied, network_due_at, updated_at. The
- * last is set here. */
+ * deadline, timeout, resumed_from, stopped_at, pause_failures, network_applied, network_due_at,
+ * updated_at. The last is set here. */
 int sandbox_row_update(struct db *db, struct sandbox *sandbox, struct error **err);
 
-/* Write what a PATCH changes beside that: metadata and its index, on_timeout, auto_resume, public
- * traffic. */
+/* Write what a PATCH changes beside that: metadata and its index, on_timeout, auto_resume,
+ * on_pause_failure, public traffic. */
 int sandbox_row_update_policy(struct db *db, const struct sandbox *sandbox, struct error **err);
 
 /* Expose a port, or change one that is exposed. */

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "base/mem.h"
-#include "sandbox/fault_point.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/metadata.h"
 #include "sandbox/sandbox_row.h"
@@ -67,6 +67,8 @@ static int update_body(struct db *db, void *context, struct error **err)
         sandbox->on_timeout = wanted->on_timeout;
     if (wanted->set_auto_resume)
         sandbox->auto_resume = wanted->auto_resume;
+    if (wanted->set_on_pause_failure)
+        sandbox->on_pause_failure = wanted->on_pause_failure;
     if (sandbox->auto_resume && sandbox->on_timeout != ON_TIMEOUT_PAUSE)
         return error_set_field(err, ERR_INVALID_REQUEST, "/lifecycle/auto_resume",
                                "auto_resume needs on_timeout = pause.");
@@ -77,11 +79,11 @@ static int update_body(struct db *db, void *context, struct error **err)
     return 0;
 }
 
-int sandbox_update(struct sandbox_service *service, const char *id,
-                   const struct sandbox_update *wanted, struct sandbox *sandbox, struct error **err)
+int sandbox_update(struct worker *worker, const char *id, const struct sandbox_update *wanted,
+                   struct sandbox *sandbox, struct error **err)
 {
     struct update update = {id, wanted, sandbox};
-    return db_transaction(service->db, update_body, &update, err);
+    return db_transaction(worker->db, update_body, &update, err);
 }
 
 /* --- ports --- */
@@ -116,14 +118,14 @@ static int port_put_body(struct db *db, void *context, struct error **err)
     return sandbox_row_port_put(db, change->id, change->port, is_new, err);
 }
 
-int sandbox_port_put(struct sandbox_service *service, const char *id, struct exposed_port port,
+int sandbox_port_put(struct worker *worker, const char *id, struct exposed_port port,
                      struct sandbox *sandbox, struct error **err)
 {
     struct port_change change = {id, port, sandbox};
-    if (db_transaction(service->db, port_put_body, &change, err) < 0)
+    if (db_transaction(worker->db, port_put_body, &change, err) < 0)
         return -1;
     sandbox_deinit(sandbox);
-    return sandbox_get(service->db, id, sandbox, err);
+    return sandbox_get(worker->db, id, sandbox, err);
 }
 
 static int port_delete_body(struct db *db, void *context, struct error **err)
@@ -134,10 +136,9 @@ static int port_delete_body(struct db *db, void *context, struct error **err)
     return sandbox_row_port_delete(db, change->id, change->port.port, err);
 }
 
-int sandbox_port_delete(struct sandbox_service *service, const char *id, uint16_t port,
-                        struct error **err)
+int sandbox_port_delete(struct worker *worker, const char *id, uint16_t port, struct error **err)
 {
     sandbox_auto sandbox = {0};
     struct port_change change = {id, {port, false}, &sandbox};
-    return db_transaction(service->db, port_delete_body, &change, err);
+    return db_transaction(worker->db, port_delete_body, &change, err);
 }

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "host/host.h"
 #include "sandbox/agent_client.h"
-#include "sandbox/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/warm_row.h"
 #include "template/template_row.h"
@@ -24,7 +24,7 @@
 #define TRIAL_SHAPE_GB_MIN 1
 
 struct building {
-    struct sandbox_service *service;
+    struct worker *worker;
     struct template_version version;
     unsigned attempts;
     int64_t renew_at_ms;     /* monotonic */
@@ -40,20 +40,20 @@ static void say(struct building *building, const char *line)
 {
     error_auto ignored = NULL;
     log_info("template build", LOG_STR("version", building->version.id), LOG_STR("step", line));
-    template_row_log(building->service->db, building->version.id, line, &ignored);
+    template_row_log(building->worker->db, building->version.id, line, &ignored);
 }
 
 static int renew(void *context, struct error **err)
 {
     struct building *building = context;
-    struct sandbox_service *service = building->service;
+    struct worker *worker = building->worker;
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms < building->renew_at_ms)
         return 0;
-    building->renew_at_ms = now_ms + (int64_t)service->settings->lease_s * 1000 / 4;
+    building->renew_at_ms = now_ms + (int64_t)worker->settings->lease_s * 1000 / 4;
     error_auto failure = NULL;
-    if (template_row_renew(service->db, building->version.id, service->holder,
-                           service->settings->lease_s, &failure) == 0 ||
+    if (template_row_renew(worker->db, building->version.id, worker->lease_owner,
+                           worker->settings->lease_s, &failure) == 0 ||
         failure->code != ERR_LEASE_LOST)
         return 0; /* with the database away the lease we have still counts */
     return error_move(err, &failure);
@@ -61,11 +61,11 @@ static int renew(void *context, struct error **err)
 
 static int open_runtime(struct building *building, uint32_t host_id, struct error **err)
 {
-    struct sandbox_service *service = building->service;
+    struct worker *worker = building->worker;
     if (building->runtime)
         building->runtime->tick = NULL;
     building->runtime = NULL;
-    if (runtimes_get(service->runtimes, service->db, host_id, &building->runtime, err) < 0)
+    if (runtimes_get(worker->runtimes, worker->db, host_id, &building->runtime, err) < 0)
         return -1;
     building->runtime->tick = renew;
     building->runtime->tick_context = building;
@@ -81,7 +81,7 @@ static void trial_name(const struct template_version *version, char name[INSTANC
     snprintf(name, INSTANCE_NAME_SIZE, "try-%s", version->id + strlen("tpv_"));
 }
 
-int template_trial_knows(struct sandbox_service *service, const char *instance_name, bool *known,
+int template_trial_knows(struct worker *worker, const char *instance_name, bool *known,
                          struct error **err)
 {
     char id[ID_SIZE];
@@ -89,7 +89,7 @@ int template_trial_knows(struct sandbox_service *service, const char *instance_n
     if (!str_starts_with(instance_name, "try-"))
         return 0;
     snprintf(id, sizeof id, "tpv_%s", instance_name + strlen("try-"));
-    return id_is_valid("tpv_", id) ? template_row_uses_source(service->db, id, known, err) : 0;
+    return id_is_valid("tpv_", id) ? template_row_uses_source(worker->db, id, known, err) : 0;
 }
 
 static int release_body(struct db *db, void *context, struct error **err)
@@ -97,14 +97,14 @@ static int release_body(struct db *db, void *context, struct error **err)
     return host_address_release(db, context, err);
 }
 
-static int end_trial(struct sandbox_service *service, const struct template_version *version,
+static int end_trial(struct worker *worker, const struct template_version *version,
                      struct runtime *runtime, struct error **err)
 {
     char name[INSTANCE_NAME_SIZE];
     trial_name(version, name);
     if (runtime->ops->destroy(runtime, name, err) < 0)
         return -1;
-    return db_transaction(service->db, release_body, name, err);
+    return db_transaction(worker->db, release_body, name, err);
 }
 
 struct placing {
@@ -133,7 +133,7 @@ static int start_trial(struct building *building, const char *source, struct pla
         .virtual_machine = building->version.virtual_machine,
         .shape = *placing->shape,
     };
-    if (db_transaction(building->service->db, place_body, placing, err) < 0)
+    if (db_transaction(building->worker->db, place_body, placing, err) < 0)
         return -1;
     instance.address = ipv4_format(placing->address, address);
     if (runtime->ops->create(runtime, &instance, err) < 0)
@@ -163,13 +163,13 @@ static int try_out(struct building *building, uint32_t host_id, const char *sour
     struct placing placing = {.host_id = host_id, .shape = &shape, .name = name};
     error_auto second = NULL;
     trial_name(version, name);
-    if (warm_row_disk_gb(building->service->db, &shape.disk_gb, err) < 0 ||
-        end_trial(building->service, version, building->runtime, err) < 0)
+    if (warm_row_disk_gb(building->worker->db, &shape.disk_gb, err) < 0 ||
+        end_trial(building->worker, version, building->runtime, err) < 0)
         return -1;
     int result = start_trial(building, source, &placing, err);
     if (result < 0 && (*err)->code == ERR_LEASE_LOST)
         building->runtime->tick = NULL; /* what we made is ours to remove all the same */
-    if (end_trial(building->service, version, building->runtime, &second) == 0)
+    if (end_trial(building->worker, version, building->runtime, &second) == 0)
         return result;
     return result < 0 ? -1 : error_move(err, &second);
 }
@@ -197,7 +197,7 @@ static int build_from_image(struct building *building, struct error **err)
 {
     struct host *hosts = NULL;
     unsigned count = 0;
-    int result = host_list(building->service->db, &hosts, &count, err);
+    int result = host_list(building->worker->db, &hosts, &count, err);
     for (unsigned i = 0; i < count && result == 0; i++) {
         if (strcmp(hosts[i].state, "active") != 0 ||
             building->host_count == ARRAY_SIZE(building->hosts))
@@ -221,7 +221,7 @@ static int build_from_checkpoint(struct building *building, struct error **err)
     struct template_version *version = &building->version;
     struct checkpoint checkpoint;
     char source[INSTANCE_NAME_SIZE];
-    if (checkpoint_get_any(building->service->db, version->checkpoint_id, false, &checkpoint, err) <
+    if (checkpoint_get_any(building->worker->db, version->checkpoint_id, false, &checkpoint, err) <
             0 ||
         open_runtime(building, checkpoint.host_id, err) < 0)
         return -1;
@@ -267,8 +267,8 @@ static int finish_body(struct db *db, void *context, struct error **err)
     const struct building *building = result->building;
     char source[INSTANCE_NAME_SIZE];
     template_source_name(building->version.id, source);
-    if (template_row_built(db, building->service->holder, &building->version, result->ready, err) <
-        0)
+    if (template_row_built(db, building->worker->lease_owner, &building->version, result->ready,
+                           err) < 0)
         return -1;
     for (unsigned i = 0; result->ready && i < building->host_count; i++)
         if (template_source_add(db, building->version.id, building->hosts[i], source, err) < 0)
@@ -277,18 +277,18 @@ static int finish_body(struct db *db, void *context, struct error **err)
 }
 
 /* From every host, whichever had it; a host that is away keeps the version from being done with. */
-static int remove_sources(struct sandbox_service *service, const struct template_version *version,
+static int remove_sources(struct worker *worker, const struct template_version *version,
                           struct error **err)
 {
     char source[INSTANCE_NAME_SIZE];
     struct host *hosts = NULL;
     unsigned count = 0;
     template_source_name(version->id, source);
-    int result = host_list(service->db, &hosts, &count, err);
+    int result = host_list(worker->db, &hosts, &count, err);
     for (unsigned i = 0; i < count && result == 0; i++) {
         struct runtime *runtime;
-        if (runtimes_get(service->runtimes, service->db, hosts[i].id, &runtime, err) < 0 ||
-            end_trial(service, version, runtime, err) < 0 ||
+        if (runtimes_get(worker->runtimes, worker->db, hosts[i].id, &runtime, err) < 0 ||
+            end_trial(worker, version, runtime, err) < 0 ||
             runtime->ops->destroy(runtime, source, err) < 0)
             result = -1;
     }
@@ -299,7 +299,7 @@ static int remove_sources(struct sandbox_service *service, const struct template
 static void clean_up(struct building *building)
 {
     error_auto err = NULL;
-    if (remove_sources(building->service, &building->version, &err) < 0)
+    if (remove_sources(building->worker, &building->version, &err) < 0)
         log_warning("sources of a version are left to the sweep",
                     LOG_STR("version", building->version.id), LOG_ERROR(err));
 }
@@ -311,18 +311,18 @@ static int finish(struct building *building, bool ready, struct error **err)
     if (!ready)
         clean_up(building);
     fault_point(FAULT_BUILD_FINISHING);
-    return db_transaction(building->service->db, finish_body, &result, err);
+    return db_transaction(building->worker->db, finish_body, &result, err);
 }
 
 static int settle_failure(struct building *building, struct error **failure, struct error **err)
 {
-    struct sandbox_service *service = building->service;
+    struct worker *worker = building->worker;
     const struct error *reason = *failure;
     bool later = error_is_transient(reason) || reason->code == ERR_NO_CAPACITY;
     if (reason->code == ERR_LEASE_LOST) { /* deleted, or another dispatcher has it */
         error_auto gone = NULL;
         struct template_version now;
-        if (template_version_get(service->db, building->version.id, &now, &gone) == 0 &&
+        if (template_version_get(worker->db, building->version.id, &now, &gone) == 0 &&
             strcmp(now.state, "building") != 0)
             clean_up(building);
         return error_move(err, failure);
@@ -332,18 +332,18 @@ static int settle_failure(struct building *building, struct error **failure, str
     if (later && building->attempts < ATTEMPTS_MOST) {
         say(building, "it is tried again soon");
         return template_row_defer(
-            service->db, building->version.id, service->holder,
+            worker->db, building->version.id, worker->lease_owner,
             reason->code == ERR_NO_CAPACITY ? CAPACITY_DELAY_MS : 1000u << building->attempts, err);
     }
     return finish(building, false, err);
 }
 
-int template_build_next(struct sandbox_service *service, bool *worked, struct error **err)
+int template_build_next(struct worker *worker, bool *worked, struct error **err)
 {
-    struct building building = {.service = service};
+    struct building building = {.worker = worker};
     error_auto failure = NULL;
     *worked = false;
-    if (template_row_take(service->db, service->holder, service->settings->lease_s,
+    if (template_row_take(worker->db, worker->lease_owner, worker->settings->lease_s,
                           &building.version, &building.attempts, err) < 0)
         return -1;
     if (!building.version.id[0])
@@ -363,17 +363,17 @@ int template_build_next(struct sandbox_service *service, bool *worked, struct er
 
 /* --- deleted versions --- */
 
-int template_remove_next(struct sandbox_service *service, bool *worked, struct error **err)
+int template_remove_next(struct worker *worker, bool *worked, struct error **err)
 {
     struct template_version version;
     *worked = false;
-    if (template_row_take_deleting(service->db, service->settings->lease_s, &version, err) < 0)
+    if (template_row_take_deleting(worker->db, worker->settings->lease_s, &version, err) < 0)
         return -1;
     if (!version.id[0])
         return 0;
     *worked = true;
-    if (remove_sources(service, &version, err) < 0)
+    if (remove_sources(worker, &version, err) < 0)
         return -1;
     fault_point(FAULT_BUILD_REMOVED);
-    return template_row_deleted(service->db, version.id, err);
+    return template_row_deleted(worker->db, version.id, err);
 }

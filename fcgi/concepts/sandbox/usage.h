@@ -16,12 +16,6 @@ enum usage_kind { USAGE_RUNTIME, USAGE_STORAGE };
  * state in between two others changes nothing. */
 int usage_follow(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* Inside the transaction that makes a checkpoint usable, or no more: its storage counts from here,
- * or to here. */
-int usage_checkpoint_begin(struct db *db, const char *checkpoint_id, const char *team_id,
-                           uint32_t size_mb, struct error **err);
-int usage_checkpoint_end(struct db *db, const char *checkpoint_id, struct error **err);
-
 /* The time that sandboxes of one size have taken together. */
 struct usage {
     enum usage_kind kind;
@@ -34,14 +28,5 @@ struct usage {
  * size. The caller frees. */
 int usage_read(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
                struct usage **rows, size_t *count, struct error **err);
-
-/* What its checkpoints have kept in that time. */
-struct usage_checkpoints {
-    uint64_t checkpoints; /* how many different ones */
-    uint64_t total_ms;    /* of all together */
-    double mb_ms;         /* MiB times milliseconds */
-};
-int usage_read_checkpoints(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
-                           struct usage_checkpoints *usage, struct error **err);
 
 extern const struct db_statement_list usage_statements;

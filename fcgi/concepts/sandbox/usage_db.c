@@ -26,44 +26,17 @@ static const struct db_statement read_statement = {
     " CAST(SUM(LEAST(end_ms, ?) - GREATEST(started_at_ms, ?)) AS UNSIGNED) FROM ("
     "   SELECT sandbox_id, kind, cpu, memory_mb, disk_gb, started_at_ms, ended_at_ms AS end_ms"
     "   FROM usage_intervals WHERE team_id = ? AND ended_at_ms > ? AND started_at_ms < ?"
-    "     AND kind <> 'snapshot'"
+    "     AND kind IN ('runtime', 'storage')"
     "   UNION ALL"
     "   SELECT sandbox_id, kind, cpu, memory_mb, disk_gb, started_at_ms, CAST(? AS SIGNED)"
     "   FROM usage_intervals WHERE team_id = ? AND ended_at_ms IS NULL AND started_at_ms < ?"
-    "     AND kind <> 'snapshot'"
+    "     AND kind IN ('runtime', 'storage')"
     " ) u GROUP BY kind, cpu, memory_mb, disk_gb ORDER BY kind, cpu, memory_mb, disk_gb"
     " LIMIT 10000",
     true};
 
-static const struct db_statement begin_checkpoint_statement = {
-    "usage.begin_checkpoint",
-    "INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb,"
-    " size_mb, started_at_ms) VALUES (?, 0, ?, 'snapshot', 0, 0, 0, ?, ?)",
-    false};
-static const struct db_statement end_checkpoint_statement = {
-    "usage.end_checkpoint",
-    "UPDATE usage_intervals SET ended_at_ms = GREATEST(?, started_at_ms)"
-    " WHERE sandbox_id = ? AND incarnation = 0 AND ended_at_ms IS NULL",
-    false};
-static const struct db_statement read_checkpoints_statement = {
-    "usage.read_checkpoints",
-    "SELECT COUNT(DISTINCT sandbox_id), CAST(COALESCE(SUM(span_ms), 0) AS UNSIGNED),"
-    " CAST(COALESCE(SUM(span_ms * size_mb), 0) AS UNSIGNED) FROM ("
-    "   SELECT sandbox_id, size_mb, LEAST(ended_at_ms, ?) - GREATEST(started_at_ms, ?) AS span_ms"
-    "   FROM usage_intervals WHERE team_id = ? AND ended_at_ms > ? AND started_at_ms < ?"
-    "     AND kind = 'snapshot'"
-    "   UNION ALL"
-    "   SELECT sandbox_id, size_mb, CAST(? AS SIGNED) - GREATEST(started_at_ms, ?)"
-    "   FROM usage_intervals WHERE team_id = ? AND ended_at_ms IS NULL AND started_at_ms < ?"
-    "     AND kind = 'snapshot'"
-    " ) u",
-    true};
-
-static const struct db_statement *const statements[] = {
-    &close_statement,          &open_statement,
-    &read_statement,           &begin_checkpoint_statement,
-    &end_checkpoint_statement, &read_checkpoints_statement,
-};
+static const struct db_statement *const statements[] = {&close_statement, &open_statement,
+                                                        &read_statement};
 const struct db_statement_list usage_statements = DB_STATEMENT_LIST(statements);
 
 static const char *const kind_names[] = {[USAGE_RUNTIME] = "runtime", [USAGE_STORAGE] = "storage"};
@@ -121,37 +94,5 @@ int usage_read(struct db *db, const char *team_id, int64_t from_ms, int64_t to_m
             .total_ms = db_get_u64(rows, 5),
         };
     }
-    return 0;
-}
-
-/* --- checkpoints --- */
-
-int usage_checkpoint_begin(struct db *db, const char *checkpoint_id, const char *team_id,
-                           uint32_t size_mb, struct error **err)
-{
-    return db_exec(
-        db, &begin_checkpoint_statement,
-        DB_ARGS(db_text(checkpoint_id), db_text(team_id), db_u64(size_mb), db_i64(clock_now_ms())),
-        NULL, err);
-}
-
-int usage_checkpoint_end(struct db *db, const char *checkpoint_id, struct error **err)
-{
-    return db_exec(db, &end_checkpoint_statement,
-                   DB_ARGS(db_i64(clock_now_ms()), db_text(checkpoint_id)), NULL, err);
-}
-
-int usage_read_checkpoints(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
-                           struct usage_checkpoints *usage, struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    struct db_value team = db_text(team_id), from = db_i64(from_ms), to = db_i64(to_ms);
-    *usage = (struct usage_checkpoints){0};
-    if (db_query(db, &read_checkpoints_statement,
-                 DB_ARGS(to, from, team, from, to, to, from, team, to), &rows, err) < 0)
-        return -1;
-    if (db_rows_next(rows))
-        *usage = (struct usage_checkpoints){db_get_u64(rows, 0), db_get_u64(rows, 1),
-                                            (double)db_get_u64(rows, 2)};
     return 0;
 }

@@ -27,7 +27,7 @@ int warm_claim(struct db *db, const char *template_version_id, const struct runt
 
 /* Do one piece of work on the pool: remove what should leave, or add one that is missing. *worked:
  * there was some. */
-int warm_tend_next(struct sandbox_service *service, bool *worked, struct error **err);
+int warm_tend_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Whether the instance is one of the pool. */
 int warm_knows(struct db *db, const char *instance_name, bool *known, struct error **err);

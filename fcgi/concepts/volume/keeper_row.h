@@ -16,7 +16,7 @@ struct keeper {
 /* The keeper of a host, instance_name "" when it has none. */
 int keeper_get(struct db *db, uint32_t host_id, struct keeper *keeper, struct error **err);
 
-/* Whether the instance is a keeper's. */
+/* Record the volume server of a host, or forget one by its instance. */
 int keeper_put(struct db *db, const struct keeper *keeper, struct error **err);
 int keeper_delete(struct db *db, const char *instance_name, struct error **err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The volume record: a team's disk with a name, on one host, which sandboxes of the team mount.
- * What is done to it on its host is in storage/; here are its rows and the rules that hold among
- * them. Whoever lets a sandbox start with a volume, deletes the volume, or allows a change of its
- * files holds the lock of its row while he decides, so that these three exclude each other.
+ * What is done to it on its host is in volume_store.h; here are its rows and the rules that hold
+ * among them. Whoever lets a sandbox start with a volume, deletes the volume, or allows a change of
+ * its files holds the lock of its row while he decides, so that these three exclude each other.
  */
 #pragma once
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "host/host.h"
 #include "volume/volume_columns.h"
 #include "volume/volume_row.h"
 
@@ -32,7 +33,12 @@ static const struct db_statement count_statement = {
     "volume.count", "SELECT COUNT(*) FROM volumes WHERE team_id = ? AND taken = 1", false};
 static const struct db_statement host_statement = {
     "volume.host",
-    "SELECT h.id FROM hosts h WHERE h.state = 'active' ORDER BY"
+    "SELECT h.id FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id"
+    " WHERE h.state = 'active' ORDER BY"
+    /* Whoever has no room is asked last, so that its refusal is the answer. */
+    " p.host_id IS NOT NULL AND (p.used_mb + p.total_mb * 0.06 > p.total_mb OR"
+    "   (h.disk_overcommit > 0 AND"
+    "    (p.promised_gb + ?) * 1024 > p.total_mb * h.disk_overcommit)),"
     " (SELECT CAST(COALESCE(SUM(v.size_gb), 0) AS UNSIGNED) FROM volumes v"
     "   WHERE v.host_id = h.id AND v.taken = 1), h.id LIMIT 1",
     false};
@@ -171,7 +177,7 @@ static int check_quota(struct db *db, const struct volume *volume, const struct 
 static int choose_host(struct db *db, struct volume *volume, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &host_statement, DB_NO_ARGS, &rows, err) < 0)
+    if (db_query(db, &host_statement, DB_ARGS(db_u64(volume->size_gb)), &rows, err) < 0)
         return -1;
     if (db_rows_next(rows)) {
         volume->host_id = (uint32_t)db_get_u64(rows, 0);
@@ -199,7 +205,9 @@ int volume_row_admit(struct db *db, struct volume *volume, struct error **err)
     volume->size_gb = plan.volume_gb;
     if (check_quota(db, volume, &plan, err) < 0)
         return -1;
-    return choose_host(db, volume, err);
+    if (choose_host(db, volume, err) < 0)
+        return -1;
+    return host_disk_reserve(db, volume->host_id, volume->size_gb, err);
 }
 
 int volume_row_insert(struct db *db, const struct volume *volume, const char *created_by,

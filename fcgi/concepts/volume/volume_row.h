@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writing volume rows; for storage/. */
+/* Writing volume rows; for this folder and the jobs of the dispatcher. */
 #pragma once
 
 #include "volume/volume.h"
 
 /* Inside a transaction: lock the team and check that the name is free and that one more volume fits
  * its plan; choose a host for it. Fills in size_gb and host_id. Errors: ERR_NAME_TAKEN,
- * ERR_PLAN_RESTRICTS_RESOURCES, ERR_NO_CAPACITY. */
+ * ERR_PLAN_RESTRICTS_RESOURCES, ERR_NO_CAPACITY, ERR_INSUFFICIENT_STORAGE. */
 int volume_row_admit(struct db *db, struct volume *volume, struct error **err);
 
 /* Insert it, being made by us until the lease ends. */

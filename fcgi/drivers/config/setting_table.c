@@ -112,16 +112,24 @@ const struct setting setting_table[] = {
 };
 const size_t setting_count = ARRAY_SIZE(setting_table);
 
-static bool is_choice(const char *choices, const char *value)
+const char *setting_section_title(const char *name)
 {
-    size_t length = strlen(value);
-    while (*choices) {
-        size_t size = strcspn(choices, "|");
-        if (size == length && !memcmp(choices, value, size))
-            return true;
-        choices += size + (choices[size] == '|');
-    }
-    return false;
+    static const struct {
+        const char *first, *title;
+    } sections[] = {
+#define SETTING_STRING(id, fallback, check, prose)
+#define SETTING_NUMBER(id, fallback, min, max, unit, prose)
+#define SETTING_CHOICE(id, fallback, choices, prose)
+#define SETTING_SECTION(id, text) {#id, text},
+#include "config/settings.def"
+#undef SETTING_STRING
+#undef SETTING_NUMBER
+#undef SETTING_CHOICE
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+        if (str_equal(sections[i].first, name))
+            return sections[i].title;
+    return NULL;
 }
 
 char *setting_problem(const struct setting *setting, const char *value)
@@ -140,7 +148,8 @@ char *setting_problem(const struct setting *setting, const char *value)
             return NULL;
         return xasprintf("a number from %" PRIu64 " to %" PRIu64, setting->min, setting->max);
     case SETTING_KIND_CHOICE:
-        return is_choice(setting->choices, value) ? NULL : xasprintf("one of %s", setting->choices);
+        return str_is_choice(setting->choices, value) ? NULL
+                                                      : xasprintf("one of %s", setting->choices);
     }
     abort();
 }

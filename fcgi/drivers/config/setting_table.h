@@ -20,6 +20,10 @@ struct setting {
     const char *prose;
 };
 
+/* The title under which the setting of that name begins a section; NULL for one that begins none.
+ */
+const char *setting_section_title(const char *name);
+
 extern const struct setting setting_table[];
 extern const size_t setting_count;
 

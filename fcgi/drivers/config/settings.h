@@ -38,6 +38,9 @@ char *settings_get(const struct settings *settings, const char *name);
 /* A commented sample file with every setting at its default. */
 void settings_print_sample(FILE *out);
 
+/* The manual page of the settings file, in mdoc(7). */
+void settings_print_manual(FILE *out);
+
 /* `host` of base_url / data_plane_host, without scheme and port; owned by the caller. */
 char *settings_api_host(const struct settings *settings);
 char *settings_data_plane_domain(const struct settings *settings);

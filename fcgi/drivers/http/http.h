@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "http/pool.h"
 
 #define HTTP_QUERY_MAX          64    /* parameters */
 #define HTTP_QUERY_BYTES_MAX    16384 /* before decoding, all together */
@@ -44,6 +45,10 @@ struct http_request {
     size_t capture_count;
     struct buffer body;
     bool body_too_large; /* longer than the server's limit: body is cut */
+    bool body_too_slow;  /* it came slower than the server waits for; it is cut */
+    /* Reads a body that the server has left until it is known who asks; 0, or -1 when it broke off
+     * or was too slow. NULL: read already. */
+    int (*take_body)(struct http_request *request);
     /* Of a body that the handler takes itself: the next piece of it. 0 at its end, -1 when the
      * client went away in the middle. NULL: it is in body. */
     long (*read_body)(void *context, char *data, size_t size);
@@ -51,6 +56,12 @@ struct http_request {
     json_t *json;          /* parsed body of a route with a schema; NULL when there was none */
     const char *operation; /* of the route, for the log; NULL before one matched; static */
     int64_t started_us;    /* clock_monotonic_us() */
+    /* Set by who serves it, when all that stands against it is that others of the same claim are
+     * served (pool.h): the server may drop the answer and have it served again when there is room,
+     * for up to wait_ms after its start. */
+    bool must_wait;
+    unsigned wait_ms;
+    struct pool_claim claim;
 };
 
 /* Take method, path, ids and address from the parameters, which must outlive the request. The
@@ -58,6 +69,8 @@ struct http_request {
 void http_request_init(struct http_request *request, char **parameters, size_t body_max);
 /* Frees what the request owns and wipes its body. */
 void http_request_deinit(struct http_request *request);
+/* As it was before it was served; a body that was read stays. */
+void http_request_rewind(struct http_request *request);
 
 /* Decode QUERY_STRING into request->query. Errors (ERR_INVALID_REQUEST, naming the parameter):
  * a bad percent-escape, too many parameters, too long a query. */
@@ -77,6 +90,9 @@ int http_percent_decode(const char *text, size_t size, bool plus_is_space, char 
 /* The value of a query parameter of that name as its bytes, *size of them with a zero byte behind,
  * or NULL. Borrowed. */
 const char *http_query_bytes(const struct http_request *request, const char *name, size_t *size);
+
+/* The error of a body that came too slowly. Returns -1. */
+int http_body_too_slow(struct error **err);
 
 /* What Content-Length says, or -1. */
 int64_t http_content_length(const struct http_request *request);

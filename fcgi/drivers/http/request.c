@@ -41,7 +41,7 @@ void http_request_init(struct http_request *request, char **parameters, size_t b
     take_request_id(request);
 }
 
-void http_request_deinit(struct http_request *request)
+void http_request_rewind(struct http_request *request)
 {
     for (size_t i = 0; i < request->query_count; i++) {
         free(request->query[i].name);
@@ -49,8 +49,17 @@ void http_request_deinit(struct http_request *request)
     }
     for (size_t i = 0; i < request->capture_count; i++)
         free(request->captures[i]);
-    free((char *)request->path);
     json_decref(request->json);
+    request->query_count = 0;
+    request->capture_count = 0;
+    request->json = NULL;
+    request->must_wait = false;
+}
+
+void http_request_deinit(struct http_request *request)
+{
+    http_request_rewind(request);
+    free((char *)request->path);
     buffer_wipe(&request->body);
     memset(request, 0, sizeof *request);
 }
@@ -205,4 +214,10 @@ bool http_content_is(const struct http_request *request, const char *media_type)
         return false;
     type += length + strspn(type + length, " \t");
     return !*type || *type == ';';
+}
+
+int http_body_too_slow(struct error **err)
+{
+    return error_set(err, ERR_BODY_TOO_SLOW,
+                     "The request body came too slowly; the connection ends here.");
 }

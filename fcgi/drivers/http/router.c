@@ -214,6 +214,16 @@ static int check_query(const struct route *route, struct http_request *request, 
     return 0;
 }
 
+/* Who may not ask does not get to keep a worker with the sending of a body. */
+static int take_body(struct http_request *request, struct error **err)
+{
+    if (!request->take_body || request->take_body(request) == 0)
+        return 0;
+    if (request->body_too_slow)
+        return http_body_too_slow(err);
+    return error_set(err, ERR_INVALID_JSON, "The body was cut before its end.");
+}
+
 /* Parse the body into request->json, without a look at its members. */
 static int read_body(const struct router *router, struct http_request *request, struct error **err)
 {
@@ -248,8 +258,8 @@ static int serve_route(const struct router *router, const struct route *route,
     if (route->scope != ROUTE_PUBLIC && router->authorize &&
         router->authorize(router->context, route, request, err) < 0)
         return -1;
-    if (read_body(router, request, err) < 0 || check_query(route, request, err) < 0 ||
-        check_body(route, request, err) < 0)
+    if (take_body(request, err) < 0 || read_body(router, request, err) < 0 ||
+        check_query(route, request, err) < 0 || check_body(route, request, err) < 0)
         return -1;
     return router->invoke ? router->invoke(router->context, route, request, response, err)
                           : route->handler(router->context, request, response, err);

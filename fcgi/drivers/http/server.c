@@ -7,7 +7,9 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -19,6 +21,12 @@
 #define OUTPUT_MAX             (HTTP_RESPONSE_BYTES_MAX + 131072u)
 #define LOG_PATH_MAX           200
 #define ACCEPT_FAILED_PAUSE_MS 20
+
+/* Requests of a worker that wait for room in its pool. */
+#define WAITING_MAX       512
+#define WAITING_BYTES_MAX (4u << 20) /* of their bodies */
+#define WAITING_TEAMS_MAX 16
+#define WAITING_LOOK_MS   4
 
 static volatile sig_atomic_t stop_requested;
 static volatile sig_atomic_t reopen_requested;
@@ -74,30 +82,71 @@ static int watch_listener(struct error **err)
     return steal_fd(&poll_fd);
 }
 
-/* The body as far as its end record or the limit; 0, or -1 when the connection broke. */
-static int read_body(FCGX_Stream *in, struct http_request *request)
+/* One request, and its connection. */
+struct exchange {
+    FCGX_Request fcgi;
+    const struct http_server *server;
+    struct http_request request;
+    int64_t body_wait_us; /* time that went by while nothing of the body was there */
+    uint64_t body_got;
+    TAILQ_ENTRY(exchange) entry;
+};
+TAILQ_HEAD(exchanges, exchange);
+
+/* --- bodies --- */
+
+static bool body_is_too_slow(const struct exchange *exchange)
 {
+    const struct http_server *server = exchange->server;
+    int64_t wait_ms = exchange->body_wait_us / 1000;
+    return server->body_rate_min && wait_ms > (int64_t)server->body_grace_s * 1000 &&
+           exchange->body_got < (uint64_t)wait_ms * server->body_rate_min / 1000;
+}
+
+/* What is there of the body, at least a byte: the library by itself would wait until size bytes
+ * have come, a byte a second or not. 0 at the end, -1 when it broke off or is too slow. */
+static long read_some(struct exchange *exchange, char *data, size_t size)
+{
+    FCGX_Stream *in = exchange->fcgi.in;
+    int64_t started_us = clock_monotonic_us();
+    int first = FCGX_GetChar(in);
+    exchange->body_wait_us += clock_monotonic_us() - started_us;
+    if (first == EOF)
+        return FCGX_GetError(in) ? -1 : 0;
+    size_t there = (size_t)(in->stop - in->rdNext) + 1;
+    size_t got = there < size ? there : size;
+    data[0] = (char)first;
+    if (got > 1)
+        FCGX_GetStr(data + 1, (int)(got - 1), in);
+    exchange->body_got += got;
+    if (!body_is_too_slow(exchange))
+        return (long)got;
+    exchange->request.body_too_slow = true;
+    return -1;
+}
+
+/* The body as far as its end record or the limit; 0, or -1 when the connection broke. */
+static int read_body(struct http_request *request)
+{
+    struct exchange *exchange = request->body_context;
+    char piece[BODY_CHUNK];
+    request->take_body = NULL;
     for (;;) {
         size_t left = request->body.max - request->body.size;
-        size_t want = left < BODY_CHUNK ? left : BODY_CHUNK;
-        if (!want) {
-            request->body_too_large = FCGX_GetChar(in) != EOF;
-            return FCGX_GetError(in) ? -1 : 0;
-        }
-        char *room = buffer_reserve(&request->body, want);
-        int got = FCGX_GetStr(room, (int)want, in);
-        buffer_commit(&request->body, got > 0 ? (size_t)got : 0);
-        if (got < (int)want)
-            return FCGX_GetError(in) ? -1 : 0;
+        long got = read_some(exchange, piece, left && left < sizeof piece ? left : sizeof piece);
+        if (got <= 0)
+            return (int)got;
+        request->body_too_large = !left;
+        if (!left)
+            return 0;
+        buffer_append(&request->body, piece, (size_t)got);
+        mem_wipe(piece, (size_t)got);
     }
 }
 
 static long read_piece(void *context, char *data, size_t size)
 {
-    FCGX_Stream *in = context;
-    int want = size < BODY_CHUNK_MAX ? (int)size : BODY_CHUNK_MAX;
-    int got = FCGX_GetStr(data, want, in);
-    return got < want && FCGX_GetError(in) ? -1 : got;
+    return read_some(context, data, size < BODY_CHUNK_MAX ? size : BODY_CHUNK_MAX);
 }
 
 static int send_piece(void *context, const void *data, size_t size)
@@ -113,20 +162,23 @@ static int send_piece(void *context, const void *data, size_t size)
     return 0;
 }
 
-/* The body into memory, or left where it is for the handler. */
-static int take_body(const struct http_server *server, FCGX_Stream *in,
-                     struct http_request *request)
+/* The body into memory, at once or when it is asked for, or left where it is for the handler. */
+static int take_body(struct exchange *exchange)
 {
+    const struct http_server *server = exchange->server;
+    struct http_request *request = &exchange->request;
     size_t max = server->body_max;
     if (server->body_max_of)
         max = server->body_max_of(server->context, request, max);
+    request->body_context = exchange;
     if (max == HTTP_BODY_LEFT) {
         request->read_body = read_piece;
-        request->body_context = in;
         return 0;
     }
     request->body.max = max;
-    return max ? read_body(in, request) : 0;
+    if (max && server->late_body)
+        request->take_body = read_body;
+    return max && !server->late_body ? read_body(request) : 0;
 }
 
 static void send_response(FCGX_Stream *out, const struct http_request *request,
@@ -159,67 +211,218 @@ static void log_request(const struct http_request *request, const struct http_re
               LOG_STR("error", response->error_symbol), LOG_STR("reason", response->reason));
 }
 
-static void serve_one(const struct http_server *server, FCGX_Request *fcgi)
+/* --- requests that wait --- */
+
+/* A worker keeps them on their connections while it serves others. */
+struct waiting {
+    struct exchanges list;
+    unsigned count;
+    size_t bytes; /* of bodies */
+    struct waiting_team {
+        uint64_t team;
+        unsigned count; /* 0: a free place */
+    } teams[WAITING_TEAMS_MAX];
+};
+
+static int64_t give_up_us(const struct exchange *exchange)
 {
-    struct http_request request;
-    struct http_response response;
-    http_request_init(&request, fcgi->envp, server->body_max);
-    http_response_init(&response);
-    log_context_set("request_id", request.request_id);
-    response.send = send_piece;
-    response.send_context = fcgi->out;
-    if (take_body(server, fcgi->in, &request) == 0) {
-        server->serve(server->context, &request, &response);
-        if (!response.begun)
-            send_response(fcgi->out, &request, &response);
-        if (server->log_requests)
-            log_request(&request, &response);
-    }
-    log_context_clear();
-    http_response_deinit(&response);
-    http_request_deinit(&request);
+    return exchange->request.started_us + (int64_t)exchange->request.wait_ms * 1000;
 }
 
-static void serve_until_stopped(const struct http_server *server, FCGX_Request *fcgi, int poll_fd,
-                                const sigset_t *waiting)
+/* The place of a team, or a free one (of nobody), or NULL. */
+static struct waiting_team *place_of(struct waiting *waiting, uint64_t team)
 {
+    struct waiting_team *free_place = NULL;
+    for (size_t i = 0; i < ARRAY_SIZE(waiting->teams); i++) {
+        struct waiting_team *place = &waiting->teams[i];
+        if (place->count && place->team == team)
+            return place;
+        if (!place->count)
+            free_place = place;
+    }
+    return free_place;
+}
+
+static void keep(struct waiting *waiting, struct exchange *exchange)
+{
+    struct waiting_team *place = place_of(waiting, exchange->request.claim.team);
+    place->team = exchange->request.claim.team;
+    place->count++;
+    waiting->count++;
+    waiting->bytes += exchange->request.body.size;
+    TAILQ_INSERT_TAIL(&waiting->list, exchange, entry);
+}
+
+static void release(struct waiting *waiting, struct exchange *exchange)
+{
+    TAILQ_REMOVE(&waiting->list, exchange, entry);
+    place_of(waiting, exchange->request.claim.team)->count--;
+    waiting->count--;
+    waiting->bytes -= exchange->request.body.size;
+}
+
+/* Nobody's requests take all the places. */
+static bool may_wait(struct waiting *waiting, const struct exchange *exchange)
+{
+    const struct http_request *request = &exchange->request;
+    const struct waiting_team *place = place_of(waiting, request->claim.team);
+    if (!request->must_wait || stop_requested || waiting->count >= WAITING_MAX ||
+        request->body.size > WAITING_BYTES_MAX - waiting->bytes ||
+        clock_monotonic_us() >= give_up_us(exchange))
+        return false;
+    return place && place->count < WAITING_MAX / 2;
+}
+
+/* While this worker is busy all its others wait. A team that has more of them here than another one
+ * leaves it to the workers where that is not so. */
+static bool yields(struct waiting *waiting, const struct exchange *exchange)
+{
+    unsigned own = place_of(waiting, exchange->request.claim.team)->count;
+    for (size_t i = 0; i < ARRAY_SIZE(waiting->teams); i++)
+        if (waiting->teams[i].count && waiting->teams[i].count < own)
+            return true;
+    return false;
+}
+
+static void finish(struct exchange *exchange)
+{
+    log_context_clear();
+    http_request_deinit(&exchange->request);
+    FCGX_Finish_r(&exchange->fcgi);
+    FCGX_Free(&exchange->fcgi, 1);
+    free(exchange);
+}
+
+static void answer(const struct http_server *server, struct exchange *exchange,
+                   struct http_response *response)
+{
+    if (!response->begun)
+        send_response(exchange->fcgi.out, &exchange->request, response);
+    if (server->log_requests)
+        log_request(&exchange->request, response);
+}
+
+/* Takes the exchange. */
+static void serve_or_wait(const struct http_server *server, struct exchange *exchange,
+                          struct waiting *waiting)
+{
+    struct http_response response;
+    http_response_init(&response);
+    log_context_set("request_id", exchange->request.request_id);
+    response.send = send_piece;
+    response.send_context = exchange->fcgi.out;
+    server->serve(server->context, &exchange->request, &response);
+    bool waits = may_wait(waiting, exchange);
+    if (!waits)
+        answer(server, exchange, &response);
+    http_response_deinit(&response);
+    if (waits) {
+        log_context_clear();
+        keep(waiting, exchange);
+    } else {
+        finish(exchange);
+    }
+    if (server->pool)
+        pool_leave(server->pool);
+}
+
+/* Takes the exchange, which has been accepted. */
+static void serve_one(const struct http_server *server, struct exchange *exchange,
+                      struct waiting *waiting)
+{
+    http_request_init(&exchange->request, exchange->fcgi.envp, server->body_max);
+    if (take_body(exchange) == 0)
+        serve_or_wait(server, exchange, waiting);
+    else
+        finish(exchange);
+}
+
+/* The oldest first. One that has waited long enough is answered, whatever comes of it. */
+static void serve_waiting(const struct http_server *server, struct waiting *waiting)
+{
+    struct exchange *next = TAILQ_FIRST(&waiting->list);
+    for (unsigned left = waiting->count; left; left--) {
+        struct exchange *exchange = next;
+        struct http_request *request = &exchange->request;
+        next = TAILQ_NEXT(exchange, entry);
+        bool over = stop_requested || clock_monotonic_us() >= give_up_us(exchange);
+        bool shut = yields(waiting, exchange);
+        if (!over && (shut || !pool_has_room(server->pool, &request->claim)))
+            continue;
+        release(waiting, exchange);
+        http_request_rewind(request);
+        pool_shut(server->pool, shut);
+        serve_or_wait(server, exchange, waiting);
+        pool_shut(server->pool, false);
+    }
+}
+
+/* --- the loop --- */
+
+static struct exchange *accept_one(const struct http_server *server, struct error **err)
+{
+    struct exchange *exchange = xcalloc(1, sizeof *exchange);
+    exchange->server = server;
+    if (FCGX_InitRequest(&exchange->fcgi, LISTEN_FD, 0) != 0) {
+        free(exchange);
+        error_set(err, ERR_CONFIG, "cannot prepare for requests");
+        return NULL;
+    }
+    /* EAGAIN: another worker was faster. Else: out of descriptors, or the like. */
+    int accepted = FCGX_Accept_r(&exchange->fcgi);
+    if (accepted == 0)
+        return exchange;
+    if (accepted != -EAGAIN)
+        clock_sleep_ms(ACCEPT_FAILED_PAUSE_MS);
+    FCGX_Free(&exchange->fcgi, 1);
+    free(exchange);
+    return NULL;
+}
+
+static void serve_until_stopped(const struct http_server *server, int poll_fd,
+                                const sigset_t *signals)
+{
+    struct waiting waiting = {.list = TAILQ_HEAD_INITIALIZER(waiting.list)};
     unsigned served = 0;
     while (!stop_requested && (!server->max_requests || served < server->max_requests)) {
         struct epoll_event event;
-        int ready = epoll_pwait(poll_fd, &event, 1, -1, waiting);
+        int ready = epoll_pwait(poll_fd, &event, 1, waiting.count ? WAITING_LOOK_MS : -1, signals);
         if (reopen_requested) {
             reopen_requested = 0;
             log_reopen();
         }
-        if (ready <= 0 || stop_requested)
+        if (stop_requested)
+            break;
+        serve_waiting(server, &waiting);
+        error_auto ignored = NULL;
+        if (ready > 0 && waiting.count)
+            clock_sleep_ms(1); /* for a worker on which nobody waits */
+        struct exchange *exchange = ready > 0 ? accept_one(server, &ignored) : NULL;
+        if (!exchange)
             continue;
-        /* EAGAIN: another worker was faster. Else: out of descriptors, or the like. */
-        int accepted = FCGX_Accept_r(fcgi);
-        if (accepted < 0 && accepted != -EAGAIN)
-            clock_sleep_ms(ACCEPT_FAILED_PAUSE_MS);
-        if (accepted < 0)
-            continue;
-        serve_one(server, fcgi);
-        FCGX_Finish_r(fcgi);
+        serve_one(server, exchange, &waiting);
         served++;
     }
+    while (waiting.count && !stop_requested) {
+        clock_sleep_ms(WAITING_LOOK_MS);
+        serve_waiting(server, &waiting);
+    }
+    serve_waiting(server, &waiting);
     FCGX_ShutdownPending();
 }
 
 int http_server_run(const struct http_server *server, struct error **err)
 {
-    FCGX_Request fcgi;
-    sigset_t waiting;
-    set_up_signals(&waiting);
+    sigset_t signals;
+    set_up_signals(&signals);
     json_set_alloc_funcs(xmalloc, wipe_free);
-    if (FCGX_Init() != 0 || FCGX_IsCGI() || FCGX_InitRequest(&fcgi, LISTEN_FD, 0) != 0)
+    if (FCGX_Init() != 0 || FCGX_IsCGI())
         return error_set(err, ERR_CONFIG,
                          "file descriptor 0 is not a listening FastCGI socket: start this program "
                          "from spawn-fcgi, multiwatch or a socket unit");
     autoclose int poll_fd = watch_listener(err);
     if (poll_fd < 0)
         return -1;
-    serve_until_stopped(server, &fcgi, poll_fd, &waiting);
-    FCGX_Free(&fcgi, 1);
+    serve_until_stopped(server, poll_fd, &signals);
     return 0;
 }

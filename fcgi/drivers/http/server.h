@@ -13,6 +13,15 @@ struct http_server {
     /* How much of this request's body, when body_max is the usual (HTTP_BODY_LEFT: the handler
      * reads it). May be NULL. */
     size_t (*body_max_of)(void *context, const struct http_request *request, size_t body_max);
+    /* Bodies wait until who serves the request calls its take_body(). Else they are there before.
+     */
+    bool late_body;
+    unsigned
+        body_rate_min; /* bytes/s that a body must come with on average after body_grace_s of
+                          waiting for it; what the worker itself needs does not count. 0: any */
+    unsigned body_grace_s;
+    struct pool *pool;     /* whose worker this is: left at the end of each request, and requests
+                              that must wait for it are kept meanwhile. May be NULL */
     unsigned max_requests; /* exit after that many (0: never), so that a leak stays small */
     bool log_requests;     /* one event a request */
 };

@@ -367,7 +367,8 @@ int incus_get_large(struct incus *incus, const char *path, json_t **metadata, st
     return get(incus, path, ANSWER_MAX_LARGE, metadata, err);
 }
 
-static int order(struct incus *incus, const struct incus_request *request, struct error **err)
+static int order(struct incus *incus, const struct incus_request *request, unsigned most_s,
+                 struct error **err)
 {
     struct incus_answer answer;
     json_auto_t *document = NULL;
@@ -380,12 +381,12 @@ static int order(struct incus *incus, const struct incus_request *request, struc
     }
     incus->orders_sent++;
     if (answer.type == INCUS_ANSWER_ASYNC)
-        return incus_operation_wait(incus, answer.operation, err);
+        return incus_operation_wait(incus, answer.operation, most_s, err);
     return 0;
 }
 
-int incus_order(struct incus *incus, const char *method, const char *path, json_t *body,
-                struct error **err)
+int incus_order_within(struct incus *incus, const char *method, const char *path, json_t *body,
+                       unsigned most_s, struct error **err)
 {
     struct incus_request request = {
         .method = method,
@@ -395,7 +396,13 @@ int incus_order(struct incus *incus, const char *method, const char *path, json_
         .answer_max = INCUS_ANSWER_MAX,
     };
 
-    return order(incus, &request, err);
+    return order(incus, &request, most_s, err);
+}
+
+int incus_order(struct incus *incus, const char *method, const char *path, json_t *body,
+                struct error **err)
+{
+    return incus_order_within(incus, method, path, body, INCUS_ORDER_MOST_S, err);
 }
 
 int incus_instance_push(struct incus *incus, const char *name, const struct incus_file *file,
@@ -420,7 +427,7 @@ int incus_instance_push(struct incus *incus, const char *name, const struct incu
     request.data_headers = curl_slist_append(request.data_headers, "Expect:");
     request.data_headers = curl_slist_append(request.data_headers, type);
     request.data_headers = curl_slist_append(request.data_headers, mode);
-    int result = order(incus, &request, err);
+    int result = order(incus, &request, INCUS_ORDER_MOST_S, err);
     curl_slist_free_all(request.data_headers);
     return result;
 }

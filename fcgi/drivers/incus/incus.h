@@ -9,6 +9,8 @@
  *   ERR_OUTCOME_UNKNOWN      an order was sent and how it ended is not known
  *   ERR_NOT_FOUND            what the path names is not there
  *   ERR_RUNTIME_FAILED       an instance did not start; it is there
+ *   ERR_RUNTIME_STUCK        likewise: its start did not end and was ended
+ *   ERR_MOUNT_POINT          likewise: a place on its disk is none to mount on; it is the field
  *   ERR_RUNTIME_REFUSED      the server's own words; incus_last_fault() sorts the ones that matter
  *   and what tick() returned.
  */

@@ -4,11 +4,15 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/str.h"
 
 /* A failed restore comes with the whole log of CRIU; the first lines name the cause. */
 enum { REFUSAL_TEXT_MAX = 600 };
+
+/* How fcgi/programs/launcher/main.c begins what it says of one. */
+#define MOUNT_POINT_WORDS "sandlot-launcher: mount point "
 
 const char *incus_string(const json_t *object, const char *key)
 {
@@ -93,6 +97,11 @@ enum incus_fault incus_fault_of(int code, const char *text)
         const char *words;
         enum incus_fault fault;
     } faults[] = {
+        /* First, as these come in the text of a helper that failed. */
+        {MOUNT_POINT_WORDS, INCUS_FAULT_MOUNT_POINT},
+        {"sandlot-launcher: no end after ", INCUS_FAULT_STUCK},
+        {"o space left on device", INCUS_FAULT_NO_SPACE},
+        {"isk quota exceeded", INCUS_FAULT_NO_SPACE},
         {"nstance is busy running a", INCUS_FAULT_BUSY},
         {"is already stopped", INCUS_FAULT_STOPPED},
         {"nstance is not running", INCUS_FAULT_STOPPED},
@@ -120,23 +129,40 @@ enum incus_fault incus_fault_of(int code, const char *text)
     return INCUS_FAULT_OTHER;
 }
 
+/* What an error of a start means to the caller. */
+static const enum error_code codes[] = {
+    [INCUS_FAULT_NOT_FOUND] = ERR_NOT_FOUND,
+    [INCUS_FAULT_START] = ERR_RUNTIME_FAILED,
+    [INCUS_FAULT_STUCK] = ERR_RUNTIME_STUCK,
+    [INCUS_FAULT_UNAVAILABLE] = ERR_RUNTIME_UNAVAILABLE,
+    [INCUS_FAULT_INTERRUPTED] = ERR_OUTCOME_UNKNOWN,
+    [INCUS_FAULT_OTHER] = ERR_RUNTIME_REFUSED,
+};
+
+/* "…sandlot-launcher: mount point /data: it is a file)": the place is the field of the error. */
+static int bad_mount_point(struct error **err, const char *text)
+{
+    const char *place = strstr(text, MOUNT_POINT_WORDS) + strlen(MOUNT_POINT_WORDS);
+    const char *reason = strstr(place, ": ");
+    size_t length = strcspn(place, "\n");
+    if (!reason || reason > place + length)
+        reason = place + length;
+    autofree char *path = xstrndup(place, (size_t)(reason - place));
+    autofree char *line = xstrndup(place, length - (length && place[length - 1] == ')'));
+    return error_set_field(err, ERR_MOUNT_POINT, path, "nothing can be mounted on %s", line);
+}
+
 int incus_refusal(struct error **err, enum incus_fault fault, const char *text)
 {
     buffer_auto line = BUFFER_INIT(REFUSAL_TEXT_MAX);
-    enum error_code code = ERR_RUNTIME_REFUSED;
+    enum error_code code = codes[fault] ? codes[fault] : ERR_RUNTIME_REFUSED;
 
+    if (fault == INCUS_FAULT_MOUNT_POINT)
+        return bad_mount_point(err, text);
     for (const char *c = text; *c && line.size < REFUSAL_TEXT_MAX; c++)
         buffer_append_char(&line, (unsigned char)*c < ' ' ? ' ' : *c);
     /* A cut in the middle of a character is not UTF-8 any more. */
     while (line.size && !str_is_utf8(line.data, line.size))
         line.data[--line.size] = '\0';
-    if (fault == INCUS_FAULT_NOT_FOUND)
-        code = ERR_NOT_FOUND;
-    else if (fault == INCUS_FAULT_START)
-        code = ERR_RUNTIME_FAILED;
-    else if (fault == INCUS_FAULT_UNAVAILABLE)
-        code = ERR_RUNTIME_UNAVAILABLE;
-    else if (fault == INCUS_FAULT_INTERRUPTED)
-        code = ERR_OUTCOME_UNKNOWN;
     return error_set(err, code, "Incus: %s", line.size ? line.data : "refused without a reason");
 }

@@ -17,6 +17,9 @@ enum incus_fault {
     INCUS_FAULT_RUNNING,     /* it runs already, or still */
     INCUS_FAULT_IN_USE,      /* an instance has the volume */
     INCUS_FAULT_START,       /* a container was not started, of which liblxc's log has the reason */
+    INCUS_FAULT_NO_SPACE,    /* the pool is full, or what the instance may have of it */
+    INCUS_FAULT_MOUNT_POINT, /* likewise: a place to mount on is none (sandlot-launcher) */
+    INCUS_FAULT_STUCK,       /* likewise: it did not end and was killed (sandlot-launcher) */
     INCUS_FAULT_UNAVAILABLE, /* the server is starting or ending */
     INCUS_FAULT_INTERRUPTED, /* the server ended in the middle of it */
     INCUS_FAULT_OTHER,

@@ -154,7 +154,9 @@ int incus_instance_change(struct incus *incus, const char *name,
                                   "stateful", change->stateful, "force", change->force, "timeout",
                                   change->timeout_s ? (int)change->timeout_s : 30);
 
-    return incus_order(incus, "PUT", state_path, body, err);
+    bool boots = change->action == INCUS_START && !change->stateful;
+    return incus_order_within(incus, "PUT", state_path, body,
+                              boots ? INCUS_START_MOST_S : INCUS_ORDER_MOST_S, err);
 }
 
 int incus_instance_patch(struct incus *incus, const char *name, json_t *config, json_t *devices,

@@ -41,7 +41,13 @@ struct incus_request {
 };
 
 #define INCUS_REQUEST_TIMEOUT_S 60
-#define INCUS_ANSWER_MAX        ((size_t)16 << 20)
+
+/* How long an order may go on in the background. A start is ended on the host after 60 s
+ * (conf/incus/incusd-exec): only where that fails does this one come first. Anything else may have
+ * to write the memory or the disk of an instance. */
+#define INCUS_START_MOST_S 90
+#define INCUS_ORDER_MOST_S (15 * 60)
+#define INCUS_ANSWER_MAX   ((size_t)16 << 20)
 
 /* Where to connect, and whom to trust and be there: for every connection to this server. */
 void incus_set_connection(const struct incus *incus, CURL *curl);
@@ -54,8 +60,13 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
 int incus_get_text(struct incus *incus, const char *path, size_t answer_max, const char **text,
                    struct error **err);
 
-/* Wait for an operation to end. */
-int incus_operation_wait(struct incus *incus, const char *uuid, struct error **err);
+/* Wait for an operation to end, at most that long. */
+int incus_operation_wait(struct incus *incus, const char *uuid, unsigned most_s,
+                         struct error **err);
+
+/* As incus_order(), for an order with a bound of its own. */
+int incus_order_within(struct incus *incus, const char *method, const char *path, json_t *body,
+                       unsigned most_s, struct error **err);
 
 /* "/1.0/<collection>/<name>" with the name escaped; owned by the caller. */
 char *incus_path(struct incus *incus, const char *collection, const char *name);

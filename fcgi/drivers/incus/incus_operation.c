@@ -7,8 +7,6 @@
 enum {
     /* Short, so that a wait through proxies and tunnels is never silent for long. */
     WAIT_SLICE_S = 2,
-    /* A pause writes the whole memory to the disk; nothing takes longer. */
-    WAIT_MOST_MS = 15 * 60 * 1000,
 };
 
 static enum incus_reach ask(struct incus *incus, const char *uuid, const char *query,
@@ -40,7 +38,7 @@ static int judge(struct incus *incus, const struct incus_answer *answer, struct 
     int code;
 
     if (incus_operation_read(answer->metadata, &state, &code, &text))
-        return unknown(err, "its state makes no sense");
+        return unknown(err, "the operation has an unknown status code");
     if (state == INCUS_OPERATION_RUNNING)
         return 1;
     if (state == INCUS_OPERATION_DONE)
@@ -82,15 +80,17 @@ static int wait_slice(struct incus *incus, const char *uuid, struct error **err)
     return judge(incus, &answer, err);
 }
 
-int incus_operation_wait(struct incus *incus, const char *uuid, struct error **err)
+int incus_operation_wait(struct incus *incus, const char *uuid, unsigned most_s, struct error **err)
 {
-    int64_t give_up_ms = clock_monotonic_ms() + WAIT_MOST_MS;
+    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)most_s * 1000;
 
     for (;;) {
         int result = wait_slice(incus, uuid, err);
         if (result <= 0)
             return result;
         if (clock_monotonic_ms() > give_up_ms)
-            return unknown(err, "it does not end");
+            return error_set(err, ERR_OUTCOME_UNKNOWN,
+                             "how Incus ended the operation is not known: no end after %u s",
+                             most_s);
     }
 }

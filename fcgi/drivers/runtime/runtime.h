@@ -8,9 +8,12 @@
  * Errors of all calls: ERR_RUNTIME_UNAVAILABLE (the daemon could not be reached, nothing
  * happened), ERR_OUTCOME_UNKNOWN (the order was sent, its answer never came: inspect() tells),
  * ERR_NOT_FOUND (no such instance), ERR_RUNTIME_REFUSED (the daemon's own words),
- * ERR_RUNTIME_FAILED (an instance did not start, and might another time), and whatever tick()
- * returned. After ERR_OUTCOME_UNKNOWN and after an error of tick() the daemon may still be
- * at work: repeating the call waits for that and then completes what is missing.
+ * ERR_RUNTIME_FAILED (an instance did not start, and might another time), ERR_RUNTIME_STUCK (its
+ * start did not end and was ended), ERR_MOUNT_POINT (a place that something is mounted on is none
+ * for that; the place is the error's field), ERR_INSUFFICIENT_STORAGE (it failed because a disk is
+ * full), and whatever tick() returned. After ERR_OUTCOME_UNKNOWN and after an error of tick() the
+ * daemon may still be at work: repeating the call waits for that and then completes what is
+ * missing.
  */
 #pragma once
 
@@ -151,9 +154,11 @@ struct runtime_ops {
     int (*inspect)(struct runtime *runtime, const char *name, enum runtime_status *status,
                    struct error **err);
 
-    /* Stop it. keep_memory: try to keep memory and processes; when the runtime cannot, the
-     * instance is stopped with its disk only if or_disk is set, and keeps running (with the error)
-     * if not. *origin: what a resume will find. Stopped or paused already: success. */
+    /* Stop it. keep_memory: try to keep memory and processes, more than once where the host was
+     * short of something; when the runtime cannot, the instance is stopped with its disk only if
+     * or_disk is set, and keeps running if not: ERR_RUNTIME_SHORT when the host was short of
+     * something, ERR_MEMORY_NOT_KEPT when what runs in it is the cause. *origin: what a resume will
+     * find. Stopped or paused already: success. */
     int (*pause)(struct runtime *runtime, const char *name, const struct runtime_shape *shape,
                  bool keep_memory, bool or_disk, enum runtime_origin *origin, struct error **err);
 
@@ -200,6 +205,10 @@ struct runtime_ops {
     /* What an instance's own disk holds beyond what it shares with its template. */
     int (*measure_disk)(struct runtime *runtime, const char *name, bool virtual_machine,
                         uint64_t *used_bytes, struct error **err);
+
+    /* How large the storage pool of the host is, and what is used of it. */
+    int (*measure_pool)(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
+                        struct error **err);
 
     /* The rest of them: sources and checkpoints, unfinished ones included; sandbox_id is the
      * identifier of what they belong to, as far as it is known. */

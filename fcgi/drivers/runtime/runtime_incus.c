@@ -25,7 +25,7 @@ int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, str
     if (clock_monotonic_ms() > turns->give_up_ms)
         return *err ? -1
                     : error_set(err, ERR_RUNTIME_REFUSED,
-                                "the instance does not come to rest on its host");
+                                "the instance keeps changing between states on its host");
     error_clear(err);
     return incus_idle(runtime->incus, TURN_WAIT_MS, err);
 }
@@ -174,6 +174,9 @@ static int conclude(struct runtime *base, unsigned orders_before, int result, st
     if (result && (*err)->code == ERR_RUNTIME_UNAVAILABLE &&
         incus_orders_sent(runtime_incus_of(base)->incus) != orders_before)
         error_recode(err, ERR_OUTCOME_UNKNOWN);
+    if (result && (*err)->code == ERR_RUNTIME_REFUSED &&
+        incus_last_fault(runtime_incus_of(base)->incus) == INCUS_FAULT_NO_SPACE)
+        error_recode(err, ERR_INSUFFICIENT_STORAGE);
     return result;
 }
 
@@ -197,6 +200,15 @@ static int create(struct runtime *base, const struct runtime_instance *instance,
     unsigned before = orders(base);
 
     return conclude(base, before, runtime_incus_create(base, instance, err), err);
+}
+
+static int adapt(struct runtime *base, const char *name, const struct runtime_shape *shape,
+                 const struct runtime_mount *mounts, unsigned mount_count, struct error **err)
+{
+    unsigned before = orders(base);
+
+    return conclude(base, before, runtime_incus_adapt(base, name, shape, mounts, mount_count, err),
+                    err);
 }
 
 static int copy(struct runtime *base, const char *name, const char *copy, enum runtime_copy kind,
@@ -253,7 +265,7 @@ static const struct runtime_ops incus_ops = {
     .prepare = prepare,
     .build_source = build_source,
     .create = create,
-    .adapt = runtime_incus_adapt,
+    .adapt = adapt,
     .copy = copy,
     .inspect = inspect,
     .pause = pause_instance,
@@ -266,6 +278,7 @@ static const struct runtime_ops incus_ops = {
     .volume_list = runtime_incus_volume_list,
     .measure = runtime_incus_measure,
     .measure_disk = runtime_incus_measure_disk,
+    .measure_pool = runtime_incus_measure_pool,
     .list_copies = list_copies,
     .keeper_start = runtime_incus_keeper_start,
     .keeper_mount = runtime_incus_keeper_mount,

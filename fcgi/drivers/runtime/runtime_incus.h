@@ -72,6 +72,15 @@ int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE]);
 /* Each returns a new reference. */
 json_t *runtime_project_config(void);
 json_t *runtime_profile_config(bool virtual_machine);
+
+/* Lines for liblxc that confine a container. They replace those of its profile, so every instance
+ * that has lines of its own has all of them. memory_mb: what it has (0: not known yet); init: the
+ * program to run instead of the template's, may be NULL. Returns a string of the caller's. */
+char *runtime_lxc(uint32_t memory_mb, const char *init);
+
+/* The part of the profile of containers that says what they may ask of the kernel. */
+json_t *runtime_confinement(void);
+
 json_t *runtime_profile_devices(const char *pool);
 json_t *runtime_nic_device(const char *address, const char *hwaddr, const char *host_name);
 json_t *runtime_root_device(const char *pool, const char *size);
@@ -153,6 +162,8 @@ int runtime_incus_measure(struct runtime *runtime, struct runtime_usage **list, 
                           struct error **err);
 int runtime_incus_measure_disk(struct runtime *runtime, const char *name, bool virtual_machine,
                                uint64_t *used_bytes, struct error **err);
+int runtime_incus_measure_pool(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
+                               struct error **err);
 int runtime_incus_pause(struct runtime *runtime, const char *name,
                         const struct runtime_shape *shape, bool keep_memory, bool or_disk,
                         enum runtime_origin *origin, struct error **err);

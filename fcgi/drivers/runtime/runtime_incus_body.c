@@ -5,37 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "runtime/runtime_incus.h"
 
 /* What a dump of the memory needs beside the memory itself. */
 enum { IMAGE_MARGIN_MB = 64 };
-
-/*
- * Refused system calls. User and process namespaces inside the sandbox, and io_uring, cannot be
- * dumped, and they are most of what kernel exploits start from; clone3() hides its flags from
- * filters, so it is "not there" and libc falls back to clone(). Anyone who owns a directory of a
- * btrfs may make subvolumes and snapshots in it (BTRFS_IOC_SUBVOL_CREATE, _SNAP_CREATE and their
- * second versions), and what is in those counts against no limit; the kernel looks at the lower
- * half of the request alone, so the filter does too.
- */
-static const char denied_syscalls[] =
-    "unshare errno 1\n"
-    "clone3 errno 38\n"
-    "clone errno 1 [0,268435456,SCMP_CMP_MASKED_EQ,268435456]\n" /* CLONE_NEWUSER */
-    "clone errno 1 [0,536870912,SCMP_CMP_MASKED_EQ,536870912]\n" /* CLONE_NEWPID */
-    "io_uring_setup errno 38\n"
-    "io_uring_enter errno 38\n"
-    "io_uring_register errno 38\n"
-    "userfaultfd errno 38\n"
-    "perf_event_open errno 1\n"
-    "bpf errno 1\n"
-    "keyctl errno 38\n"
-    "add_key errno 38\n"
-    "request_key errno 38\n"
-    "ioctl errno 1 [1,1342215182,SCMP_CMP_MASKED_EQ,4294967295]\n"
-    "ioctl errno 1 [1,1342215169,SCMP_CMP_MASKED_EQ,4294967295]\n"
-    "ioctl errno 1 [1,1342215192,SCMP_CMP_MASKED_EQ,4294967295]\n"
-    "ioctl errno 1 [1,1342215191,SCMP_CMP_MASKED_EQ,4294967295]\n";
 
 void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE])
 {
@@ -102,12 +76,7 @@ json_t *runtime_profile_config(bool virtual_machine)
 
     if (virtual_machine)
         return config;
-    json_auto_t *container = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "security.privileged", "false", "security.nesting",
-        "false", "security.syscalls.deny_compat", "true", "security.syscalls.deny", denied_syscalls,
-        "limits.memory.swap", "false", "limits.processes", "500", "raw.lxc",
-        /* A console is a pty of the host that no dump can hold. */
-        "lxc.console.path=none\n");
+    json_auto_t *container = runtime_confinement();
     json_object_update(config, container);
     return config;
 }
@@ -140,11 +109,12 @@ json_t *runtime_source_body(const char *name, const char *fingerprint, bool virt
                              virtual_machine ? RUNTIME_PROFILE_VM : RUNTIME_PROFILE, "config",
                              RUNTIME_KEY_ROLE, "building");
 
-    if (!virtual_machine)
+    if (!virtual_machine) {
         /* Its one start must only move the files to the range of user ids, and leave no trace of
          * an init that ran. */
-        json_object_set_new(json_object_get(body, "config"), "raw.lxc",
-                            json_string("lxc.console.path=none\nlxc.init.cmd=/bin/true\n"));
+        autofree char *lxc = runtime_lxc(0, "/bin/true");
+        json_object_set_new(json_object_get(body, "config"), "raw.lxc", json_string(lxc));
+    }
     return body;
 }
 
@@ -194,12 +164,12 @@ json_t *runtime_keeper_body(const struct runtime_incus *runtime,
     if (runtime_hwaddr(keeper->address, hwaddr))
         return NULL;
     runtime_host_name(runtime->nic_prefix, host_name);
+    autofree char *lxc = runtime_lxc(0, RUNTIME_KEEPER_PROGRAM);
     return json_pack("{s:s, s:s, s:{s:s}, s:[s], s:{s:s, s:s, s:s}, s:{s:o, s:o}}", "name",
                      keeper->name, "type", "container", "source", "type", "none", "profiles",
                      RUNTIME_PROFILE, "config", RUNTIME_KEY_ROLE, "keeper", "limits.memory",
-                     "512MiB", "raw.lxc",
-                     "lxc.console.path=none\nlxc.init.cmd=" RUNTIME_KEEPER_PROGRAM "\n", "devices",
-                     "root", runtime_root_device(runtime->pool, "1GiB"), "eth0",
+                     "512MiB", "raw.lxc", lxc, "devices", "root",
+                     runtime_root_device(runtime->pool, "1GiB"), "eth0",
                      runtime_nic_device(keeper->address, hwaddr, host_name));
 }
 
@@ -227,6 +197,10 @@ json_t *runtime_create_body(const struct runtime_incus *runtime,
     json_t *config = runtime_size_config(&instance->shape);
     json_object_set_new(config, RUNTIME_KEY_ROLE, json_string("sandbox"));
     json_object_set_new(config, RUNTIME_KEY_SANDBOX, json_string(instance->sandbox_id));
+    if (!virtual_machine) {
+        autofree char *lxc = runtime_lxc(instance->shape.memory_mb, NULL);
+        json_object_set_new(config, "raw.lxc", json_string(lxc));
+    }
     json_t *devices = json_pack(
         "{s:o, s:o}", "root", runtime_sized_root(runtime->pool, &instance->shape, virtual_machine),
         "eth0", runtime_nic_device(instance->address, hwaddr, host_name));

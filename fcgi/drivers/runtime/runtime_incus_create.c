@@ -61,7 +61,7 @@ static int start(struct creation *creation, const struct incus_instance *found, 
         return 1;
     if (creation->remade)
         return error_set(err, ERR_RUNTIME_REFUSED, "instance %s does not start", found->name);
-    log_warning("unfinished instance is made again", LOG_STR("instance", found->name));
+    log_warning("replacing an unfinished instance", LOG_STR("instance", found->name));
     creation->remade = true;
     if (runtime_incus_destroy(&creation->runtime->base, found->name, err))
         return -1;

@@ -44,3 +44,21 @@ int runtime_incus_measure_disk(struct runtime *base, const char *name, bool virt
     *used_bytes = used > 0 ? (uint64_t)used : 0;
     return 0;
 }
+
+int runtime_incus_measure_pool(struct runtime *base, uint64_t *total_bytes, uint64_t *used_bytes,
+                               struct error **err)
+{
+    struct runtime_incus *runtime = runtime_incus_of(base);
+    json_auto_t *resources = NULL;
+    autofree char *path = xasprintf("/1.0/storage-pools/%s/resources", runtime->pool);
+    json_int_t used, total;
+
+    if (incus_get(runtime->incus, path, &resources, err))
+        return -1;
+    if (json_unpack(resources, "{s:{s:I, s:I}}", "space", "used", &used, "total", &total) < 0 ||
+        total < 0 || used < 0)
+        return error_set(err, ERR_RUNTIME_REFUSED, "Incus: the pool %s has no size", runtime->pool);
+    *total_bytes = (uint64_t)total;
+    *used_bytes = (uint64_t)used;
+    return 0;
+}

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stopping with and without memory, and starting again. */
+#include <string.h>
+
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "runtime/runtime_incus.h"
 
@@ -9,7 +13,9 @@ enum {
     SHUTDOWN_MOST_S = 5,
     /* Orders to one instance in one call; more means that it does not stay as it was told to (an
      * init that ends at once, for one). */
-    ORDERS_MOST = 6,
+    ORDERS_MOST = 8,
+    /* A dump that took longer to fail is not tried again: its guest stood still meanwhile. */
+    RETRY_WITHIN_MS = 10000,
 };
 
 /* The instance as last looked at. */
@@ -80,7 +86,8 @@ static void shrink_root(struct subject *subject)
     runtime_root_size(subject->shape, size);
     if (resize_root(subject, size, &err) == 0)
         return;
-    log_warning("disk limit stays raised", LOG_STR("instance", subject->name), LOG_ERROR(err));
+    log_warning("cannot lower the disk limit after a resume", LOG_STR("instance", subject->name),
+                LOG_ERROR(err));
     larger.memory_mb++;
     runtime_root_size_paused(&larger, size);
     resize_root(subject, size, &ignored);
@@ -94,6 +101,12 @@ static void lost(const struct subject *subject, const char *why)
 }
 
 /* --- pause --- */
+
+struct pausing {
+    bool keep_memory, or_disk;
+    unsigned retries;
+    int64_t begun_ms;
+};
 
 static int stop_with_memory(struct subject *subject, struct error **err)
 {
@@ -121,9 +134,50 @@ static int stop_without_memory(struct subject *subject, struct error **err)
     return change(subject, force, err);
 }
 
+/* What CRIU says when the host, and not what runs in the instance, kept it from writing the memory:
+ * descriptors, inotify instances, room, processes, time. */
+static bool host_was_short(const char *text)
+{
+    static const char *const words[] = {
+        "Too many open files",    "an't create inotify",
+        "o space left on device", "Disk quota exceeded",
+        "Cannot allocate memory", "Resource temporarily unavailable",
+        "Timeout reached",        "timed out",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        if (strstr(text, words[i]))
+            return true;
+    return false;
+}
+
+/* A pause with memory that was refused. Returns 1 when it is to be tried again in a moment, or
+ * without the memory; else -1. */
+static int pause_refused(struct subject *subject, struct pausing *pausing, struct error **err)
+{
+    static const unsigned waits_ms[] = {1000, 3000};
+    bool is_short = host_was_short((*err)->message);
+    bool in_time = clock_monotonic_ms() < pausing->begun_ms + RETRY_WITHIN_MS;
+    if (is_short && in_time && pausing->retries < ARRAY_SIZE(waits_ms)) {
+        log_warning("memory is not kept yet, trying again", LOG_STR("instance", subject->name),
+                    LOG_ERROR(*err));
+        error_clear(err);
+        return incus_idle(subject->runtime->incus, waits_ms[pausing->retries++], err) ? -1 : 1;
+    }
+    /* A dump that failed late leaves what it wrote until the next pause or start from disk, and
+     * the limit stays raised by as much, so that the guest can still fill its own share. */
+    if (!pausing->or_disk)
+        return error_recode(err, is_short ? ERR_RUNTIME_SHORT : ERR_MEMORY_NOT_KEPT);
+    log_warning("memory cannot be kept, stopping with the disk only",
+                LOG_STR("instance", subject->name), LOG_ERROR(*err));
+    lost(subject, (*err)->message);
+    error_clear(err);
+    pausing->keep_memory = false;
+    return 1;
+}
+
 /* One attempt. Returns 1 when the instance must be looked at again. */
-static int pause_step(struct subject *subject, bool *keep_memory, bool or_disk,
-                      enum runtime_origin *origin, struct error **err)
+static int pause_step(struct subject *subject, struct pausing *pausing, enum runtime_origin *origin,
+                      struct error **err)
 {
     if (look(subject, err))
         return -1;
@@ -133,7 +187,7 @@ static int pause_step(struct subject *subject, bool *keep_memory, bool or_disk,
     }
     if (subject->status == RUNTIME_OTHER)
         return 1;
-    if (!*keep_memory) {
+    if (!pausing->keep_memory) {
         int result = stop_without_memory(subject, err);
         return result == 0 || look_again(subject) ? 1 : -1;
     }
@@ -142,16 +196,7 @@ static int pause_step(struct subject *subject, bool *keep_memory, bool or_disk,
         return 1;
     if ((*err)->code != ERR_RUNTIME_REFUSED)
         return -1;
-    /* A dump that failed late leaves what it wrote until the next pause or start from disk, and
-     * the limit stays raised by as much, so that the guest can still fill its own share. */
-    if (!or_disk)
-        return -1;
-    log_warning("memory cannot be kept, stopping with the disk only",
-                LOG_STR("instance", subject->name), LOG_ERROR(*err));
-    lost(subject, (*err)->message);
-    error_clear(err);
-    *keep_memory = false;
-    return 1;
+    return pause_refused(subject, pausing, err);
 }
 
 int runtime_incus_pause(struct runtime *base, const char *name, const struct runtime_shape *shape,
@@ -159,11 +204,12 @@ int runtime_incus_pause(struct runtime *base, const char *name, const struct run
                         struct error **err)
 {
     struct subject subject = {.runtime = runtime_incus_of(base), .name = name, .shape = shape};
+    struct pausing pausing = {keep_memory, or_disk, 0, clock_monotonic_ms()};
     struct runtime_turns turns = runtime_turns_begin();
     int result;
 
     base->memory_lost[0] = '\0';
-    while ((result = pause_step(&subject, &keep_memory, or_disk, origin, err)) > 0) {
+    while ((result = pause_step(&subject, &pausing, origin, err)) > 0) {
         bool at_rest = !*err && subject.status != RUNTIME_OTHER;
         if (!at_rest && runtime_turn(subject.runtime, &turns, err)) {
             result = -1;
@@ -223,7 +269,7 @@ static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
         return !*err || look_again(subject) ? 1 : -1;
     }
     if (*acted && *started == RUNTIME_FROM_MEMORY && subject->status == RUNTIME_STOPPED) {
-        log_warning("memory was restored in vain, starting from the disk",
+        log_warning("restored memory does not run, starting from the disk",
                     LOG_STR("instance", subject->name));
         lost(subject, "Incus said that it was restored, and it did not run");
     }
@@ -235,7 +281,8 @@ static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
     }
     if (look_again(subject))
         return 1;
-    bool refused = (*err)->code == ERR_RUNTIME_REFUSED || (*err)->code == ERR_RUNTIME_FAILED;
+    bool refused = (*err)->code == ERR_RUNTIME_REFUSED || (*err)->code == ERR_RUNTIME_FAILED ||
+                   (*err)->code == ERR_RUNTIME_STUCK;
     if (!refused || !stateful)
         return -1;
     log_warning("memory cannot be restored, starting from the disk",

@@ -24,6 +24,9 @@ int files_metadata_store(int fd, const json_t *metadata, struct fault *fault);
 /* What a file carries: a new object of strings, or NULL when there is nothing. */
 json_t *files_metadata_load(const char *path);
 
+/* All that is left to be read of one file into another. Returns 0, or -1 with errno. */
+int files_copy(int from, int to);
+
 /* The parts of a file as multipart/byteranges (RFC 9110, section 14.6), with its Content-Type.
  * Takes fd over. NULL: no memory. */
 struct MHD_Response *files_parts_response(int fd, const struct file_parts *parts, uint64_t size,

@@ -24,9 +24,6 @@
 
 #define SOURCES_MAX 10000
 
-#define COPY_MAX    ((size_t)64 << 20) /* in one call */
-#define BLOCK_SIZE  (128 * 1024)
-
 struct compose {
     char **sources;
     size_t source_count;
@@ -46,40 +43,14 @@ static void compose_deinit(struct compose *compose)
 
 /* --- the copy: in a worker --- */
 
-/* Bytes through this process, where the kernel cannot pass them on by itself. */
-static ssize_t copy_block(int from, int to)
-{
-    static char block[BLOCK_SIZE];
-    ssize_t size = read(from, block, sizeof block);
-    for (ssize_t at = 0; at < size;) {
-        ssize_t written = write(to, block + at, (size_t)(size - at));
-        if (written < 0 && errno != EINTR)
-            return -1;
-        at += written > 0 ? written : 0;
-    }
-    return size;
-}
-
 static int append(const char *source, int to, struct fault *fault)
 {
     autoclose int from = open(source, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (from < 0)
         return fault_set_errno(fault, errno, "cannot open '%s'", source);
-    bool by_kernel = true;
-    for (;;) {
-        ssize_t size =
-            by_kernel ? copy_file_range(from, NULL, to, NULL, COPY_MAX, 0) : copy_block(from, to);
-        /* Also where it makes nothing of it: files of /proc have no length. */
-        if (by_kernel && (!size || (size < 0 && errno != EINTR && errno != ENOSPC &&
-                                    errno != EDQUOT && errno != EIO))) {
-            by_kernel = false;
-            continue;
-        }
-        if (!size)
-            return 0;
-        if (size < 0 && errno != EINTR)
-            return fault_set_errno(fault, errno, "cannot write the contents of '%s'", source);
-    }
+    if (files_copy(from, to) < 0)
+        return fault_set_errno(fault, errno, "cannot write the contents of '%s'", source);
+    return 0;
 }
 
 /* A file without a name, which vanishes by itself when the worker is ended; where the file system

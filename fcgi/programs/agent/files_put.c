@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* POST /files: bytes go to their files as they come, a piece of the connection's buffer at a time.
+/*
+ * POST /files: bytes go to drafts as they come, a piece of the connection's buffer at a time, and
+ * these into their places when the whole body has proved good: an upload that breaks off or is
+ * refused changes no file.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/draft.h"
 #include "agent/files.h"
 #include "agent/files_coding.h"
 #include "agent/handlers.h"
@@ -19,15 +19,19 @@
 #include "base/str.h"
 
 #define PARTS_MAX 10000
+/* Files of a body that wait for its end, each with a descriptor. Of longer bodies those that are
+ * whole go into their places before. */
+#define DRAFTS_MAX 64
 
 struct upload {
     struct request *request;
     struct user user;
     const char *path; /* the argument; NULL: the file names in the parts say where */
     json_t *metadata;
-    json_t *written;             /* the answer: an entry per file */
-    int fd;                      /* the file in hand, -1: none, or a part that is no file */
-    char *target;                /* its path */
+    json_t *written; /* the answer: an entry per file */
+    struct draft drafts[DRAFTS_MAX];
+    size_t draft_count;
+    bool is_open;                /* the last draft is being written */
     struct multipart *multipart; /* NULL: the body is one file */
     struct files_gunzip *gunzip; /* NULL: the body comes as it is */
 };
@@ -42,24 +46,21 @@ static int check_new_target(const struct upload *upload, const char *target, str
         return fault_set(fault, FAULT_INVALID_ARGUMENT, "the path is not UTF-8");
     json_array_foreach (upload->written, i, entry)
         if (str_equal(json_string_value(json_object_get(entry, "path")), target))
-            return fault_set(fault, FAULT_INVALID_ARGUMENT,
-                             "two files for the same path '%s': the first was stored", target);
+            return fault_set(fault, FAULT_INVALID_ARGUMENT, "two files for the same path '%s'",
+                             target);
     return 0;
 }
 
-static int create(const char *path, const struct user *user, int *fd, struct fault *fault)
+static int place_drafts(struct upload *upload, struct fault *fault)
 {
-    struct stat status;
-    /* Not O_TRUNC yet: what is there may be no regular file. */
-    autoclose int opened = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
-    if (opened < 0 || fstat(opened, &status) < 0)
-        return fault_set_errno(fault, errno, "cannot write '%s'", path);
-    if (!S_ISREG(status.st_mode))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is not a regular file", path);
-    if (ftruncate(opened, 0) < 0 || fchown(opened, user->uid, user->gid) < 0)
-        return fault_set_errno(fault, errno, "cannot write '%s'", path);
-    *fd = steal_fd(&opened);
-    return 0;
+    int result = 0;
+    for (size_t i = 0; i < upload->draft_count; i++) {
+        if (result == 0)
+            result = draft_place(&upload->drafts[i], fault);
+        draft_drop(&upload->drafts[i]);
+    }
+    upload->draft_count = 0;
+    return result;
 }
 
 static int open_target(struct upload *upload, const char *text, struct fault *fault)
@@ -67,40 +68,30 @@ static int open_target(struct upload *upload, const char *text, struct fault *fa
     autofree char *target = NULL;
     if (paths_resolve(text, &upload->user, &target, fault) < 0 ||
         check_new_target(upload, target, fault) < 0 ||
-        paths_make_parents(target, &upload->user, fault) < 0 ||
-        create(target, &upload->user, &upload->fd, fault) < 0)
+        (upload->draft_count == DRAFTS_MAX && place_drafts(upload, fault) < 0) ||
+        paths_make_parents(target, &upload->user, fault) < 0)
         return -1;
-    upload->target = steal_pointer(&target);
-    return files_metadata_store(upload->fd, upload->metadata, fault);
+    struct draft *draft = &upload->drafts[upload->draft_count++];
+    upload->is_open = true;
+    return draft_begin(draft, target, &upload->user, upload->metadata, fault);
 }
 
-static int write_all(struct upload *upload, const char *data, size_t size, struct fault *fault)
+static int write_open(struct upload *upload, const char *data, size_t size, struct fault *fault)
 {
-    while (size) {
-        ssize_t written = write(upload->fd, data, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return fault_set_errno(fault, errno, "cannot write '%s'", upload->target);
-        data += written;
-        size -= (size_t)written;
-    }
-    return 0;
+    return draft_write(&upload->drafts[upload->draft_count - 1], data, size, fault);
 }
 
-static int close_target(struct upload *upload, struct fault *fault)
+static void close_target(struct upload *upload)
 {
-    if (upload->fd < 0)
-        return 0;
-    autofree char *target = steal_pointer(&upload->target);
-    if (close(steal_fd(&upload->fd)) < 0)
-        return fault_set_errno(fault, errno, "cannot write '%s'", target);
+    if (!upload->is_open)
+        return;
+    upload->is_open = false;
+    const char *target = upload->drafts[upload->draft_count - 1].target;
     json_t *entry =
         json_pack("{s:s, s:s, s:s}", "name", paths_base(target), "path", target, "type", "file");
     if (json_object_size(upload->metadata))
         json_object_set(entry, "metadata", upload->metadata);
     json_array_append_new(upload->written, entry);
-    return 0;
 }
 
 static int begin_part(void *context, const char *name, const char *file_name, struct fault *fault)
@@ -118,12 +109,14 @@ static int begin_part(void *context, const char *name, const char *file_name, st
 static int take_part(void *context, const char *data, size_t size, struct fault *fault)
 {
     struct upload *upload = context;
-    return upload->fd < 0 ? 0 : write_all(upload, data, size, fault);
+    return upload->is_open ? write_open(upload, data, size, fault) : 0;
 }
 
 static int end_part(void *context, struct fault *fault)
 {
-    return close_target(context, fault);
+    (void)fault;
+    close_target(context);
+    return 0;
 }
 
 static const struct multipart_events part_events = {begin_part, take_part, end_part};
@@ -161,7 +154,6 @@ int files_put_begin(struct request *request, struct fault *fault)
     struct upload *upload = xcalloc(1, sizeof *upload);
     request->state = upload;
     upload->request = request;
-    upload->fd = -1;
     upload->written = json_array();
     if (begin_coding(upload, fault) < 0 || files_user(request, &upload->user, fault) < 0 ||
         request_argument(request, "path", &upload->path, fault) < 0 ||
@@ -176,7 +168,7 @@ static int take_plain(void *context, const char *data, size_t size, struct fault
 {
     struct upload *upload = context;
     return upload->multipart ? multipart_data(upload->multipart, data, size, fault)
-                             : write_all(upload, data, size, fault);
+                             : write_open(upload, data, size, fault);
 }
 
 int files_put_data(struct request *request, const char *data, size_t size, struct fault *fault)
@@ -193,7 +185,8 @@ int files_put_finish(struct request *request, struct fault *fault)
     if ((upload->gunzip && files_gunzip_end(upload->gunzip, fault) < 0) ||
         (upload->multipart && multipart_end(upload->multipart, fault) < 0))
         return -1;
-    if (close_target(upload, fault) < 0)
+    close_target(upload);
+    if (place_drafts(upload, fault) < 0)
         return -1;
     return request_reply_json(request, 200, steal_pointer(&upload->written));
 }
@@ -204,10 +197,9 @@ void files_put_closed(struct request *request)
     if (!upload)
         return;
     multipart_free(upload->multipart);
-    if (upload->fd >= 0)
-        close(upload->fd);
+    for (size_t i = 0; i < upload->draft_count; i++)
+        draft_drop(&upload->drafts[i]);
     files_gunzip_free(upload->gunzip);
-    free(upload->target);
     json_decref(upload->metadata);
     json_decref(upload->written);
     user_deinit(&upload->user);

@@ -168,7 +168,7 @@ static int start(const struct options *options, struct error **err)
     agent.default_user = xstrdup("user");
     process_table_init(&agent.processes);
     if (guard_recall(&agent))
-        log_info("taken over from an agent that was killed");
+        log_info("state taken over from a killed agent");
     if (watch_signals(err) < 0)
         return -1;
     int fd = listen_on(options, options->port, err);

@@ -205,7 +205,9 @@ static void server_is_not_there(struct link *link)
 {
     close_side(&link->server);
     if (link->tried_v6) {
-        refuse(link, "502 Bad Gateway");
+        /* An answer would pass for the server's own. Without one the edge asks who listens, and
+         * says so. */
+        link_free(link);
         return;
     }
     link->tried_v6 = true;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/draft.h"
 #include "agent/fs_entry.h"
 #include "agent/proto.h"
 #include "agent/users.h"
@@ -184,6 +185,9 @@ static void on_change(struct watch_place *place, const struct inotify_event *cha
     bool of_itself = !change->len;
     /* Of a directory below, its parent tells the same. */
     if (!watcher->is_ready || (of_itself && *place->name))
+        return;
+    /* An upload has a name of its own before it replaces a file. */
+    if (!of_itself && str_starts_with(change->name, DRAFT_PREFIX))
         return;
     autofree char *name = watch_join(place->name, of_itself ? "" : change->name);
     watch_tell(watcher, type_of(change->mask), name);

@@ -18,7 +18,7 @@ int api_authorize(void *context, const struct route *route, struct http_request 
     if (route->scope == ROUTE_WRITE && !api->principal.can_write)
         return error_set(err, ERR_INSUFFICIENT_SCOPE,
                          "This call needs a key with the scope `write`; this key can only read.");
-    return 0;
+    return api_take_share(api, request, false, err);
 }
 
 static int no_sandbox(struct error **err)

@@ -24,14 +24,22 @@ struct access {
 struct api {
     const struct settings *settings;
     struct worker worker;
+    struct pool *pool;                     /* whose worker this is */
     struct principal principal;            /* of the request in hand; empty on public routes */
     struct access access;                  /* likewise */
     const struct idempotency *idempotency; /* its claimed Idempotency-Key, or NULL */
+    bool has_share;                        /* the request in hand has entered the pool */
 };
 
 /* All routes of the interface. */
 extern const struct route api_routes[];
 extern const size_t api_route_count;
+
+/* Work for the team that the request is about, or fail: ERR_SHARE_USED_UP. Nothing is changed, and
+ * no body read, before. body_is_read: when false, a request whose body says the team is left for
+ * the second call. */
+int api_take_share(struct api *api, struct http_request *request, bool body_is_read,
+                   struct error **err);
 
 /* A fresh session for a sandbox, as JSON (a new reference). */
 int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **json,

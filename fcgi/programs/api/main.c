@@ -3,11 +3,32 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
+#include "account/account.h"
+#include "account/api_key.h"
+#include "account/usage_kept.h"
 #include "api/access.h"
 #include "api/replay.h"
+#include "api/share_db.h"
 #include "base/log.h"
+#include "base/mem.h"
+#include "checkpoint/checkpoint.h"
 #include "config/program.h"
+#include "host/host.h"
 #include "http/server.h"
+#include "idempotency/idempotency.h"
+#include "metrics/sample.h"
+#include "network/denied_names.h"
+#include "network/egress_profile.h"
+#include "sandbox/operation.h"
+#include "sandbox/quota.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/sandbox_list.h"
+#include "sandbox/sandbox_network.h"
+#include "sandbox/usage.h"
+#include "sandbox/warm.h"
+#include "template/template.h"
+#include "volume/keeper_row.h"
+#include "volume/volume.h"
 
 /* A worker is replaced now and then, so that no leak of a library ever grows large. */
 #define REQUESTS_PER_WORKER 100000
@@ -19,7 +40,9 @@ static const struct program program = {
 
 static void serve(void *context, struct http_request *request, struct http_response *response)
 {
-    router_serve(context, request, response);
+    const struct router *router = context;
+    ((struct api *)router->context)->has_share = false;
+    router_serve(router, request, response);
 }
 
 static size_t body_max_of(void *context, const struct http_request *request, size_t body_max)
@@ -41,10 +64,31 @@ static int run(struct api *api, struct error **err)
         .context = &router,
         .body_max = (size_t)api->settings->body_max_kib * 1024,
         .body_max_of = body_max_of,
+        .late_body = true,
+        .body_rate_min = (unsigned)api->settings->body_rate_min,
+        .body_grace_s = (unsigned)api->settings->body_grace_s,
+        .pool = api->pool,
         .max_requests = REQUESTS_PER_WORKER,
         .log_requests = true,
     };
     return http_server_run(&server, err);
+}
+
+/* Checks every statement that this program makes before it serves. */
+static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
+{
+    const struct db_statement_list statements[] = {
+        account_statements,      api_key_statements,         checkpoint_statements,
+        denied_names_statements, egress_profile_statements,  host_statements,
+        idempotency_statements,  keeper_statements,          operation_statements,
+        plan_statements,         quota_statements,           sample_statements,
+        sandbox_list_statements, sandbox_network_statements, sandbox_statements,
+        share_statements,        template_build_statements,  template_image_statements,
+        template_statements,     usage_kept_statements,      usage_statements,
+        volume_list_statements,  volume_mount_statements,    volume_statements,
+        warm_statements,
+    };
+    return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);
 }
 
 int main(int argc, char **argv)
@@ -55,12 +99,14 @@ int main(int argc, char **argv)
         return status;
     struct api api = {.settings = call.settings};
     error_auto err = NULL;
-    if (worker_open(call.settings, program.name, &api.worker, &err) == 0)
+    if (pool_open(call.settings->pools_dir, &api.pool, &err) == 0 &&
+        open_worker(call.settings, &api.worker, &err) == 0)
         run(&api, &err);
     if (err)
         log_error("cannot serve", LOG_ERROR(err));
     principal_deinit(&api.principal);
     worker_close(&api.worker);
+    pool_close(api.pool);
     settings_free(call.settings);
     return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
 }

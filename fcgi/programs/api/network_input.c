@@ -84,7 +84,7 @@ int network_input_read(struct api *api, const json_t *body, char **network, stru
     struct network_class class = network_class_of(api->settings->default_network_class);
     json_auto_t *profiles = json_array();
     if (check_entries(body, "allow_out", err) < 0 || check_entries(body, "deny_out", err) < 0 ||
-        read_profiles(api->service.db, body, profiles, err) < 0)
+        read_profiles(api->worker.db, body, profiles, err) < 0)
         return -1;
     json_auto_t *policy = json_pack("{s:b, s:b, s:o, s:o, s:O}", "allow_internet_access",
                                     flag(body, "allow_internet_access", class.internet),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The network policy of a sandbox: show, replace, explain. */
+#include <stdio.h>
+#include <string.h>
+
 #include "api/network_input.h"
 #include "api/sandbox_output.h"
 #include "base/mem.h"
@@ -33,6 +36,27 @@ int network_put(void *context, struct http_request *request, struct http_respons
     return http_response_json(response, applied ? 200 : 202, network_to_json(&changed));
 }
 
+/* A policy that opens the package registries opens nothing while their profile is empty; who asks
+ * why something is closed is told. */
+static int explain_registries(struct db *db, const struct sandbox *sandbox,
+                              struct network_verdict *verdict, struct error **err)
+{
+    json_auto_t *stored = json_loads(sandbox->network, 0, NULL);
+    struct egress_profile profile;
+    size_t used = strlen(verdict->message);
+    if (verdict->rule || verdict->verdict == POLICY_ALLOW ||
+        !json_is_true(json_object_get(stored, "allow_package_registry_access")))
+        return 0;
+    if (egress_profile_get(db, EGRESS_PROFILE_REGISTRIES, &profile, err) < 0)
+        return -1;
+    if (!json_array_size(profile.entries))
+        snprintf(verdict->message + used, sizeof verdict->message - used,
+                 " allow_package_registry_access opens nothing: the deployment's "
+                 "profile " EGRESS_PROFILE_REGISTRIES " is empty.");
+    egress_profile_deinit(&profile);
+    return 0;
+}
+
 int network_check(void *context, struct http_request *request, struct http_response *response,
                   struct error **err)
 {
@@ -47,7 +71,8 @@ int network_check(void *context, struct http_request *request, struct http_respo
     struct network_verdict verdict;
     if (sandbox_network_protected(&api->worker, networks, err) < 0 ||
         sandbox_policy_compile(api->worker.db, sandbox->network, &policy, err) < 0 ||
-        network_verdict_find(&policy, networks, &question, &verdict, err) < 0)
+        network_verdict_find(&policy, networks, &question, &verdict, err) < 0 ||
+        explain_registries(api->worker.db, sandbox, &verdict, err) < 0)
         return -1;
     autofree char *entry = verdict.rule ? policy_entry_text(&verdict.rule->entry) : NULL;
     return http_response_json(response, 200,

@@ -16,7 +16,7 @@ static int gateway_status(struct api *api, const struct sandbox *sandbox, uint16
     }
     if (agent_secret(api->worker.ring, sandbox, secret, err) < 0)
         return -1;
-    int result = agent_port_listener(sandbox, secret, port, &listener, err);
+    int result = agent_port_listener(sandbox, secret, port, AGENT_WAIT_MS, &listener, err);
     mem_wipe(secret, sizeof secret);
     *status = listener == AGENT_LISTENER_NONE ? "no_listener" : "ready";
     return result;
@@ -92,6 +92,9 @@ int ports_put(void *context, struct http_request *request, struct http_response 
     if (!parse_port(request, &port.port))
         return error_set_field(err, ERR_INVALID_REQUEST, "port",
                                "A port is a number from 1 to 65535.");
+    if (sandbox_port_is_reserved(port.port))
+        return error_set_field(err, ERR_INVALID_REQUEST, "port",
+                               "Port %u is reserved and cannot be exposed.", port.port);
     port.is_public = !json_is_false(json_object_get(request->json, "public"));
     if (sandbox_port_put(&api->worker, sandbox->id, port, &changed, err) < 0 ||
         gateway_status(api, &changed, port.port, &status, err) < 0)

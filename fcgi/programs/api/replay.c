@@ -89,11 +89,12 @@ static void settle(struct api *api, const struct idempotency *idempotency,
                    const struct http_response *response)
 {
     error_auto failure = NULL;
-    int result = response->status >= 500
+    /* What failed by the moment may be tried again under the same key. */
+    int result = response->status >= 500 || response->status == 408 || response->status == 429
                      ? idempotency_abandon(api->worker.db, idempotency, &failure)
                      : keep(api, idempotency, response, &failure);
     if (result < 0)
-        log_warning("answer not kept for its Idempotency-Key", LOG_ERROR(failure));
+        log_warning("cannot keep the answer for its Idempotency-Key", LOG_ERROR(failure));
 }
 
 static int call_handler(struct api *api, const struct route *route, struct http_request *request,
@@ -205,6 +206,8 @@ int api_invoke(void *context, const struct route *route, struct http_request *re
 {
     struct api *api = context;
     const char *key = route->idempotency == IDEMPOTENCY_NONE ? NULL : key_of(request);
+    if (api_take_share(api, request, true, err) < 0)
+        return -1;
     if (key && !path_is_kept(request->path))
         return error_set(err, ERR_NOT_FOUND, "There is no such path.");
     int result = access_settle(api, route, request, err);

@@ -18,6 +18,7 @@ static const struct schema_member env_item = {.type = SCHEMA_STRING, .max = ENVS
 static const struct schema_member any_item = {.type = SCHEMA_ANY};
 static const struct schema_member patch_item = {.type = SCHEMA_ANY, .nullable = true};
 static const char *const on_timeout_choices[] = {"kill", "pause", NULL};
+static const char *const on_pause_failure_choices[] = {"disk", "keep_running", NULL};
 static const char *const protocol_choices[] = {"http", NULL};
 
 /* The largest depends on the team's plan, and is checked there. */
@@ -42,6 +43,7 @@ static int check_timeout(const json_t *value, const char *pointer, struct error 
 static const struct schema_member lifecycle_members[] = {
     {.name = "on_timeout", .type = SCHEMA_STRING, .choices = on_timeout_choices},
     {.name = "auto_resume", .type = SCHEMA_BOOLEAN},
+    {.name = "on_pause_failure", .type = SCHEMA_STRING, .choices = on_pause_failure_choices},
     {.name = "auto_pause", .hint = "it stands beside lifecycle, and means on_timeout = pause"},
     {.name = "timeout", .hint = "it stands beside lifecycle, not in it"},
     {.name = NULL},
@@ -142,6 +144,8 @@ static int read_lifecycle(const json_t *body, struct sandbox_create *create, str
                                "auto_pause = false contradicts lifecycle.on_timeout = pause.");
     create->on_timeout = pause ? ON_TIMEOUT_PAUSE : ON_TIMEOUT_KILL;
     create->auto_resume = json_is_true(json_object_get(lifecycle, "auto_resume"));
+    create->on_pause_failure =
+        on_pause_failure_of(json_string_value(json_object_get(lifecycle, "on_pause_failure")));
     if (create->auto_resume && !pause)
         return error_set_field(err, ERR_INVALID_REQUEST, "/lifecycle/auto_resume",
                                "auto_resume needs on_timeout = pause.");
@@ -207,9 +211,12 @@ static int read_ports(const json_t *body, struct sandbox_create *create, struct 
     json_t *entry;
     json_array_foreach (json_object_get(body, "exposed_ports"), index, entry) {
         uint16_t port = (uint16_t)json_integer_value(json_object_get(entry, "port"));
+        autofree char *pointer = xasprintf("/exposed_ports/%zu/port", index);
+        if (sandbox_port_is_reserved(port))
+            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                   "Port %u is reserved and cannot be exposed.", port);
         for (unsigned i = 0; i < create->port_count; i++) {
             if (create->ports[i].port == port) {
-                autofree char *pointer = xasprintf("/exposed_ports/%zu/port", index);
                 return error_set_field(err, ERR_INVALID_REQUEST, pointer,
                                        "Port %u is listed twice.", port);
             }
@@ -244,6 +251,8 @@ void sandbox_update_read(const json_t *body, struct sandbox_update *update)
     const json_t *lifecycle = json_object_get(body, "lifecycle");
     const char *on_timeout = json_string_value(json_object_get(lifecycle, "on_timeout"));
     const json_t *auto_resume = json_object_get(lifecycle, "auto_resume");
+    const char *on_pause_failure =
+        json_string_value(json_object_get(lifecycle, "on_pause_failure"));
     const json_t *public_traffic = json_object_get(body, "allow_public_traffic");
     *update = (struct sandbox_update){
         .metadata = json_object_get(body, "metadata"),
@@ -252,6 +261,8 @@ void sandbox_update_read(const json_t *body, struct sandbox_update *update)
         .on_timeout = str_equal(on_timeout, "pause") ? ON_TIMEOUT_PAUSE : ON_TIMEOUT_KILL,
         .set_auto_resume = auto_resume != NULL,
         .auto_resume = json_is_true(auto_resume),
+        .set_on_pause_failure = on_pause_failure != NULL,
+        .on_pause_failure = on_pause_failure_of(on_pause_failure),
         .set_public_traffic = public_traffic != NULL,
         .allow_public_traffic = json_is_true(public_traffic),
     };

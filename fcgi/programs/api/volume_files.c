@@ -82,7 +82,12 @@ static int put_octets(struct api *api, const struct http_request *request,
     json_auto_t *mode_json = mode ? json_string(mode) : NULL;
     if (mode && volume_mode_member_check(mode_json, "mode", err) < 0)
         return -1;
-    return put(api, response, path, mode, "path", &upload, err);
+    if (put(api, response, path, mode, "path", &upload, err) == 0)
+        return 0;
+    if (!request->body_too_slow)
+        return -1;
+    error_clear(err);
+    return http_body_too_slow(err);
 }
 
 static int put_json(struct api *api, const struct http_request *request,

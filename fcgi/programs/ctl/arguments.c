@@ -33,18 +33,6 @@ static void operand_bounds(const char *operands, unsigned *least, unsigned *most
     *most = many ? CTL_OPERANDS_MAX : *least;
 }
 
-static bool is_choice(const char *choices, const char *value)
-{
-    size_t length = strlen(value);
-    for (const char *at = choices; *at;) {
-        size_t size = strcspn(at, "|");
-        if (size == length && !strncmp(at, value, size))
-            return true;
-        at += size + (at[size] == '|');
-    }
-    return false;
-}
-
 static int check_value(const struct ctl_option *option, const char *value)
 {
     uint64_t number;
@@ -64,7 +52,7 @@ static int check_value(const struct ctl_option *option, const char *value)
                 (unsigned long long)option->least, (unsigned long long)option->most);
         return -1;
     case CTL_CHOICE:
-        if (is_choice(option->metavar, value))
+        if (str_is_choice(option->metavar, value))
             return 0;
         fprintf(stderr, "sandlotctl: --%s must be one of %s\n", option->name, option->metavar);
         return -1;

@@ -34,6 +34,7 @@ OPTIONS host_add_options[] = {{"url", CTL_TEXT, true, "URL", 0, 0},
                               {"nic-prefix", CTL_TEXT, true, "PREFIX", 0, 0},
                               {"vcpus", CTL_NUMBER, true, "N", 1, 1000000},
                               {"memory-mb", CTL_NUMBER, true, "N", 64, 2147483648},
+                              {"disk-overcommit", CTL_NUMBER, false, "N", 0, 10000},
                               {"firewall", CTL_TEXT, false, "URL", 0, 0},
                               END};
 OPTIONS profile_set_options[] = {
@@ -43,6 +44,8 @@ OPTIONS sandbox_list_options[] = {
 OPTIONS nginx_config_options[] = {{"output", CTL_TEXT, false, "DIR", 0, 0}, END};
 
 static const struct ctl_command commands[] = {
+    {"config manual", "", NULL, CTL_NOTHING, ctl_config_manual,
+     "print the manual page of the settings file"},
     {"config sample", "", NULL, CTL_NOTHING, ctl_config_sample,
      "print a settings file with every setting and its default"},
     {"doctor", "", NULL, CTL_NOTHING, ctl_doctor,

@@ -95,5 +95,6 @@ CTL_HANDLER(ctl_doctor);
 CTL_HANDLER(ctl_migrate);
 CTL_HANDLER(ctl_keyring_new);
 CTL_HANDLER(ctl_keyring_rotate);
+CTL_HANDLER(ctl_config_manual);
 CTL_HANDLER(ctl_config_sample);
 CTL_HANDLER(ctl_nginx_config);

@@ -41,6 +41,15 @@ int ctl_keyring_rotate(struct ctl *ctl, const struct ctl_arguments *arguments, s
     return 0;
 }
 
+int ctl_config_manual(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    (void)ctl;
+    (void)arguments;
+    (void)err;
+    settings_print_manual(stdout);
+    return 0;
+}
+
 int ctl_config_sample(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     (void)ctl;

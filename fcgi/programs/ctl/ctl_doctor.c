@@ -138,6 +138,7 @@ int ctl_doctor(struct ctl *ctl, const struct ctl_arguments *arguments, struct er
         if (check_database(&doctor)) {
             ctl->runtimes = runtimes_new(ctl->settings);
             doctor_check_hosts(&doctor);
+            doctor_check_registries(&doctor);
             doctor_check_work(&doctor);
         }
         doctor_check_sockets(&doctor);

@@ -11,7 +11,15 @@
 #include "host/host.h"
 
 #define CERTIFICATE_FILE_MAX 65536
-#define STAYING_MAX          100000 /* sandboxes that are listed */
+/* Most sandboxes write little of what they may; the pool's own guard keeps them from what is not
+ * there. */
+#define DISK_OVERCOMMIT 20
+#define STAYING_MAX     100000 /* sandboxes that are listed */
+
+static json_t *gb_of(uint64_t mb)
+{
+    return json_integer((json_int_t)(mb >> 10));
+}
 
 static json_t *host_json(const struct host *host)
 {
@@ -61,6 +69,7 @@ static int read_host_arguments(const struct ctl_arguments *arguments, struct hos
     host->firewall_url = xstrdup_or_null(ctl_text(arguments, "firewall"));
     host->vcpus = (uint32_t)ctl_number(arguments, "vcpus", 0);
     host->memory_mb = (uint32_t)ctl_number(arguments, "memory-mb", 0);
+    host->disk_overcommit = (uint32_t)ctl_number(arguments, "disk-overcommit", DISK_OVERCOMMIT);
     return certificate ? read_certificate(certificate, &host->server_cert, err) : 0;
 }
 
@@ -124,6 +133,9 @@ int ctl_host_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
         {"RESERVED", "used_vcpus"},
         {"MEMORY MB", "memory_mb"},
         {"RESERVED", "used_memory_mb"},
+        {"POOL GB", "pool_gb"},
+        {"USED", "pool_used_gb"},
+        {"PROMISED", "promised_gb"},
         {"RANGE", "range"},
         {"URL", "url"},
     };
@@ -137,6 +149,11 @@ int ctl_host_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
         json_t *row = host_json(&hosts[i]);
         json_object_set_new(row, "used_vcpus", json_integer(hosts[i].used_vcpus));
         json_object_set_new(row, "used_memory_mb", json_integer(hosts[i].used_memory_mb));
+        json_object_set_new(row, "disk_overcommit", json_integer(hosts[i].disk_overcommit));
+        json_object_set_new(row, "pool_gb", gb_of(hosts[i].storage.total_mb));
+        json_object_set_new(row, "pool_used_gb", gb_of(hosts[i].storage.used_mb));
+        json_object_set_new(row, "promised_gb",
+                            json_integer((json_int_t)hosts[i].storage.promised_gb));
         json_object_set_new(row, "sandboxes", json_integer(hosts[i].sandboxes));
         json_array_append_new(rows, row);
     }

@@ -84,10 +84,15 @@ static int add_hosts(struct ctl *ctl, json_t *status, struct error **err)
         result = host_is_heard(ctl->db, h->id, &heard, err);
         json_array_append_new(
             rows,
-            json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I}", "name", h->name, "state",
-                      h->state, "events", heard, "sandboxes", (json_int_t)h->sandboxes, "vcpus",
-                      (json_int_t)h->vcpus, "used_vcpus", (json_int_t)h->used_vcpus, "memory_mb",
-                      (json_int_t)h->memory_mb, "used_memory_mb", (json_int_t)h->used_memory_mb));
+            json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "name",
+                      h->name, "state", h->state, "events", heard, "sandboxes",
+                      (json_int_t)h->sandboxes, "vcpus", (json_int_t)h->vcpus, "used_vcpus",
+                      (json_int_t)h->used_vcpus, "memory_mb", (json_int_t)h->memory_mb,
+                      "used_memory_mb", (json_int_t)h->used_memory_mb, "disk_overcommit",
+                      (json_int_t)h->disk_overcommit, "pool_mb", (json_int_t)h->storage.total_mb,
+                      "pool_used_mb", (json_int_t)h->storage.used_mb, "promised_gb",
+                      (json_int_t)h->storage.promised_gb, "pool_nearly_full",
+                      h->storage.total_mb && host_pool_is_nearly_full(&h->storage)));
     }
     hosts_free(hosts, count);
     json_object_set_new(status, "hosts", rows);
@@ -133,6 +138,11 @@ static void add_host_problems(const json_t *hosts, bool watched, json_t *problem
         const char *name = json_string_value(json_object_get(host, "name"));
         bool is_active = !strcmp(json_string_value(json_object_get(host, "state")), "active");
         active += is_active;
+        if (json_is_true(json_object_get(host, "pool_nearly_full")))
+            problem(problems,
+                    "The storage pool of host %s is nearly full, and it takes no new sandboxes, "
+                    "volumes and checkpoints: delete what nobody needs, or enlarge the pool.",
+                    name);
         if (watched && !json_is_true(json_object_get(host, "events")))
             problem(problems,
                     "The event stream of host %s is down, and it is listed every second instead: "
@@ -211,10 +221,17 @@ static void print_status(const json_t *status)
 {
     static const struct ctl_column sandboxes[] = {{"STATE", "state"}, {"COUNT", "count"}};
     static const struct ctl_column hosts[] = {
-        {"NAME", "name"},           {"STATE", "state"},
-        {"EVENTS", "events"},       {"SANDBOXES", "sandboxes"},
-        {"VCPUS", "vcpus"},         {"RESERVED", "used_vcpus"},
-        {"MEMORY MB", "memory_mb"}, {"RESERVED", "used_memory_mb"},
+        {"NAME", "name"},
+        {"STATE", "state"},
+        {"EVENTS", "events"},
+        {"SANDBOXES", "sandboxes"},
+        {"VCPUS", "vcpus"},
+        {"RESERVED", "used_vcpus"},
+        {"MEMORY MB", "memory_mb"},
+        {"RESERVED", "used_memory_mb"},
+        {"POOL MB", "pool_mb"},
+        {"USED", "pool_used_mb"},
+        {"PROMISED GB", "promised_gb"},
     };
     static const struct ctl_column operations[] = {
         {"KIND", "kind"}, {"RUNNING", "running"}, {"OVERDUE", "overdue"}};

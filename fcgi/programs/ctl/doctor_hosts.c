@@ -7,8 +7,7 @@
 #include "incus/incus.h"
 #include "template/template.h"
 
-/* Of its room, in percent, from which on a pool is nearly full, and full: a pause writes the memory
- * of a sandbox, and fails for want of room long before the last block. */
+/* Of its room, in percent, from which on a pool is nearly full, and full. */
 #define POOL_NEARLY_FULL 90
 #define POOL_FULL        98
 
@@ -31,15 +30,38 @@ static void check_room(struct doctor *doctor, const struct host *host, struct in
         doctor_ok(doctor, "pool", "Pool %s of %s uses %.1f of %.1f GiB.", host->pool, host->name,
                   used_gb, total_gb);
     else
-        doctor_wrong(
-            doctor, "pool",
-            "Enlarge it (`incus storage set POOL size=…`), delete stopped sandboxes and "
-            "checkpoints, or have plans keep them for less long (stopped_days, "
-            "checkpoint_days of `sandlotctl plan set`).",
-            "Pool %s of %s is %s: %.1f of %.1f GiB are used, and pauses cannot keep memory "
-            "without room.",
-            host->pool, host->name, percent < POOL_FULL ? "nearly full" : "full", used_gb,
-            total_gb);
+        doctor_wrong(doctor, "pool",
+                     "Enlarge it (`incus storage set POOL size=…`), delete stopped sandboxes and "
+                     "checkpoints, or have plans keep them for less long (stopped_days, "
+                     "checkpoint_days of `sandlotctl plan set`).",
+                     "Pool %s of %s is %s: %.1f of %.1f GiB are used, and %s.", host->pool,
+                     host->name, percent < POOL_FULL ? "nearly full" : "full", used_gb, total_gb,
+                     host->storage.total_mb && host_pool_is_nearly_full(&host->storage)
+                         ? "nothing new is put on it"
+                         : "pauses cannot keep memory without room");
+}
+
+/* What is promised, beside what is there. */
+static void check_promise(struct doctor *doctor, const struct host *host)
+{
+    const struct host_pool *pool = &host->storage;
+    uint64_t pool_gb = pool->total_mb >> 10, most_gb = pool_gb * host->disk_overcommit;
+    if (!pool->total_mb)
+        return;
+    if (!host->disk_overcommit)
+        doctor_note(doctor, "disk",
+                    "%s promises disks without end: %llu GiB now, of a pool of %llu GiB. "
+                    "--disk-overcommit of `sandlotctl host add` sets an end.",
+                    host->name, (unsigned long long)pool->promised_gb, (unsigned long long)pool_gb);
+    else if (pool->promised_gb * 10 >= most_gb * 9)
+        doctor_note(doctor, "disk",
+                    "%s has promised %llu GiB of the %llu GiB that it may: new sandboxes and "
+                    "volumes are soon refused. Enlarge its pool, or --disk-overcommit (now %u).",
+                    host->name, (unsigned long long)pool->promised_gb, (unsigned long long)most_gb,
+                    host->disk_overcommit);
+    else
+        doctor_ok(doctor, "disk", "%s has promised %llu GiB of the %llu GiB that it may.",
+                  host->name, (unsigned long long)pool->promised_gb, (unsigned long long)most_gb);
 }
 
 static int check_pool(struct doctor *doctor, const struct host *host, struct error **err)
@@ -164,8 +186,12 @@ void doctor_check_hosts(struct doctor *doctor)
         active += !strcmp(hosts[i].state, "active");
         report_host(doctor, &hosts[i]);
         doctor_check_firewall(doctor, &hosts[i]);
+        doctor_check_connections(doctor, &hosts[i]);
         check_sources(doctor, &hosts[i]);
+        check_promise(doctor, &hosts[i]);
+        doctor_check_disk(doctor, &hosts[i]);
         doctor_check_criu(doctor, hosts[i].url);
+        doctor_check_kernel(doctor, hosts[i].url);
     }
     hosts_free(hosts, count);
     if (!active)

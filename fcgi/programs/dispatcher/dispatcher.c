@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/dispatcher.h"
+#include "account/usage_kept.h"
 
+#include "account/account.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "checkpoint/checkpoint.h"
+#include "dispatcher/cleanup.h"
+#include "dispatcher/jobs.h"
+#include "host/host.h"
 #include "idempotency/idempotency.h"
-#include "sandbox/cleanup.h"
-#include "sandbox/sample.h"
+#include "metrics/sample.h"
+#include "network/egress_profile.h"
+#include "sandbox/lifecycle.h"
+#include "sandbox/operation.h"
+#include "sandbox/quota.h"
+#include "sandbox/sandbox.h"
 #include "sandbox/sandbox_network.h"
+#include "sandbox/usage.h"
 #include "sandbox/warm.h"
-#include "storage/storage.h"
+#include "template/template.h"
+#include "volume/keeper_row.h"
+#include "volume/volume.h"
+#include "volume/volume_store.h"
 
 #define FAILURE_PAUSE_MS 500 /* with the database away */
 #define SAMPLE_POLL_MS   500
@@ -20,9 +34,23 @@
 #define BACK_OFF_MIN_MS     500
 #define BACK_OFF_MAX_MS     30000
 
+int dispatcher_open(const struct settings *settings, struct worker *worker, struct error **err)
+{
+    const struct db_statement_list statements[] = {
+        account_statements,        checkpoint_statements,     cleanup_statements,
+        egress_profile_statements, host_statements,           idempotency_statements,
+        keeper_statements,         operation_statements,      plan_statements,
+        quota_statements,          sample_statements,         sandbox_network_statements,
+        sandbox_statements,        template_build_statements, template_statements,
+        usage_statements,          usage_kept_statements,     volume_list_statements,
+        volume_mount_statements,   volume_statements,         warm_statements,
+    };
+    return worker_open(settings, DISPATCHER_NAME, statements, ARRAY_SIZE(statements), worker, err);
+}
+
 struct queue {
     const char *name;
-    int (*next)(struct sandbox_service *service, bool *worked, struct error **err);
+    int (*next)(struct worker *worker, bool *worked, struct error **err);
     /* Each failure is followed by a longer rest: for work that begins anew each time, and would
      * use up addresses as fast as it fails. */
     bool backs_off;
@@ -51,13 +79,13 @@ static void back_off(struct queue *queue)
 }
 
 /* One piece of work of that kind; true when there was one. */
-static bool work_next(struct sandbox_service *service, struct queue *queue)
+static bool work_next(struct worker *worker, struct queue *queue)
 {
     error_auto err = NULL;
     bool worked = false;
     if (queue->backs_off && clock_monotonic_ms() < queue->resting_until_ms)
         return false;
-    int result = queue->next(service, &worked, &err);
+    int result = queue->next(worker, &worked, &err);
     if (result == 0 && worked)
         queue->rest_ms = 0;
     if (result < 0) {
@@ -72,51 +100,51 @@ static bool work_next(struct sandbox_service *service, struct queue *queue)
 }
 
 /* One round over all kinds; true when anything was done. */
-static bool work_once(struct sandbox_service *service)
+static bool work_once(struct worker *worker)
 {
     bool any = false;
     for (size_t i = 0; i < ARRAY_SIZE(queues); i++)
-        any |= work_next(service, &queues[i]);
+        any |= work_next(worker, &queues[i]);
     return any;
 }
 
-static int purge_answers(struct sandbox_service *service, struct error **err)
+static int purge_answers(struct worker *worker, struct error **err)
 {
-    return idempotency_purge(service->db, err);
+    return idempotency_purge(worker->db, err);
 }
 
 /* Slow work that nobody waits for. */
-static void sweep(struct sandbox_service *service)
+static void sweep(struct worker *worker)
 {
-    static int (*const sweeps[])(struct sandbox_service * service, struct error * *err) = {
+    static int (*const sweeps[])(struct worker * worker, struct error * *err) = {
         sandbox_sweep, volume_sweep, cleanup_sweep, purge_answers};
     /* One that fails keeps none of the others. */
     for (size_t i = 0; i < ARRAY_SIZE(sweeps); i++) {
         error_auto err = NULL;
-        if (sweeps[i](service, &err) < 0)
-            log_warning("sweep failed", LOG_ERROR(err));
+        if (sweeps[i](worker, &err) < 0)
+            log_warning("background sweep failed", LOG_ERROR(err));
     }
 }
 
-void dispatcher_run(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+void dispatcher_run(struct worker *worker, const volatile sig_atomic_t *stop)
 {
-    int64_t interval_ms = (int64_t)service->settings->lease_s * 1000;
+    int64_t interval_ms = (int64_t)worker->settings->lease_s * 1000;
     int64_t sweep_at_ms = clock_monotonic_ms() + interval_ms;
     while (!*stop) {
         if (clock_monotonic_ms() >= sweep_at_ms) {
             sweep_at_ms = clock_monotonic_ms() + interval_ms;
-            sweep(service);
+            sweep(worker);
         }
-        if (!work_once(service) && !*stop)
-            clock_sleep_ms((unsigned)service->settings->dispatcher_poll_ms);
+        if (!work_once(worker) && !*stop)
+            clock_sleep_ms((unsigned)worker->settings->dispatcher_poll_ms);
     }
 }
 
 /* Rounds begin at whole multiples of the interval, so that a dispatcher which takes over goes on in
  * the same step. */
-void dispatcher_sample(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+void dispatcher_sample(struct worker *worker, const volatile sig_atomic_t *stop)
 {
-    int64_t interval_ms = (int64_t)service->settings->metrics_interval_s * 1000;
+    int64_t interval_ms = (int64_t)worker->settings->metrics_interval_s * 1000;
     int64_t round = clock_now_ms() / interval_ms;
     struct sampler sampler = {0};
     bool more = true; /* to purge */
@@ -124,46 +152,47 @@ void dispatcher_sample(struct sandbox_service *service, const volatile sig_atomi
         error_auto err = NULL;
         bool due = clock_now_ms() / interval_ms != round;
         round = clock_now_ms() / interval_ms;
-        if (due && service->settings->metrics_retention_h &&
-            sample_round(service, &sampler, &err) < 0)
-            log_warning("no samples are taken", LOG_ERROR(err));
+        if (due && worker->settings->metrics_retention_h &&
+            sample_round(worker, &sampler, &err) < 0)
+            log_warning("cannot take samples", LOG_ERROR(err));
         error_clear(&err);
-        if ((due || more) && sample_purge(service, &more, &err) < 0)
-            log_warning("old samples stay", LOG_ERROR(err));
+        if ((due || more) && sample_purge(worker, &more, &err) < 0)
+            log_warning("cannot delete old samples", LOG_ERROR(err));
         if (!*stop)
             clock_sleep_ms(SAMPLE_POLL_MS);
     }
     sampler_deinit(&sampler);
 }
 
-void dispatcher_apply_policies(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+void dispatcher_apply_policies(struct worker *worker, const volatile sig_atomic_t *stop)
 {
     int64_t compare_at_ms = 0;
     while (!*stop) {
         if (clock_monotonic_ms() >= compare_at_ms) {
             error_auto err = NULL;
-            if (sandbox_network_reconcile(service, &err) < 0)
-                log_warning("firewalls are not compared", LOG_ERROR(err));
+            if (sandbox_network_reconcile(worker, &err) < 0)
+                log_warning("cannot compare the firewalls with the recorded policies",
+                            LOG_ERROR(err));
             compare_at_ms = clock_monotonic_ms() + FIREWALL_COMPARE_MS;
         }
-        if (!work_next(service, &policies) && !*stop)
-            clock_sleep_ms((unsigned)service->settings->dispatcher_poll_ms);
+        if (!work_next(worker, &policies) && !*stop)
+            clock_sleep_ms((unsigned)worker->settings->dispatcher_poll_ms);
     }
 }
 
-void dispatcher_build(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+void dispatcher_build(struct worker *worker, const volatile sig_atomic_t *stop)
 {
     while (!*stop) {
-        bool any = work_next(service, &builds);
-        any |= work_next(service, &removals);
+        bool any = work_next(worker, &builds);
+        any |= work_next(worker, &removals);
         if (!any && !*stop)
-            clock_sleep_ms((unsigned)service->settings->dispatcher_poll_ms);
+            clock_sleep_ms((unsigned)worker->settings->dispatcher_poll_ms);
     }
 }
 
-void dispatcher_watch(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+void dispatcher_watch(struct worker *worker, const volatile sig_atomic_t *stop)
 {
     while (!*stop)
-        if (!work_next(service, &deadlines) && !*stop)
-            clock_sleep_ms((unsigned)service->settings->dispatcher_poll_ms);
+        if (!work_next(worker, &deadlines) && !*stop)
+            clock_sleep_ms((unsigned)worker->settings->dispatcher_poll_ms);
 }

@@ -13,10 +13,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "dispatcher/agent_tender.h"
 #include "dispatcher/dispatcher.h"
+#include "dispatcher/host_watch.h"
 #include "host/host.h"
-#include "sandbox/agent_tender.h"
-#include "sandbox/host_watch.h"
 
 /* How soon the watch of a host begins whose row is new, or whose process has ended. */
 #define HOSTS_COMPARE_MS 1000
@@ -34,7 +34,7 @@ int dispatcher_prepare(void)
 static void tell_restart(const char *instance_name)
 {
     if (send(restarts[0], instance_name, strlen(instance_name), 0) < 0)
-        log_warning("an agent that has started anew has to wait for its turn",
+        log_warning("cannot report a restarted agent, it is initialised at the next interval",
                     LOG_STR("instance", instance_name), LOG_STR("reason", strerror(errno)));
 }
 
@@ -52,33 +52,33 @@ struct watchers {
 static int watch_host(const struct settings *settings, uint32_t host_id,
                       const volatile sig_atomic_t *stop)
 {
-    struct sandbox_service service = {0};
+    struct worker worker = {0};
     error_auto err = NULL;
-    if (sandbox_service_open(settings, "sandlot-dispatcher", &service, &err) < 0) {
-        log_error("a host is not watched", LOG_INT("host", host_id), LOG_ERROR(err));
+    if (dispatcher_open(settings, &worker, &err) < 0) {
+        log_error("cannot watch a host", LOG_INT("host", host_id), LOG_ERROR(err));
         return EX_UNAVAILABLE;
     }
-    struct host_watch *watch = host_watch_new(&service, host_id, tell_restart);
+    struct host_watch *watch = host_watch_new(&worker, host_id, tell_restart);
     while (!*stop)
         host_watch_turn(watch);
     host_watch_free(watch);
-    sandbox_service_close(&service);
+    worker_close(&worker);
     return EXIT_SUCCESS;
 }
 
-static void start_watcher(struct watchers *watchers, struct sandbox_service *service,
-                          uint32_t host_id, const volatile sig_atomic_t *stop)
+static void start_watcher(struct watchers *watchers, struct worker *worker, uint32_t host_id,
+                          const volatile sig_atomic_t *stop)
 {
     pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
-        db_leave(service->db);
+        db_leave(worker->db);
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() != parent)
             _exit(EXIT_SUCCESS);
-        _exit(watch_host(service->settings, host_id, stop));
+        _exit(watch_host(worker->settings, host_id, stop));
     }
     if (pid < 0) {
-        log_error("a host is not watched", LOG_INT("host", host_id),
+        log_error("cannot watch a host", LOG_INT("host", host_id),
                   LOG_STR("reason", strerror(errno)));
         return;
     }
@@ -107,14 +107,14 @@ static void reap(struct watchers *watchers)
 }
 
 /* A process for each host, if it is this dispatcher that watches. */
-static int compare(struct watchers *watchers, struct sandbox_service *service,
+static int compare(struct watchers *watchers, struct worker *worker,
                    const volatile sig_atomic_t *stop, struct error **err)
 {
     struct host *hosts = NULL;
     unsigned count = 0;
     bool ours;
-    if (host_watch_lock(service->db, &ours, err) < 0 ||
-        (ours && host_list(service->db, &hosts, &count, err) < 0))
+    if (host_watch_lock(worker->db, &ours, err) < 0 ||
+        (ours && host_list(worker->db, &hosts, &count, err) < 0))
         return -1;
     for (unsigned i = 0; i < watchers->count; i++)
         watchers->list[i].wanted = false;
@@ -123,20 +123,20 @@ static int compare(struct watchers *watchers, struct sandbox_service *service,
         if (one)
             one->wanted = true;
         else
-            start_watcher(watchers, service, hosts[i].id, stop);
+            start_watcher(watchers, worker, hosts[i].id, stop);
     }
     hosts_free(hosts, count);
     return 0;
 }
 
-void dispatcher_watch_hosts(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+void dispatcher_watch_hosts(struct worker *worker, const volatile sig_atomic_t *stop)
 {
     struct watchers watchers = {0};
     while (!*stop) {
         error_auto err = NULL;
         /* With the database away they go on: it may be back for them before it is for us. */
-        if (compare(&watchers, service, stop, &err) < 0)
-            log_warning("the hosts are not known", LOG_ERROR(err));
+        if (compare(&watchers, worker, stop, &err) < 0)
+            log_warning("cannot list the hosts", LOG_ERROR(err));
         reap(&watchers);
         if (!*stop)
             clock_sleep_ms(HOSTS_COMPARE_MS);
@@ -160,10 +160,10 @@ static void take_restarts(struct agent_tender *tender)
     }
 }
 
-void dispatcher_tend_agents(struct sandbox_service *service, const volatile sig_atomic_t *stop)
+void dispatcher_tend_agents(struct worker *worker, const volatile sig_atomic_t *stop)
 {
-    struct agent_tender *tender = agent_tender_new(service);
-    int64_t interval_ms = (int64_t)service->settings->metrics_interval_s * 1000;
+    struct agent_tender *tender = agent_tender_new(worker);
+    int64_t interval_ms = (int64_t)worker->settings->metrics_interval_s * 1000;
     int64_t round_at_ms = clock_monotonic_ms() + interval_ms;
     while (!*stop) {
         error_auto err = NULL;
@@ -171,7 +171,8 @@ void dispatcher_tend_agents(struct sandbox_service *service, const volatile sig_
         if (clock_monotonic_ms() >= round_at_ms) {
             round_at_ms = clock_monotonic_ms() + interval_ms;
             if (agent_tender_begin_round(tender, &err) < 0)
-                log_warning("agents are not looked after", LOG_ERROR(err));
+                log_warning("cannot list running sandboxes to refresh their agents",
+                            LOG_ERROR(err));
         }
         take_restarts(tender);
         unsigned wait_ms = agent_tender_work(tender);

@@ -15,7 +15,7 @@
 #include "dispatcher/dispatcher.h"
 
 static const struct program program = {
-    .name = "sandlot-dispatcher",
+    .name = DISPATCHER_NAME,
     .summary = "background worker of sandlot: deadlines, recovery, clean-up",
 };
 
@@ -36,17 +36,17 @@ static void catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-typedef void role(struct sandbox_service *service, const volatile sig_atomic_t *stop);
+typedef void role(struct worker *worker, const volatile sig_atomic_t *stop);
 
 static int serve(const struct settings *settings, role *run)
 {
-    struct sandbox_service service = {0};
+    struct worker worker = {0};
     error_auto err = NULL;
-    if (sandbox_service_open(settings, program.name, &service, &err) == 0)
-        run(&service, &stop);
+    if (dispatcher_open(settings, &worker, &err) == 0)
+        run(&worker, &stop);
     else
         log_error("cannot start", LOG_ERROR(err));
-    sandbox_service_close(&service);
+    worker_close(&worker);
     return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
 }
 

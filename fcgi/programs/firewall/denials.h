@@ -8,7 +8,9 @@
 #define DENIALS_MAX       64
 #define DENIAL_TARGET_MAX 253
 
-enum denial_kind { DENIAL_CONNECTION, DENIAL_NAME };
+/* DENIAL_LIMIT: allowed, but one connection too many; one entry for each protocol, with the last
+ * target, so that a flood of them leaves the others in the list. */
+enum denial_kind { DENIAL_CONNECTION, DENIAL_NAME, DENIAL_LIMIT };
 
 struct denial {
     int64_t at_ms; /* wall clock; of the last one */

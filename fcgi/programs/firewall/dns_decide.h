@@ -26,6 +26,3 @@ size_t dns_decide_addresses(const struct protected_networks *networks,
 /* The first alias that the policy denies by name, in alias; false when there is none. */
 bool dns_denied_alias(const struct policy *policy, const struct dns_result *result,
                       char alias[POLICY_HOST_MAX + 1]);
-
-/* Take one from a rate of burst at once and per_s each second; false when there is none left. */
-bool rate_take(struct rate *rate, double burst, double per_s, int64_t now_ms);

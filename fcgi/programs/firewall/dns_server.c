@@ -130,8 +130,8 @@ static void answer_result(struct asked *asked, struct filter_sandbox *sandbox,
     if (kept.count && name_opens(policy, asked->question.name) &&
         filter_answered(server->filter, sandbox, asked->question.name, addresses, kept.count,
                         clock_now_ms() + hold_ms, &err) < 0) {
-        log_error("answer not in force", LOG_STR("sandbox", sandbox->wire.sandbox_id),
-                  LOG_ERROR(err));
+        log_error("cannot put the addresses of a DNS answer in force, the name is not answered",
+                  LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
         rcode = LDNS_RCODE_SERVFAIL;
     }
     answer(server, &asked->to, &asked->question, rcode,

@@ -16,6 +16,13 @@
 #define DNS_TLS_PORT  853
 #define QUIC_PORT     443
 #define WATCH_WAIT_MS 1000 /* what a change waits for the addresses of denied names */
+/* Denied names that nobody else denies, how many at once for a sandbox and how many a second: each
+ * is a question to the upstream at once. */
+#define NEW_WATCHES_BURST 1024
+#define NEW_WATCHES_PER_S 4
+/* Least time between two changes of a sandbox's sets because denied names have other addresses: an
+ * owner of such names decides how often they change. */
+#define NAMES_APPLY_MS 2000
 
 /* --- open and close --- */
 
@@ -136,32 +143,55 @@ static void remove_sandbox(struct filter *filter, struct filter_sandbox *sandbox
 
 /* --- names that are denied --- */
 
-static bool watches_name(const struct names *names, const char *name)
+static bool uses_watch(const struct names *names, const struct watch *watch)
 {
     for (size_t i = 0; i < names->watch_count; i++)
-        if (!strcmp(names->watches[i].watch->name, name))
+        if (names->watches[i].watch == watch)
             return true;
     return false;
 }
 
-/* What the policy denies by host name, for some port at least. */
-static void watch_denied(struct filter *filter, const struct policy *policy, struct names *names)
+/* fresh: what bounds watches that there are not yet; NULL: nothing. */
+static struct watch *use_watch(struct filter *filter, const char *name, struct rate *fresh,
+                               struct error **err)
+{
+    if (fresh && !watch_find(&filter->watches, name) &&
+        !rate_take(fresh, NEW_WATCHES_BURST, NEW_WATCHES_PER_S, clock_monotonic_ms())) {
+        error_set(err, ERR_RATE_LIMITED,
+                  "%s cannot be denied yet: the sandbox denied too many new names in a short time",
+                  name);
+        return NULL;
+    }
+    struct watch *watch = watch_use(&filter->watches, name);
+    if (!watch)
+        error_set(err, ERR_RATE_LIMITED,
+                  "%s cannot be denied: this host watches %d denied names already", name,
+                  WATCHES_MAX);
+    return watch;
+}
+
+/* What the policy denies by host name, for some port at least. Errors: ERR_RATE_LIMITED; some
+ * watches are in names then. */
+static int watch_denied(struct filter *filter, const struct policy *policy, struct names *names,
+                        struct rate *fresh, struct error **err)
 {
     for (size_t i = 0; i < policy->count; i++) {
         const struct policy_entry *entry = &policy->rules[i].entry;
-        if (entry->kind != POLICY_HOST || policy->rules[i].verdict != POLICY_DENY ||
-            watches_name(names, entry->name))
+        if (entry->kind != POLICY_HOST || policy->rules[i].verdict != POLICY_DENY)
             continue;
-        struct name_watch watch = {watch_use(&filter->watches, entry->name), {0}};
-        if (!watch.watch) {
-            log_error("too many denied names", LOG_STR("name", entry->name));
-            return;
+        struct name_watch watch = {use_watch(filter, entry->name, fresh, err), {0}};
+        if (!watch.watch)
+            return -1;
+        if (uses_watch(names, watch.watch)) { /* denied for several ports */
+            watch_release(&filter->watches, watch.watch);
+            continue;
         }
         name_rights_find(policy, entry->name, &watch.rights);
         names->watches =
             xreallocarray(names->watches, names->watch_count + 1, sizeof *names->watches);
         names->watches[names->watch_count++] = watch;
     }
+    return 0;
 }
 
 static void wake_other_thread(const struct filter *filter)
@@ -192,7 +222,7 @@ static void wait_for_watches(struct filter *filter, uint32_t address)
             return;
         wake_other_thread(filter);
         if (pthread_cond_timedwait(&filter->watches_changed, &filter->lock, &until) != 0) {
-            log_warning("addresses of denied names are not known yet",
+            log_warning("cannot resolve denied names yet",
                         LOG_STR("sandbox", sandbox->wire.sandbox_id));
             return;
         }
@@ -244,7 +274,8 @@ static void cut_forbidden(struct filter *filter, const struct filter_sandbox *sa
     size_t cut = 0;
     struct flow_question question = {filter, sandbox, clock_now_ms()};
     if (flows_cut(filter->flows, sandbox->address, flow_is_allowed, &question, &cut, &err) < 0)
-        log_error("flows not cut", LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
+        log_error("cannot cut connections that the new policy forbids",
+                  LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
     else if (cut)
         log_info("flows cut", LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_INT("count", cut));
 }
@@ -257,11 +288,20 @@ static bool same_element(const struct name_element *a, const struct name_element
            a->expires_at_ms == b->expires_at_ms;
 }
 
+/* The list is by address. */
 static bool holds_element(const struct name_element *list, size_t count,
                           const struct name_element *element)
 {
-    for (size_t i = 0; i < count; i++)
-        if (same_element(&list[i], element))
+    size_t low = 0;
+    for (size_t high = count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (list[middle].address < element->address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < count && list[low].address == element->address; low++)
+        if (same_element(&list[low], element))
             return true;
     return false;
 }
@@ -280,18 +320,22 @@ static size_t only_in(const struct name_element *list, size_t count,
 }
 
 /* The commands that bring the kernel's sets from what they hold to what they should hold; that is
- * returned in *fresh, which the caller stores when the kernel has it. */
-static size_t change_elements(struct rules *rules, const struct filter_sandbox *sandbox,
-                              const struct names *names, struct name_element **fresh)
+ * returned in *fresh, which the caller stores when the kernel has it. Errors: ERR_RATE_LIMITED when
+ * what is denied does not fit. */
+static int change_elements(struct rules *rules, const struct filter_sandbox *sandbox,
+                           const struct names *names, struct name_element **fresh,
+                           size_t *fresh_count, struct error **err)
 {
     autofree struct name_element *gone = NULL, *come = NULL;
-    size_t count;
     int64_t now_ms = clock_now_ms();
-    names_elements(names, now_ms, fresh, &count);
+    if (!names_elements(names, now_ms, fresh, fresh_count))
+        return error_set(err, ERR_RATE_LIMITED,
+                         "the denied names have more than %d addresses and ports", ELEMENTS_MAX);
+    size_t count = *fresh_count;
     size_t gone_count = only_in(sandbox->elements, sandbox->element_count, *fresh, count, &gone);
     size_t come_count = only_in(*fresh, count, sandbox->elements, sandbox->element_count, &come);
     rules_names(rules, sandbox->address, gone, gone_count, come, come_count, now_ms);
-    return count;
+    return 0;
 }
 
 static void store_elements(struct filter_sandbox *sandbox, struct name_element **fresh,
@@ -302,13 +346,15 @@ static void store_elements(struct filter_sandbox *sandbox, struct name_element *
     sandbox->element_count = count;
 }
 
-/* Errors: of kernel_run(); nothing has changed then. */
+/* Errors: of change_elements() and kernel_run(); nothing has changed then. */
 static int apply_names(struct filter *filter, struct filter_sandbox *sandbox, struct error **err)
 {
     rules_auto rules = {0};
     autofree struct name_element *fresh = NULL;
     rules_init(&rules, filter->settings->firewall_table);
-    size_t count = change_elements(&rules, sandbox, &sandbox->names, &fresh);
+    size_t count;
+    if (change_elements(&rules, sandbox, &sandbox->names, &fresh, &count, err) < 0)
+        return -1;
     if (json_array_size(rules.commands) && kernel_run(filter->kernel, rules.commands, err) < 0)
         return -1;
     store_elements(sandbox, &fresh, count);
@@ -328,16 +374,35 @@ static int apply_policy(struct filter *filter, struct filter_sandbox *sandbox,
     autofree struct name_element *fresh = NULL;
     rules_init(&rules, filter->settings->firewall_table);
     rules_sandbox(&rules, sandbox->address, &wire->policy);
-    size_t count = change_elements(&rules, sandbox, names, &fresh);
-    if (kernel_run(filter->kernel, rules.commands, err) < 0)
+    size_t count;
+    if (change_elements(&rules, sandbox, names, &fresh, &count, err) < 0 ||
+        kernel_run(filter->kernel, rules.commands, err) < 0)
         return -1;
     store_elements(sandbox, &fresh, count);
+    sandbox->closed = false;
     return 0;
 }
 
-/* A copy of the answers, as the new policy sees them. */
-static void names_under(struct filter *filter, const struct filter_sandbox *sandbox,
-                        const struct policy_wire *wire, struct names *names)
+/* What the policy denies cannot be kept closed one by one: everything is, until the control plane,
+ * which does not find the policy in the list any more, has put one that can be. */
+static void close_sandbox(struct filter *filter, struct filter_sandbox *sandbox)
+{
+    rules_auto rules = {0};
+    error_auto err = NULL;
+    size_t cut;
+    rules_init(&rules, filter->settings->firewall_table);
+    rules_close(&rules, sandbox->address);
+    sandbox->closed = true;
+    if (kernel_run(filter->kernel, rules.commands, &err) < 0 ||
+        flows_cut(filter->flows, sandbox->address, NULL, NULL, &cut, &err) < 0)
+        log_error("sandbox not closed", LOG_STR("sandbox", sandbox->wire.sandbox_id),
+                  LOG_ERROR(err));
+}
+
+/* A copy of the answers, as the new policy sees them. Errors: of watch_denied(); the names must be
+ * released all the same. */
+static int names_under(struct filter *filter, struct filter_sandbox *sandbox,
+                       const struct policy_wire *wire, struct names *names, struct error **err)
 {
     *names = (struct names){0};
     if (same_sandbox(sandbox, wire->sandbox_id))
@@ -347,7 +412,7 @@ static void names_under(struct filter *filter, const struct filter_sandbox *sand
                            answer->expires_at_ms);
         }
     names_apply(names, &wire->policy);
-    watch_denied(filter, &wire->policy, names);
+    return watch_denied(filter, &wire->policy, names, &sandbox->new_watches, err);
 }
 
 static void take_policy(struct filter *filter, struct filter_sandbox *sandbox,
@@ -362,6 +427,23 @@ static void take_policy(struct filter *filter, struct filter_sandbox *sandbox,
     sandbox->names = *names;
     *wire = (struct policy_wire){0};
     *names = (struct names){0};
+}
+
+/* Denied names have other addresses. */
+static void apply_changed(struct filter *filter, struct filter_sandbox *sandbox)
+{
+    error_auto err = NULL;
+    sandbox->names_changed = false;
+    sandbox->names_applied_at_ms = clock_monotonic_ms();
+    if (sandbox->closed)
+        return;
+    if (apply_names(filter, sandbox, &err) < 0) {
+        log_error("denied names are not in force: the sandbox is closed",
+                  LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
+        close_sandbox(filter, sandbox);
+        return;
+    }
+    cut_forbidden(filter, sandbox);
 }
 
 static int check_wire(const struct filter *filter, const struct policy_wire *wire,
@@ -387,8 +469,8 @@ int filter_put(struct filter *filter, struct policy_wire *wire, struct error **e
     bool is_new = !sandbox;
     if (is_new)
         sandbox = add_sandbox(filter, address);
-    names_under(filter, sandbox, wire, &names);
-    if (apply_policy(filter, sandbox, wire, &names, err) < 0) {
+    if (names_under(filter, sandbox, wire, &names, err) < 0 ||
+        apply_policy(filter, sandbox, wire, &names, err) < 0) {
         release_watches(filter, &names);
         names_deinit(&names);
         if (is_new)
@@ -396,8 +478,10 @@ int filter_put(struct filter *filter, struct policy_wire *wire, struct error **e
         return -1;
     }
     if (!is_new && !same_sandbox(sandbox, wire->sandbox_id)) {
+        error_auto failure = NULL;
         size_t cut;
-        flows_cut(filter->flows, address, NULL, NULL, &cut, &(struct error *){NULL});
+        if (flows_cut(filter->flows, address, NULL, NULL, &cut, &failure) < 0)
+            log_error("cannot cut connections of the address's former sandbox", LOG_ERROR(failure));
     }
     take_policy(filter, sandbox, wire, &names);
     cut_forbidden(filter, sandbox);
@@ -410,6 +494,13 @@ int filter_put(struct filter *filter, struct policy_wire *wire, struct error **e
              LOG_INT("duration_ms", clock_monotonic_ms() - started_ms));
     if (!watches_answered(&sandbox->names))
         wait_for_watches(filter, address);
+    sandbox = filter_find(filter, address);
+    if (sandbox && sandbox->names_changed)
+        apply_changed(filter, sandbox);
+    if (sandbox && sandbox->closed)
+        return error_set(err, ERR_RATE_LIMITED,
+                         "the denied names have too many addresses to be denied one by one: the "
+                         "sandbox is closed");
     return 0;
 }
 
@@ -470,7 +561,10 @@ int filter_apply_all(struct filter *filter, struct error **err)
             struct name_element *fresh;
             size_t count;
             rules_sandbox(&rules, sandbox->address, &sandbox->wire.policy);
-            names_elements(&sandbox->names, now_ms, &fresh, &count);
+            if (!names_elements(&sandbox->names, now_ms, &fresh, &count))
+                sandbox->closed = true;
+            if (sandbox->closed)
+                rules_close(&rules, sandbox->address);
             rules_names(&rules, sandbox->address, NULL, 0, fresh, count, now_ms);
             store_elements(sandbox, &fresh, count);
         }
@@ -482,6 +576,7 @@ int filter_apply_all(struct filter *filter, struct error **err)
 static void on_state(void *context, struct policy_wire *wire, const json_t *answers)
 {
     struct filter *filter = context;
+    error_auto err = NULL;
     size_t index;
     json_t *row;
     struct filter_sandbox *sandbox = filter_find(filter, wire->address);
@@ -498,7 +593,11 @@ static void on_state(void *context, struct policy_wire *wire, const json_t *answ
                            (uint32_t)json_integer_value(json_array_get(row, 1)),
                            json_integer_value(json_array_get(row, 2)));
     }
-    watch_denied(filter, &sandbox->wire.policy, &sandbox->names);
+    if (watch_denied(filter, &sandbox->wire.policy, &sandbox->names, NULL, &err) == 0)
+        return;
+    log_error("policy is not restored, its sandbox stays closed",
+              LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
+    remove_sandbox(filter, sandbox);
 }
 
 int filter_restore(struct filter *filter, struct error **err)
@@ -530,16 +629,19 @@ void filter_watch_answered(struct filter *filter, struct watch *watch, const uin
 {
     bool changed = watch_answered(watch, addresses, count, clock_monotonic_ms(), again_ms);
     for (size_t i = 0; changed && i < FILTER_BUCKETS; i++)
-        for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox;
-             sandbox = sandbox->next) {
-            error_auto err = NULL;
-            if (!watches_name(&sandbox->names, watch->name))
-                continue;
-            if (apply_names(filter, sandbox, &err) < 0)
-                log_error("denied name not in force", LOG_STR("name", watch->name), LOG_ERROR(err));
-            cut_forbidden(filter, sandbox);
-        }
+        for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox; sandbox = sandbox->next)
+            if (uses_watch(&sandbox->names, watch))
+                sandbox->names_changed = true;
     pthread_cond_broadcast(&filter->watches_changed);
+}
+
+void filter_apply_changed(struct filter *filter)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    for (size_t i = 0; i < FILTER_BUCKETS; i++)
+        for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox; sandbox = sandbox->next)
+            if (sandbox->names_changed && now_ms - sandbox->names_applied_at_ms >= NAMES_APPLY_MS)
+                apply_changed(filter, sandbox);
 }
 
 void filter_save_dirty(struct filter *filter)
@@ -552,7 +654,7 @@ void filter_save_dirty(struct filter *filter)
                 continue;
             sandbox->dirty = false;
             if (state_save(filter->settings->firewall_state_dir, sandbox, &err) < 0)
-                log_error("state not saved", LOG_STR("sandbox", sandbox->wire.sandbox_id),
-                          LOG_ERROR(err));
+                log_error("cannot save the state file, a restart would lose its policies",
+                          LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
         }
 }

@@ -15,15 +15,10 @@
 #include "firewall/flows.h"
 #include "firewall/kernel.h"
 #include "firewall/names.h"
+#include "firewall/rate.h"
 #include "network/protected.h"
 
 #define FILTER_RESOLVER 0xa9fe0001u /* 169.254.0.1, where sandboxes ask for names */
-
-/* So many at once, and so many more each second. */
-struct rate {
-    double left;
-    int64_t at_ms;
-};
 
 struct filter_sandbox {
     uint32_t address; /* host byte order */
@@ -35,6 +30,10 @@ struct filter_sandbox {
     struct rate lookups, wildcard_lookups; /* that go to the upstream */
     unsigned waiting;                      /* questions without an answer yet */
     int64_t flood_logged_at_ms;            /* monotonic */
+    struct rate new_watches;               /* denied names that nobody else had denied */
+    bool names_changed;                    /* a denied name has other addresses; to be applied */
+    int64_t names_applied_at_ms;           /* monotonic */
+    bool closed;                           /* what it denies cannot be denied: reaches nothing */
     bool dirty;                            /* names that the state directory does not have yet */
     struct filter_sandbox *next;
 };
@@ -71,7 +70,8 @@ int filter_apply_all(struct filter *filter, struct error **err);
 
 /* Put a policy in force, take the contents of wire, cut what it forbids, wait a moment for the
  * addresses of names that it denies. Errors: ERR_STALE_REVISION, ERR_INVALID_REQUEST,
- * ERR_RUNTIME_REFUSED. */
+ * ERR_RUNTIME_REFUSED, ERR_NO_CAPACITY (a name that it denies cannot be watched); the former policy
+ * stays in force, or the address closed. */
 int filter_put(struct filter *filter, struct policy_wire *wire, struct error **err);
 
 /* Close the address, unless it has another sandbox's policy by now. */
@@ -89,6 +89,10 @@ int filter_answered(struct filter *filter, struct filter_sandbox *sandbox, const
 /* A watched name has an answer: deny what is new in it. */
 void filter_watch_answered(struct filter *filter, struct watch *watch, const uint32_t *addresses,
                            size_t count, int64_t again_ms);
+
+/* Bring the kernel what filter_watch_answered() left, of sandboxes whose turn it is: each has one
+ * only every now and then, however often its denied names change. */
+void filter_apply_changed(struct filter *filter);
 
 /* Write names to the state directory that are not there yet. */
 void filter_save_dirty(struct filter *filter);

@@ -184,6 +184,7 @@ static enum name_verdict decide_claims(const struct claim *claims, size_t count,
 struct element_list {
     struct name_element *items;
     size_t count;
+    bool leaks; /* there was no room for one that denies */
 };
 
 static void add_element(struct element_list *list, const struct claim *claims, size_t count,
@@ -191,8 +192,12 @@ static void add_element(struct element_list *list, const struct claim *claims, s
 {
     int64_t expires_at_ms = 0;
     enum name_verdict verdict = decide_claims(claims, count, port, &expires_at_ms);
-    if (verdict == NAME_SAYS_NOTHING || list->count == ELEMENTS_MAX)
+    if (verdict == NAME_SAYS_NOTHING)
         return;
+    if (list->count == ELEMENTS_MAX) {
+        list->leaks |= verdict == NAME_DENIES;
+        return;
+    }
     if (!(list->count & (list->count - 1))) /* a power of two: full */
         list->items =
             xreallocarray(list->items, list->count ? list->count * 2 : 1, sizeof *list->items);
@@ -209,7 +214,7 @@ static bool mentioned_before(const struct claim *claims, size_t at, uint16_t por
     return false;
 }
 
-void names_elements(const struct names *names, int64_t now_ms, struct name_element **elements,
+bool names_elements(const struct names *names, int64_t now_ms, struct name_element **elements,
                     size_t *count)
 {
     autofree struct claim *claims = NULL;
@@ -226,6 +231,7 @@ void names_elements(const struct names *names, int64_t now_ms, struct name_eleme
     }
     *elements = list.items;
     *count = list.count;
+    return !list.leaks;
 }
 
 enum name_verdict names_decide(const struct names *names, uint32_t address, uint16_t port)

@@ -60,8 +60,9 @@ bool names_answered(struct names *names, const struct policy *policy, const char
 void names_apply(struct names *names, const struct policy *policy);
 
 /* The elements that should be in the kernel's sets now, by address and port; the caller frees
- * them. */
-void names_elements(const struct names *names, int64_t now_ms, struct name_element **elements,
+ * them. False when there are more than ELEMENTS_MAX and one that denies is left out: the policy
+ * cannot be in force. Of those that allow the rest stays closed. */
+bool names_elements(const struct names *names, int64_t now_ms, struct name_element **elements,
                     size_t *count);
 
 /* What all names of an address say about a connection, answers that have run out included. */

@@ -17,12 +17,13 @@
 
 #include "base/cleanup.h"
 
-#define MESSAGE_MAX   8192
-#define LOGGED_BYTES  64
-#define LOG_WAIT_CS   10 /* hundredths of a second until a packet is handed up */
-#define LOG_BATCH     16
-#define LOG_READS     64
-#define IPV4_SIZE_MIN 20
+#define MESSAGE_MAX     8192
+#define LOGGED_BYTES    64
+#define LOG_WAIT_CS     10 /* hundredths of a second until a packet is handed up */
+#define LOG_BATCH       16
+#define LOG_READS       64
+#define IPV4_SIZE_MIN   20
+#define TOO_MANY_PREFIX "too many" /* of chain too_many in conf/nftables/sandlot.nft.in */
 
 /* --- building and reading messages --- */
 
@@ -230,6 +231,9 @@ static void on_logged(void *context, uint16_t type, const uint8_t *body, size_t 
     if ((refused.protocol == IPPROTO_TCP || refused.protocol == IPPROTO_UDP) &&
         header >= IPV4_SIZE_MIN && length >= header + 4)
         refused.port = (uint16_t)(packet[header + 2] << 8 | packet[header + 3]);
+    const uint8_t *prefix = find_attribute(body, size, NFULA_PREFIX, &length);
+    refused.too_many = prefix && length >= strlen(TOO_MANY_PREFIX) &&
+                       !memcmp(prefix, TOO_MANY_PREFIX, strlen(TOO_MANY_PREFIX));
     visit->refused(visit->context, &refused);
 }
 

@@ -3,6 +3,7 @@
  * whether our table is still the same. Plain netlink; layouts of linux/netfilter/nfnetlink*.h. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@ struct refused_packet {
     uint32_t source, target; /* host byte order */
     uint8_t protocol;
     uint16_t port; /* 0: none */
+    bool too_many; /* allowed, but past what one sandbox may have */
 };
 
 /* A nonblocking socket that gets what is logged to that group. Errors: ERR_CONFIG. */

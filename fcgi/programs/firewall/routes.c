@@ -78,7 +78,8 @@ static int list_policies(void *context, struct http_request *request,
     for (size_t i = 0; i < FILTER_BUCKETS; i++)
         for (const struct filter_sandbox *sandbox = filter->buckets[i]; sandbox;
              sandbox = sandbox->next)
-            json_array_append_new(policies, policy_summary(sandbox));
+            if (!sandbox->closed)
+                json_array_append_new(policies, policy_summary(sandbox));
     read_boot_id(boot_id);
     return http_response_json(response, 200,
                               json_pack("{s:o, s:s, s:s}", "policies", policies, "started_at",

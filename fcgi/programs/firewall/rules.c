@@ -278,17 +278,28 @@ void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *p
         remove_elements(rules, "asks_names", json_pack("[o]", json_address(address)));
 }
 
+static const struct {
+    const char *prefix, *map;
+} kinds[] = {{PORT_CHAIN, "egress"}, {ECHO_CHAIN, "egress_echo"}};
+
+void rules_close(struct rules *rules, uint32_t address)
+{
+    remove_elements(rules, "asks_names", json_pack("[o]", json_address(address)));
+    for (size_t i = 0; i < 2; i++) {
+        char name[NAME_SIZE];
+        chain_name(name, kinds[i].prefix, address);
+        remove_elements(rules, kinds[i].map, map_element(address, name));
+    }
+}
+
 void rules_sandbox_remove(struct rules *rules, uint32_t address)
 {
-    static const struct {
-        const char *prefix, *map;
-    } kinds[] = {{PORT_CHAIN, "egress"}, {ECHO_CHAIN, "egress_echo"}};
     remove_elements(rules, "asks_names", json_pack("[o]", json_address(address)));
     remove_elements(rules, "links", link_element(address));
     for (size_t i = 0; i < 2; i++) {
         char name[NAME_SIZE];
         chain_name(name, kinds[i].prefix, address);
-        command_elements(rules, "delete", kinds[i].map, map_element(address, name));
+        remove_elements(rules, kinds[i].map, map_element(address, name));
         command_named(rules, "flush", "chain", name);
         command_named(rules, "delete", "chain", name);
     }

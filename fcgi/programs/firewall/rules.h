@@ -50,6 +50,9 @@ void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *p
 /* Close the address and drop its chains, which must exist. */
 void rules_sandbox_remove(struct rules *rules, uint32_t address);
 
+/* Close the address; its chains, which must exist, stay. */
+void rules_close(struct rules *rules, uint32_t address);
+
 /* Take elements out of the sets of names, whether they have run out or not, and put others in. An
  * element whose time changes stands in both lists. */
 void rules_names(struct rules *rules, uint32_t sandbox, const struct name_element *old,

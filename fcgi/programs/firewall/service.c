@@ -20,7 +20,8 @@
 #define WATCH_AGAIN_S   30 /* least time between two looks at a denied name */
 #define WATCH_MOST_S    300
 #define WATCH_FAILED_MS 5000
-#define WATCHES_AT_ONCE 64 /* started in one go */
+#define WATCHES_AT_ONCE 64   /* started in one go */
+#define WATCH_LOOKS     4096 /* in one go, so that all are looked at within a second */
 #define MS_PER_S        1000
 
 struct service {
@@ -65,8 +66,9 @@ static void on_refused(void *context, const struct refused_packet *packet)
     struct policy_address address = policy_address_ipv4(packet->target);
     struct filter_sandbox *sandbox = filter_find(context, packet->source);
     if (sandbox)
-        denials_add(&sandbox->denials, DENIAL_CONNECTION, policy_address_text(&address, target),
-                    packet->port, protocol_name(packet->protocol), clock_now_ms());
+        denials_add(&sandbox->denials, packet->too_many ? DENIAL_LIMIT : DENIAL_CONNECTION,
+                    policy_address_text(&address, target), packet->port,
+                    protocol_name(packet->protocol), clock_now_ms());
 }
 
 static void on_log(struct loop_source *source, uint32_t events)
@@ -90,9 +92,7 @@ static void on_watched(void *context, const struct dns_result *result, int64_t l
     uint32_t addresses[WATCH_ADDRESSES_MAX];
     int64_t again_ms = WATCH_FAILED_MS;
     size_t count = 0;
-    struct watch *watch = question->filter->watches.first;
-    while (watch && strcmp(watch->name, question->name) != 0)
-        watch = watch->next;
+    struct watch *watch = watch_find(&question->filter->watches, question->name);
     if (result) {
         count = dns_result_addresses(result, addresses, WATCH_ADDRESSES_MAX);
         again_ms = left_ms < WATCH_AGAIN_S * MS_PER_S  ? WATCH_AGAIN_S * MS_PER_S
@@ -108,8 +108,10 @@ static void ask_watches(struct service *service)
 {
     struct watch *watch;
     int64_t now_ms = clock_monotonic_ms();
+    unsigned looks = WATCH_LOOKS;
     for (unsigned i = 0;
-         i < WATCHES_AT_ONCE && (watch = watch_due(&service->filter->watches, now_ms)); i++) {
+         i < WATCHES_AT_ONCE && (watch = watch_due(&service->filter->watches, now_ms, &looks));
+         i++) {
         struct watch_question *question = xmalloc(sizeof *question);
         question->filter = service->filter;
         snprintf(question->name, sizeof question->name, "%s", watch->name);
@@ -141,14 +143,15 @@ static void check_table(struct service *service)
     struct filter *filter = service->filter;
     uint64_t handle;
     if (netfilter_table_handle(filter->settings->firewall_table, &handle, &err) < 0) {
-        log_error("table not looked at", LOG_ERROR(err));
+        log_error("cannot read the nftables table, policies may be missing until the next look",
+                  LOG_ERROR(err));
         return;
     }
     if (handle == service->table_handle && !filter->table_missing)
         return;
     filter->table_missing = !handle;
     if (handle && filter_apply_all(filter, &err) < 0) {
-        log_error("policies not applied again", LOG_ERROR(err));
+        log_error("cannot apply the policies again after the table was replaced", LOG_ERROR(err));
         return;
     }
     if (handle != service->table_handle)
@@ -169,6 +172,7 @@ static void tick(struct service *service)
     dns_server_tick(service->dns, now_ms);
     flows_reap(service->filter->flows, now_ms);
     ask_watches(service);
+    filter_apply_changed(service->filter);
     if (now_ms >= service->next_table_check_ms) {
         check_table(service);
         service->next_table_check_ms = now_ms + TABLE_CHECK_MS;

@@ -81,7 +81,8 @@ int state_load(const char *directory,
         struct policy_wire wire = {0};
         autofree char *path = xasprintf("%s/%s", directory, entry->d_name);
         if (load_file(path, &json, &wire, &problem) < 0)
-            log_error("state file left out", LOG_STR("path", path), LOG_ERROR(problem));
+            log_error("cannot read a state file, its policy is applied again by the control plane",
+                      LOG_STR("path", path), LOG_ERROR(problem));
         else
             found(context, &wire, json_object_get(json, "answers"));
     }

@@ -6,20 +6,60 @@
 
 #include "base/mem.h"
 
+/* --- the list --- */
+
+/* FNV-1a. */
+static struct watch *const *bucket_of(const struct watch_list *list, const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return &list->buckets[hash % WATCH_BUCKETS];
+}
+
+struct watch *watch_find(const struct watch_list *list, const char *name)
+{
+    struct watch *watch = *bucket_of(list, name);
+    while (watch && strcmp(watch->name, name) != 0)
+        watch = watch->next;
+    return watch;
+}
+
+/* Where the next look begins. */
+static void ring_add(struct watch_list *list, struct watch *watch)
+{
+    struct watch *next = list->at ? list->at : watch;
+    watch->ring_next = next;
+    watch->ring_previous = list->at ? next->ring_previous : watch;
+    watch->ring_previous->ring_next = watch;
+    next->ring_previous = watch;
+    list->at = watch;
+}
+
+static void ring_remove(struct watch_list *list, struct watch *watch)
+{
+    watch->ring_previous->ring_next = watch->ring_next;
+    watch->ring_next->ring_previous = watch->ring_previous;
+    if (list->at == watch)
+        list->at = watch->ring_next == watch ? NULL : watch->ring_next;
+}
+
 struct watch *watch_use(struct watch_list *list, const char *name)
 {
-    for (struct watch *watch = list->first; watch; watch = watch->next)
-        if (!strcmp(watch->name, name)) {
-            watch->users++;
-            return watch;
-        }
+    struct watch *watch = watch_find(list, name);
+    if (watch) {
+        watch->users++;
+        return watch;
+    }
     if (list->count == WATCHES_MAX)
         return NULL;
-    struct watch *watch = xcalloc(1, sizeof *watch);
+    struct watch **bucket = (struct watch **)bucket_of(list, name);
+    watch = xcalloc(1, sizeof *watch);
     watch->name = xstrdup(name);
     watch->users = 1;
-    watch->next = list->first;
-    list->first = watch;
+    watch->next = *bucket;
+    *bucket = watch;
+    ring_add(list, watch);
     list->count++;
     return watch;
 }
@@ -28,14 +68,31 @@ void watch_release(struct watch_list *list, struct watch *watch)
 {
     if (--watch->users)
         return;
-    struct watch **link = &list->first;
+    struct watch **link = (struct watch **)bucket_of(list, watch->name);
     while (*link != watch)
         link = &(*link)->next;
     *link = watch->next;
+    ring_remove(list, watch);
     list->count--;
     free(watch->name);
     free(watch);
 }
+
+struct watch *watch_due(struct watch_list *list, int64_t now_ms, unsigned *looks)
+{
+    while (list->at && *looks) {
+        struct watch *watch = list->at;
+        struct rate *rate = watch->answered ? &list->known : &list->fresh;
+        list->at = watch->ring_next;
+        (*looks)--;
+        if (!watch->asked && watch->due_at_ms <= now_ms &&
+            rate_take(rate, WATCH_BURST, WATCH_PER_S, now_ms))
+            return watch;
+    }
+    return NULL;
+}
+
+/* --- addresses --- */
 
 bool watch_has(const struct watch *watch, uint32_t address)
 {
@@ -83,12 +140,4 @@ bool watch_answered(struct watch *watch, const uint32_t *addresses, size_t count
     watch->answered = true;
     watch->due_at_ms = now_ms + again_ms;
     return changed;
-}
-
-struct watch *watch_due(struct watch_list *list, int64_t now_ms)
-{
-    for (struct watch *watch = list->first; watch; watch = watch->next)
-        if (!watch->asked && watch->due_at_ms <= now_ms)
-            return watch;
-    return NULL;
 }

@@ -11,9 +11,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "firewall/rate.h"
+
 #define WATCH_ADDRESSES_MAX 64
-#define WATCHES_MAX         16384
+#define WATCHES_MAX         65536
 #define WATCH_KEEP_MS       600000
+#define WATCH_BUCKETS       16384
+/* Questions a second, of names that were never answered and of all others, and how many at once:
+ * so the largest number of watches is asked within WATCH_KEEP_MS, and whoever always denies new
+ * names does not keep the others waiting. */
+#define WATCH_PER_S 128
+#define WATCH_BURST 512
 
 struct watch_address {
     uint32_t address; /* host byte order */
@@ -28,16 +36,20 @@ struct watch {
     bool asked;    /* an answer is on its way */
     bool answered; /* there was one, of whatever kind */
     unsigned users;
-    struct watch *next;
+    struct watch *next;                      /* of the same bucket */
+    struct watch *ring_next, *ring_previous; /* all of them, as they are asked */
 };
 
+/* All zeroes is an empty one. */
 struct watch_list {
-    struct watch *first;
+    struct watch *buckets[WATCH_BUCKETS];
+    struct watch *at; /* where watch_due() goes on */
     size_t count;
+    struct rate fresh, known;
 };
 
-/* The watch of that name, made when there is none; each use is one. NULL when there are too many.
- */
+/* The watch of that name, made when there is none and then asked before the others; each use is
+ * one. NULL when there are too many: the name cannot be denied. */
 struct watch *watch_use(struct watch_list *list, const char *name);
 void watch_release(struct watch_list *list, struct watch *watch);
 
@@ -48,5 +60,9 @@ bool watch_has(const struct watch *watch, uint32_t address);
 bool watch_answered(struct watch *watch, const uint32_t *addresses, size_t count, int64_t now_ms,
                     int64_t again_ms);
 
-/* The next watch that should be asked now, or NULL. */
-struct watch *watch_due(struct watch_list *list, int64_t now_ms);
+/* The watch of that name, or NULL. */
+struct watch *watch_find(const struct watch_list *list, const char *name);
+
+/* The next watch that should be asked now, or NULL. *looks: how many it may look at, counted
+ * down. */
+struct watch *watch_due(struct watch_list *list, int64_t now_ms, unsigned *looks);

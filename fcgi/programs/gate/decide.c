@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -11,6 +12,9 @@
 #include "gate/signature.h"
 #include "host/host.h"
 #include "session/session.h"
+
+/* Only an agent that does not answer keeps a resume for so long. */
+#define LONG_WAKE_MS 10000
 
 static int refuse(struct gate_decision *decision, enum refusal_reason reason)
 {
@@ -46,31 +50,30 @@ static bool is_health_check(const struct gate_request *request)
            (str_equal(request->method, "GET") || str_equal(request->method, "HEAD"));
 }
 
-static int find_sandbox(struct sandbox_service *service, const struct gate_request *request,
+static int find_sandbox(struct worker *worker, const struct gate_request *request,
                         struct gate_sandbox *found, struct gate_decision *decision)
 {
     error_auto err = NULL;
     if (!route_token_is_valid(request->route))
         return refuse(decision, REFUSAL_NO_SANDBOX);
-    if (gate_sandbox_get(service->db, request->route, request->preview_port, found, &err) < 0)
+    if (gate_sandbox_get(worker->db, request->route, request->preview_port, found, &err) < 0)
         return refuse_error(decision, err);
     return 0;
 }
 
-static bool token_fits(struct sandbox_service *service, const char *token,
-                       const struct gate_sandbox *found)
+static bool token_fits(struct worker *worker, const char *token, const struct gate_sandbox *found)
 {
     char token_sandbox[ID_SIZE];
     error_auto err = NULL;
-    return session_open(service->ring, token, token_sandbox, &err) == 0 &&
+    return session_open(worker->ring, token, token_sandbox, &err) == 0 &&
            str_equal(found->sandbox.id, token_sandbox);
 }
 
-static bool is_genuine(struct sandbox_service *service, const char *token)
+static bool is_genuine(struct worker *worker, const char *token)
 {
     char token_sandbox[ID_SIZE];
     error_auto err = NULL;
-    return session_open(service->ring, token, token_sandbox, &err) == 0;
+    return session_open(worker->ring, token, token_sandbox, &err) == 0;
 }
 
 static bool is_link(const struct gate_request *request)
@@ -80,13 +83,13 @@ static bool is_link(const struct gate_request *request)
 }
 
 /* Whether there is such a sandbox is nobody's business who has no good signature. */
-static int authorize_link(struct sandbox_service *service, const struct gate_request *request,
+static int authorize_link(struct worker *worker, const struct gate_request *request,
                           struct gate_sandbox *found, struct gate_decision *decision)
 {
-    if (find_sandbox(service, request, found, decision) < 0)
+    if (find_sandbox(worker, request, found, decision) < 0)
         return refuse(decision, decision->reason == REFUSAL_NO_SANDBOX ? REFUSAL_BAD_SIGNATURE
                                                                        : decision->reason);
-    switch (signature_check(service->ring, found->sandbox.id, service->settings->session_ttl_s,
+    switch (signature_check(worker->ring, found->sandbox.id, worker->settings->session_ttl_s,
                             request->method, request->query)) {
     case SIGNATURE_GOOD:
         return 0;
@@ -98,62 +101,105 @@ static int authorize_link(struct sandbox_service *service, const struct gate_req
 }
 
 /* The token comes first: without a good one nothing about the sandbox is looked up or told. */
-static int authorize_data_plane(struct sandbox_service *service, const struct gate_request *request,
+static int authorize_data_plane(struct worker *worker, const struct gate_request *request,
                                 struct gate_sandbox *found, struct gate_decision *decision)
 {
     if (str_equal(request->path, "/init") || str_starts_with(request->path, "/internal/"))
         return refuse(decision, REFUSAL_INTERNAL_PATH);
     if (is_health_check(request)) {
-        if (find_sandbox(service, request, found, decision) == 0 &&
+        if (find_sandbox(worker, request, found, decision) == 0 &&
             found->sandbox.state == SANDBOX_READY)
             return 0;
         return refuse(decision, REFUSAL_GONE);
     }
     if (is_link(request))
-        return authorize_link(service, request, found, decision);
-    if (!is_genuine(service, request->token))
+        return authorize_link(worker, request, found, decision);
+    if (!is_genuine(worker, request->token))
         return refuse(decision, REFUSAL_UNAUTHORIZED);
-    if (find_sandbox(service, request, found, decision) < 0)
+    if (find_sandbox(worker, request, found, decision) < 0)
         return -1;
-    return token_fits(service, request->token, found) ? 0 : refuse(decision, REFUSAL_UNAUTHORIZED);
+    return token_fits(worker, request->token, found) ? 0 : refuse(decision, REFUSAL_UNAUTHORIZED);
 }
 
-static int authorize_preview(struct sandbox_service *service, const struct gate_request *request,
+static int authorize_preview(struct worker *worker, const struct gate_request *request,
                              struct gate_sandbox *found, struct gate_decision *decision)
 {
-    if (find_sandbox(service, request, found, decision) < 0)
+    if (find_sandbox(worker, request, found, decision) < 0)
         return -1;
-    if (request->link_token && token_fits(service, request->link_token, found))
+    if (request->link_token && token_fits(worker, request->link_token, found))
         return refuse(decision, REFUSAL_SET_COOKIE);
     if (found->port == GATE_PORT_NONE)
         return refuse(decision, REFUSAL_PORT_NOT_EXPOSED);
     if (found->port == GATE_PORT_PUBLIC && found->sandbox.allow_public_traffic)
         return 0;
-    if (token_fits(service, request->token, found))
+    if (token_fits(worker, request->token, found))
         return 0;
-    return refuse(decision, request->token ? REFUSAL_BAD_TOKEN : REFUSAL_PRIVATE_PORT);
+    if (token_fits(worker, request->cookie, found))
+        return request->is_foreign ? refuse(decision, REFUSAL_FOREIGN_PAGE) : 0;
+    return refuse(decision,
+                  request->token || request->cookie ? REFUSAL_BAD_TOKEN : REFUSAL_PRIVATE_PORT);
+}
+
+bool gate_token_sandbox(struct worker *worker, const struct gate_request *request,
+                        char sandbox_id[ID_SIZE])
+{
+    const char *const tokens[] = {request->token, request->cookie, request->link_token};
+    for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
+        error_auto err = NULL;
+        if (tokens[i] && session_open(worker->ring, tokens[i], sandbox_id, &err) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* --- may a worker wait for it? (likewise) --- */
+
+static int hand_on(struct gate_decision *decision)
+{
+    decision->outcome = GATE_WAKE;
+    return -1;
+}
+
+/* One worker of a pool waits for a sandbox, and half of them for those of one team. */
+static int enter(struct gate *gate, const struct gate_sandbox *found,
+                 struct gate_decision *decision)
+{
+    decision->claim = (struct pool_claim){
+        .team = pool_tenant(found->sandbox.team_id),
+        .sandbox = pool_tenant(found->sandbox.id),
+        .alone = true,
+    };
+    if (pool_enter(gate->pool, &decision->claim))
+        return 0;
+    decision->outcome = GATE_WAIT;
+    return -1;
 }
 
 /* --- does it run? --- */
 
-static int wake(struct sandbox_service *service, const struct gate_request *request,
-                struct gate_sandbox *found, struct gate_decision *decision)
+/* A sandbox that kept a worker for long and did not come up would do so again. */
+static void note_failed_wake(struct gate *gate, const struct gate_sandbox *found,
+                             int64_t started_ms, const struct error *err)
 {
-    if (request->is_poll)
-        return refuse(decision, REFUSAL_BUSY);
-    if (!request->may_wait) {
-        decision->outcome = GATE_WAKE;
-        return -1;
-    }
+    bool failed = err->code == ERR_RUNTIME_UNAVAILABLE || error_http_status(err->code) == 500;
+    if (failed && clock_monotonic_ms() - started_ms > LONG_WAKE_MS)
+        agent_notes_silent(gate->notes, pool_tenant(found->sandbox.id));
+}
+
+static int bring_up(struct gate *gate, struct gate_sandbox *found, struct gate_decision *decision)
+{
     error_auto err = NULL;
     sandbox_auto woken = {0};
-    if (sandbox_wake(service, found->sandbox.id, &woken, &err) < 0) {
+    int64_t started_ms = clock_monotonic_ms();
+    if (sandbox_wake(&gate->worker, found->sandbox.id, &woken, &err) < 0) {
+        note_failed_wake(gate, found, started_ms, err);
         refuse_error(decision, err);
         /* The runtime was there, and could not. */
         if (decision->reason == REFUSAL_UNAVAILABLE && error_http_status(err->code) == 500)
             refuse(decision, REFUSAL_RESUME_FAILED);
         return -1;
     }
+    agent_notes_answered(gate->notes, pool_tenant(found->sandbox.id));
     found->sandbox.address = woken.address;
     found->sandbox.agent_key_id = woken.agent_key_id;
     snprintf(found->sandbox.instance_name, sizeof found->sandbox.instance_name, "%s",
@@ -161,7 +207,19 @@ static int wake(struct sandbox_service *service, const struct gate_request *requ
     return 0;
 }
 
-static int ensure_running(struct sandbox_service *service, const struct gate_request *request,
+static int wake(struct gate *gate, const struct gate_request *request, struct gate_sandbox *found,
+                struct gate_decision *decision)
+{
+    if (request->is_poll)
+        return refuse(decision, REFUSAL_BUSY);
+    if (agent_notes_is_silent(gate->notes, pool_tenant(found->sandbox.id)))
+        return refuse(decision, REFUSAL_RESUME_FAILED);
+    if (!request->may_wait)
+        return hand_on(decision);
+    return enter(gate, found, decision) < 0 ? -1 : bring_up(gate, found, decision);
+}
+
+static int ensure_running(struct gate *gate, const struct gate_request *request,
                           struct gate_sandbox *found, struct gate_decision *decision)
 {
     switch (found->sandbox.state) {
@@ -170,90 +228,133 @@ static int ensure_running(struct sandbox_service *service, const struct gate_req
         return 0;
     case SANDBOX_CREATING:
     case SANDBOX_RESTORING:
-        return wake(service, request, found, decision);
+        return wake(gate, request, found, decision);
     default:
         if (found->sandbox.auto_resume && !request->is_poll)
-            return wake(service, request, found, decision);
+            return wake(gate, request, found, decision);
         return refuse(decision, REFUSAL_PAUSED);
     }
 }
 
 /* --- where to? --- */
 
-static int route_data_plane(struct sandbox_service *service, const struct sandbox *sandbox,
+static int route_data_plane(struct worker *worker, const struct sandbox *sandbox,
                             struct gate_decision *decision)
 {
     char address[IPV4_TEXT_SIZE];
     error_auto err = NULL;
-    if (agent_secret(service->ring, sandbox, decision->secret, &err) < 0)
+    if (agent_secret(worker->ring, sandbox, decision->secret, &err) < 0)
         return refuse_error(decision, err);
     snprintf(decision->upstream, sizeof decision->upstream, "%s:%d",
              ipv4_format(sandbox->address, address), AGENT_PORT);
     return 0;
 }
 
+/* Nobody asks an agent that has just been waited for in vain, or is being waited for elsewhere. */
+static int may_ask(struct gate *gate, const struct gate_request *request,
+                   const struct gate_sandbox *found, struct gate_decision *decision)
+{
+    uint64_t sandbox = pool_tenant(found->sandbox.id);
+    if (agent_notes_is_silent(gate->notes, sandbox))
+        return refuse(decision, REFUSAL_AGENT_SILENT);
+    if (!request->may_wait && agent_notes_is_slow(gate->notes, sandbox))
+        return hand_on(decision);
+    return enter(gate, found, decision);
+}
+
+static int did_not_answer(struct gate *gate, const struct gate_request *request, uint64_t sandbox,
+                          struct gate_decision *decision)
+{
+    if (request->may_wait) {
+        agent_notes_silent(gate->notes, sandbox);
+        return refuse(decision, REFUSAL_AGENT_SILENT);
+    }
+    agent_notes_slow(gate->notes, sandbox, AGENT_WAIT_MS);
+    return hand_on(decision);
+}
+
+static int find_listener(struct gate *gate, const struct gate_request *request,
+                         const struct gate_sandbox *found, enum agent_listener *listener,
+                         struct gate_decision *decision)
+{
+    error_auto err = NULL;
+    uint64_t sandbox = pool_tenant(found->sandbox.id);
+    unsigned wait_ms =
+        request->may_wait ? AGENT_WAIT_MS : (unsigned)gate->worker.settings->gate_wait_ms;
+    if (may_ask(gate, request, found, decision) < 0)
+        return -1;
+    if (agent_port_listener(&found->sandbox, decision->secret, request->preview_port, wait_ms,
+                            listener, &err) == 0) {
+        if (request->may_wait)
+            agent_notes_answered(gate->notes, sandbox);
+        return *listener == AGENT_LISTENER_NONE ? refuse(decision, REFUSAL_NO_LISTENER) : 0;
+    }
+    return err->code == ERR_AGENT_SILENT ? did_not_answer(gate, request, sandbox, decision)
+                                         : refuse_error(decision, err);
+}
+
 /* A server that listens on the loopback interface only is reached through the agent's relay, which
  * wants to see the secret and keeps it; the server itself never gets it. */
-static int route_preview(struct sandbox_service *service, const struct sandbox *sandbox,
-                         uint16_t port, struct gate_decision *decision)
+static int route_preview(struct gate *gate, const struct gate_request *request,
+                         const struct gate_sandbox *found, struct gate_decision *decision)
 {
     char address[IPV4_TEXT_SIZE];
-    enum agent_listener listener;
+    enum agent_listener listener = AGENT_LISTENER_NONE;
+    uint16_t port = request->preview_port;
     error_auto err = NULL;
-    if (agent_secret(service->ring, sandbox, decision->secret, &err) < 0)
+    if (agent_secret(gate->worker.ring, &found->sandbox, decision->secret, &err) < 0)
         return refuse_error(decision, err);
-    int result = agent_port_listener(sandbox, decision->secret, port, &listener, &err);
+    int result = find_listener(gate, request, found, &listener, decision);
     bool is_relayed = result == 0 && listener == AGENT_LISTENER_LOOPBACK;
     if (!is_relayed)
         mem_wipe(decision->secret, sizeof decision->secret);
     if (result < 0)
-        return refuse_error(decision, err);
-    if (listener == AGENT_LISTENER_NONE)
-        return refuse(decision, REFUSAL_NO_LISTENER);
+        return -1;
     decision->relay_port = is_relayed ? port : 0;
     snprintf(decision->upstream, sizeof decision->upstream, "%s:%d",
-             ipv4_format(sandbox->address, address), is_relayed ? AGENT_RELAY_PORT : port);
+             ipv4_format(found->sandbox.address, address), is_relayed ? AGENT_RELAY_PORT : port);
     return 0;
 }
 
-void gate_decide(struct sandbox_service *service, const struct gate_request *request,
+void gate_decide(struct gate *gate, const struct gate_request *request,
                  struct gate_decision *decision)
 {
     struct gate_sandbox found;
+    struct worker *worker = &gate->worker;
     *decision = (struct gate_decision){.outcome = GATE_PASS};
-    int (*authorize)(struct sandbox_service *, const struct gate_request *, struct gate_sandbox *,
+    int (*authorize)(struct worker *, const struct gate_request *, struct gate_sandbox *,
                      struct gate_decision *) =
         request->preview_port ? authorize_preview : authorize_data_plane;
-    if (authorize(service, request, &found, decision) < 0 ||
-        ensure_running(service, request, &found, decision) < 0)
+    if (authorize(worker, request, &found, decision) < 0 ||
+        ensure_running(gate, request, &found, decision) < 0)
         return;
-    int result = request->preview_port
-                     ? route_preview(service, &found.sandbox, request->preview_port, decision)
-                     : route_data_plane(service, &found.sandbox, decision);
+    int result = request->preview_port ? route_preview(gate, request, &found, decision)
+                                       : route_data_plane(worker, &found.sandbox, decision);
     if (result == 0 && request->is_poll)
         refuse(decision, REFUSAL_LISTENING);
     /* nginx does not look at signatures: what one of them opens stays shut for all others, and
      * a health check opens only what nginx knows to be one.
      * A request that follows the answer of a pause must wake the sandbox: a pass that is a second
-     * old would send it into a sandbox that is not there any more. */
+     * old would send it into a sandbox that is not there any more.
+     * Whom a cookie lets in depends on who asks, which nginx only knows of a preview's own pages.
+     */
     decision->cacheable = result == 0 && found.sandbox.state == SANDBOX_READY &&
                           !found.sandbox.auto_resume && !request->is_poll && !is_link(request) &&
+                          (!request->cookie || request->is_kept_as_own) &&
                           (request->is_kept_as_health || !is_health_check(request));
 }
 
-enum refusal_reason gate_explain_failure(struct sandbox_service *service,
-                                         const struct gate_request *request,
+enum refusal_reason gate_explain_failure(struct gate *gate, const struct gate_request *request,
                                          enum refusal_reason reason)
 {
     struct gate_sandbox found;
     struct gate_decision decision = {.outcome = GATE_PASS};
     struct gate_request question = *request;
     question.is_poll = true;
-    if (find_sandbox(service, &question, &found, &decision) < 0 ||
-        ensure_running(service, &question, &found, &decision) < 0 ||
-        (question.preview_port &&
-         route_preview(service, &found.sandbox, question.preview_port, &decision) < 0))
-        return decision.reason;
-    mem_wipe(&decision, sizeof decision);
-    return reason;
+    if (find_sandbox(&gate->worker, &question, &found, &decision) == 0 &&
+        ensure_running(gate, &question, &found, &decision) == 0 && question.preview_port)
+        route_preview(gate, &question, &found, &decision);
+    mem_wipe(decision.secret, sizeof decision.secret);
+    /* Anything but a refusal of its own: the sandbox says nothing, or cannot be asked now. */
+    return decision.outcome == GATE_REFUSE ? decision.reason : reason;
 }

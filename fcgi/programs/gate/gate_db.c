@@ -6,7 +6,7 @@
 static const struct db_statement get_statement = {
     "gate.get",
     "SELECT s.id, s.state, s.auto_resume, s.allow_public_traffic, s.instance_name, s.address,"
-    " s.agent_key_id, p.public"
+    " s.agent_key_id, p.public, s.team_id"
     " FROM sandboxes s LEFT JOIN exposed_ports p ON p.sandbox_id = s.id AND p.port = ?"
     " WHERE s.route = ? AND s.visible = 1",
     true};
@@ -33,7 +33,9 @@ int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gat
     db_copy_text(sandbox->instance_name, rows, 4);
     sandbox->address = (uint32_t)db_get_u64(rows, 5);
     sandbox->agent_key_id = (uint16_t)db_get_u64(rows, 6);
-    if (!db_is_null(rows, 7))
+    db_copy_text(sandbox->team_id, rows, 8);
+    /* One that was exposed before it was reserved counts for nothing. */
+    if (!db_is_null(rows, 7) && !sandbox_port_is_reserved(port))
         found->port = db_get_bool(rows, 7) ? GATE_PORT_PUBLIC : GATE_PORT_PRIVATE;
     return 0;
 }

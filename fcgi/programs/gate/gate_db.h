@@ -8,7 +8,7 @@
 enum gate_port { GATE_PORT_NONE, GATE_PORT_PRIVATE, GATE_PORT_PUBLIC };
 
 /* What a decision rests on. Of sandbox only id, state, auto_resume, allow_public_traffic,
- * instance_name, address and agent_key_id are filled in, and nothing needs to be freed. */
+ * instance_name, address, agent_key_id and team_id are filled in, and nothing needs to be freed. */
 struct gate_sandbox {
     struct sandbox sandbox;
     enum gate_port port; /* the exposed port that was asked for */

@@ -3,11 +3,24 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
+#include "account/account.h"
+#include "account/usage_kept.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "config/program.h"
+#include "gate/decide.h"
 #include "gate/gate_db.h"
 #include "gate/serve.h"
+#include "host/host.h"
 #include "http/server.h"
+#include "network/egress_profile.h"
+#include "sandbox/operation.h"
+#include "sandbox/quota.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/sandbox_network.h"
+#include "sandbox/usage.h"
+#include "volume/keeper_row.h"
+#include "volume/volume.h"
 
 #define REQUESTS_PER_WORKER 1000000
 
@@ -16,25 +29,50 @@ static const struct program program = {
     .summary = "decides data-plane and preview requests, a FastCGI worker on file descriptor 0",
 };
 
+/* Checks every statement that this program makes before it serves. */
+static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
+{
+    const struct db_statement_list statements[] = {
+        account_statements,      egress_profile_statements, gate_statements,
+        host_statements,         keeper_statements,         operation_statements,
+        plan_statements,         quota_statements,          sandbox_network_statements,
+        sandbox_statements,      usage_statements,          usage_kept_statements,
+        volume_mount_statements, volume_statements,
+    };
+    return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);
+}
+
+static int open_gate(const struct settings *settings, struct gate *gate, struct error **err)
+{
+    if (pool_open(settings->pools_dir, &gate->pool, err) < 0)
+        return -1;
+    if (agent_notes_open(settings->pools_dir, settings->agent_silence_s, &gate->notes, err) < 0)
+        return -1;
+    return open_worker(settings, &gate->worker, err);
+}
+
 int main(int argc, char **argv)
 {
     struct program_call call;
     int status = program_start(argc, argv, &program, &call);
     if (status != PROGRAM_RUN)
         return status;
-    struct sandbox_service service = {0};
+    struct gate gate = {0};
     struct http_server server = {
         .serve = gate_serve,
-        .context = &service,
+        .context = &gate,
         .max_requests = REQUESTS_PER_WORKER,
     };
     error_auto err = NULL;
-    if (sandbox_service_open(call.settings, program.name, &service, &err) == 0 &&
-        db_check_statements(service.db, &gate_statements, 1, &err) == 0)
+    if (open_gate(call.settings, &gate, &err) == 0) {
+        server.pool = gate.pool;
         http_server_run(&server, &err);
+    }
     if (err)
         log_error("cannot serve", LOG_ERROR(err));
-    sandbox_service_close(&service);
+    agent_notes_close(gate.notes);
+    worker_close(&gate.worker);
+    pool_close(gate.pool);
     settings_free(call.settings);
     return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
 }

@@ -54,7 +54,6 @@ static bool is_header_text(const char *text)
     return true;
 }
 
-/* Host-only, so that no other sandbox of the same domain ever receives it. */
 static void answer_cookie(const struct http_request *request, struct http_response *response)
 {
     const char *path = http_parameter(request, "SANDLOT_URI");
@@ -72,8 +71,8 @@ static void answer_cookie(const struct http_request *request, struct http_respon
     http_response_header(response, "Referrer-Policy", "no-referrer");
 }
 
-static enum refusal_reason find_reason(struct sandbox_service *service,
-                                       const struct http_request *request, bool is_preview)
+static enum refusal_reason find_reason(struct gate *gate, const struct http_request *request,
+                                       bool is_preview)
 {
     enum refusal_reason reason;
     const char *name = http_parameter(request, "SANDLOT_REASON");
@@ -90,10 +89,10 @@ static enum refusal_reason find_reason(struct sandbox_service *service,
         .route = route ? route : "",
         .preview_port = (uint16_t)number,
     };
-    return gate_explain_failure(service, &question, reason);
+    return gate_explain_failure(gate, &question, reason);
 }
 
-static void answer_page(const struct sandbox_service *service, struct http_request *request,
+static void answer_page(const struct worker *worker, struct http_request *request,
                         struct http_response *response, enum refusal_reason reason, int status)
 {
     const char *host = http_parameter(request, "SANDLOT_HOST");
@@ -103,7 +102,7 @@ static void answer_page(const struct sandbox_service *service, struct http_reque
         .status = status,
         /* Loading a form's answer again would send the form again. */
         .waits = reason == REFUSAL_NO_LISTENER && str_equal(request->method, "GET"),
-        .base_url = service->settings->base_url,
+        .base_url = worker->settings->base_url,
         .host = host ? host : "",
         .port = port ? port : "",
         .request_id = request->request_id,
@@ -111,11 +110,11 @@ static void answer_page(const struct sandbox_service *service, struct http_reque
     refusal_page_answer(&page, response);
 }
 
-void gate_serve_refusal(struct sandbox_service *service, struct http_request *request,
+void gate_serve_refusal(struct gate *gate, struct http_request *request,
                         struct http_response *response)
 {
     bool is_preview = str_equal(http_parameter(request, "SANDLOT_TARGET"), "preview");
-    enum refusal_reason reason = find_reason(service, request, is_preview);
+    enum refusal_reason reason = find_reason(gate, request, is_preview);
     if (reason == REFUSAL_SET_COOKIE) {
         answer_cookie(request, response);
         return;
@@ -133,7 +132,7 @@ void gate_serve_refusal(struct sandbox_service *service, struct http_request *re
     if (is_preview)
         http_response_header(response, "Vary", "Accept, Sec-Fetch-Mode, Sec-Fetch-Dest");
     if (is_preview && audience_wants_page(request)) {
-        answer_page(service, request, response, reason, status);
+        answer_page(&gate->worker, request, response, reason, status);
         return;
     }
     if (reason == REFUSAL_BAD_SIGNATURE || reason == REFUSAL_OLD_SIGNATURE) {

@@ -8,10 +8,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gate/decide.h"
+#include "gate/origin.h"
 #include "gate/refusal.h"
 #include "gate/throttle.h"
 
-#define TOKEN_MAX 256
+#define TOKEN_MAX        256
+#define HAND_ON_AFTER_MS 500 /* for others who are served, before the other pool is asked */
 
 static struct throttle refusals;
 
@@ -30,18 +32,25 @@ static char *parameter_token(const char *value)
     return value ? xstrndup(value, TOKEN_MAX) : NULL;
 }
 
-/* A preview's Authorization header belongs to the application. nginx takes the cookie apart: it
- * keys its cache of decisions with the same value that is judged here. */
+/* The token of whoever sent the request on purpose. A preview's Authorization header belongs to the
+ * application. */
 static char *find_token(const struct http_request *request, bool is_preview)
 {
     char *token = parameter_token(http_header(request, "X-Access-Token"));
-    if (!token && is_preview)
-        token = parameter_token(http_parameter(request, "SANDLOT_COOKIE_TOKEN"));
     if (!token && is_preview)
         token = gate_query_token(request);
     if (!token && !is_preview)
         token = bearer_token(request);
     return token;
+}
+
+/* The one that a browser sends by itself; who sends another has no use for it. nginx takes the
+ * cookie apart: it keys its cache of decisions with the same value that is judged here. */
+static char *find_cookie(const struct http_request *request)
+{
+    return http_header(request, "X-Access-Token")
+               ? NULL
+               : parameter_token(http_parameter(request, "SANDLOT_COOKIE_TOKEN"));
 }
 
 /* A link that a person opens. A form, a web socket or a page's own poll could not follow a
@@ -97,7 +106,23 @@ static void answer_pass(struct http_response *response, const struct gate_decisi
         http_response_header(response, "X-Accel-Expires", "0");
 }
 
-static void answer_decision(struct http_response *response, const struct gate_decision *decision)
+/* Until there is room. Is there none in time, the gate pool hands the question on. */
+static void answer_wait(const struct gate *gate, struct http_request *request,
+                        struct http_response *response, const struct gate_decision *decision)
+{
+    bool is_wake = str_equal(http_parameter(request, "SANDLOT_WAKE"), "1");
+    request->must_wait = true;
+    request->claim = decision->claim;
+    request->wait_ms =
+        is_wake ? (unsigned)gate->worker.settings->resume_wait_s * 1000 : HAND_ON_AFTER_MS;
+    if (is_wake)
+        answer_refusal(response, REFUSAL_SHARE_USED_UP);
+    else
+        response->status = 409;
+}
+
+static void answer_decision(const struct gate *gate, struct http_request *request,
+                            struct http_response *response, const struct gate_decision *decision)
 {
     switch (decision->outcome) {
     case GATE_PASS:
@@ -105,6 +130,9 @@ static void answer_decision(struct http_response *response, const struct gate_de
         break;
     case GATE_WAKE:
         response->status = 409;
+        break;
+    case GATE_WAIT:
+        answer_wait(gate, request, response, decision);
         break;
     case GATE_REFUSE:
         answer_refusal(response, decision->reason);
@@ -128,27 +156,36 @@ static bool is_guess(enum refusal_reason reason)
     }
 }
 
-static void decide(struct sandbox_service *service, const struct gate_request *question,
-                   const char *address, struct gate_decision *decision)
+/* Refusals are counted for the address. One that has had too many, a company's or a proxy's maybe,
+ * is no reason to keep those out who hold a token; what they guess with it counts for its sandbox.
+ */
+static void decide(struct gate *gate, const struct gate_request *question, const char *address,
+                   struct gate_decision *decision)
 {
-    uint64_t rate = service->settings->gate_refusal_rate;
+    uint64_t rate = gate->worker.settings->gate_refusal_rate;
     int64_t now_ms = clock_monotonic_us() / 1000;
-    if (throttle_is_over(&refusals, address, rate, now_ms)) {
+    char sandbox_id[ID_SIZE];
+    const char *whose = address;
+    if (throttle_is_over(&refusals, address, rate, now_ms) &&
+        gate_token_sandbox(&gate->worker, question, sandbox_id))
+        whose = sandbox_id;
+    if (throttle_is_over(&refusals, whose, rate, now_ms)) {
         *decision = (struct gate_decision){GATE_REFUSE, .reason = REFUSAL_RATE_LIMITED};
         return;
     }
-    gate_decide(service, question, decision);
+    gate_decide(gate, question, decision);
     if (decision->outcome == GATE_REFUSE && is_guess(decision->reason))
-        throttle_count(&refusals, address, rate, now_ms);
+        throttle_count(&refusals, whose, rate, now_ms);
 }
 
-static void serve_question(struct sandbox_service *service, struct http_request *request,
+static void serve_question(struct gate *gate, struct http_request *request,
                            struct http_response *response, bool is_preview)
 {
     const char *route = http_parameter(request, "SANDLOT_ROUTE");
     const char *method = http_parameter(request, "SANDLOT_METHOD");
     const char *path = http_parameter(request, "SANDLOT_URI");
     autowipe char *token = find_token(request, is_preview);
+    autowipe char *cookie = is_preview ? find_cookie(request) : NULL;
     autowipe char *link_token = is_preview ? find_link_token(request) : NULL;
     struct gate_request question = {
         .route = route ? route : "",
@@ -157,6 +194,9 @@ static void serve_question(struct sandbox_service *service, struct http_request 
         .path = path ? path : "",
         .query = http_parameter(request, "SANDLOT_QUERY"),
         .token = token,
+        .cookie = cookie,
+        .is_foreign = cookie && origin_is_foreign(request),
+        .is_kept_as_own = cookie && origin_is_own(request),
         .link_token = link_token,
         .may_wait = str_equal(http_parameter(request, "SANDLOT_WAKE"), "1"),
         .is_poll = is_preview && http_parameter(request, "SANDLOT_POLL"),
@@ -169,9 +209,9 @@ static void serve_question(struct sandbox_service *service, struct http_request 
         return;
     }
     struct gate_decision decision;
-    decide(service, &question, request->remote_address, &decision);
+    decide(gate, &question, request->remote_address, &decision);
     decision.cacheable &= !has_long_key(request, is_preview);
-    answer_decision(response, &decision);
+    answer_decision(gate, request, response, &decision);
     mem_wipe(&decision, sizeof decision);
 }
 

@@ -9,5 +9,5 @@
 #include "http/http.h"
 #include "sandbox/lifecycle.h"
 
-/* context: struct sandbox_service. */
+/* context: struct gate (gate/decide.h). */
 void gate_serve(void *context, struct http_request *request, struct http_response *response);

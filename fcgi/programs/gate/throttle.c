@@ -14,15 +14,17 @@ static struct throttle_place *place_of(struct throttle *throttle, const char *ad
 {
     unsigned char binary[16] = {0};
     uint64_t hash = 0;
+    size_t length = strlen(address);
+    const unsigned char *name = (const unsigned char *)address;
     if (!throttle->has_key) {
         crypto_shorthash_keygen(throttle->key);
         throttle->has_key = true;
     }
-    if (inet_pton(AF_INET6, address, binary) == 1)
-        memset(binary + NETWORK_SIZE, 0, sizeof binary - NETWORK_SIZE);
-    else if (inet_pton(AF_INET, address, binary) != 1)
-        memset(binary, 0xff, sizeof binary);
-    crypto_shorthash((unsigned char *)&hash, binary, sizeof binary, throttle->key);
+    if (inet_pton(AF_INET6, address, binary) == 1) {
+        name = binary;
+        length = NETWORK_SIZE;
+    }
+    crypto_shorthash((unsigned char *)&hash, name, length, throttle->key);
     return &throttle->places[hash % THROTTLE_PLACES];
 }
 

@@ -46,7 +46,7 @@ static void remove_tree(struct removal *removal, const char *name)
     if (result == 0)
         result = unlinkat(removal->volume, name, AT_REMOVEDIR);
     if (result < 0 && errno != ENOENT)
-        log_warning("a tree is not removed as a whole", LOG_INT("errno", errno));
+        log_warning("cannot remove a whole directory tree", LOG_INT("errno", errno));
     if (result > 0)
         fence_ask_again(removal->fence);
 }

@@ -81,7 +81,7 @@ int request_number(const struct request *request, const char *name, uint64_t *va
     const char *text = argument(request, name, &size);
     if (!text || str_parse_u64(text, 0, INT64_MAX, value) == 0)
         return 0;
-    return refuse(refusal, REFUSAL_INVALID, "A number is none.");
+    return refuse(refusal, REFUSAL_INVALID, "A query parameter must be a number.");
 }
 
 int request_mode(const struct request *request, mode_t *mode, bool *given, struct refusal *refusal)

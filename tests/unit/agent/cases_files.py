@@ -83,7 +83,7 @@ class Files(AgentTest):
         message = self.fault(self.put_parts([("file", "x", b"1"), ("file", "y", b"2")],
                                             "?path=" + quote(path)), 400)
         self.assertIn(path, message)
-        self.assertEqual(self.get(path).read(), b"1")
+        self.assertEqual(self.get(path).read(), tricky)
 
     def test_multipart_byte_by_byte(self):
         path = self.folder + "/slow"
@@ -103,6 +103,140 @@ class Files(AgentTest):
         self.fault(self.put_parts([("file", self.folder + "/cut", b"x")], end=b""), 400)
         self.fault(self.agent.send("POST", "/files", b"x", {"Content-Type": "multipart/form-data"}),
                    400)
+
+    # --- what an upload leaves that is refused or breaks off ---
+
+    def old_file(self, name="kept"):
+        """A file of some age, and a way to look at all of its kind."""
+        path = f"{self.folder}/{name}"
+        with open(path, "wb") as file:
+            file.write(b"old content")
+        os.chmod(path, 0o750)
+        os.setxattr(path, "user.note", b"mine")
+        return path
+
+    def is_as_before(self, path, entries):
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), b"old content")
+        self.assertEqual(os.stat(path).st_mode & 0o7777, 0o750)
+        self.assertEqual(os.listxattr(path), ["user.note"])
+        self.assertEqual(sorted(os.listdir(os.path.dirname(path))), entries)
+
+    def bad_bodies(self):
+        packer = zlib.compressobj(wbits=31)
+        packed = packer.compress(os.urandom(300_000)) + packer.flush()
+        wrong_sum = packed[:-8] + bytes([packed[-8] ^ 1]) + packed[-7:]
+        return (packed[:-5], wrong_sum, packed[:1000], b"no gzip", packed + b"junk")
+
+    def test_a_bad_gzip_body_changes_nothing(self):
+        path = self.old_file()
+        entries = sorted(os.listdir(self.folder))
+        for body in self.bad_bodies():
+            for chunked in (False, True):
+                self.fault(self.put(path, body, chunked, **{"Content-Encoding": "gzip"}), 400)
+                self.is_as_before(path, entries)
+                self.fault(self.put(path + ".new", body, **{"Content-Encoding": "gzip"}), 400)
+                self.is_as_before(path, entries)
+        packer = zlib.compressobj(wbits=31)
+        packed = packer.compress(self.multipart([("file", path, b"x" * 99), ("file", path + "2", b"y")]))
+        packed += packer.flush()
+        reply = self.agent.send("POST", "/files", packed[:-1], {
+            "Content-Type": "multipart/form-data; boundary=BoUnDaRy", "Content-Encoding": "gzip"})
+        self.fault(reply, 400)
+        self.is_as_before(path, entries)
+
+    def test_a_bad_multipart_body_changes_nothing(self):
+        path = self.old_file()
+        entries = sorted(os.listdir(self.folder))
+        for parts, more in (([("file", path, b"x" * 70_000)], {"end": b""}),
+                            ([("file", path, b"x"), ("file", "", b"nowhere")], {}),
+                            ([("file", path, b"x"), ("file", path, b"again")], {}),
+                            ([("file", path, b"x"), ("file", self.folder, b"a directory")], {})):
+            self.fault(self.put_parts(parts, **more), 400)
+            self.is_as_before(path, entries)
+
+    def test_an_upload_that_breaks_off_changes_nothing(self):
+        path = self.old_file()
+        entries = sorted(os.listdir(self.folder))
+        part = self.multipart([("file", path, bytes(200_000))], end=b"")
+        for target, kind in ((f"/files?path={quote(path)}", "application/octet-stream"),
+                             ("/files", "multipart/form-data; boundary=BoUnDaRy")):
+            connection = self.agent.connect()
+            connection.sendall(self.agent.head("POST", target, {
+                "Content-Type": kind, "Content-Length": 999_999}) + part)
+            self.eventually(lambda: any("(deleted)" in os.readlink(one) for one in self.descriptors()))
+            self.is_as_before(path, entries)
+            connection.close()
+            self.eventually(lambda: not any("(deleted)" in os.readlink(one)
+                                            for one in self.descriptors()))
+            self.is_as_before(path, entries)
+
+    def descriptors(self):
+        folder = f"/proc/{self.agent.process.pid}/fd"
+        return [f"{folder}/{number}" for number in os.listdir(folder)
+                if os.path.lexists(f"{folder}/{number}")]
+
+    def test_readers_see_the_old_file_or_the_new_one(self):
+        path = self.old_file()
+        with open(path, "rb") as reader:
+            self.put(path, b"new content", **{"X-Metadata-Tag": "t"}).json()
+            self.assertEqual(reader.read(), b"old content")
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), b"new content")
+        self.assertEqual(os.stat(path).st_mode & 0o7777, 0o750)
+        self.assertEqual(sorted(os.listxattr(path)), ["user.e2b.tag", "user.note"])
+
+    def test_many_parts(self):
+        """More than are held back until the end."""
+        parts = [("file", f"{self.folder}/many/{n}", b"%d" % n) for n in range(300)]
+        self.assertEqual(len(self.put_parts(parts).json()), 300)
+        for _, path, data in parts:
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), data)
+        self.assertEqual(len(os.listdir(self.folder + "/many")), 300)
+
+    def test_other_names_and_links_stay(self):
+        path = self.old_file()
+        os.link(path, path + ".other")
+        os.symlink(path, path + ".link")
+        os.symlink(path + ".not yet", path + ".dangling")
+        inode = os.stat(path).st_ino
+        for name in (path, path + ".other", path + ".link"):
+            self.put(name, name.encode()).json()
+            for one in (path, path + ".other", path + ".link"):
+                with open(one, "rb") as file:
+                    self.assertEqual(file.read(), name.encode())
+        self.assertEqual(os.stat(path).st_ino, inode)
+        os.unlink(path + ".other")
+        self.put(path + ".link", b"through the link").json()
+        self.assertTrue(os.path.islink(path + ".link"))
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), b"through the link")
+        self.put(path + ".dangling", b"made").json()
+        self.assertTrue(os.path.islink(path + ".dangling"))
+        with open(path + ".not yet", "rb") as file:
+            self.assertEqual(file.read(), b"made")
+        for body in self.bad_bodies():
+            self.fault(self.put(path + ".link", body, **{"Content-Encoding": "gzip"}), 400)
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), b"through the link")
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_a_file_that_is_mounted_on(self):
+        """No rename replaces it."""
+        path, below = self.old_file(), self.old_file("below")
+        if os.system(f"mount --bind {below} {path} 2>/dev/null"):
+            self.skipTest("cannot mount")
+        try:
+            self.fault(self.put(path, b"no gzip", **{"Content-Encoding": "gzip"}), 400)
+            with open(below, "rb") as file:
+                self.assertEqual(file.read(), b"old content")
+            self.put(path, b"new").json()
+            with open(below, "rb") as file:
+                self.assertEqual(file.read(), b"new")
+            self.assertEqual([name for name in os.listdir(self.folder) if name.startswith(".")], [])
+        finally:
+            os.system(f"umount -l {path}")
 
     def test_multipart_of_other_clients(self):
         """What is written otherwise than by browsers, and never a success without its file."""
@@ -299,8 +433,11 @@ class Files(AgentTest):
         if os.system(f"mount -t tmpfs -o size=1m none {small} 2>/dev/null"):
             self.skipTest("cannot mount")
         try:
+            self.put(small + "/x", b"old").json()
             for chunked in (False, True):
                 self.fault(self.put(small + "/x", b"x" * 3_000_000, chunked), 507)
+                self.assertEqual(self.get(small + "/x").read(), b"old")
+                self.assertEqual(os.listdir(small), ["x"])
         finally:
             # Lazily: the answer comes before the agent has closed the file.
             os.system(f"umount -l {small}")

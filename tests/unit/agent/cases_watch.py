@@ -50,6 +50,19 @@ class Watch(AgentTest):
         os.unlink(self.tree + "/b")
         self.assertEqual(self.changes(stream, ("REMOVE", "b")), [("REMOVE", "b")])
 
+    def test_uploads(self):
+        """A file that an upload makes or replaces was written, whatever became of it on the way."""
+        stream = self.watch()
+        for text, before in ((b"x", [("CREATE", "u")]), (b"", [("CREATE", "u")]),
+                             (b"longer than that", [("CREATE", "u")])):
+            self.agent.send("POST", "/files?path=" + quote(self.tree + "/u"), text,
+                            {"Content-Type": "application/octet-stream"}).json()
+            self.assertEqual(self.changes(stream, ("WRITE", "u")), before + [("WRITE", "u")])
+        self.agent.send("POST", "/files?path=" + quote(self.tree + "/u"), b"no gzip",
+                        {"Content-Type": "application/octet-stream", "Content-Encoding": "gzip"})
+        open(self.tree + "/last", "w").close()
+        self.assertEqual(self.changes(stream, ("CREATE", "last")), [("CREATE", "last")])
+
     def test_only_this_directory(self):
         os.mkdir(self.tree + "/sub")
         stream = self.watch()

@@ -77,7 +77,7 @@ static struct api api;
 static int api_setup(void **state)
 {
     (void)state;
-    api = (struct api){.service.ring = unit_keyring(UNIT_KEY_1),
+    api = (struct api){.worker.ring = unit_keyring(UNIT_KEY_1),
                        .principal = {.user_id = "usr_1", .teams = teams, .team_count = 2}};
     return 0;
 }
@@ -85,7 +85,7 @@ static int api_setup(void **state)
 static int api_teardown(void **state)
 {
     (void)state;
-    keyring_free((struct keyring *)(uintptr_t)api.service.ring);
+    keyring_free((struct keyring *)(uintptr_t)api.worker.ring);
     return 0;
 }
 

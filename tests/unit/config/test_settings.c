@@ -131,13 +131,13 @@ static void test_missing_file(void **state)
                         "/nonexistent/x.conf: No such file");
 }
 
-static char *sample(void)
+static char *printed_by(void (*print)(FILE *out))
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    settings_print_sample(out);
+    print(out);
     fclose(out);
     return text;
 }
@@ -148,7 +148,7 @@ static void test_sample_is_valid(void **state)
     struct error *err = NULL;
     settings_auto settings = NULL;
     struct buffer text = BUFFER_INIT(100000);
-    autofree char *printed = sample();
+    autofree char *printed = printed_by(settings_print_sample);
     (void)state;
     char *rest = printed, *line;
     while ((line = strsep(&rest, "\n"))) {
@@ -164,22 +164,35 @@ static void test_sample_is_valid(void **state)
     buffer_deinit(&text);
 }
 
-static void test_sample_is_the_one_in_the_tree(void **state)
+/* A file that is made of the table and stands in the tree, so that it can be read there. */
+static void assert_in_tree(const char *path, void (*print)(FILE *out))
 {
-    autofree char *printed = sample();
+    autofree char *printed = printed_by(print);
     const char *source = getenv("SANDLOT_SOURCE_DIR");
-    (void)state;
     if (!source)
         skip();
-    autofree char *name = xasprintf("%s/conf/sandlot.conf.sample", source);
+    autofree char *name = xasprintf("%s/%s", source, path);
     FILE *file = fopen(name, "r");
     assert_non_null(file);
     char committed[65536] = "";
     size_t size = fread(committed, 1, sizeof committed - 1, file);
     fclose(file);
     committed[size] = '\0';
-    /* When this fails: sandlotctl config sample > conf/sandlot.conf.sample */
     assert_string_equal(committed, printed);
+}
+
+/* When one of these fails: sandlotctl config sample >conf/sandlot.conf.sample, and the same with
+ * manual and conf/man/sandlot.conf.5. */
+static void test_sample_is_the_one_in_the_tree(void **state)
+{
+    (void)state;
+    assert_in_tree("conf/sandlot.conf.sample", settings_print_sample);
+}
+
+static void test_manual_is_the_one_in_the_tree(void **state)
+{
+    (void)state;
+    assert_in_tree("conf/man/sandlot.conf.5", settings_print_manual);
 }
 
 int main(void)
@@ -192,6 +205,7 @@ int main(void)
         cmocka_unit_test(test_missing_file),
         cmocka_unit_test(test_sample_is_valid),
         cmocka_unit_test(test_sample_is_the_one_in_the_tree),
+        cmocka_unit_test(test_manual_is_the_one_in_the_tree),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
 }

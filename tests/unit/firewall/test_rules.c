@@ -108,6 +108,21 @@ static void only_chains_of_sandboxes_of_the_table_are_dropped(void **state)
     assert_int_equal(count_of(text, "sb_0a5c0001"), 2);
 }
 
+static void connections_past_the_limit_are_one_denial_a_protocol(void **state)
+{
+    struct denials denials = {0};
+    (void)state;
+    denials_add(&denials, DENIAL_CONNECTION, "203.0.113.7", 443, "tcp", 1);
+    for (int i = 0; i < 2 * DENIALS_MAX; i++)
+        denials_add(&denials, DENIAL_LIMIT, "198.51.100.9", (uint16_t)(i + 1), "udp", 2 + i);
+    json_auto_t *list = denials_json(&denials);
+    assert_int_equal(json_array_size(list), 2);
+    const json_t *newest = json_array_get(list, 0);
+    assert_string_equal(json_string_value(json_object_get(newest, "kind")), "limit");
+    assert_int_equal(json_integer_value(json_object_get(newest, "port")), 2 * DENIALS_MAX);
+    assert_int_equal(json_integer_value(json_object_get(newest, "count")), 2 * DENIALS_MAX);
+}
+
 static void denials_are_counted_and_bounded(void **state)
 {
     struct denials denials = {0};
@@ -135,6 +150,7 @@ int main(void)
         cmocka_unit_test(elements_are_taken_out_whether_they_are_there_or_not),
         cmocka_unit_test(only_chains_of_sandboxes_of_the_table_are_dropped),
         cmocka_unit_test(denials_are_counted_and_bounded),
+        cmocka_unit_test(connections_past_the_limit_are_one_denial_a_protocol),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

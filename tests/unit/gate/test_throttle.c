@@ -43,11 +43,12 @@ static void test_a_network_of_ipv6_is_one(void **state)
     assert_false(throttle_is_over(&throttle, "2001:db8:1:3::3", RATE, 5000));
 }
 
-static void test_what_is_no_address_is_one_too(void **state)
+static void test_what_is_no_address_counts_by_its_name(void **state)
 {
     (void)state;
     refuse("unix:", 2 * RATE, 5000);
-    assert_true(throttle_is_over(&throttle, "", RATE, 5000));
+    assert_true(throttle_is_over(&throttle, "unix:", RATE, 5000));
+    assert_false(throttle_is_over(&throttle, "sbx_01kamqk3c9d8e7f6g5h4j3k2m1", RATE, 5000));
 }
 
 int main(void)
@@ -55,7 +56,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_address_is_stopped_and_let_go),
         cmocka_unit_test(test_a_network_of_ipv6_is_one),
-        cmocka_unit_test(test_what_is_no_address_is_one_too),
+        cmocka_unit_test(test_what_is_no_address_counts_by_its_name),
     };
     if (sodium_init() < 0)
         return 1;

@@ -97,6 +97,7 @@ static void checks_each_field(void **state)
     assert_refused("range", host.address_range[0] = 'x');
     assert_refused("vcpus", host.vcpus = 0);
     assert_refused("memory_mb", host.memory_mb = 0);
+    assert_refused("disk_overcommit", host.disk_overcommit = 10001);
     host = good;
     host.url = (char *)(uintptr_t) "https://10.0.0.7:8443";
     assert_ok(host_check(&host, &err));

@@ -108,6 +108,11 @@ static void a_container_is_one_request(void **state)
     assert_string_equal(text_at(body, "config", RUNTIME_KEY_SANDBOX, NULL), "sbx_1");
     assert_string_equal(text_at(body, "config", RUNTIME_KEY_ROLE, NULL), "sandbox");
     assert_string_equal(text_at(body, "devices", "root", "size"), "10GiB");
+    /* Lines of its own replace the profile's, so they confine it as well. */
+    const char *lxc = text_at(body, "config", "raw.lxc", NULL);
+    assert_non_null(strstr(lxc, "mode=1777,create=dir,size=256m 0 0\n"));
+    assert_non_null(strstr(lxc, "lxc.cap.keep=chown "));
+    assert_non_null(strstr(lxc, "lxc.seccomp.allow_nesting=1\n"));
     assert_string_equal(text_at(body, "devices", "root", "pool"), "pool");
     assert_null(text_at(body, "devices", "root", "size.state"));
     assert_string_equal(text_at(body, "devices", "eth0", "nictype"), "routed");
@@ -146,6 +151,10 @@ static void the_profile_is_hardened(void **state)
     assert_string_equal(text_at(profile, "migration.stateful", NULL, NULL), "true");
     assert_non_null(strstr(denied, "unshare errno 1\n"));
     assert_non_null(strstr(denied, "io_uring_setup errno 38\n"));
+    assert_non_null(strstr(denied, "socket errno 97 [0,16,SCMP_CMP_GT]\n"));
+    assert_string_equal(text_at(profile, "limits.processes", NULL, NULL), "500");
+    assert_string_equal(text_at(profile, "limits.kernel.core", NULL, NULL), "1");
+    assert_non_null(strstr(text_at(profile, "raw.lxc", NULL, NULL), "lxc.cap.keep=chown "));
 }
 
 static void statuses_tell_paused_from_stopped(void **state)

@@ -90,7 +90,7 @@ struct drawn {
 static size_t read_picture(struct drawn *drawn, size_t most)
 {
     const char *source = getenv("SANDLOT_SOURCE_DIR");
-    autofree char *path = xasprintf("%s/README.md", source ? source : ".");
+    autofree char *path = xasprintf("%s/doc/architecture.md", source ? source : ".");
     autofclose FILE *file = fopen(path, "re");
     char line[512];
     size_t count = 0;
@@ -110,7 +110,7 @@ static size_t read_picture(struct drawn *drawn, size_t most)
     return count;
 }
 
-static void the_picture_in_the_readme_is_the_table(void **state)
+static void the_picture_in_the_documentation_is_the_table(void **state)
 {
     static const struct {
         const char *event;
@@ -143,7 +143,7 @@ int main(void)
         cmocka_unit_test(only_listed_moves_are_legal),
         cmocka_unit_test(delete_is_legal_wherever_a_sandbox_is_shown),
         cmocka_unit_test(stopped_is_told_from_busy),
-        cmocka_unit_test(the_picture_in_the_readme_is_the_table),
+        cmocka_unit_test(the_picture_in_the_documentation_is_the_table),
     };
     return run_tests(tests);
 }

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/mem.h"
+#include "metrics/sample.h"
+
+/* A clock that was set back may bring a time that is there. */
+static const struct db_statement insert_statement = {
+    "sample.insert",
+    "INSERT INTO sandbox_samples (sandbox_id, at_ms, span_ms, cpu_ms, memory_bytes, cache_bytes,"
+    " disk_bytes) VALUES (?, ?, ?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE span_ms = span_ms",
+    false};
+static const struct db_statement delete_statement = {
+    "sample.delete", "DELETE FROM sandbox_samples WHERE at_ms < ? ORDER BY at_ms LIMIT ?", false};
+static const struct db_statement count_statement = {
+    "sample.count",
+    "SELECT COUNT(*) FROM sandbox_samples WHERE sandbox_id = ? AND at_ms >= ? AND at_ms <= ?",
+    true};
+static const struct db_statement read_statement = {
+    "sample.read",
+    "SELECT (at_ms DIV ?) * ? AS begin_ms, CAST(SUM(span_ms) AS UNSIGNED),"
+    " CAST(SUM(cpu_ms) AS UNSIGNED),"
+    " CAST(MAX(CASE WHEN span_ms > 0 THEN cpu_ms * 1000 DIV span_ms END) AS UNSIGNED),"
+    " CAST(AVG(memory_bytes) AS UNSIGNED), MAX(memory_bytes), CAST(AVG(cache_bytes) AS UNSIGNED),"
+    " MAX(disk_bytes)"
+    " FROM sandbox_samples WHERE sandbox_id = ? AND at_ms >= ? AND at_ms <= ?"
+    " GROUP BY begin_ms ORDER BY begin_ms LIMIT 1000",
+    true};
+static const struct db_statement lock_statement = {
+    "sample.lock",
+    "SELECT IF(COALESCE(IS_USED_LOCK(n), 0) = CONNECTION_ID(), 1, GET_LOCK(n, 0))"
+    " FROM (SELECT LEFT(CONCAT('sandlot.sample.', DATABASE()), 64) AS n) names",
+    true};
+
+static const struct db_statement *const statements[] = {
+    &insert_statement, &delete_statement, &count_statement, &read_statement, &lock_statement};
+const struct db_statement_list sample_statements = DB_STATEMENT_LIST(statements);
+
+int sample_insert(struct db *db, const struct sample_row *row, struct error **err)
+{
+    return db_exec(db, &insert_statement,
+                   DB_ARGS(db_text(row->sandbox_id), db_i64(row->at_ms), db_u64(row->span_ms),
+                           db_u64(row->cpu_ms), db_u64(row->memory_bytes), db_u64(row->cache_bytes),
+                           row->has_disk ? db_u64(row->disk_bytes) : db_null()),
+                   NULL, err);
+}
+
+int sample_delete_before(struct db *db, int64_t at_ms, uint64_t limit, uint64_t *removed,
+                         struct error **err)
+{
+    return db_exec(db, &delete_statement, DB_ARGS(db_i64(at_ms), db_u64(limit)), removed, err);
+}
+
+int sample_lock(struct db *db, bool *ours, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &lock_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    *ours = db_rows_next(rows) && db_get_u64(rows, 0) == 1;
+    return 0;
+}
+
+/* 1 ms: every sample by itself. */
+static int choose_step(struct db *db, const char *sandbox_id, int64_t from_ms, int64_t to_ms,
+                       int64_t *step_ms, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &count_statement, DB_ARGS(db_text(sandbox_id), db_i64(from_ms), db_i64(to_ms)),
+                 &rows, err) < 0)
+        return -1;
+    *step_ms = 1;
+    if (!db_rows_next(rows) || db_get_u64(rows, 0) <= SAMPLE_POINTS_MAX)
+        return 0;
+    /* Pieces begin at multiples of their length, so a span may touch one more than it holds. */
+    int64_t pieces = SAMPLE_POINTS_MAX - 1;
+    int64_t step_s = ((to_ms - from_ms) / 1000 + pieces) / pieces;
+    *step_ms = step_s * 1000;
+    return 0;
+}
+
+static void read_point(const struct db_rows *rows, int64_t from_ms, struct sample_point *point)
+{
+    int64_t begin_ms = db_get_i64(rows, 0);
+    uint64_t span_ms = db_get_u64(rows, 1);
+    *point = (struct sample_point){
+        .at_ms = begin_ms > from_ms ? begin_ms : from_ms,
+        .has_cpu = span_ms > 0,
+        .vcpus = span_ms ? (double)db_get_u64(rows, 2) / (double)span_ms : 0,
+        .vcpus_max = (double)db_get_u64(rows, 3) / 1000,
+        .memory_bytes = db_get_u64(rows, 4),
+        .memory_bytes_max = db_get_u64(rows, 5),
+        .cache_bytes = db_get_u64(rows, 6),
+        .has_disk = !db_is_null(rows, 7),
+        .disk_bytes = db_get_u64(rows, 7),
+    };
+    /* The one is exact, the other in thousandths. */
+    if (point->vcpus_max < point->vcpus)
+        point->vcpus_max = point->vcpus;
+}
+
+int sample_read(struct db *db, const char *sandbox_id, int64_t from_ms, int64_t to_ms,
+                struct sample_point **points, size_t *count, int64_t *step_ms, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    int64_t step;
+    *points = NULL;
+    *count = 0;
+    if (choose_step(db, sandbox_id, from_ms, to_ms, &step, err) < 0 ||
+        db_query(db, &read_statement,
+                 DB_ARGS(db_i64(step), db_i64(step), db_text(sandbox_id), db_i64(from_ms),
+                         db_i64(to_ms)),
+                 &rows, err) < 0)
+        return -1;
+    *points = xcalloc(SAMPLE_POINTS_MAX, sizeof **points);
+    while (*count < SAMPLE_POINTS_MAX && db_rows_next(rows))
+        read_point(rows, from_ms, &(*points)[(*count)++]);
+    *step_ms = step == 1 ? 0 : step;
+    return 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "network/denied_names.h"
+
+#include <jansson.h>
+
+#include "base/mem.h"
+#include "network/policy_entry.h"
+
+static const struct db_statement denied_statement = {
+    "denied_names.list",
+    "SELECT CAST(JSON_EXTRACT(network, '$.deny_out') AS CHAR) FROM sandboxes"
+    " WHERE team_id = ? AND visible = 1 AND id <> ? AND JSON_LENGTH(network, '$.deny_out') > 0",
+    true};
+
+static const struct db_statement *const statements[] = {&denied_statement};
+const struct db_statement_list denied_names_statements = DB_STATEMENT_LIST(statements);
+
+/* Put the host names among the entries into a set, the keys of an object. Wildcards and networks
+ * are not watched. */
+static void collect(json_t *set, const json_t *entries)
+{
+    size_t index;
+    json_t *text;
+    json_array_foreach ((json_t *)entries, index, text) {
+        struct policy_entry entry = {0};
+        error_auto ignored = NULL; /* what is stored was read before */
+        if (!json_is_string(text) ||
+            policy_entry_parse(json_string_value(text), &entry, &ignored) < 0)
+            continue;
+        if (entry.kind == POLICY_HOST)
+            json_object_set_new(set, entry.name, json_null());
+        policy_entry_deinit(&entry);
+    }
+}
+
+int denied_names_admit(struct db *db, const char *team_id, const char *sandbox_id,
+                       const char *network, unsigned max, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    json_auto_t *policy = json_loads(network, 0, NULL), *set = json_object();
+    collect(set, json_object_get(policy, "deny_out"));
+    size_t own = json_object_size(set);
+    if (!own)
+        return 0;
+    if (db_query(db, &denied_statement, DB_ARGS(db_text(team_id), db_text(sandbox_id)), &rows,
+                 err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        json_auto_t *entries = json_loads(db_get_text(rows, 0), 0, NULL);
+        collect(set, entries);
+    }
+    if (json_object_size(set) <= max)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "/deny_out",
+                           "The policies of a team deny at most %u different names, all of its "
+                           "sandboxes together; with this one they are %zu, %zu of them its own.",
+                           max, json_object_size(set), own);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the workers of the gate know of sandboxes' agents, in memory that all of them share: which
+ * gave no answer, and which is being waited for. One table of a
+ * fixed size; sandboxes that fall on the same place of it push each other out, which costs a
+ * question more. It never says anything wrong for longer than the times below.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "sandbox/agent_client.h"
+
+struct agent_notes;
+
+/* The table in dir, shared with all who open it there. silence_s: how long an agent that gave no
+ * answer is left alone. Errors: ERR_CONFIG. */
+int agent_notes_open(const char *dir, uint64_t silence_s, struct agent_notes **notes,
+                     struct error **err);
+void agent_notes_close(struct agent_notes *notes);
+
+/* sandbox: pool_tenant() of its id, in all of these. */
+
+/* It gave no answer where it was waited for. */
+void agent_notes_silent(struct agent_notes *notes, uint64_t sandbox);
+bool agent_notes_is_silent(const struct agent_notes *notes, uint64_t sandbox);
+
+/* It was too slow for the gate and is waited for elsewhere, for wait_ms at most. */
+void agent_notes_slow(struct agent_notes *notes, uint64_t sandbox, unsigned wait_ms);
+bool agent_notes_is_slow(const struct agent_notes *notes, uint64_t sandbox);
+
+/* It answered: nothing of the above holds any more. */
+void agent_notes_answered(struct agent_notes *notes, uint64_t sandbox);

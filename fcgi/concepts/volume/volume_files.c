@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "volume/volume_files.h"
+
+#include <jansson.h>
+
+#include "base/fault_point.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/* A keeper made anew, a volume mounted, a process that was another one: each costs an attempt. */
+#define ATTEMPTS_MAX    5
+#define OPEN_TIMEOUT_MS 15000
+
+enum outcome { OUTCOME_FAILED = -1, OUTCOME_DONE, OUTCOME_AGAIN };
+
+struct attempt {
+    struct worker *worker;
+    struct volume *volume;
+    const struct volume_files_call *call;
+    struct keeper keeper;
+    char epoch[KEEPER_EPOCH_SIZE];
+};
+
+static int unavailable(const char *why, struct error **err)
+{
+    log_warning("cannot reach the files of a volume", LOG_STR("reason", why));
+    return error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                     "The runtime is not available at the moment; try again in a few seconds.");
+}
+
+/* --- what the keeper refuses --- */
+
+static int full(const struct volume *volume, struct error **err)
+{
+    return error_set(err, ERR_PLAN_RESTRICTS_RESOURCES,
+                     "The volume is full: it has %u GiB, as the team's plan allowed when it was "
+                     "made.",
+                     volume->size_gb);
+}
+
+static int refused(const struct attempt *attempt, const char *code, const char *message,
+                   struct error **err)
+{
+    const char *field = attempt->call->field;
+    if (str_equal(code, "not_found"))
+        return error_set(err, ERR_NOT_FOUND, "%s", message);
+    if (str_equal(code, "invalid"))
+        return error_set_field(err, ERR_INVALID_REQUEST, field, "%s", message);
+    if (str_equal(code, "exists"))
+        return error_set_field(err, ERR_NAME_TAKEN, field, "%s", message);
+    if (str_equal(code, "not_empty"))
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, "recursive",
+            "The directory is not empty; recursive=true removes it with all that "
+            "is in it.");
+    if (str_equal(code, "fenced"))
+        return error_set(err, ERR_VOLUME_ATTACHED,
+                         "A sandbox has been started with the volume meanwhile.");
+    if (str_equal(code, "no_space"))
+        return full(attempt->volume, err);
+    return error_set(err, ERR_INTERNAL, "the keeper %s: %s: %s", attempt->keeper.instance_name,
+                     code ? code : "?", message);
+}
+
+static int mount(const struct attempt *attempt, struct error **err)
+{
+    if (keeper_mount(attempt->worker, &attempt->keeper, attempt->volume, err) == 0)
+        return OUTCOME_AGAIN;
+    if ((*err)->code != ERR_NOT_FOUND)
+        return OUTCOME_FAILED;
+    error_clear(err); /* the keeper, or the volume, is gone: the next attempt knows */
+    return OUTCOME_AGAIN;
+}
+
+static int judge(const struct attempt *attempt, const struct keeper_answer *answer,
+                 struct error **err)
+{
+    if (answer->status >= 200 && answer->status < 300)
+        return OUTCOME_DONE;
+    json_auto_t *json = json_loadb(buffer_string(&answer->text), answer->text.size, 0, NULL);
+    const char *code = json_string_value(json_object_get(json, "code"));
+    const char *message = json_string_value(json_object_get(json, "message"));
+    if (answer->broken)
+        return error_set(err, ERR_INVALID_REQUEST, "The body was cut before its end.");
+    if (!answer->body_begun && str_equal(code, "not_mounted"))
+        return mount(attempt, err);
+    if (!answer->body_begun && (!answer->status || str_equal(code, "other_epoch")))
+        return OUTCOME_AGAIN;
+    if (!answer->status || str_equal(code, "other_epoch") || str_equal(code, "not_mounted"))
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the keeper went away in the middle: %s",
+                         answer->failure);
+    return refused(attempt, code, message ? message : "", err);
+}
+
+/* --- asking --- */
+
+static int ask(const struct attempt *attempt, const char *method, const char *resource,
+               const char *query, struct keeper_answer *answer, struct error **err)
+{
+    const struct volume_files_call *call = attempt->call;
+    bool real = resource == call->resource;
+    autofree char *change =
+        call->changes ? xasprintf("&generation=%llu&epoch=%s",
+                                  (unsigned long long)attempt->volume->generation, attempt->epoch)
+                      : xstrdup("");
+    autofree char *path = xasprintf("/v/%s/%s?%s%s", attempt->volume->id, resource, query, change);
+    struct keeper_request request = {
+        .method = method,
+        .path = path,
+        .timeout_ms = real ? 0 : OPEN_TIMEOUT_MS,
+        .upload = real ? call->upload : NULL,
+        .download = real ? call->download : NULL,
+    };
+    return keeper_ask(attempt->worker->ring, &attempt->keeper, &request, answer, err);
+}
+
+static int admit_body(struct db *db, void *context, struct error **err)
+{
+    struct attempt *attempt = context;
+    return volume_files_admit(db, attempt->epoch, attempt->volume, err);
+}
+
+/* Allow the change, and see that the keeper is able to make it, before a body is touched. */
+static int open_for_change(struct attempt *attempt, struct keeper_answer *answer,
+                           struct error **err)
+{
+    if (db_transaction(attempt->worker->db, admit_body, attempt, err) < 0)
+        return OUTCOME_FAILED;
+    fault_point(FAULT_FILES_ADMITTED);
+    if (ask(attempt, "POST", "open", "", answer, err) < 0)
+        return OUTCOME_FAILED;
+    fault_point(FAULT_FILES_OPENED);
+    return judge(attempt, answer, err);
+}
+
+static int run(struct attempt *attempt, struct keeper_answer *answer, struct error **err)
+{
+    const struct volume_files_call *call = attempt->call;
+    if (keeper_ensure(attempt->worker, attempt->volume->host_id, &attempt->keeper, attempt->epoch,
+                      err) < 0)
+        return OUTCOME_FAILED;
+    if (!call->changes) {
+        if (volume_files_used(attempt->worker->db, attempt->volume, err) < 0 ||
+            ask(attempt, call->method, call->resource, call->query, answer, err) < 0)
+            return OUTCOME_FAILED;
+        return judge(attempt, answer, err);
+    }
+    int outcome = open_for_change(attempt, answer, err);
+    if (outcome != OUTCOME_DONE)
+        return outcome;
+    if (ask(attempt, call->method, call->resource, call->query, answer, err) < 0)
+        return OUTCOME_FAILED;
+    fault_point(FAULT_FILES_CHANGED);
+    if (answer->broken)
+        return judge(attempt, answer, err);
+    /* It may have been made: asking again would give the answer to another question. */
+    if (!answer->status)
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the keeper gave no answer to a change: %s",
+                         answer->failure);
+    return judge(attempt, answer, err);
+}
+
+int volume_files_call(struct worker *worker, struct volume *volume,
+                      const struct volume_files_call *call, struct keeper_answer *answer,
+                      struct error **err)
+{
+    struct attempt attempt = {.worker = worker, .volume = volume, .call = call};
+    for (unsigned i = 0; i < ATTEMPTS_MAX; i++) {
+        int outcome = run(&attempt, answer, err);
+        if (outcome != OUTCOME_AGAIN)
+            break;
+        if (i == ATTEMPTS_MAX - 1)
+            return unavailable("the volume server kept failing while the request was tried", err);
+    }
+    if (!*err)
+        return 0;
+    if ((*err)->code != ERR_OUTCOME_UNKNOWN && (*err)->code != ERR_DB_UNAVAILABLE &&
+        (*err)->code != ERR_RUNTIME_UNAVAILABLE)
+        return -1;
+    error_auto inner = NULL;
+    error_move(&inner, err);
+    return unavailable(inner->message, err);
+}

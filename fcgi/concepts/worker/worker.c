@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "worker/worker.h"
+
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/fault_point.h"
+#include "config/database.h"
+#include "db/migrate.h"
+#include "network/protected.h"
+
+int worker_open(const struct settings *settings, const char *program,
+                const struct db_statement_list *statements, size_t statement_count,
+                struct worker *worker, struct error **err)
+{
+    struct utsname host;
+    struct protected_networks networks = {0};
+    *worker = (struct worker){.settings = settings};
+    uname(&host);
+    fault_point_open(settings->api_socket);
+    snprintf(worker->lease_owner, sizeof worker->lease_owner, "%.20s/%.28s/%d", program,
+             host.nodename, (int)getpid());
+    if (protected_open(&networks, settings->protected_networks_open, err) < 0)
+        return -1;
+    if (keyring_load(settings->key_file, &worker->ring, err) < 0 ||
+        database_open(settings, &worker->db, err) < 0 || db_schema_require(worker->db, err) < 0 ||
+        db_check_statements(worker->db, statements, statement_count, err) < 0) {
+        worker_close(worker);
+        return -1;
+    }
+    worker->runtimes = runtimes_new(settings);
+    return 0;
+}
+
+void worker_close(struct worker *worker)
+{
+    runtimes_free(worker->runtimes);
+    if (worker->db)
+        db_close(worker->db);
+    keyring_free(worker->ring);
+    *worker = (struct worker){0};
+}

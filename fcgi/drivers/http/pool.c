@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "http/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/shared_file.h"
+#include "base/str.h"
+
+#define LISTEN_FD      0
+#define SLOTS_MAX      1024
+#define LOOK_PAUSE_MS  50
+#define POOL_NAME_SIZE 64
+
+/* One worker; a cache line of its own. pid 0: never had one. */
+struct slot {
+    _Alignas(64) _Atomic uint64_t team;
+    _Atomic uint64_t sandbox;
+    _Atomic int pid;
+};
+
+/* The file. used: slots from the first on that ever had a worker. */
+struct table {
+    struct slot slots[SLOTS_MAX];
+    _Alignas(64) _Atomic unsigned used;
+};
+
+struct pool {
+    struct table *table;
+    struct slot *own;
+    int fd;
+    bool shut;
+    int64_t look_at_ms; /* again, whether all are alive */
+    char name[POOL_NAME_SIZE];
+};
+
+uint64_t pool_tenant(const char *id)
+{
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a: the ids are ours, so nobody aims at a place */
+    for (; *id; id++)
+        hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
+    return hash ? hash : 1;
+}
+
+/* --- slots --- */
+
+static struct flock lock_of(unsigned at, short type)
+{
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)at, .l_len = 1};
+}
+
+/* The kernel drops the lock with the process, however that ends. */
+static bool lock_slot(struct pool *pool, unsigned at)
+{
+    struct flock lock = lock_of(at, F_WRLCK);
+    return fcntl(pool->fd, F_OFD_SETLK, &lock) == 0;
+}
+
+static bool is_alive(const struct pool *pool, unsigned at)
+{
+    struct flock lock = lock_of(at, F_WRLCK);
+    if (pool->own == &pool->table->slots[at])
+        return true;
+    return fcntl(pool->fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+}
+
+static void clear(struct slot *slot)
+{
+    atomic_store(&slot->team, 0);
+    atomic_store(&slot->sandbox, 0);
+}
+
+static int take_slot(struct pool *pool, struct error **err)
+{
+    unsigned at = 0;
+    while (at < SLOTS_MAX && !lock_slot(pool, at))
+        at++;
+    if (at == SLOTS_MAX)
+        return error_set(err, ERR_CONFIG, "the pool %s has more than %d workers", pool->name,
+                         SLOTS_MAX);
+    pool->own = &pool->table->slots[at];
+    clear(pool->own);
+    atomic_store(&pool->own->pid, (int)getpid());
+    unsigned used = atomic_load(&pool->table->used);
+    while (used < at + 1 && !atomic_compare_exchange_weak(&pool->table->used, &used, at + 1))
+        continue;
+    return 0;
+}
+
+/* What the dead have left. A worker that starts also forgets their places: the pool may have been
+ * larger, and who comes in their stead takes the first that is free. */
+static void forget_the_dead(struct pool *pool, bool places)
+{
+    for (unsigned at = 0; at < atomic_load(&pool->table->used); at++) {
+        struct slot *slot = &pool->table->slots[at];
+        if (!atomic_load(&slot->pid) || is_alive(pool, at))
+            continue;
+        clear(slot);
+        if (places)
+            atomic_store(&slot->pid, 0);
+    }
+}
+
+/* --- opening --- */
+
+static int name_of_socket(char name[POOL_NAME_SIZE], struct error **err)
+{
+    struct sockaddr_un address = {0};
+    socklen_t size = sizeof address - 1;
+    if (getsockname(LISTEN_FD, (struct sockaddr *)&address, &size) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "file descriptor 0 is no socket");
+    const char *slash = strrchr(address.sun_path, '/');
+    const char *base = slash ? slash + 1 : "";
+    size_t length = strlen(base) - (str_ends_with(base, ".sock") ? strlen(".sock") : 0);
+    if (address.sun_family != AF_UNIX || !length || length >= POOL_NAME_SIZE)
+        return error_set(err, ERR_CONFIG, "file descriptor 0 is no Unix socket with a path");
+    memcpy(name, base, length);
+    name[length] = '\0';
+    return 0;
+}
+
+int pool_open_as(const char *dir, const char *name, struct pool **pool, struct error **err)
+{
+    struct pool *opened = xcalloc(1, sizeof *opened);
+    void *map;
+    opened->fd = -1;
+    memcpy(opened->name, name, strnlen(name, POOL_NAME_SIZE - 1));
+    autofree char *path = xasprintf("%s/%s.pool", dir, opened->name);
+    if (shared_file_map(path, sizeof *opened->table, &opened->fd, &map, err) < 0) {
+        free(opened);
+        return -1;
+    }
+    opened->table = map;
+    if (take_slot(opened, err) < 0) {
+        pool_close(opened);
+        return -1;
+    }
+    forget_the_dead(opened, true);
+    *pool = opened;
+    return 0;
+}
+
+int pool_open(const char *dir, struct pool **pool, struct error **err)
+{
+    char name[POOL_NAME_SIZE];
+    if (name_of_socket(name, err) < 0)
+        return -1;
+    return pool_open_as(dir, name, pool, err);
+}
+
+void pool_close(struct pool *pool)
+{
+    if (!pool)
+        return;
+    if (pool->own) {
+        clear(pool->own);
+        atomic_store(&pool->own->pid, 0);
+    }
+    close(pool->fd);
+    free(pool);
+}
+
+const char *pool_name(const struct pool *pool)
+{
+    return pool->name;
+}
+
+/* --- sharing --- */
+
+/* What others do for the same tenant. */
+struct share {
+    unsigned workers, of_team, of_sandbox;
+};
+
+static struct share count(const struct pool *pool, const struct pool_claim *claim)
+{
+    struct share share = {0};
+    unsigned used = atomic_load(&pool->table->used);
+    for (unsigned at = 0; at < used; at++) {
+        const struct slot *slot = &pool->table->slots[at];
+        share.workers += atomic_load(&slot->pid) != 0;
+        if (slot == pool->own)
+            continue;
+        share.of_team += atomic_load(&slot->team) == claim->team;
+        share.of_sandbox += claim->sandbox && atomic_load(&slot->sandbox) == claim->sandbox;
+    }
+    return share;
+}
+
+static bool fits(const struct pool *pool, const struct pool_claim *claim)
+{
+    struct share share = count(pool, claim);
+    unsigned half = share.workers / 2;
+    return share.of_team < (half ? half : 1) && !(claim->alone && share.of_sandbox);
+}
+
+/* The locks cost a system call each: they are looked at where somebody would be refused, and not at
+ * each look of those who wait. */
+bool pool_has_room(struct pool *pool, const struct pool_claim *claim)
+{
+    if (pool->shut)
+        return false;
+    if (!claim->team || fits(pool, claim))
+        return true;
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms < pool->look_at_ms)
+        return false;
+    pool->look_at_ms = now_ms + LOOK_PAUSE_MS;
+    forget_the_dead(pool, false);
+    return fits(pool, claim);
+}
+
+/* Said first and counted then: of two that enter at once both may be turned away where there was
+ * room for one, but never both let in. */
+bool pool_enter(struct pool *pool, const struct pool_claim *claim)
+{
+    atomic_store(&pool->own->sandbox, claim->sandbox);
+    atomic_store(&pool->own->team, claim->team);
+    if (pool_has_room(pool, claim))
+        return true;
+    clear(pool->own);
+    return false;
+}
+
+void pool_leave(struct pool *pool)
+{
+    clear(pool->own);
+}
+
+void pool_shut(struct pool *pool, bool shut)
+{
+    pool->shut = shut;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who is served by the workers of a pool, so that nobody holds more than a share of it.
+ *
+ * The workers of a pool accept on one socket, and share a file of the socket's name. Each has a
+ * slot in it, which says whose request it serves, and holds a lock on the slot as long as it lives:
+ * what a killed worker has left behind is known by the missing lock and does not count. Nothing is
+ * counted up and down, so nothing can be counted wrong.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct pool;
+
+/* For whom a worker works. */
+struct pool_claim {
+    uint64_t team;    /* pool_tenant() of its id; 0: nobody's, and not bounded */
+    uint64_t sandbox; /* likewise; 0: none */
+    bool alone;       /* no other worker of the pool may serve the sandbox */
+};
+
+/* A number that stands for an id. */
+uint64_t pool_tenant(const char *id);
+
+/* Take a slot in the pool that accepts on file descriptor 0; its file is in dir. Errors: ERR_CONFIG
+ * (no Unix socket with a name, no such folder). */
+int pool_open(const char *dir, struct pool **pool, struct error **err);
+/* As pool_open(), for a pool of that name. */
+int pool_open_as(const char *dir, const char *name, struct pool **pool, struct error **err);
+void pool_close(struct pool *pool);
+
+/* The name of the socket without its folder and ".sock": "api". */
+const char *pool_name(const struct pool *pool);
+
+/* Work for claim until pool_leave(). False: the team has half of the workers already, or another
+ * one serves the sandbox alone; nothing has changed then. */
+bool pool_enter(struct pool *pool, const struct pool_claim *claim);
+void pool_leave(struct pool *pool);
+
+/* While it is shut this worker enters for nobody. */
+void pool_shut(struct pool *pool, bool shut);
+
+/* Whether pool_enter() would let it in now. */
+bool pool_has_room(struct pool *pool, const struct pool_claim *claim);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The share of the pool that a team may have, and whose share a request takes. */
+#include <string.h>
+
+#include "api/api.h"
+#include "api/share_db.h"
+#include "base/mem.h"
+
+/* The team of what the path names; that of nothing is the personal one. */
+static int team_of_path(struct api *api, const struct http_request *request, char team[ID_SIZE],
+                        struct error **err)
+{
+    error_auto missing = NULL;
+    if (share_team_of(api->worker.db, request->captures[0], team, &missing) == 0)
+        return 0;
+    if (missing->code != ERR_NOT_FOUND)
+        return error_move(err, &missing);
+    memcpy(team, api->principal.personal_team_id, ID_SIZE);
+    return 0;
+}
+
+/* The team that query or body name. What names none that the key reaches is refused later, without
+ * work for anybody. */
+static void team_of_input(const struct api *api, const struct http_request *request,
+                          char team[ID_SIZE])
+{
+    const char *slug = json_string_value(json_object_get(request->json, "team"));
+    const struct team *named;
+    error_auto ignored = NULL;
+    memcpy(team, api->principal.personal_team_id, ID_SIZE);
+    if (principal_team(&api->principal, slug ? slug : http_query(request, "team"), NULL, &named,
+                       &ignored) == 0)
+        memcpy(team, named->id, ID_SIZE);
+}
+
+/* Sets team to "" when that is still to come. */
+static int find_team(struct api *api, const struct http_request *request, bool body_is_read,
+                     char team[ID_SIZE], struct error **err)
+{
+    const struct principal *principal = &api->principal;
+    team[0] = '\0';
+    if (principal->team_count == 1)
+        memcpy(team, principal->teams[0].id, ID_SIZE);
+    else if (request->capture_count && share_has_team(request->captures[0]))
+        return team_of_path(api, request, team, err);
+    else if (body_is_read)
+        team_of_input(api, request, team);
+    return 0;
+}
+
+int api_take_share(struct api *api, struct http_request *request, bool body_is_read,
+                   struct error **err)
+{
+    char team[ID_SIZE];
+    if (api->has_share)
+        return 0;
+    if (find_team(api, request, body_is_read, team, err) < 0)
+        return -1;
+    if (!team[0])
+        return 0;
+    request->claim = (struct pool_claim){.team = pool_tenant(team)};
+    api->has_share = pool_enter(api->pool, &request->claim);
+    if (api->has_share)
+        return 0;
+    request->must_wait = true;
+    request->wait_ms = (unsigned)api->settings->pool_wait_ms;
+    return error_set(err, ERR_SHARE_USED_UP,
+                     "The team has half of the service's workers for such calls busy already; "
+                     "try again when some of its calls are done.");
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The storage pool of a host that is this machine, from the outside: whether a part of it is kept
+ * from the guests, what deleted sandboxes are still charged with, and whether what lies in it is
+ * encrypted.
+ */
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "ctl/doctor.h"
+#include "host/host.h"
+
+#define BTRFS_DIR      "/sys/fs/btrfs"
+#define GUARD_DIR      "/run/sandlot-pool" /* of conf/incus/pool-guard */
+#define STACKED_MAX    8                   /* devices upon devices, and files upon devices */
+#define ORPHANS_NOTICE (UINT64_C(1) << 30)
+
+/* The first line of a file of the kernel's; "" when there is none. */
+static const char *read_line(const char *path, char *out, size_t size)
+{
+    autofclose FILE *file = fopen(path, "re");
+    if (!file || !fgets(out, (int)size, file))
+        out[0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    return out;
+}
+
+/* Incus mounts its pools beside its socket. *type and *source are of fixed size. Returns -1 when
+ * the pool is not mounted there, a directory for one. */
+static int find_mount(const struct host *host, char type[32], char source[256])
+{
+    autofree char *directory = xstrdup(host->url + strlen("unix://"));
+    char *slash = strrchr(directory, '/');
+    *slash = '\0';
+    autofree char *wanted = xasprintf("%s/storage-pools/%s", directory, host->pool);
+    char line[4096], target[2048];
+    autofclose FILE *mounts = fopen("/proc/self/mounts", "re");
+    while (mounts && fgets(line, sizeof line, mounts))
+        if (sscanf(line, "%255s %2047s %31s", source, target, type) == 3 && !strcmp(target, wanted))
+            return 0;
+    return -1;
+}
+
+/* --- encryption --- */
+
+static bool is_encrypted(dev_t device, unsigned depth);
+
+static bool slave_is_encrypted(const char *directory, unsigned depth)
+{
+    struct dirent *entry;
+    DIR *slaves = opendir(directory);
+    bool found = false;
+    while (slaves && !found && (entry = readdir(slaves))) {
+        unsigned major_number, minor_number;
+        char number[32];
+        autofree char *path = xasprintf("%s/%s/dev", directory, entry->d_name);
+        if (sscanf(read_line(path, number, sizeof number), "%u:%u", &major_number, &minor_number) ==
+            2)
+            found = is_encrypted(makedev(major_number, minor_number), depth + 1);
+    }
+    if (slaves)
+        closedir(slaves);
+    return found;
+}
+
+/* Whether a block device is one of dm-crypt, or lies on one, through volume groups and files. */
+static bool is_encrypted(dev_t device, unsigned depth)
+{
+    autofree char *directory = xasprintf("/sys/dev/block/%u:%u", major(device), minor(device));
+    autofree char *uuid = xasprintf("%s/dm/uuid", directory);
+    autofree char *loop = xasprintf("%s/loop/backing_file", directory);
+    autofree char *slaves = xasprintf("%s/slaves", directory);
+    char text[4096];
+    struct stat file;
+    if (depth > STACKED_MAX)
+        return false;
+    if (str_starts_with(read_line(uuid, text, sizeof text), "CRYPT-"))
+        return true;
+    if (*read_line(loop, text, sizeof text) && stat(text, &file) == 0)
+        return is_encrypted(file.st_dev, depth + 1);
+    return slave_is_encrypted(slaves, depth);
+}
+
+static void check_encryption(struct doctor *doctor, const struct host *host, const char *source)
+{
+    struct stat device;
+    if (stat(source, &device) < 0 || !S_ISBLK(device.st_mode))
+        return;
+    if (is_encrypted(device.st_rdev, 0))
+        doctor_ok(doctor, "encryption",
+                  "Pool %s of %s is encrypted at rest, memory of paused sandboxes included.",
+                  host->pool, host->name);
+    else
+        doctor_note(doctor, "encryption",
+                    "Pool %s of %s is not encrypted: the disks of sandboxes, and the memory of "
+                    "paused ones with their environments, lie on %s in clear. dm-crypt under the "
+                    "pool encrypts them.",
+                    host->pool, host->name, source);
+}
+
+/* --- quota groups --- */
+
+/* The file system of a block device, as the kernel names it. Returns -1 when it is not there. */
+static int find_uuid(const char *source, char uuid[64])
+{
+    struct dirent *entry;
+    const char *name = strrchr(source, '/');
+    char resolved[64] = "";
+    struct stat device;
+    if (!name || stat(source, &device) < 0)
+        return -1;
+    /* /dev/mapper/x is known as dm-0. */
+    autofree char *link =
+        xasprintf("/sys/dev/block/%u:%u/dm/name", major(device.st_rdev), minor(device.st_rdev));
+    if (*read_line(link, resolved, sizeof resolved))
+        snprintf(resolved, sizeof resolved, "dm-%u", minor(device.st_rdev));
+    else
+        snprintf(resolved, sizeof resolved, "%s", name + 1);
+    DIR *all = opendir(BTRFS_DIR);
+    int result = -1;
+    while (all && result < 0 && (entry = readdir(all))) {
+        autofree char *path = xasprintf(BTRFS_DIR "/%s/devices/%s", entry->d_name, resolved);
+        if (strlen(entry->d_name) < 64 && stat(path, &device) == 0) {
+            memcpy(uuid, entry->d_name, strlen(entry->d_name) + 1);
+            result = 0;
+        }
+    }
+    if (all)
+        closedir(all);
+    return result;
+}
+
+static void check_guard(struct doctor *doctor, const struct host *host, const char *uuid)
+{
+    char text[64];
+    autofree char *path = xasprintf(BTRFS_DIR "/%s/qgroups/1_0/max_referenced", uuid);
+    uint64_t limit = strtoull(read_line(path, text, sizeof text), NULL, 10);
+    if (limit)
+        doctor_ok(doctor, "reserve", "A part of pool %s of %s is kept from its guests.", host->pool,
+                  host->name);
+    else
+        doctor_wrong(doctor, "reserve",
+                     "Start sandlot-pool on the host; it needs simple quotas (`btrfs quota enable "
+                     "--simple`).",
+                     "Nothing of pool %s of %s is kept from its guests: one of them can fill it, "
+                     "and then pauses of all others lose their memory.",
+                     host->pool, host->name);
+}
+
+static void check_orphans(struct doctor *doctor, const struct host *host, const char *uuid)
+{
+    char text[64];
+    autofree char *path = xasprintf(GUARD_DIR "/%s", uuid);
+    uint64_t orphans = strtoull(read_line(path, text, sizeof text), NULL, 10);
+    if (orphans >= ORPHANS_NOTICE)
+        doctor_note(
+            doctor, "quota",
+            "%.1f GiB of pool %s of %s were written by sandboxes that are deleted, and live "
+            "on in checkpoints and templates made of them.",
+            (double)orphans / (1 << 30), host->pool, host->name);
+}
+
+void doctor_check_disk(struct doctor *doctor, const struct host *host)
+{
+    char type[32], source[256], uuid[64];
+    if (!str_starts_with(host->url, "unix:///") || find_mount(host, type, source) < 0)
+        return;
+    check_encryption(doctor, host, source);
+    if (strcmp(type, "btrfs") != 0 || find_uuid(source, uuid) < 0)
+        return;
+    check_guard(doctor, host, uuid);
+    check_orphans(doctor, host, uuid);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the kernel of a runtime host of this machine must not let sandboxes do: write to the host
+ * through lxcfs, or use up what is counted for the whole machine.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "ctl/doctor.h"
+
+#define LXCFS      "/var/lib/lxcfs"
+#define FUSE_MAGIC 0x65735546
+
+static void check_lxcfs(struct doctor *doctor)
+{
+    struct statfs kind;
+    struct statvfs status;
+    if (statfs(LXCFS, &kind) < 0 || kind.f_type != FUSE_MAGIC || statvfs(LXCFS, &status) < 0)
+        doctor_note(doctor, "lxcfs",
+                    "lxcfs is not mounted at " LXCFS
+                    ": sandboxes see the memory and processors of the machine.");
+    else if (status.f_flag & ST_RDONLY)
+        doctor_ok(doctor, "lxcfs",
+                  "lxcfs is read-only, so nothing is written to the host's files.");
+    else
+        doctor_wrong(doctor, "lxcfs",
+                     "Run `mount -o remount,ro " LXCFS
+                     "`, which also mends the sandboxes that run; the drop-in of lxcfs.service "
+                     "does so at each start.",
+                     "lxcfs at " LXCFS
+                     " can be written to: before version 6.0 any user of any sandbox changes the "
+                     "processors of the host through it.");
+}
+
+/* What load-network sets; less lets one sandbox stop others. */
+static const struct {
+    const char *name, *file;
+    long least;
+} counts[] = {
+    {"fs.inotify.max_user_instances", "/proc/sys/fs/inotify/max_user_instances", 1048576},
+    {"fs.inotify.max_user_watches", "/proc/sys/fs/inotify/max_user_watches", 16777216},
+    {"fs.epoll.max_user_watches", "/proc/sys/fs/epoll/max_user_watches", 16777216},
+    {"fs.file-max", "/proc/sys/fs/file-max", 16777216},
+    {"fs.aio-max-nr", "/proc/sys/fs/aio-max-nr", 16777216},
+    {"kernel.pid_max", "/proc/sys/kernel/pid_max", 1048576},
+    {"kernel.threads-max", "/proc/sys/kernel/threads-max", 1048576},
+    {"kernel.pty.max", "/proc/sys/kernel/pty/max", 65536},
+};
+
+/* The number in a file of /proc; -1 with errno when there is none. */
+static long read_number(const char *path)
+{
+    char text[32];
+    autofclose FILE *file = fopen(path, "re");
+    if (!file || !fgets(text, sizeof text, file))
+        return -1;
+    return strtol(text, NULL, 10);
+}
+
+static void check_counts(struct doctor *doctor)
+{
+    bool high = true;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        long value = read_number(counts[i].file);
+        if (value < 0 || value >= counts[i].least)
+            continue;
+        high = false;
+        doctor_wrong(doctor, "kernel",
+                     "Run load-network (sandlot-nftables.service), which raises it, and look for a "
+                     "file of /etc/sysctl.d that sets it back.",
+                     "%s is %ld: one sandbox can use that up for the whole host.", counts[i].name,
+                     value);
+    }
+    if (high)
+        doctor_ok(doctor, "kernel", "What the kernel counts for all sandboxes together is raised.");
+}
+
+void doctor_check_kernel(struct doctor *doctor, const char *host_url)
+{
+    if (!str_starts_with(host_url, "unix://"))
+        return;
+    check_lxcfs(doctor);
+    check_counts(doctor);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What all sandboxes of this machine share in the kernel: its connection table. A full one refuses
+ * connections to everybody, nginx among them; conf/nftables/load-network.in sets its size. And what
+ * a policy opens that says allow_package_registry_access.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "ctl/doctor.h"
+#include "host/host.h"
+#include "network/egress_profile.h"
+
+#define TABLE_FULL_PERCENT 75
+#define COUNT_FILE         "/proc/sys/net/netfilter/nf_conntrack_count"
+#define MAX_FILE           "/proc/sys/net/netfilter/nf_conntrack_max"
+
+/* The number that stands in a file of the kernel. Returns 0, or -1 when there is none. */
+static int read_number(const char *path, unsigned long *number)
+{
+    autofclose FILE *file = fopen(path, "re");
+    return file && fscanf(file, "%lu", number) == 1 ? 0 : -1;
+}
+
+void doctor_check_connections(struct doctor *doctor, const struct host *host)
+{
+    unsigned long count, max;
+    if (!str_starts_with(host->url, "unix://"))
+        return; /* another machine's table */
+    if (read_number(COUNT_FILE, &count) < 0 || read_number(MAX_FILE, &max) < 0 || !max)
+        doctor_note(doctor, "connections", "How full the connection table is cannot be read (%s).",
+                    COUNT_FILE);
+    else if (count * 100 / max >= TABLE_FULL_PERCENT)
+        doctor_wrong(doctor, "connections",
+                     "`conntrack -L` shows whose they are; load-network sets the table's size by "
+                     "the machine's memory, and `sysctl net.netfilter.nf_conntrack_max` a larger "
+                     "one.",
+                     "The connection table of %s holds %lu of %lu entries; a full one refuses "
+                     "connections to everybody.",
+                     host->name, count, max);
+    else
+        doctor_ok(doctor, "connections", "The connection table of %s holds %lu of %lu entries.",
+                  host->name, count, max);
+}
+
+void doctor_check_registries(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    struct egress_profile profile;
+    if (egress_profile_get(doctor->ctl->db, EGRESS_PROFILE_REGISTRIES, &profile, &err) < 0) {
+        doctor_wrong(doctor, "registries", "See the line about the database.", "%s.", err->message);
+        return;
+    }
+    size_t count = json_array_size(profile.entries);
+    if (count)
+        doctor_ok(doctor, "registries", "allow_package_registry_access opens %zu entr%s.", count,
+                  count == 1 ? "y" : "ies");
+    else
+        doctor_note(
+            doctor, "registries",
+            "The profile " EGRESS_PROFILE_REGISTRIES
+            " is empty: allow_package_registry_access opens nothing. "
+            "`scripts/package-registries | sandlotctl profile set " EGRESS_PROFILE_REGISTRIES
+            " --file -` fills it.");
+    egress_profile_deinit(&profile);
+}

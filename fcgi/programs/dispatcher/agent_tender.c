@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dispatcher/agent_tender.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/host.h"
+#include "sandbox/agent_client.h"
+#include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_row.h"
+
+enum {
+    /* More at once are found by the next round. */
+    RESTARTED_MAX = 256,
+    /* How long the agent of a guest that has rebooted may take to come. */
+    START_MOST_MS = 30000,
+    START_AGAIN_MS = 50,
+    IDLE_MS = 500,
+};
+
+struct restarted {
+    char instance_name[INSTANCE_NAME_SIZE];
+    int64_t give_up_ms; /* monotonic */
+};
+
+struct agent_tender {
+    struct worker *worker;
+    struct restarted restarted[RESTARTED_MAX];
+    size_t restarted_count;
+    struct sandbox_ready *round; /* still to be asked */
+    size_t round_count;
+};
+
+struct agent_tender *agent_tender_new(struct worker *worker)
+{
+    struct agent_tender *tender = xcalloc(1, sizeof *tender);
+    tender->worker = worker;
+    return tender;
+}
+
+void agent_tender_free(struct agent_tender *tender)
+{
+    free(tender->round);
+    free(tender);
+}
+
+/* *answered: it knows what it should, now or from before, or there is nobody to tell. */
+static int tend(struct worker *worker, const char *id, bool *answered, struct error **err)
+{
+    work_auto work = {.worker = worker};
+    char secret[AGENT_SECRET_SIZE];
+    bool knows = true;
+    *answered = true;
+    if (sandbox_get(worker->db, id, &work.sandbox, err) < 0 ||
+        work.sandbox.state != SANDBOX_READY ||
+        agent_secret(worker->ring, &work.sandbox, secret, err) < 0)
+        return *err ? -1 : 0;
+    int result = agent_knows(&work.sandbox, secret, 0, &knows, err);
+    mem_wipe(secret, sizeof secret);
+    *answered = result == 0;
+    if (result < 0 || knows)
+        return result;
+    log_info("agent restarted", LOG_STR("sandbox", id));
+    work_greet_agent(&work);
+    return 0;
+}
+
+/* --- after a reboot --- */
+
+void agent_tender_restarted(struct agent_tender *tender, const char *instance_name)
+{
+    if (tender->restarted_count == RESTARTED_MAX)
+        return;
+    struct restarted *one = &tender->restarted[tender->restarted_count++];
+    snprintf(one->instance_name, sizeof one->instance_name, "%s", instance_name);
+    one->give_up_ms = clock_monotonic_ms() + START_MOST_MS;
+}
+
+/* Whether it needs no more attention. */
+static bool tend_restarted(struct agent_tender *tender, const struct restarted *one)
+{
+    struct db *db = tender->worker->db;
+    error_auto err = NULL;
+    char id[ID_SIZE];
+    enum sandbox_state state;
+    bool answered = false;
+    if (sandbox_row_of_instance(db, one->instance_name, id, &state, &err) == 0 &&
+        (!*id || tend(tender->worker, id, &answered, &err) == 0) && (answered || !*id))
+        return true;
+    if (clock_monotonic_ms() < one->give_up_ms)
+        return false;
+    log_warning("agent does not answer after a reboot", LOG_STR("instance", one->instance_name),
+                LOG_ERROR(err));
+    return true;
+}
+
+/* --- the round --- */
+
+int agent_tender_begin_round(struct agent_tender *tender, struct error **err)
+{
+    struct host *hosts = NULL;
+    unsigned host_count = 0;
+    int result = host_list(tender->worker->db, &hosts, &host_count, err);
+    tender->round_count = 0;
+    for (unsigned i = 0; i < host_count && result == 0; i++) {
+        autofree struct sandbox_ready *ready = NULL;
+        size_t count = 0;
+        result = sandbox_row_ready_on_host(tender->worker->db, hosts[i].id, &ready, &count, err);
+        tender->round =
+            xreallocarray(tender->round, tender->round_count + count + 1, sizeof *tender->round);
+        if (count)
+            memcpy(&tender->round[tender->round_count], ready, count * sizeof *ready);
+        tender->round_count += count;
+    }
+    hosts_free(hosts, host_count);
+    return result;
+}
+
+unsigned agent_tender_work(struct agent_tender *tender)
+{
+    for (size_t i = tender->restarted_count; i-- > 0;)
+        if (tend_restarted(tender, &tender->restarted[i]))
+            tender->restarted[i] = tender->restarted[--tender->restarted_count];
+    if (tender->round_count) {
+        /* One that does not answer, or is gone by now, is none of this. */
+        error_auto ignored = NULL;
+        bool answered;
+        tend(tender->worker, tender->round[--tender->round_count].id, &answered, &ignored);
+    }
+    if (tender->round_count)
+        return 0;
+    return tender->restarted_count ? START_AGAIN_MS : IDLE_MS;
+}

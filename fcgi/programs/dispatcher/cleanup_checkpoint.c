@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "checkpoint/checkpoint.h"
+#include "dispatcher/cleanup_row.h"
+
+struct tend {
+    const char *id;
+    struct checkpoint checkpoint;
+    int64_t at_ms;
+    bool remove;
+};
+
+static int decide(struct db *db, const struct checkpoint *checkpoint, int64_t now_ms,
+                  int64_t *at_ms, struct error **err)
+{
+    struct team team;
+    struct plan plan;
+    if (team_get_by_slug(db, checkpoint->team_slug, &team, err) < 0 ||
+        plan_get(db, team.plan, &plan, err) < 0)
+        return -1;
+    int64_t due_at_ms = cleanup_due(&plan, checkpoint->created_at_ms, plan.checkpoint_days, now_ms);
+    *at_ms = checkpoint->cleanup_at_ms ? checkpoint->cleanup_at_ms
+                                       : cleanup_after_warning(&plan, now_ms);
+    if (!due_at_ms || *at_ms < due_at_ms)
+        *at_ms = due_at_ms;
+    return 0;
+}
+
+static int tend_body(struct db *db, void *context, struct error **err)
+{
+    struct tend *tend = context;
+    struct checkpoint *checkpoint = &tend->checkpoint;
+    int64_t now_ms = clock_now_ms();
+    tend->remove = false;
+    if (checkpoint_get_any(db, tend->id, true, checkpoint, err) < 0)
+        return -1;
+    tend->at_ms = checkpoint->cleanup_at_ms;
+    if (!str_equal(checkpoint->state, "ready"))
+        return 0;
+    if (decide(db, checkpoint, now_ms, &tend->at_ms, err) < 0)
+        return -1;
+    tend->remove = checkpoint->cleanup_at_ms && tend->at_ms && tend->at_ms <= now_ms;
+    if (tend->remove || tend->at_ms == checkpoint->cleanup_at_ms)
+        return 0;
+    return cleanup_row_set_checkpoint(db, tend->id, tend->at_ms, err);
+}
+
+static int tend(struct worker *worker, const char *id, struct error **err)
+{
+    struct tend tend = {.id = id};
+    error_auto failure = NULL;
+    if (db_transaction(worker->db, tend_body, &tend, err) < 0)
+        return -1;
+    if (!tend.remove) {
+        if (!tend.at_ms != !tend.checkpoint.cleanup_at_ms)
+            log_info(tend.at_ms ? "clean-up warns of a checkpoint" : "clean-up spares a checkpoint",
+                     LOG_STR("checkpoint", id), LOG_STR("team", tend.checkpoint.team_slug));
+        return 0;
+    }
+    log_warning("clean-up removes a checkpoint", LOG_STR("checkpoint", id),
+                LOG_STR("team", tend.checkpoint.team_slug));
+    /* Deleted by its owner meanwhile. */
+    if (checkpoint_delete(worker, id, &failure) < 0 && failure->code != ERR_NOT_FOUND)
+        return error_move(err, &failure);
+    return 0;
+}
+
+static int tend_all(struct worker *worker, const struct cleanup_candidate *candidates, size_t count,
+                    struct error **err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (tend(worker, candidates[i].id, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int tend_old(struct worker *worker, const struct plan *plan, struct error **err)
+{
+    autofree struct cleanup_candidate *old = NULL;
+    size_t count;
+    int64_t before_ms = cleanup_old_since(plan, plan->checkpoint_days, clock_now_ms());
+    if (!plan->checkpoint_days)
+        return 0;
+    if (cleanup_row_old_checkpoints(worker->db, plan->name, before_ms, &old, &count, err) < 0)
+        return -1;
+    return tend_all(worker, old, count, err);
+}
+
+int cleanup_checkpoints(struct worker *worker, struct error **err)
+{
+    autofree struct cleanup_candidate *warned = NULL;
+    struct plan plans[PLANS_MAX];
+    unsigned plan_count;
+    size_t count;
+    if (cleanup_row_warned_checkpoints(worker->db, &warned, &count, err) < 0 ||
+        tend_all(worker, warned, count, err) < 0 ||
+        plan_list(worker->db, plans, &plan_count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < plan_count; i++)
+        if (tend_old(worker, &plans[i], err) < 0)
+            return -1;
+    return 0;
+}

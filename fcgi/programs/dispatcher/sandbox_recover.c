@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the dispatcher does with rows: deadlines, and operations whose holder is gone. */
+#include "dispatcher/jobs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fault_point.h"
+#include "base/log.h"
+#include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_row.h"
+
+static int run(struct work *work, struct error **err)
+{
+    switch (work->operation.kind) {
+    case OPERATION_PAUSE:
+        return work_run_pause(work, err);
+    case OPERATION_RESUME:
+        return work_run_resume(work, err);
+    case OPERATION_CHECKPOINT:
+        return work_undo_checkpoint(work, err);
+    case OPERATION_DESTROY:
+        return work_run_destroy(work, err);
+    case OPERATION_CREATE:
+        /* Nobody was told of this sandbox: it is removed, not finished. */
+        error_set(err, ERR_RUNTIME_UNAVAILABLE, "the worker that created it is gone");
+        work_undo_create(work, err);
+        error_clear(err);
+        return 0;
+    }
+    abort();
+}
+
+/* --- deadlines --- */
+
+static int expire_body(struct db *db, void *context, struct error **err)
+{
+    struct work *work = context;
+    struct sandbox *sandbox = &work->sandbox;
+    char id[ID_SIZE];
+    sandbox_deinit(sandbox);
+    if (sandbox_row_lock_due(db, clock_now_ms(), id, err) < 0)
+        return -1;
+    if (!id[0])
+        return 0;
+    if (sandbox_get_any(db, id, true, sandbox, err) < 0)
+        return -1;
+    fault_point(FAULT_DEADLINE_EXPIRING);
+    bool kill = sandbox->on_timeout == ON_TIMEOUT_KILL;
+    return work_begin_locked(work, db, kill ? SANDBOX_EVENT_DELETE : SANDBOX_EVENT_PAUSE,
+                             kill ? OPERATION_DESTROY : OPERATION_PAUSE, err);
+}
+
+int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err)
+{
+    work_auto work = {.worker = worker, .queued = true};
+    *worked = false;
+    if (db_transaction(worker->db, expire_body, &work, err) < 0)
+        return -1;
+    if (!work.sandbox.id[0])
+        return 0;
+    *worked = true;
+    log_info("deadline", LOG_STR("sandbox", work.sandbox.id),
+             LOG_STR("on_timeout", on_timeout_name(work.sandbox.on_timeout)),
+             LOG_STR("operation", work.operation.id));
+    return 0;
+}
+
+/* --- operations without a holder --- */
+
+int sandbox_recover_next(struct worker *worker, bool *worked, struct error **err)
+{
+    work_auto work = {.worker = worker};
+    *worked = false;
+    if (operation_take_overdue(worker->db, worker->lease_owner, worker->settings->lease_s,
+                               &work.operation, err) < 0)
+        return -1;
+    if (!work.operation.id[0])
+        return 0;
+    *worked = true;
+    if (sandbox_get_any(worker->db, work.operation.sandbox_id, false, &work.sandbox, err) < 0)
+        return -1;
+    if (strcmp(work.sandbox.operation_id, work.operation.id))
+        return operation_end(worker->db, &work.operation, "superseded", "", err);
+    work_start(&work, worker);
+    return run(&work, err);
+}

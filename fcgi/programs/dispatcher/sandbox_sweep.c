@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the dispatcher does about instances that belong to nobody, or run when they should not. */
+#include "dispatcher/jobs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "host/host.h"
+#include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_row.h"
+#include "sandbox/warm.h"
+
+#define LIST_PATIENCE_MS 15000
+#define STOP_PATIENCE_MS 15000
+
+/* --- instances of stopped sandboxes --- */
+
+struct risen {
+    const char *id;
+    struct runtime *runtime;
+    bool stopped;
+};
+
+/* With the row locked nobody can begin a move. */
+static int risen_body(struct db *db, void *context, struct error **err)
+{
+    struct risen *risen = context;
+    struct runtime *runtime = risen->runtime;
+    sandbox_auto sandbox = {0};
+    enum runtime_status status;
+    enum runtime_origin origin;
+    risen->stopped = false;
+    if (sandbox_get_any(db, risen->id, true, &sandbox, err) < 0)
+        return -1;
+    if (sandbox.state != SANDBOX_STOPPED)
+        return 0;
+    if (runtime->ops->inspect(runtime, sandbox.instance_name, &status, err) < 0)
+        return -1;
+    risen->stopped = !runtime_is_down(status);
+    return risen->stopped ? runtime->ops->pause(runtime, sandbox.instance_name, &sandbox.shape,
+                                                false, true, &origin, err)
+                          : 0;
+}
+
+int sandbox_stop_risen(struct worker *worker, struct runtime *runtime, const char *instance_name,
+                       struct error **err)
+{
+    char id[ID_SIZE];
+    enum sandbox_state state;
+    if (sandbox_row_of_instance(worker->db, instance_name, id, &state, err) < 0)
+        return -1;
+    if (!*id || state != SANDBOX_STOPPED)
+        return 0;
+    struct risen risen = {id, runtime, false};
+    runtime_limit(runtime, STOP_PATIENCE_MS);
+    int result = db_transaction(worker->db, risen_body, &risen, err);
+    runtime_limit(runtime, 0);
+    if (result == 0 && risen.stopped)
+        log_warning("instance of a stopped sandbox ran and was stopped", LOG_STR("sandbox", id));
+    return result;
+}
+
+/* --- instances of nobody --- */
+
+/* An instance on a host against the rows: is anybody still responsible for it? */
+static int sweep_instance(struct worker *worker, struct runtime *runtime,
+                          const struct runtime_listing *instance, struct error **err)
+{
+    char id[ID_SIZE];
+    enum sandbox_state state;
+    bool known;
+    if (!runtime_is_down(instance->status) &&
+        sandbox_stop_risen(worker, runtime, instance->name, err) < 0)
+        return -1;
+    /* A younger one may belong to a row not seen yet, or to a create that undoes itself. */
+    int64_t grace_ms = 2 * (int64_t)worker->settings->lease_s * 1000;
+    if (clock_now_ms() - instance->created_at_ms < grace_ms)
+        return 0;
+    if (warm_knows(worker->db, instance->name, &known, err) < 0)
+        return -1;
+    if (known) /* one that waits must run to be of use */
+        return instance->status == RUNTIME_RUNNING ? 0
+                                                   : warm_dismiss(worker->db, instance->name, err);
+    if (sandbox_row_of_instance(worker->db, instance->name, id, &state, err) < 0 ||
+        (!*id && template_trial_knows(worker, instance->name, &known, err) < 0))
+        return -1;
+    if (*id || known)
+        return 0;
+    log_warning("removing an orphaned instance", LOG_STR("instance", instance->name));
+    return runtime->ops->destroy(runtime, instance->name, err);
+}
+
+/* --- looking at hosts --- */
+
+static int sweep_host(struct worker *worker, uint32_t host_id, struct error **err)
+{
+    struct runtime *runtime;
+    struct runtime_listing *list = NULL;
+    size_t count = 0;
+    if (runtimes_get(worker->runtimes, worker->db, host_id, &runtime, err) < 0)
+        return -1;
+    runtime_limit(runtime, LIST_PATIENCE_MS);
+    int result = runtime->ops->list(runtime, &list, &count, err);
+    runtime_limit(runtime, 0);
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = sweep_instance(worker, runtime, &list[i], err);
+    runtime_listing_free(list, count);
+    return result == 0 ? checkpoint_sweep_host(worker, host_id, runtime, err) : -1;
+}
+
+int sandbox_sweep(struct worker *worker, struct error **err)
+{
+    struct host *hosts = NULL;
+    unsigned count = 0;
+    if (host_list(worker->db, &hosts, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        error_auto failure = NULL;
+        if (sweep_host(worker, hosts[i].id, &failure) < 0)
+            log_warning("cannot compare the instances of a host with the database",
+                        LOG_STR("host", hosts[i].name), LOG_ERROR(failure));
+    }
+    hosts_free(hosts, count);
+    return 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What Incus leaves of instances that were deleted: a folder each in its run and logs folders. */
+#pragma once
+
+#include "launcher/container_config.h"
+
+/* Remove those of instances that are not there any more, unless it was done within the last minute.
+ * config: of any container of that daemon. It goes on in a process of its own, and errors leave the
+ * rest to the next time. */
+void leftovers_remove(const struct container_config *config, const char *containers);
+
+/* The folders below `parent` that are older than a minute and of which neither `containers` nor
+ * the folder of virtual machines beside it has an instance are removed. Returns how many. */
+unsigned leftovers_remove_in(const char *parent, const char *containers);

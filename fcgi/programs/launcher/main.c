@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sandlot-launcher: what conf/incus/incusd-exec runs incusd's helpers for the start and the restore
+ * of a container with. It ends a start that does not end by itself, with all that came of it, and
+ * refuses one whose disk would keep liblxc waiting. On failure its last line on standard error is
+ * what the control plane reads in the words of incusd (fcgi/drivers/incus/incus_answer.c).
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "launcher/bounded.h"
+#include "launcher/leftovers.h"
+#include "launcher/mount_points.h"
+
+#define LIMIT_MAX_S 86400
+
+static void print_help(void)
+{
+    puts("usage: sandlot-launcher --limit SECONDS [OPTION]… COMMAND [ARGUMENT]…\n"
+         "Runs a helper command of incusd that starts a container.\n\n"
+         "  --limit SECONDS      after which it is killed, with the container's monitor\n"
+         "  --config FILE        of the container: the places it mounts on are looked at before\n"
+         "  --mount-point PATH   only this one\n"
+         "  --containers FOLDER  of incusd: what it keeps of deleted instances is removed\n"
+         "  --version, --help");
+}
+
+static int fail(const struct error *err)
+{
+    const char *what = err->code == ERR_INVALID_REQUEST ? "mount point " : "";
+    fprintf(stderr, "sandlot-launcher: %s%s\n", what, err->message);
+    return err->code == ERR_RUNTIME_STUCK ? 124 : EXIT_FAILURE;
+}
+
+struct options {
+    const char *config, *mount_point, *containers;
+    uint64_t limit_s;
+};
+
+static int check(const struct options *options, struct error **err)
+{
+    container_config_auto config;
+    if (container_config_read(options->config, &config, err) < 0)
+        return -1;
+    if (options->containers)
+        leftovers_remove(&config, options->containers);
+    return options->mount_point ? mount_point_check(&config, options->mount_point, err)
+                                : mount_points_check(&config, err);
+}
+
+static int launch(const struct options *options, char *const command[])
+{
+    error_auto err = NULL;
+    int status;
+    if ((options->config && check(options, &err) < 0) ||
+        bounded_run(command, (unsigned)options->limit_s, &status, &err) < 0)
+        return fail(err);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option names[] = {
+        {"limit", required_argument, NULL, 'l'},
+        {"config", required_argument, NULL, 'c'},
+        {"mount-point", required_argument, NULL, 'm'},
+        {"containers", required_argument, NULL, 'C'},
+        {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    struct options options = {0};
+    for (int option; (option = getopt_long(argc, argv, "+", names, NULL)) != -1;) {
+        if (option == 'l' && str_parse_u64(optarg, 1, LIMIT_MAX_S, &options.limit_s) == 0)
+            continue;
+        else if (option == 'c')
+            options.config = optarg;
+        else if (option == 'm')
+            options.mount_point = optarg;
+        else if (option == 'C')
+            options.containers = optarg;
+        else if (option == 'V' || option == 'h') {
+            option == 'V' ? (void)puts("sandlot-launcher " PACKAGE_VERSION) : print_help();
+            return EXIT_SUCCESS;
+        } else
+            return 2;
+    }
+    if (!options.limit_s || optind == argc) {
+        fputs("sandlot-launcher: it needs --limit and a command\n", stderr);
+        return 2;
+    }
+    return launch(&options, argv + optind);
+}

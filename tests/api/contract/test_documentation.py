@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The documentation, as a reader takes it: requests are made, and what it names is there."""
+
+import pathlib
+import re
+import shlex
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[3]
+PAGES = sorted(ROOT.glob("doc/*.md")) + [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+
+
+def text_of(page):
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def commands(page, begin=None):
+    """The indented blocks of a page, from a heading on."""
+    text = text_of(page)
+    text = text[text.index(begin):] if begin else text
+    return "\n".join(re.findall(r"^    (.*)$", text, re.MULTILINE))
+
+
+def requests_of(page):
+    """What a page does between the environment of the quickstart and its next picture or table."""
+    return commands(page, "    . run/quickstart.env").split("                     ┌─ nginx")[0]
+
+
+def run(stack, account, script):
+    variables = {"SANDLOT_BASE_URL": stack.base_url, "SANDLOT_CA_FILE": stack.ca_file,
+                 "SANDLOT_API_KEY": account.api.key}
+    known = "\n".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
+    for old, new in ((". run/quickstart.env", known), ("--silent", "--fail-with-body --silent"),
+                     ('"demo"', f'"{account.team}"'), ("team=demo", f"team={account.team}"),
+                     (r'\"demo\"', rf'\"{account.team}\"')):
+        script = script.replace(old, new)
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=ROOT, capture_output=True,
+                          text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def assert_in_order(said, *expected):
+    for part in expected:
+        assert part in said, (part, said)
+        said = said[said.index(part) + len(part):]
+
+
+def test_the_five_requests_of_the_readme(make_account, stack):
+    said = run(stack, make_account("pro"), requests_of("README.md"))
+    assert_in_order(said, "hello world", '[{"name":"README.md"', "stopped\n204\n")
+
+
+def test_the_tour(make_account, stack):
+    said = run(stack, make_account("pro"), requests_of("doc/tour.md"))
+    assert_in_order(said, "hello world", '[{"name":"README.md"', "# sandlot", "hello world",
+                    "stopped\nmemory\n204\n")
+
+
+def test_volumes_and_network_policy(make_account, stack):
+    beginning = requests_of("README.md").split("BODY=")[0]
+    script = "\n".join([beginning, commands("doc/volumes.md"), commands("doc/network-policy.md")])
+    said = run(stack, make_account("pro"), script)
+    assert_in_order(said, '"name":"README.md"', '"status":"applied"', '"verdict":"allow"', '"denials":[]')
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_files_are_there(page):
+    """Links between pages, and paths of the tree that a page names."""
+    text = page.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / link).exists(), link
+    for path in re.findall(r"`((?:conf|scripts|sql|tests|fcgi)/[\w./-]+)`", text):
+        if "NN" not in path and "NAME" not in path and not re.search(r"note", path):
+            assert (ROOT / path).exists(), path
+    for path in re.findall(r"^    (scripts/[\w-]+)", text, re.MULTILINE):
+        assert (ROOT / path).exists(), path
+
+
+def test_commands_of_sandlotctl_are_there(stack):
+    """Each `sandlotctl` command that a page shows is one that the program knows."""
+    known = subprocess.run([*stack.ctl_command, "--help"], capture_output=True, text=True,
+                           check=True).stdout
+    for page in PAGES:
+        for words in re.findall(r"`?sandlotctl ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*)?)", page.read_text(encoding="utf-8")):
+            first, *second = words.split()
+            pair = f"{first} {second[0]}" if second else first
+            assert re.search(rf"^\s*({re.escape(pair)}|{re.escape(first)})\b", known, re.MULTILINE), (page.name, words)
+
+
+def test_settings_are_there():
+    """A name in the form of a setting, with a value behind it, is a setting."""
+    known = set(re.findall(r"SETTING_(?:STRING|NUMBER|CHOICE)\((\w+)",
+                           text_of("fcgi/drivers/config/settings.def")))
+    for page in PAGES:
+        for name in re.findall(r"^    ([a-z]\w+_\w+) = ", page.read_text(encoding="utf-8"), re.MULTILINE):
+            assert name in known, (page.name, name)
+
+
+def test_units_are_there():
+    units = {path.name.removesuffix(".in") for path in (ROOT / "conf" / "systemd").iterdir()}
+    for page in PAGES:
+        for name in re.findall(r"systemctl [^\n&|]*?(sandlot[\w.-]*)", page.read_text(encoding="utf-8")):
+            assert name in units or f"{name}.service" in units or f"{name}.target" in units, (page.name, name)

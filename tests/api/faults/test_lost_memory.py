@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Memory images that are gone, cut off or another's: one start from the disk, and nothing is left."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from tenant import Sandbox
+
+
+def gone(image):
+    shutil.rmtree(image)
+
+
+def empty(image):
+    for part in image.iterdir():
+        part.unlink()
+
+
+def a_file_in_its_place(image):
+    shutil.rmtree(image)
+    image.write_bytes(b"")
+
+
+def cut(part, share):
+    size = part.stat().st_size
+    os.truncate(part, int(size * share))
+
+
+def largest_half(image):
+    cut(max(image.iterdir(), key=lambda part: part.stat().st_size), 0.5)
+
+
+def without(name):
+    def damage(image):
+        (image / name).unlink()
+
+    damage.__name__ = f"without {name}"
+    return damage
+
+
+def cut_off(name, share):
+    def damage(image):
+        cut(image / name, share)
+
+    damage.__name__ = f"{name} cut to {share}"
+    return damage
+
+
+def all_cut(image):
+    for part in image.iterdir():
+        cut(part, 0.5)
+
+
+def every_file_empty(image):
+    for part in image.iterdir():
+        cut(part, 0)
+
+
+def of_another_criu(image):
+    """The first word of every image says which generation of CRIU wrote it."""
+    for part in image.glob("*.img"):
+        with part.open("r+b") as file:
+            file.write(b"\xff\xff\xff\xff")
+
+
+def of_another_machine(image):
+    """What it says of registers and processor state does not fit this one."""
+    for part in image.glob("core-*.img"):
+        with part.open("r+b") as file:
+            file.seek(16)
+            file.write(b"\xff" * 64)
+
+
+DAMAGES = [
+    gone, empty, a_file_in_its_place, largest_half, all_cut, every_file_empty, of_another_criu, of_another_machine,
+    without("inventory.img"), without("core-1.img"), without("pages-1.img"), without("pstree.img"),
+    cut_off("pages-1.img", 0), cut_off("inventory.img", 0), cut_off("core-1.img", 0.5),
+]
+
+
+def links_of_nobody(stack):
+    """Pairs of interfaces of this stack of which both ends are on the host."""
+    listed = subprocess.run(["ip", "-o", "link", "show", "type", "veth"], capture_output=True, text=True, check=True)
+    names = [line.split(": ")[1] for line in listed.stdout.splitlines()]
+    return [name for name in names if name.startswith(stack.nic_prefix) and not name.split("@")[1].startswith("if")]
+
+
+def routes_to(address):
+    listed = subprocess.run(["ip", "-4", "-o", "route", "show", "exact", f"{address}/32"],
+                            capture_output=True, text=True, check=True)
+    return listed.stdout.splitlines()
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_a_memory_image_that_does_not_restore(api, stack, damage):
+    sandbox = Sandbox.create(api)
+    address = sandbox.address
+    sandbox.data.upload("kept", b"on the disk")
+    boot = sandbox.boot_id()
+    sandbox.pause()
+    damage(stack.instance_dir(sandbox.instance) / "state")
+    resumed = sandbox.resume()
+    assert (resumed["state"], resumed["resumed_from"]) == ("ready", "disk")
+    assert sandbox.boot_id() != boot and sandbox.data.read("kept") == b"on the disk"
+    assert len(routes_to(address)) == 1 and not links_of_nobody(stack)
+    (resume,) = stack.query("SELECT * FROM operations WHERE sandbox_id = %s AND kind = 'resume'", sandbox.id)
+    assert (resume["state"], resume["attempts"]) == ("done", 1) and resume["last_error"]
+
+    boot = sandbox.boot_id()
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory", "the next image is a good one"
+    assert sandbox.boot_id() == boot
+    api.destroy(sandbox.id)
+    assert not routes_to(address) and not links_of_nobody(stack)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Faults made for real: workers killed in the middle of their work, daemons stopped."""
+
+import contextlib
+import os
+import signal
+import time
+
+import pytest
+
+from client import assert_error
+from killing import HolderKiller, in_background
+from tenant import Sandbox
+from stack import wait_until
+
+
+def settled(stack, sandbox_id):
+    row = stack.row(sandbox_id)
+    return row if row["state"] in ("ready", "stopped", "destroyed") and not row["operation_id"] else None
+
+
+def assert_consistent(stack, row):
+    """What the row says is what is there."""
+    exists = stack.incus.exists(row["instance_name"])
+    assert exists == (row["state"] != "destroyed"), row
+    held = stack.query("SELECT 1 FROM host_addresses WHERE holder = %s", row["instance_name"])
+    assert bool(held) == exists
+    assert row["reserved"] == (row["state"] == "ready")
+    left = stack.query(
+        "SELECT * FROM operations WHERE sandbox_id = %s AND state = 'running'", row["id"]
+    )
+    assert not left
+
+
+@pytest.mark.parametrize("body", [{}, {"memory_mb": 640}], ids=["usual size", "size of its own"])
+def test_a_worker_killed_in_the_middle_of_a_create(make_account, stack, body):
+    account = make_account("pro")
+    killer = HolderKiller(stack, account.team, "create")
+    thread, answers = in_background(account.api.post, "/v1/sandboxes", body)
+    sandbox_id = killer.kill()
+    thread.join()
+    assert answers[0].status >= 500, answers
+    assert answers[0].json()["request_id"] == answers[0].headers["X-Request-Id"]
+    row = wait_until(
+        lambda: settled(stack, sandbox_id), stack.lease_s + 20, "the end of the create", 0.2
+    )
+    assert_consistent(stack, row)
+    wait_until(
+        lambda: len(set(stack.processes("sandlot-api")) - {killer.pid}) >= len(killer.workers),
+        10,
+        "a new worker",
+    )
+    assert account.api.create(**body)["state"] == "ready"
+
+
+@pytest.mark.parametrize("kind", ["pause", "resume"])
+def test_a_worker_killed_in_the_middle_of_a_move(account, sandbox, stack, kind):
+    sandbox.data.upload("/home/user/kept", b"kept")
+    if kind == "resume":
+        sandbox.pause()
+    killer = HolderKiller(stack, account.team, kind)
+    thread, answers = in_background(sandbox.api.post, f"{sandbox.path}/{kind}")
+    killer.kill()
+    thread.join()
+    assert answers[0].status >= 500, answers
+    row = wait_until(
+        lambda: settled(stack, sandbox.id), stack.lease_s + 20, "the end of the move", 0.2
+    )
+    assert row["state"] in ("ready", "stopped")
+    assert_consistent(stack, row)
+    sandbox.resume()
+    assert sandbox.data.read("/home/user/kept") == b"kept"
+
+
+def test_a_delete_is_not_kept_waiting_by_a_dead_worker(account, sandbox, stack):
+    killer = HolderKiller(stack, account.team, "pause")
+    thread, _ = in_background(sandbox.api.post, f"{sandbox.path}/pause")
+    killer.kill()
+    thread.join()
+    sandbox.api.destroy(sandbox.id)
+    row = wait_until(lambda: settled(stack, sandbox.id), 15, "the end of the sandbox", 0.1)
+    assert row["state"] == "destroyed"
+    assert_consistent(stack, row)
+
+
+def test_a_dispatcher_that_was_killed_is_replaced(make_sandbox, stack):
+    before = stack.processes("sandlot-dispatcher")
+    assert before, "a dispatcher runs"
+    for pid in before:
+        with contextlib.suppress(ProcessLookupError):  # those beside it end with it
+            os.kill(pid, signal.SIGKILL)
+    sandbox = make_sandbox(timeout=1)
+    wait_until(lambda: sandbox.api.get(sandbox.path).status == 404, 20, "the deadline being acted on")
+    assert not set(stack.processes("sandlot-dispatcher")) & set(before)
+
+
+def test_the_runtime_daemon_being_away(make_account, stack):
+    account = make_account("pro")
+    sandbox = Sandbox.create(account.api)
+    body = {"memory_mb": 640}  # a size that nothing stands ready for
+    daemon = stack.daemon("incusd")
+    daemon.stop()
+    try:
+        started = time.monotonic()
+        response = account.api.post("/v1/sandboxes", body)
+        refusal = assert_error(response, 503, "runtime_unavailable")
+        assert response.headers["Retry-After"]
+        assert str(stack.incus_dir) not in refusal["message"]
+        assert time.monotonic() - started < 10
+        # What needs no daemon goes on.
+        assert sandbox.show()["state"] == "ready"
+        assert sandbox.data.check("echo goes on") == "goes on\n"
+    finally:
+        daemon.start(stack.incus.answers)
+    made = account.api.create(**body)
+
+    def only_these():
+        rows = stack.query(
+            "SELECT s.id FROM sandboxes s JOIN teams t ON t.id = s.team_id"
+            " WHERE t.slug = %s AND s.state <> 'destroyed'",
+            account.team,
+        )
+        return {row["id"] for row in rows} == {sandbox.id, made["id"]}
+
+    wait_until(only_these, stack.lease_s + 20, "the failed create being undone", 0.2)
+
+
+def test_a_sandbox_deleted_while_the_runtime_is_away_goes_in_the_end(sandbox, stack):
+    instance = sandbox.instance
+    daemon = stack.daemon("incusd")
+    daemon.stop()
+    try:
+        sandbox.api.destroy(sandbox.id)
+        assert_error(sandbox.api.get(sandbox.path), 404, "not_found")
+        assert sandbox.data.call("process.Process/List", {}).status == 404
+    finally:
+        daemon.start(stack.incus.answers)
+    row = wait_until(lambda: settled(stack, sandbox.id), stack.lease_s + 40, "the end of the row", 0.2)
+    assert row["state"] == "destroyed"
+    assert not stack.incus.exists(instance)
+
+
+def test_an_instance_without_a_row_is_swept_away(sandbox, stack):
+    """Someone restored an old database: the instance belongs to nobody."""
+    instance = sandbox.instance
+    stack.query("DELETE FROM exposed_ports WHERE sandbox_id = %s", sandbox.id)
+    stack.query("UPDATE host_addresses SET holder = NULL WHERE holder = %s", instance)
+    stack.query("DELETE FROM sandboxes WHERE id = %s", sandbox.id)
+    wait_until(lambda: not stack.incus.exists(instance), 180, "the sweep", 0.5)
+
+
+def test_the_database_being_away(account, sandbox, stack):
+    daemon = stack.daemon("mariadbd")
+    daemon.stop()
+    try:
+        assert_error(account.api.get("/v1/sandboxes"), 503, "runtime_unavailable")
+        response = sandbox.data.download("/etc/passwd")
+        assert response.status == 503, response
+    finally:
+        daemon.start(stack.database_answers)
+    wait_until(lambda: account.api.get("/v1/sandboxes").status == 200, 30, "the database being back")
+    assert sandbox.data.check("echo back") == "back\n"
+    assert Sandbox.create(account.api).show()["state"] == "ready"

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a sandbox may ask of the kernel, and that what people run in it does not miss the rest."""
+
+import fnmatch
+import json
+import pathlib
+import re
+
+import pytest
+
+from tenant import Sandbox
+
+# What root, and with it every program, can gain.
+KEPT = {
+    0: "chown", 1: "dac_override", 3: "fowner", 4: "fsetid", 5: "kill", 6: "setgid", 7: "setuid", 8: "setpcap",
+    10: "net_bind_service", 13: "net_raw", 18: "sys_chroot", 19: "sys_ptrace", 22: "sys_boot", 29: "audit_write",
+    31: "setfcap",
+}  # fmt: skip
+FAMILIES = {1, 2, 10, 16}
+NETLINK = {0, 4, 9, 15}
+
+# Files below /proc and /sys that open for writing, and why that harms nobody.
+WRITABLE = {
+    "/proc/PID/*": "of the process itself; the kernel checks what it writes to which of them",
+    "/proc/PID/net/*": "modes only: none of them takes a write, and all are of the sandbox's network namespace",
+    "/proc/sys/kernel/ns_last_pid": "the next number in the sandbox's own process namespace",
+    "/proc/sys/kernel/pid_max": "of the sandbox's own process namespace, and never above the host's",
+    "/proc/sys/kernel/msg*": "of the sandbox's own IPC namespace",
+    "/proc/sys/kernel/auto_msgmni": "has had no effect for years",
+    "/proc/sys/kernel/sem*": "of the sandbox's own IPC namespace",
+    "/proc/sys/kernel/shm*": "of the sandbox's own IPC namespace",
+    "/proc/sys/fs/mqueue/*": "of the sandbox's own IPC namespace; the bytes are limited by RLIMIT_MSGQUEUE",
+    "/proc/sys/net/*": "of the sandbox's own network namespace",
+}
+
+
+@pytest.fixture(scope="module")
+def sandbox(module_account):
+    return Sandbox.create(module_account.api, timeout=900)
+
+
+@pytest.fixture(scope="module", params=["root", "user"])
+def surface(request, sandbox):
+    path = sandbox.put_guest("surface.py")
+    return json.loads(sandbox.data.check(f"python3 {path}", user=request.param))
+
+
+def assert_closed(surface):
+    numbers = {number for number in range(64) if surface["capabilities"]["CapBnd"] >> number & 1}
+    assert numbers == set(KEPT)
+    assert surface["clone"].pop("none") == "done"
+    assert set(surface["clone"].values()) == {"EPERM"}, surface["clone"]
+    assert set(surface["calls"].values()) <= {"EPERM", "ENOSYS"}, surface["calls"]
+    assert set(surface["foreign"].values()) <= {"ENOSYS"}, surface["foreign"]
+    assert {int(one) for one, result in surface["families"].items() if result == "done"} == FAMILIES
+    assert {int(one) for one, result in surface["netlink"].items() if result == "done"} == NETLINK
+
+
+def test_calls_families_and_capabilities(surface):
+    assert_closed(surface)
+
+
+def test_a_resume_keeps_it_all(module_account):
+    sandbox = Sandbox.create(module_account.api)
+    path = sandbox.put_guest("surface.py")
+    boot = sandbox.boot_id()
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert sandbox.boot_id() == boot
+    assert_closed(json.loads(sandbox.data.check(f"python3 {path}", user="root")))
+    module_account.api.destroy(sandbox.id)
+
+
+@pytest.mark.parametrize("user", ["root", "user"])
+def test_every_file_of_the_kernel_that_can_be_written_is_known(sandbox, user):
+    path = sandbox.put_guest("writable.py")
+    found = sandbox.data.check(f"python3 {path}", user=user).split()
+    assert "/proc/PID/comm" in found, "the program sees what can be written"
+    unknown = [one for one in found if not any(fnmatch.fnmatch(one, known) for known in WRITABLE)]
+    assert not unknown
+
+
+@pytest.mark.parametrize("user", ["root", "user"])
+def test_nothing_is_written_through_lxcfs(sandbox, user):
+    """Its files of processors are the host's. What is written is what stands there already."""
+    if "lxcfs" not in sandbox.data.check("cat /proc/mounts"):
+        pytest.skip("lxcfs is not here")
+    script = (
+        "for file in $(find /sys/devices/system/cpu -type f) /proc/cpuinfo /proc/meminfo; do"
+        " if : 2>/dev/null >>$file; then echo $file; fi; done"
+    )
+    assert sandbox.data.bash(script, user=user).stdout == b""
+    knob = "/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us"
+    host = pathlib.Path(knob)
+    if host.exists():
+        before = host.read_text(encoding="ascii")
+        refused = sandbox.data.bash(f"echo {before.strip()} >{knob}", user=user)
+        assert refused.exit_code != 0 and b"Read-only file system" in refused.stderr
+        assert host.read_text(encoding="ascii") == before
+
+
+HIDDEN = ["/proc/interrupts", "/proc/softirqs", "/proc/vmstat", "/proc/zoneinfo", "/proc/buddyinfo", "/proc/schedstat",
+          "/proc/partitions", "/proc/pressure/*", "/proc/irq/*", "/sys/fs/btrfs/*", "/sys/block/*",
+          "/sys/devices/virtual/block/*", "/sys/kernel/slab/*"]  # fmt: skip
+
+
+def test_the_host_behind_it_is_not_seen(sandbox):
+    for path in HIDDEN:
+        assert sandbox.data.bash(f"cat {path} 2>/dev/null; ls -d {path.replace('*', '?*')} 2>/dev/null | grep '/.*/.*/'",
+                                 user="root").stdout in (b"", path.encode() + b"\n"), path  # fmt: skip
+    assert sandbox.data.bash("find /sys -name backing_file 2>/dev/null", user="root").stdout == b""
+
+
+def test_no_crash_runs_a_program_of_the_host(sandbox):
+    limits = sandbox.data.check("cat /proc/self/limits")
+    assert re.search(r"Max core file size +1 +1 ", limits)
+
+
+# --- what still works ---
+
+
+PACKAGE = """
+set -e
+rm -rf /tmp/repository && mkdir -p /tmp/made/DEBIAN /tmp/made/usr/bin /tmp/repository
+printf 'Package: made\\nVersion: 1\\nArchitecture: all\\nMaintainer: x <x@y.zz>\\nDescription: x\\n' >/tmp/made/DEBIAN/control
+printf '#!/bin/sh\\nchown nobody /usr/bin/made && setcap cap_net_raw+ep /usr/bin/made || true\\n' >/tmp/made/DEBIAN/postinst
+printf '#!/bin/sh\\necho made well\\n' >/tmp/made/usr/bin/made
+chmod 755 /tmp/made/DEBIAN/postinst /tmp/made/usr/bin/made
+dpkg-deb --build --root-owner-group /tmp/made /tmp/repository/made.deb
+size=$(stat -c %s /tmp/repository/made.deb)
+sum=$(sha256sum /tmp/repository/made.deb | cut -d ' ' -f 1)
+{ cat /tmp/made/DEBIAN/control; printf 'Filename: ./made.deb\\nSize: %s\\nSHA256: %s\\n' $size $sum; } >/tmp/repository/Packages
+echo 'deb [trusted=yes] file:/tmp/repository ./' >/tmp/made.list
+options='-o Dir::Etc::sourcelist=/tmp/made.list -o Dir::Etc::sourceparts=-'
+sudo apt-get $options update
+sudo apt-get $options install -y made
+made
+sudo apt-get remove -y made
+"""
+
+
+def test_packages_are_installed(sandbox):
+    """With sudo, from a repository, through apt's and dpkg's own children and users."""
+    assert "made well" in sandbox.data.check(PACKAGE)
+
+
+PROGRAMS = """
+import asyncio, ctypes, multiprocessing, os, signal, socket, subprocess, tempfile, threading, time
+with multiprocessing.get_context("spawn").Pool(2) as pool:
+    assert pool.map(abs, [-1, -2]) == [1, 2]
+with multiprocessing.Pool(2) as pool:
+    assert pool.map(abs, [-3]) == [3]
+assert subprocess.run(["sh", "-c", "exit 3"]).returncode == 3
+async def echo():
+    server = await asyncio.start_server(lambda r, w: w.write_eof(), "::", 0)
+    await asyncio.open_connection("localhost", server.sockets[0].getsockname()[1])
+asyncio.run(echo())
+from multiprocessing import shared_memory
+shared_memory.SharedMemory(create=True, size=1 << 20).unlink()
+libc = ctypes.CDLL(None, use_errno=True)
+watch = libc.inotify_init1(0)
+assert watch >= 0 and libc.inotify_add_watch(watch, b"/tmp", 0x100) > 0
+socket.socket(socket.AF_INET, socket.SOCK_STREAM).setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+signal.setitimer(signal.ITIMER_REAL, 100)
+print("all well")
+"""
+
+
+def test_programs_run(sandbox):
+    sandbox.data.upload("/tmp/programs.py", b"if __name__ == '__main__':\n" + b"".join(
+        b"    " + line.encode() + b"\n" for line in PROGRAMS.strip().splitlines()))  # fmt: skip
+    assert sandbox.data.check("python3 /tmp/programs.py") == "all well\n"
+    assert sandbox.data.check("sudo -u user id -un; su -s /bin/sh -c 'id -un' user 2>&1; true").startswith("user")
+    assert sandbox.data.check("ping -c1 127.0.0.1 || busybox ping -c1 127.0.0.1", user="root")
+    assert "lo" in sandbox.data.check("ip -o addr; ss -ltn >/dev/null; ip route")
+    assert sandbox.data.check("nproc; free >/dev/null; ps aux >/dev/null; top -bn1 >/dev/null; df >/dev/null")
+    assert sandbox.data.check("chroot / id -un; git init -q /tmp/g; strace -V 2>&1 | head -1 || true", user="root")
+    size = sandbox.data.check("df --output=size -BM /dev/shm | tail -1").strip()
+    assert size == "256M", "half of its memory"
+
+
+@pytest.mark.parametrize("program, script", [
+    ("node", "node -e 'new (require(\"worker_threads\").Worker)(\"process.exit(0)\", {eval: true})"
+             ".on(\"exit\", () => console.log(\"well\"))'"),
+    ("chromium", "chromium --headless --no-sandbox --disable-gpu --dump-dom 'data:text/html,<p>well'"),
+])  # fmt: skip
+def test_programs_of_larger_templates_run(sandbox, program, script):
+    if sandbox.data.bash(f"command -v {program}").exit_code != 0:
+        pytest.skip(f"the template has no {program}")
+    assert "well" in sandbox.data.check(script)
+
+
+def test_a_server_with_open_connections_is_paused_and_resumed(module_account):
+    sandbox = Sandbox.create(module_account.api)
+    sandbox.data.background("python3", "-m", "http.server", "3000")
+    sandbox.data.check("until python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 3000))'; do sleep 0.1; done")
+    for _ in range(3):
+        sandbox.pause()
+        assert sandbox.resume()["resumed_from"] == "memory"
+    assert "200" in sandbox.data.check("curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:3000/")
+    filters = sandbox.data.check("grep Seccomp_filters /proc/1/status")
+    assert filters.split() == ["Seccomp_filters:", "2"], "no filter is added by a resume"
+    module_account.api.destroy(sandbox.id)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A sandbox takes all it can get of what the kernel counts by user or for the machine; the bystander, whose users have
+the same numbers, goes on and finds as much as before."""
+
+import pytest
+
+from tenant import Sandbox
+
+# kind, processes, each: more than all sandboxes together could have before, and few enough to be quick.
+GREED = [("inotify", 3, 4000), ("pipe", 2, 8000), ("pty", 1, 5000), ("aio", 1, 3)]
+USES = """
+import ctypes, fcntl, os
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.inotify_init1(0) >= 0, ctypes.get_errno()
+assert fcntl.fcntl(os.pipe()[0], 1032) == 65536, 'a pipe of the usual size'
+os.openpty()
+context = ctypes.c_ulong(0)
+number = {'x86_64': 206, 'aarch64': 0}[os.uname().machine]
+assert libc.syscall(ctypes.c_long(number), ctypes.c_uint(5000), ctypes.byref(context)) == 0, ctypes.get_errno()
+print('all there')
+"""
+
+
+@pytest.mark.parametrize("kind, processes, each", GREED, ids=[one[0] for one in GREED])
+def test_all_of_a_kind(kind, processes, each, account, bystander):
+    greedy = Sandbox.create(account.api, timeout=900)
+    path = greedy.put_guest("exhaust.py")
+    greedy.data.upload("/tmp/greed", f"(sleep 999) | python3 {path} {kind} {processes} {each} >/tmp/taken".encode())
+    greedy.data.background("bash", "/tmp/greed", user="user")
+    greedy.data.check("until [ -s /tmp/taken ]; do sleep 0.1; done")
+    taken = int(greedy.data.read("/tmp/taken"))
+    assert taken >= (3 if kind == "aio" else 200), "it got something"
+    for who in ("user", "root"):
+        bystander.sandbox.data.upload("/tmp/uses.py", USES.encode())
+        assert bystander.sandbox.data.check("python3 /tmp/uses.py", user=who) == "all there\n"
+    bystander.goes_on(rounds=1, pause=kind == "inotify")
+
+
+def test_control_groups_are_not_made(account):
+    """The kernel has numbers for 65,535 of them."""
+    sandbox = Sandbox.create(account.api)
+    mounted = sandbox.data.check("grep -E ' cgroup2? ' /proc/mounts | cut -d ' ' -f 2").split()
+    assert mounted, "its own are there to be read"
+    for folder in mounted:
+        refused = sandbox.data.bash(f"mkdir {folder}/x", user="root")
+        assert refused.exit_code != 0 and b"Read-only file system" in refused.stderr, refused

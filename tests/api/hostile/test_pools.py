@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Sandboxes and clients that keep workers waiting: no more than a share of a pool is theirs."""
+
+import base64
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from client import Origin, assert_error
+from edge import RawConnection
+from stack import wait_until
+from tenant import Sandbox
+from volumes import OCTETS, Volume
+
+PORT = 3000
+AGENT_PORT = 49983
+PUBLIC = [{"port": PORT, "protocol": "http", "public": True}]
+WAKES = {"on_timeout": "pause", "auto_resume": True}
+FILES_SHARE = 4  # of the set-up's eight workers
+
+
+@pytest.fixture
+def hostile(make_account):
+    return make_account("pro")
+
+
+@contextlib.contextmanager
+def repeated(count, call):
+    """call(index) again and again in so many threads; their answers in a list that grows."""
+    over = threading.Event()
+    answers, failures = [], []
+
+    def work(index):
+        while not over.is_set():
+            try:
+                answers.append(call(index))
+            except OSError as failure:
+                failures.append(failure)
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(count)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield answers
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    assert not failures, failures[:3]
+
+
+def agent_says(sandbox):
+    """The first bytes that come from where the agent should be; b"" when it stays mute."""
+    try:
+        with socket.create_connection((sandbox.address, AGENT_PORT), 2) as connection:
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+            connection.settimeout(2)
+            return connection.recv(1024)
+    except TimeoutError:
+        return b""
+    except OSError:
+        return None
+
+
+def replace_agent(sandbox, answer):
+    """As root of the sandbox."""
+    program = sandbox.put_guest("false_agent.py")
+    result = sandbox.data.run("python3", program, "install", answer, user="root")
+    assert result.exit_code == 0, result
+    wait_until(lambda: agent_says(sandbox) == b"" if answer == "mute" else
+               b"False" in (agent_says(sandbox) or b""), 30, "the false agent")
+    return sandbox
+
+
+def mute_sandbox(account, **fields):
+    sandbox = Sandbox.create(account.api, timeout=1800, exposed_ports=PUBLIC, **fields)
+    return replace_agent(sandbox, "mute")
+
+
+def statuses(answers):
+    return {answer.status for answer in answers}
+
+
+def is_asked_to_wait(answer):
+    assert answer.status == 429 and int(answer.headers["Retry-After"]) > 0, answer
+    assert answer.json()["error"] == "rate_limited", answer
+    return True
+
+
+# --- the gate ---
+
+def test_a_mute_agent_does_not_hold_the_gate(hostile, bystander):
+    sandbox = mute_sandbox(hostile)
+    origin = sandbox.preview(PORT)
+    with repeated(48, lambda _: origin.request("GET", "/")) as answers:
+        wait_until(lambda: answers, 60, "answers of the mute sandbox")
+        bystander.goes_on()
+    assert statuses(answers) <= {502, 429}, statuses(answers)
+    refused = [answer for answer in answers if answer.status == 502]
+    assert refused and refused[-1].json()["error"] == "runtime_unavailable", refused[-1:]
+    for answer in answers:
+        assert answer.status == 502 or is_asked_to_wait(answer)
+
+
+def test_what_a_mute_agent_did_is_forgotten_soon(hostile):
+    """Refused from memory, and asked again after that."""
+    sandbox = mute_sandbox(hostile)
+    origin = sandbox.preview(PORT)
+    assert origin.request("GET", "/").status == 502
+    hostile.api.pause(sandbox.id)
+    sandbox.stack.incus.write_file(
+        sandbox.instance, "/usr/lib/sandlot/start-agent",
+        b"#!/bin/sh\nexec /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "
+        b"/usr/lib/sandlot/sandlot-agent --guard\n")
+    # Its memory has no working agent: it is started from its disk, by the dispatcher when the machine
+    # is too busy to do it while the call waits.
+    wait_until(lambda: sandbox.api.post(f"{sandbox.path}/resume").status == 200, 120, "the resume", 1)
+    assert sandbox.resume()["resumed_from"] == "disk"
+    sandbox.data.background("python3", "-m", "http.server", str(PORT))
+    wait_until(lambda: origin.request("GET", "/").status == 200, 60, "the preview")
+
+
+def test_mute_agents_do_not_hold_the_wake_pool(hostile, bystander):
+    mute = [mute_sandbox(hostile, lifecycle=WAKES) for _ in range(5)]
+    own = Sandbox.create(bystander.api, exposed_ports=PUBLIC, lifecycle=WAKES)
+    own.data.background("python3", "-m", "http.server", str(PORT))
+    wait_until(lambda: own.preview(PORT).request("GET", "/").status == 200, 30, "its server")
+    for sandbox in [*mute, own]:
+        sandbox.api.pause(sandbox.id)
+    origins = [sandbox.preview(PORT) for sandbox in mute]
+    with repeated(30, lambda index: origins[index % 5].request("GET", "/", timeout_s=120)) as answers:
+        wait_until(lambda: any(row["state"] == "restoring" for row in
+                               map(hostile.stack.row, (sandbox.id for sandbox in mute))),
+                   30, "a hostile sandbox that is woken")
+        for _ in range(3):
+            assert own.preview(PORT).request("GET", "/", timeout_s=20).status == 200
+            bystander.goes_on(rounds=1)
+            own.api.pause(own.id)
+    assert statuses(answers) <= {429, 502, 503}, statuses(answers)
+
+
+# --- the API ---
+
+def test_creates_with_a_mute_agent_do_not_hold_the_api(hostile, bystander):
+    sandbox = mute_sandbox(hostile)
+    answer = hostile.api.post(f"/v1/sandboxes/{sandbox.id}/checkpoints", {"name": "mute"})
+    assert answer.status == 201, answer
+    body = {"template": answer.json()["id"]}
+    with repeated(8, lambda _: hostile.api.post("/v1/sandboxes", body, timeout_s=120)) as answers:
+        time.sleep(2)  # for all eight to be at work
+        bystander.goes_on()
+    assert statuses(answers) <= {429, 503}, answers
+    assert any(answer.status == 429 and is_asked_to_wait(answer) for answer in answers)
+
+
+def test_a_burst_of_one_team_is_served_to_its_end(hostile):
+    """Calls that are over soon wait for their turn: nobody is refused for being many at once."""
+    made = []
+    threads = [threading.Thread(target=lambda: made.append(hostile.api.post("/v1/sandboxes", {})))
+               for _ in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [answer.status for answer in made] == [201] * 24, made
+
+
+@pytest.mark.parametrize("answer", ["302", "204", "text", "garbage"])
+def test_a_wrong_answer_of_an_agent_is_no_failure_of_ours(hostile, answer):
+    sandbox = Sandbox.create(hostile.api, exposed_ports=PUBLIC)
+    replace_agent(sandbox, answer)
+    assert_error(hostile.api.get(f"{sandbox.path}/ports"), 503, "runtime_unavailable")
+    assert sandbox.preview(PORT).request("GET", "/").status == 503
+
+
+# --- files ---
+
+class Trickle:
+    """An upload of a byte a second."""
+
+    def __init__(self, api, volume, name, media_type=OCTETS, key=None):
+        self.connection = RawConnection(Origin(api.stack.ca_file, api.stack.base_url), timeout_s=120)
+        authorization = f"Authorization: Bearer {key}\r\n" if key else ""
+        self.connection.send((f"PUT {volume.address}/files?path=/{name} HTTP/1.1\r\n"
+                              f"Host: {self.connection.socket.server_hostname}\r\n{authorization}"
+                              f"Content-Type: {media_type}\r\nContent-Length: 10000000\r\n\r\n").encode())
+        self.answer = None
+        self.over = threading.Event()
+        self.threads = [threading.Thread(target=work) for work in (self._send, self._read)]
+        for thread in self.threads:
+            thread.start()
+
+    def _send(self):
+        while not self.over.wait(1):
+            self.connection.send(b"x")
+
+    def _read(self):
+        with contextlib.suppress(AssertionError, OSError):
+            self.answer = self.connection.answer()
+        self.over.set()
+
+    def end(self):
+        self.over.set()
+        with contextlib.suppress(OSError):
+            self.connection.socket.shutdown(socket.SHUT_RDWR)
+        for thread in self.threads:
+            thread.join()
+        self.connection.close()
+
+
+@contextlib.contextmanager
+def trickles(api, volume, count, **options):
+    started = [Trickle(api, volume, f"slow{index}", **options) for index in range(count)]
+    try:
+        yield started
+    finally:
+        for one in started:
+            one.end()
+
+
+def shares(stack, pool):
+    """How many workers of the pool serve somebody: its file, as the workers read it."""
+    table = (pathlib.Path(stack.settings["pools_dir"]) / f"{pool}.pool").read_bytes()
+    return sum(int.from_bytes(table[at:at + 8], "little") != 0 for at in range(0, 1024 * 64, 64))
+
+
+def test_trickling_uploads_do_not_stop_the_files_of_others(hostile, bystander):
+    volume, own = Volume(hostile.api), Volume(bystander.api)
+    own.write("/note", b"kept")
+    with trickles(hostile.api, volume, 8, key=hostile.api.key) as slow:
+        wait_until(lambda: shares(hostile.stack, "files") >= FILES_SHARE, 30, "uploads at work")
+        for _ in range(3):
+            assert own.read("/note") == b"kept"
+            assert own.names() == ["note"]
+            own.write("/note", b"kept")
+        bystander.goes_on(rounds=1)
+        # None goes on for ever: cut for its slowness, or refused for its team's share.
+        wait_until(lambda: all(one.answer for one in slow), 90, "the ends of the uploads")
+    ends = {one.answer.status for one in slow}
+    assert ends == {408, 429}, [one.answer for one in slow]
+    for one in slow:
+        body = json.loads(one.answer.body)
+        assert body["error"] == ("invalid_request" if one.answer.status == 408 else "rate_limited")
+        assert not one.connection.is_open or one.answer.headers.get("connection") == "close"
+    assert volume.names() == []
+
+
+def test_bodies_of_strangers_are_not_waited_for(hostile):
+    """JSON is read by the worker too: not before it is known who asks."""
+    volume = Volume(hostile.api)
+    with trickles(hostile.api, volume, 8, media_type="application/json") as slow:
+        wait_until(lambda: all(one.answer for one in slow), 15, "the refusals")
+    assert {one.answer.status for one in slow} == {401}
+
+
+def test_a_body_that_comes_steadily_may_take_its_time(hostile):
+    """Longer than the grace, and faster than the least speed."""
+    volume = Volume(hostile.api)
+
+    def pieces():
+        for _ in range(15):
+            yield b"x" * 4096
+            time.sleep(1)
+
+    answer = hostile.api.request("PUT", f"{volume.address}/files?path=/steady", pieces(),
+                                 {"Content-Type": OCTETS}, timeout_s=120)
+    assert answer.status == 201, answer
+    assert len(volume.read("/steady")) == 15 * 4096
+
+
+def workers_of(stack, pool):
+    """Pids of the pool's workers."""
+    pid = (stack.run_dir / f"{pool}.pid").read_text(encoding="utf-8").split()[0]
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
+    return {int(child) for child in children.split()}
+
+
+def test_killed_workers_leave_no_share_behind(hostile):
+    volume = Volume(hostile.api)
+    content = base64.b64encode(b"in").decode()
+    before = workers_of(hostile.stack, "files")
+    with trickles(hostile.api, volume, FILES_SHARE, key=hostile.api.key):
+        wait_until(lambda: shares(hostile.stack, "files") == FILES_SHARE, 30, "uploads")
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: len(workers_of(hostile.stack, "files") - before) == len(before), 30, "new workers")
+    # Three are at work again, so the fourth of them is free.
+    with trickles(hostile.api, volume, FILES_SHARE - 1, key=hostile.api.key):
+        wait_until(lambda: shares(hostile.stack, "files") == FILES_SHARE - 1, 30, "uploads at work")
+        answer = hostile.api.request("PUT", f"{volume.address}/files",
+                                     {"path": "/note", "content_b64": content})
+        assert answer.status in (200, 201), answer

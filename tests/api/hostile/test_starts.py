@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Disks that would keep a start waiting for ever, beside an honest tenant.
+
+Root of a sandbox owns its disk and can reach what is below a mount. What it leaves there is written from
+the host here, so that the tests mean the same however much the kernel lets a sandbox do.
+"""
+
+import os
+import pathlib
+import secrets
+import signal
+import stat
+import time
+
+import pytest
+
+from client import assert_error
+from faults import InBackground, instances
+from stack import wait_until
+from tenant import Sandbox
+from volumes import Volume
+
+# A start that waits for ever is ended by the host after this many seconds (conf/incus/incusd-exec).
+START_S = 60
+PORT = 3000
+AT_ONCE = 8
+
+
+@pytest.fixture
+def attacker(make_account):
+    return make_account("pro").api
+
+
+def rootfs(stack, sandbox):
+    return stack.instance_dir(sandbox.instance) / "rootfs"
+
+
+def put_there(stack, sandbox, place, make):
+    """Replace a place on its disk, below whatever is mounted there."""
+    root = rootfs(stack, sandbox)
+    path = root / place.lstrip("/")
+    owner = root.stat()
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    elif path.exists():
+        path.unlink()
+    make(path)
+    os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
+def put_pipe(stack, sandbox, place):
+    put_there(stack, sandbox, place, os.mkfifo)
+    assert stat.S_ISFIFO((rootfs(stack, sandbox) / place.lstrip("/")).lstat().st_mode)
+
+
+def checkpoint_of(sandbox):
+    answer = sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "c" + secrets.token_hex(3)})
+    assert answer.status == 201, answer
+    return answer.json()["id"]
+
+
+def own_instances(stack):
+    return {name for name in instances(stack) if name.startswith("sbx-")}
+
+
+def helpers(stack):
+    """Processes on the host that start a container of this stack which is of no waiting instance."""
+    found = []
+    for process in pathlib.Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                words = (process / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[1:2] == [b"forkstart"] and b"sbx-" in words[2] and words[3].startswith(bytes(stack.root)):
+                found.append(int(process.name))
+    return found
+
+
+def assert_nothing_waits(stack):
+    wait_until(lambda: not helpers(stack), 20, "the end of all starts")
+
+
+# --- from a checkpoint ---
+
+
+@pytest.mark.parametrize("place", ["/proc", "/sys", "/dev"])
+def test_creates_from_a_disk_with_a_pipe_for_a_mount_point(attacker, bystander, stack, place):
+    sandbox = Sandbox.create(attacker)
+    put_pipe(stack, sandbox, place)
+    checkpoint = checkpoint_of(sandbox)
+    before = own_instances(stack)
+    creates = [InBackground(attacker.post, "/v1/sandboxes", {"template": checkpoint}) for _ in range(AT_ONCE)]
+    bystander.goes_on(rounds=1)
+    for create in creates:
+        assert_error(create.result(60), 422, "invalid_request", "/template")
+        assert place in create.result(0).json()["message"]
+    wait_until(lambda: own_instances(stack) <= before, 30, "the removal of what did not start")
+    assert_nothing_waits(stack)
+    assert attacker.delete(f"/v1/checkpoints/{checkpoint}").status == 204
+    assert attacker.delete(sandbox.path).status == 204
+
+
+# --- volumes ---
+
+
+def mounted_place(make):
+    """What a sandbox's disk has where a volume is to be mounted."""
+    return pytest.param(make, id=make.__name__)
+
+
+def pipe(path):
+    os.mkfifo(path)
+
+
+def file(path):
+    path.write_bytes(b"")
+
+
+def link(path):
+    path.symlink_to("/tmp")
+
+
+def link_that_leads_nowhere(path):
+    path.symlink_to("/nowhere")
+
+
+@pytest.mark.parametrize("make", [pipe, file, link, link_that_leads_nowhere])
+def test_a_create_with_a_volume_on_what_is_no_directory(attacker, bystander, stack, make):
+    volume = Volume(attacker, "v" + secrets.token_hex(3))
+    sandbox = Sandbox.create(attacker)
+    put_there(stack, sandbox, "/mnt/place", make)
+    checkpoint = checkpoint_of(sandbox)
+    body = {"template": checkpoint, "volume_mounts": {"/mnt/place": volume.name}}
+    creates = [InBackground(attacker.post, "/v1/sandboxes", body) for _ in range(AT_ONCE)]
+    bystander.goes_on(rounds=1)
+    for create in creates:
+        assert_error(create.result(60), 422, "invalid_request", "/volume_mounts/~1mnt~1place")
+    below = {"template": checkpoint, "volume_mounts": {"/mnt/place/below": volume.name}}
+    assert_error(attacker.post("/v1/sandboxes", below), 422, "invalid_request", "/volume_mounts/~1mnt~1place~1below")
+    plain = {"template": checkpoint, "volume_mounts": {"/mnt/other/deep": volume.name}}
+    made = attacker.create(**plain)
+    assert attacker.delete(f"/v1/sandboxes/{made['id']}").status == 204
+    assert_nothing_waits(stack)
+
+
+def test_a_mount_path_through_a_link_of_the_template(attacker):
+    volume = Volume(attacker, "v" + secrets.token_hex(3))
+    refused = attacker.post("/v1/sandboxes", {"volume_mounts": {"/var/run/data": volume.name}})
+    assert_error(refused, 422, "invalid_request", "/volume_mounts/~1var~1run~1data")
+
+
+@pytest.fixture
+def spoilt(attacker, stack):
+    """Stopped, waking for anybody, with a volume whose mount point has become a pipe."""
+    volume = Volume(attacker, "v" + secrets.token_hex(3))
+    sandbox = Sandbox.create(
+        attacker,
+        volume_mounts=volume.mounts("/mnt/v"),
+        lifecycle={"on_timeout": "pause", "auto_resume": True},
+        exposed_ports=[{"port": PORT, "protocol": "http", "public": True}],
+    )
+    put_pipe(stack, sandbox, "/mnt/v")
+    sandbox.pause()
+    return sandbox
+
+
+def test_resumes_of_a_disk_with_a_pipe_for_a_mount_point(spoilt, bystander, stack):
+    resumes = [InBackground(spoilt.api.post, f"{spoilt.path}/resume") for _ in range(AT_ONCE)]
+    bystander.goes_on(rounds=1)
+    refused = [resume.result(90) for resume in resumes]
+    assert {answer.status for answer in refused} == {409}, refused
+    assert any(answer.json()["error"] == "sandbox_not_startable" for answer in refused)
+    assert "/mnt/v" in next(a for a in refused if a.json()["error"] == "sandbox_not_startable").json()["message"]
+    assert spoilt.show()["state"] == "stopped"
+    assert_nothing_waits(stack)
+    assert spoilt.api.delete(spoilt.path).status == 204
+
+
+def test_anonymous_requests_to_a_preview_that_cannot_start(spoilt, bystander, stack):
+    requests = [InBackground(spoilt.preview(PORT).request, "GET", "/") for _ in range(AT_ONCE)]
+    bystander.goes_on(rounds=1)
+    for request in requests:
+        assert request.result(90).status in (409, 502, 503)
+    assert_nothing_waits(stack)
+    assert spoilt.api.delete(spoilt.path).status == 204
+
+
+# --- what nobody looked for ---
+
+
+class HeldStarts:
+    """Starts of a sandbox's own instance stop in their middle, for real: whoever would go on is stopped."""
+
+    def __init__(self, stack):
+        self.stack = stack
+        self.held = []
+
+    def hold_next(self, timeout_s=30):
+        def one():
+            found = [pid for pid in helpers(self.stack) if self._is_incusd(pid) and pid not in self.held]
+            for pid in found:
+                os.kill(pid, signal.SIGSTOP)
+            return found
+
+        self.held += wait_until(one, timeout_s, "a start", 0.001)
+
+    @staticmethod
+    def _is_incusd(pid):
+        try:
+            return os.readlink(f"/proc/{pid}/exe").endswith("/incusd")
+        except OSError:
+            return False
+
+    @property
+    def left(self):
+        return [pid for pid in self.held if pathlib.Path(f"/proc/{pid}").exists()]
+
+
+def test_a_start_that_does_not_end_is_ended(attacker, bystander, stack):
+    """It is answered, not tried again, and nothing of it is left; a delete meanwhile is answered."""
+    checkpoint = checkpoint_of(Sandbox.create(attacker))
+    before = own_instances(stack)
+    starts = HeldStarts(stack)
+    started = time.monotonic()
+    create = InBackground(attacker.request, "POST", "/v1/sandboxes", {"template": checkpoint}, timeout_s=180)
+    starts.hold_next()
+    bystander.goes_on(rounds=1)
+    refused = create.result(START_S + 90)
+    assert_error(refused, 503, "runtime_unavailable")
+    assert time.monotonic() - started >= START_S - 1, "it was ended before its time"
+    assert not starts.left
+    wait_until(lambda: own_instances(stack) <= before, 30, "the removal of what did not start")
+    assert_nothing_waits(stack)
+
+
+def test_a_delete_of_a_sandbox_whose_start_does_not_end(attacker, bystander, stack):
+    sandbox = Sandbox.create(attacker, template=checkpoint_of(Sandbox.create(attacker)))
+    os.kill(stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"], signal.SIGKILL)
+    wait_until(lambda: sandbox.show()["state"] == "stopped", 20, "the notice")
+    instance = sandbox.instance
+    starts = HeldStarts(stack)
+    resume = InBackground(attacker.request, "POST", f"{sandbox.path}/resume", timeout_s=180)
+    starts.hold_next()
+    delete = InBackground(attacker.request, "DELETE", sandbox.path, timeout_s=START_S - 10)
+    bystander.goes_on(rounds=1)
+    assert delete.result(START_S).status == 204
+    assert starts.left, "the start has ended before the delete was answered"
+    assert_error(attacker.get(sandbox.path), 404, "not_found")
+    wait_until(lambda: not stack.incus.exists(instance), START_S + 90, "the removal")
+    assert resume.result(60).status in (404, 409, 503)
+    assert not starts.left
+    assert_nothing_waits(stack)

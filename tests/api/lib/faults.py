@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Workers stopped or killed at named steps, and what must hold when the dust has settled.
+
+The steps are those of fcgi/base/fault_points.def; programs know them only when they were
+configured with --enable-fault-points.
+"""
+
+import os
+import pathlib
+import signal
+import threading
+
+import pytest
+
+from stack import wait_until
+
+STABLE = ("ready", "stopped", "destroyed")
+
+
+class FaultPoints:
+    def __init__(self, stack):
+        self.stack = stack
+        self.directory = stack.run_dir / "faults"
+        program = pathlib.Path(f"/proc/{stack.processes('sandlot-api')[0]}/exe")
+        self.available = b"create.inserting" in program.read_bytes()
+        self.directory.mkdir(exist_ok=True)
+        self.directory.chmod(0o777)
+        self.clear()
+
+    def clear(self):
+        """Disarm everything and let everyone go on."""
+        for path in self.directory.iterdir():
+            path.unlink(missing_ok=True)
+
+    def arm(self, point, action="wait", program=""):
+        """The next worker that comes by waits there, or is killed."""
+        draft = self.directory / f".{point}"
+        draft.write_text(f"{action} {program}\n", encoding="utf-8")
+        draft.chmod(0o666)
+        draft.rename(self.directory / point)
+
+    def _taken(self, point):
+        return [path for path in self.directory.glob(f"{point}.*") if path.name[len(point) + 1 :].isdigit()]
+
+    def reached(self, point, timeout_s=15):
+        """Wait until a worker is there; its pid."""
+        (path,) = wait_until(lambda: self._taken(point), timeout_s, f"a worker at {point}", 0.002)
+        return int(path.name.rsplit(".", 1)[1])
+
+    def release(self, point):
+        for path in self._taken(point):
+            path.unlink()
+
+    def kill(self, point):
+        """End the worker that waits there as a crash does."""
+        pid = self.reached(point)
+        os.kill(pid, signal.SIGKILL)
+        self.release(point)
+        return pid
+
+
+@pytest.fixture
+def fault_points(stack):
+    points = FaultPoints(stack)
+    if not points.available:
+        pytest.skip("the programs were built without --enable-fault-points")
+    yield points
+    points.clear()
+
+
+class InBackground(threading.Thread):
+    """A call that is under way while the test goes on."""
+
+    def __init__(self, call, *arguments, **options):
+        super().__init__(daemon=True)
+        self.call = lambda: call(*arguments, **options)
+        self.answer = None
+        self.start()
+
+    def run(self):
+        self.answer = self.call()
+
+    def result(self, timeout_s=90):
+        self.join(timeout_s)
+        assert not self.is_alive(), "the call is still under way"
+        return self.answer
+
+
+# --- what must hold ---
+
+
+def instances(stack):
+    """Sandboxes and waiting instances by name: their status."""
+    listed = stack.incus.request("GET", "/1.0/instances?recursion=1")
+    return {one["name"]: one["status"] for one in listed if one["name"].startswith(("sbx-", "warm-"))}
+
+
+def violations(stack):
+    """Every broken rule of the moment, as sentences; none when nothing is in flight."""
+    found = []
+    rows = stack.query("SELECT * FROM sandboxes WHERE state <> 'destroyed' OR reserved = 1")
+    warm = {row["instance_name"]: row for row in stack.query("SELECT * FROM warm_instances")}
+    there = instances(stack)
+    for row in rows:
+        name = f"{row['id']} ({row['instance_name']}) is {row['state']}"
+        if row["state"] not in STABLE or row["operation_id"]:
+            found.append(f"{name} with the operation {row['operation_id']}")
+            continue
+        if row["reserved"] != (row["state"] == "ready"):
+            found.append(f"{name} and its reservation is {row['reserved']}")
+        if (row["deadline_at_ms"] is not None) != (row["state"] == "ready"):
+            found.append(f"{name} and its deadline is {row['deadline_at_ms']}")
+        wanted = {"ready": "Running", "stopped": "Stopped"}.get(row["state"])
+        status = there.get(row["instance_name"])
+        if status != wanted:
+            found.append(f"{name}, its instance is {status}")
+    for operation in stack.query("SELECT * FROM operations WHERE state = 'running'"):
+        found.append(f"the {operation['kind']} {operation['id']} runs on")
+    holders = {row["instance_name"] for row in rows if row["state"] != "destroyed"} | set(warm)
+    for name in set(there) - holders:
+        found.append(f"instance {name} belongs to nobody")
+    for name, row in warm.items():
+        if row["state"] == "ready" and there.get(name) != "Running":
+            found.append(f"waiting instance {name} is {there.get(name)}")
+    held = {row["holder"] for row in stack.query("SELECT holder FROM host_addresses WHERE holder IS NOT NULL")}
+    holders |= {row["instance_name"] for row in stack.query("SELECT instance_name FROM keepers")}
+    for name in held ^ holders:
+        found.append(f"{name} holds an address without use, or uses one without holding it")
+    for name in set(holders) & set(held):
+        addresses = stack.query("SELECT address FROM host_addresses WHERE holder = %s", name)
+        if len(addresses) != 1:
+            found.append(f"{name} holds {len(addresses)} addresses")
+    for row in stack.query("SELECT id, state FROM volumes WHERE state NOT IN ('ready', 'deleted')"):
+        found.append(f"volume {row['id']} is {row['state']}")
+    return found
+
+
+def settle(stack, timeout_s=None):
+    """Wait until all rules hold; for what a lease has to run out first, and a sweep to follow."""
+    last = []
+
+    def quiet():
+        last[:] = violations(stack)
+        return not last
+
+    try:
+        wait_until(quiet, timeout_s or stack.lease_s + 15, "all rules holding", 0.2)
+    except AssertionError:
+        raise AssertionError("\n".join(last)) from None
+
+
+@pytest.fixture(autouse=True)
+def quiet(stack):
+    """For modules that import it: each test begins and ends with everything at rest."""
+    settle(stack, 60)
+    yield
+    settle(stack, 3 * stack.lease_s + 20)
+
+
+def settled_row(stack, sandbox_id, timeout_s=None):
+    def stable():
+        row = stack.row(sandbox_id)
+        return row if row["state"] in STABLE and not row["operation_id"] else None
+
+    return wait_until(stable, timeout_s or stack.lease_s + 15, f"{sandbox_id} coming to rest", 0.1)
+
+
+def quota_in_use(api):
+    return api.get("/v1/sandbox_limits").json()["quota"]["usage"]["sandboxes"]

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Run by root in a sandbox: puts a listener of its own into the agent's place, for good.
+
+false_agent.py install ANSWER; ANSWER: mute, or what to answer each request with."""
+
+import os
+import pathlib
+import signal
+import socket
+import sys
+import time
+
+START = pathlib.Path("/usr/lib/sandlot/start-agent")
+PROGRAM = pathlib.Path("/usr/lib/sandlot/false-agent")
+ANSWERS = {
+    "302": b"HTTP/1.1 302 False\r\nLocation: http://127.0.0.1/\r\nContent-Length: 0\r\n\r\n",
+    "204": b"HTTP/1.1 204 False\r\n\r\n",
+    "text": b"HTTP/1.1 200 False\r\nContent-Length: 5\r\n\r\nhello",
+    "garbage": b"\x00\xff False\r\n\r\n",
+}
+
+
+def install(answer):
+    PROGRAM.write_bytes(pathlib.Path(__file__).read_bytes())
+    START.write_text(f"#!/bin/sh\nexec {sys.executable} {PROGRAM} serve {answer}\n", encoding="utf-8")
+    if os.fork():
+        return
+    os.setsid()
+    nothing = os.open("/dev/null", os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nothing, number)
+    time.sleep(0.5)  # the answer to who started this goes through the agent
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit() and (entry / "comm").read_text(encoding="utf-8") == "sandlot-guard\n":
+            os.kill(int(entry.name), signal.SIGKILL)
+
+
+def serve(answer):
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("0.0.0.0", 49983))
+    listener.listen(512)
+    held = []
+    while True:
+        held.append(listener.accept()[0])
+        if answer != "mute":
+            held[-1].recv(65536)
+            held[-1].sendall(ANSWERS[answer])
+            held.pop().close()
+
+
+if __name__ == "__main__":
+    {"install": install, "serve": serve}[sys.argv[1]](sys.argv[2])

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs that are killed in the middle of their work, and one that cannot be dumped."""
+
+import os
+import re
+import signal
+import threading
+
+from stack import wait_until
+
+# A program that traces another: CRIU cannot dump it, so a pause loses its memory.
+TRACER = """
+import ctypes, os, time
+child = os.fork()
+if child == 0:
+    time.sleep(1000)
+os.write(1, b"%d" % ctypes.CDLL(None).ptrace(0x4206, child, 0, 0))  # PTRACE_SEIZE
+time.sleep(1000)
+"""
+
+
+class HolderKiller:
+    """Kills the worker that holds a team's operation as soon as the operation is there."""
+
+    HOLDER = (
+        "SELECT o.holder, o.sandbox_id FROM operations o JOIN sandboxes s ON s.id = o.sandbox_id"
+        " JOIN teams t ON t.id = s.team_id WHERE t.slug = %s AND o.kind = %s AND o.state = 'running'"
+    )
+
+    def __init__(self, stack, team, kind):
+        self.workers = set(stack.processes("sandlot-api"))
+        self.question = (team, kind)
+        self.connection = stack.database()
+        self.pid = None
+
+    def _ask(self):
+        with self.connection.cursor() as cursor:
+            cursor.execute(self.HOLDER, self.question)
+            return cursor.fetchone()
+
+    def kill(self):
+        """The id of the sandbox that the operation is about."""
+        row = wait_until(self._ask, 10, f"the {self.question[1]} in flight", 0.001)
+        numbers = {int(number) for number in re.findall(r"\d+", row["holder"])}
+        pids = numbers & self.workers
+        assert len(pids) == 1, f"the holder {row['holder']} names its process"
+        self.pid = pids.pop()
+        os.kill(self.pid, signal.SIGKILL)
+        self.connection.close()
+        return row["sandbox_id"]
+
+
+def in_background(call, *arguments):
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(call(*arguments)))
+    thread.start()
+    return thread, answers

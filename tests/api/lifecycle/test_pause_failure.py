@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""lifecycle.on_pause_failure: what becomes of a pause that cannot keep the memory."""
+
+import contextlib
+import os
+import time
+
+import pytest
+
+from client import assert_error
+from faults import InBackground
+from killing import TRACER
+from stack import wait_until
+
+KEEP = {"on_pause_failure": "keep_running"}
+# More than is left in the pool while it is full.
+MEMORY_MB = 200
+LEFT_MB = 40
+
+
+@contextlib.contextmanager
+def traced(sandbox):
+    """A process that traces another one: such a memory cannot be dumped."""
+    with sandbox.data.start("/usr/bin/python3", "-c", TRACER) as tracing:
+        pid = next(tracing)["event"]["start"]["pid"]
+        assert tracing.output() == b"0"
+        yield pid
+
+
+class FullPool:
+    """The pool of the stack without room, for a moment."""
+
+    def __init__(self, stack):
+        pool = stack.query("SELECT pool FROM hosts LIMIT 1")[0]["pool"]
+        self.path = stack.incus_dir / "storage-pools" / pool / "filler"
+        room = os.statvfs(self.path.parent)
+        with self.path.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - (LEFT_MB << 20))
+
+    def empty(self):
+        self.path.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def full_pool(stack):
+    pools = []
+
+    def fill():
+        pools.append(FullPool(stack))
+        return pools[-1]
+
+    yield fill
+    for pool in pools:
+        pool.empty()
+
+
+@pytest.fixture
+def holding(make_sandbox):
+    """A sandbox with much memory in use, which its process can tell."""
+    def make(**lifecycle):
+        sandbox = make_sandbox(lifecycle=lifecycle)
+        sandbox.data.background("/usr/bin/python3", "-c",
+                                f"import os, time; held = os.urandom({MEMORY_MB} << 20); "
+                                "open('/tmp/held', 'w').write('x'); time.sleep(10000)")
+        wait_until(lambda: sandbox.data.bash("test -s /tmp/held").exit_code == 0, 60, "the memory to be in use")
+        return sandbox
+
+    return make
+
+
+def pauses(sandbox):
+    return sandbox.stack.query("SELECT * FROM operations WHERE sandbox_id = %s AND kind = 'pause' ORDER BY id",
+                               sandbox.id)
+
+
+def test_the_default_stops_with_the_disk(make_sandbox):
+    sandbox = make_sandbox()
+    assert sandbox.show()["lifecycle"]["on_pause_failure"] == "disk"
+    with traced(sandbox):
+        assert sandbox.pause()["state"] == "stopped"
+    assert sandbox.resume()["resumed_from"] == "disk"
+
+
+def test_a_memory_that_cannot_be_kept_keeps_running(make_sandbox):
+    sandbox = make_sandbox(lifecycle=KEEP)
+    boot = sandbox.boot_id()
+    with traced(sandbox) as pid:
+        deadline = sandbox.show()["deadline"]
+        assert_error(sandbox.api.post(f"{sandbox.path}/pause"), 409, "memory_not_kept")
+        shown = sandbox.show()
+        assert (shown["state"], shown["deadline"]) == ("ready", deadline)
+        assert sandbox.boot_id() == boot
+        sandbox.data.check(f"kill -9 {pid}")
+    assert sandbox.pause()["state"] == "stopped"
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert sandbox.boot_id() == boot
+
+
+def test_a_patch_decides_for_the_next_pause(make_sandbox):
+    sandbox = make_sandbox()
+    with traced(sandbox):
+        for choice, status in (("keep_running", 409), ("disk", 200)):
+            body = {"lifecycle": {"on_pause_failure": choice}}
+            assert sandbox.api.request("PATCH", sandbox.path, body).json()["lifecycle"]["on_pause_failure"] == choice
+            assert sandbox.api.post(f"{sandbox.path}/pause").status == status
+    assert sandbox.resume()["resumed_from"] == "disk"
+    assert sandbox.show()["lifecycle"]["on_pause_failure"] == "disk"
+
+
+def test_a_host_without_room_keeps_it_running(holding, full_pool):
+    sandbox = holding(**KEEP)
+    boot = sandbox.boot_id()
+    pool = full_pool()
+    refused = sandbox.api.post(f"{sandbox.path}/pause")
+    assert_error(refused, 503, "runtime_unavailable")
+    assert "keeps running" in refused.json()["message"] and int(refused.headers["Retry-After"]) > 0
+    pool.empty()
+    assert sandbox.show()["state"] == "ready" and sandbox.boot_id() == boot
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory" and sandbox.boot_id() == boot
+
+
+def test_a_host_without_room_for_a_moment_loses_nothing(holding, full_pool, stack):
+    """Also with the default: the dump is tried again before the memory is given up."""
+    sandbox = holding()
+    boot = sandbox.boot_id()
+    pool = full_pool()
+    log = stack.root / "log" / "api.log"
+    before = log.stat().st_size
+    pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
+
+    def was_refused():
+        with log.open("rb") as file:
+            file.seek(before)
+            return any(b"memory is not kept yet" in line and sandbox.instance.encode() in line for line in file)
+
+    wait_until(was_refused, 30, "the first refusal", 0.02)
+    pool.empty()
+    assert pausing.result().status == 200
+    assert sandbox.resume()["resumed_from"] == "memory" and sandbox.boot_id() == boot
+
+
+def test_at_the_deadline_it_runs_on_and_is_tried_again(make_sandbox):
+    sandbox = make_sandbox(timeout=3, lifecycle={"on_timeout": "pause", **KEEP})
+    boot = sandbox.boot_id()
+    with traced(sandbox) as pid:
+        wait_until(lambda: [one for one in pauses(sandbox) if one["state"] == "failed"], 60, "a refused pause")
+        wait_until(lambda: sandbox.show()["state"] == "ready", 20, "the sandbox to go on")
+        shown = sandbox.stack.row(sandbox.id)
+        assert shown["pause_failures"] == 1 and shown["deadline_at_ms"] > time.time() * 1000
+        sandbox.data.check(f"kill -9 {pid}")
+    wait_until(lambda: sandbox.show()["state"] == "stopped", 60, "the next try")
+    assert sandbox.resume()["resumed_from"] == "memory" and sandbox.boot_id() == boot
+    assert sandbox.stack.row(sandbox.id)["pause_failures"] == 0

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""allow_package_registry_access: what it opens is what package managers ask for, and nothing is said to be
+open that is not."""
+
+import http.server
+import json
+import os
+import pathlib
+import re
+import subprocess
+import threading
+
+import pytest
+
+from fake_internet import FakeInternet, FirewallProcess
+from tenant import Sandbox
+
+SCRIPTS = pathlib.Path(__file__).parents[3] / "scripts"
+REGISTRY = "203.0.113.7"
+PROFILE = "package-registries"
+
+
+@pytest.fixture(scope="module")
+def internet(stack, tmp_path_factory):
+    internet = FakeInternet(stack, tmp_path_factory.mktemp("outside"))
+    process = FirewallProcess(stack)
+    try:
+        internet.start()
+        process.set("dns_upstreams", internet.far)
+        process.restart()
+        yield internet
+    finally:
+        internet.stop()
+        process.set("dns_upstreams", None)
+        process.restart()
+
+
+def entries(stack):
+    (row,) = stack.query("SELECT entries FROM egress_profiles WHERE name = %s", PROFILE)
+    return json.loads(row["entries"])
+
+
+@pytest.fixture
+def sandbox(account):
+    return Sandbox.create(
+        account.api, timeout=900, allow_internet_access=False, allow_package_registry_access=True
+    )
+
+
+def repository(internet, sources):
+    """An archive without a signature at each of the template's own sources, with one package."""
+    for path, suite, component in sources:
+        folder = internet.directory / "site" / path.strip("/") / "dists" / suite / component / "binary-amd64"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "Packages").write_text(
+            "Package: sandlot-proof\nVersion: 1.0\nArchitecture: amd64\nMaintainer: nobody\n"
+            "Filename: pool/sandlot-proof.deb\nSize: 1\nSHA256: " + "0" * 64 + "\nDescription: proof\n\n"
+        )
+
+
+def test_apt_update_works_with_the_registries_alone(sandbox, internet):
+    text = sandbox.data.check("cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null || true")
+    found = re.findall(r"^deb (?:\[[^]]*\] )?https?://([^/\s]+)(/\S*)? (\S+) (\S+)", text, re.MULTILINE)
+    assert found, text
+    internet.publish({host: {"A": [[REGISTRY, 60]]} for host, *_ in found})
+    repository(internet, [rest for _, *rest in found])
+    sandbox.data.check(
+        "apt-get update -o Acquire::AllowInsecureRepositories=true -o Acquire::Languages=none"
+        " -o APT::Update::Error-Mode=any && apt-cache show sandlot-proof",
+        user="root",
+    )
+
+
+def test_every_entry_is_reached_and_nothing_else(stack, sandbox, internet):
+    hosts = [entry.rsplit(":", 1) for entry in entries(stack) if re.fullmatch(r"[a-z0-9.-]+:(80|443)", entry)]
+    assert hosts
+    internet.publish({host: {"A": [[REGISTRY, 60]]} for host in ["elsewhere.example.net", *(host for host, _ in hosts)]})
+    sandbox.put_guest("reach.py")
+    targets = json.dumps([["tcp", host, int(port)] for host, port in hosts] + [["tcp", "elsewhere.example.net", 443]])
+    *reached, elsewhere = json.loads(sandbox.data.check(f"python3 /tmp/reach.py '{targets}'", user="root"))
+    assert reached == [True] * len(hosts) and elsewhere is not True
+
+
+class Index(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'<a href="https://files.example.test/pip-1.whl#sha256=0">pip</a> <a href="../near">near</a>')
+
+    def log_message(self, *_):
+        pass
+
+
+def test_the_files_of_an_index_are_in_the_list():
+    """pip's index names another host for the files themselves."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    index = f"http://127.0.0.1:{server.server_port}/simple/"
+    done = subprocess.run(
+        [SCRIPTS / "package-registries"],
+        env={**os.environ, "PIP_INDEX_URL": index},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    server.shutdown()
+    assert "files.example.test:443" in done.stdout.splitlines(), done
+
+
+def test_an_empty_profile_is_told(stack, sandbox, tmp_path):
+    before = entries(stack)
+    path = tmp_path / "entries"
+    path.write_text("")
+    try:
+        stack.ctl("profile", "set", PROFILE, "--file", str(path))
+        question = {"host": "registry.example.net", "port": 443}
+        answer = sandbox.api.request("POST", f"{sandbox.path}/network/check", question).json()
+        assert answer["verdict"] == "deny" and f"profile {PROFILE} is empty" in answer["message"], answer
+        done = subprocess.run(
+            [*stack.ctl_command, "--json", "doctor"], capture_output=True, text=True, timeout=60, check=False
+        )
+        said = [one for one in json.loads(done.stdout)["findings"] if one["check"] == "registries"]
+        assert said and "is empty" in said[0]["message"], said
+    finally:
+        path.write_text("\n".join(before) + "\n")
+        stack.ctl("profile", "set", PROFILE, "--file", str(path))
+    answer = sandbox.api.request("POST", f"{sandbox.path}/network/check", question).json()
+    assert "is empty" not in answer["message"], answer

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "http/pool.h"
+
+#define WORKERS 8
+
+/* As many workers as handles: what tells them apart is the open file. */
+struct fixture {
+    char dir[64];
+    struct pool *pools[WORKERS];
+};
+
+static const struct pool_claim one = {.team = 1, .sandbox = 10};
+static const struct pool_claim other = {.team = 2, .sandbox = 20};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    error_auto err = NULL;
+    strcpy(fixture->dir, "/tmp/test_pool.XXXXXX");
+    if (!mkdtemp(fixture->dir))
+        return -1;
+    for (unsigned i = 0; i < WORKERS; i++)
+        assert_ok(pool_open_as(fixture->dir, "api", &fixture->pools[i], &err));
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[96];
+    for (unsigned i = 0; i < WORKERS; i++)
+        pool_close(fixture->pools[i]);
+    snprintf(path, sizeof path, "%s/api.pool", fixture->dir);
+    unlink(path);
+    rmdir(fixture->dir);
+    free(fixture);
+    return 0;
+}
+
+static void test_a_team_has_half(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pool **pools = fixture->pools;
+    for (unsigned i = 0; i < WORKERS / 2; i++)
+        assert_true(pool_enter(pools[i], &one));
+    assert_false(pool_has_room(pools[4], &one));
+    assert_false(pool_enter(pools[4], &one));
+    for (unsigned i = WORKERS / 2; i < WORKERS; i++)
+        assert_true(pool_enter(pools[i], &other));
+    pool_leave(pools[0]);
+    assert_true(pool_has_room(pools[0], &one));
+    assert_false(pool_enter(pools[0], &other));
+    assert_true(pool_enter(pools[0], &one));
+}
+
+static void test_a_sandbox_has_one(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pool_claim alone = {.team = 1, .sandbox = 10, .alone = true};
+    struct pool_claim neighbour = {.team = 1, .sandbox = 11, .alone = true};
+    assert_true(pool_enter(fixture->pools[0], &alone));
+    assert_false(pool_enter(fixture->pools[1], &alone));
+    assert_true(pool_enter(fixture->pools[1], &neighbour));
+    pool_leave(fixture->pools[0]);
+    assert_true(pool_enter(fixture->pools[2], &alone));
+}
+
+static void test_nobody_is_not_bounded(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct pool_claim nobody = {0};
+    for (unsigned i = 0; i < WORKERS; i++)
+        assert_true(pool_enter(fixture->pools[i], &nobody));
+}
+
+/* A child takes a place in the pool and is killed in the middle of a request. */
+static void test_a_killed_worker_counts_no_more(void **state)
+{
+    struct fixture *fixture = *state;
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (!child) {
+        struct pool *pool;
+        struct error *err = NULL;
+        bool entered =
+            pool_open_as(fixture->dir, "api", &pool, &err) == 0 && pool_enter(pool, &one);
+        if (!entered || write(ready[1], "x", 1) != 1)
+            _exit(1);
+        pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    for (unsigned i = 0; i < WORKERS / 2 - 1; i++)
+        assert_true(pool_enter(fixture->pools[i], &one));
+    assert_false(pool_enter(fixture->pools[4], &one));
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    while (!pool_enter(fixture->pools[4], &one))
+        usleep(1000);
+    assert_false(pool_enter(fixture->pools[5], &one));
+}
+
+/* What the dead left is taken over, so that half of the pool stays what it is. */
+static void test_places_are_taken_again(void **state)
+{
+    struct fixture *fixture = *state;
+    error_auto err = NULL;
+    for (unsigned round = 0; round < 20; round++) {
+        pool_close(fixture->pools[3]);
+        assert_ok(pool_open_as(fixture->dir, "api", &fixture->pools[3], &err));
+    }
+    test_a_team_has_half(state);
+}
+
+static void test_no_folder(void **state)
+{
+    (void)state;
+    struct pool *pool;
+    error_auto err = NULL;
+    assert_fails(pool_open_as("/nowhere", "api", &pool, &err), ERR_CONFIG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_team_has_half, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_sandbox_has_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_nobody_is_not_bounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_killed_worker_counts_no_more, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_places_are_taken_again, set_up, tear_down),
+        cmocka_unit_test(test_no_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "sandbox/agent_notes.h"
+
+#define SANDBOX 4711
+#define SILENCE 300
+
+struct fixture {
+    char dir[64];
+    struct agent_notes *notes, *others; /* of two workers */
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    error_auto err = NULL;
+    strcpy(fixture->dir, "/tmp/test_agent_notes.XXXXXX");
+    if (!mkdtemp(fixture->dir))
+        return -1;
+    assert_ok(agent_notes_open(fixture->dir, SILENCE, &fixture->notes, &err));
+    assert_ok(agent_notes_open(fixture->dir, SILENCE, &fixture->others, &err));
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[96];
+    agent_notes_close(fixture->notes);
+    agent_notes_close(fixture->others);
+    snprintf(path, sizeof path, "%s/agents.notes", fixture->dir);
+    unlink(path);
+    rmdir(fixture->dir);
+    free(fixture);
+    return 0;
+}
+
+static void test_all_workers_know(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_false(agent_notes_is_silent(fixture->others, SANDBOX));
+    agent_notes_slow(fixture->notes, SANDBOX, 60000);
+    assert_true(agent_notes_is_slow(fixture->others, SANDBOX));
+    assert_false(agent_notes_is_silent(fixture->others, SANDBOX));
+    agent_notes_silent(fixture->others, SANDBOX);
+    assert_true(agent_notes_is_silent(fixture->notes, SANDBOX));
+    assert_false(agent_notes_is_slow(fixture->notes, SANDBOX));
+    agent_notes_answered(fixture->notes, SANDBOX);
+    assert_false(agent_notes_is_silent(fixture->others, SANDBOX));
+}
+
+/* Two sandboxes on one place: neither is ever taken for the other. */
+static void test_a_place_belongs_to_one(void **state)
+{
+    struct fixture *fixture = *state;
+    agent_notes_silent(fixture->notes, SANDBOX);
+    assert_false(agent_notes_is_silent(fixture->notes, SANDBOX + 4096));
+    agent_notes_answered(fixture->notes, SANDBOX + 4096);
+    assert_true(agent_notes_is_silent(fixture->notes, SANDBOX));
+    agent_notes_slow(fixture->notes, SANDBOX + 4096, 60000);
+    assert_false(agent_notes_is_silent(fixture->notes, SANDBOX));
+    assert_false(agent_notes_is_silent(fixture->notes, SANDBOX + 4096));
+    assert_true(agent_notes_is_slow(fixture->notes, SANDBOX + 4096));
+}
+
+static void test_times_end(void **state)
+{
+    struct fixture *fixture = *state;
+    agent_notes_slow(fixture->notes, SANDBOX, 0);
+    assert_false(agent_notes_is_slow(fixture->notes, SANDBOX));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_all_workers_know, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_place_belongs_to_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_times_end, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
