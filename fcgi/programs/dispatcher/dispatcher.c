@@ -12,6 +12,7 @@
 #include "host/host.h"
 #include "idempotency/idempotency.h"
 #include "metrics/sample.h"
+#include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/operation.h"
@@ -37,13 +38,17 @@
 int dispatcher_open(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        account_statements,        checkpoint_statements,     cleanup_statements,
-        egress_profile_statements, host_statements,           idempotency_statements,
-        keeper_statements,         operation_statements,      plan_statements,
-        quota_statements,          sample_statements,         sandbox_network_statements,
-        sandbox_statements,        template_build_statements, template_statements,
-        usage_statements,          usage_kept_statements,     volume_list_statements,
-        volume_mount_statements,   volume_statements,         warm_statements,
+        account_statements,         checkpoint_statements,
+        denied_names_statements,    cleanup_statements,
+        egress_profile_statements,  host_statements,
+        idempotency_statements,     keeper_statements,
+        operation_statements,       plan_statements,
+        quota_statements,           sample_statements,
+        sandbox_network_statements, sandbox_statements,
+        template_build_statements,  template_statements,
+        usage_statements,           usage_kept_statements,
+        volume_list_statements,     volume_mount_statements,
+        volume_statements,          warm_statements,
     };
     return worker_open(settings, DISPATCHER_NAME, statements, ARRAY_SIZE(statements), worker, err);
 }
