@@ -7,12 +7,18 @@
 #define COLUMNS \
     "instance_name, template_version_id, host_id, address, agent_key_id, cpu, memory_mb, disk_gb"
 
+/* Ordering by an expression locks all that is read, so nothing is locked here: names first, those
+ * of the wanted size before others, then one of them by its key. */
+static const struct db_statement ready_names_statement = {
+    "warm.ready_names",
+    "SELECT instance_name, cpu = ? AND memory_mb = ? AND disk_gb = ? AS fits FROM warm_instances"
+    " WHERE template_version_id = ? AND state = 'ready' AND (? = 0 OR host_id = ?)"
+    " AND host_id IN (SELECT id FROM hosts WHERE state = 'active')"
+    " ORDER BY fits DESC, created_at_ms LIMIT 256",
+    false};
 static const struct db_statement claim_statement = {
     "warm.claim",
-    "SELECT " COLUMNS " FROM warm_instances WHERE template_version_id = ? AND state = 'ready'"
-    " AND (? = 0 OR host_id = ?)"
-    " AND host_id IN (SELECT id FROM hosts WHERE state = 'active')"
-    " ORDER BY (cpu = ? AND memory_mb = ? AND disk_gb = ?) DESC, created_at_ms LIMIT 1"
+    "SELECT " COLUMNS " FROM warm_instances WHERE instance_name = ? AND state = 'ready'"
     " FOR UPDATE SKIP LOCKED",
     false};
 static const struct db_statement delete_statement = {
@@ -56,9 +62,9 @@ static const struct db_statement disk_statement = {
     "warm.disk", "SELECT COALESCE(MIN(disk_gb), 10) FROM plans", true};
 
 static const struct db_statement *const statements[] = {
-    &claim_statement, &delete_statement,  &count_statement, &insert_statement,
-    &ready_statement, &dismiss_statement, &unfit_statement, &leaving_statement,
-    &lease_statement, &known_statement,   &disk_statement,
+    &claim_statement,       &delete_statement, &count_statement,   &insert_statement,
+    &ready_names_statement, &ready_statement,  &dismiss_statement, &unfit_statement,
+    &leaving_statement,     &lease_statement,  &known_statement,   &disk_statement,
 };
 const struct db_statement_list warm_statements = DB_STATEMENT_LIST(statements);
 
@@ -74,20 +80,33 @@ static void read_warm(const struct db_rows *rows, struct warm_instance *warm)
     warm->shape.disk_gb = (unsigned)db_get_u64(rows, 7);
 }
 
-int warm_claim(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
-               uint32_t only_host, struct warm_instance *warm, struct error **err)
+/* warm->name stays "" when somebody else has it. */
+static int claim_one(struct db *db, const char *instance_name, struct warm_instance *warm,
+                     struct error **err)
 {
     db_rows_auto *rows = NULL;
-    *warm = (struct warm_instance){0};
-    if (db_query(db, &claim_statement,
-                 DB_ARGS(db_text(template_version_id), db_u64(only_host), db_u64(only_host),
-                         db_u64(shape->cpu), db_u64(shape->memory_mb), db_u64(shape->disk_gb)),
-                 &rows, err) < 0)
+    if (db_query(db, &claim_statement, DB_ARGS(db_text(instance_name)), &rows, err) < 0)
         return -1;
     if (!db_rows_next(rows))
         return 0;
     read_warm(rows, warm);
     return warm_row_delete(db, warm->name, err);
+}
+
+int warm_claim(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
+               uint32_t only_host, struct warm_instance *warm, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *warm = (struct warm_instance){0};
+    if (db_query(db, &ready_names_statement,
+                 DB_ARGS(db_u64(shape->cpu), db_u64(shape->memory_mb), db_u64(shape->disk_gb),
+                         db_text(template_version_id), db_u64(only_host), db_u64(only_host)),
+                 &rows, err) < 0)
+        return -1;
+    while (!warm->name[0] && db_rows_next(rows))
+        if (claim_one(db, db_get_text(rows, 0), warm, err) < 0)
+            return -1;
+    return 0;
 }
 
 int warm_row_delete(struct db *db, const char *instance_name, struct error **err)

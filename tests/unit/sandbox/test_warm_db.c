@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Claims of waiting instances by several transactions that are open at the same time. */
+#include "unit/unit.h"
+
+#include <string.h>
+
+#include "host/host.h"
+#include "sandbox/warm_row.h"
+#include "template/template.h"
+#include "unit/schema.h"
+
+#define CLAIMS 8
+
+static struct template_version version;
+static struct host host = {.name = "one",
+                           .url = (char *)(uintptr_t) "unix:///run/incus.socket",
+                           .project = "sandlot",
+                           .pool = "pool",
+                           .nic_prefix = "sl",
+                           .address_range = "10.1.0.0/24",
+                           .vcpus = 100,
+                           .memory_mb = 100000};
+static const struct runtime_shape wanted = {1, 512, 20}, other = {1, 512, 10};
+
+static int set_up(void **state)
+{
+    struct error *err = NULL;
+    char name[64];
+    if (schema_setup(state) < 0)
+        return -1;
+    snprintf(name, sizeof name, "src-python");
+    return template_version_add(db, "", "python", "image", 1, 512, &version, &err) < 0 ||
+           template_version_finish(db, version.id, true, false, "f00d", &err) < 0 ||
+           host_put(db, &host, &err) < 0 ||
+           template_source_add(db, version.id, host.id, name, &err) < 0;
+}
+
+static void add_ready(const char *name, const struct runtime_shape *shape)
+{
+    struct error *err = NULL;
+    struct warm_instance warm = {.host_id = host.id, .agent_key_id = 1, .shape = *shape};
+    snprintf(warm.name, sizeof warm.name, "%s", name);
+    memcpy(warm.template_version_id, version.id, sizeof warm.template_version_id);
+    assert_ok(warm_row_insert(db, &warm, 60, &err));
+    assert_ok(warm_row_ready(db, name, &err));
+}
+
+struct claims {
+    unsigned made;
+    struct warm_instance warm[CLAIMS];
+};
+
+/* Each claims in its own transaction, and the next one begins before any of them ends. */
+static int claim_body(struct db *with, void *context, struct error **err)
+{
+    struct claims *claims = context;
+    if (warm_claim(with, version.id, &wanted, 0, &claims->warm[claims->made++], err) < 0)
+        return -1;
+    if (claims->made == CLAIMS)
+        return 0;
+    struct db *next = server_open(server);
+    int result = db_transaction(next, claim_body, claims, err);
+    db_close(next);
+    return result;
+}
+
+static void claims_at_the_same_time_find_an_instance_each(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct claims claims = {0};
+    for (unsigned i = 0; i < CLAIMS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "warm-%u", i);
+        add_ready(name, i % 2 ? &wanted : &other);
+    }
+    assert_ok(db_transaction(db, claim_body, &claims, &err));
+    for (unsigned i = 0; i < CLAIMS; i++) {
+        assert_true(claims.warm[i].name[0]);
+        /* Those of the wanted size go first. */
+        assert_int_equal(claims.warm[i].shape.disk_gb,
+                         i < CLAIMS / 2 ? wanted.disk_gb : other.disk_gb);
+        for (unsigned j = 0; j < i; j++)
+            assert_string_not_equal(claims.warm[i].name, claims.warm[j].name);
+    }
+    struct claims none = {.made = CLAIMS - 1};
+    assert_ok(db_transaction(db, claim_body, &none, &err));
+    assert_string_equal(none.warm[CLAIMS - 1].name, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(claims_at_the_same_time_find_an_instance_each),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, set_up, schema_teardown);
+}
