@@ -80,7 +80,7 @@ static void error_headers(struct http_response *response, const struct error *er
     int status = response->status;
     if (status == 401)
         http_response_header(response, "WWW-Authenticate", "Bearer");
-    if (status == 429 || status == 503 || error->retry_after_s)
+    if (status == 429 || status == 503 || status == 507 || error->retry_after_s)
         http_response_header(response, "Retry-After", "%u",
                              error->retry_after_s ? error->retry_after_s : RETRY_AFTER_DEFAULT_S);
 }
@@ -137,6 +137,7 @@ static const char *reason_phrase(int status)
         {502, "Bad Gateway"},
         {503, "Service Unavailable"},
         {504, "Gateway Timeout"},
+        {507, "Insufficient Storage"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(phrases); i++)
         if (phrases[i].status == status)

@@ -99,6 +99,9 @@ static void test_errors(void **state)
     assert_error(ERR_NO_CAPACITY, NULL, "full",
                  "{\"error\":\"no_capacity\",\"message\":\"full\",\"request_id\":\"r1\"}",
                  "Retry-After: 2\r\n");
+    assert_error(ERR_INSUFFICIENT_STORAGE, NULL, "full",
+                 "{\"error\":\"insufficient_storage\",\"message\":\"full\",\"request_id\":\"r1\"}",
+                 "Retry-After: 2\r\n");
     /* Bytes of the input that are not UTF-8 still give a body. */
     assert_error(ERR_INVALID_REQUEST, "a\xff", "b\xfe",
                  "{\"error\":\"invalid_request\",\"message\":\"b?\",\"request_id\":\"r1\","
