@@ -5,6 +5,7 @@
 #include <fcgiapp.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,8 @@
 #define LISTEN_FD              0
 #define BODY_CHUNK             16384
 #define BODY_CHUNK_MAX         (1 << 20)
+#define DRAIN_MAX              (1 << 20)
+#define DRAIN_US               200000
 #define OUTPUT_MAX             (HTTP_RESPONSE_BYTES_MAX + 131072u)
 #define LOG_PATH_MAX           200
 #define ACCEPT_FAILED_PAUSE_MS 20
@@ -181,6 +184,26 @@ static int take_body(struct exchange *exchange)
     return max && !server->late_body ? read_body(request) : 0;
 }
 
+/* What a client has sent of a body that nobody wanted. nginx ends a connection on which some of it
+ * is left, after it has promised to keep it; so what comes at once is taken, for a bounded time. */
+static void drain_body(struct exchange *exchange)
+{
+    int64_t until_us = clock_monotonic_us() + DRAIN_US;
+    int64_t length = http_content_length(&exchange->request);
+    char piece[BODY_CHUNK];
+    if (!exchange->server->body_max || exchange->request.body_too_slow || length > DRAIN_MAX)
+        return;
+    while (!exchange->fcgi.in->isClosed && (int64_t)exchange->body_got < length) {
+        struct pollfd input = {.fd = exchange->fcgi.ipcFd, .events = POLLIN};
+        int64_t left_us = until_us - clock_monotonic_us();
+        if (left_us <= 0 || (exchange->fcgi.in->rdNext == exchange->fcgi.in->stop &&
+                             poll(&input, 1, (int)(left_us / 1000)) <= 0))
+            return;
+        if (read_some(exchange, piece, sizeof piece) <= 0)
+            return;
+    }
+}
+
 static void send_response(FCGX_Stream *out, const struct http_request *request,
                           struct http_response *response)
 {
@@ -296,6 +319,7 @@ static void finish(struct exchange *exchange)
 static void answer(const struct http_server *server, struct exchange *exchange,
                    struct http_response *response)
 {
+    drain_body(exchange);
     if (!response->begun)
         send_response(exchange->fcgi.out, &exchange->request, response);
     if (server->log_requests)

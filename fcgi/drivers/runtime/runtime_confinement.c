@@ -124,10 +124,10 @@ static const char capabilities[] =
     "lxc.cap.keep=chown dac_override fowner fsetid kill setgid setuid setpcap setfcap "
     "net_bind_service net_raw sys_chroot sys_ptrace sys_boot audit_write\n";
 
-/* The host's disks, loop files, load and interrupts; and no write to what /sys shows. */
+/* The host's disks, loop files, load and interrupts; and no write to what /sys shows. /sys/fs/btrfs
+ * stays: the agent reads there what is left of the sandbox's own disk, and no other place tells. */
 static const char view[] =
     "lxc.mount.auto=sys:ro cgroup:ro:force\n"
-    "lxc.mount.entry=none sys/fs/btrfs tmpfs ro,nosuid,nodev,noexec,size=4k,mode=555,optional 0 0\n"
     "lxc.mount.entry=none sys/block tmpfs ro,nosuid,nodev,noexec,size=4k,mode=555,optional 0 0\n"
     "lxc.mount.entry=none sys/devices/virtual/block tmpfs "
     "ro,nosuid,nodev,noexec,size=4k,mode=555,optional 0 0\n"

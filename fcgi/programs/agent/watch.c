@@ -179,6 +179,19 @@ void watch_tell(struct watcher *watcher, const char *type, const char *name)
     watcher->listener->event(watcher, event);
 }
 
+/* A file without a name, such as a draft of an upload, is "#" and its inode's number to inotify.
+ * One that really is called so is there, or has just gone. */
+static bool is_nameless(const struct watcher *watcher, const char *name, const char *file,
+                        uint32_t mask)
+{
+    struct stat status;
+    if (*file != '#' || file[1 + strspn(file + 1, "0123456789")] ||
+        mask & (IN_DELETE | IN_MOVED_FROM))
+        return false;
+    autofree char *path = watch_join(watcher->path, name);
+    return lstat(path, &status) < 0 && errno == ENOENT;
+}
+
 static void on_change(struct watch_place *place, const struct inotify_event *change)
 {
     struct watcher *watcher = place->watcher;
@@ -190,6 +203,8 @@ static void on_change(struct watch_place *place, const struct inotify_event *cha
     if (!of_itself && str_starts_with(change->name, DRAFT_PREFIX))
         return;
     autofree char *name = watch_join(place->name, of_itself ? "" : change->name);
+    if (!of_itself && is_nameless(watcher, name, change->name, change->mask))
+        return;
     watch_tell(watcher, type_of(change->mask), name);
     if (!watcher->options.recursive || !(change->mask & IN_ISDIR) || of_itself)
         return;

@@ -192,11 +192,11 @@ def test_what_would_fill_the_cache_is_not_kept(exposing, counted):
     preview = exposing.preview(3000)
 
     def visit(token):
-        for _ in range(60):
+        for _ in range(120):
             assert preview.request("GET", "/", headers={"X-Access-Token": token}).status == 200
 
     assert statements_of(counted, lambda: visit("x" * 256)) < 40
-    assert statements_of(counted, lambda: visit("x" * 257)) > 50
+    assert statements_of(counted, lambda: visit("x" * 257)) > 100
 
 
 def test_nothing_of_a_destroyed_sandbox_survives_a_second(exposing):
@@ -413,7 +413,7 @@ def test_request_ids_go_end_to_end(exposing):
     assert len(set(identifiers)) == len(identifiers), identifiers
     log = exposing.stack.root / "log" / "sandlot-access.log"
     for identifier in identifiers:
-        wait_until(lambda: identifier in log.read_text(encoding="utf-8"), 10, "the access log's line")
+        wait_until(lambda: identifier in log.read_text(encoding="utf-8", errors="replace"), 10, "the access log's line")
     for path in log.parent.glob("*.log"):
         text = path.read_text(encoding="utf-8", errors="replace")
         assert exposing.data.token not in text and "v1_secret" not in text, path

@@ -15,8 +15,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int answer(void *context, const struct route *route, struct http_request *request,
-                  struct http_response *response, struct error **err)
+static int answer(void *context, struct http_request *request, struct http_response *response,
+                  struct error **err)
 {
     (void)context;
     (void)err;
@@ -29,8 +29,8 @@ static int answer(void *context, const struct route *route, struct http_request 
     assert(!request->capture_count ||
            json_object_set_new(query, ":", json_string(request->captures[0])) == 0);
     return http_response_json(response, 200,
-                              json_pack("{s:s, s:o, s:O?}", "operation", route->operation, "query",
-                                        query, "body", request->json));
+                              json_pack("{s:s, s:o, s:O?}", "operation", request->operation,
+                                        "query", query, "body", request->json));
 }
 
 static const char *const on_timeout[] = {"kill", "pause", NULL};

@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 import time
+from urllib.parse import quote
 
 from agent_case import AgentTest
 
