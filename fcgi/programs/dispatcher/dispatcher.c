@@ -14,7 +14,6 @@
 #include "metrics/sample.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
-#include "sandbox/lifecycle.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
 #include "sandbox/sandbox.h"
@@ -24,16 +23,10 @@
 #include "template/template.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
-#include "volume/volume_store.h"
 
 #define FAILURE_PAUSE_MS 500 /* with the database away */
-#define SAMPLE_POLL_MS   500
-
-/* What a firewall has lost is noticed after at most that long. */
-#define FIREWALL_COMPARE_MS 5000
-
-#define BACK_OFF_MIN_MS     500
-#define BACK_OFF_MAX_MS     30000
+#define BACK_OFF_MIN_MS  500
+#define BACK_OFF_MAX_MS  30000
 
 int dispatcher_open(const struct settings *settings, struct worker *worker, struct error **err)
 {
@@ -53,50 +46,26 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
     return worker_open(settings, DISPATCHER_NAME, statements, ARRAY_SIZE(statements), worker, err);
 }
 
-struct queue {
-    const char *name;
-    int (*next)(struct worker *worker, bool *worked, struct error **err);
-    /* Each failure is followed by a longer rest: for work that begins anew each time, and would
-     * use up addresses as fast as it fails. */
-    bool backs_off;
-    unsigned rest_ms;
-    int64_t resting_until_ms; /* monotonic */
-};
-
-static struct queue policies = {.name = "network policies", .next = sandbox_network_next};
-static struct queue builds = {.name = "template builds", .next = template_build_next};
-static struct queue removals = {.name = "templates", .next = template_remove_next};
-static struct queue deadlines = {.name = "deadlines", .next = sandbox_expire_next};
-
-/* Kinds of due work, most urgent first. */
-static struct queue queues[] = {
-    {.name = "operations", .next = sandbox_recover_next},
-    {.name = "volumes", .next = volume_recover_next},
-    {.name = "checkpoints", .next = checkpoint_remove_next},
-    {.name = "warm pool", .next = warm_tend_next, .backs_off = true},
-};
-
-static void back_off(struct queue *queue)
+/* A later turn for a job that has failed, later each time. */
+static void back_off(struct job *job)
 {
-    unsigned rest_ms = queue->rest_ms ? queue->rest_ms * 2 : BACK_OFF_MIN_MS;
-    queue->rest_ms = rest_ms < BACK_OFF_MAX_MS ? rest_ms : BACK_OFF_MAX_MS;
-    queue->resting_until_ms = clock_monotonic_ms() + queue->rest_ms;
+    unsigned rest_ms = job->rest_ms ? job->rest_ms * 2 : BACK_OFF_MIN_MS;
+    job->rest_ms = rest_ms < BACK_OFF_MAX_MS ? rest_ms : BACK_OFF_MAX_MS;
+    job->due_at_ms = clock_monotonic_ms() + job->rest_ms;
 }
 
-/* One piece of work of that kind; true when there was one. */
-static bool work_next(struct worker *worker, struct queue *queue)
+/* One piece of work; true when there was one. */
+static bool work_next(struct worker *worker, struct job *job)
 {
     error_auto err = NULL;
     bool worked = false;
-    if (queue->backs_off && clock_monotonic_ms() < queue->resting_until_ms)
-        return false;
-    int result = queue->next(worker, &worked, &err);
+    int result = job->next(worker, &worked, &err);
     if (result == 0 && worked)
-        queue->rest_ms = 0;
+        job->rest_ms = 0;
     if (result < 0) {
-        if (queue->backs_off)
-            back_off(queue);
-        log_warning("due work failed", LOG_STR("queue", queue->name), LOG_ERROR(err));
+        if (job->backs_off)
+            back_off(job);
+        log_warning("due work failed", LOG_STR("job", job->name), LOG_ERROR(err));
         if (!worked)
             clock_sleep_ms(FAILURE_PAUSE_MS);
     }
@@ -104,100 +73,60 @@ static bool work_next(struct worker *worker, struct queue *queue)
     return worked;
 }
 
-/* One round over all kinds; true when anything was done. */
-static bool work_once(struct worker *worker)
+static int64_t cadence_ms(const struct worker *worker, const struct job *job)
+{
+    return job->every_ms ? job->every_ms : (int64_t)worker->settings->lease_s * 1000;
+}
+
+/* One that fails keeps none of the others. */
+static void sweep(struct worker *worker, struct job *job)
+{
+    error_auto err = NULL;
+    if (job->sweep(worker, &err) < 0)
+        log_warning("background sweep failed", LOG_STR("job", job->name), LOG_ERROR(err));
+    job->due_at_ms = clock_monotonic_ms() + cadence_ms(worker, job);
+}
+
+/* One round over the jobs of a process; true when one of them had work. */
+static bool work_once(struct worker *worker, enum dispatcher_process process)
 {
     bool any = false;
-    for (size_t i = 0; i < ARRAY_SIZE(queues); i++)
-        any |= work_next(worker, &queues[i]);
+    for (struct job *job = dispatcher_jobs; job->process != PROCESS_COUNT; job++) {
+        if (job->process != process || clock_monotonic_ms() < job->due_at_ms)
+            continue;
+        if (job->sweep)
+            sweep(worker, job);
+        else
+            any |= work_next(worker, job);
+    }
     return any;
 }
 
-static int purge_answers(struct worker *worker, struct error **err)
+static const struct job *own_loop(enum dispatcher_process process)
 {
-    return idempotency_purge(worker->db, err);
+    for (const struct job *job = dispatcher_jobs; job->process != PROCESS_COUNT; job++)
+        if (job->process == process && job->serve)
+            return job;
+    return NULL;
 }
 
-/* Slow work that nobody waits for. */
-static void sweep(struct worker *worker)
+static void begin(const struct worker *worker)
 {
-    static int (*const sweeps[])(struct worker * worker, struct error * *err) = {
-        sandbox_sweep, volume_sweep, cleanup_sweep, purge_answers};
-    /* One that fails keeps none of the others. */
-    for (size_t i = 0; i < ARRAY_SIZE(sweeps); i++) {
-        error_auto err = NULL;
-        if (sweeps[i](worker, &err) < 0)
-            log_warning("background sweep failed", LOG_ERROR(err));
+    for (struct job *job = dispatcher_jobs; job->process != PROCESS_COUNT; job++)
+        if (job->sweep && !job->at_start)
+            job->due_at_ms = clock_monotonic_ms() + cadence_ms(worker, job);
+}
+
+void dispatcher_serve(struct worker *worker, enum dispatcher_process process,
+                      const volatile sig_atomic_t *stop)
+{
+    const struct job *alone = own_loop(process);
+    if (alone) {
+        alone->serve(worker, stop);
+        return;
     }
-}
-
-void dispatcher_run(struct worker *worker, const volatile sig_atomic_t *stop)
-{
-    int64_t interval_ms = (int64_t)worker->settings->lease_s * 1000;
-    int64_t sweep_at_ms = clock_monotonic_ms() + interval_ms;
-    while (!*stop) {
-        if (clock_monotonic_ms() >= sweep_at_ms) {
-            sweep_at_ms = clock_monotonic_ms() + interval_ms;
-            sweep(worker);
-        }
-        if (!work_once(worker) && !*stop)
-            clock_sleep_ms((unsigned)worker->settings->dispatcher_poll_ms);
-    }
-}
-
-/* Rounds begin at whole multiples of the interval, so that a dispatcher which takes over goes on in
- * the same step. */
-void dispatcher_sample(struct worker *worker, const volatile sig_atomic_t *stop)
-{
-    int64_t interval_ms = (int64_t)worker->settings->metrics_interval_s * 1000;
-    int64_t round = clock_now_ms() / interval_ms;
-    struct sampler sampler = {0};
-    bool more = true; /* to purge */
-    while (!*stop) {
-        error_auto err = NULL;
-        bool due = clock_now_ms() / interval_ms != round;
-        round = clock_now_ms() / interval_ms;
-        if (due && worker->settings->metrics_retention_h &&
-            sample_round(worker, &sampler, &err) < 0)
-            log_warning("cannot take samples", LOG_ERROR(err));
-        error_clear(&err);
-        if ((due || more) && sample_purge(worker, &more, &err) < 0)
-            log_warning("cannot delete old samples", LOG_ERROR(err));
-        if (!*stop)
-            clock_sleep_ms(SAMPLE_POLL_MS);
-    }
-    sampler_deinit(&sampler);
-}
-
-void dispatcher_apply_policies(struct worker *worker, const volatile sig_atomic_t *stop)
-{
-    int64_t compare_at_ms = 0;
-    while (!*stop) {
-        if (clock_monotonic_ms() >= compare_at_ms) {
-            error_auto err = NULL;
-            if (sandbox_network_reconcile(worker, &err) < 0)
-                log_warning("cannot compare the firewalls with the recorded policies",
-                            LOG_ERROR(err));
-            compare_at_ms = clock_monotonic_ms() + FIREWALL_COMPARE_MS;
-        }
-        if (!work_next(worker, &policies) && !*stop)
-            clock_sleep_ms((unsigned)worker->settings->dispatcher_poll_ms);
-    }
-}
-
-void dispatcher_build(struct worker *worker, const volatile sig_atomic_t *stop)
-{
-    while (!*stop) {
-        bool any = work_next(worker, &builds);
-        any |= work_next(worker, &removals);
-        if (!any && !*stop)
-            clock_sleep_ms((unsigned)worker->settings->dispatcher_poll_ms);
-    }
-}
-
-void dispatcher_watch(struct worker *worker, const volatile sig_atomic_t *stop)
-{
+    begin(worker);
     while (!*stop)
-        if (!work_next(worker, &deadlines) && !*stop)
+        if (!work_once(worker, process) && !*stop)
             clock_sleep_ms((unsigned)worker->settings->dispatcher_poll_ms);
 }

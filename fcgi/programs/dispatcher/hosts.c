@@ -129,7 +129,7 @@ static int compare(struct watchers *watchers, struct worker *worker,
     return 0;
 }
 
-void dispatcher_watch_hosts(struct worker *worker, const volatile sig_atomic_t *stop)
+void hosts_watch_serve(struct worker *worker, const volatile sig_atomic_t *stop)
 {
     struct watchers watchers = {0};
     while (!*stop) {
@@ -160,7 +160,7 @@ static void take_restarts(struct agent_tender *tender)
     }
 }
 
-void dispatcher_tend_agents(struct worker *worker, const volatile sig_atomic_t *stop)
+void agents_serve(struct worker *worker, const volatile sig_atomic_t *stop)
 {
     struct agent_tender *tender = agent_tender_new(worker);
     int64_t interval_ms = (int64_t)worker->settings->metrics_interval_s * 1000;

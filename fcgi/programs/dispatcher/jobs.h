@@ -1,8 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The jobs of the dispatcher that have no header of their own. */
+/*
+ * What runs in the background: one table (jobs.c) says what, in which process, how often, and what
+ * follows a failure.
+ */
 #pragma once
 
+#include <signal.h>
+
 #include "worker/worker.h"
+
+/* Each process of a dispatcher has a database connection of its own; what may be kept waiting is in
+ * another process than what must not wait. */
+enum dispatcher_process {
+    PROCESS_WORK, /* the dispatcher itself; the others are its children */
+    PROCESS_DEADLINES,
+    PROCESS_HOSTS,
+    PROCESS_AGENTS,
+    PROCESS_SAMPLES,
+    PROCESS_POLICIES,
+    PROCESS_BUILDS,
+    PROCESS_COUNT
+};
+
+struct job {
+    const char *name;
+    enum dispatcher_process process;
+    /* One of these three. A piece of work that is due, looked for without end; *worked: there was
+     * one. */
+    int (*next)(struct worker *worker, bool *worked, struct error **err);
+    /* All that there is, at a cadence; every_ms 0: that of the leases (lease_s). */
+    int (*sweep)(struct worker *worker, struct error **err);
+    /* A loop of its own, the only job of its process. */
+    void (*serve)(struct worker *worker, const volatile sig_atomic_t *stop);
+    unsigned every_ms;
+    bool at_start; /* a sweep that does not wait for its first turn */
+    /* Each failure is followed by a longer rest: for work that begins anew each time, and would
+     * use up addresses as fast as it fails. */
+    bool backs_off;
+
+    unsigned rest_ms;
+    int64_t due_at_ms; /* monotonic: not before */
+};
+
+/* The table, in the order in which a process does its jobs; process PROCESS_COUNT ends it. */
+extern struct job dispatcher_jobs[];
+
+/* --- jobs that have no header of their own --- */
 
 /* Move one sandbox whose deadline has passed to the state of its end, and leave the rest to
  * sandbox_recover_next(): this takes a transaction, the runtime may take many seconds. *worked:
@@ -15,3 +58,14 @@ int sandbox_recover_next(struct worker *worker, bool *worked, struct error **err
 /* Compare the instances of every host with the rows: what belongs to nobody is removed, and what
  * runs though its sandbox is stopped is stopped. */
 int sandbox_sweep(struct worker *worker, struct error **err);
+
+/* Take samples of what running sandboxes use. */
+void sample_serve(struct worker *worker, const volatile sig_atomic_t *stop);
+
+/* Watch the hosts for sandboxes that go down by themselves: each in a process of its own, so that
+ * one that hangs delays no other. Of all dispatchers one does it. */
+void hosts_watch_serve(struct worker *worker, const volatile sig_atomic_t *stop);
+
+/* Refresh the agents of running sandboxes: at the interval of the samples, and at once when
+ * hosts_watch_serve() of this dispatcher saw a guest reboot. */
+void agents_serve(struct worker *worker, const volatile sig_atomic_t *stop);

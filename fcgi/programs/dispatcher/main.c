@@ -36,14 +36,12 @@ static void catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-typedef void role(struct worker *worker, const volatile sig_atomic_t *stop);
-
-static int serve(const struct settings *settings, role *run)
+static int serve(const struct settings *settings, enum dispatcher_process process)
 {
     struct worker worker = {0};
     error_auto err = NULL;
     if (dispatcher_open(settings, &worker, &err) == 0)
-        run(&worker, &stop);
+        dispatcher_serve(&worker, process, &stop);
     else
         log_error("cannot start", LOG_ERROR(err));
     worker_close(&worker);
@@ -52,7 +50,7 @@ static int serve(const struct settings *settings, role *run)
 
 /* A process beside this one with a database connection of its own; it ends with this one. When it
  * ends by itself this one ends too, and the supervisor starts all again. */
-static pid_t start_beside(const struct settings *settings, role *run)
+static pid_t start_beside(const struct settings *settings, enum dispatcher_process process)
 {
     pid_t parent = getpid(), child = fork();
     if (child)
@@ -61,13 +59,8 @@ static pid_t start_beside(const struct settings *settings, role *run)
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(EXIT_SUCCESS);
-    _exit(serve(settings, run));
+    _exit(serve(settings, process));
 }
-
-/* Each of them may be kept waiting by something that must not keep the others. */
-static role *const roles_beside[] = {dispatcher_watch,          dispatcher_watch_hosts,
-                                     dispatcher_tend_agents,    dispatcher_sample,
-                                     dispatcher_apply_policies, dispatcher_build};
 
 int main(int argc, char **argv)
 {
@@ -76,20 +69,20 @@ int main(int argc, char **argv)
     if (status != PROGRAM_RUN)
         return status;
     catch_signals();
-    pid_t beside[ARRAY_SIZE(roles_beside)];
-    size_t started = 0;
+    pid_t beside[PROCESS_COUNT] = {0};
+    unsigned started = PROCESS_WORK + 1;
     bool prepared = dispatcher_prepare() == 0;
-    while (prepared && started < ARRAY_SIZE(roles_beside) &&
-           (beside[started] = start_beside(call.settings, roles_beside[started])) > 0)
+    while (prepared && started < PROCESS_COUNT &&
+           (beside[started] = start_beside(call.settings, started)) > 0)
         started++;
-    if (started == ARRAY_SIZE(roles_beside)) {
+    if (started == PROCESS_COUNT) {
         log_info("dispatcher started");
-        status = serve(call.settings, dispatcher_run);
+        status = serve(call.settings, PROCESS_WORK);
     } else {
         log_error("cannot start", LOG_STR("reason", strerror(errno)));
         status = EX_OSERR;
     }
-    while (started-- > 0) {
+    while (--started > PROCESS_WORK) {
         kill(beside[started], SIGTERM);
         waitpid(beside[started], NULL, 0);
     }
