@@ -128,7 +128,8 @@ class Api:
         return response.json()
 
     def resume(self, sandbox_id, **fields):
-        response = self.post(f"/v1/sandboxes/{sandbox_id}/resume", fields or None)
+        # A restore that does not end is ended after a minute, and the start from the disk comes after it.
+        response = self.post(f"/v1/sandboxes/{sandbox_id}/resume", fields or None, timeout_s=200)
         assert response.status == 200, response
         return response.json()
 
