@@ -165,13 +165,13 @@ static void test_sample_is_valid(void **state)
 }
 
 /* A file that is made of the table and stands in the tree, so that it can be read there. */
-static void assert_in_tree(const char *path, void (*print)(FILE *out))
+static void assert_in_tree(const char *file_name, void (*print)(FILE *out))
 {
     autofree char *printed = printed_by(print);
     const char *source = getenv("SANDLOT_SOURCE_DIR");
     if (!source)
         skip();
-    autofree char *name = xasprintf("%s/%s", source, path);
+    autofree char *name = xasprintf("%s/%s", source, file_name);
     FILE *file = fopen(name, "r");
     assert_non_null(file);
     char committed[65536] = "";
