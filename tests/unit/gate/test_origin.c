@@ -4,6 +4,9 @@
 #include "base/mem.h"
 #include "gate/origin.h"
 
+/* What a question does not say is NULL. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
 struct question {
     const char *method, *site, *mode, *destination, *origin, *accept, *upgrade;
 };
