@@ -4,6 +4,7 @@
 import pytest
 
 from bystander import Bystander
+from fake_internet import FakeInternet, FirewallProcess
 from stack import Stack, StackMissing
 from tenant import Account, Sandbox
 
@@ -113,3 +114,19 @@ def bystander(stack):
     honest = Bystander(stack)
     yield honest
     honest.clean_up()
+
+
+@pytest.fixture(scope="module")
+def internet(stack, tmp_path_factory):
+    """An internet of the tests' own, which the firewall asks for names."""
+    internet = FakeInternet(stack, tmp_path_factory.mktemp("outside"))
+    process = FirewallProcess(stack)
+    try:
+        internet.start()
+        process.set("dns_upstreams", internet.far)
+        process.restart()
+        yield internet
+    finally:
+        internet.stop()
+        process.set("dns_upstreams", None)
+        process.restart()

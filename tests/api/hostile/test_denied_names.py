@@ -5,9 +5,6 @@ cannot be watched is never open."""
 import json
 import secrets
 
-import pytest
-
-from fake_internet import FakeInternet, FirewallProcess
 from firewall import Firewall
 from stack import wait_until
 from tenant import Sandbox
@@ -15,21 +12,6 @@ from tenant import Sandbox
 PER_TEAM = 1024
 PER_POLICY = 256
 HERE = "203.0.113.7"
-
-
-@pytest.fixture(scope="module")
-def internet(stack, tmp_path_factory):
-    internet = FakeInternet(stack, tmp_path_factory.mktemp("outside"))
-    process = FirewallProcess(stack)
-    try:
-        internet.start()
-        process.set("dns_upstreams", internet.far)
-        process.restart()
-        yield internet
-    finally:
-        internet.stop()
-        process.set("dns_upstreams", None)
-        process.restart()
 
 
 def names(count, tag=None):

@@ -7,26 +7,11 @@ import secrets
 import pytest
 
 from tenant import Sandbox
-from fake_internet import FakeInternet, FirewallProcess
+from fake_internet import FirewallProcess
 from stack import wait_until
 
 HERE, OTHER, THIRD = "203.0.113.7", "203.0.113.8", "198.51.100.9"
 REFUSED, NXDOMAIN = 5, 3
-
-
-@pytest.fixture(scope="module")
-def internet(stack, tmp_path_factory):
-    internet = FakeInternet(stack, tmp_path_factory.mktemp("outside"))
-    process = FirewallProcess(stack)
-    try:
-        internet.start()
-        process.set("dns_upstreams", internet.far)
-        process.restart()
-        yield internet
-    finally:
-        internet.stop()
-        process.set("dns_upstreams", None)
-        process.restart()
 
 
 @pytest.fixture(scope="module")

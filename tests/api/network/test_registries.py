@@ -12,27 +12,11 @@ import threading
 
 import pytest
 
-from fake_internet import FakeInternet, FirewallProcess
 from tenant import Sandbox
 
 SCRIPTS = pathlib.Path(__file__).parents[3] / "scripts"
 REGISTRY = "203.0.113.7"
 PROFILE = "package-registries"
-
-
-@pytest.fixture(scope="module")
-def internet(stack, tmp_path_factory):
-    internet = FakeInternet(stack, tmp_path_factory.mktemp("outside"))
-    process = FirewallProcess(stack)
-    try:
-        internet.start()
-        process.set("dns_upstreams", internet.far)
-        process.restart()
-        yield internet
-    finally:
-        internet.stop()
-        process.set("dns_upstreams", None)
-        process.restart()
 
 
 def entries(stack):
