@@ -18,6 +18,9 @@ enum {
     RETRY_WITHIN_MS = 10000,
 };
 
+/* Free room that a file system counts as such and still gives to no file: btrfs' own records. */
+#define POOL_OVERHEAD_BYTES (UINT64_C(512) << 20)
+
 /* The instance as last looked at. */
 struct subject {
     struct runtime_incus *runtime;
@@ -136,7 +139,7 @@ static int stop_without_memory(struct subject *subject, struct error **err)
 
 /* What CRIU says when the host, and not what runs in the instance, kept it from writing the memory:
  * descriptors, inotify instances, room, processes, time. */
-static bool host_was_short(const char *text)
+static bool says_host_was_short(const char *text)
 {
     static const char *const words[] = {
         "Too many open files",    "an't create inotify",
@@ -150,12 +153,26 @@ static bool host_was_short(const char *text)
     return false;
 }
 
+/* Whether the memory of the instance may not have fitted into the pool. On a full one CRIU has no
+ * room for its log either, and then its words say nothing. */
+static bool pool_was_short(struct subject *subject)
+{
+    uint64_t memory_bytes = (uint64_t)subject->shape->memory_mb << 20;
+    uint64_t total_bytes = 0;
+    uint64_t used_bytes = 0;
+    error_auto ignored = NULL;
+
+    return runtime_incus_measure_pool(&subject->runtime->base, &total_bytes, &used_bytes,
+                                      &ignored) == 0 &&
+           used_bytes + memory_bytes + POOL_OVERHEAD_BYTES > total_bytes;
+}
+
 /* A pause with memory that was refused. Returns 1 when it is to be tried again in a moment, or
  * without the memory; else -1. */
 static int pause_refused(struct subject *subject, struct pausing *pausing, struct error **err)
 {
     static const unsigned waits_ms[] = {1000, 3000};
-    bool is_short = host_was_short((*err)->message);
+    bool is_short = says_host_was_short((*err)->message) || pool_was_short(subject);
     bool in_time = clock_monotonic_ms() < pausing->begun_ms + RETRY_WITHIN_MS;
     if (is_short && in_time && pausing->retries < ARRAY_SIZE(waits_ms)) {
         log_warning("memory is not kept yet, trying again", LOG_STR("instance", subject->name),

@@ -21,6 +21,7 @@ enum {
     SWEEP_MS = 5000,
     SWEEP_MOST_MS = 60000,
     SWEEP_SHARE = 50, /* a listing takes at most the fiftieth part of the time between them */
+    MEASURE_MS = 2000,
     /* Longer than a guest is down while it reboots; with POLL_MS inside two seconds. */
     REBOOT_MS = 800,
     /* Incus is at work on it: ask again. */
@@ -61,7 +62,7 @@ struct host_watch {
     struct rebooting rebooting[REBOOTING_MAX]; /* the oldest makes room */
     bool hears;                                /* nothing that ends is missed */
     unsigned back_off_ms;
-    int64_t listen_at_ms, list_at_ms; /* monotonic */
+    int64_t listen_at_ms, list_at_ms, measure_at_ms; /* monotonic */
 };
 
 struct host_watch *host_watch_new(struct worker *worker, uint32_t host_id,
@@ -321,21 +322,6 @@ static int compare(struct host_watch *watch, const struct runtime_listing *list,
     return 0;
 }
 
-/* How full the pool is decides about what is new on the host. */
-static void measure_pool(struct host_watch *watch)
-{
-    error_auto err = NULL;
-    uint64_t total, used;
-    runtime_limit(watch->runtime, PATIENCE_MS);
-    int result = watch->runtime->ops->measure_pool(watch->runtime, &total, &used, &err);
-    runtime_limit(watch->runtime, 0);
-    if (result == 0)
-        result = host_pool_put(watch->worker->db, watch->host_id, total >> 20, used >> 20, &err);
-    if (result < 0)
-        log_warning("pool of a host cannot be measured", LOG_INT("host", watch->host_id),
-                    LOG_ERROR(err));
-}
-
 static int list_host(struct host_watch *watch, struct error **err)
 {
     struct worker *worker = watch->worker;
@@ -351,8 +337,6 @@ static int list_host(struct host_watch *watch, struct error **err)
     if (result == 0)
         result = compare(watch, list, count, err);
     runtime_listing_free(list, count);
-    if (result == 0)
-        measure_pool(watch);
     return result;
 }
 
@@ -374,6 +358,32 @@ static void list_when_due(struct host_watch *watch)
         mark_heard(watch, true);
 }
 
+/* --- the pool --- */
+
+/* How full the pool is decides about what is new on the host. */
+static void measure_pool(struct host_watch *watch)
+{
+    error_auto err = NULL;
+    uint64_t total, used;
+    runtime_limit(watch->runtime, PATIENCE_MS);
+    int result = watch->runtime->ops->measure_pool(watch->runtime, &total, &used, &err);
+    runtime_limit(watch->runtime, 0);
+    if (result == 0)
+        result = host_pool_put(watch->worker->db, watch->host_id, total >> 20, used >> 20, &err);
+    if (result < 0)
+        log_warning("pool of a host cannot be measured", LOG_INT("host", watch->host_id),
+                    LOG_ERROR(err));
+}
+
+/* One call without work for the daemon, however many instances there are. */
+static void measure_when_due(struct host_watch *watch)
+{
+    if (!watch->runtime || clock_monotonic_ms() < watch->measure_at_ms)
+        return;
+    measure_pool(watch);
+    watch->measure_at_ms = clock_monotonic_ms() + MEASURE_MS;
+}
+
 /* --- one turn --- */
 
 static void earlier(int64_t *at_ms, int64_t other_ms)
@@ -386,6 +396,8 @@ void host_watch_turn(struct host_watch *watch)
 {
     int64_t now_ms = clock_monotonic_ms(), wake_ms = now_ms + TURN_MOST_MS;
     earlier(&wake_ms, watch->list_at_ms);
+    if (watch->runtime)
+        earlier(&wake_ms, watch->measure_at_ms);
     if (now_ms < watch->listen_at_ms)
         earlier(&wake_ms, watch->listen_at_ms);
     for (size_t i = 0; i < watch->suspect_count; i++)
@@ -393,4 +405,5 @@ void host_watch_turn(struct host_watch *watch)
     listen_to_host(watch, wake_ms > now_ms ? (unsigned)(wake_ms - now_ms) : 0);
     judge_suspects(watch);
     list_when_due(watch);
+    measure_when_due(watch);
 }

@@ -182,7 +182,7 @@ def test_nothing_new_on_a_pool_that_is_nearly_full(account, stack, pool):
         with ballast.open("wb") as file:
             for _ in range(40):
                 room = os.statvfs(pool)
-                excess = room.f_bavail * room.f_frsize - room.f_blocks * room.f_frsize // 50
+                excess = room.f_bavail * room.f_frsize - room.f_blocks * room.f_frsize // 100
                 if excess <= 0:
                     break
                 os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, max(excess, 1 << 20))

@@ -43,11 +43,12 @@ def wait_stopped(sandbox, timeout_s=20):
 @pytest.fixture
 def between(stack):
     with Between(stack) as relay:
-        wait_until(lambda: relay.streams, 20, "a stream through the relay")
+        # The new address is read with the next listing, on a busy host a minute after the last one.
+        wait_until(lambda: relay.streams, 90, "a stream through the relay")
         # The one before it may be marked still: a listing through the relay is behind its end.
         wait_until(lambda: hears(stack), 20, "the event stream")
         yield relay
-    wait_until(lambda: hears(stack), 30, "the event stream without the relay")
+    wait_until(lambda: hears(stack), 90, "the event stream without the relay")
 
 
 def test_it_is_known_whether_events_come(stack):

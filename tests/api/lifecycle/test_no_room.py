@@ -1,42 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """No room: a storage pool that is full, and a sandbox that has filled its own disk."""
 
-import contextlib
 import json
 import os
 
 import pytest
 
-from tenant import Sandbox
 from faults import quiet, quota_in_use, settle  # noqa: F401
+from full_pool import FullPool
 from stack import wait_until
-
-
-
-@pytest.fixture
-def full_pool(stack):
-    """A context in which the pool has no room for data."""
-    pool = stack.instance_dir(stack.query("SELECT instance_name FROM warm_instances LIMIT 1")[0]["instance_name"]).parent.parent
-    if not os.path.ismount(pool):
-        pytest.skip("the pool is a directory of the machine's own file system")
-    filler = pool / "filler"
-
-    @contextlib.contextmanager
-    def fill():
-        descriptor, size = os.open(filler, os.O_CREAT | os.O_RDWR), 0
-        try:
-            for step in (1 << 30, 1 << 26, 1 << 22, 1 << 20, 1 << 16):
-                with contextlib.suppress(OSError):
-                    while True:
-                        os.posix_fallocate(descriptor, size, step)
-                        size += step
-            yield
-        finally:
-            os.close(descriptor)
-            filler.unlink()
-
-    yield fill
-    filler.unlink(missing_ok=True)
+from tenant import Sandbox
 
 
 def say(api, method, path, body=None):
@@ -47,7 +20,7 @@ def say(api, method, path, body=None):
 
 
 @pytest.mark.faults
-def test_a_pool_without_room(make_account, stack, full_pool):
+def test_a_pool_without_room(make_account, stack):
     """Nothing is half and nothing is stuck; what was acknowledged is there when room is back."""
     account = make_account("pro")
     names = ("large", "small", "paused")
@@ -61,7 +34,8 @@ def test_a_pool_without_room(make_account, stack, full_pool):
         sandbox.data.check("sync")
     paused.pause()
     acknowledged = {sandbox.id for sandbox in sandboxes}
-    with full_pool():
+    with FullPool(stack) as pool:
+        pool.fill()
         for sandbox in (large, small):
             say(account.api, "POST", f"{sandbox.path}/pause")
             assert sandbox.show()["state"] in ("stopped", "ready")

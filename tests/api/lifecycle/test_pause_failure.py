@@ -2,13 +2,13 @@
 """lifecycle.on_pause_failure: what becomes of a pause that cannot keep the memory."""
 
 import contextlib
-import os
 import time
 
 import pytest
 
 from client import assert_error
 from faults import InBackground
+from full_pool import FullPool
 from killing import TRACER
 from stack import wait_until
 
@@ -27,31 +27,10 @@ def traced(sandbox):
         yield pid
 
 
-class FullPool:
-    """The pool of the stack without room, for a moment."""
-
-    def __init__(self, stack):
-        pool = stack.query("SELECT pool FROM hosts LIMIT 1")[0]["pool"]
-        self.path = stack.incus_dir / "storage-pools" / pool / "filler"
-        room = os.statvfs(self.path.parent)
-        with self.path.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - (LEFT_MB << 20))
-
-    def empty(self):
-        self.path.unlink(missing_ok=True)
-
-
 @pytest.fixture
-def full_pool(stack):
-    pools = []
-
-    def fill():
-        pools.append(FullPool(stack))
-        return pools[-1]
-
-    yield fill
-    for pool in pools:
-        pool.empty()
+def pool(stack):
+    with FullPool(stack, LEFT_MB) as pool:
+        yield pool
 
 
 @pytest.fixture
@@ -107,10 +86,10 @@ def test_a_patch_decides_for_the_next_pause(make_sandbox):
     assert sandbox.show()["lifecycle"]["on_pause_failure"] == "disk"
 
 
-def test_a_host_without_room_keeps_it_running(holding, full_pool):
+def test_a_host_without_room_keeps_it_running(holding, pool):
     sandbox = holding(**KEEP)
     boot = sandbox.boot_id()
-    pool = full_pool()
+    pool.fill()
     refused = sandbox.api.post(f"{sandbox.path}/pause")
     assert_error(refused, 503, "runtime_unavailable")
     assert "keeps running" in refused.json()["message"] and int(refused.headers["Retry-After"]) > 0
@@ -120,11 +99,11 @@ def test_a_host_without_room_keeps_it_running(holding, full_pool):
     assert sandbox.resume()["resumed_from"] == "memory" and sandbox.boot_id() == boot
 
 
-def test_a_host_without_room_for_a_moment_loses_nothing(holding, full_pool, stack):
+def test_a_host_without_room_for_a_moment_loses_nothing(holding, pool, stack):
     """Also with the default: the dump is tried again before the memory is given up."""
     sandbox = holding()
     boot = sandbox.boot_id()
-    pool = full_pool()
+    pool.fill()
     log = stack.root / "log" / "api.log"
     before = log.stat().st_size
     pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
