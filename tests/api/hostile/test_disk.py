@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A tenant who takes all the disk there is, or tries to have it paid for by nobody."""
 
-import os
-
 import pytest
 
 from client import assert_error
+from full_pool import FullPool
 from stack import wait_until
 from tenant import Sandbox
 from volumes import Volume
@@ -133,12 +132,6 @@ def test_a_full_pool_stops_nobody_else(hostile, bystander, stack):
 
 # --- what a host promises, and what it has ---
 
-@pytest.fixture
-def pool(stack):
-    """The pool's directory on the host."""
-    return stack.incus_dir / "storage-pools" / "sandlot"
-
-
 def host_row(stack):
     return stack.query("SELECT p.*, h.disk_overcommit FROM host_pools p JOIN hosts h ON h.id = p.host_id")[0]
 
@@ -174,19 +167,10 @@ def promised(stack):
         " + (SELECT COALESCE(SUM(size_gb), 0) FROM volumes WHERE taken = 1) AS n")[0]["n"]
 
 
-def test_nothing_new_on_a_pool_that_is_nearly_full(account, stack, pool):
+def test_nothing_new_on_a_pool_that_is_nearly_full(account, stack):
     sandbox = Sandbox.create(account.api)
-    ballast = pool / "ballast"
-    try:
-        # In steps, since what is free is an estimate.
-        with ballast.open("wb") as file:
-            for _ in range(40):
-                room = os.statvfs(pool)
-                excess = room.f_bavail * room.f_frsize - room.f_blocks * room.f_frsize // 100
-                if excess <= 0:
-                    break
-                os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, max(excess, 1 << 20))
-                os.fsync(file.fileno())
+    with FullPool(stack, left_mb=128) as pool:
+        pool.fill()
         measured = host_row(stack)["measured_at_ms"]
         wait_until(lambda: host_row(stack)["measured_at_ms"] > measured + 10000, 90, "two looks at the pool", 1)
         refused = account.api.request("POST", "/v1/sandboxes", {})
@@ -204,6 +188,4 @@ def test_nothing_new_on_a_pool_that_is_nearly_full(account, stack, pool):
         sandbox.pause()
         assert sandbox.resume()["resumed_from"] == "memory"
         assert sandbox.boot_id() == boot
-    finally:
-        ballast.unlink()
     wait_until(lambda: account.api.request("POST", "/v1/sandboxes", {}).status == 201, 120, "room again", 1)
