@@ -81,6 +81,10 @@ int api_key_create(struct db *db, const struct keyring *ring, const struct api_k
 int api_key_list(struct db *db, const char *user_id, struct api_key **keys, unsigned *count,
                  struct error **err);
 
+/* A key of the user, a revoked one too; for api_key_deinit(). Errors: ERR_NOT_FOUND. */
+int api_key_get(struct db *db, const char *user_id, const char *id, struct api_key *key,
+                struct error **err);
+
 /* Effective for the next request. user_id NULL: any user's. Errors: ERR_NOT_FOUND. */
 int api_key_revoke(struct db *db, const char *user_id, const char *id, struct error **err);
 

@@ -47,6 +47,8 @@ static const struct db_statement insert_team_statement = {
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id LEFT JOIN teams t ON t.id = r.team_id"
 static const struct db_statement list_statement = {
     "api_key.list", LIST_COLUMNS " WHERE k.user_id = ? ORDER BY k.id DESC, t.slug LIMIT ?", true};
+static const struct db_statement get_statement = {
+    "api_key.get", LIST_COLUMNS " WHERE k.id = ? AND k.user_id = ? ORDER BY t.slug LIMIT ?", true};
 static const struct db_statement list_all_statement = {
     "api_key.list_all", LIST_COLUMNS " ORDER BY k.id DESC, t.slug LIMIT ?", true};
 static const struct db_statement revoke_statement = {
@@ -58,9 +60,9 @@ static const struct db_statement revoke_any_statement = {
     "UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ?) WHERE id = ?", false};
 
 static const struct db_statement *const statements[] = {
-    &find_statement,     &used_statement,        &member_statement,
-    &insert_statement,   &insert_team_statement, &list_statement,
-    &list_all_statement, &revoke_statement,      &revoke_any_statement,
+    &find_statement,        &used_statement,       &member_statement,   &insert_statement,
+    &insert_team_statement, &list_statement,       &list_all_statement, &get_statement,
+    &revoke_statement,      &revoke_any_statement,
 };
 const struct db_statement_list api_key_statements = DB_STATEMENT_LIST(statements);
 
@@ -213,16 +215,9 @@ static void read_key(const struct db_rows *rows, struct api_key *key)
     key->last_used_at_ms = db_get_i64(rows, 9);
 }
 
-int api_key_list(struct db *db, const char *user_id, struct api_key **keys, unsigned *count,
-                 struct error **err)
+/* A row for each team of each key. */
+static void read_keys(struct db_rows *rows, struct api_key **keys, unsigned *count)
 {
-    db_rows_auto *rows = NULL;
-    int result =
-        user_id ? db_query(db, &list_statement, DB_ARGS(db_text(user_id), db_u64(LIST_ROWS_MAX)),
-                           &rows, err)
-                : db_query(db, &list_all_statement, DB_ARGS(db_u64(LIST_ROWS_MAX)), &rows, err);
-    if (result < 0)
-        return -1;
     *keys = NULL;
     *count = 0;
     while (db_rows_next(rows)) {
@@ -233,6 +228,34 @@ int api_key_list(struct db *db, const char *user_id, struct api_key **keys, unsi
         struct api_key *key = &(*keys)[*count - 1];
         append_team(rows, 10, &key->teams, &key->team_count);
     }
+}
+
+int api_key_list(struct db *db, const char *user_id, struct api_key **keys, unsigned *count,
+                 struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    int result =
+        user_id ? db_query(db, &list_statement, DB_ARGS(db_text(user_id), db_u64(LIST_ROWS_MAX)),
+                           &rows, err)
+                : db_query(db, &list_all_statement, DB_ARGS(db_u64(LIST_ROWS_MAX)), &rows, err);
+    if (result == 0)
+        read_keys(rows, keys, count);
+    return result;
+}
+
+int api_key_get(struct db *db, const char *user_id, const char *id, struct api_key *key,
+                struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    autofree struct api_key *keys = NULL;
+    unsigned count;
+    if (db_query(db, &get_statement,
+                 DB_ARGS(db_text(id), db_text(user_id), db_u64(API_KEY_TEAMS_MAX)), &rows, err) < 0)
+        return -1;
+    read_keys(rows, &keys, &count);
+    if (!count)
+        return error_set(err, ERR_NOT_FOUND, "There is no such API key.");
+    *key = keys[0];
     return 0;
 }
 

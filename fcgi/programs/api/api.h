@@ -59,6 +59,7 @@ route_handler limits_show;
 route_handler usage_show;
 route_handler metrics_show;
 route_handler keys_list, keys_create, keys_delete;
+route_handler me_show, teams_list;
 route_handler volumes_create, volumes_list, volumes_show, volumes_delete;
 route_handler checkpoints_create, checkpoints_list, checkpoints_show, checkpoints_delete;
 route_handler volume_files_get, volume_files_put;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/api.h"
+#include "api/key_view.h"
 #include "api/sandbox_output.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -22,8 +23,7 @@ const struct schema_member key_create_schema[] = {
     {.name = NULL},
 };
 
-/* teams is null for a key that reaches every team of its user. */
-static json_t *key_to_json(const struct api_key *key)
+json_t *key_to_json(const struct api_key *key)
 {
     json_t *teams = key->all_teams ? json_null() : json_array();
     for (unsigned i = 0; i < key->team_count && !key->all_teams; i++)
@@ -131,20 +131,15 @@ int keys_create(void *context, struct http_request *request, struct http_respons
     return http_response_json(response, 201, body);
 }
 
-/* Whether it is a key of this user that the asking one may know of. */
-static int find_key(struct api *api, const char *id, bool *found, struct error **err)
+/* A key of this user that the asking one may know of. Errors: ERR_NOT_FOUND. */
+static int check_covered(struct api *api, const char *id, struct error **err)
 {
-    struct api_key *keys;
-    unsigned count;
-    *found = false;
-    if (!id_is_valid("key_", id))
-        return 0;
-    if (api_key_list(api->worker.db, api->principal.user_id, &keys, &count, err) < 0)
+    struct api_key key;
+    if (api_key_get(api->worker.db, api->principal.user_id, id, &key, err) < 0)
         return -1;
-    for (unsigned i = 0; i < count; i++)
-        *found |= str_equal(keys[i].id, id) && principal_covers(&api->principal, &keys[i]);
-    api_keys_free(keys, count);
-    return 0;
+    bool is_covered = principal_covers(&api->principal, &key);
+    api_key_deinit(&key);
+    return is_covered ? 0 : error_set(err, ERR_NOT_FOUND, "There is no such API key.");
 }
 
 int keys_delete(void *context, struct http_request *request, struct http_response *response,
@@ -152,12 +147,10 @@ int keys_delete(void *context, struct http_request *request, struct http_respons
 {
     struct api *api = context;
     const char *id = request->captures[0];
-    bool found;
-    if (find_key(api, id, &found, err) < 0)
-        return -1;
-    if (!found)
+    if (!id_is_valid("key_", id))
         return error_set(err, ERR_NOT_FOUND, "There is no such API key.");
-    if (api_key_revoke(api->worker.db, api->principal.user_id, id, err) < 0)
+    if (check_covered(api, id, err) < 0 ||
+        api_key_revoke(api->worker.db, api->principal.user_id, id, err) < 0)
         return -1;
     response->status = 204;
     return 0;

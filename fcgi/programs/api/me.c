@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who asks, and what it may name in requests. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/key_view.h"
+
+static json_t *team_to_json(const struct principal *principal, const struct team *team)
+{
+    bool is_personal = !strcmp(team->id, principal->personal_team_id);
+    return json_pack("{s:s, s:s, s:s, s:b}", "id", team->id, "slug", team->slug, "plan", team->plan,
+                     "personal", (int)is_personal);
+}
+
+static int by_slug(const void *a, const void *b)
+{
+    return strcmp(((const struct team *)a)->slug, ((const struct team *)b)->slug);
+}
+
+/* The members that both answers have. */
+static json_t *teams_to_json(struct principal *principal)
+{
+    json_t *teams = json_array();
+    if (principal->team_count)
+        qsort(principal->teams, principal->team_count, sizeof *principal->teams, by_slug);
+    for (unsigned i = 0; i < principal->team_count; i++)
+        json_array_append_new(teams, team_to_json(principal, &principal->teams[i]));
+    const struct team *usual = principal_default_team(principal);
+    return json_pack("{s:o, s:s?}", "teams", teams, "default_team", usual ? usual->slug : NULL);
+}
+
+int teams_list(void *context, struct http_request *request, struct http_response *response,
+               struct error **err)
+{
+    struct api *api = context;
+    (void)request;
+    (void)err;
+    return http_response_json(response, 200, teams_to_json(&api->principal));
+}
+
+int me_show(void *context, struct http_request *request, struct http_response *response,
+            struct error **err)
+{
+    struct api *api = context;
+    struct api_key key;
+    (void)request;
+    if (api_key_get(api->worker.db, api->principal.user_id, api->principal.key_id, &key, err) < 0)
+        return -1;
+    json_t *body = teams_to_json(&api->principal);
+    json_object_set_new(
+        body, "user", json_pack("{s:s, s:s}", "id", api->principal.user_id, "name", key.user_name));
+    json_object_set_new(body, "key", key_to_json(&key));
+    api_key_deinit(&key);
+    return http_response_json(response, 200, body);
+}
