@@ -12,6 +12,7 @@
 #include "account/account.h"
 #include "base/ulid.h"
 #include "db/db.h"
+#include "runtime/runtime.h"
 
 #define CHECKPOINT_NAME_MAX 63
 
@@ -31,7 +32,7 @@ struct checkpoint {
     uint32_t cpu, memory_mb, disk_gb;
     uint32_t size_mb; /* what the pool keeps for it beside its template */
     uint32_t host_id;
-    char instance_name[64];
+    char instance_name[INSTANCE_NAME_SIZE];
     int64_t created_at_ms;
     int64_t cleanup_at_ms; /* when it is removed for its age; 0: not foreseen */
 };

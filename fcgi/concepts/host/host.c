@@ -30,13 +30,6 @@ void hosts_free(struct host *hosts, unsigned count)
     free(hosts);
 }
 
-const char *ipv4_format(uint32_t address, char out[IPV4_TEXT_SIZE])
-{
-    snprintf(out, IPV4_TEXT_SIZE, "%u.%u.%u.%u", address >> 24, address >> 16 & 255,
-             address >> 8 & 255, address & 255);
-    return out;
-}
-
 /* --- ranges --- */
 
 int address_range_parse(const char *text, struct address_range *range)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/ipv4.h"
 #include "db/db.h"
 #include "runtime/runtime.h"
 
@@ -96,9 +97,5 @@ int host_address_claim(struct db *db, uint32_t host_id, const char *instance_nam
 
 /* Give the address of an instance back; none held: success. */
 int host_address_release(struct db *db, const char *instance_name, struct error **err);
-
-/* The dotted form of an address in host byte order. Returns out. */
-#define IPV4_TEXT_SIZE 16
-const char *ipv4_format(uint32_t address, char out[IPV4_TEXT_SIZE]);
 
 extern const struct db_statement_list host_statements;

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The end of checkpoints: deleted ones, and ones that were never finished. */
-#include <stdio.h>
+#include "checkpoint/checkpoint_removal.h"
+
 #include <string.h>
 
 #include "account/usage_kept.h"
-#include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "checkpoint/checkpoint_row.h"
-#include "sandbox/lifecycle_steps.h"
-#include "template/template_row.h"
 
 #define IN_USE_DELAY_MS 500
 
@@ -88,88 +84,4 @@ int checkpoint_remove_next(struct worker *worker, bool *worked, struct error **e
     if (!taking.checkpoint.id[0])
         return 0;
     return remove_disk(worker, &taking.checkpoint, worked, err);
-}
-
-/* --- the sweep --- */
-
-struct vanishing {
-    const char *id;
-    struct runtime *runtime;
-    bool vanished;
-};
-
-/* With the row locked nobody deletes it meanwhile. */
-static int vanishing_body(struct db *db, void *context, struct error **err)
-{
-    struct vanishing *vanishing = context;
-    struct checkpoint checkpoint;
-    enum runtime_status status;
-    vanishing->vanished = false;
-    if (checkpoint_get_any(db, vanishing->id, true, &checkpoint, err) < 0 ||
-        vanishing->runtime->ops->inspect(vanishing->runtime, checkpoint.instance_name, &status,
-                                         err) < 0)
-        return -1;
-    if (strcmp(checkpoint.state, "ready") != 0 || status != RUNTIME_ABSENT)
-        return 0;
-    vanishing->vanished = true;
-    if (checkpoint_row_deleting(db, vanishing->id, 0, err) < 0)
-        return -1;
-    return usage_kept_end(db, vanishing->id, err);
-}
-
-/* A checkpoint whose disk is not on its host any more is none. */
-static int sweep_rows(struct worker *worker, uint32_t host_id, struct runtime *runtime,
-                      const struct runtime_listing *list, size_t count, struct error **err)
-{
-    autofree struct checkpoint *rows = NULL;
-    unsigned row_count;
-    if (checkpoint_row_on_host(worker->db, host_id, &rows, &row_count, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < row_count; i++) {
-        struct vanishing vanishing = {rows[i].id, runtime, false};
-        if (!runtime_listing_find(list, count, rows[i].instance_name) &&
-            db_transaction(worker->db, vanishing_body, &vanishing, err) < 0)
-            return -1;
-        if (vanishing.vanished)
-            log_warning("disk of a checkpoint is gone from its host",
-                        LOG_STR("checkpoint", rows[i].id));
-    }
-    return 0;
-}
-
-static int sweep_copy(struct worker *worker, struct runtime *runtime,
-                      const struct runtime_listing *copy, struct error **err)
-{
-    bool known = true;
-    char id[ID_SIZE];
-    /* A younger one may belong to a row not seen yet. */
-    int64_t grace_ms = 2 * (int64_t)worker->settings->lease_s * 1000;
-    if (clock_now_ms() - copy->created_at_ms < grace_ms)
-        return 0;
-    if (str_starts_with(copy->name, "ckp-") &&
-        checkpoint_row_uses_instance(worker->db, copy->name, &known, err) < 0)
-        return -1;
-    if (str_starts_with(copy->name, "tpl-")) {
-        snprintf(id, sizeof id, "tpv_%s", copy->name + strlen("tpl-"));
-        if (id_is_valid("tpv_", id) && template_row_uses_source(worker->db, id, &known, err) < 0)
-            return -1;
-    }
-    if (known)
-        return 0;
-    log_warning("removing an orphaned copy", LOG_STR("instance", copy->name));
-    return runtime->ops->destroy(runtime, copy->name, err);
-}
-
-int checkpoint_sweep_host(struct worker *worker, uint32_t host_id, struct runtime *runtime,
-                          struct error **err)
-{
-    struct runtime_listing *list = NULL;
-    size_t count = 0;
-    if (runtime->ops->list_copies(runtime, &list, &count, err) < 0)
-        return -1;
-    int result = sweep_rows(worker, host_id, runtime, list, count, err);
-    for (size_t i = 0; i < count && result == 0; i++)
-        result = sweep_copy(worker, runtime, &list[i], err);
-    runtime_listing_free(list, count);
-    return result;
 }

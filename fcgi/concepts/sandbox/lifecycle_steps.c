@@ -29,10 +29,28 @@ void work_deinit(struct work *work)
     sandbox_deinit(&work->sandbox);
 }
 
-bool error_is_transient(const struct error *err)
+/* --- what is billed --- */
+
+/* The kind of usage that a state stands for; one in between two others goes on as the one before.
+ */
+static enum usage_kind usage_in(enum sandbox_state state)
 {
-    return err->code == ERR_RUNTIME_UNAVAILABLE || err->code == ERR_OUTCOME_UNKNOWN ||
-           err->code == ERR_DB_UNAVAILABLE || err->code == ERR_DB_DEADLOCK;
+    switch (state) {
+    case SANDBOX_READY:
+        return USAGE_RUNTIME;
+    case SANDBOX_STOPPED:
+        return USAGE_STORAGE;
+    case SANDBOX_DESTROYING:
+    case SANDBOX_DESTROYED:
+        return USAGE_NONE;
+    default:
+        return USAGE_UNCHANGED;
+    }
+}
+
+int sandbox_usage_follow(struct db *db, const struct sandbox *sandbox, struct error **err)
+{
+    return usage_follow(db, sandbox->id, usage_in(sandbox->state), sandbox->updated_at_ms, err);
 }
 
 /* --- beginning --- */
@@ -58,7 +76,7 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
     if (operation_begin(db, sandbox, kind, work->queued ? NULL : work->worker->lease_owner,
                         work->worker->settings->lease_s, &work->operation, err) < 0)
         return -1;
-    if (sandbox_row_update(db, sandbox, err) < 0 || usage_follow(db, sandbox, err) < 0)
+    if (sandbox_row_update(db, sandbox, err) < 0 || sandbox_usage_follow(db, sandbox, err) < 0)
         return -1;
     return sandbox_state_is_shown(sandbox->state) ? 0
                                                   : sandbox_row_index_metadata(db, sandbox, err);
@@ -157,7 +175,7 @@ static int wait_for_agent(struct work *work, const char *secret, const char *env
                           struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
-    while (agent_init(&work->sandbox, secret, envs,
+    while (agent_init(work->sandbox.address, work->sandbox.id, secret, envs,
                       wait_ms < AGENT_SLICE_MS ? wait_ms : AGENT_SLICE_MS, err) < 0) {
         if ((*err)->code != ERR_RUNTIME_UNAVAILABLE || clock_monotonic_ms() >= give_up_ms)
             return -1;
@@ -179,7 +197,7 @@ int work_init_agent(struct work *work, unsigned wait_ms, struct error **err)
     if (sandbox_row_envs(worker->db, sandbox->id, &sealed, err) == 0 &&
         (!sealed.size ||
          envelope_open(worker->ring, sealed.data, sealed.size, sandbox->id, &envs, err) == 0) &&
-        agent_secret(worker->ring, sandbox, secret, err) == 0)
+        agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) == 0)
         result = wait_for_agent(work, secret, buffer_string(&envs), wait_ms, err);
     buffer_wipe(&envs);
     mem_wipe(secret, sizeof secret);
@@ -196,21 +214,25 @@ void work_greet_agent(struct work *work)
 
 void work_hang_up(struct work *work)
 {
+    const struct sandbox *sandbox = &work->sandbox;
     char secret[AGENT_SECRET_SIZE];
     error_auto failure = NULL;
-    if (agent_secret(work->worker->ring, &work->sandbox, secret, &failure) < 0 ||
-        agent_hang_up(&work->sandbox, secret, &failure) < 0)
-        log_info("cannot disconnect open streams before a pause",
-                 LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+    if (agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
+                     &failure) < 0 ||
+        agent_hang_up(sandbox->address, secret, &failure) < 0)
+        log_info("cannot disconnect open streams before a pause", LOG_STR("sandbox", sandbox->id),
+                 LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }
 
 int work_agent_continues(struct work *work, unsigned wait_ms, bool *continues, struct error **err)
 {
+    const struct sandbox *sandbox = &work->sandbox;
     char secret[AGENT_SECRET_SIZE];
     int result = -1;
-    if (agent_secret(work->worker->ring, &work->sandbox, secret, err) == 0)
-        result = agent_knows(&work->sandbox, secret, wait_ms, continues, err);
+    if (agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
+                     err) == 0)
+        result = agent_knows(sandbox->address, secret, wait_ms, continues, err);
     mem_wipe(secret, sizeof secret);
     return result;
 }
@@ -286,7 +308,7 @@ static int finish_body(struct db *db, void *context, struct error **err)
     sandbox_apply_event(row, finish->event);
     if (work_network_settle(finish->work, db, row, err) < 0)
         return -1;
-    if (sandbox_row_update(db, row, err) < 0 || usage_follow(db, row, err) < 0 ||
+    if (sandbox_row_update(db, row, err) < 0 || sandbox_usage_follow(db, row, err) < 0 ||
         operation_end(db, operation, finish->failure, finish->work->memory_lost, err) < 0)
         return -1;
     if (finish->work->settle && finish->work->settle(db, finish->work->settle_context, err) < 0)

@@ -3,6 +3,8 @@
  * Building the template versions that the API was asked for, and removing deleted ones. A version
  * is usable when a sandbox was started from its source for a trial and its agent answered.
  */
+#include "template/template_build.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -11,9 +13,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "checkpoint/checkpoint.h"
 #include "host/host.h"
 #include "sandbox/agent_client.h"
-#include "sandbox/lifecycle_steps.h"
 #include "sandbox/warm_row.h"
 #include "template/template_row.h"
 

@@ -57,9 +57,10 @@ static int tend(struct worker *worker, const char *id, bool *answered, struct er
     *answered = true;
     if (sandbox_get(worker->db, id, &work.sandbox, err) < 0 ||
         work.sandbox.state != SANDBOX_READY ||
-        agent_secret(worker->ring, &work.sandbox, secret, err) < 0)
+        agent_secret(worker->ring, work.sandbox.instance_name, work.sandbox.agent_key_id, secret,
+                     err) < 0)
         return *err ? -1 : 0;
-    int result = agent_knows(&work.sandbox, secret, 0, &knows, err);
+    int result = agent_knows(work.sandbox.address, secret, 0, &knows, err);
     mem_wipe(secret, sizeof secret);
     *answered = result == 0;
     if (result < 0 || knows)

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_removal.h"
 #include "dispatcher/cleanup_row.h"
 
 struct tend {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the dispatcher does about instances that belong to nobody, or run when they should not. */
-#include "dispatcher/jobs.h"
+#include "dispatcher/sandbox_sweep.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "dispatcher/jobs.h"
 #include "host/host.h"
-#include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 #include "sandbox/warm.h"
+#include "template/template_build.h"
 
 #define LIST_PATIENCE_MS 15000
 #define STOP_PATIENCE_MS 15000
