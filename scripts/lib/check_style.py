@@ -22,13 +22,13 @@ LAYERS = ("programs", "concepts", "drivers", "base")
 # Programs that stand alone: static ones, which know nothing but the ground.
 STANDALONE = {"agent", "keeper"}
 
-# The arrows between drivers: what opens the database that the settings name, and what makes
-# sandboxes of the instances of Incus.
-DRIVER_ARROWS = {"config": {"db"}, "runtime": {"incus"}}
+# The arrows between drivers: what opens the database that the settings name; and what makes
+# sandboxes of the instances of Incus, and asks the agent in one, which wants a secret.
+DRIVER_ARROWS = {"config": {"db"}, "runtime": {"incus", "http", "crypto"}}
 
 # Where libcurl may be used: the clients of the runtime, of the agent, of the firewall and of the
 # keeper, and what the last three have in common.
-CURL_ALLOWED = re.compile(r"fcgi/(drivers/incus/|drivers/http/client|concepts/sandbox/agent_client|"
+CURL_ALLOWED = re.compile(r"fcgi/(drivers/incus/|drivers/http/client|drivers/runtime/agent_client|"
                           r"concepts/network/firewall_client|concepts/volume/keeper_client)")
 SQL_ALLOWED = re.compile(r"fcgi/drivers/db/|_db\.c$")
 

@@ -2,7 +2,8 @@
 /*
  * The record of a checkpoint: a named copy of a sandbox's disk that outlives the sandbox. On its
  * host it is a stopped instance of its own, copied on write, from which new sandboxes are copied as
- * they are from a template. Making and removing one is part of the lifecycle (sandbox/lifecycle.h).
+ * they are from a template. Making one is a move of its sandbox (sandbox/lifecycle.h);
+ * checkpoint_removal.h ends it.
  */
 #pragma once
 

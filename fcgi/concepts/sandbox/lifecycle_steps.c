@@ -3,14 +3,14 @@
 
 #include <string.h>
 
+#include "account/usage.h"
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "crypto/envelope.h"
-#include "sandbox/agent_client.h"
+#include "runtime/agent_client.h"
 #include "sandbox/sandbox_row.h"
-#include "sandbox/usage.h"
 
 /* 64 KiB in JSON, where a byte may take six. */
 #define ENVS_MAX       (512 * 1024)

@@ -15,8 +15,8 @@
 #include "network/egress_profile.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
-#include "sandbox/warm.h"
 #include "template/template.h"
+#include "template/warm.h"
 
 #define ENVS_SEALED_MAX     (512 * 1024) /* 64 KiB in JSON, where a byte may take six */
 #define AGENT_START_WAIT_MS 15000

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/host.h"
-#include "sandbox/agent_client.h"
+#include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 

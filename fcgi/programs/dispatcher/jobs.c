@@ -5,8 +5,8 @@
 #include "dispatcher/cleanup.h"
 #include "idempotency/idempotency.h"
 #include "sandbox/sandbox_network.h"
-#include "sandbox/warm.h"
 #include "template/template_build.h"
+#include "template/warm.h"
 #include "volume/volume_store.h"
 
 /* What a firewall has lost is noticed after at most that long. */

@@ -11,8 +11,8 @@
 #include "dispatcher/jobs.h"
 #include "host/host.h"
 #include "sandbox/sandbox_row.h"
-#include "sandbox/warm.h"
 #include "template/template_build.h"
+#include "template/warm.h"
 
 #define LIST_PATIENCE_MS 15000
 #define STOP_PATIENCE_MS 15000

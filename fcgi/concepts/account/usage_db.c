@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "account/usage.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "sandbox/usage.h"
 
 /* A clock that was set back ends an interval where it began. */
 static const struct db_statement close_statement = {

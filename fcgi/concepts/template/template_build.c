@@ -15,9 +15,9 @@
 #include "base/str.h"
 #include "checkpoint/checkpoint.h"
 #include "host/host.h"
-#include "sandbox/agent_client.h"
-#include "sandbox/warm_row.h"
+#include "runtime/agent_client.h"
 #include "template/template_row.h"
+#include "template/warm_row.h"
 
 #define ATTEMPTS_MOST      8
 #define AGENT_TRIAL_MS     15000

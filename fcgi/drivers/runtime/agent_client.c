@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/agent_client.h"
+#include "runtime/agent_client.h"
 
 #include <jansson.h>
 #include <stdio.h>
