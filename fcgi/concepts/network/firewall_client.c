@@ -8,6 +8,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "base/str.h"
 #include "http/client.h"
 
@@ -90,7 +91,7 @@ int firewall_open(const struct firewall_options *options, struct firewall **out,
     http_client_handle(&firewall->curl);
     firewall->multi = curl_multi_init();
     if (!firewall->multi)
-        abort();
+        panic("curl_multi_init() failed");
     *out = firewall;
     return 0;
 }

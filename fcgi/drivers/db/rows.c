@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "db/connection.h"
 
 #define RESULT_MAX_BYTES (64u << 20)
@@ -198,8 +199,8 @@ void db_rows_free(struct db_rows *rows)
 static void __attribute__((noreturn))
 defect(const struct db_rows *rows, unsigned column, const char *what)
 {
-    fprintf(stderr, "%s: column %u: %s\n", rows->statement->name, column, what);
-    abort();
+    autofree char *why = xasprintf("%s: column %u: %s", rows->statement->name, column, what);
+    panic(why);
 }
 
 static const struct cell *cell_at(const struct db_rows *rows, unsigned column)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "base/str.h"
 #include "incus/incus_internal.h"
 
@@ -251,7 +252,7 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
     if (request->body) {
         body = json_dumps(request->body, JSON_COMPACT);
         if (!body)
-            abort();
+            panic("out of memory");
     }
     buffer_deinit(&incus->answer);
     buffer_init(&incus->answer, request->answer_max);

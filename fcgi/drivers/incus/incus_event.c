@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/panic.h"
 #include "base/str.h"
 
 #define KEY_BYTES 16
@@ -23,7 +24,7 @@ void incus_upgrade_key(char key[INCUS_UPGRADE_KEY_SIZE])
     unsigned char bytes[KEY_BYTES];
 
     if (RAND_bytes(bytes, sizeof(bytes)) != 1)
-        abort();
+        panic("the random number generator failed");
     EVP_EncodeBlock((unsigned char *)key, bytes, sizeof(bytes));
 }
 
@@ -33,7 +34,7 @@ void incus_upgrade_accept(const char *key, char accept[INCUS_UPGRADE_ACCEPT_SIZE
     unsigned char digest[SHA1_SIZE];
 
     if (EVP_Digest(text, strlen(text), digest, NULL, EVP_sha1(), NULL) != 1)
-        abort();
+        panic("SHA-1 is not available");
     EVP_EncodeBlock((unsigned char *)accept, digest, sizeof(digest));
 }
 

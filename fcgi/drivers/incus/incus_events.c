@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "incus/incus_internal.h"
 
 enum {
@@ -144,7 +145,7 @@ static void start_frames(struct incus_events *events)
     };
 
     if (wslay_event_context_client_init(&events->frames, &callbacks, events))
-        abort();
+        panic("out of memory");
     wslay_event_config_set_max_recv_msg_length(events->frames, MESSAGE_MAX);
 }
 
@@ -171,7 +172,7 @@ static void write_request(struct incus_events *events, const struct incus *incus
     const char *authority = strstr(incus->base, "://") + 3;
 
     if (!project)
-        abort();
+        panic("out of memory");
     incus_upgrade_key(key);
     incus_upgrade_accept(key, events->accept);
     events->request = xasprintf("GET /1.0/events?type=lifecycle&project=%s HTTP/1.1\r\n"
@@ -230,7 +231,7 @@ int incus_events_open(struct incus *incus, struct incus_events **out, struct err
         .head = BUFFER_INIT(INCUS_UPGRADE_HEAD_MAX + 1024),
     };
     if (!events->curl)
-        abort();
+        panic("curl_easy_init() failed");
     incus_set_connection(incus, events->curl);
     curl_easy_setopt(events->curl, CURLOPT_URL, incus->base);
     curl_easy_setopt(events->curl, CURLOPT_CONNECT_ONLY, 1L);
