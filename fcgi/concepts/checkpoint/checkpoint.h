@@ -17,6 +17,14 @@
 
 #define CHECKPOINT_NAME_MAX 63
 
+enum checkpoint_state {
+#define STATE(symbol, name) symbol,
+#include "checkpoint/checkpoint_state.def"
+#undef STATE
+    CHECKPOINT_STATE_COUNT
+};
+extern const char *const checkpoint_state_names[CHECKPOINT_STATE_COUNT];
+
 struct checkpoint {
     char id[ID_SIZE];
     char team_id[ID_SIZE];
@@ -25,7 +33,7 @@ struct checkpoint {
     char sandbox_id[ID_SIZE];
     uint32_t incarnation; /* of the sandbox while it is made */
     char name[CHECKPOINT_NAME_MAX + 1];
-    char state[17]; /* creating, ready, deleting, deleted */
+    enum checkpoint_state state;
     char template_slug[SLUG_MAX + 1];
     char template_version_id[ID_SIZE];
     bool virtual_machine;

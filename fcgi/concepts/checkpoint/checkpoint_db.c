@@ -127,7 +127,8 @@ static void read_checkpoint(const struct db_rows *rows, struct checkpoint *check
     db_copy_text(checkpoint->sandbox_id, rows, c++);
     checkpoint->incarnation = (uint32_t)db_get_u64(rows, c++);
     db_copy_text(checkpoint->name, rows, c++);
-    db_copy_text(checkpoint->state, rows, c++);
+    checkpoint->state = (enum checkpoint_state)db_get_name(rows, c++, checkpoint_state_names,
+                                                           CHECKPOINT_STATE_COUNT);
     db_copy_text(checkpoint->template_slug, rows, c++);
     db_copy_text(checkpoint->template_version_id, rows, c++);
     checkpoint->virtual_machine = db_get_bool(rows, c++);

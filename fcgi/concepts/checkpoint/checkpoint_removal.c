@@ -2,8 +2,6 @@
 /* The end of checkpoints: deleted ones, and ones that were never finished. */
 #include "checkpoint/checkpoint_removal.h"
 
-#include <string.h>
-
 #include "account/usage_kept.h"
 #include "base/fault_point.h"
 #include "base/log.h"
@@ -42,7 +40,7 @@ static int delete_body(struct db *db, void *context, struct error **err)
     struct deletion *deletion = context;
     if (checkpoint_get_any(db, deletion->id, true, &deletion->checkpoint, err) < 0)
         return -1;
-    if (strcmp(deletion->checkpoint.state, "ready") != 0)
+    if (deletion->checkpoint.state != CHECKPOINT_READY)
         return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
     if (checkpoint_row_deleting(db, deletion->id, deletion->lease_s, err) < 0)
         return -1;

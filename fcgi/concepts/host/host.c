@@ -15,6 +15,12 @@
 #define URL_MAX      255
 #define CERT_MAX     65535 /* of a TEXT column */
 
+const char *const host_state_names[HOST_STATE_COUNT] = {
+#define STATE(symbol, name) [symbol] = name,
+#include "host/host_state.def"
+#undef STATE
+};
+
 void host_deinit(struct host *host)
 {
     free(host->url);

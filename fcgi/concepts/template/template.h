@@ -10,6 +10,14 @@
 #include "base/ulid.h"
 #include "db/db.h"
 
+enum template_state {
+#define STATE(symbol, name) symbol,
+#include "template/template_state.def"
+#undef STATE
+    TEMPLATE_STATE_COUNT
+};
+extern const char *const template_state_names[TEMPLATE_STATE_COUNT];
+
 struct template_version {
     char id[ID_SIZE];
     char template_id[ID_SIZE];
@@ -17,7 +25,7 @@ struct template_version {
     char team_slug[SLUG_MAX + 1];
     char slug[SLUG_MAX + 1];
     uint32_t version;
-    char state[17]; /* building, ready, failed; deleting and deleted are never shown */
+    enum template_state state;
     bool virtual_machine;
     uint32_t cpu, memory_mb; /* runtime baseline */
     char image[256];

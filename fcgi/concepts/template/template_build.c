@@ -201,8 +201,7 @@ static int build_from_image(struct building *building, struct error **err)
     unsigned count = 0;
     int result = host_list(building->worker->db, &hosts, &count, err);
     for (unsigned i = 0; i < count && result == 0; i++) {
-        if (strcmp(hosts[i].state, "active") != 0 ||
-            building->host_count == ARRAY_SIZE(building->hosts))
+        if (hosts[i].state != HOST_ACTIVE || building->host_count == ARRAY_SIZE(building->hosts))
             continue;
         result =
             open_runtime(building, hosts[i].id, err) < 0 || source_on(building, err) < 0 ? -1 : 0;
@@ -325,7 +324,7 @@ static int settle_failure(struct building *building, struct error **failure, str
         error_auto gone = NULL;
         struct template_version now;
         if (template_version_get(worker->db, building->version.id, &now, &gone) == 0 &&
-            strcmp(now.state, "building") != 0)
+            now.state != TEMPLATE_BUILDING)
             clean_up(building);
         return error_move(err, failure);
     }

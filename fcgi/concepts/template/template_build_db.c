@@ -177,7 +177,7 @@ int template_request_build(struct db *db, const struct template_request *request
 {
     struct asking asking = {request, version};
     *version = (struct template_version){
-        .state = "building",
+        .state = TEMPLATE_BUILDING,
         .cpu = request->cpu,
         .memory_mb = request->memory_mb,
         .created_at_ms = clock_now_ms(),
@@ -285,9 +285,9 @@ int template_row_built(struct db *db, const char *holder, const struct template_
 {
     uint64_t matched;
     if (db_exec(db, &built_statement,
-                DB_ARGS(db_text(ready ? "ready" : "failed"), db_bool(version->virtual_machine),
-                        db_text(version->fingerprint), db_i64(clock_now_ms()), db_text(version->id),
-                        db_text(holder)),
+                DB_ARGS(db_text(template_state_names[ready ? TEMPLATE_READY : TEMPLATE_FAILED]),
+                        db_bool(version->virtual_machine), db_text(version->fingerprint),
+                        db_i64(clock_now_ms()), db_text(version->id), db_text(holder)),
                 &matched, err) < 0)
         return -1;
     return matched ? 0 : error_set(err, ERR_LEASE_LOST, "build of %s was taken over", version->id);

@@ -121,7 +121,8 @@ void template_row_read(const struct db_rows *rows, struct template_version *vers
     db_copy_text(version->team_slug, rows, c++);
     db_copy_text(version->slug, rows, c++);
     version->version = (uint32_t)db_get_u64(rows, c++);
-    db_copy_text(version->state, rows, c++);
+    version->state =
+        (enum template_state)db_get_name(rows, c++, template_state_names, TEMPLATE_STATE_COUNT);
     version->virtual_machine = db_get_bool(rows, c++);
     version->cpu = (uint32_t)db_get_u64(rows, c++);
     version->memory_mb = (uint32_t)db_get_u64(rows, c++);
@@ -365,7 +366,7 @@ int template_version_add(struct db *db, const char *owner, const char *slug, con
                          struct error **err)
 {
     *version = (struct template_version){
-        .state = "building",
+        .state = TEMPLATE_BUILDING,
         .cpu = cpu,
         .memory_mb = memory_mb,
         .created_at_ms = clock_now_ms(),
@@ -384,9 +385,9 @@ int template_version_finish(struct db *db, const char *id, bool ready, bool virt
 {
     uint64_t affected;
     if (db_exec(db, &finish_statement,
-                DB_ARGS(db_text(ready ? "ready" : "failed"), db_bool(virtual_machine),
-                        db_text(fingerprint ? fingerprint : ""), db_i64(clock_now_ms()),
-                        db_text(id)),
+                DB_ARGS(db_text(template_state_names[ready ? TEMPLATE_READY : TEMPLATE_FAILED]),
+                        db_bool(virtual_machine), db_text(fingerprint ? fingerprint : ""),
+                        db_i64(clock_now_ms()), db_text(id)),
                 &affected, err) < 0)
         return -1;
     if (!affected)

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "host/host.h"
 #include "volume/volume_columns.h"
 #include "volume/volume_row.h"
@@ -91,15 +90,6 @@ static const struct db_statement *const statements[] = {
 };
 const struct db_statement_list volume_statements = DB_STATEMENT_LIST(statements);
 
-static enum volume_state state_of(const char *name)
-{
-    static const char *const names[] = {"creating", "ready", "deleting", "deleted"};
-    for (unsigned i = 0; i < ARRAY_SIZE(names); i++)
-        if (str_equal(name, names[i]))
-            return (enum volume_state)i;
-    abort();
-}
-
 void volume_row_read(const struct db_rows *rows, struct volume *volume)
 {
     *volume = (struct volume){0};
@@ -108,7 +98,8 @@ void volume_row_read(const struct db_rows *rows, struct volume *volume)
     db_copy_text(volume->team_id, rows, c++);
     db_copy_text(volume->team_slug, rows, c++);
     db_copy_text(volume->name, rows, c++);
-    volume->state = state_of(db_get_text(rows, c++));
+    volume->state =
+        (enum volume_state)db_get_name(rows, c++, volume_state_names, VOLUME_STATE_COUNT);
     volume->host_id = (uint32_t)db_get_u64(rows, c++);
     volume->size_gb = (uint32_t)db_get_u64(rows, c++);
     volume->generation = db_get_u64(rows, c++);

@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "base/str.h"
 #include "db/connection.h"
 
 #define RESULT_MAX_BYTES (64u << 20)
@@ -292,6 +293,16 @@ bool db_get_bool(const struct db_rows *rows, unsigned column)
     uint64_t magnitude;
     read_number(rows, column, &negative, &magnitude);
     return magnitude != 0;
+}
+
+unsigned db_get_name(const struct db_rows *rows, unsigned column, const char *const names[],
+                     unsigned count)
+{
+    const char *text = db_get_text(rows, column);
+    for (unsigned i = 0; i < count; i++)
+        if (str_equal(text, names[i]))
+            return i;
+    defect(rows, column, "a name that is not in its table");
 }
 
 const void *db_get_blob(const struct db_rows *rows, unsigned column, size_t *size)

@@ -10,7 +10,7 @@ static json_t *version_json(const struct template_version *v)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:o}", "id", v->id,
                      "template_id", v->template_id, "team", v->team_slug, "slug", v->slug,
-                     "version", (int)v->version, "state", v->state, "type",
+                     "version", (int)v->version, "state", template_state_names[v->state], "type",
                      v->virtual_machine ? "virtual-machine" : "container", "cpu", (int)v->cpu,
                      "memory_mb", (int)v->memory_mb, "image", v->image, "fingerprint",
                      v->fingerprint, "created_at", ctl_json_time(v->created_at_ms));
@@ -58,7 +58,7 @@ static unsigned active_first(struct host *hosts, unsigned count)
 {
     unsigned active = 0;
     for (unsigned i = 0; i < count; i++) {
-        if (strcmp(hosts[i].state, "active") != 0)
+        if (hosts[i].state != HOST_ACTIVE)
             continue;
         struct host host = hosts[i];
         hosts[i] = hosts[active];

@@ -183,7 +183,7 @@ void doctor_check_hosts(struct doctor *doctor)
         return;
     }
     for (unsigned i = 0; i < count; i++) {
-        active += !strcmp(hosts[i].state, "active");
+        active += hosts[i].state == HOST_ACTIVE;
         report_host(doctor, &hosts[i]);
         doctor_check_firewall(doctor, &hosts[i]);
         doctor_check_connections(doctor, &hosts[i]);

@@ -86,7 +86,7 @@ int source_build_all(struct ctl *ctl, struct template_version *version, const st
     if (template_version_finish(ctl->db, version->id, true, version->virtual_machine,
                                 version->fingerprint, err) < 0)
         return -1;
-    snprintf(version->state, sizeof version->state, "ready");
+    version->state = TEMPLATE_READY;
     return 0;
 }
 

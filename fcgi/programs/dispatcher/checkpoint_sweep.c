@@ -30,7 +30,7 @@ static int vanishing_body(struct db *db, void *context, struct error **err)
         vanishing->runtime->ops->inspect(vanishing->runtime, checkpoint.instance_name, &status,
                                          err) < 0)
         return -1;
-    if (strcmp(checkpoint.state, "ready") != 0 || status != RUNTIME_ABSENT)
+    if (checkpoint.state != CHECKPOINT_READY || status != RUNTIME_ABSENT)
         return 0;
     vanishing->vanished = true;
     if (checkpoint_row_deleting(db, vanishing->id, 0, err) < 0)

@@ -66,7 +66,7 @@ static void versions_are_numbered(void **state)
     assert_int_equal(elsewhere.version, 1);
     assert_string_not_equal(elsewhere.template_id, first.template_id);
     assert_ok(template_version_get(db, second.id, &stored, &err));
-    assert_string_equal(stored.state, "ready");
+    assert_int_equal(stored.state, TEMPLATE_READY);
     assert_string_equal(stored.fingerprint, "f00d");
     assert_string_equal(stored.image, "image");
     assert_int_equal(stored.cpu, 2);
