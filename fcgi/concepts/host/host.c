@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "account/account.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "host/host_check.h"
 #include "network/firewall_client.h"
@@ -34,6 +35,25 @@ void hosts_free(struct host *hosts, unsigned count)
     for (unsigned i = 0; i < count; i++)
         host_deinit(&hosts[i]);
     free(hosts);
+}
+
+int hosts_each(struct db *db,
+               int (*act)(void *context, const struct host *host, struct error **err),
+               void *context, const char *failure, struct error **err)
+{
+    struct host *hosts = NULL;
+    unsigned count = 0;
+    int result = host_list(db, &hosts, &count, err);
+    for (unsigned i = 0; i < count && result == 0; i++) {
+        result = act(context, &hosts[i], err);
+        if (result < 0 && failure) {
+            log_warning(failure, LOG_STR("host", hosts[i].name), LOG_ERROR(*err));
+            error_clear(err);
+            result = 0;
+        }
+    }
+    hosts_free(hosts, count);
+    return result;
 }
 
 /* --- ranges --- */

@@ -55,6 +55,11 @@ int host_get(struct db *db, uint32_t id, struct host *host, struct error **err);
 int host_get_by_name(struct db *db, const char *name, struct host *host, struct error **err);
 /* All hosts by name, with what is reserved on them; for hosts_free(). */
 int host_list(struct db *db, struct host **hosts, unsigned *count, struct error **err);
+/* Let act have each host in its turn. failure: what is logged of a host where it fails, before the
+ * next one has its turn; NULL: the error ends it. */
+int hosts_each(struct db *db,
+               int (*act)(void *context, const struct host *host, struct error **err),
+               void *context, const char *failure, struct error **err);
 /* Whether this connection is the one whose process watches the hosts; the first that asks becomes
  * it, and stays it as long as it is connected. */
 int host_watch_lock(struct db *db, bool *ours, struct error **err);

@@ -322,18 +322,17 @@ static int reconcile_host(struct worker *worker, uint32_t host_id, struct error 
     return compare(worker, host_id, firewall, policies, count, err);
 }
 
+/* A firewall that is away stays so for many rounds: no warning for each. */
+static int try_reconcile(void *context, const struct host *host, struct error **err)
+{
+    error_auto failure = NULL;
+    (void)err;
+    if (reconcile_host(context, host->id, &failure) < 0)
+        log_debug("firewall was not compared", LOG_STR("host", host->name), LOG_ERROR(failure));
+    return 0;
+}
+
 int sandbox_network_reconcile(struct worker *worker, struct error **err)
 {
-    struct host *hosts = NULL;
-    unsigned count = 0;
-    if (host_list(worker->db, &hosts, &count, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count; i++) {
-        error_auto failure = NULL;
-        if (reconcile_host(worker, hosts[i].id, &failure) < 0)
-            log_debug("firewall was not compared", LOG_STR("host", hosts[i].name),
-                      LOG_ERROR(failure));
-    }
-    hosts_free(hosts, count);
-    return 0;
+    return hosts_each(worker->db, try_reconcile, worker, NULL, err);
 }
