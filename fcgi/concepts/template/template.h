@@ -91,10 +91,6 @@ int template_version_hold(struct db *db, const char *id, struct error **err);
 int template_source_add(struct db *db, const char *version_id, uint32_t host_id,
                         const char *instance_name, struct error **err);
 
-/* The source is gone from a host; none there: success. */
-int template_source_remove(struct db *db, const char *version_id, uint32_t host_id,
-                           struct error **err);
-
 /* Ready versions of images that have no source on a host, oldest first. Owned by the caller. */
 int template_missing_sources(struct db *db, uint32_t host_id, struct template_version **versions,
                              unsigned *count, struct error **err);

@@ -96,17 +96,13 @@ static const struct db_statement add_source_statement = {
     "INSERT INTO template_sources (template_version_id, host_id, instance_name) VALUES (?, ?, ?)"
     " ON DUPLICATE KEY UPDATE instance_name = ?",
     false};
-static const struct db_statement remove_source_statement = {
-    "template.remove_source",
-    "DELETE FROM template_sources WHERE template_version_id = ? AND host_id = ?", false};
 
 static const struct db_statement *const statements[] = {
-    &by_slug_statement,        &by_number_statement,  &by_slug_id_statement,
-    &by_template_statement,    &by_version_statement, &get_statement,
-    &list_statement,           &list_all_statement,   &missing_statement,
-    &lock_statement,           &insert_statement,     &next_statement,
-    &insert_version_statement, &finish_statement,     &add_source_statement,
-    &remove_source_statement,  &usable_statement,     &states_statement,
+    &by_slug_statement,        &by_number_statement, &by_slug_id_statement, &by_template_statement,
+    &by_version_statement,     &get_statement,       &list_statement,       &list_all_statement,
+    &missing_statement,        &lock_statement,      &insert_statement,     &next_statement,
+    &insert_version_statement, &finish_statement,    &add_source_statement, &usable_statement,
+    &states_statement,
 };
 const struct db_statement_list template_statements = DB_STATEMENT_LIST(statements);
 
@@ -401,12 +397,5 @@ int template_source_add(struct db *db, const char *version_id, uint32_t host_id,
     return db_exec(db, &add_source_statement,
                    DB_ARGS(db_text(version_id), db_u64(host_id), db_text(instance_name),
                            db_text(instance_name)),
-                   NULL, err);
-}
-
-int template_source_remove(struct db *db, const char *version_id, uint32_t host_id,
-                           struct error **err)
-{
-    return db_exec(db, &remove_source_statement, DB_ARGS(db_text(version_id), db_u64(host_id)),
                    NULL, err);
 }
