@@ -12,9 +12,6 @@
 #include "runtime/agent_client.h"
 #include "sandbox/sandbox_row.h"
 
-/* 64 KiB in JSON, where a byte may take six. */
-#define ENVS_MAX       (512 * 1024)
-
 #define BUSY_POLL_MS   15
 #define AGENT_SLICE_MS 500
 #define AGENT_GREET_MS 300
@@ -190,8 +187,8 @@ int work_init_agent(struct work *work, unsigned wait_ms, struct error **err)
 {
     struct worker *worker = work->worker;
     struct sandbox *sandbox = &work->sandbox;
-    buffer_auto sealed = BUFFER_INIT(ENVS_MAX + 128);
-    struct buffer envs = BUFFER_INIT(ENVS_MAX);
+    buffer_auto sealed = BUFFER_INIT(SANDBOX_ENVS_MAX + 128);
+    struct buffer envs = BUFFER_INIT(SANDBOX_ENVS_MAX);
     char secret[AGENT_SECRET_SIZE];
     int result = -1;
     if (sandbox_row_envs(worker->db, sandbox->id, &sealed, err) == 0 &&

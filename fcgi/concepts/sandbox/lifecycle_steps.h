@@ -5,6 +5,8 @@
 
 #include "sandbox/lifecycle.h"
 
+#define SANDBOX_ENVS_MAX (512 * 1024) /* sealed: 64 KiB in JSON, where a byte may take six */
+
 /* An operation that this process works on. */
 struct work {
     struct worker *worker;

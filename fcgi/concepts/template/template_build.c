@@ -21,7 +21,6 @@
 #include "template/warm_row.h"
 
 #define ATTEMPTS_MOST      8
-#define AGENT_TRIAL_MS     15000
 #define AGENT_SLICE_MS     500
 #define CAPACITY_DELAY_MS  5000
 #define TRIAL_SHAPE_GB_MIN 1
@@ -145,7 +144,7 @@ static int start_trial(struct building *building, const char *source, struct pla
     if (runtime->ops->create(runtime, &instance, err) < 0)
         return -1;
     fault_point(FAULT_BUILD_TRIED);
-    int64_t give_up_ms = clock_monotonic_ms() + AGENT_TRIAL_MS;
+    int64_t give_up_ms = clock_monotonic_ms() + AGENT_START_WAIT_MS;
     do {
         error_clear(err);
         if (renew(building, err) < 0)
@@ -157,7 +156,7 @@ static int start_trial(struct building *building, const char *source, struct pla
     return error_set(err, ERR_RUNTIME_REFUSED,
                      "a sandbox was started from it and its agent did not answer within %d "
                      "seconds: the image must start sandlot-agent as root at boot",
-                     AGENT_TRIAL_MS / 1000);
+                     AGENT_START_WAIT_MS / 1000);
 }
 
 static int try_out(struct building *building, uint32_t host_id, const char *source,

@@ -10,8 +10,6 @@
 #include "template/template.h"
 #include "template/warm_row.h"
 
-#define AGENT_START_WAIT_MS 15000
-
 /* --- out --- */
 
 struct leaving {
