@@ -29,7 +29,7 @@ struct building {
     struct worker *worker;
     struct template_version version;
     unsigned attempts;
-    int64_t renew_at_ms;     /* monotonic */
+    struct lease lease;
     struct runtime *runtime; /* the one that works for us, with our tick */
     struct template_sources sources;
 };
@@ -47,17 +47,7 @@ static void say(struct building *building, const char *line)
 static int renew(void *context, struct error **err)
 {
     struct building *building = context;
-    struct worker *worker = building->worker;
-    int64_t now_ms = clock_monotonic_ms();
-    if (now_ms < building->renew_at_ms)
-        return 0;
-    building->renew_at_ms = now_ms + (int64_t)worker->settings->lease_s * 1000 / 4;
-    error_auto failure = NULL;
-    if (template_row_renew(worker->db, building->version.id, worker->lease_owner,
-                           worker->settings->lease_s, &failure) == 0 ||
-        failure->code != ERR_LEASE_LOST)
-        return 0; /* with the database away the lease we have still counts */
-    return error_move(err, &failure);
+    return lease_tick(&building->lease, err);
 }
 
 static int take_runtime(struct building *building, struct runtime *runtime, struct error **err)
@@ -67,8 +57,7 @@ static int take_runtime(struct building *building, struct runtime *runtime, stru
     building->runtime = runtime;
     runtime->tick = renew;
     runtime->tick_context = building;
-    building->renew_at_ms = 0;
-    return renew(building, err);
+    return lease_check(&building->lease, err);
 }
 
 static int begin_host(void *context, const struct host *host, struct runtime *runtime,
@@ -324,6 +313,8 @@ int template_build_next(struct worker *worker, bool *worked, struct error **err)
     if (!building.version.id[0])
         return 0;
     *worked = true;
+    template_row_keep(worker->db, building.version.id, worker->lease_owner,
+                      worker->settings->lease_s, &building.lease);
     int result = -1;
     if (building.attempts > ATTEMPTS_MOST)
         error_set(&failure, ERR_RUNTIME_REFUSED, "every attempt was cut short");
