@@ -54,11 +54,9 @@ int sandbox_usage_follow(struct db *db, const struct sandbox *sandbox, struct er
 
 void work_start(struct work *work, struct worker *worker)
 {
-    int64_t lease_ms = (int64_t)worker->settings->lease_s * 1000;
     work->worker = worker;
     work->started_ms = clock_monotonic_ms();
-    work->renew_at_ms = work->started_ms + lease_ms / 4;
-    work->lost_at_ms = work->started_ms + lease_ms;
+    operation_keep(worker->db, &work->operation, worker->settings->lease_s, &work->lease);
     log_context_set("operation", work->operation.id);
 }
 
@@ -118,39 +116,18 @@ int work_begin(struct work *work, struct worker *worker, const char *sandbox_id,
 
 /* --- working --- */
 
-static int renew_lease(void *context, struct error **err)
-{
-    struct work *work = context;
-    uint64_t lease_s = work->worker->settings->lease_s;
-    int64_t now_ms = clock_monotonic_ms();
-    if (now_ms < work->renew_at_ms)
-        return 0;
-    error_auto failure = NULL;
-    if (operation_renew(work->worker->db, &work->operation, lease_s, &failure) == 0) {
-        work->renew_at_ms = now_ms + (int64_t)lease_s * 1000 / 4;
-        work->lost_at_ms = now_ms + (int64_t)lease_s * 1000;
-        return 0;
-    }
-    /* With the database away the lease we have still counts, until it has run out. */
-    if (failure->code != ERR_LEASE_LOST && now_ms < work->lost_at_ms)
-        return 0;
-    error_recode(&failure, ERR_LEASE_LOST);
-    return error_move(err, &failure);
-}
-
 /* While the runtime waits. */
 static int tick(void *context, struct error **err)
 {
-    const struct work *work = context;
+    struct work *work = context;
     if (work->answer_by_ms && clock_monotonic_ms() >= work->answer_by_ms)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the host is still at work on it");
-    return renew_lease(context, err);
+    return lease_tick(&work->lease, err);
 }
 
 int work_still_ours(struct work *work, struct error **err)
 {
-    work->renew_at_ms = 0;
-    return renew_lease(work, err);
+    return lease_check(&work->lease, err);
 }
 
 int work_open_runtime(struct work *work, struct error **err)
@@ -159,7 +136,7 @@ int work_open_runtime(struct work *work, struct error **err)
                      &work->runtime, err) < 0)
         return -1;
     /* Whoever was kept from working for longer than his lease must not act any more. */
-    if (renew_lease(work, err) < 0)
+    if (lease_tick(&work->lease, err) < 0)
         return -1;
     work->runtime->tick = tick;
     work->runtime->tick_context = work;

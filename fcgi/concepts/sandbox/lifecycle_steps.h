@@ -16,8 +16,8 @@ struct work {
     /* Called inside the transaction of work_finish() that writes a move; may be NULL. */
     int (*settle)(struct db *db, void *context, struct error **err);
     void *settle_context;
-    struct runtime *runtime;         /* of the sandbox's host, after work_open_runtime() */
-    int64_t renew_at_ms, lost_at_ms; /* monotonic */
+    struct runtime *runtime; /* of the sandbox's host, after work_open_runtime() */
+    struct lease lease;
     int64_t answer_by_ms; /* monotonic: what the runtime is then still at is left to it; 0: never */
     int64_t started_ms;
     struct firewall *firewall; /* a call to it is in hand */

@@ -345,7 +345,7 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
  * dispatcher for whom it took too long. */
 static int ended_by_others(const struct work *work, struct error **err)
 {
-    bool late = clock_monotonic_ms() >= work->lost_at_ms;
+    bool late = clock_monotonic_ms() >= work->lease.lost_at_ms;
     error_clear(err);
     if (late)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE,
