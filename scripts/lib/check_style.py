@@ -230,6 +230,37 @@ def check_curl(sources):
             yield source.path, source.line_of(found.start()), "libcurl outside its clients"
 
 
+DECLARATION = re.compile(
+    r"    (?!(?:return|goto|else|case|if|while|for|do|switch)\b)"
+    r"(?:(?:static|const|struct|enum|union|unsigned|signed|long|auto\w+|\w+_auto(?:_t)?)\s+)*"
+    r"\w+[ *]+\**\w+(?:\[[^\]]*\])*\s*[=;,]")
+SIZE_OF_OBJECT = re.compile(
+    r"\bsizeof\((?!(?:struct|enum|union|unsigned|signed|const|char|int|long|short|bool|void)\b)"
+    r"(?!\w+_t\b)\*?[a-z][\w>.\-\[\]]*\)")
+
+
+def check_hand(sources):
+    """one hand: no blank line after the declarations of a function, sizeof of objects bare"""
+    for source in sources:
+        if not source.is_c or source.is_test:
+            continue
+        for found in SIZE_OF_OBJECT.finditer(source.code):
+            number = source.line_of(found.start())
+            in_macro = source.lines[number - 2].endswith("\\")
+            if not in_macro and not source.lines[number - 1].startswith("#"):
+                yield source.path, number, f"write {found.group().replace('(', ' ')[:-1]}"
+        begun = None
+        for number, line in enumerate(source.code.split("\n"), 1):
+            if line == "{":
+                begun = number
+            elif begun and not source.lines[number - 1].strip():
+                if number > begun + 1:
+                    yield source.path, number, "blank line after the declarations of a function"
+                begun = None
+            elif not DECLARATION.match(line):
+                begun = None
+
+
 def check_text(sources):
     """no tab, no space at the end of a line, a newline at the end of a file"""
     for source in sources:
@@ -287,7 +318,7 @@ def batch_name(result):
 
 
 CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_sql, check_curl,
-          check_text]
+          check_hand, check_text]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",
             ".md", ".nft")
