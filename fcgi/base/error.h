@@ -55,6 +55,9 @@ void error_clear(struct error **err);
 /* Move *from into *to (which must be NULL). Always returns -1. */
 int error_move(struct error **to, struct error **from);
 
+/* Whether an error says "away for now" rather than "no". */
+bool error_is_transient(const struct error *err);
+
 const char *error_api_code(enum error_code code); /* "not_found" */
 const char *error_symbol(enum error_code code);   /* "ERR_NOT_FOUND" */
 int error_http_status(enum error_code code);

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/panic.h"
 
 static const char crockford[] = "0123456789abcdefghjkmnpqrstvwxyz";
 static const char rfc4648[] = "abcdefghijklmnopqrstuvwxyz234567";
@@ -14,7 +15,7 @@ static void random_bytes(unsigned char *out, size_t size)
 {
     /* Up to 256 bytes are never cut short once the pool is up; see getrandom(2). */
     if (getrandom(out, size, 0) != (ssize_t)size)
-        abort();
+        panic("getrandom() failed");
 }
 
 static const char *make(const char *prefix, uint64_t ms, const unsigned char noise[16],

@@ -22,17 +22,20 @@ LAYERS = ("programs", "concepts", "drivers", "base")
 # Programs that stand alone: static ones, which know nothing but the ground.
 STANDALONE = {"agent", "keeper"}
 
-# The arrows between drivers: what opens the database that the settings name, and what makes
-# sandboxes of the instances of Incus.
-DRIVER_ARROWS = {"config": {"db"}, "runtime": {"incus"}}
+# The arrows between drivers: what opens the database that the settings name; and what makes
+# sandboxes of the instances of Incus, and asks the agent in one, which wants a secret.
+DRIVER_ARROWS = {"config": {"db"}, "runtime": {"incus", "http", "crypto"}}
 
 # Where libcurl may be used: the clients of the runtime, of the agent, of the firewall and of the
 # keeper, and what the last three have in common.
-CURL_ALLOWED = re.compile(r"fcgi/(drivers/incus/|drivers/http/client|concepts/sandbox/agent_client|"
+CURL_ALLOWED = re.compile(r"fcgi/(drivers/incus/|drivers/http/client|drivers/runtime/agent_client|"
                           r"concepts/network/firewall_client|concepts/volume/keeper_client)")
+# What panic() itself stands on.
+ABORT_ALLOWED = re.compile(r"fcgi/base/(panic|log|mem)\.c$")
 SQL_ALLOWED = re.compile(r"fcgi/drivers/db/|_db\.c$")
 
 FORBIDDEN_CALLS = {
+    "abort": "panic() of base/panic.h",
     "strcpy": "base/str.h or base/buffer.h",
     "strcat": "base/buffer.h",
     "sprintf": "snprintf or base/buffer.h",
@@ -131,12 +134,14 @@ def check_lengths(sources):
 
 
 def check_calls(sources):
-    """no call that overruns, is not reentrant, or starts a shell"""
+    """no call that overruns, is not reentrant, starts a shell, or ends the process without a word"""
     for source in sources:
         if not source.is_c or source.is_test:
             continue
         for found in CALL.finditer(source.code):
             name = found.group(1)
+            if name == "abort" and ABORT_ALLOWED.match(source.path):
+                continue
             yield (source.path, source.line_of(found.start()),
                    f"{name}() is refused; use {FORBIDDEN_CALLS[name]}")
 
@@ -225,6 +230,37 @@ def check_curl(sources):
             yield source.path, source.line_of(found.start()), "libcurl outside its clients"
 
 
+DECLARATION = re.compile(
+    r"    (?!(?:return|goto|else|case|if|while|for|do|switch)\b)"
+    r"(?:(?:static|const|struct|enum|union|unsigned|signed|long|auto\w+|\w+_auto(?:_t)?)\s+)*"
+    r"\w+[ *]+\**\w+(?:\[[^\]]*\])*\s*[=;,]")
+SIZE_OF_OBJECT = re.compile(
+    r"\bsizeof\((?!(?:struct|enum|union|unsigned|signed|const|char|int|long|short|bool|void)\b)"
+    r"(?!\w+_t\b)\*?[a-z][\w>.\-\[\]]*\)")
+
+
+def check_hand(sources):
+    """one hand: no blank line after the declarations of a function, sizeof of objects bare"""
+    for source in sources:
+        if not source.is_c or source.is_test:
+            continue
+        for found in SIZE_OF_OBJECT.finditer(source.code):
+            number = source.line_of(found.start())
+            in_macro = source.lines[number - 2].endswith("\\")
+            if not in_macro and not source.lines[number - 1].startswith("#"):
+                yield source.path, number, f"write {found.group().replace('(', ' ')[:-1]}"
+        begun = None
+        for number, line in enumerate(source.code.split("\n"), 1):
+            if line == "{":
+                begun = number
+            elif begun and not source.lines[number - 1].strip():
+                if number > begun + 1:
+                    yield source.path, number, "blank line after the declarations of a function"
+                begun = None
+            elif not DECLARATION.match(line):
+                begun = None
+
+
 def check_text(sources):
     """no tab, no space at the end of a line, a newline at the end of a file"""
     for source in sources:
@@ -282,7 +318,7 @@ def batch_name(result):
 
 
 CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_sql, check_curl,
-          check_text]
+          check_hand, check_text]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",
             ".md", ".nft")

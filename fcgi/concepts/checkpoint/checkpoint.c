@@ -5,6 +5,12 @@
 
 #define ALPHANUMERIC "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
+const char *const checkpoint_state_names[CHECKPOINT_STATE_COUNT] = {
+#define STATE(symbol, name) [symbol] = name,
+#include "checkpoint/checkpoint_state.def"
+#undef STATE
+};
+
 bool checkpoint_name_is_valid(const char *name)
 {
     size_t length = strlen(name);

@@ -2,7 +2,8 @@
 /*
  * The record of a checkpoint: a named copy of a sandbox's disk that outlives the sandbox. On its
  * host it is a stopped instance of its own, copied on write, from which new sandboxes are copied as
- * they are from a template. Making and removing one is part of the lifecycle (sandbox/lifecycle.h).
+ * they are from a template. Making one is a move of its sandbox (sandbox/lifecycle.h);
+ * checkpoint_removal.h ends it.
  */
 #pragma once
 
@@ -12,8 +13,17 @@
 #include "account/account.h"
 #include "base/ulid.h"
 #include "db/db.h"
+#include "runtime/runtime.h"
 
 #define CHECKPOINT_NAME_MAX 63
+
+enum checkpoint_state {
+#define STATE(symbol, name) symbol,
+#include "checkpoint/checkpoint_state.def"
+#undef STATE
+    CHECKPOINT_STATE_COUNT
+};
+extern const char *const checkpoint_state_names[CHECKPOINT_STATE_COUNT];
 
 struct checkpoint {
     char id[ID_SIZE];
@@ -23,7 +33,7 @@ struct checkpoint {
     char sandbox_id[ID_SIZE];
     uint32_t incarnation; /* of the sandbox while it is made */
     char name[CHECKPOINT_NAME_MAX + 1];
-    char state[17]; /* creating, ready, deleting, deleted */
+    enum checkpoint_state state;
     char template_slug[SLUG_MAX + 1];
     char template_version_id[ID_SIZE];
     bool virtual_machine;
@@ -31,7 +41,7 @@ struct checkpoint {
     uint32_t cpu, memory_mb, disk_gb;
     uint32_t size_mb; /* what the pool keeps for it beside its template */
     uint32_t host_id;
-    char instance_name[64];
+    char instance_name[INSTANCE_NAME_SIZE];
     int64_t created_at_ms;
     int64_t cleanup_at_ms; /* when it is removed for its age; 0: not foreseen */
 };

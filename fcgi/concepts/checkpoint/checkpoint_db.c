@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "checkpoint/checkpoint_row.h"
+#include "db/lease.h"
 
 #define SELECT_CHECKPOINT                                                                      \
     "SELECT c.id, c.team_id, t.slug, c.created_by, c.sandbox_id, c.incarnation, c.name,"       \
@@ -65,14 +66,8 @@ static const struct db_statement abandoned_statement = {
     " WHERE c.state = 'creating' AND (s.incarnation <> c.incarnation OR"
     " s.state <> 'checkpointing') LIMIT 100",
     true};
-static const struct db_statement take_statement = {
-    "checkpoint.take",
-    "SELECT id FROM checkpoints WHERE state = 'deleting' AND lease_until_ms <= ?"
-    " ORDER BY lease_until_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
-    false};
-static const struct db_statement lease_statement = {
-    "checkpoint.lease",
-    "UPDATE checkpoints SET lease_until_ms = ? WHERE id = ? AND state = 'deleting'", false};
+static const struct lease_table removals =
+    LEASE_TABLE("checkpoints", "id", "lease_until_ms", "state = 'deleting'");
 static const struct db_statement in_use_statement = {
     "checkpoint.in_use",
     "SELECT 1 FROM sandboxes s JOIN operations o ON o.id = s.operation_id"
@@ -106,8 +101,9 @@ static const struct db_statement *const statements[] = {
     &made_in_statement,
     &deleting_statement,
     &abandoned_statement,
-    &take_statement,
-    &lease_statement,
+    &removals.due,
+    &removals.take,
+    &removals.renew,
     &in_use_statement,
     &deleted_statement,
     &uses_instance_statement,
@@ -127,7 +123,8 @@ static void read_checkpoint(const struct db_rows *rows, struct checkpoint *check
     db_copy_text(checkpoint->sandbox_id, rows, c++);
     checkpoint->incarnation = (uint32_t)db_get_u64(rows, c++);
     db_copy_text(checkpoint->name, rows, c++);
-    db_copy_text(checkpoint->state, rows, c++);
+    checkpoint->state = (enum checkpoint_state)db_get_name(rows, c++, checkpoint_state_names,
+                                                           CHECKPOINT_STATE_COUNT);
     db_copy_text(checkpoint->template_slug, rows, c++);
     db_copy_text(checkpoint->template_version_id, rows, c++);
     checkpoint->virtual_machine = db_get_bool(rows, c++);
@@ -306,22 +303,17 @@ int checkpoint_row_abandon(struct db *db, struct error **err)
 
 int checkpoint_row_defer(struct db *db, const char *id, uint64_t delay_ms, struct error **err)
 {
-    return db_exec(db, &lease_statement, DB_ARGS(db_i64(clock_in_ms(delay_ms)), db_text(id)), NULL,
-                   err);
+    return lease_defer(db, &removals, id, NULL, delay_ms, err);
 }
 
 int checkpoint_row_take_deleting(struct db *db, uint64_t lease_s, struct checkpoint *checkpoint,
                                  struct error **err)
 {
-    db_rows_auto *rows = NULL;
+    char id[LEASE_KEY_SIZE];
     *checkpoint = (struct checkpoint){0};
-    if (db_query(db, &take_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+    if (lease_take(db, &removals, NULL, lease_s * 1000, id, NULL, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return 0;
-    if (checkpoint_get_any(db, db_get_text(rows, 0), false, checkpoint, err) < 0)
-        return -1;
-    return checkpoint_row_defer(db, checkpoint->id, lease_s * 1000, err);
+    return *id ? checkpoint_get_any(db, id, false, checkpoint, err) : 0;
 }
 
 int checkpoint_row_deleted(struct db *db, const char *id, struct error **err)

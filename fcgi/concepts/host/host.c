@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "account/account.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "host/host_check.h"
 #include "network/firewall_client.h"
@@ -14,6 +15,12 @@
 #define ALPHANUMERIC "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 #define URL_MAX      255
 #define CERT_MAX     65535 /* of a TEXT column */
+
+const char *const host_state_names[HOST_STATE_COUNT] = {
+#define STATE(symbol, name) [symbol] = name,
+#include "host/host_state.def"
+#undef STATE
+};
 
 void host_deinit(struct host *host)
 {
@@ -30,11 +37,23 @@ void hosts_free(struct host *hosts, unsigned count)
     free(hosts);
 }
 
-const char *ipv4_format(uint32_t address, char out[IPV4_TEXT_SIZE])
+int hosts_each(struct db *db,
+               int (*act)(void *context, const struct host *host, struct error **err),
+               void *context, const char *failure, struct error **err)
 {
-    snprintf(out, IPV4_TEXT_SIZE, "%u.%u.%u.%u", address >> 24, address >> 16 & 255,
-             address >> 8 & 255, address & 255);
-    return out;
+    struct host *hosts = NULL;
+    unsigned count = 0;
+    int result = host_list(db, &hosts, &count, err);
+    for (unsigned i = 0; i < count && result == 0; i++) {
+        result = act(context, &hosts[i], err);
+        if (result < 0 && failure) {
+            log_warning(failure, LOG_STR("host", hosts[i].name), LOG_ERROR(*err));
+            error_clear(err);
+            result = 0;
+        }
+    }
+    hosts_free(hosts, count);
+    return result;
 }
 
 /* --- ranges --- */

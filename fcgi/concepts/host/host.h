@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/ipv4.h"
 #include "db/db.h"
 #include "runtime/runtime.h"
 
@@ -17,10 +18,18 @@ struct host_pool {
 /* Whether it has so little room left that nothing new is put on it. */
 bool host_pool_is_nearly_full(const struct host_pool *pool);
 
+enum host_state {
+#define STATE(symbol, name) symbol,
+#include "host/host_state.def"
+#undef STATE
+    HOST_STATE_COUNT
+};
+extern const char *const host_state_names[HOST_STATE_COUNT];
+
 struct host {
     uint32_t id;
     char name[64];
-    char state[17]; /* active, draining */
+    enum host_state state;
     char *url;
     char *server_cert;  /* PEM or NULL */
     char *firewall_url; /* http+unix:///socket or https://host:port; NULL: none */
@@ -38,14 +47,19 @@ void hosts_free(struct host *hosts, unsigned count); /* of host_list() */
 /* Insert, or update the host of that name, and make a row for every usable address of its range
  * (IPv4 /16 to /29; first, second and last address are left out). An address range that is in use
  * cannot change, and no two hosts' ranges may overlap, because the edge reaches sandboxes by their
- * address. host->id is filled in; the state is "active" for a new host and stays what it is for a
- * known one. Errors: ERR_INVALID_REQUEST with the field. */
+ * address. host->id is filled in; the state is HOST_ACTIVE for a new host and stays what it is for
+ * a known one. Errors: ERR_INVALID_REQUEST with the field. */
 int host_put(struct db *db, struct host *host, struct error **err);
 /* Errors: ERR_NOT_FOUND; nothing to deinit then. */
 int host_get(struct db *db, uint32_t id, struct host *host, struct error **err);
 int host_get_by_name(struct db *db, const char *name, struct host *host, struct error **err);
 /* All hosts by name, with what is reserved on them; for hosts_free(). */
 int host_list(struct db *db, struct host **hosts, unsigned *count, struct error **err);
+/* Let act have each host in its turn. failure: what is logged of a host where it fails, before the
+ * next one has its turn; NULL: the error ends it. */
+int hosts_each(struct db *db,
+               int (*act)(void *context, const struct host *host, struct error **err),
+               void *context, const char *failure, struct error **err);
 /* Whether this connection is the one whose process watches the hosts; the first that asks becomes
  * it, and stays it as long as it is connected. */
 int host_watch_lock(struct db *db, bool *ours, struct error **err);
@@ -55,8 +69,8 @@ int host_is_watched(struct db *db, bool *watched, struct error **err);
  * connection that says so, until it says something else or ends. */
 int host_mark_heard(struct db *db, uint32_t id, bool heard, struct error **err);
 int host_is_heard(struct db *db, uint32_t id, bool *heard, struct error **err);
-/* state: active or draining. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST. */
-int host_set_state(struct db *db, const char *name, const char *state, struct error **err);
+/* Errors: ERR_NOT_FOUND. */
+int host_set_state(struct db *db, const char *name, enum host_state state, struct error **err);
 
 /* Inside a transaction: lock an active host that has the version's source and room for the shape
  * (most free memory first; only_host: that one, 0: any) and claim its longest-free address for
@@ -96,9 +110,5 @@ int host_address_claim(struct db *db, uint32_t host_id, const char *instance_nam
 
 /* Give the address of an instance back; none held: success. */
 int host_address_release(struct db *db, const char *instance_name, struct error **err);
-
-/* The dotted form of an address in host byte order. Returns out. */
-#define IPV4_TEXT_SIZE 16
-const char *ipv4_format(uint32_t address, char out[IPV4_TEXT_SIZE]);
 
 extern const struct db_statement_list host_statements;

@@ -209,7 +209,7 @@ static unsigned read_host(const struct db_rows *rows, struct host *host)
     *host = (struct host){0};
     host->id = (uint32_t)db_get_u64(rows, c++);
     db_copy_text(host->name, rows, c++);
-    db_copy_text(host->state, rows, c++);
+    host->state = (enum host_state)db_get_name(rows, c++, host_state_names, HOST_STATE_COUNT);
     host->url = xstrdup(db_get_text(rows, c++));
     host->server_cert = db_is_null(rows, c) ? NULL : xstrdup(db_get_text(rows, c));
     c++;
@@ -276,13 +276,11 @@ int host_watch_lock(struct db *db, bool *ours, struct error **err)
     return 0;
 }
 
-int host_set_state(struct db *db, const char *name, const char *state, struct error **err)
+int host_set_state(struct db *db, const char *name, enum host_state state, struct error **err)
 {
     uint64_t affected;
-    if (strcmp(state, "active") != 0 && strcmp(state, "draining") != 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "state", "A host is active or draining.");
-    if (db_exec(db, &set_state_statement, DB_ARGS(db_text(state), db_text(name)), &affected, err) <
-        0)
+    if (db_exec(db, &set_state_statement, DB_ARGS(db_text(host_state_names[state]), db_text(name)),
+                &affected, err) < 0)
         return -1;
     if (!affected)
         return error_set(err, ERR_NOT_FOUND, "There is no such host.");
@@ -374,7 +372,7 @@ static int put_body(struct db *db, void *context, struct error **err)
     if (host_get_by_name(db, put->host->name, &stored, err) < 0)
         return -1;
     put->host->id = stored.id;
-    memcpy(put->host->state, stored.state, sizeof stored.state);
+    put->host->state = stored.state;
     host_deinit(&stored);
     return put->range_changes ? put_addresses(db, put, err) : 0;
 }
@@ -477,7 +475,8 @@ static int lock_and_fit(struct db *db, uint32_t host_id, const struct runtime_sh
         db_rows_auto *rows = NULL;
         if (db_query(db, &lock_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
             return -1;
-        if (!db_rows_next(rows) || (new_sandbox && strcmp(db_get_text(rows, 0), "active") != 0))
+        if (!db_rows_next(rows) || (new_sandbox && db_get_name(rows, 0, host_state_names,
+                                                               HOST_STATE_COUNT) != HOST_ACTIVE))
             return 0;
         vcpus = db_get_u64(rows, 1);
         memory_mb = db_get_u64(rows, 2);

@@ -172,11 +172,26 @@ static void keep(struct sampler *next, const struct look *look)
     next->count += look->count;
 }
 
+struct round {
+    struct worker *worker;
+    const struct sampler *last;
+    struct sampler next;
+};
+
+static int sample_host(void *context, const struct host *host, struct error **err)
+{
+    struct round *round = context;
+    struct look look = {.worker = round->worker};
+    int result = look_at_host(&look, round->last, host->id, err);
+    keep(&round->next, &look);
+    free(look.seen);
+    return result;
+}
+
 int sample_round(struct worker *worker, struct sampler *sampler, struct error **err)
 {
-    struct host *hosts = NULL;
-    unsigned count = 0;
-    struct sampler next = {0};
+    struct round round = {.worker = worker, .last = sampler};
+    struct sampler *next = &round.next;
     bool ours;
     if (sample_lock(worker->db, &ours, err) < 0)
         return -1;
@@ -184,22 +199,13 @@ int sample_round(struct worker *worker, struct sampler *sampler, struct error **
         sampler_deinit(sampler);
         return 0;
     }
-    if (host_list(worker->db, &hosts, &count, err) < 0)
+    if (hosts_each(worker->db, sample_host, &round, "cannot sample the sandboxes of a host", err) <
+        0)
         return -1;
-    for (unsigned i = 0; i < count; i++) {
-        error_auto failure = NULL;
-        struct look look = {.worker = worker};
-        if (look_at_host(&look, sampler, hosts[i].id, &failure) < 0)
-            log_warning("cannot sample the sandboxes of a host", LOG_STR("host", hosts[i].name),
-                        LOG_ERROR(failure));
-        keep(&next, &look);
-        free(look.seen);
-    }
-    hosts_free(hosts, count);
-    if (next.count)
-        qsort(next.last, next.count, sizeof *next.last, last_by_id);
+    if (next->count)
+        qsort(next->last, next->count, sizeof *next->last, last_by_id);
     sampler_deinit(sampler);
-    *sampler = next;
+    *sampler = *next;
     return 0;
 }
 

@@ -8,18 +8,17 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "base/str.h"
 #include "http/client.h"
 
-enum {
-    ANSWER_TIMEOUT_MS = 5000,
-    BACK_OFF_MIN_MS = 200,
-    BACK_OFF_MAX_MS = 5000,
-    STATUS_STALE = 409,
-};
-#define ANSWER_MAX  (16u << 20) /* a list of all policies of a host */
-#define MESSAGE_MAX 200
-#define UNIX_SCHEME "http+unix://"
+#define ANSWER_TIMEOUT_MS 5000
+#define BACK_OFF_MIN_MS   200
+#define BACK_OFF_MAX_MS   5000
+#define STATUS_STALE      409
+#define ANSWER_MAX        (16u << 20) /* a list of all policies of a host */
+#define MESSAGE_MAX       200
+#define UNIX_SCHEME       "http+unix://"
 
 struct firewall {
     char *url, *base, *socket_path; /* socket_path NULL: TLS */
@@ -90,7 +89,7 @@ int firewall_open(const struct firewall_options *options, struct firewall **out,
     http_client_handle(&firewall->curl);
     firewall->multi = curl_multi_init();
     if (!firewall->multi)
-        abort();
+        panic("curl_multi_init() failed");
     *out = firewall;
     return 0;
 }

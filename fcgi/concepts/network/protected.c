@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/panic.h"
 
 /* RFC 6890 and its registries; the documentation networks are not routed anywhere and left out. */
 static const struct {
@@ -64,7 +65,7 @@ static struct protected_network known_network(size_t index)
     struct protected_network network = {0};
     error_auto err = NULL;
     if (read_network(known[index].network, &network, &err) < 0)
-        abort(); /* the table is wrong */
+        panic("the table of protected networks is wrong");
     return network;
 }
 

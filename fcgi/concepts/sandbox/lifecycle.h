@@ -108,22 +108,6 @@ int sandbox_checkpoint(struct worker *worker, const char *id,
                        const struct checkpoint_create *request, struct checkpoint *checkpoint,
                        struct error **err);
 
-/* Delete a checkpoint. Success means that it is gone for good as far as anyone can see; its disk
- * goes in the background when the runtime is away or a sandbox is still being made from it. Errors:
- * ERR_NOT_FOUND. */
-int checkpoint_delete(struct worker *worker, const char *id, struct error **err);
-
 /* Delete it, whatever runs on it. Success means that it is gone for good as far as anyone can
  * see; when the runtime is away the rest follows in the background. */
 int sandbox_destroy(struct worker *worker, const char *id, struct error **err);
-
-/* --- the dispatcher's share --- */
-
-/* Remove the disk of one checkpoint that is deleted, or was never finished. *worked: there was one.
- */
-int checkpoint_remove_next(struct worker *worker, bool *worked, struct error **err);
-
-/* Build one template version that the API was asked for, or remove what is left of a deleted one.
- * This takes seconds. *worked: there was one. */
-int template_build_next(struct worker *worker, bool *worked, struct error **err);
-int template_remove_next(struct worker *worker, bool *worked, struct error **err);

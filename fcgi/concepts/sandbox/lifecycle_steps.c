@@ -3,17 +3,14 @@
 
 #include <string.h>
 
+#include "account/usage.h"
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "crypto/envelope.h"
-#include "sandbox/agent_client.h"
+#include "runtime/agent_client.h"
 #include "sandbox/sandbox_row.h"
-#include "sandbox/usage.h"
-
-/* 64 KiB in JSON, where a byte may take six. */
-#define ENVS_MAX       (512 * 1024)
 
 #define BUSY_POLL_MS   15
 #define AGENT_SLICE_MS 500
@@ -29,21 +26,37 @@ void work_deinit(struct work *work)
     sandbox_deinit(&work->sandbox);
 }
 
-bool error_is_transient(const struct error *err)
+/* --- what is billed --- */
+
+/* The kind of usage that a state stands for; one in between two others goes on as the one before.
+ */
+static enum usage_kind usage_in(enum sandbox_state state)
 {
-    return err->code == ERR_RUNTIME_UNAVAILABLE || err->code == ERR_OUTCOME_UNKNOWN ||
-           err->code == ERR_DB_UNAVAILABLE || err->code == ERR_DB_DEADLOCK;
+    switch (state) {
+    case SANDBOX_READY:
+        return USAGE_RUNTIME;
+    case SANDBOX_STOPPED:
+        return USAGE_STORAGE;
+    case SANDBOX_DESTROYING:
+    case SANDBOX_DESTROYED:
+        return USAGE_NONE;
+    default:
+        return USAGE_UNCHANGED;
+    }
+}
+
+int sandbox_usage_follow(struct db *db, const struct sandbox *sandbox, struct error **err)
+{
+    return usage_follow(db, sandbox->id, usage_in(sandbox->state), sandbox->updated_at_ms, err);
 }
 
 /* --- beginning --- */
 
 void work_start(struct work *work, struct worker *worker)
 {
-    int64_t lease_ms = (int64_t)worker->settings->lease_s * 1000;
     work->worker = worker;
     work->started_ms = clock_monotonic_ms();
-    work->renew_at_ms = work->started_ms + lease_ms / 4;
-    work->lost_at_ms = work->started_ms + lease_ms;
+    operation_keep(worker->db, &work->operation, worker->settings->lease_s, &work->lease);
     log_context_set("operation", work->operation.id);
 }
 
@@ -58,7 +71,7 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
     if (operation_begin(db, sandbox, kind, work->queued ? NULL : work->worker->lease_owner,
                         work->worker->settings->lease_s, &work->operation, err) < 0)
         return -1;
-    if (sandbox_row_update(db, sandbox, err) < 0 || usage_follow(db, sandbox, err) < 0)
+    if (sandbox_row_update(db, sandbox, err) < 0 || sandbox_usage_follow(db, sandbox, err) < 0)
         return -1;
     return sandbox_state_is_shown(sandbox->state) ? 0
                                                   : sandbox_row_index_metadata(db, sandbox, err);
@@ -103,39 +116,18 @@ int work_begin(struct work *work, struct worker *worker, const char *sandbox_id,
 
 /* --- working --- */
 
-static int renew_lease(void *context, struct error **err)
-{
-    struct work *work = context;
-    uint64_t lease_s = work->worker->settings->lease_s;
-    int64_t now_ms = clock_monotonic_ms();
-    if (now_ms < work->renew_at_ms)
-        return 0;
-    error_auto failure = NULL;
-    if (operation_renew(work->worker->db, &work->operation, lease_s, &failure) == 0) {
-        work->renew_at_ms = now_ms + (int64_t)lease_s * 1000 / 4;
-        work->lost_at_ms = now_ms + (int64_t)lease_s * 1000;
-        return 0;
-    }
-    /* With the database away the lease we have still counts, until it has run out. */
-    if (failure->code != ERR_LEASE_LOST && now_ms < work->lost_at_ms)
-        return 0;
-    error_recode(&failure, ERR_LEASE_LOST);
-    return error_move(err, &failure);
-}
-
 /* While the runtime waits. */
 static int tick(void *context, struct error **err)
 {
-    const struct work *work = context;
+    struct work *work = context;
     if (work->answer_by_ms && clock_monotonic_ms() >= work->answer_by_ms)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the host is still at work on it");
-    return renew_lease(context, err);
+    return lease_tick(&work->lease, err);
 }
 
 int work_still_ours(struct work *work, struct error **err)
 {
-    work->renew_at_ms = 0;
-    return renew_lease(work, err);
+    return lease_check(&work->lease, err);
 }
 
 int work_open_runtime(struct work *work, struct error **err)
@@ -144,7 +136,7 @@ int work_open_runtime(struct work *work, struct error **err)
                      &work->runtime, err) < 0)
         return -1;
     /* Whoever was kept from working for longer than his lease must not act any more. */
-    if (renew_lease(work, err) < 0)
+    if (lease_tick(&work->lease, err) < 0)
         return -1;
     work->runtime->tick = tick;
     work->runtime->tick_context = work;
@@ -157,7 +149,7 @@ static int wait_for_agent(struct work *work, const char *secret, const char *env
                           struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
-    while (agent_init(&work->sandbox, secret, envs,
+    while (agent_init(work->sandbox.address, work->sandbox.id, secret, envs,
                       wait_ms < AGENT_SLICE_MS ? wait_ms : AGENT_SLICE_MS, err) < 0) {
         if ((*err)->code != ERR_RUNTIME_UNAVAILABLE || clock_monotonic_ms() >= give_up_ms)
             return -1;
@@ -172,14 +164,14 @@ int work_init_agent(struct work *work, unsigned wait_ms, struct error **err)
 {
     struct worker *worker = work->worker;
     struct sandbox *sandbox = &work->sandbox;
-    buffer_auto sealed = BUFFER_INIT(ENVS_MAX + 128);
-    struct buffer envs = BUFFER_INIT(ENVS_MAX);
+    buffer_auto sealed = BUFFER_INIT(SANDBOX_ENVS_MAX + 128);
+    struct buffer envs = BUFFER_INIT(SANDBOX_ENVS_MAX);
     char secret[AGENT_SECRET_SIZE];
     int result = -1;
     if (sandbox_row_envs(worker->db, sandbox->id, &sealed, err) == 0 &&
         (!sealed.size ||
          envelope_open(worker->ring, sealed.data, sealed.size, sandbox->id, &envs, err) == 0) &&
-        agent_secret(worker->ring, sandbox, secret, err) == 0)
+        agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) == 0)
         result = wait_for_agent(work, secret, buffer_string(&envs), wait_ms, err);
     buffer_wipe(&envs);
     mem_wipe(secret, sizeof secret);
@@ -196,21 +188,25 @@ void work_greet_agent(struct work *work)
 
 void work_hang_up(struct work *work)
 {
+    const struct sandbox *sandbox = &work->sandbox;
     char secret[AGENT_SECRET_SIZE];
     error_auto failure = NULL;
-    if (agent_secret(work->worker->ring, &work->sandbox, secret, &failure) < 0 ||
-        agent_hang_up(&work->sandbox, secret, &failure) < 0)
-        log_info("cannot disconnect open streams before a pause",
-                 LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+    if (agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
+                     &failure) < 0 ||
+        agent_hang_up(sandbox->address, secret, &failure) < 0)
+        log_info("cannot disconnect open streams before a pause", LOG_STR("sandbox", sandbox->id),
+                 LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }
 
 int work_agent_continues(struct work *work, unsigned wait_ms, bool *continues, struct error **err)
 {
+    const struct sandbox *sandbox = &work->sandbox;
     char secret[AGENT_SECRET_SIZE];
     int result = -1;
-    if (agent_secret(work->worker->ring, &work->sandbox, secret, err) == 0)
-        result = agent_knows(&work->sandbox, secret, wait_ms, continues, err);
+    if (agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
+                     err) == 0)
+        result = agent_knows(sandbox->address, secret, wait_ms, continues, err);
     mem_wipe(secret, sizeof secret);
     return result;
 }
@@ -286,7 +282,7 @@ static int finish_body(struct db *db, void *context, struct error **err)
     sandbox_apply_event(row, finish->event);
     if (work_network_settle(finish->work, db, row, err) < 0)
         return -1;
-    if (sandbox_row_update(db, row, err) < 0 || usage_follow(db, row, err) < 0 ||
+    if (sandbox_row_update(db, row, err) < 0 || sandbox_usage_follow(db, row, err) < 0 ||
         operation_end(db, operation, finish->failure, finish->work->memory_lost, err) < 0)
         return -1;
     if (finish->work->settle && finish->work->settle(db, finish->work->settle_context, err) < 0)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the verbs of lifecycle.h are made of. For sandbox_*.c only. */
+/* What the verbs of lifecycle.h are made of: for sandbox_*.c, and for the jobs of the dispatcher
+ * that go on with an operation. */
 #pragma once
 
 #include "sandbox/lifecycle.h"
+
+#define SANDBOX_ENVS_MAX (512 * 1024) /* sealed: 64 KiB in JSON, where a byte may take six */
 
 /* An operation that this process works on. */
 struct work {
@@ -13,8 +16,8 @@ struct work {
     /* Called inside the transaction of work_finish() that writes a move; may be NULL. */
     int (*settle)(struct db *db, void *context, struct error **err);
     void *settle_context;
-    struct runtime *runtime;         /* of the sandbox's host, after work_open_runtime() */
-    int64_t renew_at_ms, lost_at_ms; /* monotonic */
+    struct runtime *runtime; /* of the sandbox's host, after work_open_runtime() */
+    struct lease lease;
     int64_t answer_by_ms; /* monotonic: what the runtime is then still at is left to it; 0: never */
     int64_t started_ms;
     struct firewall *firewall; /* a call to it is in hand */
@@ -92,14 +95,15 @@ int work_network_settle(const struct work *work, struct db *db, struct sandbox *
 int work_finish(struct work *work, enum sandbox_event event, const char *failure,
                 struct error **err);
 
+/* Inside the transaction that has written the sandbox's new state: let its open usage interval
+ * follow. */
+int sandbox_usage_follow(struct db *db, const struct sandbox *sandbox, struct error **err);
+
 /* What an event changes of a sandbox beside its state: deadline, reservation, times. */
 void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event);
 
 /* The runtime or the database was away: leave the operation to the dispatcher, soon. */
 void work_defer(struct work *work, const struct error *failure);
-
-/* Whether an error says "away for now" rather than "no". */
-bool error_is_transient(const struct error *err);
 
 /* Make an inner error one of the interface; call it last, it may read the sandbox's row. */
 int work_public_error(struct work *work, struct error **err);
@@ -114,20 +118,6 @@ int work_undo_checkpoint(struct work *work, struct error **err);
 
 /* Begin and run the removal of a sandbox whose create did not work out. */
 int work_undo_create(struct work *work, struct error **err);
-
-/* Stop an instance that runs while its sandbox is stopped: someone started it by hand, or it came
- * up again after it was taken for dead. Of any other: nothing. The sandbox's row is locked
- * meanwhile. */
-int sandbox_stop_risen(struct worker *worker, struct runtime *runtime, const char *instance_name,
-                       struct error **err);
-
-/* Compare the checkpoints of a host with the copies that it has. */
-int checkpoint_sweep_host(struct worker *worker, uint32_t host_id, struct runtime *runtime,
-                          struct error **err);
-
-/* Whether an instance is the trial of a template version that is there. */
-int template_trial_knows(struct worker *worker, const char *instance_name, bool *known,
-                         struct error **err);
 
 /* Wait a moment for a move in flight. give_up_ms is monotonic. Returns -1 with ERR_SANDBOX_BUSY
  * in *err unchanged when the time is over, else clears *err. */

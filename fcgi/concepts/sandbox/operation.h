@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "db/lease.h"
 #include "sandbox/sandbox.h"
 #include "worker/worker.h"
 
@@ -40,9 +41,9 @@ int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind 
 int operation_end(struct db *db, const struct operation *operation, const char *failure,
                   const char *note, struct error **err);
 
-/* Hold it lease_s longer. Errors: ERR_LEASE_LOST when it is not ours any more. */
-int operation_renew(struct db *db, const struct operation *operation, uint64_t lease_s,
-                    struct error **err);
+/* Begin to keep one that we hold. */
+void operation_keep(struct db *db, const struct operation *operation, uint64_t lease_s,
+                    struct lease *lease);
 
 /* Let go of it for now: any dispatcher may take it in delay_ms. Not ours any more: success. */
 int operation_defer(struct db *db, const struct operation *operation, uint64_t delay_ms,

@@ -21,28 +21,20 @@ static const struct db_statement insert_statement = {
 static const struct db_statement end_statement = {
     "operation.end",
     "UPDATE operations SET state = ?, last_error = ?, finished_at_ms = ? WHERE id = ?", false};
-static const struct db_statement renew_statement = {
-    "operation.renew",
-    "UPDATE operations SET lease_until_ms = ? WHERE id = ? AND holder = ? AND state = 'running'",
-    false};
+static const struct lease_table operations =
+    LEASE_TABLE_HELD("operations", "id", "lease_until_ms", "state = 'running'");
 static const struct db_statement defer_statement = {
     "operation.defer",
     "UPDATE operations SET lease_until_ms = ?, last_error = ?"
     " WHERE id = ? AND holder = ? AND state = 'running'",
     false};
-static const struct db_statement overdue_statement = {
-    "operation.overdue",
-    "SELECT id, sandbox_id, kind, incarnation, attempts FROM operations"
-    " WHERE state = 'running' AND lease_until_ms <= ? ORDER BY lease_until_ms LIMIT 1"
-    " FOR UPDATE SKIP LOCKED",
+static const struct db_statement get_statement = {
+    "operation.get", "SELECT id, sandbox_id, kind, incarnation FROM operations WHERE id = ?",
     false};
-static const struct db_statement take_statement = {
-    "operation.take",
-    "UPDATE operations SET holder = ?, lease_until_ms = ?, attempts = ? WHERE id = ?", false};
 
 static const struct db_statement *const statements[] = {
-    &supersede_statement, &insert_statement,  &end_statement,  &renew_statement,
-    &defer_statement,     &overdue_statement, &take_statement,
+    &supersede_statement, &insert_statement, &end_statement,   &operations.renew,
+    &defer_statement,     &operations.due,   &operations.take, &get_statement,
 };
 const struct db_statement_list operation_statements = DB_STATEMENT_LIST(statements);
 
@@ -101,18 +93,10 @@ int operation_end(struct db *db, const struct operation *operation, const char *
                    NULL, err);
 }
 
-int operation_renew(struct db *db, const struct operation *operation, uint64_t lease_s,
-                    struct error **err)
+void operation_keep(struct db *db, const struct operation *operation, uint64_t lease_s,
+                    struct lease *lease)
 {
-    uint64_t matched;
-    if (db_exec(db, &renew_statement,
-                DB_ARGS(db_i64(clock_in_s(lease_s)), db_text(operation->id),
-                        db_text(operation->holder)),
-                &matched, err) < 0)
-        return -1;
-    if (!matched)
-        return error_set(err, ERR_LEASE_LOST, "operation %s was taken over", operation->id);
-    return 0;
+    lease_keep(lease, db, &operations, operation->id, operation->holder, lease_s * 1000);
 }
 
 int operation_defer(struct db *db, const struct operation *operation, uint64_t delay_ms,
@@ -134,25 +118,23 @@ static int take_body(struct db *db, void *context, struct error **err)
 {
     struct take *take = context;
     struct operation *operation = take->operation;
+    char id[LEASE_KEY_SIZE];
     *operation = (struct operation){0};
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &overdue_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+    if (lease_take(db, &operations, take->holder, take->lease_s * 1000, id, &operation->attempts,
+                   err) < 0)
         return -1;
-    if (!db_rows_next(rows))
+    if (!*id)
         return 0;
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &get_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
     db_copy_text(operation->id, rows, 0);
     db_copy_text(operation->sandbox_id, rows, 1);
-    const char *kind = db_get_text(rows, 2);
-    for (unsigned i = 0; i < ARRAY_SIZE(kind_names); i++)
-        if (!strcmp(kind, kind_names[i]))
-            operation->kind = (enum operation_kind)i;
+    operation->kind = (enum operation_kind)db_get_name(rows, 2, kind_names, ARRAY_SIZE(kind_names));
     operation->incarnation = (uint32_t)db_get_u64(rows, 3);
-    operation->attempts = (uint32_t)db_get_u64(rows, 4) + 1;
     snprintf(operation->holder, sizeof operation->holder, "%s", take->holder);
-    return db_exec(db, &take_statement,
-                   DB_ARGS(db_text(take->holder), db_i64(clock_in_s(take->lease_s)),
-                           db_u64(operation->attempts), db_text(operation->id)),
-                   NULL, err);
+    return 0;
 }
 
 int operation_take_overdue(struct db *db, const char *holder, uint64_t lease_s,

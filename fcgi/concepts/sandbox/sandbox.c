@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "sandbox/agent_client.h"
+#include "runtime/agent_client.h"
 
 #define SSH_PORT 22
 

@@ -12,8 +12,7 @@
 #include "runtime/runtime.h"
 #include "sandbox/sandbox_state.h"
 
-#define SANDBOX_PORTS_MAX  20
-#define INSTANCE_NAME_SIZE 64
+#define SANDBOX_PORTS_MAX 20
 
 enum sandbox_on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_PAUSE };
 const char *on_timeout_name(enum sandbox_on_timeout on_timeout);

@@ -20,7 +20,7 @@ static void plan_checkpoint(struct making *making, const struct sandbox *sandbox
 {
     struct checkpoint *checkpoint = making->checkpoint;
     *checkpoint = (struct checkpoint){
-        .state = "creating",
+        .state = CHECKPOINT_CREATING,
         .incarnation = sandbox->incarnation + 1, /* that of the move which follows */
         .virtual_machine = sandbox->virtual_machine,
         .cpu = sandbox->shape.cpu,
@@ -143,7 +143,7 @@ static int run(struct work *work, struct checkpoint *checkpoint, struct error **
         if (add_parent_size(work->worker->db, checkpoint, &failure) == 0 &&
             work_finish(work, SANDBOX_EVENT_CHECKPOINTED, NULL, &failure) == 0) {
             fault_point(FAULT_CHECKPOINT_FINISHED);
-            snprintf(checkpoint->state, sizeof checkpoint->state, "ready");
+            checkpoint->state = CHECKPOINT_READY;
             return 0;
         }
     }

@@ -1,20 +1,83 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the statements on sandboxes share; for *_db.c files only. */
+/*
+ * The row of a sandbox: each column once, with how it is read into s and written from it. For
+ * *_db.c files only.
+ *
+ *   JOINED(expression, read)        of another table
+ *   FIXED(column, read, write)      written by the insert
+ *   MOVED(column, read, write)      written by the insert and by every move
+ *   LATER(column, read, write)      written by moves; a new row has the value of the insert or the
+ *                                   default of the table
+ *   CHANGED(column, read, write)    written by the insert and by changes that are no moves
+ */
 #pragma once
 
-/* What a statement selects for sandbox_row_read(), and from where; conditions speak of s. */
-#define SANDBOX_COLUMNS                                                                         \
-    "s.id, s.team_id, t.slug, s.created_by, s.route, s.state, s.reserved, s.incarnation, "      \
-    "s.operation_id,"                                                                           \
-    " s.template_slug, s.template_version_id, s.snapshot_id, v.virtual_machine, s.timeout_s,"   \
-    " s.deadline_at_ms, s.on_timeout, s.auto_resume, s.on_pause_failure, s.pause_failures, "    \
-    "s.cpu, s.memory_mb, s.disk_gb, s.metadata,"                                                \
-    " s.volume_mounts, s.network, s.network_revision, s.network_applied, s.network_due_at_ms, " \
-    "s.allow_public_traffic, s.host_id,"                                                        \
-    " s.instance_name, s.address, s.agent_key_id, s.resumed_from, s.created_at_ms,"             \
-    " s.updated_at_ms, s.stopped_at_ms, s.cleanup_at_ms,"                                       \
-    " (SELECT GROUP_CONCAT(CONCAT(p.port, '/', p.public) ORDER BY p.port)"                      \
-    "    FROM exposed_ports p WHERE p.sandbox_id = s.id)"
+#include "sandbox/sandbox.h"
+
+#define READ_U32_ ((uint32_t)db_get_u64(rows, c))
+#define READ_PORTS_                                                       \
+    "(SELECT GROUP_CONCAT(CONCAT(p.port, '/', p.public) ORDER BY p.port)" \
+    " FROM exposed_ports p WHERE p.sandbox_id = s.id)"
+
+/* clang-format off */
+#define SANDBOX_TABLE(JOINED, FIXED, MOVED, LATER, CHANGED)                                        \
+    FIXED("id", db_copy_text(s->id, rows, c), db_text(s->id))                                      \
+    FIXED("team_id", db_copy_text(s->team_id, rows, c), db_text(s->team_id))                       \
+    JOINED("t.slug", db_copy_text(s->team_slug, rows, c))                                          \
+    FIXED("created_by", db_copy_text(s->created_by, rows, c), db_text(s->created_by))              \
+    FIXED("route", db_copy_text(s->route, rows, c), db_text(s->route))                             \
+    MOVED("state", s->state = state_of(rows, c), db_text(sandbox_state_name(s->state)))            \
+    LATER("reserved", s->reserved = db_get_bool(rows, c), db_bool(s->reserved))                    \
+    MOVED("incarnation", s->incarnation = READ_U32_, db_u64(s->incarnation))                       \
+    MOVED("operation_id", db_copy_text(s->operation_id, rows, c), text_or_null(s->operation_id))   \
+    FIXED("template_slug", db_copy_text(s->template_slug, rows, c), db_text(s->template_slug))     \
+    FIXED("template_version_id", db_copy_text(s->template_version_id, rows, c),                    \
+          db_text(s->template_version_id))                                                         \
+    FIXED("snapshot_id", db_copy_text(s->snapshot_id, rows, c), text_or_null(s->snapshot_id))      \
+    JOINED("v.virtual_machine", s->virtual_machine = db_get_bool(rows, c))                         \
+    MOVED("timeout_s", s->timeout_s = READ_U32_, db_u64(s->timeout_s))                             \
+    MOVED("deadline_at_ms", s->deadline_at_ms = db_get_i64(rows, c),                               \
+          time_or_null(s->deadline_at_ms))                                                         \
+    CHANGED("on_timeout", s->on_timeout = on_timeout_of(db_get_text(rows, c)),                     \
+            db_text(on_timeout_name(s->on_timeout)))                                               \
+    CHANGED("auto_resume", s->auto_resume = db_get_bool(rows, c), db_bool(s->auto_resume))         \
+    CHANGED("on_pause_failure", s->on_pause_failure = on_pause_failure_of(db_get_text(rows, c)),   \
+            db_text(on_pause_failure_name(s->on_pause_failure)))                                   \
+    LATER("pause_failures", s->pause_failures = READ_U32_, db_u64(s->pause_failures))              \
+    FIXED("cpu", s->shape.cpu = READ_U32_, db_u64(s->shape.cpu))                                   \
+    FIXED("memory_mb", s->shape.memory_mb = READ_U32_, db_u64(s->shape.memory_mb))                 \
+    FIXED("disk_gb", s->shape.disk_gb = READ_U32_, db_u64(s->shape.disk_gb))                       \
+    CHANGED("metadata", s->metadata = xstrdup(db_get_text(rows, c)), db_text(s->metadata))         \
+    FIXED("volume_mounts", s->volume_mounts = xstrdup(db_get_text(rows, c)),                       \
+          db_text(s->volume_mounts))                                                               \
+    FIXED("network", s->network = xstrdup(db_get_text(rows, c)), db_text(s->network))              \
+    FIXED("network_revision", s->network_revision = db_get_u64(rows, c),                           \
+          db_u64(s->network_revision))                                                             \
+    LATER("network_applied", s->network_applied = db_get_u64(rows, c), db_u64(s->network_applied)) \
+    LATER("network_due_at_ms", s->network_due_at_ms = db_get_i64(rows, c),                         \
+          time_or_null(s->network_due_at_ms))                                                      \
+    CHANGED("allow_public_traffic", s->allow_public_traffic = db_get_bool(rows, c),                \
+            db_bool(s->allow_public_traffic))                                                      \
+    FIXED("host_id", s->host_id = READ_U32_, db_u64(s->host_id))                                   \
+    FIXED("instance_name", db_copy_text(s->instance_name, rows, c), db_text(s->instance_name))     \
+    FIXED("address", s->address = READ_U32_, db_u64(s->address))                                   \
+    FIXED("agent_key_id", s->agent_key_id = (uint16_t)db_get_u64(rows, c),                         \
+          db_u64(s->agent_key_id))                                                                 \
+    LATER("resumed_from", db_copy_text(s->resumed_from, rows, c), text_or_null(s->resumed_from))   \
+    FIXED("created_at_ms", s->created_at_ms = db_get_i64(rows, c), db_i64(s->created_at_ms))       \
+    MOVED("updated_at_ms", s->updated_at_ms = db_get_i64(rows, c), db_i64(s->updated_at_ms))       \
+    LATER("stopped_at_ms", s->stopped_at_ms = db_get_i64(rows, c), time_or_null(s->stopped_at_ms)) \
+    LATER("cleanup_at_ms", s->cleanup_at_ms = db_get_i64(rows, c), time_or_null(s->cleanup_at_ms)) \
+    JOINED(READ_PORTS_, read_ports(db_get_text(rows, c), s))
+/* clang-format on */
+
+/* What a statement selects for sandbox_row_read(), and from where; conditions speak of s. The last
+ * column is there for the comma before it. */
+#define JOINED_SELECT_(expression, read)    expression ", "
+#define COLUMN_SELECT_(column, read, write) "s." column ", "
+#define SANDBOX_COLUMNS                                                                           \
+    SANDBOX_TABLE(JOINED_SELECT_, COLUMN_SELECT_, COLUMN_SELECT_, COLUMN_SELECT_, COLUMN_SELECT_) \
+    "s.visible"
 #define SANDBOX_JOINS                   \
     " JOIN teams t ON t.id = s.team_id" \
     " JOIN template_versions v ON v.id = s.template_version_id"

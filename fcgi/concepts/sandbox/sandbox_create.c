@@ -13,14 +13,13 @@
 #include "http/schema.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
+#include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
-#include "sandbox/warm.h"
 #include "template/template.h"
+#include "template/warm.h"
 
-#define ENVS_SEALED_MAX     (512 * 1024) /* 64 KiB in JSON, where a byte may take six */
-#define AGENT_START_WAIT_MS 15000
-#define AGENT_WARM_WAIT_MS  2000 /* it answered before */
+#define AGENT_WARM_WAIT_MS 2000 /* it answered before */
 
 static int check_overrides(const struct sandbox_create *request, const struct plan *plan,
                            struct error **err)
@@ -312,7 +311,7 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
                    struct error **err)
 {
     struct worker *worker = work->worker;
-    buffer_auto envs_sealed = BUFFER_INIT(ENVS_SEALED_MAX);
+    buffer_auto envs_sealed = BUFFER_INIT(SANDBOX_ENVS_MAX);
     struct mount_list list;
     struct source source;
     struct insert insert = {.request = request,
@@ -346,7 +345,7 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
  * dispatcher for whom it took too long. */
 static int ended_by_others(const struct work *work, struct error **err)
 {
-    bool late = clock_monotonic_ms() >= work->lost_at_ms;
+    bool late = clock_monotonic_ms() >= work->lease.lost_at_ms;
     error_clear(err);
     if (late)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE,

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "sandbox/sandbox_columns.h"
 #include "sandbox/sandbox_row.h"
 
@@ -23,35 +24,33 @@ static const struct db_statement lock_due_statement = {
     "SELECT id FROM sandboxes WHERE state = 'ready' AND deadline_at_ms <= ?"
     " ORDER BY deadline_at_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
     false};
+
+/* Of the columns of the table: their names, a place for each, and their values. */
+#define NOTHING_2(expression, read)
+#define NOTHING_3(column, read, write)
+#define NAME(column, read, write)       ", " column
+#define PLACE(column, read, write)      ", ?"
+#define ASSIGNMENT(column, read, write) ", " column " = ?"
+#define VALUE(column, read, write)      write,
+#define INSERTED(x)                     SANDBOX_TABLE(NOTHING_2, x, x, NOTHING_3, x)
+#define MOVED(x)                        SANDBOX_TABLE(NOTHING_2, NOTHING_3, x, x, NOTHING_3)
+#define CHANGED(x)                      SANDBOX_TABLE(NOTHING_2, NOTHING_3, NOTHING_3, NOTHING_3, x)
+
+/* A new row is shown, and reserved. */
 static const struct db_statement insert_statement = {
     "sandbox.insert",
-    "INSERT INTO sandboxes (id, team_id, created_by, route, state, visible, reserved, incarnation,"
-    " operation_id, template_slug, template_version_id, snapshot_id, timeout_s, deadline_at_ms,"
-    " on_timeout, auto_resume, on_pause_failure, cpu, memory_mb, disk_gb, metadata, volume_mounts, "
-    "network,"
-    " network_revision, allow_public_traffic, envs_sealed, host_id, instance_name, address,"
-    " agent_key_id, created_at_ms, updated_at_ms)"
-    " VALUES (?, ?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-    "?,"
-    " ?, ?, ?)",
+    "INSERT INTO sandboxes (visible, reserved, envs_sealed" INSERTED(
+        NAME) ") VALUES (1, 1, ?" INSERTED(PLACE) ")",
     false};
 static const struct db_statement insert_port_statement = {
     "sandbox.insert_port",
     "INSERT INTO exposed_ports (sandbox_id, port, protocol, public) VALUES (?, ?, 'http', ?)",
     false};
 static const struct db_statement update_statement = {
-    "sandbox.update",
-    "UPDATE sandboxes SET state = ?, visible = ?, reserved = ?, incarnation = ?, operation_id = ?,"
-    " timeout_s = ?, deadline_at_ms = ?, resumed_from = ?, stopped_at_ms = ?, cleanup_at_ms = ?,"
-    " updated_at_ms = ?, network_applied = ?, network_due_at_ms = ?, pause_failures = ?"
-    " WHERE id = ?",
-    false};
+    "sandbox.update", "UPDATE sandboxes SET visible = ?" MOVED(ASSIGNMENT) " WHERE id = ?", false};
 static const struct db_statement update_policy_statement = {
     "sandbox.update_policy",
-    "UPDATE sandboxes SET metadata = ?, on_timeout = ?, auto_resume = ?, on_pause_failure = ?,"
-    " allow_public_traffic = ?"
-    " WHERE id = ?",
-    false};
+    "UPDATE sandboxes SET visible = visible" CHANGED(ASSIGNMENT) " WHERE id = ?", false};
 static const struct db_statement update_port_statement = {
     "sandbox.update_port", "UPDATE exposed_ports SET public = ? WHERE sandbox_id = ? AND port = ?",
     false};
@@ -113,51 +112,27 @@ static void read_ports(const char *list, struct sandbox *sandbox)
     }
 }
 
-int sandbox_row_read(const struct db_rows *rows, struct sandbox *s, struct error **err)
+static enum sandbox_state state_of(const struct db_rows *rows, unsigned column)
 {
-    *s = (struct sandbox){0};
+    enum sandbox_state state;
+    if (sandbox_state_parse(db_get_text(rows, column), &state) < 0)
+        panic("the row of a sandbox has an unknown state");
+    return state;
+}
+
+static enum sandbox_on_timeout on_timeout_of(const char *name)
+{
+    return strcmp(name, "pause") ? ON_TIMEOUT_KILL : ON_TIMEOUT_PAUSE;
+}
+
+#define READ_2(expression, read)    read, c++;
+#define READ_3(column, read, write) read, c++;
+
+void sandbox_row_read(const struct db_rows *rows, struct sandbox *s)
+{
     unsigned c = 0;
-    db_copy_text(s->id, rows, c++);
-    db_copy_text(s->team_id, rows, c++);
-    db_copy_text(s->team_slug, rows, c++);
-    db_copy_text(s->created_by, rows, c++);
-    db_copy_text(s->route, rows, c++);
-    if (sandbox_state_parse(db_get_text(rows, c++), &s->state) < 0)
-        return error_set(err, ERR_INTERNAL, "sandbox %s has an unknown state in its row", s->id);
-    s->reserved = db_get_bool(rows, c++);
-    s->incarnation = (uint32_t)db_get_u64(rows, c++);
-    db_copy_text(s->operation_id, rows, c++);
-    db_copy_text(s->template_slug, rows, c++);
-    db_copy_text(s->template_version_id, rows, c++);
-    db_copy_text(s->snapshot_id, rows, c++);
-    s->virtual_machine = db_get_bool(rows, c++);
-    s->timeout_s = (uint32_t)db_get_u64(rows, c++);
-    s->deadline_at_ms = db_get_i64(rows, c++);
-    s->on_timeout = strcmp(db_get_text(rows, c++), "pause") ? ON_TIMEOUT_KILL : ON_TIMEOUT_PAUSE;
-    s->auto_resume = db_get_bool(rows, c++);
-    s->on_pause_failure = on_pause_failure_of(db_get_text(rows, c++));
-    s->pause_failures = (uint32_t)db_get_u64(rows, c++);
-    s->shape.cpu = (unsigned)db_get_u64(rows, c++);
-    s->shape.memory_mb = (unsigned)db_get_u64(rows, c++);
-    s->shape.disk_gb = (unsigned)db_get_u64(rows, c++);
-    s->metadata = xstrdup(db_get_text(rows, c++));
-    s->volume_mounts = xstrdup(db_get_text(rows, c++));
-    s->network = xstrdup(db_get_text(rows, c++));
-    s->network_revision = db_get_u64(rows, c++);
-    s->network_applied = db_get_u64(rows, c++);
-    s->network_due_at_ms = db_get_i64(rows, c++);
-    s->allow_public_traffic = db_get_bool(rows, c++);
-    s->host_id = (uint32_t)db_get_u64(rows, c++);
-    db_copy_text(s->instance_name, rows, c++);
-    s->address = (uint32_t)db_get_u64(rows, c++);
-    s->agent_key_id = (uint16_t)db_get_u64(rows, c++);
-    db_copy_text(s->resumed_from, rows, c++);
-    s->created_at_ms = db_get_i64(rows, c++);
-    s->updated_at_ms = db_get_i64(rows, c++);
-    s->stopped_at_ms = db_get_i64(rows, c++);
-    s->cleanup_at_ms = db_get_i64(rows, c++);
-    read_ports(db_get_text(rows, c++), s);
-    return 0;
+    *s = (struct sandbox){0};
+    SANDBOX_TABLE(READ_2, READ_3, READ_3, READ_3, READ_3)
 }
 
 static int get_one(struct db *db, const struct db_statement *statement, const char *key,
@@ -168,7 +143,8 @@ static int get_one(struct db *db, const struct db_statement *statement, const ch
         return -1;
     if (!db_rows_next(rows))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
-    return sandbox_row_read(rows, sandbox, err);
+    sandbox_row_read(rows, sandbox);
+    return 0;
 }
 
 int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct error **err)
@@ -250,21 +226,8 @@ int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buff
 {
     struct db_value envs =
         envs_sealed->size ? db_blob(envs_sealed->data, envs_sealed->size) : db_null();
-    if (db_exec(db, &insert_statement,
-                DB_ARGS(db_text(s->id), db_text(s->team_id), db_text(s->created_by),
-                        db_text(s->route), db_text(sandbox_state_name(s->state)),
-                        db_u64(s->incarnation), text_or_null(s->operation_id),
-                        db_text(s->template_slug), db_text(s->template_version_id),
-                        text_or_null(s->snapshot_id), db_u64(s->timeout_s),
-                        time_or_null(s->deadline_at_ms), db_text(on_timeout_name(s->on_timeout)),
-                        db_bool(s->auto_resume),
-                        db_text(on_pause_failure_name(s->on_pause_failure)), db_u64(s->shape.cpu),
-                        db_u64(s->shape.memory_mb), db_u64(s->shape.disk_gb), db_text(s->metadata),
-                        db_text(s->volume_mounts), db_text(s->network), db_u64(s->network_revision),
-                        db_bool(s->allow_public_traffic), envs, db_u64(s->host_id),
-                        db_text(s->instance_name), db_u64(s->address), db_u64(s->agent_key_id),
-                        db_i64(s->created_at_ms), db_i64(s->updated_at_ms)),
-                NULL, err) < 0)
+    const struct db_value values[] = {envs, INSERTED(VALUE)};
+    if (db_exec(db, &insert_statement, values, ARRAY_SIZE(values), NULL, err) < 0)
         return -1;
     for (unsigned i = 0; i < s->port_count; i++)
         if (db_exec(
@@ -278,16 +241,9 @@ int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buff
 int sandbox_row_update(struct db *db, struct sandbox *s, struct error **err)
 {
     s->updated_at_ms = clock_now_ms();
-    return db_exec(db, &update_statement,
-                   DB_ARGS(db_text(sandbox_state_name(s->state)),
-                           db_bool(sandbox_state_is_shown(s->state)), db_bool(s->reserved),
-                           db_u64(s->incarnation), text_or_null(s->operation_id),
-                           db_u64(s->timeout_s), time_or_null(s->deadline_at_ms),
-                           text_or_null(s->resumed_from), time_or_null(s->stopped_at_ms),
-                           time_or_null(s->cleanup_at_ms), db_i64(s->updated_at_ms),
-                           db_u64(s->network_applied), time_or_null(s->network_due_at_ms),
-                           db_u64(s->pause_failures), db_text(s->id)),
-                   NULL, err);
+    const struct db_value values[] = {db_bool(sandbox_state_is_shown(s->state)),
+                                      MOVED(VALUE) db_text(s->id)};
+    return db_exec(db, &update_statement, values, ARRAY_SIZE(values), NULL, err);
 }
 
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *s, struct error **err)
@@ -317,12 +273,8 @@ int sandbox_row_destroyed(struct db *db, const struct sandbox *s, struct error *
 
 int sandbox_row_update_policy(struct db *db, const struct sandbox *s, struct error **err)
 {
-    if (db_exec(db, &update_policy_statement,
-                DB_ARGS(db_text(s->metadata), db_text(on_timeout_name(s->on_timeout)),
-                        db_bool(s->auto_resume),
-                        db_text(on_pause_failure_name(s->on_pause_failure)),
-                        db_bool(s->allow_public_traffic), db_text(s->id)),
-                NULL, err) < 0)
+    const struct db_value values[] = {CHANGED(VALUE) db_text(s->id)};
+    if (db_exec(db, &update_policy_statement, values, ARRAY_SIZE(values), NULL, err) < 0)
         return -1;
     return sandbox_row_index_metadata(db, s, err);
 }

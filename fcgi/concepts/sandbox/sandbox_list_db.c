@@ -65,10 +65,7 @@ static int append(struct db *db, const struct db_statement *statement, const str
         return -1;
     while (db_rows_next(rows)) {
         *sandboxes = xreallocarray(*sandboxes, *count + 1, sizeof **sandboxes);
-        int result = sandbox_row_read(rows, &(*sandboxes)[*count], err);
-        ++*count;
-        if (result < 0)
-            return -1;
+        sandbox_row_read(rows, &(*sandboxes)[(*count)++]);
     }
     return 0;
 }

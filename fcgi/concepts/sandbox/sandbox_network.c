@@ -59,17 +59,16 @@ static int apply(struct worker *worker, const struct sandbox *sandbox, struct er
         fault_point(FAULT_NETWORK_APPLIED);
         return network_row_applied(worker->db, sandbox->id, sandbox->network_revision, err);
     }
-    int64_t now_ms = clock_now_ms();
     if (failure->code == ERR_LEASE_LOST) /* whoever has the newer one sees to it */
         return 0;
     log_warning("network policy is not applied", LOG_STR("sandbox", sandbox->id),
                 LOG_INT("revision", (int64_t)sandbox->network_revision), LOG_ERROR(failure));
     if (failure->code != ERR_RUNTIME_UNAVAILABLE)
-        return network_row_defer(worker->db, sandbox->id, now_ms + REFUSED_RETRY_MS, err);
-    int64_t due_at_ms = now_ms + firewall_back_off_ms(firewall);
-    if (network_row_defer(worker->db, sandbox->id, due_at_ms, err) < 0)
+        return network_row_defer(worker->db, sandbox->id, REFUSED_RETRY_MS, err);
+    uint64_t delay_ms = firewall_back_off_ms(firewall);
+    if (network_row_defer(worker->db, sandbox->id, delay_ms, err) < 0)
         return -1;
-    return network_row_defer_host(worker->db, sandbox->host_id, due_at_ms, err);
+    return network_row_defer_host(worker->db, sandbox->host_id, clock_in_ms(delay_ms), err);
 }
 
 /* --- a new wish --- */
@@ -170,14 +169,14 @@ int sandbox_network_protected(struct worker *worker, struct protected_networks *
 /* --- the dispatcher's share --- */
 
 struct due {
-    char id[ID_SIZE];
+    char id[LEASE_KEY_SIZE];
     struct leftover leftover;
 };
 
 static int take_due_body(struct db *db, void *context, struct error **err)
 {
     struct due *due = context;
-    return network_row_take_due(db, clock_in_ms(TAKE_OVER_MS), due->id, err);
+    return network_row_take_due(db, TAKE_OVER_MS, due->id, err);
 }
 
 static int take_leftover_body(struct db *db, void *context, struct error **err)
@@ -322,18 +321,17 @@ static int reconcile_host(struct worker *worker, uint32_t host_id, struct error 
     return compare(worker, host_id, firewall, policies, count, err);
 }
 
+/* A firewall that is away stays so for many rounds: no warning for each. */
+static int try_reconcile(void *context, const struct host *host, struct error **err)
+{
+    error_auto failure = NULL;
+    (void)err;
+    if (reconcile_host(context, host->id, &failure) < 0)
+        log_debug("firewall was not compared", LOG_STR("host", host->name), LOG_ERROR(failure));
+    return 0;
+}
+
 int sandbox_network_reconcile(struct worker *worker, struct error **err)
 {
-    struct host *hosts = NULL;
-    unsigned count = 0;
-    if (host_list(worker->db, &hosts, &count, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count; i++) {
-        error_auto failure = NULL;
-        if (reconcile_host(worker, hosts[i].id, &failure) < 0)
-            log_debug("firewall was not compared", LOG_STR("host", hosts[i].name),
-                      LOG_ERROR(failure));
-    }
-    hosts_free(hosts, count);
-    return 0;
+    return hosts_each(worker->db, try_reconcile, worker, NULL, err);
 }

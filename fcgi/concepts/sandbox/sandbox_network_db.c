@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "db/lease.h"
 #include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_network_row.h"
 
@@ -21,16 +22,8 @@ static const struct db_statement any_due_statement = {
     "SELECT EXISTS(SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
     " OR EXISTS(SELECT 1 FROM host_addresses WHERE policy_due_at_ms <= ?)",
     true};
-static const struct db_statement due_statement = {
-    "network.due",
-    "SELECT id FROM sandboxes WHERE network_due_at_ms <= ?"
-    " ORDER BY network_due_at_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
-    false};
-static const struct db_statement defer_statement = {
-    "network.defer",
-    "UPDATE sandboxes SET network_due_at_ms = ?"
-    " WHERE id = ? AND network_due_at_ms IS NOT NULL",
-    false};
+static const struct lease_table policies =
+    LEASE_TABLE("sandboxes", "id", "network_due_at_ms", "network_due_at_ms IS NOT NULL");
 static const struct db_statement forget_statement = {
     "network.forget", "UPDATE sandboxes SET network_due_at_ms = NULL WHERE id = ? AND visible = 0",
     false};
@@ -77,10 +70,10 @@ static const struct db_statement ranges_statement = {
     "network.ranges", "SELECT address_range FROM hosts ORDER BY id LIMIT 250", true};
 
 static const struct db_statement *const statements[] = {
-    &update_statement,   &any_due_statement,        &applied_statement,       &due_statement,
-    &defer_statement,    &forget_statement,         &defer_host_statement,    &quarantine_statement,
-    &leftover_statement, &leftover_again_statement, &leftover_gone_statement, &wishes_statement,
-    &lost_statement,     &holds_statement,          &ranges_statement,
+    &update_statement,     &any_due_statement,  &applied_statement,        &policies.due,
+    &policies.take,        &policies.renew,     &forget_statement,         &defer_host_statement,
+    &quarantine_statement, &leftover_statement, &leftover_again_statement, &leftover_gone_statement,
+    &wishes_statement,     &lost_statement,     &holds_statement,          &ranges_statement,
 };
 const struct db_statement_list sandbox_network_statements = DB_STATEMENT_LIST(statements);
 
@@ -111,23 +104,17 @@ int network_row_any_due(struct db *db, bool *any, struct error **err)
     return 0;
 }
 
-int network_row_take_due(struct db *db, int64_t again_at_ms, char id[ID_SIZE], struct error **err)
+int network_row_take_due(struct db *db, uint64_t lease_ms, char id[LEASE_KEY_SIZE],
+                         struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &due_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+    if (lease_take(db, &policies, NULL, lease_ms, id, NULL, err) < 0)
         return -1;
-    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    if (!id[0])
-        return 0;
-    if (db_exec(db, &forget_statement, DB_ARGS(db_text(id)), NULL, err) < 0)
-        return -1;
-    return network_row_defer(db, id, again_at_ms, err);
+    return *id ? db_exec(db, &forget_statement, DB_ARGS(db_text(id)), NULL, err) : 0;
 }
 
-int network_row_defer(struct db *db, const char *sandbox_id, int64_t due_at_ms, struct error **err)
+int network_row_defer(struct db *db, const char *sandbox_id, uint64_t delay_ms, struct error **err)
 {
-    return db_exec(db, &defer_statement, DB_ARGS(db_i64(due_at_ms), db_text(sandbox_id)), NULL,
-                   err);
+    return lease_defer(db, &policies, sandbox_id, NULL, delay_ms, err);
 }
 
 int network_row_defer_host(struct db *db, uint32_t host_id, int64_t due_at_ms, struct error **err)

@@ -2,6 +2,7 @@
 /* What sandbox_network*.c reads and writes of rows. */
 #pragma once
 
+#include "db/lease.h"
 #include "sandbox/sandbox.h"
 
 /* Inside a transaction that holds the sandbox's row: write network, network_revision,
@@ -15,13 +16,16 @@ int network_row_applied(struct db *db, const char *sandbox_id, uint64_t revision
 /* A look without locks: is there a policy or a leftover that is due? */
 int network_row_any_due(struct db *db, bool *any, struct error **err);
 
-/* Inside a transaction: one sandbox whose policy is due; it is due again at again_at_ms, so that
+/* Inside a transaction: one sandbox whose policy is due; it is due again in lease_ms, so that
  * nothing is lost if we are. id "": none. */
-int network_row_take_due(struct db *db, int64_t again_at_ms, char id[ID_SIZE], struct error **err);
+int network_row_take_due(struct db *db, uint64_t lease_ms, char id[LEASE_KEY_SIZE],
+                         struct error **err);
+
+/* The policy of a sandbox is due again in delay_ms, if it still is. */
+int network_row_defer(struct db *db, const char *sandbox_id, uint64_t delay_ms, struct error **err);
 
 /* The firewall of the host is away: everything due on it waits until then. */
 int network_row_defer_host(struct db *db, uint32_t host_id, int64_t due_at_ms, struct error **err);
-int network_row_defer(struct db *db, const char *sandbox_id, int64_t due_at_ms, struct error **err);
 
 /* --- addresses of sandboxes that are gone --- */
 

@@ -6,11 +6,11 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "host/host.h"
+#include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 
-#define AGENT_CONTINUE_WAIT_MS 5000  /* an agent that came back with its memory */
-#define AGENT_START_WAIT_MS    15000 /* one that the sandbox's init starts */
+#define AGENT_CONTINUE_WAIT_MS 5000 /* an agent that came back with its memory */
 
 /* Bring the instance up and its agent to answer; a memory image that yields no working agent is
  * given up for the disk. */

@@ -8,7 +8,7 @@
 
 /* The sandbox in the current row of a statement that selects SANDBOX_COLUMNS (sandbox_columns.h).
  */
-int sandbox_row_read(const struct db_rows *rows, struct sandbox *sandbox, struct error **err);
+void sandbox_row_read(const struct db_rows *rows, struct sandbox *sandbox);
 
 /* Write the metadata into the table that filters look into; a deleted sandbox has none there. */
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *sandbox, struct error **err);

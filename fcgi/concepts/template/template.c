@@ -5,6 +5,12 @@
 #include "base/str.h"
 #include "template/template_reference.h"
 
+const char *const template_state_names[TEMPLATE_STATE_COUNT] = {
+#define STATE(symbol, name) [symbol] = name,
+#include "template/template_state.def"
+#undef STATE
+};
+
 /* No slug holds a '_', so ids and slugs are never mistaken for each other. */
 static int parse_version(const char *text, struct template_reference *reference)
 {

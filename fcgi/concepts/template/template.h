@@ -10,6 +10,14 @@
 #include "base/ulid.h"
 #include "db/db.h"
 
+enum template_state {
+#define STATE(symbol, name) symbol,
+#include "template/template_state.def"
+#undef STATE
+    TEMPLATE_STATE_COUNT
+};
+extern const char *const template_state_names[TEMPLATE_STATE_COUNT];
+
 struct template_version {
     char id[ID_SIZE];
     char template_id[ID_SIZE];
@@ -17,7 +25,7 @@ struct template_version {
     char team_slug[SLUG_MAX + 1];
     char slug[SLUG_MAX + 1];
     uint32_t version;
-    char state[17]; /* building, ready, failed; deleting and deleted are never shown */
+    enum template_state state;
     bool virtual_machine;
     uint32_t cpu, memory_mb; /* runtime baseline */
     char image[256];
@@ -82,10 +90,6 @@ int template_version_hold(struct db *db, const char *id, struct error **err);
 /* The source stands ready on a host. */
 int template_source_add(struct db *db, const char *version_id, uint32_t host_id,
                         const char *instance_name, struct error **err);
-
-/* The source is gone from a host; none there: success. */
-int template_source_remove(struct db *db, const char *version_id, uint32_t host_id,
-                           struct error **err);
 
 /* Ready versions of images that have no source on a host, oldest first. Owned by the caller. */
 int template_missing_sources(struct db *db, uint32_t host_id, struct template_version **versions,

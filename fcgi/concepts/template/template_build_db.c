@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "checkpoint/checkpoint.h"
+#include "db/lease.h"
 #include "template/template_columns.h"
 #include "template/template_row.h"
 
@@ -30,23 +31,10 @@ static const struct db_statement log_statement = {
     "UPDATE template_versions SET build_log = CONCAT(COALESCE(build_log, ''), ?)"
     " WHERE id = ? AND COALESCE(LENGTH(build_log), 0) < ?",
     false};
-static const struct db_statement due_statement = {
-    "template.due",
-    "SELECT id, attempts FROM template_versions WHERE state = 'building' AND lease_until_ms <= ?"
-    " ORDER BY lease_until_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
-    false};
-static const struct db_statement take_statement = {
-    "template.take",
-    "UPDATE template_versions SET holder = ?, lease_until_ms = ?, attempts = attempts + 1"
-    " WHERE id = ?",
-    false};
+static const struct lease_table builds =
+    LEASE_TABLE_HELD("template_versions", "id", "lease_until_ms", "state = 'building'");
 static const struct db_statement get_statement = {"template.get_building",
                                                   TEMPLATE_COLUMNS " WHERE v.id = ?", true};
-static const struct db_statement renew_statement = {
-    "template.renew",
-    "UPDATE template_versions SET lease_until_ms = ?"
-    " WHERE id = ? AND holder = ? AND state = 'building'",
-    false};
 static const struct db_statement built_statement = {
     "template.built",
     "UPDATE template_versions SET state = ?, virtual_machine = ?, fingerprint = ?,"
@@ -80,11 +68,8 @@ static const struct db_statement free_slug_statement = {
 static const struct db_statement hold_statement = {
     "template.hold", "SELECT 1 FROM template_versions WHERE id = ? AND state = 'ready'", false};
 
-static const struct db_statement due_removal_statement = {
-    "template.due_removal",
-    "SELECT id, attempts FROM template_versions WHERE state = 'deleting' AND lease_until_ms <= ?"
-    " ORDER BY lease_until_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
-    false};
+static const struct lease_table removals =
+    LEASE_TABLE_HELD("template_versions", "id", "lease_until_ms", "state = 'deleting'");
 static const struct db_statement no_sources_statement = {
     "template.no_sources", "DELETE FROM template_sources WHERE template_version_id = ?", false};
 static const struct db_statement deleted_statement = {
@@ -102,10 +87,10 @@ static const struct db_statement *const statements[] = {
     &has_versions_statement,
     &log_of_statement,
     &log_statement,
-    &due_statement,
-    &take_statement,
+    &builds.due,
+    &builds.take,
     &get_statement,
-    &renew_statement,
+    &builds.renew,
     &built_statement,
     &lock_version_statement,
     &lock_versions_statement,
@@ -113,7 +98,9 @@ static const struct db_statement *const statements[] = {
     &delete_version_statement,
     &free_slug_statement,
     &hold_statement,
-    &due_removal_statement,
+    &removals.due,
+    &removals.take,
+    &removals.renew,
     &no_sources_statement,
     &deleted_statement,
     &uses_source_statement,
@@ -177,7 +164,7 @@ int template_request_build(struct db *db, const struct template_request *request
 {
     struct asking asking = {request, version};
     *version = (struct template_version){
-        .state = "building",
+        .state = TEMPLATE_BUILDING,
         .cpu = request->cpu,
         .memory_mb = request->memory_mb,
         .created_at_ms = clock_now_ms(),
@@ -196,7 +183,7 @@ int template_request_build(struct db *db, const struct template_request *request
 /* --- building --- */
 
 struct taking {
-    const struct db_statement *due;
+    const struct lease_table *table;
     const char *holder;
     uint64_t lease_s;
     struct template_version *version;
@@ -206,28 +193,25 @@ struct taking {
 static int take_body(struct db *db, void *context, struct error **err)
 {
     struct taking *taking = context;
-    db_rows_auto *rows = NULL, *version_rows = NULL;
+    char id[LEASE_KEY_SIZE];
+    db_rows_auto *rows = NULL;
     *taking->version = (struct template_version){.id = ""};
-    if (db_query(db, taking->due, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+    if (lease_take(db, taking->table, taking->holder, taking->lease_s * 1000, id, taking->attempts,
+                   err) < 0)
         return -1;
-    if (!db_rows_next(rows))
+    if (!*id)
         return 0;
-    const char *id = db_get_text(rows, 0);
-    *taking->attempts = (unsigned)db_get_u64(rows, 1) + 1;
-    if (db_exec(db, &take_statement,
-                DB_ARGS(db_text(taking->holder), db_i64(clock_in_s(taking->lease_s)), db_text(id)),
-                NULL, err) < 0 ||
-        db_query(db, &get_statement, DB_ARGS(db_text(id)), &version_rows, err) < 0)
+    if (db_query(db, &get_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
         return -1;
-    if (db_rows_next(version_rows))
-        template_row_read(version_rows, taking->version);
+    if (db_rows_next(rows))
+        template_row_read(rows, taking->version);
     return 0;
 }
 
 int template_row_take(struct db *db, const char *holder, uint64_t lease_s,
                       struct template_version *version, unsigned *attempts, struct error **err)
 {
-    struct taking taking = {&due_statement, holder, lease_s, version, attempts};
+    struct taking taking = {&builds, holder, lease_s, version, attempts};
     return db_transaction(db, take_body, &taking, err);
 }
 
@@ -235,31 +219,20 @@ int template_row_take_deleting(struct db *db, uint64_t lease_s, struct template_
                                struct error **err)
 {
     unsigned attempts;
-    struct taking taking = {&due_removal_statement, "", lease_s, version, &attempts};
+    struct taking taking = {&removals, "", lease_s, version, &attempts};
     return db_transaction(db, take_body, &taking, err);
 }
 
-static int set_lease(struct db *db, const char *id, const char *holder, uint64_t lease_ms,
-                     uint64_t *matched, struct error **err)
+void template_row_keep(struct db *db, const char *id, const char *holder, uint64_t lease_s,
+                       struct lease *lease)
 {
-    return db_exec(db, &renew_statement,
-                   DB_ARGS(db_i64(clock_in_ms(lease_ms)), db_text(id), db_text(holder)), matched,
-                   err);
-}
-
-int template_row_renew(struct db *db, const char *id, const char *holder, uint64_t lease_s,
-                       struct error **err)
-{
-    uint64_t matched;
-    if (set_lease(db, id, holder, lease_s * 1000, &matched, err) < 0)
-        return -1;
-    return matched ? 0 : error_set(err, ERR_LEASE_LOST, "build of %s was taken over", id);
+    lease_keep(lease, db, &builds, id, holder, lease_s * 1000);
 }
 
 int template_row_defer(struct db *db, const char *id, const char *holder, uint64_t delay_ms,
                        struct error **err)
 {
-    return set_lease(db, id, holder, delay_ms, NULL, err);
+    return lease_defer(db, &builds, id, holder, delay_ms, err);
 }
 
 int template_row_log(struct db *db, const char *id, const char *line, struct error **err)
@@ -285,9 +258,9 @@ int template_row_built(struct db *db, const char *holder, const struct template_
 {
     uint64_t matched;
     if (db_exec(db, &built_statement,
-                DB_ARGS(db_text(ready ? "ready" : "failed"), db_bool(version->virtual_machine),
-                        db_text(version->fingerprint), db_i64(clock_now_ms()), db_text(version->id),
-                        db_text(holder)),
+                DB_ARGS(db_text(template_state_names[ready ? TEMPLATE_READY : TEMPLATE_FAILED]),
+                        db_bool(version->virtual_machine), db_text(version->fingerprint),
+                        db_i64(clock_now_ms()), db_text(version->id), db_text(holder)),
                 &matched, err) < 0)
         return -1;
     return matched ? 0 : error_set(err, ERR_LEASE_LOST, "build of %s was taken over", version->id);

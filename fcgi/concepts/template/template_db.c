@@ -96,17 +96,13 @@ static const struct db_statement add_source_statement = {
     "INSERT INTO template_sources (template_version_id, host_id, instance_name) VALUES (?, ?, ?)"
     " ON DUPLICATE KEY UPDATE instance_name = ?",
     false};
-static const struct db_statement remove_source_statement = {
-    "template.remove_source",
-    "DELETE FROM template_sources WHERE template_version_id = ? AND host_id = ?", false};
 
 static const struct db_statement *const statements[] = {
-    &by_slug_statement,        &by_number_statement,  &by_slug_id_statement,
-    &by_template_statement,    &by_version_statement, &get_statement,
-    &list_statement,           &list_all_statement,   &missing_statement,
-    &lock_statement,           &insert_statement,     &next_statement,
-    &insert_version_statement, &finish_statement,     &add_source_statement,
-    &remove_source_statement,  &usable_statement,     &states_statement,
+    &by_slug_statement,        &by_number_statement, &by_slug_id_statement, &by_template_statement,
+    &by_version_statement,     &get_statement,       &list_statement,       &list_all_statement,
+    &missing_statement,        &lock_statement,      &insert_statement,     &next_statement,
+    &insert_version_statement, &finish_statement,    &add_source_statement, &usable_statement,
+    &states_statement,
 };
 const struct db_statement_list template_statements = DB_STATEMENT_LIST(statements);
 
@@ -121,7 +117,8 @@ void template_row_read(const struct db_rows *rows, struct template_version *vers
     db_copy_text(version->team_slug, rows, c++);
     db_copy_text(version->slug, rows, c++);
     version->version = (uint32_t)db_get_u64(rows, c++);
-    db_copy_text(version->state, rows, c++);
+    version->state =
+        (enum template_state)db_get_name(rows, c++, template_state_names, TEMPLATE_STATE_COUNT);
     version->virtual_machine = db_get_bool(rows, c++);
     version->cpu = (uint32_t)db_get_u64(rows, c++);
     version->memory_mb = (uint32_t)db_get_u64(rows, c++);
@@ -365,7 +362,7 @@ int template_version_add(struct db *db, const char *owner, const char *slug, con
                          struct error **err)
 {
     *version = (struct template_version){
-        .state = "building",
+        .state = TEMPLATE_BUILDING,
         .cpu = cpu,
         .memory_mb = memory_mb,
         .created_at_ms = clock_now_ms(),
@@ -384,9 +381,9 @@ int template_version_finish(struct db *db, const char *id, bool ready, bool virt
 {
     uint64_t affected;
     if (db_exec(db, &finish_statement,
-                DB_ARGS(db_text(ready ? "ready" : "failed"), db_bool(virtual_machine),
-                        db_text(fingerprint ? fingerprint : ""), db_i64(clock_now_ms()),
-                        db_text(id)),
+                DB_ARGS(db_text(template_state_names[ready ? TEMPLATE_READY : TEMPLATE_FAILED]),
+                        db_bool(virtual_machine), db_text(fingerprint ? fingerprint : ""),
+                        db_i64(clock_now_ms()), db_text(id)),
                 &affected, err) < 0)
         return -1;
     if (!affected)
@@ -400,12 +397,5 @@ int template_source_add(struct db *db, const char *version_id, uint32_t host_id,
     return db_exec(db, &add_source_statement,
                    DB_ARGS(db_text(version_id), db_u64(host_id), db_text(instance_name),
                            db_text(instance_name)),
-                   NULL, err);
-}
-
-int template_source_remove(struct db *db, const char *version_id, uint32_t host_id,
-                           struct error **err)
-{
-    return db_exec(db, &remove_source_statement, DB_ARGS(db_text(version_id), db_u64(host_id)),
                    NULL, err);
 }

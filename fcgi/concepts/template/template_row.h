@@ -3,6 +3,7 @@
  * and removes them. */
 #pragma once
 
+#include "db/lease.h"
 #include "template/template.h"
 
 /* The version in the current row of a statement that selects TEMPLATE_COLUMNS. */
@@ -22,9 +23,10 @@ int template_row_number(struct db *db, struct template_version *version, struct 
 int template_row_take(struct db *db, const char *holder, uint64_t lease_s,
                       struct template_version *version, unsigned *attempts, struct error **err);
 
-/* Hold it lease_s longer. Errors: ERR_LEASE_LOST when it is not ours any more, or deleted. */
-int template_row_renew(struct db *db, const char *id, const char *holder, uint64_t lease_s,
-                       struct error **err);
+/* Begin to keep one that was taken. It is lost when somebody else has taken it, or it is deleted.
+ */
+void template_row_keep(struct db *db, const char *id, const char *holder, uint64_t lease_s,
+                       struct lease *lease);
 
 /* Let go of it: any dispatcher may take it in delay_ms. */
 int template_row_defer(struct db *db, const char *id, const char *holder, uint64_t delay_ms,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "volume/keeper_client.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/ipv4.h"
 #include "base/mem.h"
 #include "crypto/mac.h"
 #include "http/client.h"
@@ -148,8 +148,7 @@ int keeper_ask(const struct keyring *ring, const struct keeper *keeper,
                const struct keeper_request *request, struct keeper_answer *answer,
                struct error **err)
 {
-    struct in_addr address = {.s_addr = htonl(keeper->address)};
-    char dotted[INET_ADDRSTRLEN], secret[KEEPER_SECRET_SIZE], header[128];
+    char address[IPV4_TEXT_SIZE], secret[KEEPER_SECRET_SIZE], header[128];
     static CURL *kept;
     struct exchange exchange = {.request = request, .answer = answer};
     keeper_answer_deinit(answer);
@@ -161,8 +160,8 @@ int keeper_ask(const struct keyring *ring, const struct keeper *keeper,
     struct curl_slist *headers = curl_slist_append(NULL, header);
     headers = curl_slist_append(headers, "Expect:");
     mem_wipe(header, sizeof header);
-    inet_ntop(AF_INET, &address, dotted, sizeof dotted);
-    autofree char *url = xasprintf("http://%s:%d%s", dotted, KEEPER_PORT, request->path);
+    autofree char *url = xasprintf("http://%s:%d%s", ipv4_format(keeper->address, address),
+                                   KEEPER_PORT, request->path);
     exchange.curl = http_client_handle(&kept);
     set_options(&exchange, url, headers);
     answer->status = perform(&exchange);

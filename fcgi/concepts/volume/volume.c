@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const volume_state_names[VOLUME_STATE_COUNT] = {
+#define STATE(symbol, name) [symbol] = name,
+#include "volume/volume_state.def"
+#undef STATE
+};
+
 void volume_deinit(struct volume *volume)
 {
     free(volume->attached_to);

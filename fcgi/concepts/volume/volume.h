@@ -19,7 +19,13 @@
 #define VOLUME_INSTANCE_SIZE     64 /* of the name on its host */
 #define VOLUME_KEEPER_EPOCH_SIZE 33
 
-enum volume_state { VOLUME_CREATING, VOLUME_READY, VOLUME_DELETING, VOLUME_DELETED };
+enum volume_state {
+#define STATE(symbol, name) symbol,
+#include "volume/volume_state.def"
+#undef STATE
+    VOLUME_STATE_COUNT
+};
+extern const char *const volume_state_names[VOLUME_STATE_COUNT];
 
 struct volume {
     char id[ID_SIZE];

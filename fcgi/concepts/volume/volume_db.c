@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "db/lease.h"
 #include "host/host.h"
 #include "volume/volume_columns.h"
 #include "volume/volume_row.h"
@@ -65,14 +65,9 @@ static const struct db_statement deleted_statement = {
     "volume.deleted",
     "UPDATE volumes SET state = 'deleted', deleted_at_ms = ? WHERE id = ? AND state = 'deleting'",
     false};
-static const struct db_statement defer_statement = {
-    "volume.defer", "UPDATE volumes SET lease_until_ms = ? WHERE id = ? AND state = 'deleting'",
-    false};
-static const struct db_statement overdue_statement = {
-    "volume.overdue",
-    "SELECT id FROM volumes WHERE state IN ('creating', 'deleting') AND lease_until_ms <= ?"
-    " ORDER BY lease_until_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
-    false};
+/* One that is still being made when its lease ends was given up, and is to be removed as well. */
+static const struct lease_table unfinished =
+    LEASE_TABLE("volumes", "id", "lease_until_ms", "state IN ('creating', 'deleting')");
 
 /* --- the sweep --- */
 
@@ -84,21 +79,12 @@ static const struct db_statement on_host_statement = {
     true};
 
 static const struct db_statement *const statements[] = {
-    &get_statement,     &get_any_statement, &lock_statement,    &lock_team_statement,
-    &name_statement,    &count_statement,   &host_statement,    &insert_statement,
-    &ready_statement,   &delete_statement,  &deleted_statement, &defer_statement,
-    &overdue_statement, &kept_statement,    &on_host_statement,
+    &get_statement,   &get_any_statement, &lock_statement,    &lock_team_statement,
+    &name_statement,  &count_statement,   &host_statement,    &insert_statement,
+    &ready_statement, &delete_statement,  &deleted_statement, &unfinished.due,
+    &unfinished.take, &unfinished.renew,  &kept_statement,    &on_host_statement,
 };
 const struct db_statement_list volume_statements = DB_STATEMENT_LIST(statements);
-
-static enum volume_state state_of(const char *name)
-{
-    static const char *const names[] = {"creating", "ready", "deleting", "deleted"};
-    for (unsigned i = 0; i < ARRAY_SIZE(names); i++)
-        if (str_equal(name, names[i]))
-            return (enum volume_state)i;
-    abort();
-}
 
 void volume_row_read(const struct db_rows *rows, struct volume *volume)
 {
@@ -108,7 +94,8 @@ void volume_row_read(const struct db_rows *rows, struct volume *volume)
     db_copy_text(volume->team_id, rows, c++);
     db_copy_text(volume->team_slug, rows, c++);
     db_copy_text(volume->name, rows, c++);
-    volume->state = state_of(db_get_text(rows, c++));
+    volume->state =
+        (enum volume_state)db_get_name(rows, c++, volume_state_names, VOLUME_STATE_COUNT);
     volume->host_id = (uint32_t)db_get_u64(rows, c++);
     volume->size_gb = (uint32_t)db_get_u64(rows, c++);
     volume->generation = db_get_u64(rows, c++);
@@ -243,23 +230,18 @@ int volume_row_deleted(struct db *db, const char *id, struct error **err)
 
 int volume_row_defer(struct db *db, const char *id, uint64_t delay_ms, struct error **err)
 {
-    return db_exec(db, &defer_statement, DB_ARGS(db_i64(clock_in_ms(delay_ms)), db_text(id)), NULL,
-                   err);
+    return lease_defer(db, &unfinished, id, NULL, delay_ms, err);
 }
 
 int volume_row_take_overdue(struct db *db, uint64_t lease_s, struct volume *volume,
                             struct error **err)
 {
-    char id[ID_SIZE];
+    char id[LEASE_KEY_SIZE];
     *volume = (struct volume){0};
-    {
-        db_rows_auto *rows = NULL;
-        if (db_query(db, &overdue_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
-            return -1;
-        if (!db_rows_next(rows))
-            return 0;
-        db_copy_text(id, rows, 0);
-    }
+    if (lease_take(db, &unfinished, NULL, lease_s * 1000, id, NULL, err) < 0)
+        return -1;
+    if (!*id)
+        return 0;
     if (volume_row_delete(db, id, lease_s, err) < 0)
         return -1;
     return volume_get_any(db, id, false, volume, err);

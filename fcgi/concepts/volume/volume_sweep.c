@@ -55,16 +55,17 @@ static void report_missing(char (*ids)[ID_SIZE], size_t id_count,
     }
 }
 
-static int sweep_host(struct worker *worker, uint32_t host_id, struct error **err)
+static int sweep_host(void *context, const struct host *host, struct error **err)
 {
+    struct worker *worker = context;
     struct runtime *runtime;
     autofree struct runtime_volume *found = NULL;
     char(*ids)[ID_SIZE] = NULL;
     size_t count = 0, id_count;
     /* The rows first: what is ready before the host is asked must be there. One that is deleted in
      * between is reported once, and never again. */
-    if (runtimes_get(worker->runtimes, worker->db, host_id, &runtime, err) < 0 ||
-        volume_row_list_on_host(worker->db, host_id, &ids, &id_count, err) < 0)
+    if (runtimes_get(worker->runtimes, worker->db, host->id, &runtime, err) < 0 ||
+        volume_row_list_on_host(worker->db, host->id, &ids, &id_count, err) < 0)
         return -1;
     int result = runtime->ops->volume_list(runtime, &found, &count, err);
     if (result == 0)
@@ -72,21 +73,11 @@ static int sweep_host(struct worker *worker, uint32_t host_id, struct error **er
     for (size_t i = 0; i < count && result == 0; i++)
         result = sweep_volume(worker, runtime, &found[i], err);
     free(ids);
-    return result == 0 ? keeper_tidy(worker, host_id, err) : -1;
+    return result == 0 ? keeper_tidy(worker, host->id, err) : -1;
 }
 
 int volume_sweep(struct worker *worker, struct error **err)
 {
-    struct host *hosts = NULL;
-    unsigned count = 0;
-    if (host_list(worker->db, &hosts, &count, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count; i++) {
-        error_auto failure = NULL;
-        if (sweep_host(worker, hosts[i].id, &failure) < 0)
-            log_warning("cannot compare the volumes of a host with the database",
-                        LOG_STR("host", hosts[i].name), LOG_ERROR(failure));
-    }
-    hosts_free(hosts, count);
-    return 0;
+    return hosts_each(worker->db, sweep_host, worker,
+                      "cannot compare the volumes of a host with the database", err);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/panic.h"
 #include "base/str.h"
 
 #define LOWER_DIGIT "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -151,7 +152,7 @@ char *setting_problem(const struct setting *setting, const char *value)
         return str_is_choice(setting->choices, value) ? NULL
                                                       : xasprintf("one of %s", setting->choices);
     }
-    abort();
+    panic("a setting is of no known kind");
 }
 
 void setting_store(const struct setting *setting, struct settings *settings, const char *value)
@@ -159,7 +160,7 @@ void setting_store(const struct setting *setting, struct settings *settings, con
     void *place = (char *)settings + setting->offset;
     if (setting->kind == SETTING_KIND_NUMBER) {
         if (str_parse_u64(value, setting->min, setting->max, place) < 0)
-            abort(); /* the value was checked, and the table's own defaults are in bounds */
+            panic("the default of a setting is out of its bounds");
         return;
     }
     char **text = place;

@@ -3,7 +3,8 @@
 
 #include <sodium.h>
 #include <stdbool.h>
-#include <stdlib.h>
+
+#include "base/panic.h"
 
 void crypto_init(void)
 {
@@ -11,6 +12,6 @@ void crypto_init(void)
     if (ready)
         return;
     if (sodium_init() < 0)
-        abort();
+        panic("libsodium cannot be initialised");
     ready = true;
 }

@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "crypto/crypto.h"
 #include "crypto/keyring_file.h"
 
@@ -107,7 +108,7 @@ int keyring_parse(const char *text, size_t size, struct keyring **out, struct er
     struct keyring *ring = xcalloc(1, sizeof *ring);
     ring->masters = sodium_allocarray(KEYRING_KEYS_MAX, sizeof *ring->masters);
     if (!ring->masters)
-        abort();
+        panic("no memory can be locked for the key ring");
     const char *end = text + size;
     for (unsigned line = 1; text < end; line++) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/panic.h"
 
 #define DEFAULT_TIMEOUT_S 10
 /* A connection that idled this long is asked with a ping before it is trusted with a write: a
@@ -126,7 +127,7 @@ static int db_connect(struct db *db, struct error **err)
     assert(!db->mysql);
     MYSQL *mysql = mysql_init(NULL);
     if (!mysql)
-        abort();
+        panic("out of memory");
     set_options(db, mysql);
     const struct db_options *o = &db->options;
     if (!mysql_real_connect(mysql, o->socket ? NULL : o->host, o->user, o->password, o->name,

@@ -128,6 +128,9 @@ int64_t db_get_i64(const struct db_rows *rows, unsigned column);
 uint64_t db_get_u64(const struct db_rows *rows, unsigned column);
 bool db_get_bool(const struct db_rows *rows, unsigned column);
 const char *db_get_text(const struct db_rows *rows, unsigned column);
+/* The place among names of the text in a column; text that is none of them aborts as well. */
+unsigned db_get_name(const struct db_rows *rows, unsigned column, const char *const names[],
+                     unsigned count);
 /* Into an array, which has room for all that the column may hold. */
 #define db_copy_text(array, rows, column) \
     snprintf((array), sizeof(array), "%s", db_get_text((rows), (column)))

@@ -6,6 +6,8 @@
 
 #include "base/buffer.h"
 #include "base/mem.h"
+#include "base/panic.h"
+#include "base/str.h"
 #include "db/connection.h"
 
 #define RESULT_MAX_BYTES (64u << 20)
@@ -198,8 +200,8 @@ void db_rows_free(struct db_rows *rows)
 static void __attribute__((noreturn))
 defect(const struct db_rows *rows, unsigned column, const char *what)
 {
-    fprintf(stderr, "%s: column %u: %s\n", rows->statement->name, column, what);
-    abort();
+    autofree char *why = xasprintf("%s: column %u: %s", rows->statement->name, column, what);
+    panic(why);
 }
 
 static const struct cell *cell_at(const struct db_rows *rows, unsigned column)
@@ -291,6 +293,16 @@ bool db_get_bool(const struct db_rows *rows, unsigned column)
     uint64_t magnitude;
     read_number(rows, column, &negative, &magnitude);
     return magnitude != 0;
+}
+
+unsigned db_get_name(const struct db_rows *rows, unsigned column, const char *const names[],
+                     unsigned count)
+{
+    const char *text = db_get_text(rows, column);
+    for (unsigned i = 0; i < count; i++)
+        if (str_equal(text, names[i]))
+            return i;
+    defect(rows, column, "a name that is not in its table");
 }
 
 const void *db_get_blob(const struct db_rows *rows, unsigned column, size_t *size)

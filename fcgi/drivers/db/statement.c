@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Prepared statements: the cache of each connection, arguments, and what may be sent again. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "db/connection.h"
 
 #define ARGUMENTS_MAX 64
@@ -103,7 +103,7 @@ static int prepare(struct db *db, const struct db_statement *statement, MYSQL_ST
 {
     MYSQL_STMT *handle = mysql_stmt_init(db->mysql);
     if (!handle)
-        abort();
+        panic("out of memory");
     db_flag yes = 1;
     mysql_stmt_attr_set(handle, STMT_ATTR_UPDATE_MAX_LENGTH, &yes);
     if (mysql_stmt_prepare(handle, statement->sql, strlen(statement->sql))) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "http/client.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
 #include "base/mem.h"
+#include "base/panic.h"
 
 #define CONNECT_TIMEOUT_MS 1000
 
@@ -15,7 +15,7 @@ CURL *http_client_handle(CURL **kept)
         curl_global_init(CURL_GLOBAL_DEFAULT);
         *kept = curl_easy_init();
         if (!*kept)
-            abort();
+            panic("curl_easy_init() failed");
     }
     curl_easy_reset(*kept);
     curl_easy_setopt(*kept, CURLOPT_NOSIGNAL, 1L);

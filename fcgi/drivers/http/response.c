@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/panic.h"
 #include "base/str.h"
 #include "http/http.h"
 
@@ -40,7 +41,7 @@ void http_response_header(struct http_response *response, const char *name, cons
     const char *text = buffer_string(&value);
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            abort(); /* a header could be smuggled in */
+            panic("a response header would carry a control character");
     buffer_printf(&response->headers, "%s: %s\r\n", name, text);
     buffer_wipe(&value);
 }

@@ -7,15 +7,14 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "base/str.h"
 #include "incus/incus_internal.h"
 
-enum {
-    CONNECT_TIMEOUT_MS = 5000,
-    /* curl looks in about once a second while nothing moves. */
-    TICK_INTERVAL_MS = 500,
-    IDLE_STEP_MS = 250,
-};
+#define CONNECT_TIMEOUT_MS 5000
+/* curl looks in about once a second while nothing moves. */
+#define TICK_INTERVAL_MS 500
+#define IDLE_STEP_MS     250
 
 #define ANSWER_MAX_LARGE ((size_t)128 << 20)
 
@@ -23,7 +22,6 @@ enum {
 static int tick_if_due(struct incus *incus, struct error **err)
 {
     int64_t now_ms = clock_monotonic_ms();
-
     if (!incus->options.tick || now_ms - incus->ticked_at_ms < TICK_INTERVAL_MS)
         return 0;
     incus->ticked_at_ms = now_ms;
@@ -34,7 +32,6 @@ static int on_progress(void *context, curl_off_t down_total, curl_off_t down, cu
                        curl_off_t up)
 {
     struct incus *incus = context;
-
     (void)down_total, (void)down, (void)up_total, (void)up;
     if (incus->tick_error)
         return 1;
@@ -44,7 +41,6 @@ static int on_progress(void *context, curl_off_t down_total, curl_off_t down, cu
 static size_t on_data(char *data, size_t size, size_t count, void *context)
 {
     struct incus *incus = context;
-
     return buffer_append(&incus->answer, data, size * count) ? 0 : size * count;
 }
 
@@ -53,7 +49,6 @@ static size_t on_data(char *data, size_t size, size_t count, void *context)
 static void set_tls_options(const struct incus *incus, CURL *curl)
 {
     const struct incus_options *options = &incus->options;
-
     curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_3);
     curl_easy_setopt(curl, CURLOPT_SSLCERT, options->client_cert_file);
     curl_easy_setopt(curl, CURLOPT_SSLKEY, options->client_key_file);
@@ -89,7 +84,6 @@ void incus_set_connection(const struct incus *incus, CURL *curl)
 static void set_request_options(struct incus *incus)
 {
     CURL *curl = incus->curl;
-
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, incus);
@@ -102,7 +96,6 @@ static int check_url(struct incus *incus, struct error **err)
 {
     const char *url = incus->options.url;
     size_t length = url ? strlen(url) : 0;
-
     if (url && str_starts_with(url, "unix:///")) {
         incus->socket_path = xstrdup(url + strlen("unix://"));
         incus->base = xstrdup("http://incus");
@@ -125,7 +118,6 @@ static int check_url(struct incus *incus, struct error **err)
 static void initialise_curl(void)
 {
     static bool done;
-
     if (!done)
         curl_global_init(CURL_GLOBAL_DEFAULT);
     done = true;
@@ -133,8 +125,7 @@ static void initialise_curl(void)
 
 int incus_open(const struct incus_options *options, struct incus **out, struct error **err)
 {
-    struct incus *incus = xcalloc(1, sizeof(*incus));
-
+    struct incus *incus = xcalloc(1, sizeof *incus);
     incus->options = (struct incus_options){
         .url = xstrdup_or_null(options->url),
         .project = xstrdup(options->project ? options->project : "default"),
@@ -145,7 +136,7 @@ int incus_open(const struct incus_options *options, struct incus **out, struct e
         .tick_context = options->tick_context,
     };
     buffer_init(&incus->answer, INCUS_ANSWER_MAX);
-    if (check_url(incus, err)) {
+    if (check_url(incus, err) < 0) {
         incus_close(incus);
         return -1;
     }
@@ -199,7 +190,6 @@ static char *escape(struct incus *incus, const char *text)
 {
     char *escaped = curl_easy_escape(incus->curl, text, 0);
     char *copy = escaped ? xstrdup(escaped) : xstrdup("");
-
     curl_free(escaped);
     return copy;
 }
@@ -207,7 +197,6 @@ static char *escape(struct incus *incus, const char *text)
 char *incus_path(struct incus *incus, const char *collection, const char *name)
 {
     autofree char *escaped = escape(incus, name);
-
     return xasprintf("/1.0/%s/%s", collection, escaped);
 }
 
@@ -223,7 +212,6 @@ static char *url_of(struct incus *incus, const struct incus_request *request)
 static enum incus_reach transport_failure(struct incus *incus, CURLcode result, struct error **err)
 {
     long sent = 0;
-
     if (result == CURLE_ABORTED_BY_CALLBACK && incus->tick_error) {
         error_move(err, &incus->tick_error);
         return INCUS_NO_ANSWER;
@@ -247,11 +235,10 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
     autofree char *url = url_of(incus, request);
     autofree char *body = NULL;
     CURL *curl = incus->curl;
-
     if (request->body) {
         body = json_dumps(request->body, JSON_COMPACT);
         if (!body)
-            abort();
+            panic("out of memory");
     }
     buffer_deinit(&incus->answer);
     buffer_init(&incus->answer, request->answer_max);
@@ -301,7 +288,7 @@ static int refused(struct incus *incus, const struct incus_answer *answer, struc
 static int read_answer(struct incus *incus, json_t *document, struct incus_answer *answer,
                        struct error **err)
 {
-    if (incus_answer_read(document, answer))
+    if (incus_answer_read(document, answer) < 0)
         return error_set(err, ERR_OUTCOME_UNKNOWN, "Incus at %s answered something unknown",
                          incus->options.url);
     if (answer->type == INCUS_ANSWER_ERROR)
@@ -320,11 +307,10 @@ static int read_path(struct incus *incus, const char *path, size_t answer_max, b
         .answer_max = answer_max,
         .text = text,
     };
-
     enum incus_reach reach = incus_exchange(incus, &request, document, err);
     if (reach == INCUS_ANSWERED && !*document)
         return 0;
-    if (reach != INCUS_ANSWERED || read_answer(incus, *document, answer, err)) {
+    if (reach != INCUS_ANSWERED || read_answer(incus, *document, answer, err) < 0) {
         /* Nothing was ordered, so nothing is unknown. */
         if ((*err)->code == ERR_OUTCOME_UNKNOWN)
             error_recode(err, ERR_RUNTIME_UNAVAILABLE);
@@ -338,8 +324,7 @@ static int get(struct incus *incus, const char *path, size_t answer_max, json_t 
 {
     struct incus_answer answer;
     json_auto_t *document = NULL;
-
-    if (read_path(incus, path, answer_max, false, &document, &answer, err))
+    if (read_path(incus, path, answer_max, false, &document, &answer, err) < 0)
         return -1;
     *metadata = json_incref(answer.metadata);
     return 0;
@@ -350,8 +335,7 @@ int incus_get_text(struct incus *incus, const char *path, size_t answer_max, con
 {
     struct incus_answer answer;
     json_auto_t *document = NULL;
-
-    if (read_path(incus, path, answer_max, true, &document, &answer, err))
+    if (read_path(incus, path, answer_max, true, &document, &answer, err) < 0)
         return -1;
     *text = buffer_string(&incus->answer);
     return 0;
@@ -372,9 +356,8 @@ static int order(struct incus *incus, const struct incus_request *request, unsig
 {
     struct incus_answer answer;
     json_auto_t *document = NULL;
-
     enum incus_reach reach = incus_exchange(incus, request, &document, err);
-    if (reach != INCUS_ANSWERED || read_answer(incus, document, &answer, err)) {
+    if (reach != INCUS_ANSWERED || read_answer(incus, document, &answer, err) < 0) {
         if ((*err)->code != ERR_RUNTIME_UNAVAILABLE)
             incus->orders_sent++;
         return -1;
@@ -395,7 +378,6 @@ int incus_order_within(struct incus *incus, const char *method, const char *path
         .timeout_s = INCUS_REQUEST_TIMEOUT_S,
         .answer_max = INCUS_ANSWER_MAX,
     };
-
     return order(incus, &request, most_s, err);
 }
 
@@ -421,7 +403,6 @@ int incus_instance_push(struct incus *incus, const char *name, const struct incu
         .timeout_s = INCUS_REQUEST_TIMEOUT_S,
         .answer_max = INCUS_ANSWER_MAX,
     };
-
     /* Of another type it would be taken for a form. */
     request.data_headers = curl_slist_append(NULL, "Content-Type: application/octet-stream");
     request.data_headers = curl_slist_append(request.data_headers, "Expect:");
@@ -435,13 +416,12 @@ int incus_instance_push(struct incus *incus, const char *name, const struct incu
 int incus_idle(struct incus *incus, unsigned wait_ms, struct error **err)
 {
     int64_t end_ms = clock_monotonic_ms() + wait_ms;
-
     for (;;) {
         int64_t left_ms = end_ms - clock_monotonic_ms();
         if (left_ms <= 0)
             return 0;
         clock_sleep_ms(left_ms < IDLE_STEP_MS ? (unsigned)left_ms : IDLE_STEP_MS);
-        if (tick_if_due(incus, err))
+        if (tick_if_due(incus, err) < 0)
             return -1;
     }
 }

@@ -9,7 +9,7 @@
 #include "base/str.h"
 
 /* A failed restore comes with the whole log of CRIU; the first lines name the cause. */
-enum { REFUSAL_TEXT_MAX = 600 };
+#define REFUSAL_TEXT_MAX 600
 
 /* How fcgi/programs/launcher/main.c begins what it says of one. */
 #define MOUNT_POINT_WORDS "sandlot-launcher: mount point "
@@ -30,7 +30,6 @@ static int integer_of(json_t *object, const char *key)
 static int uuid_of(const char *operation, char uuid[INCUS_UUID_SIZE])
 {
     const char *start = strrchr(operation, '/');
-
     if (!start || !str_starts_with(operation, "/1.0/operations/"))
         return -1;
     size_t length = strspn(++start, "0123456789abcdef-");
@@ -44,8 +43,7 @@ static int uuid_of(const char *operation, char uuid[INCUS_UUID_SIZE])
 int incus_answer_read(json_t *document, struct incus_answer *answer)
 {
     const char *type = incus_string(document, "type");
-
-    memset(answer, 0, sizeof(*answer));
+    memset(answer, 0, sizeof *answer);
     answer->metadata = json_object_get(document, "metadata");
     if (str_equal(type, "sync")) {
         answer->type = INCUS_ANSWER_SYNC;
@@ -68,7 +66,6 @@ int incus_operation_read(json_t *metadata, enum incus_operation_state *state, in
                          const char **error)
 {
     int status = integer_of(metadata, "status_code");
-
     *code = 0;
     *error = "";
     /* 100 to 199 are states on the way (created, running, cancelling, pending), 200 is success,
@@ -156,7 +153,6 @@ int incus_refusal(struct error **err, enum incus_fault fault, const char *text)
 {
     buffer_auto line = BUFFER_INIT(REFUSAL_TEXT_MAX);
     enum error_code code = codes[fault] ? codes[fault] : ERR_RUNTIME_REFUSED;
-
     if (fault == INCUS_FAULT_MOUNT_POINT)
         return bad_mount_point(err, text);
     for (const char *c = text; *c && line.size < REFUSAL_TEXT_MAX; c++)

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/panic.h"
 #include "base/str.h"
 
 #define KEY_BYTES 16
@@ -21,20 +22,18 @@
 void incus_upgrade_key(char key[INCUS_UPGRADE_KEY_SIZE])
 {
     unsigned char bytes[KEY_BYTES];
-
-    if (RAND_bytes(bytes, sizeof(bytes)) != 1)
-        abort();
-    EVP_EncodeBlock((unsigned char *)key, bytes, sizeof(bytes));
+    if (RAND_bytes(bytes, sizeof bytes) != 1)
+        panic("the random number generator failed");
+    EVP_EncodeBlock((unsigned char *)key, bytes, sizeof bytes);
 }
 
 void incus_upgrade_accept(const char *key, char accept[INCUS_UPGRADE_ACCEPT_SIZE])
 {
     autofree char *text = xasprintf("%s" ACCEPT_SUFFIX, key);
     unsigned char digest[SHA1_SIZE];
-
     if (EVP_Digest(text, strlen(text), digest, NULL, EVP_sha1(), NULL) != 1)
-        abort();
-    EVP_EncodeBlock((unsigned char *)accept, digest, sizeof(digest));
+        panic("SHA-1 is not available");
+    EVP_EncodeBlock((unsigned char *)accept, digest, sizeof digest);
 }
 
 /* The value of a header in a head of `size` bytes whose lines all end, without the blanks around
@@ -43,7 +42,6 @@ static const char *header(const char *head, size_t size, const char *name, size_
 {
     const char *end = head + size;
     const char *line = memmem(head, size, "\r\n", 2);
-
     for (line += 2; line < end; line += 2) {
         const char *line_end = memmem(line, (size_t)(end - line), "\r\n", 2);
         size_t name_length = strlen(name);
@@ -67,7 +65,6 @@ static bool has(const char *head, size_t size, const char *name, const char *wan
 {
     size_t length;
     const char *value = header(head, size, name, &length);
-
     if (!value || length != strlen(wanted))
         return false;
     return any_letter_case ? strncasecmp(value, wanted, length) == 0
@@ -77,9 +74,8 @@ static bool has(const char *head, size_t size, const char *name, const char *wan
 int incus_upgrade_read(const char *data, size_t size, const char *accept)
 {
     static const char agreed[] = "HTTP/1.1 101 ";
-    size_t begun = size < sizeof(agreed) - 1 ? size : sizeof(agreed) - 1;
+    size_t begun = size < sizeof agreed - 1 ? size : sizeof agreed - 1;
     const char *end = memmem(data, size, "\r\n\r\n", 4);
-
     if (memcmp(data, agreed, begun) != 0)
         return -1;
     if (!end)
@@ -108,11 +104,10 @@ void incus_event_read(const char *text, size_t size, struct incus_event *event)
 {
     json_auto_t *json = json_loadb(text, size, 0, NULL);
     const char *type, *action, *name;
-
     *event = (struct incus_event){.kind = INCUS_EVENT_OTHER};
     if (json_unpack(json, "{s:s, s:{s:s, s:s}}", "type", &type, "metadata", "action", &action,
                     "name", &name) < 0 ||
-        !str_equal(type, "lifecycle") || *name == '\0' || strlen(name) >= sizeof(event->instance))
+        !str_equal(type, "lifecycle") || *name == '\0' || strlen(name) >= sizeof event->instance)
         return;
     for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
         if (str_equal(action, actions[i].action)) {

@@ -10,19 +10,18 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "incus/incus_internal.h"
 
-enum {
-    CONNECT_MS = 1500,
-    UPGRADE_MS = 5000,
-    /* Incus itself sends a ping every ten seconds; ours, after a while of silence, finds a dead
-     * connection sooner. */
-    PING_AFTER_MS = 2000,
-    DEAD_AFTER_MS = 5000,
-    CHUNK_MAX = 16384,
-    /* An event takes less than a kilobyte. */
-    MESSAGE_MAX = 256 << 10,
-};
+#define CONNECT_MS 1500
+#define UPGRADE_MS 5000
+/* Incus itself sends a ping every ten seconds; ours, after a while of silence, finds a dead
+ * connection sooner. */
+#define PING_AFTER_MS 2000
+#define DEAD_AFTER_MS 5000
+#define CHUNK_MAX     16384
+/* An event takes less than a kilobyte. */
+#define MESSAGE_MAX (256 << 10)
 
 struct incus_events {
     const struct incus *incus; /* borrowed */
@@ -53,7 +52,6 @@ static int broken(struct incus_events *events, const char *why, struct error **e
 static ssize_t receive(struct incus_events *events, void *data, size_t size)
 {
     size_t got = 0;
-
     CURLcode result = curl_easy_recv(events->curl, data, size, &got);
     if (result == CURLE_AGAIN)
         return 0;
@@ -67,7 +65,6 @@ static ssize_t receive(struct incus_events *events, void *data, size_t size)
 static ssize_t transmit(struct incus_events *events, const void *data, size_t size)
 {
     size_t sent = 0;
-
     CURLcode result = curl_easy_send(events->curl, data, size, &sent);
     events->sends_later = result == CURLE_AGAIN;
     if (result == CURLE_AGAIN)
@@ -82,7 +79,6 @@ static ssize_t on_receive(wslay_event_context_ptr frames, uint8_t *data, size_t 
 {
     struct incus_events *events = context;
     ssize_t got = 0;
-
     (void)flags;
     if (events->head.size) {
         got = (ssize_t)(size < events->head.size ? size : events->head.size);
@@ -120,7 +116,6 @@ static void on_message(wslay_event_context_ptr frames,
 {
     struct incus_events *events = context;
     struct incus_event event;
-
     (void)frames;
     if (message->opcode != WSLAY_TEXT_FRAME)
         return;
@@ -129,7 +124,7 @@ static void on_message(wslay_event_context_ptr frames,
         return;
     if (events->queued == events->queue_size) {
         events->queue_size = events->queue_size ? events->queue_size * 2 : 16;
-        events->queue = xreallocarray(events->queue, events->queue_size, sizeof(*events->queue));
+        events->queue = xreallocarray(events->queue, events->queue_size, sizeof *events->queue);
     }
     events->queue[events->queued++] = event;
 }
@@ -142,9 +137,8 @@ static void start_frames(struct incus_events *events)
         .genmask_callback = on_mask,
         .on_msg_recv_callback = on_message,
     };
-
     if (wslay_event_context_client_init(&events->frames, &callbacks, events))
-        abort();
+        panic("out of memory");
     wslay_event_config_set_max_recv_msg_length(events->frames, MESSAGE_MAX);
 }
 
@@ -169,9 +163,8 @@ static void write_request(struct incus_events *events, const struct incus *incus
     char key[INCUS_UPGRADE_KEY_SIZE];
     char *project = curl_easy_escape(events->curl, incus->options.project, 0);
     const char *authority = strstr(incus->base, "://") + 3;
-
     if (!project)
-        abort();
+        panic("out of memory");
     incus_upgrade_key(key);
     incus_upgrade_accept(key, events->accept);
     events->request = xasprintf("GET /1.0/events?type=lifecycle&project=%s HTTP/1.1\r\n"
@@ -187,7 +180,6 @@ static void write_request(struct incus_events *events, const struct incus *incus
 static int send_request(struct incus_events *events, struct error **err)
 {
     size_t size = strlen(events->request);
-
     ssize_t sent =
         transmit(events, events->request + events->request_sent, size - events->request_sent);
     if (sent < 0)
@@ -203,8 +195,7 @@ static int send_request(struct incus_events *events, struct error **err)
 static int read_answer(struct incus_events *events, struct error **err)
 {
     char chunk[1024];
-
-    ssize_t got = receive(events, chunk, sizeof(chunk));
+    ssize_t got = receive(events, chunk, sizeof chunk);
     if (got <= 0)
         return got ? broken(events, "is not given", err) : 0;
     buffer_append(&events->head, chunk, (size_t)got);
@@ -222,15 +213,14 @@ static int read_answer(struct incus_events *events, struct error **err)
 
 int incus_events_open(struct incus *incus, struct incus_events **out, struct error **err)
 {
-    struct incus_events *events = xcalloc(1, sizeof(*events));
-
+    struct incus_events *events = xcalloc(1, sizeof *events);
     *events = (struct incus_events){
         .incus = incus,
         .curl = curl_easy_init(),
         .head = BUFFER_INIT(INCUS_UPGRADE_HEAD_MAX + 1024),
     };
     if (!events->curl)
-        abort();
+        panic("curl_easy_init() failed");
     incus_set_connection(incus, events->curl);
     curl_easy_setopt(events->curl, CURLOPT_URL, incus->base);
     curl_easy_setopt(events->curl, CURLOPT_CONNECT_ONLY, 1L);
@@ -269,7 +259,6 @@ static int mind_silence(struct incus_events *events, struct error **err)
 {
     static const struct wslay_event_msg ping = {.opcode = WSLAY_PING};
     int64_t now_ms = clock_monotonic_ms();
-
     if (!events->frames)
         return now_ms - events->opened_ms < UPGRADE_MS ? 0 : broken(events, "is not given", err);
     if (now_ms - events->heard_ms >= DEAD_AFTER_MS)
@@ -286,7 +275,7 @@ static int go_on(struct incus_events *events, struct error **err)
 {
     if (events->frames)
         return exchange_frames(events, err);
-    if (events->request && send_request(events, err))
+    if (events->request && send_request(events, err) < 0)
         return -1;
     return read_answer(events, err);
 }
@@ -298,7 +287,6 @@ static int wait_for_bytes(const struct incus_events *events, int64_t wait_ms)
         .fd = events->socket,
         .events = (short)(events->sends_later ? POLLIN | POLLOUT : POLLIN),
     };
-
     return poll(&ready, 1, (int)(wait_ms < PING_AFTER_MS ? wait_ms : PING_AFTER_MS));
 }
 
@@ -306,7 +294,6 @@ int incus_events_next(struct incus_events *events, unsigned wait_ms, enum incus_
                       struct incus_event *event, struct error **err)
 {
     int64_t until_ms = clock_monotonic_ms() + wait_ms;
-
     *heard = INCUS_HEARD_NOTHING;
     for (;;) {
         uint64_t received = events->received;
@@ -317,7 +304,7 @@ int incus_events_next(struct incus_events *events, unsigned wait_ms, enum incus_
             return 0;
         }
         events->queued = events->handed_out = 0;
-        if (mind_silence(events, err) || go_on(events, err)) {
+        if (mind_silence(events, err) < 0 || go_on(events, err) < 0) {
             if (!events->queued)
                 return -1;
             error_clear(err); /* what came before the end counts; it is met again */

@@ -8,7 +8,10 @@
 #include "incus/incus_internal.h"
 
 /* Status codes of Incus' instances that are worth telling apart. */
-enum { STATUS_STOPPED = 102, STATUS_RUNNING = 103, STATUS_FROZEN = 110, STATUS_READY = 113 };
+#define STATUS_STOPPED 102
+#define STATUS_RUNNING 103
+#define STATUS_FROZEN  110
+#define STATUS_READY   113
 
 static enum incus_status status_of(json_t *json)
 {
@@ -28,9 +31,8 @@ static enum incus_status status_of(json_t *json)
 static int fill(json_t *json, struct incus_instance *instance, struct error **err)
 {
     const char *name = incus_string(json, "name");
-
     incus_instance_deinit(instance);
-    if (*name == '\0' || strlen(name) >= sizeof(instance->name))
+    if (*name == '\0' || strlen(name) >= sizeof instance->name)
         return error_set(err, ERR_RUNTIME_REFUSED, "Incus described an instance without a name");
     memcpy(instance->name, name, strlen(name) + 1);
     instance->status = status_of(json);
@@ -50,7 +52,7 @@ void incus_instance_deinit(struct incus_instance *instance)
 {
     json_decref(instance->config);
     json_decref(instance->devices);
-    memset(instance, 0, sizeof(*instance));
+    memset(instance, 0, sizeof *instance);
 }
 
 const char *incus_instance_config(const struct incus_instance *instance, const char *key)
@@ -69,8 +71,7 @@ int incus_instance_get(struct incus *incus, const char *name, struct incus_insta
 {
     autofree char *path = incus_path(incus, "instances", name);
     json_auto_t *json = NULL;
-
-    if (incus_get(incus, path, &json, err))
+    if (incus_get(incus, path, &json, err) < 0)
         return -1;
     return fill(json, instance, err);
 }
@@ -81,12 +82,11 @@ int incus_instance_list(struct incus *incus, struct incus_instance **list, size_
     json_auto_t *array = NULL;
     json_t *json;
     size_t i;
-
-    if (incus_get_large(incus, "/1.0/instances?recursion=1", &array, err))
+    if (incus_get_large(incus, "/1.0/instances?recursion=1", &array, err) < 0)
         return -1;
-    struct incus_instance *found = xcalloc(json_array_size(array) + 1, sizeof(*found));
+    struct incus_instance *found = xcalloc(json_array_size(array) + 1, sizeof *found);
     json_array_foreach (array, i, json) {
-        if (fill(json, &found[i], err)) {
+        if (fill(json, &found[i], err) < 0) {
             incus_instance_list_free(found, i);
             return -1;
         }
@@ -108,7 +108,6 @@ static bool concerns(json_t *operation, const char *path)
     json_t *resources = json_object_get(operation, "resources");
     json_t *url;
     size_t i;
-
     json_array_foreach (json_object_get(resources, "instances"), i, url) {
         const char *text = json_string_value(url);
         size_t length = strlen(path);
@@ -125,9 +124,8 @@ int incus_instance_busy(struct incus *incus, const char *name, bool *busy, struc
     json_auto_t *operations = NULL;
     json_t *operation;
     size_t i;
-
     *busy = false;
-    if (incus_get(incus, "/1.0/operations?recursion=1", &operations, err))
+    if (incus_get(incus, "/1.0/operations?recursion=1", &operations, err) < 0)
         return -1;
     json_array_foreach (json_object_get(operations, "running"), i, operation)
         *busy = *busy || concerns(operation, path);
@@ -175,8 +173,7 @@ int incus_instance_disk_usage(struct incus *incus, const char *name, uint64_t *b
     autofree char *path = incus_path(incus, "instances", name);
     autofree char *state_path = xasprintf("%s/state", path);
     json_auto_t *state = NULL;
-
-    if (incus_get(incus, state_path, &state, err))
+    if (incus_get(incus, state_path, &state, err) < 0)
         return -1;
     json_t *root = json_object_get(json_object_get(state, "disk"), "root");
     json_int_t usage = json_integer_value(json_object_get(root, "usage"));
@@ -189,8 +186,7 @@ int incus_instance_remove_device(struct incus *incus, const char *name, const ch
 {
     autofree char *path = incus_path(incus, "instances", name);
     json_auto_t *instance = NULL;
-
-    if (incus_get(incus, path, &instance, err))
+    if (incus_get(incus, path, &instance, err) < 0)
         return -1;
     if (json_object_del(json_object_get(instance, "devices"), device))
         return 0;
@@ -200,6 +196,5 @@ int incus_instance_remove_device(struct incus *incus, const char *name, const ch
 int incus_instance_delete(struct incus *incus, const char *name, struct error **err)
 {
     autofree char *path = incus_path(incus, "instances", name);
-
     return incus_order(incus, "DELETE", path, NULL, err);
 }

@@ -4,10 +4,8 @@
 #include "base/mem.h"
 #include "incus/incus_internal.h"
 
-enum {
-    /* Short, so that a wait through proxies and tunnels is never silent for long. */
-    WAIT_SLICE_S = 2,
-};
+/* Short, so that a wait through proxies and tunnels is never silent for long. */
+#define WAIT_SLICE_S 2
 
 static enum incus_reach ask(struct incus *incus, const char *uuid, const char *query,
                             json_t **document, struct error **err)
@@ -20,7 +18,6 @@ static enum incus_reach ask(struct incus *incus, const char *uuid, const char *q
         .answer_max = INCUS_ANSWER_MAX,
         .outside_project = true,
     };
-
     return incus_exchange(incus, &request, document, err);
 }
 
@@ -36,8 +33,7 @@ static int judge(struct incus *incus, const struct incus_answer *answer, struct 
     enum incus_operation_state state;
     const char *text;
     int code;
-
-    if (incus_operation_read(answer->metadata, &state, &code, &text))
+    if (incus_operation_read(answer->metadata, &state, &code, &text) < 0)
         return unknown(err, "the operation has an unknown status code");
     if (state == INCUS_OPERATION_RUNNING)
         return 1;
@@ -54,11 +50,10 @@ static int look(struct incus *incus, const char *uuid, struct error **err)
 {
     json_auto_t *document = NULL;
     struct incus_answer answer;
-
     if (ask(incus, uuid, "", &document, err) != INCUS_ANSWERED)
         return (*err)->code == ERR_RUNTIME_UNAVAILABLE ? error_recode(err, ERR_OUTCOME_UNKNOWN)
                                                        : -1;
-    if (incus_answer_read(document, &answer))
+    if (incus_answer_read(document, &answer) < 0)
         return unknown(err, "the answer makes no sense");
     if (answer.type == INCUS_ANSWER_ERROR)
         /* It ended more than five seconds ago, or the server was started again. */
@@ -71,11 +66,10 @@ static int wait_slice(struct incus *incus, const char *uuid, struct error **err)
     autofree char *query = xasprintf("/wait?timeout=%d", WAIT_SLICE_S);
     json_auto_t *document = NULL;
     struct incus_answer answer;
-
     if (ask(incus, uuid, query, &document, err) != INCUS_ANSWERED)
         return (*err)->code == ERR_RUNTIME_UNAVAILABLE ? error_recode(err, ERR_OUTCOME_UNKNOWN)
                                                        : -1;
-    if (incus_answer_read(document, &answer) || answer.type != INCUS_ANSWER_SYNC)
+    if (incus_answer_read(document, &answer) < 0 || answer.type != INCUS_ANSWER_SYNC)
         return look(incus, uuid, err);
     return judge(incus, &answer, err);
 }
@@ -83,7 +77,6 @@ static int wait_slice(struct incus *incus, const char *uuid, struct error **err)
 int incus_operation_wait(struct incus *incus, const char *uuid, unsigned most_s, struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + (int64_t)most_s * 1000;
-
     for (;;) {
         int result = wait_slice(incus, uuid, err);
         if (result <= 0)

@@ -8,7 +8,6 @@ int incus_project_ensure(struct incus *incus, json_t *config, struct error **err
 {
     autofree char *path = incus_path(incus, "projects", incus->options.project);
     json_auto_t *there = NULL;
-
     if (incus_get(incus, path, &there, err) == 0)
         return 0;
     if ((*err)->code != ERR_NOT_FOUND)
@@ -32,7 +31,6 @@ int incus_profile_ensure(struct incus *incus, const char *name, json_t *config, 
     json_auto_t *body =
         json_pack("{s:s, s:s, s:O, s:O}", "name", name, "description",
                   "Made by sandlot; changes are undone", "config", config, "devices", devices);
-
     if (incus_get(incus, path, &there, err) == 0) {
         /* A write touches every instance that uses the profile. */
         if (json_equal(json_object_get(there, "config"), config) &&
@@ -58,13 +56,12 @@ int incus_image_resolve(struct incus *incus, const char *reference, char **finge
     autofree char *image_path = incus_path(incus, "images", reference);
     json_auto_t *found = NULL;
     const char *key = "target";
-
-    if (incus_get(incus, alias_path, &found, err)) {
+    if (incus_get(incus, alias_path, &found, err) < 0) {
         if ((*err)->code != ERR_NOT_FOUND)
             return -1;
         error_clear(err);
         key = "fingerprint";
-        if (incus_get(incus, image_path, &found, err))
+        if (incus_get(incus, image_path, &found, err) < 0)
             return error_context(err, "image %s", reference);
     }
     const char *text = json_string_value(json_object_get(found, key));

@@ -23,14 +23,12 @@ int incus_volume_create(struct incus *incus, const char *pool, const char *name,
     autofree char *path = volumes_path(incus, pool, NULL);
     json_auto_t *body = json_pack("{s:s, s:s, s:s, s:O}", "name", name, "type", "custom",
                                   "content_type", "filesystem", "config", config);
-
     return incus_order(incus, "POST", path, body, err);
 }
 
 int incus_volume_delete(struct incus *incus, const char *pool, const char *name, struct error **err)
 {
     autofree char *path = volumes_path(incus, pool, name);
-
     return incus_order(incus, "DELETE", path, NULL, err);
 }
 
@@ -42,8 +40,7 @@ int incus_volume_list(struct incus *incus, const char *pool, struct incus_volume
     json_auto_t *array = NULL;
     json_t *json;
     size_t i;
-
-    if (incus_get_large(incus, deep, &array, err))
+    if (incus_get_large(incus, deep, &array, err) < 0)
         return -1;
     *list = xcalloc(json_array_size(array) + 1, sizeof(**list));
     *count = 0;
@@ -51,7 +48,7 @@ int incus_volume_list(struct incus *incus, const char *pool, struct incus_volume
         const char *name = json_string_value(json_object_get(json, "name"));
         const char *created = json_string_value(json_object_get(json, "created_at"));
         struct incus_volume *volume = &(*list)[*count];
-        if (!name || strlen(name) >= sizeof(volume->name))
+        if (!name || strlen(name) >= sizeof volume->name)
             continue;
         memcpy(volume->name, name, strlen(name) + 1);
         if (!created || clock_parse_iso8601(created, &volume->created_at_ms))

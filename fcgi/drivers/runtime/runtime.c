@@ -15,7 +15,6 @@ void runtime_close(struct runtime *runtime)
 static int check_limit(void *context, struct error **err)
 {
     const struct runtime *runtime = context;
-
     if (clock_monotonic_ms() < runtime->limit_ms)
         return 0;
     return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the host does not answer in time");

@@ -23,6 +23,8 @@
 
 #include "base/error.h"
 
+#define INSTANCE_NAME_SIZE 64
+
 /* A runtime host as the database describes it. Strings are borrowed for the time of a call. */
 struct runtime_host {
     const char *url;         /* unix:///path/unix.socket or https://host:port */
@@ -114,7 +116,7 @@ enum runtime_news_kind {
 
 struct runtime_news {
     enum runtime_news_kind kind;
-    char instance[64];
+    char instance[INSTANCE_NAME_SIZE];
 };
 
 struct runtime;

@@ -9,11 +9,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-enum {
-    /* Longest that another caller's operation is waited for: a pause of much memory. */
-    TURNS_MOST_MS = 180 * 1000,
-    TURN_WAIT_MS = 100,
-};
+/* Longest that another caller's operation is waited for: a pause of much memory. */
+#define TURNS_MOST_MS (180 * 1000)
+#define TURN_WAIT_MS  100
 
 struct runtime_turns runtime_turns_begin(void)
 {
@@ -35,7 +33,6 @@ int runtime_look(struct runtime_incus *runtime, const char *name, struct incus_i
 {
     incus_instance_auto own = {0};
     struct incus_instance *found = instance ? instance : &own;
-
     if (incus_instance_get(runtime->incus, name, found, err) == 0) {
         *status = runtime_status_of(found);
         return 0;
@@ -54,10 +51,9 @@ static int prepare(struct runtime *base, struct error **err)
     json_auto_t *devices = runtime_profile_devices(runtime->pool);
     json_auto_t *container = runtime_profile_config(false);
     json_auto_t *machine = runtime_profile_config(true);
-
-    if (incus_project_ensure(runtime->incus, project, err))
+    if (incus_project_ensure(runtime->incus, project, err) < 0)
         return -1;
-    if (incus_profile_ensure(runtime->incus, RUNTIME_PROFILE, container, devices, err))
+    if (incus_profile_ensure(runtime->incus, RUNTIME_PROFILE, container, devices, err) < 0)
         return -1;
     return incus_profile_ensure(runtime->incus, RUNTIME_PROFILE_VM, machine, devices, err);
 }
@@ -67,13 +63,12 @@ static int inspect(struct runtime *base, const char *name, enum runtime_status *
 {
     struct runtime_incus *runtime = runtime_incus_of(base);
     bool busy;
-
-    if (runtime_look(runtime, name, NULL, status, err))
+    if (runtime_look(runtime, name, NULL, status, err) < 0)
         return -1;
     if (*status != RUNTIME_STOPPED && *status != RUNTIME_PAUSED)
         return 0;
     /* Incus calls it stopped from the beginning of a create or a start almost to its end. */
-    if (incus_instance_busy(runtime->incus, name, &busy, err))
+    if (incus_instance_busy(runtime->incus, name, &busy, err) < 0)
         return -1;
     if (busy)
         *status = RUNTIME_OTHER;
@@ -86,10 +81,9 @@ static int list_by_role(struct runtime *base, bool sandboxes, struct runtime_lis
     struct runtime_incus *runtime = runtime_incus_of(base);
     struct incus_instance *instances;
     size_t count, used = 0;
-
-    if (incus_instance_list(runtime->incus, &instances, &count, err))
+    if (incus_instance_list(runtime->incus, &instances, &count, err) < 0)
         return -1;
-    struct runtime_listing *listing = xcalloc(count + 1, sizeof(*listing));
+    struct runtime_listing *listing = xcalloc(count + 1, sizeof *listing);
     for (size_t i = 0; i < count; i++) {
         const char *role = incus_instance_config(&instances[i], RUNTIME_KEY_ROLE);
         if (*role == '\0' || str_equal(role, "sandbox") != sandboxes)
@@ -122,7 +116,6 @@ static int list_copies(struct runtime *base, struct runtime_listing **out, size_
 static void close_runtime(struct runtime *base)
 {
     struct runtime_incus *runtime = runtime_incus_of(base);
-
     incus_events_close(runtime->events);
     incus_close(runtime->incus);
     free(runtime->pool);
@@ -141,11 +134,10 @@ static int listen_to(struct runtime *base, unsigned wait_ms, struct runtime_news
     struct runtime_incus *runtime = runtime_incus_of(base);
     enum incus_heard heard;
     struct incus_event event;
-
     *news = (struct runtime_news){.kind = RUNTIME_NEWS_NONE};
-    if (!runtime->events && incus_events_open(runtime->incus, &runtime->events, err))
+    if (!runtime->events && incus_events_open(runtime->incus, &runtime->events, err) < 0)
         return -1;
-    if (incus_events_next(runtime->events, wait_ms, &heard, &event, err)) {
+    if (incus_events_next(runtime->events, wait_ms, &heard, &event, err) < 0) {
         incus_events_close(runtime->events);
         runtime->events = NULL;
         return -1;
@@ -154,7 +146,7 @@ static int listen_to(struct runtime *base, unsigned wait_ms, struct runtime_news
         news->kind = RUNTIME_NEWS_BEGIN;
     } else if (heard == INCUS_HEARD_EVENT) {
         news->kind = kinds[event.kind];
-        memcpy(news->instance, event.instance, sizeof(news->instance));
+        memcpy(news->instance, event.instance, sizeof news->instance);
     }
     return 0;
 }
@@ -163,7 +155,6 @@ static int listen_to(struct runtime *base, unsigned wait_ms, struct runtime_news
 static int tick(void *context, struct error **err)
 {
     struct runtime_incus *runtime = context;
-
     return runtime->base.tick ? runtime->base.tick(runtime->base.tick_context, err) : 0;
 }
 
@@ -189,7 +180,6 @@ static int build_source(struct runtime *base, const char *source, const char *im
                         char **fingerprint, bool *virtual_machine, struct error **err)
 {
     unsigned before = orders(base);
-
     return conclude(
         base, before,
         runtime_incus_build_source(base, source, image, fingerprint, virtual_machine, err), err);
@@ -198,7 +188,6 @@ static int build_source(struct runtime *base, const char *source, const char *im
 static int create(struct runtime *base, const struct runtime_instance *instance, struct error **err)
 {
     unsigned before = orders(base);
-
     return conclude(base, before, runtime_incus_create(base, instance, err), err);
 }
 
@@ -206,7 +195,6 @@ static int adapt(struct runtime *base, const char *name, const struct runtime_sh
                  const struct runtime_mount *mounts, unsigned mount_count, struct error **err)
 {
     unsigned before = orders(base);
-
     return conclude(base, before, runtime_incus_adapt(base, name, shape, mounts, mount_count, err),
                     err);
 }
@@ -215,7 +203,6 @@ static int copy(struct runtime *base, const char *name, const char *copy, enum r
                 const char *owner, uint32_t *size_mb, struct error **err)
 {
     unsigned before = orders(base);
-
     return conclude(base, before, runtime_incus_copy(base, name, copy, kind, owner, size_mb, err),
                     err);
 }
@@ -225,7 +212,6 @@ static int pause_instance(struct runtime *base, const char *name, const struct r
                           struct error **err)
 {
     unsigned before = orders(base);
-
     return conclude(base, before,
                     runtime_incus_pause(base, name, shape, keep_memory, or_disk, origin, err), err);
 }
@@ -234,7 +220,6 @@ static int resume(struct runtime *base, const char *name, const struct runtime_s
                   bool with_memory, enum runtime_origin *origin, struct error **err)
 {
     unsigned before = orders(base);
-
     return conclude(base, before, runtime_incus_resume(base, name, shape, with_memory, origin, err),
                     err);
 }
@@ -242,7 +227,6 @@ static int resume(struct runtime *base, const char *name, const struct runtime_s
 static int destroy(struct runtime *base, const char *name, struct error **err)
 {
     unsigned before = orders(base);
-
     return conclude(base, before, runtime_incus_destroy(base, name, err), err);
 }
 
@@ -250,14 +234,12 @@ static int volume_create(struct runtime *base, const char *name, unsigned size_g
                          struct error **err)
 {
     unsigned before = orders(base);
-
     return conclude(base, before, runtime_incus_volume_create(base, name, size_gb, err), err);
 }
 
 static int volume_delete(struct runtime *base, const char *name, struct error **err)
 {
     unsigned before = orders(base);
-
     return conclude(base, before, runtime_incus_volume_delete(base, name, err), err);
 }
 
@@ -289,12 +271,11 @@ static const struct runtime_ops incus_ops = {
 int runtime_incus_open(const struct runtime_host *host, struct runtime **out, struct error **err)
 {
     size_t prefix_length = host->nic_prefix ? strlen(host->nic_prefix) : 0;
-
     if (!host->project || !host->pool || prefix_length < 1 || prefix_length > 2)
         return error_set(err, ERR_CONFIG,
                          "an Incus host needs a project, a storage pool, and a prefix of one or "
                          "two characters for its network interfaces");
-    struct runtime_incus *runtime = xcalloc(1, sizeof(*runtime));
+    struct runtime_incus *runtime = xcalloc(1, sizeof *runtime);
     struct incus_options options = {
         .url = host->url,
         .project = host->project,
@@ -308,7 +289,7 @@ int runtime_incus_open(const struct runtime_host *host, struct runtime **out, st
     runtime->base.ops = &incus_ops;
     runtime->pool = xstrdup(host->pool);
     runtime->nic_prefix = xstrdup(host->nic_prefix);
-    if (incus_open(&options, &runtime->incus, err)) {
+    if (incus_open(&options, &runtime->incus, err) < 0) {
         close_runtime(&runtime->base);
         return -1;
     }

@@ -9,23 +9,21 @@
 #include "runtime/runtime_incus.h"
 
 /* What a dump of the memory needs beside the memory itself. */
-enum { IMAGE_MARGIN_MB = 64 };
+#define IMAGE_MARGIN_MB 64
 
 void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE])
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
     char random[14];
-
-    for (size_t i = 0; i < sizeof(random) - 1; i++)
-        random[i] = letters[randombytes_uniform(sizeof(letters) - 1)];
-    random[sizeof(random) - 1] = '\0';
+    for (size_t i = 0; i < sizeof random - 1; i++)
+        random[i] = letters[randombytes_uniform(sizeof letters - 1)];
+    random[sizeof random - 1] = '\0';
     snprintf(out, RUNTIME_HOST_NAME_SIZE, "%.2s%s", prefix, random);
 }
 
 int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE])
 {
     struct in_addr parsed;
-
     if (inet_pton(AF_INET, address, &parsed) != 1)
         return -1;
     link_address(ntohl(parsed.s_addr), out);
@@ -42,7 +40,6 @@ void runtime_root_size_paused(const struct runtime_shape *shape, char out[RUNTIM
     /* By the limit and not by what is in use: that may grow until the guest is frozen. */
     unsigned long long size_mb =
         (unsigned long long)shape->disk_gb * 1024 + shape->memory_mb + IMAGE_MARGIN_MB;
-
     snprintf(out, RUNTIME_SIZE_SIZE, "%lluMiB", size_mb);
 }
 
@@ -73,7 +70,6 @@ json_t *runtime_profile_config(bool virtual_machine)
     json_t *config =
         json_pack("{s:s, s:s, s:s, s:s}", "boot.autostart", "false", "boot.host_shutdown_timeout",
                   "10", "migration.stateful", "true", "security.guestapi", "false");
-
     if (virtual_machine)
         return config;
     json_auto_t *container = runtime_confinement();
@@ -84,7 +80,6 @@ json_t *runtime_profile_config(bool virtual_machine)
 json_t *runtime_root_device(const char *pool, const char *size)
 {
     json_t *device = json_pack("{s:s, s:s, s:s}", "type", "disk", "path", "/", "pool", pool);
-
     if (size)
         json_object_set_new(device, "size", json_string(size));
     return device;
@@ -108,7 +103,6 @@ json_t *runtime_source_body(const char *name, const char *fingerprint, bool virt
                              "image", "fingerprint", fingerprint, "profiles",
                              virtual_machine ? RUNTIME_PROFILE_VM : RUNTIME_PROFILE, "config",
                              RUNTIME_KEY_ROLE, "building");
-
     if (!virtual_machine) {
         /* Its one start must only move the files to the range of user ids, and leave no trace of
          * an init that ran. */
@@ -124,7 +118,6 @@ json_t *runtime_copy_body(const char *name, const char *original, const json_t *
     json_t *without = json_object();
     const char *device;
     json_t *ignored;
-
     /* Devices that are not named here would come along. */
     json_object_foreach ((json_t *)devices, device, ignored)
         if (strcmp(device, "root") != 0)
@@ -146,7 +139,6 @@ json_t *runtime_sized_root(const char *pool, const struct runtime_shape *shape,
                            bool virtual_machine)
 {
     char size[RUNTIME_SIZE_SIZE];
-
     runtime_root_size(shape, size);
     json_t *root = runtime_root_device(pool, size);
     /* A virtual machine's memory goes into a volume of its own size. */
@@ -160,8 +152,7 @@ json_t *runtime_keeper_body(const struct runtime_incus *runtime,
                             const struct runtime_keeper *keeper)
 {
     char hwaddr[RUNTIME_HWADDR_SIZE], host_name[RUNTIME_HOST_NAME_SIZE];
-
-    if (runtime_hwaddr(keeper->address, hwaddr))
+    if (runtime_hwaddr(keeper->address, hwaddr) < 0)
         return NULL;
     runtime_host_name(runtime->nic_prefix, host_name);
     autofree char *lxc = runtime_lxc(0, RUNTIME_KEEPER_PROGRAM);
@@ -178,7 +169,7 @@ void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_
 {
     for (unsigned i = 0; i < count; i++) {
         char device[16];
-        snprintf(device, sizeof(device), "vol%u", i);
+        snprintf(device, sizeof device, "vol%u", i);
         json_object_set_new(devices, device,
                             json_pack("{s:s, s:s, s:s, s:s}", "type", "disk", "pool", pool,
                                       "source", mounts[i].volume, "path", mounts[i].path));
@@ -190,8 +181,7 @@ json_t *runtime_create_body(const struct runtime_incus *runtime,
 {
     char hwaddr[RUNTIME_HWADDR_SIZE], host_name[RUNTIME_HOST_NAME_SIZE];
     bool virtual_machine = instance->virtual_machine;
-
-    if (runtime_hwaddr(instance->address, hwaddr))
+    if (runtime_hwaddr(instance->address, hwaddr) < 0)
         return NULL;
     runtime_host_name(runtime->nic_prefix, host_name);
     json_t *config = runtime_size_config(&instance->shape);

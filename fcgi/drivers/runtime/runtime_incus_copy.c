@@ -27,8 +27,7 @@ static int make(struct copying *copying, struct error **err)
 {
     struct incus *incus = copying->runtime->incus;
     incus_instance_auto original = {0};
-
-    if (incus_instance_get(incus, copying->name, &original, err))
+    if (incus_instance_get(incus, copying->name, &original, err) < 0)
         return -1;
     json_auto_t *body = runtime_copy_body(copying->copy, copying->name, original.devices,
                                           original.virtual_machine, copying->owner);
@@ -41,7 +40,6 @@ static int make(struct copying *copying, struct error **err)
 static int finish(struct copying *copying, struct error **err)
 {
     json_auto_t *config = json_pack("{s:s}", RUNTIME_KEY_ROLE, copying->role);
-
     if (incus_instance_patch(copying->runtime->incus, copying->copy, config, NULL, err) == 0)
         return 0;
     return is_busy(copying) ? 1 : -1;
@@ -54,16 +52,15 @@ static int step(struct copying *copying, bool *made, struct error **err)
     incus_instance_auto found = {0};
     enum runtime_status status;
     int result = 0;
-
     if (*made)
         return finish(copying, err);
-    if (runtime_look(runtime, copying->copy, &found, &status, err))
+    if (runtime_look(runtime, copying->copy, &found, &status, err) < 0)
         return -1;
     if (status != RUNTIME_ABSENT) {
         if (str_equal(incus_instance_config(&found, RUNTIME_KEY_ROLE), copying->role))
             return 0;
         /* What an interrupted attempt left: nothing says that it is whole. */
-        if (runtime_incus_destroy(&runtime->base, copying->copy, err))
+        if (runtime_incus_destroy(&runtime->base, copying->copy, err) < 0)
             return -1;
     }
     result = make(copying, err);
@@ -77,11 +74,10 @@ static int measure(struct copying *copying, uint32_t *size_mb, struct error **er
 {
     struct incus *incus = copying->runtime->incus;
     uint64_t own = 0, copied = 0;
-
     /* Where the pool counts data for whom wrote it, that is the original; elsewhere a copy counts
      * in full. */
-    if (incus_instance_disk_usage(incus, copying->name, &own, err) ||
-        incus_instance_disk_usage(incus, copying->copy, &copied, err))
+    if (incus_instance_disk_usage(incus, copying->name, &own, err) < 0 ||
+        incus_instance_disk_usage(incus, copying->copy, &copied, err) < 0)
         return -1;
     uint64_t bytes = own > copied ? own : copied;
     *size_mb = (uint32_t)((bytes + (1 << 20) - 1) >> 20);
@@ -96,9 +92,8 @@ int runtime_incus_copy(struct runtime *base, const char *name, const char *copy,
     struct runtime_turns turns = runtime_turns_begin();
     bool made = false;
     int result;
-
     while ((result = step(&copying, &made, err)) > 0)
-        if (runtime_turn(copying.runtime, &turns, err))
+        if (runtime_turn(copying.runtime, &turns, err) < 0)
             return -1;
     if (result)
         return error_context(err, "copy %s of instance %s", copy, name);

@@ -29,7 +29,6 @@ struct creation {
 static int make(struct creation *creation, struct error **err)
 {
     json_auto_t *body = runtime_create_body(creation->runtime, creation->instance);
-
     if (!body)
         return error_set(err, ERR_INTERNAL, "%s is no IPv4 address", creation->instance->address);
     if (incus_instance_create(creation->runtime->incus, body, err) == 0)
@@ -52,10 +51,9 @@ static int start(struct creation *creation, const struct incus_instance *found, 
     struct incus_state_change change = {.action = INCUS_START, .stateful = found->stateful};
     struct incus *incus = creation->runtime->incus;
     bool busy;
-
     if (found->ever_started)
         return incus_instance_change(incus, found->name, &change, err);
-    if (incus_instance_busy(incus, found->name, &busy, err))
+    if (incus_instance_busy(incus, found->name, &busy, err) < 0)
         return -1;
     if (busy)
         return 1;
@@ -63,7 +61,7 @@ static int start(struct creation *creation, const struct incus_instance *found, 
         return error_set(err, ERR_RUNTIME_REFUSED, "instance %s does not start", found->name);
     log_warning("replacing an unfinished instance", LOG_STR("instance", found->name));
     creation->remade = true;
-    if (runtime_incus_destroy(&creation->runtime->base, found->name, err))
+    if (runtime_incus_destroy(&creation->runtime->base, found->name, err) < 0)
         return -1;
     return make(creation, err);
 }
@@ -75,8 +73,7 @@ static int advance(struct creation *creation, struct error **err)
     struct incus_state_change thaw = {.action = INCUS_UNFREEZE};
     incus_instance_auto found = {0};
     enum runtime_status status;
-
-    if (runtime_look(runtime, creation->instance->name, &found, &status, err))
+    if (runtime_look(runtime, creation->instance->name, &found, &status, err) < 0)
         return -1;
     switch (status) {
     case RUNTIME_RUNNING:
@@ -100,11 +97,10 @@ int runtime_incus_create(struct runtime *base, const struct runtime_instance *in
     struct creation creation = {.runtime = runtime_incus_of(base), .instance = instance};
     struct runtime_turns turns = runtime_turns_begin();
     int result = make(&creation, err);
-
     while (result) {
         if (result < 0 && !somebody_else(creation.runtime, *err))
             return -1;
-        if (runtime_turn(creation.runtime, &turns, err))
+        if (runtime_turn(creation.runtime, &turns, err) < 0)
             return -1;
         result = advance(&creation, err);
     }
@@ -121,9 +117,8 @@ int runtime_incus_adapt(struct runtime *base, const char *name, const struct run
     incus_instance_auto found = {0};
     json_auto_t *config = NULL;
     json_auto_t *devices = json_object();
-
     if (shape) {
-        if (incus_instance_get(runtime->incus, name, &found, err))
+        if (incus_instance_get(runtime->incus, name, &found, err) < 0)
             return -1;
         config = runtime_size_config(shape);
         json_object_set_new(devices, "root",
@@ -140,13 +135,12 @@ static int remove_step(struct runtime_incus *runtime, const char *name, struct e
 {
     struct incus_state_change stop = {.action = INCUS_STOP, .force = true};
     enum runtime_status status;
-
-    if (runtime_look(runtime, name, NULL, &status, err))
+    if (runtime_look(runtime, name, NULL, &status, err) < 0)
         return -1;
     if (status == RUNTIME_ABSENT)
         return 0;
     if (status != RUNTIME_STOPPED && status != RUNTIME_PAUSED &&
-        incus_instance_change(runtime->incus, name, &stop, err) &&
+        incus_instance_change(runtime->incus, name, &stop, err) < 0 &&
         incus_last_fault(runtime->incus) != INCUS_FAULT_STOPPED)
         return -1;
     error_clear(err);
@@ -157,15 +151,14 @@ int runtime_incus_destroy(struct runtime *base, const char *name, struct error *
 {
     struct runtime_incus *runtime = runtime_incus_of(base);
     struct runtime_turns turns = runtime_turns_begin();
-
-    while (remove_step(runtime, name, err)) {
+    while (remove_step(runtime, name, err) < 0) {
         if ((*err)->code == ERR_NOT_FOUND) {
             error_clear(err);
             return 0;
         }
         if (!somebody_else(runtime, *err))
             return error_context(err, "removal of instance %s", name);
-        if (runtime_turn(runtime, &turns, err))
+        if (runtime_turn(runtime, &turns, err) < 0)
             return -1;
     }
     return 0;

@@ -22,13 +22,12 @@ int runtime_incus_keeper_start(struct runtime *base, const struct runtime_keeper
          .data = keeper->program,
          .size = keeper->program_size},
     };
-
     if (!body)
         return error_set(err, ERR_INTERNAL, "%s is no IPv4 address", keeper->address);
-    if (incus_instance_create(runtime->incus, body, err))
+    if (incus_instance_create(runtime->incus, body, err) < 0)
         return error_context(err, "keeper %s", keeper->name);
     for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-        if (incus_instance_push(runtime->incus, keeper->name, &files[i], err))
+        if (incus_instance_push(runtime->incus, keeper->name, &files[i], err) < 0)
             return error_context(err, "%s of keeper %s", files[i].path, keeper->name);
     return incus_instance_change(runtime->incus, keeper->name, &start, err);
 }
@@ -40,7 +39,6 @@ int runtime_incus_keeper_mount(struct runtime *base, const char *name, const cha
     json_auto_t *devices =
         json_pack("{s:{s:s, s:s, s:s, s:o}}", volume, "type", "disk", "pool", runtime->pool,
                   "source", volume, "path", json_sprintf("/volumes/%s", volume_id));
-
     return incus_instance_patch(runtime->incus, name, NULL, devices, err);
 }
 

@@ -9,10 +9,9 @@ int runtime_incus_measure(struct runtime *base, struct runtime_usage **out, size
     struct runtime_incus *runtime = runtime_incus_of(base);
     autofree struct incus_usage *found = NULL;
     size_t count, used = 0;
-
-    if (incus_metrics_get(runtime->incus, &found, &count, err))
+    if (incus_metrics_get(runtime->incus, &found, &count, err) < 0)
         return -1;
-    struct runtime_usage *list = xcalloc(count + 1, sizeof(*list));
+    struct runtime_usage *list = xcalloc(count + 1, sizeof *list);
     for (size_t i = 0; i < count; i++) {
         if (!found[i].has_cpu || !found[i].has_memory)
             continue;
@@ -37,8 +36,7 @@ int runtime_incus_measure_disk(struct runtime *base, const char *name, bool virt
     json_auto_t *state = NULL;
     autofree char *path = xasprintf("/1.0/storage-pools/%s/volumes/%s/%s/state", runtime->pool,
                                     virtual_machine ? "virtual-machine" : "container", name);
-
-    if (incus_get(runtime->incus, path, &state, err))
+    if (incus_get(runtime->incus, path, &state, err) < 0)
         return -1;
     json_int_t used = json_integer_value(json_object_get(json_object_get(state, "usage"), "used"));
     *used_bytes = used > 0 ? (uint64_t)used : 0;
@@ -52,8 +50,7 @@ int runtime_incus_measure_pool(struct runtime *base, uint64_t *total_bytes, uint
     json_auto_t *resources = NULL;
     autofree char *path = xasprintf("/1.0/storage-pools/%s/resources", runtime->pool);
     json_int_t used, total;
-
-    if (incus_get(runtime->incus, path, &resources, err))
+    if (incus_get(runtime->incus, path, &resources, err) < 0)
         return -1;
     if (json_unpack(resources, "{s:{s:I, s:I}}", "space", "used", &used, "total", &total) < 0 ||
         total < 0 || used < 0)

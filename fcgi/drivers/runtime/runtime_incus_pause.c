@@ -8,15 +8,13 @@
 #include "base/str.h"
 #include "runtime/runtime_incus.h"
 
-enum {
-    /* A clean shutdown of a sandbox that is to keep its disk only. */
-    SHUTDOWN_MOST_S = 5,
-    /* Orders to one instance in one call; more means that it does not stay as it was told to (an
-     * init that ends at once, for one). */
-    ORDERS_MOST = 8,
-    /* A dump that took longer to fail is not tried again: its guest stood still meanwhile. */
-    RETRY_WITHIN_MS = 10000,
-};
+/* A clean shutdown of a sandbox that is to keep its disk only. */
+#define SHUTDOWN_MOST_S 5
+/* Orders to one instance in one call; more means that it does not stay as it was told to (an
+ * init that ends at once, for one). */
+#define ORDERS_MOST 8
+/* A dump that took longer to fail is not tried again: its guest stood still meanwhile. */
+#define RETRY_WITHIN_MS 10000
 
 /* Free room that a file system counts as such and still gives to no file: btrfs' own records. */
 #define POOL_OVERHEAD_BYTES (UINT64_C(512) << 20)
@@ -33,7 +31,7 @@ struct subject {
 
 static int look(struct subject *subject, struct error **err)
 {
-    if (runtime_look(subject->runtime, subject->name, &subject->found, &subject->status, err))
+    if (runtime_look(subject->runtime, subject->name, &subject->found, &subject->status, err) < 0)
         return -1;
     if (subject->status == RUNTIME_ABSENT)
         return error_set(err, ERR_NOT_FOUND, "instance %s is not on its host", subject->name);
@@ -85,7 +83,6 @@ static void shrink_root(struct subject *subject)
     char size[RUNTIME_SIZE_SIZE];
     error_auto err = NULL;
     error_auto ignored = NULL;
-
     runtime_root_size(subject->shape, size);
     if (resize_root(subject, size, &err) == 0)
         return;
@@ -99,8 +96,7 @@ static void shrink_root(struct subject *subject)
 static void lost(const struct subject *subject, const char *why)
 {
     struct runtime *base = &subject->runtime->base;
-
-    snprintf(base->memory_lost, sizeof(base->memory_lost), "%s", why);
+    snprintf(base->memory_lost, sizeof base->memory_lost, "%s", why);
 }
 
 /* --- pause --- */
@@ -114,9 +110,8 @@ struct pausing {
 static int stop_with_memory(struct subject *subject, struct error **err)
 {
     char size[RUNTIME_SIZE_SIZE];
-
     runtime_root_size_paused(subject->shape, size);
-    if (resize_root(subject, size, err))
+    if (resize_root(subject, size, err) < 0)
         return -1;
     return change(subject, (struct incus_state_change){.action = INCUS_STOP, .stateful = true},
                   err);
@@ -126,7 +121,6 @@ static int stop_without_memory(struct subject *subject, struct error **err)
 {
     struct incus_state_change clean = {.action = INCUS_STOP, .timeout_s = SHUTDOWN_MOST_S};
     struct incus_state_change force = {.action = INCUS_STOP, .force = true};
-
     if (subject->status == RUNTIME_RUNNING) {
         if (change(subject, clean, err) == 0)
             return 0;
@@ -196,7 +190,7 @@ static int pause_refused(struct subject *subject, struct pausing *pausing, struc
 static int pause_step(struct subject *subject, struct pausing *pausing, enum runtime_origin *origin,
                       struct error **err)
 {
-    if (look(subject, err))
+    if (look(subject, err) < 0)
         return -1;
     if (subject->status == RUNTIME_PAUSED || subject->status == RUNTIME_STOPPED) {
         *origin = subject->status == RUNTIME_PAUSED ? RUNTIME_FROM_MEMORY : RUNTIME_FROM_DISK;
@@ -224,11 +218,10 @@ int runtime_incus_pause(struct runtime *base, const char *name, const struct run
     struct pausing pausing = {keep_memory, or_disk, 0, clock_monotonic_ms()};
     struct runtime_turns turns = runtime_turns_begin();
     int result;
-
     base->memory_lost[0] = '\0';
     while ((result = pause_step(&subject, &pausing, origin, err)) > 0) {
         bool at_rest = !*err && subject.status != RUNTIME_OTHER;
-        if (!at_rest && runtime_turn(subject.runtime, &turns, err)) {
+        if (!at_rest && runtime_turn(subject.runtime, &turns, err) < 0) {
             result = -1;
             break;
         }
@@ -246,7 +239,6 @@ static int ready_devices(struct subject *subject, struct error **err)
 {
     const struct incus_instance *found = &subject->found;
     char host_name[RUNTIME_HOST_NAME_SIZE], size[RUNTIME_SIZE_SIZE];
-
     runtime_host_name(subject->runtime->nic_prefix, host_name);
     json_auto_t *devices =
         json_pack("{s:o}", "eth0",
@@ -262,7 +254,7 @@ static int ready_devices(struct subject *subject, struct error **err)
 
 static int start(struct subject *subject, bool stateful, struct error **err)
 {
-    if (ready_devices(subject, err))
+    if (ready_devices(subject, err) < 0)
         return -1;
     return change(subject, (struct incus_state_change){.action = INCUS_START, .stateful = stateful},
                   err);
@@ -273,7 +265,7 @@ static int start(struct subject *subject, bool stateful, struct error **err)
 static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
                        enum runtime_origin *started, struct error **err)
 {
-    if (look(subject, err))
+    if (look(subject, err) < 0)
         return -1;
     if (subject->status == RUNTIME_RUNNING)
         return 0;
@@ -318,11 +310,10 @@ int runtime_incus_resume(struct runtime *base, const char *name, const struct ru
     enum runtime_origin started = RUNTIME_FROM_DISK;
     bool acted = false;
     int result;
-
     base->memory_lost[0] = '\0';
     while ((result = resume_step(&subject, &with_memory, &acted, &started, err)) > 0) {
         bool at_rest = !*err && subject.status != RUNTIME_OTHER;
-        if (!at_rest && runtime_turn(subject.runtime, &turns, err)) {
+        if (!at_rest && runtime_turn(subject.runtime, &turns, err) < 0) {
             result = -1;
             break;
         }

@@ -6,13 +6,12 @@
 #include "runtime/runtime_incus.h"
 
 /* How long the start of a source, whose init ends at once, may be seen running. */
-enum { FIRST_START_MOST_MS = 10 * 1000 };
+#define FIRST_START_MOST_MS (10 * 1000)
 
 static int make(struct runtime_incus *runtime, const char *source, const char *fingerprint,
                 bool virtual_machine, struct error **err)
 {
     json_auto_t *body = runtime_source_body(source, fingerprint, virtual_machine);
-
     return incus_instance_create(runtime->incus, body, err);
 }
 
@@ -24,17 +23,16 @@ static int shift(struct runtime_incus *runtime, const char *source, struct error
     struct incus_state_change stop = {.action = INCUS_STOP, .force = true};
     int64_t give_up_ms = clock_monotonic_ms() + FIRST_START_MOST_MS;
     enum runtime_status status;
-
-    if (incus_instance_change(runtime->incus, source, &start, err))
+    if (incus_instance_change(runtime->incus, source, &start, err) < 0)
         return error_context(err, "the first start of template source %s", source);
     for (;;) {
-        if (runtime_look(runtime, source, NULL, &status, err))
+        if (runtime_look(runtime, source, NULL, &status, err) < 0)
             return -1;
         if (status == RUNTIME_STOPPED)
             return 0;
         if (clock_monotonic_ms() > give_up_ms)
             break;
-        if (incus_idle(runtime->incus, 50, err))
+        if (incus_idle(runtime->incus, 50, err) < 0)
             return -1;
     }
     if (incus_instance_change(runtime->incus, source, &stop, err) == 0)
@@ -49,12 +47,11 @@ static int finish(struct runtime_incus *runtime, const char *source, struct erro
 {
     struct runtime_turns turns = runtime_turns_begin();
     json_auto_t *config = json_pack("{s:s, s:s}", "raw.lxc", "", RUNTIME_KEY_ROLE, "source");
-
     /* The instance counts as stopped a moment before its stop operation has ended. */
-    while (incus_instance_patch(runtime->incus, source, config, NULL, err)) {
+    while (incus_instance_patch(runtime->incus, source, config, NULL, err) < 0) {
         if (incus_last_fault(runtime->incus) != INCUS_FAULT_BUSY)
             return -1;
-        if (runtime_turn(runtime, &turns, err))
+        if (runtime_turn(runtime, &turns, err) < 0)
             return -1;
     }
     return 0;
@@ -66,9 +63,8 @@ static int is_ready(struct runtime_incus *runtime, const char *source, bool *rea
 {
     incus_instance_auto instance = {0};
     enum runtime_status status;
-
     *ready = false;
-    if (runtime_look(runtime, source, &instance, &status, err))
+    if (runtime_look(runtime, source, &instance, &status, err) < 0)
         return -1;
     *there = status != RUNTIME_ABSENT;
     if (status != RUNTIME_STOPPED ||
@@ -86,22 +82,21 @@ int runtime_incus_build_source(struct runtime *base, const char *source, const c
     struct runtime_incus *runtime = runtime_incus_of(base);
     autofree char *resolved = NULL;
     bool ready, there;
-
-    if (is_ready(runtime, source, &ready, &there, fingerprint, virtual_machine, err))
+    if (is_ready(runtime, source, &ready, &there, fingerprint, virtual_machine, err) < 0)
         return -1;
     if (ready)
         return 0;
-    if (incus_image_resolve(runtime->incus, image, &resolved, virtual_machine, err))
+    if (incus_image_resolve(runtime->incus, image, &resolved, virtual_machine, err) < 0)
         return -1;
     /* What an interrupted build left. Two builds of one version at a time would disturb each
      * other: they are the administrator's, one after the other. */
-    if (there && runtime_incus_destroy(base, source, err))
+    if (there && runtime_incus_destroy(base, source, err) < 0)
         return -1;
-    if (make(runtime, source, resolved, *virtual_machine, err))
+    if (make(runtime, source, resolved, *virtual_machine, err) < 0)
         return -1;
-    if (!*virtual_machine && shift(runtime, source, err))
+    if (!*virtual_machine && shift(runtime, source, err) < 0)
         return -1;
-    if (finish(runtime, source, err))
+    if (finish(runtime, source, err) < 0)
         return -1;
     *fingerprint = steal_pointer(&resolved);
     return 0;

@@ -17,7 +17,6 @@ int runtime_incus_volume_create(struct runtime *base, const char *name, unsigned
     json_auto_t *config =
         json_pack("{s:o, s:s, s:s, s:s}", "size", json_sprintf("%uGiB", size_gb), "initial.mode",
                   "0755", "initial.uid", OWNER_ID, "initial.gid", OWNER_ID);
-
     if (incus_volume_create(runtime->incus, runtime->pool, name, config, err) == 0)
         return 0;
     if (incus_last_fault(runtime->incus) != INCUS_FAULT_EXISTS)
@@ -29,7 +28,6 @@ int runtime_incus_volume_create(struct runtime *base, const char *name, unsigned
 int runtime_incus_volume_delete(struct runtime *base, const char *name, struct error **err)
 {
     struct runtime_incus *runtime = runtime_incus_of(base);
-
     if (incus_volume_delete(runtime->incus, runtime->pool, name, err) == 0)
         return 0;
     if ((*err)->code == ERR_NOT_FOUND) {
@@ -46,8 +44,7 @@ int runtime_incus_volume_list(struct runtime *base, struct runtime_volume **list
 {
     struct runtime_incus *runtime = runtime_incus_of(base);
     struct incus_volume *found;
-
-    if (incus_volume_list(runtime->incus, runtime->pool, &found, count, err))
+    if (incus_volume_list(runtime->incus, runtime->pool, &found, count, err) < 0)
         return -1;
     *list = xcalloc(*count + 1, sizeof(**list));
     for (size_t i = 0; i < *count; i++) {

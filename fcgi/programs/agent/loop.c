@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/panic.h"
 
 #define BATCH_MAX 64
 
@@ -50,7 +51,7 @@ void loop_change(struct loop *loop, struct loop_source *source, uint32_t events)
     struct epoll_event event = {.events = events, .data.ptr = source};
     int operation = !events ? EPOLL_CTL_DEL : source->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
     if (epoll_ctl(loop->epoll_fd, operation, source->fd, &event) < 0)
-        abort();
+        panic("epoll refuses a descriptor");
     source->events = events;
     if (!events)
         forget_in_batch(loop, source);

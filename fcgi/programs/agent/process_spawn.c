@@ -50,7 +50,7 @@ void process_spawn_init(void)
              raised > OOM_SCORE_MAX ? OOM_SCORE_MAX : raised);
 }
 
-static void child_fail(const struct child_ends *ends, enum stage stage)
+__attribute__((noreturn)) static void child_fail(const struct child_ends *ends, enum stage stage)
 {
     struct report report = {stage, errno};
     if (write(ends->report, &report, sizeof report) < 0)
@@ -117,7 +117,6 @@ __attribute__((noreturn)) static void child_run(const struct process_spec *spec,
     environ = spec->environment->entries;
     execvp(spec->argv[0], spec->argv);
     child_fail(ends, STAGE_EXEC);
-    abort();
 }
 
 static int open_pty(const struct process_spec *spec, struct process_ends *ours,

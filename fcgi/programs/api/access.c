@@ -3,7 +3,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "endpoint/endpoint.h"
 
 int api_authorize(void *context, const struct route *route, struct http_request *request,
@@ -108,7 +107,7 @@ int access_check_shown(const struct api *api, const struct route *route, struct 
     case SUBJECT_VOLUME:
         return access->volume.state == VOLUME_READY ? 0 : no_volume(err);
     case SUBJECT_CHECKPOINT:
-        return str_equal(access->checkpoint.state, "ready") ? 0 : no_checkpoint(err);
+        return access->checkpoint.state == CHECKPOINT_READY ? 0 : no_checkpoint(err);
     default:
         return 0;
     }
@@ -138,9 +137,9 @@ static int load_made_checkpoint(struct api *api, const char *id, struct error **
     struct checkpoint *checkpoint = &api->access.checkpoint;
     if (checkpoint_get_any(api->worker.db, id, false, checkpoint, err) < 0)
         return -1;
-    if (str_equal(checkpoint->state, "creating"))
+    if (checkpoint->state == CHECKPOINT_CREATING)
         return unsettled(err);
-    api->access.made = str_equal(checkpoint->state, "ready");
+    api->access.made = checkpoint->state == CHECKPOINT_READY;
     return 0;
 }
 

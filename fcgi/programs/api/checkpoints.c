@@ -5,6 +5,7 @@
 #include "api/page_list.h"
 #include "api/sandbox_output.h"
 #include "base/log.h"
+#include "checkpoint/checkpoint_removal.h"
 
 static int check_name(const json_t *value, const char *pointer, struct error **err)
 {

@@ -5,6 +5,7 @@
 
 #include "account/account.h"
 #include "account/api_key.h"
+#include "account/usage.h"
 #include "account/usage_kept.h"
 #include "api/access.h"
 #include "api/replay.h"
@@ -24,9 +25,8 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_list.h"
 #include "sandbox/sandbox_network.h"
-#include "sandbox/usage.h"
-#include "sandbox/warm.h"
 #include "template/template.h"
+#include "template/warm.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
 

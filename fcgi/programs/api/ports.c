@@ -14,9 +14,10 @@ static int gateway_status(struct api *api, const struct sandbox *sandbox, uint16
         *status = "blocked";
         return 0;
     }
-    if (agent_secret(api->worker.ring, sandbox, secret, err) < 0)
+    if (agent_secret(api->worker.ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) <
+        0)
         return -1;
-    int result = agent_port_listener(sandbox, secret, port, AGENT_WAIT_MS, &listener, err);
+    int result = agent_port_listener(sandbox->address, secret, port, AGENT_WAIT_MS, &listener, err);
     mem_wipe(secret, sizeof secret);
     *status = listener == AGENT_LISTENER_NONE ? "no_listener" : "ready";
     return result;

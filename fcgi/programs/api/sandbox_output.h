@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "config/settings.h"
-#include "sandbox/agent_client.h"
+#include "runtime/agent_client.h"
 #include "sandbox/sandbox.h"
 #include "session/session.h"
 

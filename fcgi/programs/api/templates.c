@@ -26,7 +26,8 @@ json_t *template_version_to_json(const struct template_version *version)
                      version->team_slug, "template", version->slug, "version",
                      (json_int_t)version->version, "runtime_baseline", "cpu",
                      (json_int_t)version->cpu, "memory_mb", (json_int_t)version->memory_mb, "state",
-                     version->state, "created_at", time_to_json(version->created_at_ms));
+                     template_state_names[version->state], "created_at",
+                     time_to_json(version->created_at_ms));
 }
 
 void template_view_deinit(struct template_view *view)
@@ -63,7 +64,7 @@ json_t *template_view_at(const struct template_view *view, unsigned at)
 {
     uint32_t latest = 0;
     for (unsigned i = at; i < view->count && template_view_same(view, i, at); i++)
-        if (!latest && str_equal(view->versions[i].state, "ready"))
+        if (!latest && view->versions[i].state == TEMPLATE_READY)
             latest = view->versions[i].version;
     return template_to_json(&view->versions[at], latest);
 }

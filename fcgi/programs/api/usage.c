@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <time.h>
 
+#include "account/usage.h"
 #include "account/usage_kept.h"
 #include "api/api.h"
 #include "api/span.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "sandbox/usage.h"
 
 /* Midnight UTC of the first day of the month. */
 static int64_t month_start(int64_t at_ms)

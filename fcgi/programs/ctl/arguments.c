@@ -2,9 +2,9 @@
 #include "ctl/arguments.h"
 
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/panic.h"
 #include "base/str.h"
 
 /* getopt_long() values: the option's index, behind those of every command. */
@@ -80,7 +80,7 @@ static void long_options(const struct ctl_option *options, struct option *out)
 {
     unsigned count = option_count(options);
     if (count > CTL_OPTIONS_MAX)
-        abort();
+        panic("a command has more options than CTL_OPTIONS_MAX");
     for (unsigned i = 0; i < count; i++)
         *out++ = (struct option){options[i].name,
                                  options[i].kind == CTL_FLAG ? no_argument : required_argument,
@@ -168,7 +168,7 @@ static unsigned find(const struct ctl_arguments *arguments, const char *name)
     for (unsigned i = 0; i < option_count(arguments->options); i++)
         if (!strcmp(arguments->options[i].name, name))
             return i;
-    abort(); /* a handler asks for what its row does not have */
+    panic("a handler asks for an option that its row does not have");
 }
 
 const char *ctl_text(const struct ctl_arguments *arguments, const char *name)

@@ -24,10 +24,10 @@ static json_t *gb_of(uint64_t mb)
 static json_t *host_json(const struct host *host)
 {
     return json_pack("{s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:s, s:I, s:I}", "name", host->name,
-                     "state", host->state, "url", host->url, "firewall", host->firewall_url,
-                     "project", host->project, "pool", host->pool, "range", host->address_range,
-                     "nic_prefix", host->nic_prefix, "vcpus", (json_int_t)host->vcpus, "memory_mb",
-                     (json_int_t)host->memory_mb);
+                     "state", host_state_names[host->state], "url", host->url, "firewall",
+                     host->firewall_url, "project", host->project, "pool", host->pool, "range",
+                     host->address_range, "nic_prefix", host->nic_prefix, "vcpus",
+                     (json_int_t)host->vcpus, "memory_mb", (json_int_t)host->memory_mb);
 }
 
 static int read_certificate(const char *path, char **pem, struct error **err)
@@ -115,8 +115,8 @@ int ctl_host_add(struct ctl *ctl, const struct ctl_arguments *arguments, struct 
         prepare(ctl, &host, err) == 0 && build_missing_sources(ctl, &host, &built, err) == 0) {
         json_t *object = host_json(&host);
         json_object_set_new(object, "sources_built", json_integer(built));
-        ctl_print(ctl, object, "Host %s is %s: %u vCPUs and %u MB at %s.", host.name, host.state,
-                  host.vcpus, host.memory_mb, host.url);
+        ctl_print(ctl, object, "Host %s is %s: %u vCPUs and %u MB at %s.", host.name,
+                  host_state_names[host.state], host.vcpus, host.memory_mb, host.url);
         result = 0;
     }
     host_deinit(&host);
@@ -162,13 +162,13 @@ int ctl_host_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
     return 0;
 }
 
-static int set_state(struct ctl *ctl, const char *name, const char *state, const char *sentence,
+static int set_state(struct ctl *ctl, const char *name, enum host_state state, const char *sentence,
                      struct error **err)
 {
     if (host_set_state(ctl->db, name, state, err) < 0)
         return -1;
-    ctl_print(ctl, json_pack("{s:s, s:s}", "name", name, "state", state), "Host %s %s.", name,
-              sentence);
+    ctl_print(ctl, json_pack("{s:s, s:s}", "name", name, "state", host_state_names[state]),
+              "Host %s %s.", name, sentence);
     return 0;
 }
 
@@ -192,11 +192,12 @@ int ctl_host_drain(struct ctl *ctl, const struct ctl_arguments *arguments, struc
         {"SANDBOX", "id"}, {"TEAM", "team"}, {"STATE", "state"}};
     const char *name = arguments->operands[0];
     json_auto_t *rows = json_array();
-    if (host_set_state(ctl->db, name, "draining", err) < 0 ||
+    if (host_set_state(ctl->db, name, HOST_DRAINING, err) < 0 ||
         list_staying(ctl, name, rows, err) < 0)
         return -1;
     ctl_print(ctl,
-              json_pack("{s:s, s:s, s:O}", "name", name, "state", "draining", "sandboxes", rows),
+              json_pack("{s:s, s:s, s:O}", "name", name, "state", host_state_names[HOST_DRAINING],
+                        "sandboxes", rows),
               "Host %s takes no new sandboxes; the %zu that it has stay until they are deleted.",
               name, json_array_size(rows));
     if (!ctl->json && json_array_size(rows))
@@ -206,5 +207,5 @@ int ctl_host_drain(struct ctl *ctl, const struct ctl_arguments *arguments, struc
 
 int ctl_host_activate(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
-    return set_state(ctl, arguments->operands[0], "active", "takes new sandboxes", err);
+    return set_state(ctl, arguments->operands[0], HOST_ACTIVE, "takes new sandboxes", err);
 }

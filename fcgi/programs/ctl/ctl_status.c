@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdarg.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "ctl/ctl_db.h"
 #include "ctl/output.h"
 #include "host/host.h"
@@ -85,7 +85,7 @@ static int add_hosts(struct ctl *ctl, json_t *status, struct error **err)
         json_array_append_new(
             rows,
             json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "name",
-                      h->name, "state", h->state, "events", heard, "sandboxes",
+                      h->name, "state", host_state_names[h->state], "events", heard, "sandboxes",
                       (json_int_t)h->sandboxes, "vcpus", (json_int_t)h->vcpus, "used_vcpus",
                       (json_int_t)h->used_vcpus, "memory_mb", (json_int_t)h->memory_mb,
                       "used_memory_mb", (json_int_t)h->used_memory_mb, "disk_overcommit",
@@ -136,7 +136,8 @@ static void add_host_problems(const json_t *hosts, bool watched, json_t *problem
     unsigned active = 0;
     json_array_foreach (hosts, i, host) {
         const char *name = json_string_value(json_object_get(host, "name"));
-        bool is_active = !strcmp(json_string_value(json_object_get(host, "state")), "active");
+        bool is_active = str_equal(json_string_value(json_object_get(host, "state")),
+                                   host_state_names[HOST_ACTIVE]);
         active += is_active;
         if (json_is_true(json_object_get(host, "pool_nearly_full")))
             problem(problems,

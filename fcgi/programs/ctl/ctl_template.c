@@ -10,7 +10,7 @@ static json_t *version_json(const struct template_version *v)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:o}", "id", v->id,
                      "template_id", v->template_id, "team", v->team_slug, "slug", v->slug,
-                     "version", (int)v->version, "state", v->state, "type",
+                     "version", (int)v->version, "state", template_state_names[v->state], "type",
                      v->virtual_machine ? "virtual-machine" : "container", "cpu", (int)v->cpu,
                      "memory_mb", (int)v->memory_mb, "image", v->image, "fingerprint",
                      v->fingerprint, "created_at", ctl_json_time(v->created_at_ms));
@@ -53,27 +53,23 @@ static int check_default(const struct ctl *ctl, const char *slug, const char *te
     return 0;
 }
 
-/* The hosts that take new sandboxes, moved to the front. */
-static unsigned active_first(struct host *hosts, unsigned count)
+static int count_active(void *context, const struct host *host, struct error **err)
 {
-    unsigned active = 0;
-    for (unsigned i = 0; i < count; i++) {
-        if (strcmp(hosts[i].state, "active") != 0)
-            continue;
-        struct host host = hosts[i];
-        hosts[i] = hosts[active];
-        hosts[active++] = host;
-    }
-    return active;
+    unsigned *count = context;
+    (void)err;
+    *count += host->state == HOST_ACTIVE;
+    return 0;
 }
 
 static int add_and_build(struct ctl *ctl, const struct ctl_arguments *arguments,
-                         const struct host *hosts, unsigned count, struct template_version *version,
-                         struct error **err)
+                         struct template_version *version, struct error **err)
 {
     struct team owner;
     struct plan plan;
-    if (!count)
+    unsigned active = 0;
+    if (hosts_each(ctl->db, count_active, &active, NULL, err) < 0)
+        return -1;
+    if (!active)
         return error_set(err, ERR_CONFIG,
                          "There is no active host to build it on; see `sandlotctl host add`.");
     if (find_owner(ctl, ctl_text(arguments, "team"), &owner, &plan, err) < 0)
@@ -83,22 +79,16 @@ static int add_and_build(struct ctl *ctl, const struct ctl_arguments *arguments,
             (uint32_t)ctl_number(arguments, "cpu", plan.cpu_default),
             (uint32_t)ctl_number(arguments, "memory-mb", plan.memory_mb_default), version, err) < 0)
         return -1;
-    return source_build_all(ctl, version, hosts, count, err);
+    return source_build_all(ctl, version, err);
 }
 
 int ctl_template_add(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     struct template_version version;
-    struct host *hosts = NULL;
-    unsigned count;
     if (ctl_flag(arguments, "default") &&
         check_default(ctl, arguments->operands[0], ctl_text(arguments, "team"), err) < 0)
         return -1;
-    if (host_list(ctl->db, &hosts, &count, err) < 0)
-        return -1;
-    int result = add_and_build(ctl, arguments, hosts, active_first(hosts, count), &version, err);
-    hosts_free(hosts, count);
-    if (result < 0)
+    if (add_and_build(ctl, arguments, &version, err) < 0)
         return -1;
     ctl_print(ctl, version_json(&version), "%s:%u (%s) is ready.", version.slug, version.version,
               version.id);

@@ -173,28 +173,37 @@ static void check_sources(struct doctor *doctor, const struct host *host)
                     count > 1 ? " and others" : "");
 }
 
+struct hosts_check {
+    struct doctor *doctor;
+    unsigned active;
+};
+
+static int examine(void *context, const struct host *host, struct error **err)
+{
+    struct hosts_check *check = context;
+    struct doctor *doctor = check->doctor;
+    (void)err;
+    check->active += host->state == HOST_ACTIVE;
+    report_host(doctor, host);
+    doctor_check_firewall(doctor, host);
+    doctor_check_connections(doctor, host);
+    check_sources(doctor, host);
+    check_promise(doctor, host);
+    doctor_check_disk(doctor, host);
+    doctor_check_criu(doctor, host->url);
+    doctor_check_kernel(doctor, host->url);
+    return 0;
+}
+
 void doctor_check_hosts(struct doctor *doctor)
 {
     error_auto err = NULL;
-    struct host *hosts = NULL;
-    unsigned count, active = 0;
-    if (host_list(doctor->ctl->db, &hosts, &count, &err) < 0) {
+    struct hosts_check check = {.doctor = doctor};
+    if (hosts_each(doctor->ctl->db, examine, &check, NULL, &err) < 0) {
         doctor_wrong(doctor, "host", "See the line about the database.", "%s.", err->message);
         return;
     }
-    for (unsigned i = 0; i < count; i++) {
-        active += !strcmp(hosts[i].state, "active");
-        report_host(doctor, &hosts[i]);
-        doctor_check_firewall(doctor, &hosts[i]);
-        doctor_check_connections(doctor, &hosts[i]);
-        check_sources(doctor, &hosts[i]);
-        check_promise(doctor, &hosts[i]);
-        doctor_check_disk(doctor, &hosts[i]);
-        doctor_check_criu(doctor, hosts[i].url);
-        doctor_check_kernel(doctor, hosts[i].url);
-    }
-    hosts_free(hosts, count);
-    if (!active)
+    if (!check.active)
         doctor_wrong(doctor, "host", "Add one with `sandlotctl host add`.",
                      "No host takes new sandboxes.");
     check_template(doctor);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/panic.h"
 #include "config/program.h"
 #include "ctl/ctl.h"
 
@@ -14,7 +15,7 @@ static char *help_text(void)
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out)
-        abort();
+        panic("out of memory");
     ctl_command_print_all(out);
     fclose(out);
     return text;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Building the source instances of a template version: what sandboxes are copied from. */
+/* The operator's template builds: the sources are made as they are for the API, with words on
+ * standard error for whoever waits. */
 #pragma once
 
 #include "ctl/ctl.h"
 #include "host/host.h"
 #include "template/template.h"
 
-/* Build the sources of a version in state building on these hosts and finish it as ready; when one
- * host fails, remove what was built and finish it as failed, with the error of that host. */
-int source_build_all(struct ctl *ctl, struct template_version *version, const struct host *hosts,
-                     unsigned count, struct error **err);
+/* Build the sources of a version in state building on all active hosts and finish it as ready; when
+ * one host fails, remove what was built and finish it as failed, with the error of that host. */
+int source_build_all(struct ctl *ctl, struct template_version *version, struct error **err);
 
 /* Build the source of a ready version on one more host, from the very image of the others. */
 int source_build_again(struct ctl *ctl, const struct template_version *version,

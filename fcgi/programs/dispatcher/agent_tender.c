@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/host.h"
-#include "sandbox/agent_client.h"
+#include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 
@@ -57,9 +57,10 @@ static int tend(struct worker *worker, const char *id, bool *answered, struct er
     *answered = true;
     if (sandbox_get(worker->db, id, &work.sandbox, err) < 0 ||
         work.sandbox.state != SANDBOX_READY ||
-        agent_secret(worker->ring, &work.sandbox, secret, err) < 0)
+        agent_secret(worker->ring, work.sandbox.instance_name, work.sandbox.agent_key_id, secret,
+                     err) < 0)
         return *err ? -1 : 0;
-    int result = agent_knows(&work.sandbox, secret, 0, &knows, err);
+    int result = agent_knows(work.sandbox.address, secret, 0, &knows, err);
     mem_wipe(secret, sizeof secret);
     *answered = result == 0;
     if (result < 0 || knows)
@@ -100,24 +101,25 @@ static bool tend_restarted(struct agent_tender *tender, const struct restarted *
 
 /* --- the round --- */
 
+static int add_to_round(void *context, const struct host *host, struct error **err)
+{
+    struct agent_tender *tender = context;
+    autofree struct sandbox_ready *ready = NULL;
+    size_t count = 0;
+    if (sandbox_row_ready_on_host(tender->worker->db, host->id, &ready, &count, err) < 0)
+        return -1;
+    tender->round =
+        xreallocarray(tender->round, tender->round_count + count + 1, sizeof *tender->round);
+    if (count)
+        memcpy(&tender->round[tender->round_count], ready, count * sizeof *ready);
+    tender->round_count += count;
+    return 0;
+}
+
 int agent_tender_begin_round(struct agent_tender *tender, struct error **err)
 {
-    struct host *hosts = NULL;
-    unsigned host_count = 0;
-    int result = host_list(tender->worker->db, &hosts, &host_count, err);
     tender->round_count = 0;
-    for (unsigned i = 0; i < host_count && result == 0; i++) {
-        autofree struct sandbox_ready *ready = NULL;
-        size_t count = 0;
-        result = sandbox_row_ready_on_host(tender->worker->db, hosts[i].id, &ready, &count, err);
-        tender->round =
-            xreallocarray(tender->round, tender->round_count + count + 1, sizeof *tender->round);
-        if (count)
-            memcpy(&tender->round[tender->round_count], ready, count * sizeof *ready);
-        tender->round_count += count;
-    }
-    hosts_free(hosts, host_count);
-    return result;
+    return hosts_each(tender->worker->db, add_to_round, tender, NULL, err);
 }
 
 unsigned agent_tender_work(struct agent_tender *tender)

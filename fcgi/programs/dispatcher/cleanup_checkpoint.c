@@ -2,8 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_removal.h"
 #include "dispatcher/cleanup_row.h"
 
 struct tend {
@@ -38,7 +37,7 @@ static int tend_body(struct db *db, void *context, struct error **err)
     if (checkpoint_get_any(db, tend->id, true, checkpoint, err) < 0)
         return -1;
     tend->at_ms = checkpoint->cleanup_at_ms;
-    if (!str_equal(checkpoint->state, "ready"))
+    if (checkpoint->state != CHECKPOINT_READY)
         return 0;
     if (decide(db, checkpoint, now_ms, &tend->at_ms, err) < 0)
         return -1;

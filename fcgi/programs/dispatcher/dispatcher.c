@@ -3,6 +3,7 @@
 #include "account/usage_kept.h"
 
 #include "account/account.h"
+#include "account/usage.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -18,9 +19,8 @@
 #include "sandbox/quota.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_network.h"
-#include "sandbox/usage.h"
-#include "sandbox/warm.h"
 #include "template/template.h"
+#include "template/warm.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
 

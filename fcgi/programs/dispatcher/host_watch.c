@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "dispatcher/sandbox_sweep.h"
 #include "host/host.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
-#include "sandbox/usage.h"
 
 enum {
     TURN_MOST_MS = 500,
@@ -149,7 +149,7 @@ static int verdict_body(struct db *db, void *context, struct error **err)
     verdict->ended = true;
     if (sandbox_row_update(db, &sandbox, err) < 0)
         return -1;
-    return usage_follow(db, &sandbox, err);
+    return sandbox_usage_follow(db, &sandbox, err);
 }
 
 /* Returns after how many milliseconds to ask again; 0: the case is closed. */

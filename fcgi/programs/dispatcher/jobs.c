@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/jobs.h"
 
+#include "checkpoint/checkpoint_removal.h"
 #include "dispatcher/cleanup.h"
 #include "idempotency/idempotency.h"
-#include "sandbox/lifecycle.h"
 #include "sandbox/sandbox_network.h"
-#include "sandbox/warm.h"
+#include "template/template_build.h"
+#include "template/warm.h"
 #include "volume/volume_store.h"
 
 /* What a firewall has lost is noticed after at most that long. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the dispatcher does with rows: deadlines, and operations whose holder is gone. */
+#include "base/panic.h"
 #include "dispatcher/jobs.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -29,7 +29,7 @@ static int run(struct work *work, struct error **err)
         error_clear(err);
         return 0;
     }
-    abort();
+    panic("an operation is of no known kind");
 }
 
 /* --- deadlines --- */

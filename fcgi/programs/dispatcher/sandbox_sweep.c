@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the dispatcher does about instances that belong to nobody, or run when they should not. */
-#include "dispatcher/jobs.h"
+#include "dispatcher/sandbox_sweep.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "dispatcher/jobs.h"
 #include "host/host.h"
-#include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
-#include "sandbox/warm.h"
+#include "template/template_build.h"
+#include "template/warm.h"
 
 #define LIST_PATIENCE_MS 15000
 #define STOP_PATIENCE_MS 15000
@@ -95,12 +96,13 @@ static int sweep_instance(struct worker *worker, struct runtime *runtime,
 
 /* --- looking at hosts --- */
 
-static int sweep_host(struct worker *worker, uint32_t host_id, struct error **err)
+static int sweep_host(void *context, const struct host *host, struct error **err)
 {
+    struct worker *worker = context;
     struct runtime *runtime;
     struct runtime_listing *list = NULL;
     size_t count = 0;
-    if (runtimes_get(worker->runtimes, worker->db, host_id, &runtime, err) < 0)
+    if (runtimes_get(worker->runtimes, worker->db, host->id, &runtime, err) < 0)
         return -1;
     runtime_limit(runtime, LIST_PATIENCE_MS);
     int result = runtime->ops->list(runtime, &list, &count, err);
@@ -108,21 +110,11 @@ static int sweep_host(struct worker *worker, uint32_t host_id, struct error **er
     for (size_t i = 0; i < count && result == 0; i++)
         result = sweep_instance(worker, runtime, &list[i], err);
     runtime_listing_free(list, count);
-    return result == 0 ? checkpoint_sweep_host(worker, host_id, runtime, err) : -1;
+    return result == 0 ? checkpoint_sweep_host(worker, host->id, runtime, err) : -1;
 }
 
 int sandbox_sweep(struct worker *worker, struct error **err)
 {
-    struct host *hosts = NULL;
-    unsigned count = 0;
-    if (host_list(worker->db, &hosts, &count, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count; i++) {
-        error_auto failure = NULL;
-        if (sweep_host(worker, hosts[i].id, &failure) < 0)
-            log_warning("cannot compare the instances of a host with the database",
-                        LOG_STR("host", hosts[i].name), LOG_ERROR(failure));
-    }
-    hosts_free(hosts, count);
-    return 0;
+    return hosts_each(worker->db, sweep_host, worker,
+                      "cannot compare the instances of a host with the database", err);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/panic.h"
 
 #define NEGATIVE_TTL_MAX_S 300
 #define TYPE_SOA           LDNS_RR_TYPE_SOA
@@ -301,7 +302,7 @@ static ldns_pkt *new_answer(const struct dns_question *question, int rcode)
 {
     ldns_pkt *packet = ldns_pkt_new();
     if (!packet)
-        abort();
+        panic("out of memory");
     ldns_pkt_set_id(packet, question->id);
     ldns_pkt_set_qr(packet, true);
     ldns_pkt_set_ra(packet, true);

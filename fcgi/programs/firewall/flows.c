@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "firewall/rules.h"
 #include "firewall/wake.h"
 
@@ -72,7 +73,7 @@ static struct nf_conntrack *tuple_of(const struct nf_conntrack *entry)
 {
     struct nf_conntrack *tuple = nfct_new();
     if (!tuple)
-        abort();
+        panic("out of memory");
     nfct_copy(tuple, entry, NFCT_CP_ORIG);
     return tuple;
 }
@@ -134,7 +135,7 @@ int flows_cut(struct flows *flows, uint32_t address,
     struct nfct_filter_dump_mark mark = {address & MARK_SANDBOX, MARK_SANDBOX};
     struct nfct_filter_dump *filter = nfct_filter_dump_create();
     if (!filter)
-        abort();
+        panic("out of memory");
     nfct_filter_dump_set_attr(filter, NFCT_FILTER_DUMP_MARK, &mark);
     nfct_filter_dump_set_attr_u8(filter, NFCT_FILTER_DUMP_L3NUM, AF_INET);
     nfct_callback_register(flows->handle, NFCT_T_ALL, on_entry, &walk);

@@ -243,7 +243,8 @@ static int route_data_plane(struct worker *worker, const struct sandbox *sandbox
 {
     char address[IPV4_TEXT_SIZE];
     error_auto err = NULL;
-    if (agent_secret(worker->ring, sandbox, decision->secret, &err) < 0)
+    if (agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, decision->secret,
+                     &err) < 0)
         return refuse_error(decision, err);
     snprintf(decision->upstream, sizeof decision->upstream, "%s:%d",
              ipv4_format(sandbox->address, address), AGENT_PORT);
@@ -283,8 +284,8 @@ static int find_listener(struct gate *gate, const struct gate_request *request,
         request->may_wait ? AGENT_WAIT_MS : (unsigned)gate->worker.settings->gate_wait_ms;
     if (may_ask(gate, request, found, decision) < 0)
         return -1;
-    if (agent_port_listener(&found->sandbox, decision->secret, request->preview_port, wait_ms,
-                            listener, &err) == 0) {
+    if (agent_port_listener(found->sandbox.address, decision->secret, request->preview_port,
+                            wait_ms, listener, &err) == 0) {
         if (request->may_wait)
             agent_notes_answered(gate->notes, sandbox);
         return *listener == AGENT_LISTENER_NONE ? refuse(decision, REFUSAL_NO_LISTENER) : 0;
@@ -302,7 +303,8 @@ static int route_preview(struct gate *gate, const struct gate_request *request,
     enum agent_listener listener = AGENT_LISTENER_NONE;
     uint16_t port = request->preview_port;
     error_auto err = NULL;
-    if (agent_secret(gate->worker.ring, &found->sandbox, decision->secret, &err) < 0)
+    if (agent_secret(gate->worker.ring, found->sandbox.instance_name, found->sandbox.agent_key_id,
+                     decision->secret, &err) < 0)
         return refuse_error(decision, err);
     int result = find_listener(gate, request, found, &listener, decision);
     bool is_relayed = result == 0 && listener == AGENT_LISTENER_LOOPBACK;

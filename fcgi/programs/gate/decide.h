@@ -4,8 +4,8 @@
 
 #include "http/pool.h"
 #include "refusal/reason.h"
-#include "sandbox/agent_client.h"
-#include "sandbox/agent_notes.h"
+#include "runtime/agent_client.h"
+#include "runtime/agent_notes.h"
 #include "sandbox/lifecycle.h"
 
 /* What a worker of the gate works with. */

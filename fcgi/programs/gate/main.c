@@ -4,6 +4,7 @@
 #include <sysexits.h>
 
 #include "account/account.h"
+#include "account/usage.h"
 #include "account/usage_kept.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -18,7 +19,6 @@
 #include "sandbox/quota.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_network.h"
-#include "sandbox/usage.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
 

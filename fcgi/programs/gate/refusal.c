@@ -8,23 +8,11 @@
 #include "base/str.h"
 #include "gate/audience.h"
 #include "gate/decide.h"
+#include "gate/token.h"
 #include "refusal/page.h"
 
-#define TOKEN_MAX     256
 #define LOCATION_MAX  65536
 #define RETRY_AFTER_S "2"
-
-char *gate_query_token(const struct http_request *request)
-{
-    const char *query = http_parameter(request, "SANDLOT_QUERY");
-    for (size_t pair; query && *query; query += pair + (query[pair] == '&')) {
-        pair = strcspn(query, "&");
-        size_t name = sizeof GATE_QUERY_TOKEN;
-        if (pair > name && pair - name <= TOKEN_MAX && !strncmp(query, GATE_QUERY_TOKEN "=", name))
-            return xstrndup(query + name, pair - name);
-    }
-    return NULL;
-}
 
 /* The address again, without the token: path and the rest of the query. */
 static char *clean_location(const char *path, const char *query)
@@ -57,7 +45,7 @@ static bool is_header_text(const char *text)
 static void answer_cookie(const struct http_request *request, struct http_response *response)
 {
     const char *path = http_parameter(request, "SANDLOT_URI");
-    autowipe char *token = gate_query_token(request);
+    autowipe char *token = token_of_query(request);
     autofree char *location =
         clean_location(path && *path == '/' ? path : "/", http_parameter(request, "SANDLOT_QUERY"));
     /* "//host" would leave for another site. */

@@ -11,81 +11,17 @@
 #include "gate/origin.h"
 #include "gate/refusal.h"
 #include "gate/throttle.h"
+#include "gate/token.h"
 
-#define TOKEN_MAX        256
 #define HAND_ON_AFTER_MS 500 /* for others who are served, before the other pool is asked */
 
 static struct throttle refusals;
-
-/* --- where the token is --- */
-
-static char *bearer_token(const struct http_request *request)
-{
-    const char *value = http_header(request, "Authorization");
-    if (!value || strncasecmp(value, "Bearer ", 7))
-        return NULL;
-    return xstrndup(value + 7 + strspn(value + 7, " "), TOKEN_MAX);
-}
-
-static char *parameter_token(const char *value)
-{
-    return value ? xstrndup(value, TOKEN_MAX) : NULL;
-}
-
-/* The token of whoever sent the request on purpose. A preview's Authorization header belongs to the
- * application. */
-static char *find_token(const struct http_request *request, bool is_preview)
-{
-    char *token = parameter_token(http_header(request, "X-Access-Token"));
-    if (!token && is_preview)
-        token = gate_query_token(request);
-    if (!token && !is_preview)
-        token = bearer_token(request);
-    return token;
-}
-
-/* The one that a browser sends by itself; who sends another has no use for it. nginx takes the
- * cookie apart: it keys its cache of decisions with the same value that is judged here. */
-static char *find_cookie(const struct http_request *request)
-{
-    return http_header(request, "X-Access-Token")
-               ? NULL
-               : parameter_token(http_parameter(request, "SANDLOT_COOKIE_TOKEN"));
-}
-
-/* A link that a person opens. A form, a web socket or a page's own poll could not follow a
- * redirect; they are let in by the token in the address, which nginx takes out. */
-static char *find_link_token(const struct http_request *request)
-{
-    const char *method = http_parameter(request, "SANDLOT_METHOD");
-    if (http_parameter(request, "SANDLOT_UPGRADE") || http_parameter(request, "SANDLOT_POLL"))
-        return NULL;
-    if (!str_equal(method, "GET") && !str_equal(method, "HEAD"))
-        return NULL;
-    return gate_query_token(request);
-}
-
-/* --- questions --- */
 
 static uint16_t preview_port(const struct http_request *request)
 {
     uint64_t port = 0;
     const char *text = http_parameter(request, "SANDLOT_PORT");
     return text && str_parse_u64(text, 1, 65535, &port) == 0 ? (uint16_t)port : 0;
-}
-
-/* nginx files what it keeps under these values; a client must not fill its folder with them. */
-static bool has_long_key(const struct http_request *request, bool is_preview)
-{
-    const char *const values[] = {
-        http_header(request, "X-Access-Token"),
-        http_parameter(request, is_preview ? "SANDLOT_COOKIE_TOKEN" : "SANDLOT_METHOD"),
-        is_preview ? NULL : http_header(request, "Authorization"),
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(values); i++)
-        if (values[i] && strlen(values[i]) > TOKEN_MAX)
-            return true;
-    return false;
 }
 
 static void answer_refusal(struct http_response *response, enum refusal_reason reason)
@@ -184,9 +120,9 @@ static void serve_question(struct gate *gate, struct http_request *request,
     const char *route = http_parameter(request, "SANDLOT_ROUTE");
     const char *method = http_parameter(request, "SANDLOT_METHOD");
     const char *path = http_parameter(request, "SANDLOT_URI");
-    autowipe char *token = find_token(request, is_preview);
-    autowipe char *cookie = is_preview ? find_cookie(request) : NULL;
-    autowipe char *link_token = is_preview ? find_link_token(request) : NULL;
+    autowipe char *token = token_given(request, is_preview);
+    autowipe char *cookie = is_preview ? token_of_cookie(request) : NULL;
+    autowipe char *link_token = is_preview ? token_of_link(request) : NULL;
     struct gate_request question = {
         .route = route ? route : "",
         .preview_port = is_preview ? preview_port(request) : 0,
@@ -210,7 +146,7 @@ static void serve_question(struct gate *gate, struct http_request *request,
     }
     struct gate_decision decision;
     decide(gate, &question, request->remote_address, &decision);
-    decision.cacheable &= !has_long_key(request, is_preview);
+    decision.cacheable &= !token_is_too_long(request, is_preview);
     answer_decision(gate, request, response, &decision);
     mem_wipe(&decision, sizeof decision);
 }

@@ -66,7 +66,7 @@ static void versions_are_numbered(void **state)
     assert_int_equal(elsewhere.version, 1);
     assert_string_not_equal(elsewhere.template_id, first.template_id);
     assert_ok(template_version_get(db, second.id, &stored, &err));
-    assert_string_equal(stored.state, "ready");
+    assert_int_equal(stored.state, TEMPLATE_READY);
     assert_string_equal(stored.fingerprint, "f00d");
     assert_string_equal(stored.image, "image");
     assert_int_equal(stored.cpu, 2);
@@ -227,9 +227,6 @@ static void knows_which_sources_a_host_lacks(void **state)
     assert_ok(template_source_add(db, ready.id, host.id, name, &err));
     assert_ok(template_source_add(db, ready.id, host.id, name, &err));
     assert_false(is_missing(host.id, ready.id));
-    assert_ok(template_source_remove(db, ready.id, host.id, &err));
-    assert_ok(template_source_remove(db, ready.id, host.id, &err));
-    assert_true(is_missing(host.id, ready.id));
 }
 
 int main(void)

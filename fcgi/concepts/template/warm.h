@@ -8,7 +8,9 @@
  */
 #pragma once
 
-#include "sandbox/lifecycle.h"
+#include "base/ulid.h"
+#include "runtime/runtime.h"
+#include "worker/worker.h"
 
 struct warm_instance {
     char name[INSTANCE_NAME_SIZE]; /* "": none */

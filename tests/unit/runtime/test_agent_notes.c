@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
-#include "sandbox/agent_notes.h"
+#include "runtime/agent_notes.h"
 
 #define SANDBOX 4711
 #define SILENCE 300

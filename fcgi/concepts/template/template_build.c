@@ -3,6 +3,8 @@
  * Building the template versions that the API was asked for, and removing deleted ones. A version
  * is usable when a sandbox was started from its source for a trial and its agent answered.
  */
+#include "template/template_build.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -11,14 +13,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "checkpoint/checkpoint.h"
 #include "host/host.h"
-#include "sandbox/agent_client.h"
-#include "sandbox/lifecycle_steps.h"
-#include "sandbox/warm_row.h"
+#include "runtime/agent_client.h"
 #include "template/template_row.h"
+#include "template/template_source.h"
+#include "template/warm_row.h"
 
 #define ATTEMPTS_MOST      8
-#define AGENT_TRIAL_MS     15000
 #define AGENT_SLICE_MS     500
 #define CAPACITY_DELAY_MS  5000
 #define TRIAL_SHAPE_GB_MIN 1
@@ -27,10 +29,9 @@ struct building {
     struct worker *worker;
     struct template_version version;
     unsigned attempts;
-    int64_t renew_at_ms;     /* monotonic */
+    struct lease lease;
     struct runtime *runtime; /* the one that works for us, with our tick */
-    uint32_t hosts[64];      /* that have the source */
-    unsigned host_count;
+    struct template_sources sources;
 };
 
 /* --- words and leases --- */
@@ -46,31 +47,24 @@ static void say(struct building *building, const char *line)
 static int renew(void *context, struct error **err)
 {
     struct building *building = context;
-    struct worker *worker = building->worker;
-    int64_t now_ms = clock_monotonic_ms();
-    if (now_ms < building->renew_at_ms)
-        return 0;
-    building->renew_at_ms = now_ms + (int64_t)worker->settings->lease_s * 1000 / 4;
-    error_auto failure = NULL;
-    if (template_row_renew(worker->db, building->version.id, worker->lease_owner,
-                           worker->settings->lease_s, &failure) == 0 ||
-        failure->code != ERR_LEASE_LOST)
-        return 0; /* with the database away the lease we have still counts */
-    return error_move(err, &failure);
+    return lease_tick(&building->lease, err);
 }
 
-static int open_runtime(struct building *building, uint32_t host_id, struct error **err)
+static int take_runtime(struct building *building, struct runtime *runtime, struct error **err)
 {
-    struct worker *worker = building->worker;
     if (building->runtime)
         building->runtime->tick = NULL;
-    building->runtime = NULL;
-    if (runtimes_get(worker->runtimes, worker->db, host_id, &building->runtime, err) < 0)
-        return -1;
-    building->runtime->tick = renew;
-    building->runtime->tick_context = building;
-    building->renew_at_ms = 0;
-    return renew(building, err);
+    building->runtime = runtime;
+    runtime->tick = renew;
+    runtime->tick_context = building;
+    return lease_check(&building->lease, err);
+}
+
+static int begin_host(void *context, const struct host *host, struct runtime *runtime,
+                      struct error **err)
+{
+    (void)host;
+    return take_runtime(context, runtime, err);
 }
 
 /* --- the trial --- */
@@ -139,7 +133,7 @@ static int start_trial(struct building *building, const char *source, struct pla
     if (runtime->ops->create(runtime, &instance, err) < 0)
         return -1;
     fault_point(FAULT_BUILD_TRIED);
-    int64_t give_up_ms = clock_monotonic_ms() + AGENT_TRIAL_MS;
+    int64_t give_up_ms = clock_monotonic_ms() + AGENT_START_WAIT_MS;
     do {
         error_clear(err);
         if (renew(building, err) < 0)
@@ -151,7 +145,7 @@ static int start_trial(struct building *building, const char *source, struct pla
     return error_set(err, ERR_RUNTIME_REFUSED,
                      "a sandbox was started from it and its agent did not answer within %d "
                      "seconds: the image must start sandlot-agent as root at boot",
-                     AGENT_TRIAL_MS / 1000);
+                     AGENT_START_WAIT_MS / 1000);
 }
 
 static int try_out(struct building *building, uint32_t host_id, const char *source,
@@ -176,61 +170,25 @@ static int try_out(struct building *building, uint32_t host_id, const char *sour
 
 /* --- sources --- */
 
-static int source_on(struct building *building, struct error **err)
-{
-    struct template_version *version = &building->version;
-    char source[INSTANCE_NAME_SIZE];
-    autofree char *fingerprint = NULL;
-    bool first = !building->host_count;
-    template_source_name(version->id, source);
-    if (building->runtime->ops->build_source(building->runtime, source, version->image,
-                                             &fingerprint, &version->virtual_machine, err) < 0)
-        return -1;
-    if (!first && strcmp(fingerprint, version->fingerprint) != 0)
-        return error_set(err, ERR_RUNTIME_REFUSED,
-                         "the hosts have different images under the name %s", version->image);
-    snprintf(version->fingerprint, sizeof version->fingerprint, "%s", fingerprint);
-    return 0;
-}
-
-static int build_from_image(struct building *building, struct error **err)
-{
-    struct host *hosts = NULL;
-    unsigned count = 0;
-    int result = host_list(building->worker->db, &hosts, &count, err);
-    for (unsigned i = 0; i < count && result == 0; i++) {
-        if (strcmp(hosts[i].state, "active") != 0 ||
-            building->host_count == ARRAY_SIZE(building->hosts))
-            continue;
-        result =
-            open_runtime(building, hosts[i].id, err) < 0 || source_on(building, err) < 0 ? -1 : 0;
-        if (result == 0)
-            building->hosts[building->host_count++] = hosts[i].id;
-    }
-    hosts_free(hosts, count);
-    if (result == 0 && !building->host_count) {
-        error_set(err, ERR_NO_CAPACITY, "no host takes new templates at the moment");
-        return -1;
-    }
-    return result;
-}
-
 /* It cannot go away before the build has ended: who removes it looks. */
 static int build_from_checkpoint(struct building *building, struct error **err)
 {
+    struct worker *worker = building->worker;
     struct template_version *version = &building->version;
+    struct template_sources *sources = &building->sources;
     struct checkpoint checkpoint;
+    struct runtime *runtime;
     char source[INSTANCE_NAME_SIZE];
-    if (checkpoint_get_any(building->worker->db, version->checkpoint_id, false, &checkpoint, err) <
-            0 ||
-        open_runtime(building, checkpoint.host_id, err) < 0)
+    if (checkpoint_get_any(worker->db, version->checkpoint_id, false, &checkpoint, err) < 0 ||
+        runtimes_get(worker->runtimes, worker->db, checkpoint.host_id, &runtime, err) < 0 ||
+        take_runtime(building, runtime, err) < 0)
         return -1;
     template_source_name(version->id, source);
     version->virtual_machine = checkpoint.virtual_machine;
-    if (building->runtime->ops->copy(building->runtime, checkpoint.instance_name, source,
-                                     RUNTIME_SOURCE, version->id, NULL, err) < 0)
+    if (runtime->ops->copy(runtime, checkpoint.instance_name, source, RUNTIME_SOURCE, version->id,
+                           NULL, err) < 0)
         return -1;
-    building->hosts[building->host_count++] = checkpoint.host_id;
+    sources->hosts[sources->host_count++] = checkpoint.host_id;
     return 0;
 }
 
@@ -246,12 +204,13 @@ static int build(struct building *building, struct error **err)
     fault_point(FAULT_BUILD_TAKEN);
     say(building, begin);
     if ((*version->checkpoint_id ? build_from_checkpoint(building, err)
-                                 : build_from_image(building, err)) < 0)
+                                 : template_sources_build(&building->sources, err)) < 0)
         return -1;
     fault_point(FAULT_BUILD_COPIED);
     say(building, "starting a sandbox from it for a trial");
     /* The runtime of the last host is the one that is open. */
-    return try_out(building, building->hosts[building->host_count - 1], source, err);
+    return try_out(building, building->sources.hosts[building->sources.host_count - 1], source,
+                   err);
 }
 
 /* --- the end of a build --- */
@@ -265,35 +224,33 @@ static int finish_body(struct db *db, void *context, struct error **err)
 {
     const struct result *result = context;
     const struct building *building = result->building;
-    char source[INSTANCE_NAME_SIZE];
-    template_source_name(building->version.id, source);
-    if (template_row_built(db, building->worker->lease_owner, &building->version, result->ready,
-                           err) < 0)
+    return template_sources_finish(db, building->worker->lease_owner, &building->sources,
+                                   result->ready, err);
+}
+
+struct leftover {
+    struct worker *worker;
+    const struct template_version *version;
+};
+
+static int end_trial_on(void *context, const struct host *host, struct error **err)
+{
+    const struct leftover *leftover = context;
+    struct worker *worker = leftover->worker;
+    struct runtime *runtime;
+    if (runtimes_get(worker->runtimes, worker->db, host->id, &runtime, err) < 0)
         return -1;
-    for (unsigned i = 0; result->ready && i < building->host_count; i++)
-        if (template_source_add(db, building->version.id, building->hosts[i], source, err) < 0)
-            return -1;
-    return 0;
+    return end_trial(worker, leftover->version, runtime, err);
 }
 
 /* From every host, whichever had it; a host that is away keeps the version from being done with. */
 static int remove_sources(struct worker *worker, const struct template_version *version,
                           struct error **err)
 {
-    char source[INSTANCE_NAME_SIZE];
-    struct host *hosts = NULL;
-    unsigned count = 0;
-    template_source_name(version->id, source);
-    int result = host_list(worker->db, &hosts, &count, err);
-    for (unsigned i = 0; i < count && result == 0; i++) {
-        struct runtime *runtime;
-        if (runtimes_get(worker->runtimes, worker->db, hosts[i].id, &runtime, err) < 0 ||
-            end_trial(worker, version, runtime, err) < 0 ||
-            runtime->ops->destroy(runtime, source, err) < 0)
-            result = -1;
-    }
-    hosts_free(hosts, count);
-    return result;
+    struct leftover leftover = {worker, version};
+    if (hosts_each(worker->db, end_trial_on, &leftover, NULL, err) < 0)
+        return -1;
+    return template_sources_remove(worker->db, worker->runtimes, version->id, err);
 }
 
 static void clean_up(struct building *building)
@@ -323,7 +280,7 @@ static int settle_failure(struct building *building, struct error **failure, str
         error_auto gone = NULL;
         struct template_version now;
         if (template_version_get(worker->db, building->version.id, &now, &gone) == 0 &&
-            strcmp(now.state, "building") != 0)
+            now.state != TEMPLATE_BUILDING)
             clean_up(building);
         return error_move(err, failure);
     }
@@ -341,6 +298,13 @@ static int settle_failure(struct building *building, struct error **failure, str
 int template_build_next(struct worker *worker, bool *worked, struct error **err)
 {
     struct building building = {.worker = worker};
+    building.sources = (struct template_sources){
+        .db = worker->db,
+        .runtimes = worker->runtimes,
+        .version = &building.version,
+        .begin = begin_host,
+        .context = &building,
+    };
     error_auto failure = NULL;
     *worked = false;
     if (template_row_take(worker->db, worker->lease_owner, worker->settings->lease_s,
@@ -349,6 +313,8 @@ int template_build_next(struct worker *worker, bool *worked, struct error **err)
     if (!building.version.id[0])
         return 0;
     *worked = true;
+    template_row_keep(worker->db, building.version.id, worker->lease_owner,
+                      worker->settings->lease_s, &building.lease);
     int result = -1;
     if (building.attempts > ATTEMPTS_MOST)
         error_set(&failure, ERR_RUNTIME_REFUSED, "every attempt was cut short");

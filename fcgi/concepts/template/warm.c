@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/warm.h"
+#include "template/warm.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "host/host.h"
-#include "sandbox/agent_client.h"
-#include "sandbox/warm_row.h"
+#include "runtime/agent_client.h"
 #include "template/template.h"
-
-#define AGENT_START_WAIT_MS 15000
+#include "template/warm_row.h"
 
 /* --- out --- */
 

@@ -7,32 +7,34 @@
 #include <stdint.h>
 
 #include "crypto/mac.h"
-#include "sandbox/sandbox.h"
 
-#define AGENT_PORT        49983
-#define AGENT_RELAY_PORT  49984
-#define AGENT_SECRET_SIZE MAC_HEX_SIZE
-#define AGENT_WAIT_MS     2000 /* for one answer, where a worker may wait */
+#define AGENT_PORT          49983
+#define AGENT_RELAY_PORT    49984
+#define AGENT_SECRET_SIZE   MAC_HEX_SIZE
+#define AGENT_WAIT_MS       2000  /* for one answer, where a worker may wait */
+#define AGENT_START_WAIT_MS 15000 /* for one that the init of an instance starts */
 
-/* The secret that the agent of this sandbox expects: derived from the key ring and the instance's
- * name, so it is stored nowhere. The caller wipes it. */
-int agent_secret(const struct keyring *ring, const struct sandbox *sandbox,
+/* Agents are found at the address of their instance, in host byte order. */
+
+/* The secret that the agent of this instance expects: derived from a key of the ring and the
+ * instance's name, so it is stored nowhere. The caller wipes it. */
+int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t key_id,
                  char secret[AGENT_SECRET_SIZE], struct error **err);
 
 /* Hand over secret and environment (JSON object text; "" for none). Keeps trying until the agent
  * answers or wait_ms have passed. Errors: ERR_RUNTIME_UNAVAILABLE (no answer),
  * ERR_RUNTIME_FAILED (the agent has another secret, or is none). */
-int agent_init(const struct sandbox *sandbox, const char *secret, const char *envs,
+int agent_init(uint32_t address, const char *sandbox_id, const char *secret, const char *envs,
                unsigned wait_ms, struct error **err);
 
 /* Whether the agent already had this secret; one that has started anew knows none. Waits and fails
  * as agent_init(). */
-int agent_knows(const struct sandbox *sandbox, const char *secret, unsigned wait_ms, bool *knows,
+int agent_knows(uint32_t address, const char *secret, unsigned wait_ms, bool *knows,
                 struct error **err);
 
 /* Before a pause: cut off what clients have open at the agent, and let it take nothing new until
  * the next agent_init() or for some seconds. One attempt. Errors as agent_init(). */
-int agent_hang_up(const struct sandbox *sandbox, const char *secret, struct error **err);
+int agent_hang_up(uint32_t address, const char *secret, struct error **err);
 
 /* Wait until the agent of an instance that no sandbox has yet answers at all. */
 int agent_wait(uint32_t address, unsigned wait_ms, struct error **err);
@@ -42,5 +44,5 @@ enum agent_listener { AGENT_LISTENER_NONE, AGENT_LISTENER_LOOPBACK, AGENT_LISTEN
 /* Who listens on a port inside the sandbox. One attempt, of wait_ms at most. Errors:
  * ERR_AGENT_SILENT (connected or not, no answer came in that time), ERR_RUNTIME_UNAVAILABLE (nobody
  * is there to answer), ERR_RUNTIME_FAILED (it answered something else). */
-int agent_port_listener(const struct sandbox *sandbox, const char *secret, uint16_t port,
-                        unsigned wait_ms, enum agent_listener *listener, struct error **err);
+int agent_port_listener(uint32_t address, const char *secret, uint16_t port, unsigned wait_ms,
+                        enum agent_listener *listener, struct error **err);

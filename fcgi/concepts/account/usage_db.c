@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "account/usage.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "sandbox/usage.h"
 
 /* A clock that was set back ends an interval where it began. */
 static const struct db_statement close_statement = {
@@ -39,38 +39,20 @@ static const struct db_statement *const statements[] = {&close_statement, &open_
                                                         &read_statement};
 const struct db_statement_list usage_statements = DB_STATEMENT_LIST(statements);
 
-static const char *const kind_names[] = {[USAGE_RUNTIME] = "runtime", [USAGE_STORAGE] = "storage"};
+static const char *const kind_names[] = {
+    [USAGE_RUNTIME] = "runtime", [USAGE_STORAGE] = "storage", [USAGE_NONE] = ""};
 
-/* The kind that is open in a state; "": none. NULL: as before. */
-static const char *kind_in(enum sandbox_state state)
+int usage_follow(struct db *db, const char *sandbox_id, enum usage_kind kind, int64_t at_ms,
+                 struct error **err)
 {
-    switch (state) {
-    case SANDBOX_READY:
-        return kind_names[USAGE_RUNTIME];
-    case SANDBOX_STOPPED:
-        return kind_names[USAGE_STORAGE];
-    case SANDBOX_DESTROYING:
-    case SANDBOX_DESTROYED:
-        return "";
-    default:
-        return NULL;
-    }
-}
-
-int usage_follow(struct db *db, const struct sandbox *sandbox, struct error **err)
-{
-    const char *kind = kind_in(sandbox->state);
-    if (!kind)
+    if (kind == USAGE_UNCHANGED)
         return 0;
-    if (db_exec(db, &close_statement,
-                DB_ARGS(db_i64(sandbox->updated_at_ms), db_text(sandbox->id), db_text(kind)), NULL,
-                err) < 0)
+    struct db_value id = db_text(sandbox_id), at = db_i64(at_ms), name = db_text(kind_names[kind]);
+    if (db_exec(db, &close_statement, DB_ARGS(at, id, name), NULL, err) < 0)
         return -1;
-    if (!*kind)
+    if (kind == USAGE_NONE)
         return 0;
-    return db_exec(db, &open_statement,
-                   DB_ARGS(db_text(kind), db_i64(sandbox->updated_at_ms), db_text(sandbox->id)),
-                   NULL, err);
+    return db_exec(db, &open_statement, DB_ARGS(name, at, id), NULL, err);
 }
 
 int usage_read(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "sandbox/warm_row.h"
+#include "template/warm_row.h"
 
 #define COLUMNS \
     "instance_name, template_version_id, host_id, address, agent_key_id, cpu, memory_mb, disk_gb"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "sandbox/agent_client.h"
+#include "runtime/agent_client.h"
 
 struct agent_notes;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/agent_notes.h"
+#include "runtime/agent_notes.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/agent_client.h"
+#include "runtime/agent_client.h"
 
 #include <jansson.h>
 #include <stdio.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/ipv4.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "host/host.h"
 #include "http/client.h"
 
 #define ANSWER_MAX     4096
 #define RETRY_PAUSE_MS 3 /* an agent answers some 12 ms after its instance has started */
 
-int agent_secret(const struct keyring *ring, const struct sandbox *sandbox,
+int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t key_id,
                  char secret[AGENT_SECRET_SIZE], struct error **err)
 {
-    return mac_hex(ring, sandbox->agent_key_id, KEY_PURPOSE_AGENT, sandbox->instance_name, secret,
-                   err);
+    return mac_hex(ring, key_id, KEY_PURPOSE_AGENT, instance_name, secret, err);
 }
 
 /* One request; *status 0 means that no answer came. body NULL: GET. Returns whether the time ran
@@ -70,37 +69,37 @@ static int check_status(long status, long wanted, struct error **err)
                      "The sandbox's agent gave a wrong answer: status %ld.", status);
 }
 
-static char *init_body(const struct sandbox *sandbox, const char *secret, const char *envs)
+static char *init_body(const char *sandbox_id, const char *secret, const char *envs)
 {
     /* Put together as text: the JSON library keeps copies that it does not wipe. */
     return xasprintf("{\"sandbox_id\":\"%s\",\"secret\":\"%s\",\"default_user\":\"user\","
                      "\"envs\":%s}",
-                     sandbox->id, secret, *envs ? envs : "{}");
+                     sandbox_id, secret, *envs ? envs : "{}");
 }
 
-int agent_init(const struct sandbox *sandbox, const char *secret, const char *envs,
+int agent_init(uint32_t address, const char *sandbox_id, const char *secret, const char *envs,
                unsigned wait_ms, struct error **err)
 {
-    autowipe char *body = init_body(sandbox, secret, envs);
+    autowipe char *body = init_body(sandbox_id, secret, envs);
     int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
     for (;;) {
         buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
         long status;
-        request(sandbox->address, secret, "/init", body, &answer, &status);
+        request(address, secret, "/init", body, &answer, &status);
         if (status || clock_monotonic_ms() >= give_up_ms)
             return check_status(status, 204, err);
         clock_sleep_ms(RETRY_PAUSE_MS);
     }
 }
 
-int agent_knows(const struct sandbox *sandbox, const char *secret, unsigned wait_ms, bool *knows,
+int agent_knows(uint32_t address, const char *secret, unsigned wait_ms, bool *knows,
                 struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
     for (;;) {
         buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
         long status;
-        request(sandbox->address, secret, "/internal/ports/1", NULL, &answer, &status);
+        request(address, secret, "/internal/ports/1", NULL, &answer, &status);
         *knows = status == 200;
         if (status)
             return 0;
@@ -110,11 +109,11 @@ int agent_knows(const struct sandbox *sandbox, const char *secret, unsigned wait
     }
 }
 
-int agent_hang_up(const struct sandbox *sandbox, const char *secret, struct error **err)
+int agent_hang_up(uint32_t address, const char *secret, struct error **err)
 {
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
     long status;
-    request(sandbox->address, secret, "/internal/hang-up", "", &answer, &status);
+    request(address, secret, "/internal/hang-up", "", &answer, &status);
     return check_status(status, 204, err);
 }
 
@@ -148,14 +147,14 @@ static int parse_listener(const struct buffer *answer, enum agent_listener *list
     return 0;
 }
 
-int agent_port_listener(const struct sandbox *sandbox, const char *secret, uint16_t port,
-                        unsigned wait_ms, enum agent_listener *listener, struct error **err)
+int agent_port_listener(uint32_t address, const char *secret, uint16_t port, unsigned wait_ms,
+                        enum agent_listener *listener, struct error **err)
 {
     char path[64];
     snprintf(path, sizeof path, "/internal/ports/%u", port);
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
     long status;
-    if (ask(sandbox->address, secret, path, NULL, wait_ms, &answer, &status))
+    if (ask(address, secret, path, NULL, wait_ms, &answer, &status))
         return error_set(err, ERR_AGENT_SILENT, "The sandbox's agent does not answer.");
     if (check_status(status, 200, err) < 0)
         return -1;

@@ -8,13 +8,15 @@
  */
 #pragma once
 
-#include "sandbox/sandbox.h"
+#include "db/db.h"
+#include "runtime/runtime.h"
 
-enum usage_kind { USAGE_RUNTIME, USAGE_STORAGE };
+enum usage_kind { USAGE_RUNTIME, USAGE_STORAGE, USAGE_NONE, USAGE_UNCHANGED };
 
-/* Inside the transaction that has written the sandbox's new state: let the open interval follow. A
- * state in between two others changes nothing. */
-int usage_follow(struct db *db, const struct sandbox *sandbox, struct error **err);
+/* Inside the transaction that has written the sandbox's new state, at_ms: let its open interval be
+ * of this kind from now on. USAGE_NONE: there is none any more. USAGE_UNCHANGED: nothing to do. */
+int usage_follow(struct db *db, const char *sandbox_id, enum usage_kind kind, int64_t at_ms,
+                 struct error **err);
 
 /* The time that sandboxes of one size have taken together. */
 struct usage {

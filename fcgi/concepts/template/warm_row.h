@@ -2,7 +2,7 @@
 /* Rows of the warm pool; for warm.c only. */
 #pragma once
 
-#include "sandbox/warm.h"
+#include "template/warm.h"
 
 /* How many of the version are starting or ready. */
 int warm_row_count(struct db *db, const char *template_version_id, unsigned *count,

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "host/host.h"
-#include "sandbox/warm_row.h"
 #include "template/template.h"
+#include "template/warm_row.h"
 #include "unit/schema.h"
 
 #define CLAIMS 8

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The end of checkpoints: deleted ones, and ones that were never finished. */
+#include "checkpoint/checkpoint_removal.h"
+
+#include "account/usage_kept.h"
+#include "base/fault_point.h"
+#include "base/log.h"
+#include "checkpoint/checkpoint_row.h"
+
+#define IN_USE_DELAY_MS 500
+
+/* Its row says that it is being deleted, so nothing more begins with it; what has begun is waited
+ * for. *removed: whether nothing is left of it. */
+static int remove_disk(struct worker *worker, const struct checkpoint *checkpoint, bool *removed,
+                       struct error **err)
+{
+    struct runtime *runtime;
+    bool in_use;
+    *removed = false;
+    if (checkpoint_row_in_use(worker->db, checkpoint->id, &in_use, err) < 0)
+        return -1;
+    if (in_use)
+        return checkpoint_row_defer(worker->db, checkpoint->id, IN_USE_DELAY_MS, err);
+    if (runtimes_get(worker->runtimes, worker->db, checkpoint->host_id, &runtime, err) < 0 ||
+        runtime->ops->destroy(runtime, checkpoint->instance_name, err) < 0)
+        return -1;
+    fault_point(FAULT_CHECKPOINT_REMOVED);
+    *removed = true;
+    return checkpoint_row_deleted(worker->db, checkpoint->id, err);
+}
+
+struct deletion {
+    const char *id;
+    uint64_t lease_s;
+    struct checkpoint checkpoint;
+};
+
+static int delete_body(struct db *db, void *context, struct error **err)
+{
+    struct deletion *deletion = context;
+    if (checkpoint_get_any(db, deletion->id, true, &deletion->checkpoint, err) < 0)
+        return -1;
+    if (deletion->checkpoint.state != CHECKPOINT_READY)
+        return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
+    if (checkpoint_row_deleting(db, deletion->id, deletion->lease_s, err) < 0)
+        return -1;
+    return usage_kept_end(db, deletion->id, err);
+}
+
+int checkpoint_delete(struct worker *worker, const char *id, struct error **err)
+{
+    struct deletion deletion = {.id = id, .lease_s = worker->settings->lease_s};
+    error_auto failure = NULL;
+    bool removed;
+    if (db_transaction(worker->db, delete_body, &deletion, err) < 0)
+        return -1;
+    fault_point(FAULT_CHECKPOINT_DELETING);
+    if (remove_disk(worker, &deletion.checkpoint, &removed, &failure) < 0)
+        log_warning("checkpoint removal goes on in the background", LOG_STR("checkpoint", id),
+                    LOG_ERROR(failure));
+    return 0;
+}
+
+struct taking {
+    uint64_t lease_s;
+    struct checkpoint checkpoint;
+};
+
+static int take_body(struct db *db, void *context, struct error **err)
+{
+    struct taking *taking = context;
+    return checkpoint_row_take_deleting(db, taking->lease_s, &taking->checkpoint, err);
+}
+
+int checkpoint_remove_next(struct worker *worker, bool *worked, struct error **err)
+{
+    struct taking taking = {.lease_s = worker->settings->lease_s};
+    *worked = false;
+    if (checkpoint_row_abandon(worker->db, err) < 0 ||
+        db_transaction(worker->db, take_body, &taking, err) < 0)
+        return -1;
+    if (!taking.checkpoint.id[0])
+        return 0;
+    return remove_disk(worker, &taking.checkpoint, worked, err);
+}

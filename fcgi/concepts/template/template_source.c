@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "template/template_source.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "template/template_row.h"
+
+static int make_source(struct template_sources *sources, struct runtime *runtime,
+                       struct error **err)
+{
+    struct template_version *version = sources->version;
+    char source[INSTANCE_NAME_SIZE];
+    autofree char *fingerprint = NULL;
+    bool first = !sources->host_count;
+    template_source_name(version->id, source);
+    if (runtime->ops->build_source(runtime, source, version->image, &fingerprint,
+                                   &version->virtual_machine, err) < 0)
+        return -1;
+    if (!first && strcmp(fingerprint, version->fingerprint) != 0)
+        return error_set(err, ERR_RUNTIME_REFUSED,
+                         "the hosts have different images under the name %s", version->image);
+    snprintf(version->fingerprint, sizeof version->fingerprint, "%s", fingerprint);
+    return 0;
+}
+
+static int build_on(void *context, const struct host *host, struct error **err)
+{
+    struct template_sources *sources = context;
+    struct runtime *runtime;
+    if (host->state != HOST_ACTIVE || sources->host_count == TEMPLATE_HOSTS_MAX)
+        return 0;
+    if (runtimes_get(sources->runtimes, sources->db, host->id, &runtime, err) < 0 ||
+        sources->begin(sources->context, host, runtime, err) < 0 ||
+        make_source(sources, runtime, err) < 0)
+        return -1;
+    sources->hosts[sources->host_count++] = host->id;
+    if (sources->done)
+        sources->done(sources->context, host);
+    return 0;
+}
+
+int template_sources_build(struct template_sources *sources, struct error **err)
+{
+    if (hosts_each(sources->db, build_on, sources, NULL, err) < 0)
+        return -1;
+    return sources->host_count
+               ? 0
+               : error_set(err, ERR_NO_CAPACITY, "no host takes new templates at the moment");
+}
+
+static int finish_version(struct db *db, const char *holder, const struct template_version *version,
+                          bool ready, struct error **err)
+{
+    return holder ? template_row_built(db, holder, version, ready, err)
+                  : template_version_finish(db, version->id, ready, version->virtual_machine,
+                                            version->fingerprint, err);
+}
+
+int template_sources_finish(struct db *db, const char *holder,
+                            const struct template_sources *sources, bool ready, struct error **err)
+{
+    const struct template_version *version = sources->version;
+    char source[INSTANCE_NAME_SIZE];
+    template_source_name(version->id, source);
+    if (finish_version(db, holder, version, ready, err) < 0)
+        return -1;
+    for (unsigned i = 0; ready && i < sources->host_count; i++)
+        if (template_source_add(db, version->id, sources->hosts[i], source, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* --- removal --- */
+
+struct removal {
+    struct db *db;
+    struct runtimes *runtimes;
+    char source[INSTANCE_NAME_SIZE];
+};
+
+static int remove_from(void *context, const struct host *host, struct error **err)
+{
+    struct removal *removal = context;
+    struct runtime *runtime;
+    if (runtimes_get(removal->runtimes, removal->db, host->id, &runtime, err) < 0)
+        return -1;
+    return runtime->ops->destroy(runtime, removal->source, err);
+}
+
+int template_sources_remove(struct db *db, struct runtimes *runtimes, const char *version_id,
+                            struct error **err)
+{
+    struct removal removal = {.db = db, .runtimes = runtimes};
+    template_source_name(version_id, removal.source);
+    return hosts_each(db, remove_from, &removal, NULL, err);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/clock.h"
+#include "db/lease.h"
+#include "unit/db/own_server.h"
+
+#define LONG_MS 60000
+
+static const struct lease_table held =
+    LEASE_TABLE_HELD("builds", "id", "lease_until_ms", "state = 'open'");
+static const struct lease_table plain =
+    LEASE_TABLE("builds", "id", "lease_until_ms", "state = 'open'");
+
+static MYSQL *raw;
+
+static int make_table(void **state)
+{
+    (void)state;
+    raw = server_raw(server);
+    server_say(raw, "CREATE OR REPLACE TABLE builds (id VARCHAR(63) NOT NULL PRIMARY KEY,"
+                    " state VARCHAR(16) NOT NULL, holder VARCHAR(64) NULL,"
+                    " attempts INT UNSIGNED NOT NULL, lease_until_ms BIGINT NULL) ENGINE=InnoDB");
+    server_say(raw, "INSERT INTO builds VALUES ('late', 'open', NULL, 0, 2),"
+                    " ('first', 'open', NULL, 0, 1), ('closed', 'closed', NULL, 0, 0),"
+                    " ('never', 'open', NULL, 0, NULL)");
+    db = server_open(server);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    close_db(state);
+    mysql_close(raw);
+    return 0;
+}
+
+struct taking {
+    const struct lease_table *table;
+    const char *holder;
+    char key[LEASE_KEY_SIZE];
+    unsigned attempts;
+};
+
+static int take_body(struct db *in, void *context, struct error **err)
+{
+    struct taking *taking = context;
+    return lease_take(in, taking->table, taking->holder, LONG_MS, taking->key, &taking->attempts,
+                      err);
+}
+
+static void assert_taken(const struct lease_table *table, const char *holder, const char *key,
+                         unsigned attempts)
+{
+    struct error *err = NULL;
+    struct taking taking = {.table = table, .holder = holder};
+    assert_ok(db_transaction(db, take_body, &taking, &err));
+    assert_string_equal(taking.key, key);
+    assert_int_equal(taking.attempts, attempts);
+}
+
+static void rows_are_taken_once_longest_free_first(void **state)
+{
+    (void)state;
+    assert_taken(&held, "a", "first", 1);
+    assert_taken(&held, "b", "late", 1);
+    assert_taken(&held, "c", "", 0);
+}
+
+static void a_row_that_is_let_go_is_anybodys(void **state)
+{
+    struct error *err = NULL;
+    (void)state;
+    assert_taken(&held, "a", "first", 1);
+    assert_ok(lease_defer(db, &held, "first", "b", 0, &err)); /* it is not his: no effect */
+    assert_taken(&held, "b", "late", 1);
+    assert_ok(lease_defer(db, &held, "first", "a", 0, &err));
+    assert_taken(&held, "b", "first", 2);
+    assert_fails_saying(lease_renew(db, &held, "first", "a", LONG_MS, &err), ERR_LEASE_LOST,
+                        "first");
+    assert_ok(lease_renew(db, &held, "first", "b", LONG_MS, &err));
+}
+
+static void what_is_closed_is_nobodys(void **state)
+{
+    struct error *err = NULL;
+    (void)state;
+    assert_taken(&held, "a", "first", 1);
+    server_say(raw, "UPDATE builds SET state = 'closed' WHERE id = 'first'");
+    assert_fails_saying(lease_renew(db, &held, "first", "a", LONG_MS, &err), ERR_LEASE_LOST,
+                        "first");
+}
+
+static void a_table_without_holders(void **state)
+{
+    struct error *err = NULL;
+    (void)state;
+    assert_taken(&plain, NULL, "first", 0);
+    assert_taken(&plain, NULL, "late", 0);
+    assert_taken(&plain, NULL, "", 0);
+    assert_ok(lease_defer(db, &plain, "late", NULL, 0, &err));
+    assert_taken(&plain, NULL, "late", 0);
+}
+
+/* --- while its holder works --- */
+
+static void a_lease_is_renewed_in_time_only(void **state)
+{
+    struct error *err = NULL;
+    struct lease lease;
+    (void)state;
+    assert_taken(&held, "a", "first", 1);
+    lease_keep(&lease, db, &held, "first", "a", LONG_MS);
+    server_say(raw, "UPDATE builds SET holder = 'b' WHERE id = 'first'");
+    assert_ok(lease_tick(&lease, &err)); /* nothing is due yet */
+    lease.renew_at_ms = clock_monotonic_ms();
+    assert_fails_saying(lease_tick(&lease, &err), ERR_LEASE_LOST, "first");
+    assert_fails_saying(lease_check(&lease, &err), ERR_LEASE_LOST, "first");
+}
+
+static void with_the_database_away_it_counts_until_its_time_is_over(void **state)
+{
+    struct error *err = NULL;
+    struct lease lease;
+    (void)state;
+    assert_taken(&held, "a", "first", 1);
+    lease_keep(&lease, db, &held, "first", "a", LONG_MS);
+    server_say(raw, "DROP TABLE builds");
+    assert_ok(lease_check(&lease, &err));
+    lease.lost_at_ms = clock_monotonic_ms();
+    assert_fails_saying(lease_check(&lease, &err), ERR_LEASE_LOST, "builds");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(rows_are_taken_once_longest_free_first, make_table,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(a_row_that_is_let_go_is_anybodys, make_table, close_all),
+        cmocka_unit_test_setup_teardown(what_is_closed_is_nobodys, make_table, close_all),
+        cmocka_unit_test_setup_teardown(a_table_without_holders, make_table, close_all),
+        cmocka_unit_test_setup_teardown(a_lease_is_renewed_in_time_only, make_table, close_all),
+        cmocka_unit_test_setup_teardown(with_the_database_away_it_counts_until_its_time_is_over,
+                                        make_table, close_all),
+    };
+    return cmocka_run_group_tests(tests, own_server, server_teardown);
+}
