@@ -12,8 +12,8 @@
 
 #include "agent/auth.h"
 #include "agent/environment.h"
-#include "agent/loop.h"
 #include "agent/process.h"
+#include "base/loop.h"
 
 #define AGENT_PORT            49983
 #define AGENT_RELAY_PORT      49984

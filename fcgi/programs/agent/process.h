@@ -17,8 +17,8 @@
 #include <sys/types.h>
 
 #include "agent/fault.h"
-#include "agent/loop.h"
 #include "agent/process_spawn.h"
+#include "base/loop.h"
 
 #define PROCESSES_MAX 1024
 

@@ -21,8 +21,8 @@
 #include <microhttpd.h>
 
 #include "agent/fault.h"
-#include "agent/loop.h"
 #include "base/buffer.h"
+#include "base/loop.h"
 
 struct agent;
 struct request;

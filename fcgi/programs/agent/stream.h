@@ -12,8 +12,8 @@
 #include <sys/queue.h>
 
 #include "agent/fault.h"
-#include "agent/loop.h"
 #include "base/buffer.h"
+#include "base/loop.h"
 
 struct agent;
 struct request;

@@ -14,7 +14,7 @@
 #include <sys/queue.h>
 
 #include "agent/fault.h"
-#include "agent/loop.h"
+#include "base/loop.h"
 
 #define WATCHERS_MAX     1024
 #define WATCH_PLACES_MAX 65536 /* of all watchers together */

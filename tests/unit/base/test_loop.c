@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
-#include "agent/loop.h"
 #include "base/clock.h"
+#include "base/loop.h"
 
 #define TIMERS 200
 

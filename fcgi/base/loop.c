@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "agent/loop.h"
+#include "base/loop.h"
 
 #include <errno.h>
 #include <stdlib.h>
