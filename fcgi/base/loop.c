@@ -67,6 +67,34 @@ void loop_unwatch(struct loop *loop, struct loop_source *source)
     source->events = 0;
 }
 
+void loop_close(struct loop *loop, struct loop_source *source)
+{
+    int fd = source->fd;
+    loop_unwatch(loop, source);
+    if (fd >= 0)
+        close(fd);
+}
+
+void loop_enclose(struct loop *loop, void (*before)(void *context), void (*after)(void *context),
+                  void *context)
+{
+    loop->before = before;
+    loop->after = after;
+    loop->context = context;
+}
+
+static void enter(struct loop *loop)
+{
+    if (loop->before)
+        loop->before(loop->context);
+}
+
+static void leave(struct loop *loop)
+{
+    if (loop->after)
+        loop->after(loop->context);
+}
+
 static void place(struct loop *loop, size_t slot, struct loop_timer *timer)
 {
     loop->heap[slot - 1] = timer;
@@ -129,7 +157,9 @@ static void run_timers(struct loop *loop)
     while (loop->timer_count && loop->heap[0]->at_ms <= now_ms) {
         struct loop_timer *timer = loop->heap[0];
         loop_timer_disarm(loop, timer);
+        enter(loop);
         timer->expired(timer);
+        leave(loop);
     }
 }
 
@@ -155,8 +185,11 @@ int loop_run_once(struct loop *loop, int64_t limit_ms)
     loop->batch_size = count;
     for (int i = 0; i < count; i++) {
         struct loop_source *source = batch[i].data.ptr;
-        if (source)
-            source->ready(source, batch[i].events);
+        if (!source)
+            continue;
+        enter(loop);
+        source->ready(source, batch[i].events);
+        leave(loop);
     }
     loop->batch = NULL;
     loop->batch_size = 0;

@@ -4,7 +4,8 @@
  * timerfd on purpose: a periodic one that had expired unread comes out of a memory checkpoint dead,
  * while the monotonic clock of an epoll time-out goes on without a gap.
  *
- * Sources and timers are embedded in their owners' structures; the loop owns neither.
+ * Sources and timers are embedded in their owners' structures; the loop owns neither. A callback
+ * may end and free any of them, its own too.
  */
 #pragma once
 
@@ -32,6 +33,8 @@ struct loop {
     int batch_size;
     struct loop_timer **heap;
     size_t timer_count, timer_capacity;
+    void (*before)(void *context), (*after)(void *context); /* loop_enclose() */
+    void *context;
 };
 
 /* Returns 0, or -1 with errno. */
@@ -49,6 +52,14 @@ void loop_change(struct loop *loop, struct loop_source *source, uint32_t events)
 /* Stop watching; nothing is dispatched to the source afterwards, not even from the batch in hand.
  */
 void loop_unwatch(struct loop *loop, struct loop_source *source);
+
+/* The same, and close the descriptor. Nothing happens when the source is not watched. */
+void loop_close(struct loop *loop, struct loop_source *source);
+
+/* Call before() and after() around each callback, not around the wait: they take and leave the lock
+ * of what callbacks share with another thread. The loop itself belongs to one thread. */
+void loop_enclose(struct loop *loop, void (*before)(void *context), void (*after)(void *context),
+                  void *context);
 
 /* Call expired() once at a monotonic time; arming an armed timer moves it. */
 void loop_timer_arm(struct loop *loop, struct loop_timer *timer, int64_t at_ms,

@@ -35,7 +35,7 @@ static void close_input(struct process *process, const struct fault *fault)
     process->input_open = false;
     while (!STAILQ_EMPTY(&process->inputs))
         drop_first(process, fault);
-    process_io_close_source(process, &process->input);
+    loop_close(&process->agent->loop, &process->input);
 }
 
 void process_input_close(struct process *process)

@@ -31,15 +31,6 @@ static void deliver(struct process_output *output, const char *data, size_t size
     stream_send_base64(watch->stream, output->before, data, size, "\"}}}");
 }
 
-void process_io_close_source(struct process *process, struct loop_source *source)
-{
-    if (source->fd < 0)
-        return;
-    int fd = source->fd;
-    loop_unwatch(&process->agent->loop, source);
-    close(fd);
-}
-
 /* Read and pass on one piece. Returns whether more may be there. */
 static bool read_piece(struct process_output *output)
 {
@@ -52,7 +43,7 @@ static bool read_piece(struct process_output *output)
     if (size < 0 && (errno == EAGAIN || errno == EINTR) && !output->last_gasp)
         return false;
     if (size <= 0) { /* also EIO: the last one closed the terminal */
-        process_io_close_source(process, &output->source);
+        loop_close(&process->agent->loop, &output->source);
         return false;
     }
     deliver(output, piece, (size_t)size);
@@ -139,7 +130,7 @@ void process_io_open(struct process *process, const struct process_ends *ends)
 
 void process_io_close(struct process *process)
 {
-    process_io_close_source(process, &process->output.source);
-    process_io_close_source(process, &process->error.source);
+    loop_close(&process->agent->loop, &process->output.source);
+    loop_close(&process->agent->loop, &process->error.source);
     process_input_close(process);
 }

@@ -17,8 +17,6 @@ void process_io_resume(struct process *process);
  * waiting for an end that a child of it may hold open. */
 void process_io_hurry(struct process *process);
 
-void process_io_close_source(struct process *process, struct loop_source *source);
-
 /* In process_input.c: standard input or the terminal; fd -1: there is none. Closing answers the
  * writers that wait. */
 void process_input_open(struct process *process, int fd);

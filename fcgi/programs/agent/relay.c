@@ -71,10 +71,7 @@ static struct loop *loop_of(struct link *link)
 
 static void close_side(struct side *side)
 {
-    int fd = side->source.fd;
-    loop_unwatch(loop_of(side->link), &side->source);
-    if (fd >= 0)
-        close(fd);
+    loop_close(loop_of(side->link), &side->source);
     free(side->waiting);
     side->waiting = NULL;
 }

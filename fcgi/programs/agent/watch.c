@@ -298,10 +298,8 @@ static struct watch_hub *hub_get(struct agent *agent, struct fault *fault)
 
 static void hub_free(struct watch_hub *hub)
 {
-    int fd = hub->source.fd;
     loop_timer_disarm(&hub->agent->loop, &hub->scan_timer);
-    loop_unwatch(&hub->agent->loop, &hub->source);
-    close(fd);
+    loop_close(&hub->agent->loop, &hub->source);
     hub->agent->watch_hub = NULL;
     free(hub);
 }

@@ -63,9 +63,7 @@ __attribute__((noreturn)) static void run_in_copy(worker_function *work, const v
 /* Reap and forget it. */
 static void end(struct worker *worker)
 {
-    int fd = worker->output.fd;
-    loop_unwatch(&worker->request->agent->loop, &worker->output);
-    close(fd);
+    loop_close(&worker->request->agent->loop, &worker->output);
     while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     worker->request->state = NULL;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
+#include <signal.h>
+
 #include "base/clock.h"
 #include "base/loop.h"
 
@@ -89,12 +91,67 @@ static void can_pause_a_source(void **state)
     loop_deinit(&loop);
 }
 
+static int inside, calls;
+
+static void enter(void *context)
+{
+    assert_ptr_equal(context, &inside);
+    assert_int_equal(inside++, 0);
+}
+
+static void leave(void *context)
+{
+    assert_ptr_equal(context, &inside);
+    assert_int_equal(--inside, 0);
+}
+
+static void on_either(struct loop_source *source, uint32_t events)
+{
+    (void)events;
+    assert_int_equal(inside, 1);
+    calls++;
+    loop_close(&loop, source);
+    assert_int_equal(source->fd, -1);
+}
+
+static void on_enclosed_timer(struct loop_timer *timer)
+{
+    (void)timer;
+    assert_int_equal(inside, 1);
+    calls++;
+}
+
+static void encloses_each_callback(void **state)
+{
+    (void)state;
+    struct loop_timer timer = {0};
+    int ends[2];
+    assert_int_equal(loop_init(&loop), 0);
+    loop_enclose(&loop, enter, leave, &inside);
+    assert_int_equal(pipe(ends), 0);
+    int copy = dup(ends[0]);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    assert_int_equal(loop_watch(&loop, &first, ends[0], EPOLLIN, on_either), 0);
+    assert_int_equal(loop_watch(&loop, &second, copy, EPOLLIN, on_either), 0);
+    loop_timer_arm(&loop, &timer, 0, on_enclosed_timer);
+    assert_int_equal(loop_run_once(&loop, -1), 0);
+    assert_int_equal(calls, 3);
+    assert_int_equal(inside, 0);
+    loop_close(&loop, &first);
+    /* Both are closed: nobody reads the pipe any more. */
+    signal(SIGPIPE, SIG_IGN);
+    assert_int_equal(write(ends[1], "x", 1), -1);
+    close(ends[1]);
+    loop_deinit(&loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_timers_in_order),
         cmocka_unit_test(forgets_sources_in_the_batch),
         cmocka_unit_test(can_pause_a_source),
+        cmocka_unit_test(encloses_each_callback),
     };
     return run_tests(tests);
 }
