@@ -13,8 +13,6 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
-#define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
-
 struct loop_source {
     void (*ready)(struct loop_source *source, uint32_t events);
     int fd;          /* -1: not watched; the owner closes it, after loop_unwatch() */

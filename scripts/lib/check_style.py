@@ -19,8 +19,8 @@ CLANG_FORMAT_MAJOR = 14
 # lies in a lower layer; base/ is the ground and has no folders.
 LAYERS = ("programs", "concepts", "drivers", "base")
 
-# Programs that stand alone: static ones, which know nothing but the ground.
-STANDALONE = {"agent", "keeper"}
+# Programs that stand alone: static ones, which know nothing but their HTTP server and the ground.
+STANDALONE = {"agent": {"httpd"}, "keeper": {"httpd"}}
 
 # The arrows between drivers: what opens the database that the settings name, and what makes
 # sandboxes of the instances of Incus.
@@ -155,7 +155,7 @@ def may_include(layer, folder, target_layer, target):
     if target == folder or target_layer == LAYERS[-1]:
         return True
     if folder in STANDALONE:
-        return False
+        return target in STANDALONE[folder]
     if layer == target_layer:
         return layer == "concepts" or target in DRIVER_ARROWS.get(folder, ())
     return LAYERS.index(target_layer) > LAYERS.index(layer)

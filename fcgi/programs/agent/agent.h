@@ -10,13 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/auth.h"
 #include "agent/environment.h"
 #include "agent/process.h"
 #include "base/loop.h"
+#include "httpd/secret.h"
 
-#define AGENT_PORT            49983
-#define AGENT_RELAY_PORT      49984
 #define AGENT_BODY_MAX        (4 * 1024 * 1024) /* a JSON body */
 #define AGENT_CONNECTIONS_MAX 2048
 
@@ -26,7 +24,7 @@ struct watch_hub;
 
 struct agent {
     struct loop loop;
-    struct auth auth;
+    struct shared_secret secret;
     struct environment environment; /* what POST /init handed over */
     char *default_user;
     struct process_table processes;

@@ -22,18 +22,19 @@ bool rpc_is_service_path(const char *path)
 
 bool rpc_is_stream_request(const struct request *request)
 {
-    return rpc_is_service_path(request->path) && request_content_is(request, RPC_TYPE_STREAM);
+    return rpc_is_service_path(request->http.path) &&
+           httpd_content_is(&request->http, RPC_TYPE_STREAM);
 }
 
 static bool is_encoded(const struct request *request, const char *header)
 {
-    const char *encoding = request_header(request, header);
+    const char *encoding = httpd_header(&request->http, header);
     return encoding && *encoding && strcasecmp(encoding, "identity") != 0;
 }
 
 int rpc_check_type(const struct request *request, bool streams, struct fault *fault)
 {
-    if (!request_content_is(request, streams ? RPC_TYPE_STREAM : TYPE_UNARY))
+    if (!httpd_content_is(&request->http, streams ? RPC_TYPE_STREAM : TYPE_UNARY))
         return fault_set(fault, FAULT_UNSUPPORTED_MEDIA_TYPE, "the content type must be %s",
                          streams ? RPC_TYPE_STREAM : TYPE_UNARY);
     if (is_encoded(request, streams ? "Connect-Content-Encoding" : "Content-Encoding"))
@@ -83,7 +84,7 @@ int rpc_finish(struct request *request, struct fault *fault)
         json_decref(answer);
         return -1;
     }
-    return answer ? request_reply_json(request, 200, answer) : 0;
+    return answer ? httpd_reply_json(&request->http, 200, answer) : 0;
 }
 
 void rpc_closed(struct request *request)
@@ -108,7 +109,7 @@ static int reply_envelopes(struct request *request, const struct buffer *body)
     struct MHD_Response *response =
         MHD_create_response_from_buffer(body->size, body->data, MHD_RESPMEM_MUST_COPY);
     MHD_add_response_header(response, "Content-Type", RPC_TYPE_STREAM);
-    return request_reply(request, 200, response);
+    return httpd_reply(&request->http, 200, response);
 }
 
 int rpc_reply_stream_fault(struct request *request, const struct fault *fault)
@@ -128,10 +129,11 @@ int rpc_reply_client_stream(struct request *request)
 
 int rpc_user(struct request *request, struct user *user, struct fault *fault)
 {
-    const char *authorization = request_header(request, "Authorization");
+    const char *authorization = httpd_header(&request->http, "Authorization");
     if (!authorization || strncasecmp(authorization, "Basic ", 6) != 0)
         return users_find(request->agent->default_user, user, fault);
-    struct MHD_BasicAuthInfo *basic = MHD_basic_auth_get_username_password3(request->connection);
+    struct MHD_BasicAuthInfo *basic =
+        MHD_basic_auth_get_username_password3(request->http.connection);
     if (!basic)
         return fault_set(fault, FAULT_UNAUTHENTICATED, "the Authorization header is malformed");
     const char *name = basic->username_len ? basic->username : request->agent->default_user;
@@ -143,7 +145,7 @@ int rpc_user(struct request *request, struct user *user, struct fault *fault)
 int rpc_timeout_ms(const struct request *request, int64_t *timeout_ms, struct fault *fault)
 {
     *timeout_ms = 0;
-    const char *text = request_header(request, "Connect-Timeout-Ms");
+    const char *text = httpd_header(&request->http, "Connect-Timeout-Ms");
     uint64_t value;
     if (!text)
         return 0;

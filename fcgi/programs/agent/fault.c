@@ -9,8 +9,8 @@
 
 static const struct {
     const char *connect_code;
-    int connect_status;
-    int rest_status;
+    unsigned connect_status;
+    unsigned rest_status;
 } codes[FAULT_CODE_COUNT] = {
 #define X(symbol, connect_code, connect_status, rest_status) \
     [symbol] = {connect_code, connect_status, rest_status},
@@ -106,12 +106,12 @@ const char *fault_connect_code(enum fault_code code)
     return codes[code].connect_code;
 }
 
-int fault_connect_status(enum fault_code code)
+unsigned fault_connect_status(enum fault_code code)
 {
     return codes[code].connect_status;
 }
 
-int fault_rest_status(enum fault_code code)
+unsigned fault_rest_status(enum fault_code code)
 {
     return codes[code].rest_status;
 }

@@ -34,5 +34,5 @@ int fault_set_errno(struct fault *fault, int errnum, const char *format, ...)
 int fault_errno_of_reading(int errnum);
 
 const char *fault_connect_code(enum fault_code code); /* "not_found" */
-int fault_connect_status(enum fault_code code);
-int fault_rest_status(enum fault_code code);
+unsigned fault_connect_status(enum fault_code code);
+unsigned fault_rest_status(enum fault_code code);

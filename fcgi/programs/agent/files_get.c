@@ -73,12 +73,12 @@ static void add_disposition(struct MHD_Response *response, const char *name)
 static struct file_conditions read_conditions(const struct request *request)
 {
     return (struct file_conditions){
-        .if_match = request_header(request, "If-Match"),
-        .if_none_match = request_header(request, "If-None-Match"),
-        .if_modified_since = request_header(request, "If-Modified-Since"),
-        .if_unmodified_since = request_header(request, "If-Unmodified-Since"),
-        .if_range = request_header(request, "If-Range"),
-        .range = request_header(request, "Range"),
+        .if_match = httpd_header(&request->http, "If-Match"),
+        .if_none_match = httpd_header(&request->http, "If-None-Match"),
+        .if_modified_since = httpd_header(&request->http, "If-Modified-Since"),
+        .if_unmodified_since = httpd_header(&request->http, "If-Unmodified-Since"),
+        .if_range = httpd_header(&request->http, "If-Range"),
+        .range = httpd_header(&request->http, "Range"),
     };
 }
 
@@ -165,7 +165,7 @@ static int reply_file(struct request *request, const struct file *file, int fd, 
                             files_format_date(file->status.st_mtime, date));
     MHD_add_response_header(response, "Vary", "Accept-Encoding");
     add_content_headers(response, file, code, &parts);
-    return request_reply(request, code, response);
+    return httpd_reply(&request->http, code, response);
 }
 
 static bool may_be_sizeless(uint64_t size)
@@ -192,7 +192,7 @@ static int reply_sizeless(struct request *request, const char *path, int fd, siz
         MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_COPY);
     MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(path)));
     add_disposition(response, paths_base(path));
-    return request_reply(request, 200, response);
+    return httpd_reply(&request->http, 200, response);
 }
 
 /* Parts are parts of the plain bytes, so a client that asks for one gets those. */
@@ -200,7 +200,7 @@ static bool choose_gzip(struct request *request, enum files_coding coding, int f
 {
     if (coding == CODING_GZIP_ONLY)
         return true;
-    return coding == CODING_GZIP && size && !request_header(request, "Range") &&
+    return coding == CODING_GZIP && size && !httpd_header(&request->http, "Range") &&
            files_gzip_pays(fd, size);
 }
 
@@ -216,7 +216,7 @@ int files_get_finish(struct request *request, struct fault *fault)
         paths_resolve(text ? text : "", &user, &path, fault) < 0 ||
         open_file(path, &file.status, &fd, fault) < 0)
         return -1;
-    enum files_coding coding = files_choose_coding(request_header(request, "Accept-Encoding"));
+    enum files_coding coding = files_choose_coding(httpd_header(&request->http, "Accept-Encoding"));
     if (coding == CODING_NONE)
         return fault_set(fault, FAULT_NOT_ACCEPTABLE,
                          "the file can be sent as it is or as gzip, and both are refused");

@@ -55,7 +55,7 @@ int files_metadata_from_headers(const struct request *request, json_t **metadata
                                 struct fault *fault)
 {
     struct collector collector = {json_object(), fault, false};
-    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, on_header, &collector);
+    MHD_get_connection_values_n(request->http.connection, MHD_HEADER_KIND, on_header, &collector);
     if (collector.failed) {
         json_decref(collector.metadata);
         return -1;

@@ -124,10 +124,10 @@ static const struct multipart_events part_events = {begin_part, take_part, end_p
 static int begin_body(struct upload *upload, struct fault *fault)
 {
     struct request *request = upload->request;
-    if (request_content_is(request, "multipart/form-data"))
-        return multipart_new(request_header(request, "Content-Type"), &part_events, upload,
+    if (httpd_content_is(&request->http, "multipart/form-data"))
+        return multipart_new(httpd_header(&request->http, "Content-Type"), &part_events, upload,
                              &upload->multipart, fault);
-    if (!request_content_is(request, "application/octet-stream"))
+    if (!httpd_content_is(&request->http, "application/octet-stream"))
         return fault_set(fault, FAULT_UNSUPPORTED_MEDIA_TYPE,
                          "the body must be multipart/form-data or application/octet-stream");
     if (!upload->path)
@@ -138,14 +138,14 @@ static int begin_body(struct upload *upload, struct fault *fault)
 static int begin_coding(struct upload *upload, struct fault *fault)
 {
     struct request *request = upload->request;
-    const char *coding = request_header(request, "Content-Encoding");
+    const char *coding = httpd_header(&request->http, "Content-Encoding");
     if (!coding || !*coding || !strcasecmp(coding, "identity"))
         return 0;
     if (strcasecmp(coding, "gzip") != 0 && strcasecmp(coding, "x-gzip") != 0)
         return fault_set(fault, FAULT_UNSUPPORTED_MEDIA_TYPE,
                          "content encoding '%s' is not supported", coding);
     upload->gunzip = files_gunzip_new();
-    request->piece_max = GUNZIP_PIECE_MAX;
+    request->http.piece_max = GUNZIP_PIECE_MAX;
     return upload->gunzip ? 0 : fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "no memory for gzip");
 }
 
@@ -188,7 +188,7 @@ int files_put_finish(struct request *request, struct fault *fault)
     close_target(upload);
     if (place_drafts(upload, fault) < 0)
         return -1;
-    return request_reply_json(request, 200, steal_pointer(&upload->written));
+    return httpd_reply_json(&request->http, 200, steal_pointer(&upload->written));
 }
 
 void files_put_closed(struct request *request)

@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/stream.h"
+#include "base/mem.h"
 
 #define PIECE_MAX     (32 * 1024)
 #define PTY_PIECE_MAX (16 * 1024)

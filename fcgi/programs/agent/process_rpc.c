@@ -97,7 +97,7 @@ static void on_writer_gone(struct request *request)
     if (request->state)
         process_forget_writer(request->state, request);
     request->state = NULL;
-    request_resume(request);
+    httpd_resume(&request->http);
 }
 
 int process_rpc_write(struct process *process, struct request *request, const json_t *input,
@@ -123,7 +123,7 @@ static void on_sent(struct request *request, const struct fault *fault)
     if (fault)
         request_reply_fault(request, fault);
     else
-        request_reply_json(request, 200, json_object());
+        httpd_reply_json(&request->http, 200, json_object());
 }
 
 static int send_input(struct request *request, const json_t *message, json_t **answer,
@@ -139,7 +139,7 @@ static int send_input(struct request *request, const json_t *message, json_t **a
         *answer = json_object();
     } else if (rc > 0) {
         request->state = process;
-        request_suspend(request);
+        httpd_suspend(&request->http);
         request_watch_peer(request, on_writer_gone);
     }
     return rc < 0 ? -1 : 0;

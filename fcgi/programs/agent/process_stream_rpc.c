@@ -93,7 +93,7 @@ static void on_peer_gone(struct request *request)
     if (stream->waiting)
         process_forget_writer(stream->waiting, request);
     stream->waiting = NULL;
-    request_resume(request);
+    httpd_resume(&request->http);
 }
 
 static void wait_if_needed(struct request *request)
@@ -101,7 +101,7 @@ static void wait_if_needed(struct request *request)
     const struct input_stream *stream = request->state;
     if (!stream->waiting)
         return;
-    request_suspend(request);
+    httpd_suspend(&request->http);
     request_watch_peer(request, on_peer_gone);
 }
 
@@ -114,13 +114,13 @@ static void on_written(struct request *request, const struct fault *fault)
         request->fault = *fault;
     if (rc == 0 && stream->waiting)
         return;
-    if (rc == 0 && request->finished)
+    if (rc == 0 && request->http.finished)
         rc = reply(request, &request->fault);
-    if (rc < 0 && request->finished)
+    if (rc < 0 && request->http.finished)
         request_reply_fault(request, &request->fault);
     else if (rc < 0)
-        request_fail(request);
-    request_resume(request);
+        httpd_fail(&request->http);
+    httpd_resume(&request->http);
 }
 
 int stream_input_begin(struct request *request, struct fault *fault)
@@ -131,7 +131,7 @@ int stream_input_begin(struct request *request, struct fault *fault)
     buffer_init(&stream->received, RECEIVED_MAX);
     request->state = stream;
     /* Who types may rest for longer than any limit. */
-    MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0);
+    MHD_set_connection_option(request->http.connection, MHD_CONNECTION_OPTION_TIMEOUT, 0);
     return 0;
 }
 

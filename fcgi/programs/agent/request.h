@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One HTTP request in the agent, between the HTTP library and the handlers.
- *
- * A route's handlers are called in this order, each at most as often as said; each may fail with a
- * fault, which then is the answer after the rest of the body has been swallowed:
+ * One HTTP request in the agent: what httpd/server.h goes through, with the row of the route table
+ * that serves it. A row's handlers are called in this order, each at most as often as said; each
+ * may fail with a fault, which then is the answer after the rest of the body has been swallowed:
  *   begin   once, when the head is there (optional)
  *   data    per piece of the body (optional: without it the body is collected up to
  *           AGENT_BODY_MAX)
@@ -12,17 +11,15 @@
  */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/queue.h>
-
-#include <microhttpd.h>
 
 #include "agent/fault.h"
 #include "base/buffer.h"
 #include "base/loop.h"
+#include "base/mem.h"
+#include "httpd/request.h"
 
 struct agent;
 struct request;
@@ -48,18 +45,13 @@ struct route {
 };
 
 struct request {
+    struct httpd_request http;
     struct agent *agent;
-    struct MHD_Connection *connection;
     const struct route *route;
-    const char *path;   /* decoded, without the query; lives as long as the request */
     struct buffer body; /* of routes without data() */
     void *state;        /* the handlers' own */
     bool outsider;      /* did not show the secret */
-    bool failed, finished, replied, suspended;
-    bool answered_early; /* past the library, with the fault */
     struct fault fault;
-    size_t piece_max;   /* of what data() gets at once; 0: whatever came */
-    uint64_t swallowed; /* bytes of the body that came after the failure */
 
     /* Told when the peer hangs up while the request is suspended; the request ends soon after. */
     void (*hung_up)(struct request *request);
@@ -67,22 +59,16 @@ struct request {
     bool peer_gone; /* it has sent its last byte, and the library may not know */
     bool to_nudge;
     LIST_ENTRY(request) nudge_link;
-
-    struct MHD_Response *reply; /* waits for the end of a suspension */
-    int reply_status;
 };
 
-/* Made and ended by the server. path is borrowed. */
-struct request *request_new(struct agent *agent, struct MHD_Connection *connection,
-                            const char *path);
+/* Made and ended by the server. */
+struct request *request_new(struct agent *agent);
 void request_free(struct request *request);
 
-/* The request has failed with request->fault. */
-void request_fail(struct request *request);
-
-/* Throw size bytes of a refused body away. A long one is answered before its end; returns -1 when
- * the connection is to be closed. */
-int request_swallow(struct request *request, size_t size);
+static inline struct request *request_of(struct httpd_request *http)
+{
+    return container_of(http, struct request, http);
+}
 
 /* The table of routes, and what is chosen for a method and path. NULL: no such path;
  * *path_known says whether only the method is wrong. */
@@ -91,27 +77,15 @@ const struct route *routes_find(const char *method, const char *path, bool *path
 /* The methods that a path knows, for the header Allow. */
 void routes_allow(const char *path, struct buffer *methods);
 
-/* Header or query argument, NULL when absent. A value with a NUL byte in it counts as absent for
- * headers; for arguments it is FAULT_INVALID_ARGUMENT. */
-const char *request_header(const struct request *request, const char *name);
+/* As httpd_argument(); a value with a NUL byte in it is FAULT_INVALID_ARGUMENT. */
 int request_argument(const struct request *request, const char *name, const char **value,
                      struct fault *fault);
 
-/* Whether the media type of the body is this one, parameters aside. */
-bool request_content_is(const struct request *request, const char *media_type);
-
-/* Answers; exactly one per request. The JSON value's reference and the response are taken over. */
-int request_reply(struct request *request, int status, struct MHD_Response *response);
-int request_reply_json(struct request *request, int status, json_t *json);
-int request_reply_empty(struct request *request, int status);
+/* The answer is this fault. */
 int request_reply_fault(struct request *request, const struct fault *fault);
 
-/* The connection's socket; -1 when there is none. */
-int request_fd(const struct request *request);
-
-/* Leave the connection alone until request_resume(), or until a reply is given. */
-void request_suspend(struct request *request);
-void request_resume(struct request *request);
+/* For httpd/server.h: the fault in the protocol that the path speaks. */
+void request_describe_failure(const struct httpd_request *http, struct httpd_failure *failure);
 
 /* Start telling about a peer that goes away. hung_up NULL: the library is made to look. */
 void request_watch_peer(struct request *request, void (*hung_up)(struct request *request));

@@ -37,14 +37,14 @@ static ssize_t on_read(void *context, uint64_t position, char *out, size_t room)
     if (stream->state == STREAM_ENDED)
         return MHD_CONTENT_READER_END_OF_STREAM;
     buffer_deinit(&stream->pending); /* an idle stream holds no memory */
-    request_suspend(stream->request);
+    httpd_suspend(&stream->request->http);
     return 0;
 }
 
 static void touch(struct stream *stream)
 {
     stream->last_sent_ms = clock_monotonic_ms();
-    request_resume(stream->request);
+    httpd_resume(&stream->request->http);
 }
 
 static void on_keepalive(struct loop_timer *timer)
@@ -80,7 +80,7 @@ static void on_peer_gone(struct request *request)
 
 static int64_t keepalive_interval_ms(const struct request *request)
 {
-    const char *text = request_header(request, "Keepalive-Ping-Interval");
+    const char *text = httpd_header(&request->http, "Keepalive-Ping-Interval");
     uint64_t interval_s;
     if (!text || str_parse_u64(text, 1, KEEPALIVE_MAX_S, &interval_s) < 0)
         interval_s = KEEPALIVE_DEFAULT_S;
@@ -95,8 +95,8 @@ static int reply(struct stream *stream)
     MHD_add_response_header(response, "Content-Type", "application/connect+json");
     /* A proxy that was not told so otherwise must not hold back what comes in drops. */
     MHD_add_response_header(response, "X-Accel-Buffering", "no");
-    MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0);
-    return request_reply(request, 200, response);
+    MHD_set_connection_option(request->http.connection, MHD_CONNECTION_OPTION_TIMEOUT, 0);
+    return httpd_reply(&request->http, 200, response);
 }
 
 int stream_open(struct request *request, const struct stream_events *events, void *owner,

@@ -158,7 +158,7 @@ static void on_polled_ready(struct watcher *watcher, const struct fault *fault)
     }
     struct request *request = steal_pointer(&polled->request);
     request->state = NULL;
-    request_reply_json(request, 200, json_pack("{s:s}", "watcherId", polled->id));
+    httpd_reply_json(&request->http, 200, json_pack("{s:s}", "watcherId", polled->id));
 }
 
 static void on_polled_event(struct watcher *watcher, json_t *event)
@@ -190,7 +190,7 @@ static void on_creator_gone(struct request *request)
     if (request->state)
         polled_free(request->state);
     request->state = NULL;
-    request_resume(request);
+    httpd_resume(&request->http);
 }
 
 static int create_watcher(struct request *request, const json_t *message, json_t **answer,
@@ -214,7 +214,7 @@ static int create_watcher(struct request *request, const json_t *message, json_t
     LIST_INSERT_HEAD(&all_polled, polled, link);
     polled_count++;
     request->state = polled;
-    request_suspend(request);
+    httpd_suspend(&request->http);
     request_watch_peer(request, on_creator_gone);
     return 0;
 }
@@ -257,7 +257,7 @@ static int get_events(struct request *request, const json_t *message, json_t **a
     struct MHD_Response *response =
         MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
     MHD_add_response_header(response, "Content-Type", "application/json");
-    return request_reply(request, 200, response);
+    return httpd_reply(&request->http, 200, response);
 }
 
 static int remove_watcher(struct request *request, const json_t *message, json_t **answer,

@@ -87,7 +87,7 @@ static void reply(struct request *request, struct buffer *answer)
     struct MHD_Response *response =
         MHD_create_response_from_buffer(size, buffer_steal(answer), MHD_RESPMEM_MUST_FREE);
     MHD_add_response_header(response, "Content-Type", "application/json");
-    request_reply(request, 200, response);
+    httpd_reply(&request->http, 200, response);
 }
 
 static void on_output(struct loop_source *source, uint32_t events)
@@ -109,7 +109,7 @@ static void on_output(struct loop_source *source, uint32_t events)
 static void on_peer_gone(struct request *request)
 {
     worker_closed(request);
-    request_resume(request);
+    httpd_resume(&request->http);
 }
 
 void worker_closed(struct request *request)
@@ -148,7 +148,7 @@ int worker_run(struct request *request, worker_function *work, const void *conte
     worker->pid = pid;
     buffer_init(&worker->answer, WORKER_ANSWER_MAX + 64 * 1024);
     request->state = worker;
-    request_suspend(request);
+    httpd_suspend(&request->http);
     request_watch_peer(request, on_peer_gone);
     return 0;
 }
