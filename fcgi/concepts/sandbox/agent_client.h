@@ -6,11 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/instance.h"
 #include "crypto/mac.h"
 #include "sandbox/sandbox.h"
 
-#define AGENT_PORT        49983
-#define AGENT_RELAY_PORT  49984
 #define AGENT_SECRET_SIZE MAC_HEX_SIZE
 #define AGENT_WAIT_MS     2000 /* for one answer, where a worker may wait */
 
