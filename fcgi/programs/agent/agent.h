@@ -9,16 +9,20 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "agent/environment.h"
-#include "agent/process.h"
 #include "base/loop.h"
 #include "httpd/secret.h"
 
 #define AGENT_BODY_MAX        (4 * 1024 * 1024) /* a JSON body */
 #define AGENT_CONNECTIONS_MAX 2048
 
+struct process_table;
+struct request;
+struct route_table;
 struct server;
+struct stream;
 struct relay;
 struct watch_hub;
 
@@ -27,8 +31,10 @@ struct agent {
     struct shared_secret secret;
     struct environment environment; /* what POST /init handed over */
     char *default_user;
-    struct process_table processes;
-    LIST_HEAD(, stream) streams; /* open responses of server-streaming calls */
+    struct process_table *processes;
+    const struct route_table *routes;
+    LIST_HEAD(, stream) streams;   /* open responses of server-streaming calls */
+    LIST_HEAD(, request) to_nudge; /* request_nudge() */
     struct server *server;
     struct relay *relay;
     struct watch_hub *watch_hub; /* NULL while nobody watches */

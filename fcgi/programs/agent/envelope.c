@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "agent/envelope.h"
 
+#include <jansson.h>
+#include <string.h>
+
+#include "base/mem.h"
+
 static size_t length_of(const unsigned char *head)
 {
     return (size_t)head[1] << 24 | (size_t)head[2] << 16 | (size_t)head[3] << 8 | head[4];
@@ -64,4 +69,14 @@ int envelope_append(struct buffer *buffer, unsigned flags, const char *message, 
     if (envelope_append_head(buffer, flags, size) < 0)
         return -1;
     return buffer_append(buffer, message, size);
+}
+
+int envelope_append_end(struct buffer *buffer, const struct fault *fault)
+{
+    json_auto_t *json = fault
+                            ? json_pack("{s:{s:s, s:s}}", "error", "code",
+                                        fault_connect_code(fault->code), "message", fault->message)
+                            : json_object();
+    autofree char *text = json_dumps(json, JSON_COMPACT);
+    return envelope_append(buffer, ENVELOPE_END, text, strlen(text));
 }

@@ -27,5 +27,8 @@ int envelope_next(const char *data, size_t size, size_t max, const char **messag
 /* Append an envelope. Returns 0, or -1 when the buffer would pass its maximum. */
 int envelope_append(struct buffer *buffer, unsigned flags, const char *message, size_t size);
 
+/* Append the end of a response: with a fault, or without (NULL). Returns as envelope_append(). */
+int envelope_append_end(struct buffer *buffer, const struct fault *fault);
+
 /* Append the head alone; the message of that size has to follow. */
 int envelope_append_head(struct buffer *buffer, unsigned flags, size_t size);

@@ -15,7 +15,9 @@
 
 #include "agent/agent.h"
 #include "agent/guard.h"
+#include "agent/process.h"
 #include "agent/relay.h"
+#include "agent/routes.h"
 #include "agent/server.h"
 #include "base/error.h"
 #include "base/instance.h"
@@ -37,6 +39,7 @@ struct options {
 };
 
 static struct agent agent;
+static struct process_table processes;
 static struct loop_source signals;
 static bool stopping;
 
@@ -150,7 +153,9 @@ static int start(const struct options *options, struct error **err)
         return error_set_errno(err, ERR_INTERNAL, errno, "the agent cannot be set up");
     agent.trust_local_peers = options->trust_local_peers;
     agent.default_user = xstrdup("user");
-    process_table_init(&agent.processes);
+    process_table_init(&processes);
+    agent.processes = &processes;
+    agent.routes = &routes;
     if (guard_recall(&agent))
         log_info("state taken over from a killed agent");
     if (watch_signals(err) < 0)

@@ -30,7 +30,7 @@ void process_table_init(struct process_table *table)
 
 static void forget(struct process *process)
 {
-    struct process_table *table = &process->agent->processes;
+    struct process_table *table = process->agent->processes;
     TAILQ_REMOVE(&table->ended, process, link);
     table->ended_count--;
     loop_timer_disarm(&process->agent->loop, &process->linger);
@@ -60,7 +60,7 @@ int process_start(struct agent *agent, const struct process_spec *spec, json_t *
                   const char *tag, struct process **process, struct fault *fault)
 {
     json_auto_t *description = config;
-    struct process_table *table = &agent->processes;
+    struct process_table *table = agent->processes;
     size_t config_size = json_dumpb(description, NULL, 0, JSON_COMPACT);
     struct process_ends ends;
     pid_t pid;
@@ -94,7 +94,7 @@ static void watch_end(struct process_watch *watch, int wait_status)
 
 static void end(struct process *process)
 {
-    struct process_table *table = &process->agent->processes;
+    struct process_table *table = process->agent->processes;
     while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     process_io_close(process);
@@ -140,7 +140,7 @@ static void note_exit(struct process *process)
 
 void process_reap(struct agent *agent)
 {
-    struct process *process = TAILQ_FIRST(&agent->processes.live);
+    struct process *process = TAILQ_FIRST(&agent->processes->live);
     while (process) {
         struct process *next = TAILQ_NEXT(process, link);
         if (!process->exited)

@@ -27,7 +27,7 @@ int process_rpc_select(struct request *request, const json_t *message, bool ende
         return -1;
     if (!pid && !*tag)
         return fault_set(fault, FAULT_INVALID_ARGUMENT, "process must name a pid or a tag");
-    *process = process_find(&request->agent->processes, (pid_t)pid, tag, ended);
+    *process = process_find(request->agent->processes, (pid_t)pid, tag, ended);
     if (!*process)
         return *tag ? fault_set(fault, FAULT_NOT_FOUND, "no process with tag '%s'", tag)
                     : fault_set(fault, FAULT_NOT_FOUND, "no process with pid %d", (int)pid);
@@ -52,7 +52,7 @@ static int list(struct request *request, const json_t *message, json_t **answer,
     (void)fault;
     json_t *processes = json_array();
     const struct process *process;
-    TAILQ_FOREACH(process, &request->agent->processes.live, link)
+    TAILQ_FOREACH(process, &request->agent->processes->live, link)
     {
         json_t *entry =
             json_pack("{s:O, s:i}", "config", process->config, "pid", (int)process->pid);

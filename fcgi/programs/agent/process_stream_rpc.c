@@ -29,7 +29,7 @@ static int write_input(struct request *request, const json_t *data, struct fault
     struct input_stream *stream = request->state;
     const json_t *input;
     struct process *process =
-        stream->pid ? process_find(&request->agent->processes, stream->pid, "", false) : NULL;
+        stream->pid ? process_find(request->agent->processes, stream->pid, "", false) : NULL;
     if (!stream->pid)
         return fault_set(fault, FAULT_INVALID_ARGUMENT, "the first message must be a start");
     if (!process)

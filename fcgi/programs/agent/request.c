@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include "agent/agent.h"
-#include "agent/connect_rpc.h"
-#include "agent/server.h"
 #include "base/mem.h"
 
 struct request *request_new(struct agent *agent)
@@ -40,39 +38,18 @@ int request_argument(const struct request *request, const char *name, const char
     return 0;
 }
 
-static json_t *fault_json(const struct request *request, unsigned *status)
-{
-    const struct fault *fault = &request->fault;
-    if (rpc_is_service_path(request->http.path)) {
-        *status = fault_connect_status(fault->code);
-        return json_pack("{s:s, s:s}", "code", fault_connect_code(fault->code), "message",
-                         fault->message);
-    }
-    *status = fault_rest_status(fault->code);
-    return json_pack("{s:i, s:s}", "code", (int)*status, "message", fault->message);
-}
-
-void request_describe_failure(const struct httpd_request *http, struct httpd_failure *failure)
-{
-    const struct request *request = container_of(http, const struct request, http);
-    if (!request->outsider && rpc_is_stream_request(request)) {
-        failure->status = 200;
-        failure->type = RPC_TYPE_STREAM;
-        rpc_append_fault(&failure->body, &request->fault);
-        return;
-    }
-    json_auto_t *json = fault_json(request, &failure->status);
-    autofree char *text = json_dumps(json, JSON_COMPACT);
-    failure->type = "application/json";
-    buffer_append_string(&failure->body, text);
-    if (request->fault.code == FAULT_METHOD_NOT_ALLOWED)
-        routes_allow(http->path, &failure->allow);
-}
-
 int request_reply_fault(struct request *request, const struct fault *fault)
 {
     request->fault = *fault;
     return httpd_reply_failure(&request->http);
+}
+
+void request_nudge(struct request *request)
+{
+    if (request->to_nudge)
+        return;
+    request->to_nudge = true;
+    LIST_INSERT_HEAD(&request->agent->to_nudge, request, nudge_link);
 }
 
 static void on_peer(struct loop_source *source, uint32_t events)
@@ -85,7 +62,7 @@ static void on_peer(struct loop_source *source, uint32_t events)
     if (request->hung_up)
         request->hung_up(request);
     else
-        server_nudge(request->agent->server, request);
+        request_nudge(request);
 }
 
 void request_watch_peer(struct request *request, void (*hung_up)(struct request *request))

@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * One HTTP request in the agent: what httpd/server.h goes through, with the row of the route table
- * that serves it. A row's handlers are called in this order, each at most as often as said; each
- * may fail with a fault, which then is the answer after the rest of the body has been swallowed:
- *   begin   once, when the head is there (optional)
- *   data    per piece of the body (optional: without it the body is collected up to
- *           AGENT_BODY_MAX)
- *   finish  once, when the request is complete: it must reply, or suspend and reply later
- *   closed  once, when the request is over, whatever happened (optional)
- */
+/* One HTTP request in the agent: what httpd/server.h goes through, and the route that serves it. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,33 +7,13 @@
 #include <sys/queue.h>
 
 #include "agent/fault.h"
+#include "agent/route.h"
 #include "base/buffer.h"
 #include "base/loop.h"
 #include "base/mem.h"
 #include "httpd/request.h"
 
 struct agent;
-struct request;
-struct user;
-
-enum route_flags {
-    ROUTE_OPEN = 1,     /* answers without the secret */
-    ROUTE_INTERNAL = 2, /* only for peers outside the sandbox */
-    ROUTE_PREFIX = 4,   /* the path is a prefix; handlers look at what follows */
-    ROUTE_SECRET = 8,   /* the body holds secrets: wiped wherever it was */
-    ROUTE_ENDLESS = 16, /* the body may go on for hours: a failure is answered in its middle */
-};
-
-struct route {
-    const char *method; /* GET answers HEAD too */
-    const char *path;
-    unsigned flags;
-    int (*begin)(struct request *request, struct fault *fault);
-    int (*data)(struct request *request, const char *data, size_t size, struct fault *fault);
-    int (*finish)(struct request *request, struct fault *fault);
-    void (*closed)(struct request *request);
-    const struct rpc *rpc;
-};
 
 struct request {
     struct httpd_request http;
@@ -70,13 +41,6 @@ static inline struct request *request_of(struct httpd_request *http)
     return container_of(http, struct request, http);
 }
 
-/* The table of routes, and what is chosen for a method and path. NULL: no such path;
- * *path_known says whether only the method is wrong. */
-const struct route *routes_find(const char *method, const char *path, bool *path_known);
-
-/* The methods that a path knows, for the header Allow. */
-void routes_allow(const char *path, struct buffer *methods);
-
 /* As httpd_argument(); a value with a NUL byte in it is FAULT_INVALID_ARGUMENT. */
 int request_argument(const struct request *request, const char *name, const char **value,
                      struct fault *fault);
@@ -84,8 +48,11 @@ int request_argument(const struct request *request, const char *name, const char
 /* The answer is this fault. */
 int request_reply_fault(struct request *request, const struct fault *fault);
 
-/* For httpd/server.h: the fault in the protocol that the path speaks. */
-void request_describe_failure(const struct httpd_request *http, struct httpd_failure *failure);
+/* The peer of this request has sent its last byte. The library waits for changes of sockets, takes
+ * a short read for all that there is, and so misses an end that came together with the last bytes:
+ * the server makes it read once more, after it has read what it knows of. To be called again when
+ * that brought more. */
+void request_nudge(struct request *request);
 
 /* Start telling about a peer that goes away. hung_up NULL: the library is made to look. */
 void request_watch_peer(struct request *request, void (*hung_up)(struct request *request));

@@ -9,7 +9,8 @@
 #include <sys/socket.h>
 
 #include "agent/agent.h"
-#include "agent/connect_rpc.h"
+#include "agent/connect_head.h"
+#include "agent/envelope.h"
 #include "agent/request.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -35,7 +36,6 @@ struct server {
     struct MHD_Daemon *daemon;
     struct loop_source source;
     LIST_HEAD(, connection) connections;
-    LIST_HEAD(, request) to_nudge;
 };
 
 static bool peer_is_local(const struct request *request)
@@ -70,7 +70,7 @@ static bool has_hung_up(const struct agent *agent)
 static int check_head(struct request *request, const char *method, struct fault *fault)
 {
     bool path_known;
-    request->route = routes_find(method, request->http.path, &path_known);
+    request->route = route_find(request->agent->routes, method, request->http.path, &path_known);
     const struct route *route = request->route;
     request->http.answer_at_once = route && route->flags & ROUTE_ENDLESS;
     if (route && route->flags & ROUTE_INTERNAL && !request->agent->trust_local_peers &&
@@ -122,7 +122,7 @@ static void on_piece(struct httpd_request *http)
 {
     struct request *request = request_of(http);
     if (request->peer_gone)
-        server_nudge(request->agent->server, request);
+        request_nudge(request);
 }
 
 static int on_data(struct httpd_request *http, const char *data, size_t size)
@@ -147,6 +147,36 @@ static void on_closed(struct httpd_request *http)
     request_free(request_of(http));
 }
 
+static json_t *fault_json(const struct request *request, unsigned *status)
+{
+    const struct fault *fault = &request->fault;
+    if (rpc_is_service_path(request->http.path)) {
+        *status = fault_connect_status(fault->code);
+        return json_pack("{s:s, s:s}", "code", fault_connect_code(fault->code), "message",
+                         fault->message);
+    }
+    *status = fault_rest_status(fault->code);
+    return json_pack("{s:i, s:s}", "code", (int)*status, "message", fault->message);
+}
+
+/* The fault in the protocol that the path speaks. */
+static void describe_failure(const struct httpd_request *http, struct httpd_failure *failure)
+{
+    const struct request *request = container_of(http, const struct request, http);
+    if (!request->outsider && rpc_is_stream_request(request)) {
+        failure->status = 200;
+        failure->type = RPC_TYPE_STREAM;
+        envelope_append_end(&failure->body, &request->fault);
+        return;
+    }
+    json_auto_t *json = fault_json(request, &failure->status);
+    autofree char *text = json_dumps(json, JSON_COMPACT);
+    failure->type = "application/json";
+    buffer_append_string(&failure->body, text);
+    if (request->fault.code == FAULT_METHOD_NOT_ALLOWED)
+        route_allow(request->agent->routes, http->path, &failure->allow);
+}
+
 static const struct httpd_ops operations = {
     .open = open_request,
     .head = on_head,
@@ -154,7 +184,7 @@ static const struct httpd_ops operations = {
     .data = on_data,
     .finish = on_finish,
     .closed = on_closed,
-    .describe_failure = request_describe_failure,
+    .describe_failure = describe_failure,
     .answer_after = SWALLOW_ANSWER_AT,
     .swallow_max = SWALLOW_MAX,
 };
@@ -226,19 +256,11 @@ int server_start(struct agent *agent, int listen_fd, struct server **server, str
     return 0;
 }
 
-void server_nudge(struct server *server, struct request *request)
-{
-    if (request->to_nudge)
-        return;
-    request->to_nudge = true;
-    LIST_INSERT_HEAD(&server->to_nudge, request, nudge_link);
-}
-
 /* Nothing is lost by it: nothing more can come, and what has come can still be read. */
-static void nudge(struct server *server)
+static void nudge(struct agent *agent)
 {
     struct request *request;
-    while ((request = LIST_FIRST(&server->to_nudge))) {
+    while ((request = LIST_FIRST(&agent->to_nudge))) {
         LIST_REMOVE(request, nudge_link);
         request->to_nudge = false;
         shutdown(httpd_fd(&request->http), SHUT_RD);
@@ -248,7 +270,7 @@ static void nudge(struct server *server)
 int64_t server_run(struct server *server)
 {
     MHD_run(server->daemon);
-    nudge(server);
+    nudge(server->agent);
     uint64_t limit_ms;
     if (MHD_get_timeout64(server->daemon, &limit_ms) != MHD_YES)
         return -1;

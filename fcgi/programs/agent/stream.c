@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "agent/agent.h"
-#include "agent/connect_rpc.h"
+#include "agent/connect_head.h"
 #include "agent/envelope.h"
 #include "agent/request.h"
 #include "base/clock.h"
@@ -172,12 +172,7 @@ void stream_end(struct stream *stream, const struct fault *fault)
 {
     if (stream->state != STREAM_OPEN)
         return;
-    json_auto_t *json = fault
-                            ? json_pack("{s:{s:s, s:s}}", "error", "code",
-                                        fault_connect_code(fault->code), "message", fault->message)
-                            : json_object();
-    autofree char *text = json_dumps(json, JSON_COMPACT);
-    envelope_append(&stream->pending, ENVELOPE_END, text, strlen(text));
+    envelope_append_end(&stream->pending, fault);
     stream->state = buffer_overflowed(&stream->pending) ? STREAM_ABORTED : STREAM_ENDED;
     loop_timer_disarm(&stream->request->agent->loop, &stream->keepalive_timer);
     loop_timer_disarm(&stream->request->agent->loop, &stream->deadline_timer);
