@@ -22,6 +22,10 @@ LAYERS = ("programs", "concepts", "drivers", "base")
 # Programs that stand alone: static ones, which know nothing but their HTTP server and the ground.
 STANDALONE = {"agent": {"httpd"}, "keeper": {"httpd"}}
 
+# The folders inside the agent, from the ground up. Each may include those before it, and the program's
+# own folder includes all; agent.h names the services without knowing them.
+AGENT_FOLDERS = ("common", "framework", "process", "files", "filesystem", "watch", "agent")
+
 # The arrows between drivers: what opens the database that the settings name, and what makes
 # sandboxes of the instances of Incus.
 DRIVER_ARROWS = {"config": {"db"}, "runtime": {"incus"}}
@@ -198,6 +202,27 @@ def concept_cycles(edges):
                 yield path, where, f"{folder}/ and {target}/ include each other in a circle"
 
 
+def agent_folder(path):
+    """The folder inside the agent of a path that ends with agent/[folder/]file."""
+    parts = path.split("/")
+    return parts[-2] if parts[-2] in AGENT_FOLDERS else "agent"
+
+
+def check_agent(sources):
+    """includes inside the agent point from services to the framework to what all have"""
+    for source in sources:
+        if not source.is_c or source.place() != ("programs", "agent"):
+            continue
+        own = AGENT_FOLDERS.index(agent_folder(source.path))
+        for found in INCLUDE.finditer(source.text):
+            target = found.group(2)
+            if not target.startswith("agent/") or target == "agent/agent.h":
+                continue
+            if AGENT_FOLDERS.index(agent_folder(target)) > own:
+                yield (source.path, source.line_of(found.start(2)),
+                       f"{AGENT_FOLDERS[own]}/ may not include {target}")
+
+
 def check_sql(sources):
     """SQL stands in *_db.c only, or in a header that only those include"""
     includers = {}
@@ -281,7 +306,7 @@ def batch_name(result):
     return result.args[-1]
 
 
-CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_sql, check_curl,
+CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_agent, check_sql, check_curl,
           check_text]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "agent/environment.h"
+#include "agent/common/environment.h"
 #include "base/loop.h"
 #include "httpd/secret.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/users.h"
+#include "agent/common/users.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/common/proto.h"
+#include "agent/common/users.h"
+#include "agent/framework/server.h"
+#include "agent/framework/stream.h"
 #include "agent/guard.h"
 #include "agent/handlers.h"
-#include "agent/proto.h"
-#include "agent/server.h"
-#include "agent/stream.h"
-#include "agent/users.h"
 #include "base/clock.h"
 #include "base/instance.h"
 #include "base/log.h"

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/framework/server.h"
 #include "agent/guard.h"
-#include "agent/process.h"
+#include "agent/process/process.h"
 #include "agent/relay.h"
 #include "agent/routes.h"
-#include "agent/server.h"
 #include "base/error.h"
 #include "base/instance.h"
 #include "base/log.h"

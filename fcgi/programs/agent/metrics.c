@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/disk.h"
+#include "agent/common/disk.h"
+#include "agent/common/proto.h"
 #include "agent/handlers.h"
-#include "agent/proto.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "agent/routes.h"
 
-#include "agent/connect_rpc.h"
-#include "agent/fs_rpc.h"
+#include "agent/files/files_routes.h"
+#include "agent/filesystem/fs_rpc.h"
+#include "agent/framework/connect_rpc.h"
+#include "agent/framework/request.h"
+#include "agent/framework/worker.h"
 #include "agent/handlers.h"
-#include "agent/process_rpc.h"
-#include "agent/request.h"
-#include "agent/watch_rpc.h"
-#include "agent/worker.h"
+#include "agent/process/process_rpc.h"
+#include "agent/watch/watch_rpc.h"
 #include "base/mem.h"
 
 #define RPC(method_path, rpc_row)                                                          \

@@ -2,6 +2,6 @@
 /* All routes of the agent. */
 #pragma once
 
-#include "agent/route.h"
+#include "agent/framework/route.h"
 
 extern const struct route_table routes;
