@@ -13,6 +13,9 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
+/* The structure that a member at this address is embedded in. */
+#define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+
 void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size);
 /* Room for count elements; aborts when count * size overflows. */

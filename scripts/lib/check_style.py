@@ -19,8 +19,12 @@ CLANG_FORMAT_MAJOR = 14
 # lies in a lower layer; base/ is the ground and has no folders.
 LAYERS = ("programs", "concepts", "drivers", "base")
 
-# Programs that stand alone: static ones, which know nothing but the ground.
-STANDALONE = {"agent", "keeper"}
+# Programs that stand alone: static ones, which know nothing but their HTTP server and the ground.
+STANDALONE = {"agent": {"httpd"}, "keeper": {"httpd"}}
+
+# The folders inside the agent, from the ground up. Each may include those before it, and the program's
+# own folder includes all; agent.h names the services without knowing them.
+AGENT_FOLDERS = ("common", "framework", "process", "files", "filesystem", "watch", "agent")
 
 # The arrows between drivers: what opens the database that the settings name; and what makes
 # sandboxes of the instances of Incus, and asks the agent in one, which wants a secret.
@@ -160,7 +164,7 @@ def may_include(layer, folder, target_layer, target):
     if target == folder or target_layer == LAYERS[-1]:
         return True
     if folder in STANDALONE:
-        return False
+        return target in STANDALONE[folder]
     if layer == target_layer:
         return layer == "concepts" or target in DRIVER_ARROWS.get(folder, ())
     return LAYERS.index(target_layer) > LAYERS.index(layer)
@@ -201,6 +205,27 @@ def concept_cycles(edges):
         for target, (path, where) in sorted(targets.items()):
             if reaches(target, folder, {target}):
                 yield path, where, f"{folder}/ and {target}/ include each other in a circle"
+
+
+def agent_folder(path):
+    """The folder inside the agent of a path that ends with agent/[folder/]file."""
+    parts = path.split("/")
+    return parts[-2] if parts[-2] in AGENT_FOLDERS else "agent"
+
+
+def check_agent(sources):
+    """includes inside the agent point from services to the framework to what all have"""
+    for source in sources:
+        if not source.is_c or source.place() != ("programs", "agent"):
+            continue
+        own = AGENT_FOLDERS.index(agent_folder(source.path))
+        for found in INCLUDE.finditer(source.text):
+            target = found.group(2)
+            if not target.startswith("agent/") or target == "agent/agent.h":
+                continue
+            if AGENT_FOLDERS.index(agent_folder(target)) > own:
+                yield (source.path, source.line_of(found.start(2)),
+                       f"{AGENT_FOLDERS[own]}/ may not include {target}")
 
 
 def check_sql(sources):
@@ -317,7 +342,7 @@ def batch_name(result):
     return result.args[-1]
 
 
-CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_sql, check_curl,
+CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_agent, check_sql, check_curl,
           check_hand, check_text]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/instance.h"
 #include "base/ipv4.h"
 #include "base/mem.h"
 #include "crypto/mac.h"
 #include "http/client.h"
 
-#define KEEPER_PORT 49985
 /* A transfer may take any time as long as something moves; what waits on the other side (the disk,
  * a client) has time limits of its own below this. */
 #define STALLED_S  120
@@ -54,8 +54,8 @@ static size_t on_header(char *data, size_t size, size_t count, void *context)
 {
     struct exchange *exchange = context;
     autofree char *line = xstrndup(data, size * count);
-    take_value(line, size * count, "X-Mode:", exchange->mode);
-    take_value(line, size * count, "X-Modified-At:", exchange->modified_at);
+    take_value(line, size * count, KEEPER_MODE_HEADER ":", exchange->mode);
+    take_value(line, size * count, KEEPER_MODIFIED_AT_HEADER ":", exchange->modified_at);
     return size * count;
 }
 
@@ -155,7 +155,7 @@ int keeper_ask(const struct keyring *ring, const struct keeper *keeper,
     buffer_init(&answer->text, ANSWER_MAX);
     if (keeper_secret(ring, keeper, secret, err) < 0)
         return -1;
-    snprintf(header, sizeof header, "X-Sandlot-Keeper-Secret: %s", secret);
+    snprintf(header, sizeof header, KEEPER_SECRET_HEADER ": %s", secret);
     mem_wipe(secret, sizeof secret);
     struct curl_slist *headers = curl_slist_append(NULL, header);
     headers = curl_slist_append(headers, "Expect:");

@@ -4,9 +4,9 @@
 #include <jansson.h>
 
 #include "base/fault_point.h"
+#include "base/instance.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
 
 /* A keeper made anew, a volume mounted, a process that was another one: each costs an attempt. */
 #define ATTEMPTS_MAX    5
@@ -43,24 +43,27 @@ static int refused(const struct attempt *attempt, const char *code, const char *
                    struct error **err)
 {
     const char *field = attempt->call->field;
-    if (str_equal(code, "not_found"))
+    switch (keeper_code_find(code)) {
+    case KEEPER_NOT_FOUND:
         return error_set(err, ERR_NOT_FOUND, "%s", message);
-    if (str_equal(code, "invalid"))
+    case KEEPER_INVALID:
         return error_set_field(err, ERR_INVALID_REQUEST, field, "%s", message);
-    if (str_equal(code, "exists"))
+    case KEEPER_EXISTS:
         return error_set_field(err, ERR_NAME_TAKEN, field, "%s", message);
-    if (str_equal(code, "not_empty"))
+    case KEEPER_NOT_EMPTY:
         return error_set_field(
             err, ERR_INVALID_REQUEST, "recursive",
             "The directory is not empty; recursive=true removes it with all that "
             "is in it.");
-    if (str_equal(code, "fenced"))
+    case KEEPER_FENCED:
         return error_set(err, ERR_VOLUME_ATTACHED,
                          "A sandbox has been started with the volume meanwhile.");
-    if (str_equal(code, "no_space"))
+    case KEEPER_NO_SPACE:
         return full(attempt->volume, err);
-    return error_set(err, ERR_INTERNAL, "the keeper %s: %s: %s", attempt->keeper.instance_name,
-                     code ? code : "?", message);
+    default:
+        return error_set(err, ERR_INTERNAL, "the keeper %s: %s: %s", attempt->keeper.instance_name,
+                         code ? code : "?", message);
+    }
 }
 
 static int mount(const struct attempt *attempt, struct error **err)
@@ -81,13 +84,15 @@ static int judge(const struct attempt *attempt, const struct keeper_answer *answ
     json_auto_t *json = json_loadb(buffer_string(&answer->text), answer->text.size, 0, NULL);
     const char *code = json_string_value(json_object_get(json, "code"));
     const char *message = json_string_value(json_object_get(json, "message"));
+    bool not_mounted = keeper_code_find(code) == KEEPER_NOT_MOUNTED;
+    bool gone = !answer->status || keeper_code_find(code) == KEEPER_OTHER_EPOCH;
     if (answer->broken)
         return error_set(err, ERR_INVALID_REQUEST, "The body was cut before its end.");
-    if (!answer->body_begun && str_equal(code, "not_mounted"))
+    if (!answer->body_begun && not_mounted)
         return mount(attempt, err);
-    if (!answer->body_begun && (!answer->status || str_equal(code, "other_epoch")))
+    if (!answer->body_begun && gone)
         return OUTCOME_AGAIN;
-    if (!answer->status || str_equal(code, "other_epoch") || str_equal(code, "not_mounted"))
+    if (gone || not_mounted)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the keeper went away in the middle: %s",
                          answer->failure);
     return refused(attempt, code, message ? message : "", err);

@@ -29,7 +29,7 @@ static bool ask(uint32_t to, const char *secret, const char *path, const char *b
     CURL *curl = http_client_handle(&kept);
     char address[IPV4_TEXT_SIZE], header[128];
     autofree char *url = xasprintf("http://%s:%d%s", ipv4_format(to, address), AGENT_PORT, path);
-    snprintf(header, sizeof header, "X-Sandlot-Agent-Secret: %s", secret);
+    snprintf(header, sizeof header, AGENT_SECRET_HEADER ": %s", secret);
     struct curl_slist *headers = curl_slist_append(NULL, header);
     mem_wipe(header, sizeof header);
     curl_easy_setopt(curl, CURLOPT_URL, url);

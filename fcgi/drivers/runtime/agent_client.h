@@ -6,10 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/instance.h"
 #include "crypto/mac.h"
 
-#define AGENT_PORT          49983
-#define AGENT_RELAY_PORT    49984
 #define AGENT_SECRET_SIZE   MAC_HEX_SIZE
 #define AGENT_WAIT_MS       2000  /* for one answer, where a worker may wait */
 #define AGENT_START_WAIT_MS 15000 /* for one that the init of an instance starts */

@@ -9,28 +9,32 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
-#include "agent/auth.h"
-#include "agent/environment.h"
-#include "agent/loop.h"
-#include "agent/process.h"
+#include "agent/common/environment.h"
+#include "base/loop.h"
+#include "httpd/secret.h"
 
-#define AGENT_PORT            49983
-#define AGENT_RELAY_PORT      49984
 #define AGENT_BODY_MAX        (4 * 1024 * 1024) /* a JSON body */
 #define AGENT_CONNECTIONS_MAX 2048
 
+struct process_table;
+struct request;
+struct route_table;
 struct server;
+struct stream;
 struct relay;
 struct watch_hub;
 
 struct agent {
     struct loop loop;
-    struct auth auth;
+    struct shared_secret secret;
     struct environment environment; /* what POST /init handed over */
     char *default_user;
-    struct process_table processes;
-    LIST_HEAD(, stream) streams; /* open responses of server-streaming calls */
+    struct process_table *processes;
+    const struct route_table *routes;
+    LIST_HEAD(, stream) streams;   /* open responses of server-streaming calls */
+    LIST_HEAD(, request) to_nudge; /* request_nudge() */
     struct server *server;
     struct relay *relay;
     struct watch_hub *watch_hub; /* NULL while nobody watches */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/users.h"
+#include "agent/common/users.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -21,7 +21,7 @@
 
 struct kept {
     volatile bool known; /* false while nothing is kept, or it is being changed */
-    unsigned char digest[AUTH_DIGEST_BYTES];
+    unsigned char digest[SHARED_SECRET_DIGEST];
     char user[USER_NAME_MAX + 1];
     size_t size;
     char entries[ENVIRONMENT_BYTES_MAX]; /* "NAME=value", each with its NUL */
@@ -92,7 +92,7 @@ void guard_keep(const struct agent *agent)
     for (size_t i = 0; i < agent->environment.count; i++)
         at = stpcpy(at, agent->environment.entries[i]) + 1;
     kept->size = (size_t)(at - kept->entries);
-    memcpy(kept->digest, agent->auth.digest, sizeof kept->digest);
+    memcpy(kept->digest, agent->secret.digest, sizeof kept->digest);
     strncpy(kept->user, agent->default_user, USER_NAME_MAX);
     kept->known = true;
 }
@@ -113,8 +113,8 @@ bool guard_recall(struct agent *agent)
     const char *end = kept->entries + kept->size;
     for (const char *entry = kept->entries; entry < end; entry += strlen(entry) + 1)
         recall_entry(&agent->environment, entry);
-    memcpy(agent->auth.digest, kept->digest, sizeof kept->digest);
-    agent->auth.known = true;
+    memcpy(agent->secret.digest, kept->digest, sizeof kept->digest);
+    agent->secret.known = true;
     free(agent->default_user);
     agent->default_user = xstrdup(kept->user);
     return true;

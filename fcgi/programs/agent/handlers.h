@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the rows of the route table call, besides the RPCs. */
+/* What the rows of the route table call, besides the services. */
 #pragma once
 
-#include "agent/request.h"
+#include "agent/framework/request.h"
 
 /* GET /health: 204 for everybody. */
 int health_finish(struct request *request, struct fault *fault);
@@ -19,16 +19,6 @@ int hang_up_finish(struct request *request, struct fault *fault);
 
 /* GET /internal/ports/<n>: {"listener":"any"|"loopback"|"none"}. */
 int ports_finish(struct request *request, struct fault *fault);
-
-/* GET and POST /files. */
-int files_get_finish(struct request *request, struct fault *fault);
-int files_put_begin(struct request *request, struct fault *fault);
-int files_put_data(struct request *request, const char *data, size_t size, struct fault *fault);
-int files_put_finish(struct request *request, struct fault *fault);
-void files_put_closed(struct request *request);
-
-/* POST /files/compose: {"source_paths","destination","username"}. */
-int files_compose_finish(struct request *request, struct fault *fault);
 
 /* GET /metrics: what the sandbox uses at the moment; GET /envs: what POST /init handed over. */
 int metrics_finish(struct request *request, struct fault *fault);

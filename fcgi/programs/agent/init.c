@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/common/proto.h"
+#include "agent/common/users.h"
+#include "agent/framework/server.h"
+#include "agent/framework/stream.h"
 #include "agent/guard.h"
 #include "agent/handlers.h"
-#include "agent/proto.h"
-#include "agent/server.h"
-#include "agent/stream.h"
-#include "agent/users.h"
 #include "base/clock.h"
+#include "base/instance.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -28,7 +29,7 @@ struct init {
 int health_finish(struct request *request, struct fault *fault)
 {
     (void)fault;
-    return request_reply_empty(request, 204);
+    return httpd_reply_empty(&request->http, 204);
 }
 
 int hang_up_finish(struct request *request, struct fault *fault)
@@ -38,18 +39,17 @@ int hang_up_finish(struct request *request, struct fault *fault)
     agent->hung_up_until_ms = clock_monotonic_ms() + HUNG_UP_MS;
     stream_abort_all(agent);
     server_hang_up(agent->server, request);
-    return request_reply_empty(request, 204);
+    return httpd_reply_empty(&request->http, 204);
 }
 
 int init_begin(struct request *request, struct fault *fault)
 {
-    const struct auth *auth = &request->agent->auth;
-    const char *secret = request_header(request, AUTH_HEADER);
-    if (auth->known && (!secret || !auth_matches(auth, secret, strlen(secret)))) {
-        request->outsider = true;
-        return fault_set(fault, FAULT_UNAUTHENTICATED, "missing or wrong agent secret");
-    }
-    return 0;
+    const struct shared_secret *secret = &request->agent->secret;
+    request->outsider =
+        secret->known && !httpd_shows_secret(&request->http, AGENT_SECRET_HEADER, secret);
+    return request->outsider
+               ? fault_set(fault, FAULT_UNAUTHENTICATED, "missing or wrong agent secret")
+               : 0;
 }
 
 static void free_wiped(void *memory)
@@ -73,21 +73,21 @@ static void parse_done(json_t *message)
     json_set_alloc_funcs(malloc, free);
 }
 
-static int check_secret(const struct auth *auth, const char *secret, struct fault *fault)
+static int check_secret(const struct shared_secret *known, const char *secret, struct fault *fault)
 {
-    struct auth probe = {.known = false};
+    struct shared_secret probe = {.known = false};
     int rc = 0;
-    if (auth_set(&probe, secret, strlen(secret)) < 0)
+    if (shared_secret_set(&probe, secret, strlen(secret)) < 0)
         rc = fault_set(fault, FAULT_INVALID_ARGUMENT, "secret must be %d hexadecimal digits",
-                       AUTH_SECRET_HEX);
-    else if (auth->known && !auth_matches(auth, secret, strlen(secret)))
+                       SHARED_SECRET_HEX);
+    else if (known->known && !shared_secret_matches(known, secret, strlen(secret)))
         rc = fault_set(fault, FAULT_INVALID_ARGUMENT,
                        "the agent has another secret, which cannot be changed");
     mem_wipe(&probe, sizeof probe);
     return rc;
 }
 
-static int read_body(const struct auth *auth, const json_t *message, struct init *init,
+static int read_body(const struct shared_secret *known, const json_t *message, struct init *init,
                      struct fault *fault)
 {
     const json_t *envs;
@@ -97,7 +97,7 @@ static int read_body(const struct auth *auth, const json_t *message, struct init
         proto_string(message, "sandbox_id", &init->sandbox_id, fault) < 0 ||
         proto_string(message, "default_user", &init->default_user, fault) < 0 ||
         proto_object(message, "envs", &envs, fault) < 0 ||
-        check_secret(auth, init->secret, fault) < 0)
+        check_secret(known, init->secret, fault) < 0)
         return -1;
     if (strlen(init->sandbox_id) > SANDBOX_ID_MAX || strlen(init->default_user) > USER_NAME_MAX)
         return fault_set(fault, FAULT_INVALID_ARGUMENT, "sandbox_id or default_user is too long");
@@ -109,9 +109,9 @@ static int read_body(const struct auth *auth, const json_t *message, struct init
 
 static void adopt(struct agent *agent, struct init *init)
 {
-    bool first = !agent->auth.known;
+    bool first = !agent->secret.known;
     agent->hung_up_until_ms = 0;
-    auth_set(&agent->auth, init->secret, strlen(init->secret));
+    shared_secret_set(&agent->secret, init->secret, strlen(init->secret));
     environment_wipe(&agent->environment);
     agent->environment = init->environment;
     init->environment = (struct environment){NULL, 0, 0};
@@ -128,11 +128,11 @@ int init_finish(struct request *request, struct fault *fault)
 {
     struct init init = {.secret = ""};
     json_t *message = parse(&request->body);
-    int rc = read_body(&request->agent->auth, message, &init, fault);
+    int rc = read_body(&request->agent->secret, message, &init, fault);
     if (rc == 0)
         adopt(request->agent, &init);
     environment_wipe(&init.environment);
     parse_done(message);
     buffer_wipe(&request->body);
-    return rc == 0 ? request_reply_empty(request, 204) : -1;
+    return rc == 0 ? httpd_reply_empty(&request->http, 204) : -1;
 }

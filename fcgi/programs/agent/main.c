@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
 #include <malloc.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -12,20 +10,22 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/framework/server.h"
 #include "agent/guard.h"
+#include "agent/process/process.h"
 #include "agent/relay.h"
-#include "agent/server.h"
+#include "agent/routes.h"
 #include "base/error.h"
+#include "base/instance.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "httpd/server.h"
 
-#define BACKLOG         1024
 #define DESCRIPTORS_MAX 16384
 
 /* Long-lived and small: give memory back early, and map what is large so that it can go back. */
@@ -39,6 +39,7 @@ struct options {
 };
 
 static struct agent agent;
+static struct process_table processes;
 static struct loop_source signals;
 static bool stopping;
 
@@ -105,20 +106,6 @@ static void parse_options(int argc, char **argv, struct options *options)
     }
 }
 
-static int listen_on(const struct options *options, uint16_t port, struct error **err)
-{
-    const int on = 1;
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-    if (inet_pton(AF_INET, options->listen_address, &address.sin_addr) != 1)
-        return error_set(err, ERR_CONFIG, "'%s' is not an IPv4 address", options->listen_address);
-    autoclose int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
-        bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, BACKLOG) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "cannot listen on %s port %u",
-                               options->listen_address, port);
-    return steal_fd(&fd);
-}
-
 static void on_signal(struct loop_source *source, uint32_t events)
 {
     (void)events;
@@ -166,15 +153,17 @@ static int start(const struct options *options, struct error **err)
         return error_set_errno(err, ERR_INTERNAL, errno, "the agent cannot be set up");
     agent.trust_local_peers = options->trust_local_peers;
     agent.default_user = xstrdup("user");
-    process_table_init(&agent.processes);
+    process_table_init(&processes);
+    agent.processes = &processes;
+    agent.routes = &routes;
     if (guard_recall(&agent))
         log_info("state taken over from a killed agent");
     if (watch_signals(err) < 0)
         return -1;
-    int fd = listen_on(options, options->port, err);
+    int fd = httpd_listen(options->listen_address, options->port, err);
     if (fd < 0 || server_start(&agent, fd, &agent.server, err) < 0)
         return -1;
-    fd = listen_on(options, options->relay_port, err);
+    fd = httpd_listen(options->listen_address, options->relay_port, err);
     return fd < 0 ? -1 : relay_start(&agent, fd, &agent.relay, err);
 }
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/disk.h"
+#include "agent/common/disk.h"
+#include "agent/common/proto.h"
 #include "agent/handlers.h"
-#include "agent/proto.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -90,13 +90,13 @@ int metrics_finish(struct request *request, struct fault *fault)
     json_int_t total = memory(text, "MemTotal:");
     json_int_t cache = memory(text, "\nCached:");
     json_int_t idle = memory(text, "MemAvailable:");
-    return request_reply_json(
-        request, 200,
-        json_pack("{s:I, s:i, s:f, s:I, s:I, s:I, s:I, s:I}", "ts",
-                  (json_int_t)(clock_now_ms() / 1000), "cpu_count", (int)cpu.count, "cpu_used_pct",
-                  used_pct, "mem_total", total, "mem_used", total > idle ? total - idle : 0,
-                  "mem_cache", cache, "disk_used", (json_int_t)disk.used_bytes, "disk_total",
-                  (json_int_t)disk.total_bytes));
+    return httpd_reply_json(&request->http, 200,
+                            json_pack("{s:I, s:i, s:f, s:I, s:I, s:I, s:I, s:I}", "ts",
+                                      (json_int_t)(clock_now_ms() / 1000), "cpu_count",
+                                      (int)cpu.count, "cpu_used_pct", used_pct, "mem_total", total,
+                                      "mem_used", total > idle ? total - idle : 0, "mem_cache",
+                                      cache, "disk_used", (json_int_t)disk.used_bytes, "disk_total",
+                                      (json_int_t)disk.total_bytes));
 }
 
 int envs_finish(struct request *request, struct fault *fault)
@@ -109,5 +109,5 @@ int envs_finish(struct request *request, struct fault *fault)
         autofree char *name = xstrndup(entry, strcspn(entry, "="));
         json_object_set_new(envs, name, proto_text(entry + strlen(name) + 1));
     }
-    return request_reply_json(request, 200, envs);
+    return httpd_reply_json(&request->http, 200, envs);
 }

@@ -71,10 +71,7 @@ static struct loop *loop_of(struct link *link)
 
 static void close_side(struct side *side)
 {
-    int fd = side->source.fd;
-    loop_unwatch(loop_of(side->link), &side->source);
-    if (fd >= 0)
-        close(fd);
+    loop_close(loop_of(side->link), &side->source);
     free(side->waiting);
     side->waiting = NULL;
 }
@@ -273,12 +270,13 @@ static void read_head(struct link *link)
     buffer_commit(&link->head, (size_t)size);
     struct relay_head head;
     ssize_t head_size = relay_head_parse(link->head.data, link->head.size, &head);
-    const struct auth *auth = &link->relay->agent->auth;
+    const struct shared_secret *secret = &link->relay->agent->secret;
     if (head_size == 0)
         return;
-    if (!auth->known)
+    if (!secret->known)
         refuse(link, "503 Service Unavailable");
-    else if (head_size > 0 && (!head.secret || !auth_matches(auth, head.secret, head.secret_size)))
+    else if (head_size > 0 &&
+             (!head.secret || !shared_secret_matches(secret, head.secret, head.secret_size)))
         refuse(link, "401 Unauthorized");
     else if (head_size < 0 || !head.port)
         refuse(link, "400 Bad Request");

@@ -6,11 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/auth.h"
+#include "base/instance.h"
 #include "base/mem.h"
 #include "base/str.h"
-
-#define PORT_HEADER "X-Sandlot-Port"
 
 /* Whether the line has this field name; then *value is what follows the colon, without blanks. */
 static bool line_is(const char *line, size_t size, const char *name, const char **value,
@@ -34,8 +32,8 @@ static bool is_ours(const char *line, size_t size)
 {
     const char *value;
     size_t value_size;
-    return line_is(line, size, PORT_HEADER, &value, &value_size) ||
-           line_is(line, size, AUTH_HEADER, &value, &value_size);
+    return line_is(line, size, AGENT_PORT_HEADER, &value, &value_size) ||
+           line_is(line, size, AGENT_SECRET_HEADER, &value, &value_size);
 }
 
 /* Size of the line at the beginning, its line end included. */
@@ -63,9 +61,9 @@ static int read_line(const char *line, size_t size, struct relay_head *head)
 {
     const char *value;
     size_t value_size;
-    if (line_is(line, size, PORT_HEADER, &value, &value_size))
+    if (line_is(line, size, AGENT_PORT_HEADER, &value, &value_size))
         return read_port(value, value_size, &head->port);
-    if (!line_is(line, size, AUTH_HEADER, &value, &value_size))
+    if (!line_is(line, size, AGENT_SECRET_HEADER, &value, &value_size))
         return 0;
     if (head->secret)
         return -1;

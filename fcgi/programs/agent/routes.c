@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <string.h>
+#include "agent/routes.h"
 
-#include "agent/connect_rpc.h"
-#include "agent/fs_rpc.h"
+#include "agent/files/files_routes.h"
+#include "agent/filesystem/fs_rpc.h"
+#include "agent/framework/connect_rpc.h"
+#include "agent/framework/request.h"
+#include "agent/framework/worker.h"
 #include "agent/handlers.h"
-#include "agent/process_rpc.h"
-#include "agent/request.h"
-#include "agent/watch_rpc.h"
-#include "agent/worker.h"
+#include "agent/process/process_rpc.h"
+#include "agent/watch/watch_rpc.h"
 #include "base/mem.h"
-#include "base/str.h"
 
 #define RPC(method_path, rpc_row)                                                          \
     {                                                                                      \
@@ -17,7 +17,7 @@
         .closed = rpc_closed, .rpc = &(rpc_row)                                            \
     }
 
-static const struct route routes[] = {
+static const struct route rows[] = {
     {.method = "GET", .path = "/health", .flags = ROUTE_OPEN, .finish = health_finish},
     {.method = "GET", .path = "/files", .finish = files_get_finish},
     {.method = "POST",
@@ -76,35 +76,4 @@ static const struct route routes[] = {
     RPC("/process.Process/Update", process_rpc_update),
 };
 
-static bool path_matches(const struct route *route, const char *path)
-{
-    return route->flags & ROUTE_PREFIX ? str_starts_with(path, route->path)
-                                       : !strcmp(path, route->path);
-}
-
-static bool method_matches(const struct route *route, const char *method)
-{
-    return !strcmp(route->method, method) ||
-           (!strcmp(route->method, "GET") && !strcmp(method, "HEAD"));
-}
-
-void routes_allow(const char *path, struct buffer *methods)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
-        if (path_matches(&routes[i], path))
-            buffer_printf(methods, "%s%s%s", methods->size ? ", " : "", routes[i].method,
-                          strcmp(routes[i].method, "GET") ? "" : ", HEAD");
-}
-
-const struct route *routes_find(const char *method, const char *path, bool *path_known)
-{
-    *path_known = false;
-    for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
-        if (!path_matches(&routes[i], path))
-            continue;
-        if (method_matches(&routes[i], method))
-            return &routes[i];
-        *path_known = true;
-    }
-    return NULL;
-}
+const struct route_table routes = {rows, ARRAY_SIZE(rows)};

@@ -20,7 +20,7 @@
 #define FRAME_HEADER        2
 
 struct dns_client {
-    struct loop_source source; /* first: the loop hands it back */
+    struct loop_source source;
     struct dns_clients *clients;
     uint64_t serial;
     uint32_t address;
@@ -32,7 +32,7 @@ struct dns_client {
 };
 
 struct dns_clients {
-    struct loop_source listener; /* first: the loop hands it back */
+    struct loop_source listener;
     struct loop *loop;
     bool (*may_connect)(void *context, uint32_t address);
     void (*question)(void *context, uint32_t address, uint64_t serial, const uint8_t *wire,
@@ -50,7 +50,7 @@ static void client_close(struct dns_client *client)
         link = &(*link)->next;
     *link = client->next;
     client->clients->count--;
-    loop_remove(client->clients->loop, &client->source);
+    loop_close(client->clients->loop, &client->source);
     buffer_deinit(&client->output);
     free(client);
 }
@@ -75,8 +75,9 @@ static bool flush(struct dns_client *client)
             return false;
         buffer_consume(&client->output, (size_t)sent);
     }
-    uint32_t events = client->output.size ? EPOLLIN | EPOLLOUT : EPOLLIN;
-    return loop_change(client->clients->loop, &client->source, events) == 0;
+    loop_change(client->clients->loop, &client->source,
+                client->output.size ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    return true;
 }
 
 void dns_clients_send(struct dns_clients *clients, uint64_t serial, const uint8_t *wire,
@@ -116,7 +117,7 @@ static void take_frames(struct dns_clients *clients, uint64_t serial)
 
 static void on_client(struct loop_source *source, uint32_t events)
 {
-    struct dns_client *client = (struct dns_client *)source;
+    struct dns_client *client = container_of(source, struct dns_client, source);
     if ((events & EPOLLOUT) && !flush(client)) {
         client_close(client);
         return;
@@ -146,7 +147,7 @@ static bool has_room(const struct dns_clients *clients, uint32_t address)
 
 static void on_listener(struct loop_source *source, uint32_t events)
 {
-    struct dns_clients *clients = (struct dns_clients *)source;
+    struct dns_clients *clients = container_of(source, struct dns_clients, listener);
     struct sockaddr_in from;
     socklen_t size = sizeof from;
     (void)events;
@@ -156,13 +157,12 @@ static void on_listener(struct loop_source *source, uint32_t events)
     if (fd < 0 || !clients->may_connect(clients->context, address) || !has_room(clients, address))
         return;
     struct dns_client *client = xcalloc(1, sizeof *client);
-    client->source = (struct loop_source){fd, on_client};
     client->clients = clients;
     client->serial = ++clients->last_serial;
     client->address = address;
     client->close_at_ms = clock_monotonic_ms() + IDLE_MS;
     buffer_init(&client->output, OUTPUT_MAX);
-    if (loop_add(clients->loop, &client->source, EPOLLIN) < 0) {
+    if (loop_watch(clients->loop, &client->source, fd, EPOLLIN, on_client) < 0) {
         free(client);
         return;
     }
@@ -190,13 +190,13 @@ struct dns_clients *dns_clients_open(struct loop *loop, int listen_fd,
                                      void *context)
 {
     struct dns_clients *clients = xcalloc(1, sizeof *clients);
-    *clients = (struct dns_clients){.listener = {listen_fd, on_listener},
-                                    .loop = loop,
-                                    .may_connect = may_connect,
-                                    .question = question,
-                                    .context = context};
-    loop_add(loop, &clients->listener, EPOLLIN);
-    return clients;
+    *clients = (struct dns_clients){
+        .loop = loop, .may_connect = may_connect, .question = question, .context = context};
+    if (loop_watch(loop, &clients->listener, listen_fd, EPOLLIN, on_listener) == 0)
+        return clients;
+    close(listen_fd);
+    free(clients);
+    return NULL;
 }
 
 void dns_clients_close(struct dns_clients *clients)
@@ -205,6 +205,6 @@ void dns_clients_close(struct dns_clients *clients)
         return;
     while (clients->first)
         client_close(clients->first);
-    loop_remove(clients->loop, &clients->listener);
+    loop_close(clients->loop, &clients->listener);
     free(clients);
 }

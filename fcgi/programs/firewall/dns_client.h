@@ -4,9 +4,10 @@
 #pragma once
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 
-#include "firewall/loop.h"
+#include "base/loop.h"
 
 /* Where an answer goes. */
 struct dns_reply_to {
@@ -17,7 +18,7 @@ struct dns_reply_to {
 struct dns_clients;
 
 /* Takes the listening descriptor. may_connect(): whether a connection of that address (host byte
- * order) is wanted at all; question(): a message has come. */
+ * order) is wanted at all; question(): a message has come. NULL when it cannot be watched. */
 struct dns_clients *dns_clients_open(struct loop *loop, int listen_fd,
                                      bool (*may_connect)(void *context, uint32_t address),
                                      void (*question)(void *context, uint32_t address,

@@ -30,7 +30,7 @@ static const struct {
 } open_rate = {2000, 200}, named_rate = {200, 20}, wildcard_rate = {100, 4};
 
 struct dns_server {
-    struct loop_source udp; /* first: the loop hands it back */
+    struct loop_source udp;
     struct filter *filter;
     struct loop *loop;
     struct resolver *resolver;
@@ -255,7 +255,7 @@ static bool may_connect(void *context, uint32_t address)
 
 static void on_udp(struct loop_source *source, uint32_t events)
 {
-    struct dns_server *server = (struct dns_server *)source;
+    struct dns_server *server = container_of(source, struct dns_server, udp);
     (void)events;
     for (unsigned i = 0; i < UDP_BATCH; i++) {
         uint8_t wire[QUESTION_MAX + 1];
@@ -293,14 +293,15 @@ int dns_server_open(struct filter *filter, struct loop *loop, struct resolver *r
 {
     uint16_t port = (uint16_t)filter->settings->firewall_dns_port;
     struct dns_server *fresh = xcalloc(1, sizeof *fresh);
-    *fresh = (struct dns_server){.udp = {listen_on(SOCK_DGRAM, port, err), on_udp},
-                                 .filter = filter,
-                                 .loop = loop,
-                                 .resolver = resolver};
-    int tcp = fresh->udp.fd < 0 ? -1 : listen_on(SOCK_STREAM, port, err);
+    *fresh =
+        (struct dns_server){.udp.fd = -1, .filter = filter, .loop = loop, .resolver = resolver};
+    autoclose int udp = listen_on(SOCK_DGRAM, port, err);
+    int tcp = udp < 0 ? -1 : listen_on(SOCK_STREAM, port, err);
     if (tcp >= 0)
         fresh->clients = dns_clients_open(loop, tcp, may_connect, on_tcp_question, fresh);
-    if (tcp < 0 || loop_add(loop, &fresh->udp, EPOLLIN) < 0) {
+    if (fresh->clients && loop_watch(loop, &fresh->udp, udp, EPOLLIN, on_udp) == 0)
+        steal_fd(&udp);
+    if (fresh->udp.fd < 0) {
         dns_server_close(fresh);
         return *err ? -1 : error_set(err, ERR_CONFIG, "the resolver of the sandboxes cannot start");
     }
@@ -313,7 +314,7 @@ void dns_server_close(struct dns_server *server)
     if (!server)
         return;
     dns_clients_close(server->clients);
-    loop_remove(server->loop, &server->udp);
+    loop_close(server->loop, &server->udp);
     free(server);
 }
 

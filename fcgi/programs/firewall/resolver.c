@@ -30,7 +30,7 @@ struct waiter {
 };
 
 struct lookup {
-    struct loop_source socket; /* first: the loop hands it back */
+    struct loop_source socket;
     struct resolver *resolver;
     char name[POLICY_HOST_MAX + 1];
     uint16_t type;
@@ -99,7 +99,7 @@ int resolver_open(struct loop *loop, const char *upstreams, struct resolver **re
 static void lookup_free(struct lookup *lookup)
 {
     struct waiter *next;
-    loop_remove(lookup->resolver->loop, &lookup->socket);
+    loop_close(lookup->resolver->loop, &lookup->socket);
     for (struct waiter *waiter = lookup->waiters; waiter; waiter = next) {
         next = waiter->next;
         free(waiter);
@@ -156,7 +156,7 @@ static const char *current_name(const struct lookup *lookup)
 
 static void next_attempt(struct lookup *lookup)
 {
-    loop_remove(lookup->resolver->loop, &lookup->socket);
+    loop_close(lookup->resolver->loop, &lookup->socket);
     if (++lookup->attempts >= ATTEMPTS_MAX)
         finish(lookup, false);
     else
@@ -186,7 +186,7 @@ static void take_result(struct lookup *lookup, struct dns_result *part)
         finish(lookup, lookup->result.complete);
         return;
     }
-    loop_remove(lookup->resolver->loop, &lookup->socket);
+    loop_close(lookup->resolver->loop, &lookup->socket);
     attempt(lookup);
 }
 
@@ -199,7 +199,7 @@ static void take_message(struct lookup *lookup, const uint8_t *wire, size_t size
         return; /* not ours, or forged: the right one may still come */
     if (truncated && !lookup->over_tcp) {
         dns_result_deinit(&part);
-        loop_remove(lookup->resolver->loop, &lookup->socket);
+        loop_close(lookup->resolver->loop, &lookup->socket);
         lookup->over_tcp = true;
         attempt(lookup);
         return;
@@ -209,7 +209,7 @@ static void take_message(struct lookup *lookup, const uint8_t *wire, size_t size
 
 static void on_udp(struct loop_source *source, uint32_t events)
 {
-    struct lookup *lookup = (struct lookup *)source;
+    struct lookup *lookup = container_of(source, struct lookup, socket);
     uint8_t message[4096];
     ssize_t got = recv(source->fd, message, sizeof message, 0);
     (void)events;
@@ -230,7 +230,8 @@ static bool send_rest(struct lookup *lookup)
             return errno == EAGAIN;
         lookup->sent += (size_t)sent;
     }
-    return loop_change(lookup->resolver->loop, &lookup->socket, EPOLLIN) == 0;
+    loop_change(lookup->resolver->loop, &lookup->socket, EPOLLIN);
+    return true;
 }
 
 /* False when the connection is of no more use. *whole: the message is there. */
@@ -253,7 +254,7 @@ static bool receive_more(struct lookup *lookup, bool *whole)
 
 static void on_tcp(struct loop_source *source, uint32_t events)
 {
-    struct lookup *lookup = (struct lookup *)source;
+    struct lookup *lookup = container_of(source, struct lookup, socket);
     bool whole = false;
     if ((events & EPOLLOUT) && !send_rest(lookup)) {
         next_attempt(lookup);
@@ -294,11 +295,12 @@ static int write_question(struct lookup *lookup)
 static int open_socket(struct lookup *lookup, const struct upstream *upstream)
 {
     int type = lookup->over_tcp ? SOCK_STREAM : SOCK_DGRAM;
-    lookup->socket.fd = socket(upstream->address.ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    lookup->socket.ready = lookup->over_tcp ? on_tcp : on_udp;
-    if (lookup->socket.fd < 0 || loop_add(lookup->resolver->loop, &lookup->socket,
-                                          lookup->over_tcp ? EPOLLIN | EPOLLOUT : EPOLLIN) < 0)
+    autoclose int fd = socket(upstream->address.ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || loop_watch(lookup->resolver->loop, &lookup->socket, fd,
+                             lookup->over_tcp ? EPOLLIN | EPOLLOUT : EPOLLIN,
+                             lookup->over_tcp ? on_tcp : on_udp) < 0)
         return -1;
+    steal_fd(&fd);
     /* The connected socket takes datagrams from there only; the kernel picks a random port. */
     if (connect(lookup->socket.fd, (const struct sockaddr *)&upstream->address, upstream->size) < 0)
         return errno == EINPROGRESS ? 0 : -1;

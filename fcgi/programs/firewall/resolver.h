@@ -6,8 +6,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
+#include "base/loop.h"
 #include "firewall/dns_message.h"
-#include "firewall/loop.h"
 
 #define RESOLVER_LOOKUPS_MAX   1024 /* at the same time */
 #define RESOLVER_UPSTREAMS_MAX 8

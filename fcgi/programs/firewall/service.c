@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "firewall/service.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -73,7 +74,7 @@ static void on_refused(void *context, const struct refused_packet *packet)
 
 static void on_log(struct loop_source *source, uint32_t events)
 {
-    struct log_source *log = (struct log_source *)source;
+    struct log_source *log = container_of(source, struct log_source, source);
     (void)events;
     netfilter_log_read(source->fd, on_refused, log->filter);
 }
@@ -130,7 +131,7 @@ static void on_wake(struct loop_source *source, uint32_t events)
     uint64_t ignored;
     (void)events;
     if (read(source->fd, &ignored, sizeof ignored) > 0)
-        ask_watches(((struct wake_source *)source)->service);
+        ask_watches(container_of(source, struct wake_source, source)->service);
 }
 
 /* --- what is due by time --- */
@@ -198,7 +199,8 @@ static void *run(void *context)
 {
     struct service *service = context;
     while (!atomic_load(&service->stop)) {
-        loop_once(&service->loop, TICK_MS, lock, unlock, service->filter);
+        if (loop_run_once(&service->loop, TICK_MS) < 0)
+            abort();
         tick(service);
     }
     return NULL;
@@ -210,19 +212,23 @@ static int open_sources(struct service *service, struct error **err)
 {
     const struct settings *settings = service->filter->settings;
     struct loop *loop = &service->loop;
-    int log_fd;
-    if (loop_open(loop, err) < 0 ||
-        resolver_open(loop, settings->dns_upstreams, &service->resolver, err) < 0 ||
+    autoclose int log_fd = -1;
+    if (loop_init(loop) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "epoll_create1()");
+    loop_enclose(loop, lock, unlock, service->filter);
+    if (resolver_open(loop, settings->dns_upstreams, &service->resolver, err) < 0 ||
         dns_server_open(service->filter, loop, service->resolver, &service->dns, err) < 0 ||
         netfilter_log_open((uint16_t)settings->firewall_log_group, &log_fd, err) < 0 ||
         netfilter_table_handle(settings->firewall_table, &service->table_handle, err) < 0)
         return -1;
-    service->log = (struct log_source){{log_fd, on_log}, service->filter};
-    service->wake = (struct wake_source){{service->filter->wake_fd, on_wake}, service};
-    if (loop_add(loop, &service->log.source, EPOLLIN) < 0 ||
-        loop_add(loop, &service->wake.source, EPOLLIN) < 0)
-        return error_set(err, ERR_CONFIG, "epoll_ctl()");
-    return 0;
+    service->log.filter = service->filter;
+    service->wake.service = service;
+    if (loop_watch(loop, &service->log.source, log_fd, EPOLLIN, on_log) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "epoll_ctl()");
+    steal_fd(&log_fd);
+    return loop_watch(loop, &service->wake.source, service->filter->wake_fd, EPOLLIN, on_wake) < 0
+               ? error_set_errno(err, ERR_CONFIG, errno, "epoll_ctl()")
+               : 0;
 }
 
 /* Signals are the FastCGI thread's. */
@@ -260,8 +266,8 @@ void service_stop(struct service *service)
     filter_save_dirty(service->filter);
     dns_server_close(service->dns);
     resolver_close(service->resolver);
-    loop_remove(&service->loop, &service->log.source);
+    loop_close(&service->loop, &service->log.source);
     if (service->loop.epoll_fd >= 0)
-        loop_close(&service->loop);
+        loop_deinit(&service->loop);
     free(service);
 }

@@ -71,7 +71,7 @@ int fence_enter(struct fence *fence, uint64_t generation, struct refusal *refusa
 {
     if (enter(fence, generation, &fence->inside) == 0)
         return 0;
-    return refuse(refusal, REFUSAL_FENCED, "A sandbox starts with the volume.");
+    return refuse(refusal, KEEPER_FENCED, "A sandbox starts with the volume.");
 }
 
 void fence_leave(struct fence *fence)

@@ -28,7 +28,7 @@ const char *fence_epoch(void);
 /* The fence of a volume, which lives as long as the process. */
 struct fence *fence_of(const char *volume_id);
 
-/* Begin a change; 0, or -1 with REFUSAL_FENCED. Every 0 needs a fence_leave(). */
+/* Begin a change; 0, or -1 with KEEPER_FENCED. Every 0 needs a fence_leave(). */
 int fence_enter(struct fence *fence, uint64_t generation, struct refusal *refusal);
 void fence_leave(struct fence *fence);
 

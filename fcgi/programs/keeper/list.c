@@ -80,7 +80,7 @@ int directory_get(struct request *request, struct refusal *refusal)
         request_number(request, "limit", &limit, refusal) < 0)
         return -1;
     if (limit < 1 || limit > LIMIT_MAX)
-        return refuse(refusal, REFUSAL_INVALID, "limit is out of range.");
+        return refuse(refusal, KEEPER_INVALID, "limit is out of range.");
     int fd = place_open_directory(request->volume, path, refusal);
     if (fd < 0)
         return -1;
@@ -99,5 +99,5 @@ int directory_get(struct request *request, struct refusal *refusal)
         json_object_set_new(body, "next", json_integer((json_int_t)next));
     free_names(names, count);
     closedir(directory);
-    return request_reply_json(request, 200, body);
+    return httpd_reply_json(&request->http, 200, body);
 }

@@ -14,12 +14,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
+#include "base/instance.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "keeper/place.h"
 #include "keeper/serve.h"
 
-#define KEEPER_PORT     49985
 #define DESCRIPTORS_MAX 8192
 
 static void print_help(void)
@@ -32,14 +34,18 @@ static void print_help(void)
          "  --version, --help");
 }
 
-/* The first line; it stays in memory as long as the process. */
-static int read_secret(const char *path, char secret[SECRET_HEX_MAX + 1])
+/* The first line. */
+static int read_secret(const char *path, struct shared_secret *secret)
 {
+    char line[SHARED_SECRET_HEX + 2] = "";
     autofclose FILE *file = fopen(path, "re");
-    if (!file || !fgets(secret, SECRET_HEX_MAX + 1, file))
+    if (!file)
         return -1;
-    secret[strcspn(secret, "\n")] = '\0';
-    return strlen(secret) >= 32 ? 0 : -1;
+    setbuf(file, NULL);
+    int rc =
+        fgets(line, sizeof line, file) ? shared_secret_set(secret, line, strcspn(line, "\n")) : -1;
+    mem_wipe(line, sizeof line);
+    return rc;
 }
 
 static int fail(const char *sentence)
@@ -55,7 +61,7 @@ int main(int argc, char **argv)
         {"port", required_argument, NULL, 'p'},    {"version", no_argument, NULL, 'V'},
         {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
     };
-    static char secret[SECRET_HEX_MAX + 1];
+    struct shared_secret secret = {0};
     const char *secret_file = "/secret";
     uint64_t port = KEEPER_PORT;
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -77,7 +83,10 @@ int main(int argc, char **argv)
     setrlimit(RLIMIT_NOFILE, &limit);
     if (sodium_init() < 0)
         return fail("the cryptographic library cannot be used");
-    if (read_secret(secret_file, secret) < 0)
+    if (read_secret(secret_file, &secret) < 0)
         return fail("there is no secret to compare with");
-    return serve((uint16_t)port, secret) < 0 ? fail("the port cannot be served") : EXIT_SUCCESS;
+    error_auto err = NULL;
+    if (serve((uint16_t)port, &secret, &err) < 0)
+        return fail(err->message);
+    return EXIT_SUCCESS;
 }

@@ -23,13 +23,13 @@ int place_open_volume(const char *volume_id, struct refusal *refusal)
     autofree char *path = xasprintf("%s/%s", place_volumes, volume_id);
     autoclose int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT ? refuse(refusal, REFUSAL_NOT_MOUNTED, "The volume is not mounted.")
+        return errno == ENOENT ? refuse(refusal, KEEPER_NOT_MOUNTED, "The volume is not mounted.")
                                : refuse_errno(refusal, errno);
     /* The directory stays when the volume goes: what is written there would be lost. */
     if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &status) < 0)
         return refuse_errno(refusal, errno);
     if (!(status.stx_attributes & STATX_ATTR_MOUNT_ROOT))
-        return refuse(refusal, REFUSAL_NOT_MOUNTED, "The volume is not mounted.");
+        return refuse(refusal, KEEPER_NOT_MOUNTED, "The volume is not mounted.");
     return steal_fd(&fd);
 }
 
@@ -86,7 +86,7 @@ int place_open_parent(int volume, const char *path, bool make, const char **name
     const char *slash = strrchr(path, '/');
     *name = slash ? slash + 1 : path;
     if (!**name)
-        return refuse(refusal, REFUSAL_INVALID, "This is a directory.");
+        return refuse(refusal, KEEPER_INVALID, "This is a directory.");
     autofree char *parent = xstrndup(path, slash ? (size_t)(slash - path) : 0);
     int fd = make ? make_way(volume, parent) : place_open(volume, parent, O_DIRECTORY);
     return fd < 0 ? refuse_errno(refusal, errno) : fd;
@@ -106,9 +106,9 @@ int place_open_file(int volume, const char *path, struct stat *status, struct re
     if (place < 0 || fstat(place, status) < 0)
         return refuse_errno(refusal, errno);
     if (S_ISDIR(status->st_mode))
-        return refuse(refusal, REFUSAL_INVALID, "This is a directory.");
+        return refuse(refusal, KEEPER_INVALID, "This is a directory.");
     if (!S_ISREG(status->st_mode))
-        return refuse(refusal, REFUSAL_INVALID, "This is not an ordinary file.");
+        return refuse(refusal, KEEPER_INVALID, "This is not an ordinary file.");
     int fd = reopen(place, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     return fd < 0 ? refuse_errno(refusal, errno) : fd;
 }
@@ -117,7 +117,7 @@ int place_open_directory(int volume, const char *path, struct refusal *refusal)
 {
     autoclose int place = place_open(volume, path, O_DIRECTORY);
     if (place < 0)
-        return errno == ENOTDIR ? refuse(refusal, REFUSAL_INVALID, "This is not a directory.")
+        return errno == ENOTDIR ? refuse(refusal, KEEPER_INVALID, "This is not a directory.")
                                 : refuse_errno(refusal, errno);
     int fd = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? refuse_errno(refusal, errno) : fd;

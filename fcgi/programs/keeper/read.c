@@ -21,10 +21,11 @@ int file_get(struct request *request, struct refusal *refusal)
     json_auto_t *entry = entry_json(&status);
     struct MHD_Response *response =
         MHD_create_response_from_fd((uint64_t)status.st_size, steal_fd(&fd));
-    MHD_add_response_header(response, "X-Mode", json_string_value(json_object_get(entry, "mode")));
-    MHD_add_response_header(response, "X-Modified-At",
+    MHD_add_response_header(response, KEEPER_MODE_HEADER,
+                            json_string_value(json_object_get(entry, "mode")));
+    MHD_add_response_header(response, KEEPER_MODIFIED_AT_HEADER,
                             json_string_value(json_object_get(entry, "modified_at")));
-    return request_reply(request, 200, response);
+    return httpd_reply(&request->http, 200, response);
 }
 
 /* Of a link itself, not of what it points to. */
@@ -39,5 +40,5 @@ int path_get(struct request *request, struct refusal *refusal)
         return refuse_errno(refusal, errno);
     json_t *entry = entry_json(&status);
     entry_set_target(entry, place, "", &status);
-    return request_reply_json(request, 200, entry);
+    return httpd_reply_json(&request->http, 200, entry);
 }

@@ -134,7 +134,7 @@ int volume_open(struct request *request, struct refusal *refusal)
     fence_leave(request->fence);
     if (fence_is_first(request->fence))
         begin(request, "");
-    return request_reply_empty(request);
+    return httpd_reply_empty(&request->http, 204);
 }
 
 /* *moved: a directory with something in it now lies under this name at the root. */
@@ -178,5 +178,5 @@ int path_delete(struct request *request, struct refusal *refusal)
     struct removal *removal = moved[0] ? begin(request, moved) : NULL;
     if (removal)
         wait_for(removal);
-    return request_reply_empty(request);
+    return httpd_reply_empty(&request->http, 204);
 }

@@ -16,35 +16,33 @@
  */
 #pragma once
 
-#include <jansson.h>
-#include <microhttpd.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "base/error.h"
+#include "httpd/request.h"
+#include "httpd/secret.h"
 #include "keeper/fence.h"
 #include "keeper/refusal.h"
 
-#define SECRET_HEADER  "X-Sandlot-Keeper-Secret"
-#define SECRET_HEX_MAX 64
-
 struct request {
-    struct MHD_Connection *connection;
+    struct httpd_request http;
     const struct route *route;
     char volume_id[VOLUME_ID_SIZE];
     struct fence *fence;
     uint64_t generation; /* of a change */
     int volume;          /* root of the volume, or -1 */
     int file;            /* what an upload goes into, or -1 */
-    bool failed, answered;
-    bool room_made; /* what removals have left to be given back was given back once */
+    bool room_made;      /* what removals have left to be given back was given back once */
     struct refusal refusal;
-    uint64_t swallowed; /* bytes of the body after the failure */
 };
 
 /* A handler answers, or fills *refusal and returns -1. */
 struct route {
     const char *method, *name;
-    bool changes; /* needs the present epoch, and a generation that is not fenced */
+    bool changes;  /* needs the present epoch, and a generation that is not fenced */
+    bool is_alone; /* is about no volume's files: none is opened */
     /* Called with the head, and for each piece of the body; NULL: there is none. */
     int (*begin)(struct request *request, struct refusal *refusal);
     int (*data)(struct request *request, const char *data, size_t size, struct refusal *refusal);
@@ -60,10 +58,6 @@ int request_number(const struct request *request, const char *name, uint64_t *va
 /* An octal mode. *given: whether there is one. */
 int request_mode(const struct request *request, mode_t *mode, bool *given, struct refusal *refusal);
 
-/* Answers; the references are taken over. */
-int request_reply(struct request *request, unsigned status, struct MHD_Response *response);
-int request_reply_json(struct request *request, unsigned status, json_t *json);
-int request_reply_empty(struct request *request);
-
-/* Serve on the port until a signal ends the process. Returns -1 when it cannot. */
-int serve(uint16_t port, const char *secret);
+/* Serve on the port until a signal ends the process. The secret is borrowed. Errors: those of
+ * httpd_listen() and httpd_start(). */
+int serve(uint16_t port, const struct shared_secret *secret, struct error **err);

@@ -66,7 +66,7 @@ static int dress(int file, int parent, const char *name, mode_t mode, bool mode_
     gid_t group = OWNER_ID;
     *replaces = fstatat(parent, name, &old, AT_SYMLINK_NOFOLLOW) == 0;
     if (*replaces && S_ISDIR(old.st_mode))
-        return refuse(refusal, REFUSAL_INVALID, "This is a directory.");
+        return refuse(refusal, KEEPER_INVALID, "This is a directory.");
     if (*replaces && S_ISREG(old.st_mode)) {
         user = old.st_uid;
         group = old.st_gid;
@@ -129,7 +129,7 @@ int file_put_finish(struct request *request, struct refusal *refusal)
         return -1;
     if (fstat(request->file, &status) < 0)
         return refuse_errno(refusal, errno);
-    return request_reply_json(request, replaces ? 200 : 201, entry_json(&status));
+    return httpd_reply_json(&request->http, replaces ? 200 : 201, entry_json(&status));
 }
 
 /* --- a directory --- */
@@ -140,7 +140,7 @@ static int reply_entry(struct request *request, unsigned code, int parent, const
     struct stat status;
     if (fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
         return refuse_errno(refusal, errno);
-    return request_reply_json(request, code, entry_json(&status));
+    return httpd_reply_json(&request->http, code, entry_json(&status));
 }
 
 static int make_directory(struct request *request, const char *path, bool *made,
@@ -188,7 +188,7 @@ int directory_put(struct request *request, struct refusal *refusal)
     autoclose int there = place_open(request->volume, path, 0);
     if (there < 0 || fstat(there, &status) < 0)
         return refuse_errno(refusal, errno);
-    return request_reply_json(request, made ? 201 : 200, entry_json(&status));
+    return httpd_reply_json(&request->http, made ? 201 : 200, entry_json(&status));
 }
 
 /* --- a move --- */

@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/envelope.h"
-#include "agent/environment.h"
-#include "agent/files_coding.h"
-#include "agent/files_range.h"
-#include "agent/multipart.h"
-#include "agent/paths.h"
-#include "agent/proto.h"
+#include "agent/common/environment.h"
+#include "agent/common/paths.h"
+#include "agent/common/proto.h"
+#include "agent/common/users.h"
+#include "agent/files/files_coding.h"
+#include "agent/files/files_range.h"
+#include "agent/files/multipart.h"
+#include "agent/framework/envelope.h"
 #include "agent/relay_head.h"
-#include "agent/users.h"
 #include "base/buffer.h"
 #include "base/mem.h"
 

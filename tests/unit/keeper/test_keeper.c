@@ -49,7 +49,7 @@ static void an_older_generation_is_refused(void **state)
     fence_leave(fence);
     fence_raise(fence, 4);
     assert_int_equal(fence_enter(fence, 3, &refusal), -1);
-    assert_int_equal(refusal.code, REFUSAL_FENCED);
+    assert_int_equal(refusal.code, KEEPER_FENCED);
     assert_true(fence_is_raised(fence, 3));
     fence_raise(fence, 2);
     assert_int_equal(fence_enter(fence, 3, &refusal), -1);
@@ -103,14 +103,14 @@ static void links_do_not_lead_out(void **state)
     for (size_t i = 0; i < 4; i++) {
         static const char *const paths[] = {"absolute", "up/passwd", "circle", "fifo"};
         assert_int_equal(place_open_file(root, paths[i], &status, &refusal), -1);
-        assert_int_equal(refusal.code, REFUSAL_INVALID);
+        assert_int_equal(refusal.code, KEEPER_INVALID);
     }
     assert_int_equal(place_open_file(root, "nothing", &status, &refusal), -1);
-    assert_int_equal(refusal.code, REFUSAL_NOT_FOUND);
+    assert_int_equal(refusal.code, KEEPER_NOT_FOUND);
     assert_int_equal(place_open_parent(root, "up/new/file", true, &name, &refusal), -1);
     assert_int_equal(place_open_parent(root, "", true, &name, &refusal), -1);
     assert_int_equal(place_open_volume("nothing-mounted", &refusal), -1);
-    assert_int_equal(refusal.code, REFUSAL_NOT_MOUNTED);
+    assert_int_equal(refusal.code, KEEPER_NOT_MOUNTED);
 }
 
 static void a_deep_tree_goes_and_links_stay_unfollowed(void **state)

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What both ends of a call into an instance agree on: the edge and the control plane on one side,
+ * the agent of a sandbox and the keeper of volumes on the other.
+ */
+#pragma once
+
+/* The agent: its HTTP server, and the relay to the sandbox's own servers. */
+#define AGENT_PORT           49983
+#define AGENT_RELAY_PORT     49984
+#define AGENT_SECRET_HEADER  "X-Sandlot-Agent-Secret"
+#define AGENT_PORT_HEADER    "X-Sandlot-Port" /* which server the relay is to reach */
+
+#define KEEPER_PORT          49985
+#define KEEPER_SECRET_HEADER "X-Sandlot-Keeper-Secret"
+/* Of a file that is read. */
+#define KEEPER_MODE_HEADER        "X-Mode"
+#define KEEPER_MODIFIED_AT_HEADER "X-Modified-At"
+
+/* What a request to the keeper can fail with: X(symbol, "code" of its answer, HTTP status). */
+#define KEEPER_CODES(X)                         \
+    X(KEEPER_UNAUTHORIZED, "unauthorized", 401) \
+    X(KEEPER_NOT_FOUND, "not_found", 404)       \
+    X(KEEPER_NOT_MOUNTED, "not_mounted", 404)   \
+    X(KEEPER_INVALID, "invalid", 400)           \
+    X(KEEPER_EXISTS, "exists", 409)             \
+    X(KEEPER_NOT_EMPTY, "not_empty", 409)       \
+    X(KEEPER_FENCED, "fenced", 409)             \
+    X(KEEPER_OTHER_EPOCH, "other_epoch", 412)   \
+    X(KEEPER_NO_SPACE, "no_space", 507)         \
+    X(KEEPER_INTERNAL, "internal", 500)
+
+enum keeper_code {
+#define X(symbol, word, status) symbol,
+    KEEPER_CODES(X)
+#undef X
+        KEEPER_CODE_COUNT
+};
+
+const char *keeper_code_word(enum keeper_code code);
+unsigned keeper_code_status(enum keeper_code code);
+
+/* The code of a word; KEEPER_CODE_COUNT: it is none (NULL is none). */
+enum keeper_code keeper_code_find(const char *word);

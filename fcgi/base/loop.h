@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The event loop: file descriptors through one epoll set, and timers as its time-outs. There is no
+ * timerfd on purpose: a periodic one that had expired unread comes out of a memory checkpoint dead,
+ * while the monotonic clock of an epoll time-out goes on without a gap.
+ *
+ * Sources and timers are embedded in their owners' structures; the loop owns neither. A callback
+ * may end and free any of them, its own too.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+struct loop_source {
+    void (*ready)(struct loop_source *source, uint32_t events);
+    int fd;          /* -1: not watched; the owner closes it, after loop_unwatch() */
+    uint32_t events; /* what is watched now; 0: not in the epoll set */
+};
+
+struct loop_timer {
+    void (*expired)(struct loop_timer *timer);
+    int64_t at_ms; /* monotonic */
+    size_t slot;   /* 1-based place in the heap, 0: not armed */
+};
+
+struct loop {
+    int epoll_fd;
+    struct epoll_event *batch; /* the events in hand, while they are dispatched */
+    int batch_size;
+    struct loop_timer **heap;
+    size_t timer_count, timer_capacity;
+    void (*before)(void *context), (*after)(void *context); /* loop_enclose() */
+    void *context;
+};
+
+/* Returns 0, or -1 with errno. */
+int loop_init(struct loop *loop);
+void loop_deinit(struct loop *loop);
+
+/* Watch fd for events (EPOLLIN, EPOLLOUT, …; level-triggered unless EPOLLET is given). The source
+ * must stay where it is until loop_unwatch(). Returns 0, or -1 with errno. */
+int loop_watch(struct loop *loop, struct loop_source *source, int fd, uint32_t events,
+               void (*ready)(struct loop_source *source, uint32_t events));
+
+/* Watch for other events; 0 takes the fd out of the set, so that not even a hang-up is reported. */
+void loop_change(struct loop *loop, struct loop_source *source, uint32_t events);
+
+/* Stop watching; nothing is dispatched to the source afterwards, not even from the batch in hand.
+ */
+void loop_unwatch(struct loop *loop, struct loop_source *source);
+
+/* The same, and close the descriptor. Nothing happens when the source is not watched. */
+void loop_close(struct loop *loop, struct loop_source *source);
+
+/* Call before() and after() around each callback, not around the wait: they take and leave the lock
+ * of what callbacks share with another thread. The loop itself belongs to one thread. */
+void loop_enclose(struct loop *loop, void (*before)(void *context), void (*after)(void *context),
+                  void *context);
+
+/* Call expired() once at a monotonic time; arming an armed timer moves it. */
+void loop_timer_arm(struct loop *loop, struct loop_timer *timer, int64_t at_ms,
+                    void (*expired)(struct loop_timer *timer));
+void loop_timer_disarm(struct loop *loop, struct loop_timer *timer);
+
+/* Wait at most limit_ms (-1: as long as it takes), dispatch what is ready and what has expired.
+ * Returns 0, or -1 with errno when epoll itself fails. */
+int loop_run_once(struct loop *loop, int64_t limit_ms);

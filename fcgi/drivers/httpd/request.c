@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "httpd/request.h"
+
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "httpd/server.h"
+
+#define FAILURE_BODY_MAX 4096
+#define HEAD_MAX         1024
+
+void httpd_request_deinit(struct httpd_request *request)
+{
+    if (request->reply)
+        MHD_destroy_response(request->reply);
+    request->reply = NULL;
+}
+
+/* --- what was asked --- */
+
+const char *httpd_header(const struct httpd_request *request, const char *name)
+{
+    const char *value = NULL;
+    size_t size = 0;
+    if (MHD_lookup_connection_value_n(request->connection, MHD_HEADER_KIND, name, strlen(name),
+                                      &value, &size) != MHD_YES ||
+        !value || strlen(value) != size)
+        return NULL;
+    return value;
+}
+
+int httpd_argument(const struct httpd_request *request, const char *name, const char **value)
+{
+    size_t size = 0;
+    *value = NULL;
+    if (MHD_lookup_connection_value_n(request->connection, MHD_GET_ARGUMENT_KIND, name,
+                                      strlen(name), value, &size) != MHD_YES)
+        return 0;
+    if (!*value) /* "?path" without "=" */
+        *value = "";
+    else if (strlen(*value) != size)
+        return -1;
+    return 0;
+}
+
+bool httpd_shows_secret(const struct httpd_request *request, const char *header,
+                        const struct shared_secret *secret)
+{
+    const char *shown = httpd_header(request, header);
+    return shown && shared_secret_matches(secret, shown, strlen(shown));
+}
+
+bool httpd_content_is(const struct httpd_request *request, const char *media_type)
+{
+    const char *value = httpd_header(request, "Content-Type");
+    size_t length = strlen(media_type);
+    return value && !strncasecmp(value, media_type, length) &&
+           (!value[length] || strchr("; \t", value[length]));
+}
+
+int httpd_fd(const struct httpd_request *request)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info ? info->connect_fd : -1;
+}
+
+/* --- answers --- */
+
+int httpd_reply(struct httpd_request *request, unsigned status, struct MHD_Response *response)
+{
+    if (request->suspended) {
+        request->replied = true;
+        request->reply = response;
+        request->reply_status = status;
+        httpd_resume(request);
+        return 0;
+    }
+    enum MHD_Result queued = MHD_queue_response(request->connection, status, response);
+    MHD_destroy_response(response);
+    request->replied = queued == MHD_YES;
+    return request->replied ? 0 : -1;
+}
+
+int httpd_reply_json(struct httpd_request *request, unsigned status, json_t *json)
+{
+    char *text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    if (!text)
+        return -1;
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
+    MHD_add_response_header(response, "Content-Type", "application/json");
+    return httpd_reply(request, status, response);
+}
+
+int httpd_reply_empty(struct httpd_request *request, unsigned status)
+{
+    return httpd_reply(request, status,
+                       MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT));
+}
+
+/* --- failures --- */
+
+static void describe_failure(const struct httpd_request *request, struct httpd_failure *failure)
+{
+    *failure = (struct httpd_failure){0};
+    buffer_init(&failure->body, FAILURE_BODY_MAX);
+    buffer_init(&failure->allow, HEAD_MAX);
+    request->ops->describe_failure(request, failure);
+}
+
+static void failure_deinit(struct httpd_failure *failure)
+{
+    buffer_deinit(&failure->body);
+    buffer_deinit(&failure->allow);
+}
+
+int httpd_reply_failure(struct httpd_request *request)
+{
+    struct httpd_failure failure;
+    describe_failure(request, &failure);
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        failure.body.size, failure.body.data, MHD_RESPMEM_MUST_COPY);
+    MHD_add_response_header(response, "Content-Type", failure.type);
+    if (failure.allow.size)
+        MHD_add_response_header(response, "Allow", buffer_string(&failure.allow));
+    failure_deinit(&failure);
+    return httpd_reply(request, failure.status, response);
+}
+
+/* The library takes no answer in the middle of a body, so this one goes past it. Nothing of ours
+ * has been sent on the connection yet, and nothing will be: it is closed at the body's end. */
+static void answer_early(struct httpd_request *request)
+{
+    struct httpd_failure failure;
+    buffer_auto answer = BUFFER_INIT(HEAD_MAX + FAILURE_BODY_MAX);
+    describe_failure(request, &failure);
+    request->answered_early = true;
+    buffer_printf(&answer,
+                  "HTTP/1.1 %u %s\r\nContent-Type: %s\r\n"
+                  "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+                  failure.status, MHD_get_reason_phrase_for(failure.status), failure.type,
+                  failure.body.size);
+    buffer_append(&answer, failure.body.data, failure.body.size);
+    failure_deinit(&failure);
+    int fd = httpd_fd(request);
+    if (send(fd, answer.data, answer.size, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+        shutdown(fd, SHUT_WR);
+}
+
+void httpd_fail(struct httpd_request *request)
+{
+    request->failed = true;
+    if (request->answer_at_once)
+        answer_early(request);
+}
+
+/* A refused body is read to its end, because a proxy that still sends may lose the answer; past the
+ * first limit the answer goes out at once, past the second the connection is cut. */
+int httpd_swallow(struct httpd_request *request, size_t size)
+{
+    request->swallowed += size;
+    if (request->swallowed > request->ops->answer_after && !request->answered_early)
+        answer_early(request);
+    return request->swallowed > request->ops->swallow_max ? -1 : 0;
+}
+
+/* --- waiting --- */
+
+void httpd_suspend(struct httpd_request *request)
+{
+    if (request->suspended)
+        return;
+    request->suspended = true;
+    MHD_suspend_connection(request->connection);
+}
+
+void httpd_resume(struct httpd_request *request)
+{
+    if (!request->suspended)
+        return;
+    request->suspended = false;
+    MHD_resume_connection(request->connection);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One HTTP request of a program inside an instance (the agent of a sandbox, the keeper of volumes),
+ * between libmicrohttpd and the program's handlers. A program embeds it in a request of its own.
+ *
+ * Exactly one answer is given to a request: by a reply, or by what the program says of its failure
+ * after the rest of a refused body has been thrown away. Nothing here is shared between requests,
+ * so each may have a thread of its own.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "httpd/secret.h"
+
+struct httpd_ops;
+
+struct httpd_request {
+    const struct httpd_ops *ops;
+    struct MHD_Connection *connection;
+    const char *path; /* decoded, without the query; lives as long as the request */
+    bool failed;
+    bool finished; /* its end has come */
+    bool replied, suspended;
+    bool answer_at_once; /* the program's: a failure is answered in the middle of the body */
+    bool answered_early; /* past the library */
+    size_t piece_max;    /* the program's: of the body at once; 0: whatever came */
+    uint64_t swallowed;  /* bytes of the body that came after the failure */
+
+    struct MHD_Response *reply; /* waits for the end of a suspension */
+    unsigned reply_status;
+};
+
+/* The answer to a request that has failed. */
+struct httpd_failure {
+    unsigned status;
+    const char *type; /* literal */
+    struct buffer body;
+    struct buffer allow; /* the header; empty: none */
+};
+
+void httpd_request_deinit(struct httpd_request *request);
+
+/* Header or query argument, NULL when absent. A value with a NUL byte in it counts as absent for
+ * headers; for arguments it is -1. An argument without "=" is "". */
+const char *httpd_header(const struct httpd_request *request, const char *name);
+int httpd_argument(const struct httpd_request *request, const char *name, const char **value);
+
+/* Whether the header shows this secret. */
+bool httpd_shows_secret(const struct httpd_request *request, const char *header,
+                        const struct shared_secret *secret);
+
+/* Whether the media type of the body is this one, parameters aside. */
+bool httpd_content_is(const struct httpd_request *request, const char *media_type);
+
+/* The connection's socket; -1 when there is none. */
+int httpd_fd(const struct httpd_request *request);
+
+/* Answer, now or, while the request is suspended, after its resumption. The JSON value's reference
+ * and the response are taken over. Return 0, or -1 when it cannot be sent or is no text. */
+int httpd_reply(struct httpd_request *request, unsigned status, struct MHD_Response *response);
+int httpd_reply_json(struct httpd_request *request, unsigned status, json_t *json);
+int httpd_reply_empty(struct httpd_request *request, unsigned status);
+int httpd_reply_failure(struct httpd_request *request);
+
+/* The request has failed: its answer follows at its end, or in the middle of a long body. */
+void httpd_fail(struct httpd_request *request);
+
+/* Throw size bytes of a refused body away. Returns -1 when the connection is to be closed. */
+int httpd_swallow(struct httpd_request *request, size_t size);
+
+/* Leave the connection alone until httpd_resume(), or until a reply is given. Only where the
+ * program runs the library itself. */
+void httpd_suspend(struct httpd_request *request);
+void httpd_resume(struct httpd_request *request);

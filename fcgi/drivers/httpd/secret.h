@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The secret that the edge and the control plane share with a program inside an instance. Only a
+ * digest of it stays in memory: whoever may read that, or a memory image of the sandbox, does not
+ * find the secret there. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SHARED_SECRET_HEX    64
+#define SHARED_SECRET_DIGEST 32
+
+struct shared_secret {
+    bool known;
+    unsigned char digest[SHARED_SECRET_DIGEST];
+};
+
+/* Adopt a secret. Returns 0, or -1 when it is not 64 hexadecimal digits. */
+int shared_secret_set(struct shared_secret *secret, const char *hex, size_t length);
+
+/* Whether this is the secret; takes the same time for every wrong one. False while none is known.
+ */
+bool shared_secret_matches(const struct shared_secret *secret, const char *hex, size_t length);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A set of environment variables in the order of their first appearance; later values win. */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "agent/common/fault.h"
+
+#define ENVIRONMENT_COUNT_MAX 20480        /* 64 KiB of the shortest, and a process's own */
+#define ENVIRONMENT_BYTES_MAX (256 * 1024) /* names, values, '=' and NUL together */
+
+struct environment {
+    char **entries; /* NULL-terminated "NAME=value", ready for execve(); NULL while empty */
+    size_t count;
+    size_t bytes;
+};
+
+/* Set one variable. FAULT_INVALID_ARGUMENT: the name is empty or contains '=', or the set would
+ * pass its bounds; the set is unchanged then. */
+int environment_set(struct environment *environment, const char *name, const char *value,
+                    struct fault *fault);
+
+/* Set all members of a JSON object of strings (NULL and null: none). */
+int environment_set_json(struct environment *environment, const json_t *object,
+                         struct fault *fault);
+
+/* Set everything that is in other. */
+int environment_merge(struct environment *environment, const struct environment *other,
+                      struct fault *fault);
+
+const char *environment_get(const struct environment *environment, const char *name);
+
+/* Empty it, overwriting what it held. */
+void environment_wipe(struct environment *environment);
+
+#define environment_auto __attribute__((cleanup(environment_wipe))) struct environment

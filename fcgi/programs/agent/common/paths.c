@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/common/paths.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/common/users.h"
+#include "base/mem.h"
+
+/* Rewrite an absolute path in place without empty, "." and ".." parts. */
+static void clean(char *path)
+{
+    char *out = path;
+    for (const char *part = path; *part;) {
+        part += strspn(part, "/");
+        size_t length = strcspn(part, "/");
+        if (length == 2 && part[0] == '.' && part[1] == '.') {
+            while (out > path && *--out != '/')
+                ;
+        } else if (length && !(length == 1 && part[0] == '.')) {
+            *out++ = '/';
+            memmove(out, part, length);
+            out += length;
+        }
+        part += length;
+    }
+    if (out == path)
+        *out++ = '/';
+    *out = '\0';
+}
+
+int paths_resolve(const char *text, const struct user *user, char **path, struct fault *fault)
+{
+    bool in_home = *text != '/';
+    if (*text == '~') {
+        if (text[1] && text[1] != '/')
+            return fault_set(fault, FAULT_INVALID_ARGUMENT,
+                             "'~' can only name the user's own home");
+        text++;
+    }
+    if (strlen(text) + (in_home ? strlen(user->home) + 1 : 0) > PATH_LENGTH_MAX)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the path is longer than %d bytes",
+                         PATH_LENGTH_MAX);
+    *path = in_home ? xasprintf("%s/%s", user->home, text) : xstrdup(text);
+    clean(*path);
+    return 0;
+}
+
+const char *paths_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static int make_directory(const char *path, const struct user *user, struct fault *fault)
+{
+    if (mkdir(path, 0755) < 0) {
+        struct stat status;
+        int errnum = errno;
+        if (errnum == EEXIST && stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+            return 0;
+        if (errnum == EEXIST)
+            return fault_set(fault, FAULT_INVALID_ARGUMENT, "not a directory: '%s'", path);
+        return fault_set_errno(fault, errnum, "cannot make directory '%s'", path);
+    }
+    if (chown(path, user->uid, user->gid) < 0)
+        return fault_set_errno(fault, errno, "cannot give directory '%s' to its user", path);
+    return 0;
+}
+
+int paths_make_directories(const char *path, const struct user *user, struct fault *fault)
+{
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return 0;
+    autofree char *prefix = xstrdup(path);
+    for (char *slash = prefix; *slash; slash++) {
+        slash += strspn(slash, "/");
+        slash += strcspn(slash, "/");
+        char after = *slash;
+        *slash = '\0';
+        int rc = make_directory(prefix, user, fault);
+        *slash = after;
+        if (rc < 0)
+            return -1;
+        if (!after)
+            break;
+    }
+    return 0;
+}
+
+int paths_make_parents(const char *path, const struct user *user, struct fault *fault)
+{
+    autofree char *parent = xstrdup(path);
+    char *slash = strrchr(parent, '/');
+    if (!slash || slash == parent)
+        return 0;
+    *slash = '\0';
+    return paths_make_directories(parent, user, fault);
+}

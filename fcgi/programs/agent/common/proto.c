@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/common/proto.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define NAME_MAX_LENGTH 64
+
+static void to_snake_case(const char *name, char out[2 * NAME_MAX_LENGTH + 1])
+{
+    size_t size = 0;
+    for (; *name && size + 2 < 2 * NAME_MAX_LENGTH; name++) {
+        if (isupper((unsigned char)*name))
+            out[size++] = '_';
+        out[size++] = (char)tolower((unsigned char)*name);
+    }
+    out[size] = '\0';
+}
+
+const json_t *proto_field(const json_t *message, const char *name)
+{
+    const json_t *value = json_object_get(message, name);
+    if (!value) {
+        char snake[2 * NAME_MAX_LENGTH + 1];
+        to_snake_case(name, snake);
+        value = json_object_get(message, snake);
+    }
+    return json_is_null(value) ? NULL : value;
+}
+
+static int bad_type(const char *name, const char *wanted, struct fault *fault)
+{
+    return fault_set(fault, FAULT_INVALID_ARGUMENT, "%s must be %s", name, wanted);
+}
+
+int proto_string(const json_t *message, const char *name, const char **value, struct fault *fault)
+{
+    const json_t *field = proto_field(message, name);
+    *value = "";
+    if (!field)
+        return 0;
+    if (!json_is_string(field))
+        return bad_type(name, "a string", fault);
+    *value = json_string_value(field);
+    return 0;
+}
+
+int proto_object(const json_t *message, const char *name, const json_t **value, struct fault *fault)
+{
+    *value = proto_field(message, name);
+    return !*value || json_is_object(*value) ? 0 : bad_type(name, "an object", fault);
+}
+
+int proto_array(const json_t *message, const char *name, const json_t **value, struct fault *fault)
+{
+    *value = proto_field(message, name);
+    return !*value || json_is_array(*value) ? 0 : bad_type(name, "an array", fault);
+}
+
+int proto_bool(const json_t *message, const char *name, bool fallback, bool *value,
+               struct fault *fault)
+{
+    const json_t *field = proto_field(message, name);
+    *value = field ? json_is_true(field) : fallback;
+    return !field || json_is_boolean(field) ? 0 : bad_type(name, "true or false", fault);
+}
+
+int proto_integer(const json_t *message, const char *name, int64_t min, int64_t max, int64_t *value,
+                  struct fault *fault)
+{
+    const json_t *field = proto_field(message, name);
+    *value = 0;
+    if (!field)
+        return 0;
+    if (json_is_integer(field)) {
+        *value = json_integer_value(field);
+    } else if (json_is_real(field) && json_real_value(field) >= (double)min &&
+               json_real_value(field) <= (double)max &&
+               (double)(int64_t)json_real_value(field) == json_real_value(field)) {
+        *value = (int64_t)json_real_value(field);
+    } else if (json_is_string(field)) {
+        const char *text = json_string_value(field);
+        char *end;
+        errno = 0;
+        *value = strtoll(text, &end, 10);
+        if (errno || end == text || *end || isspace((unsigned char)*text) || *text == '+')
+            return bad_type(name, "an integer", fault);
+    } else {
+        return bad_type(name, "an integer", fault);
+    }
+    if (*value < min || *value > max)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "%s is out of range", name);
+    return 0;
+}
+
+int proto_bytes(const json_t *value, const char *name, char **data, size_t *size,
+                struct fault *fault)
+{
+    if (!json_is_string(value))
+        return bad_type(name, "base64", fault);
+    const char *text = json_string_value(value);
+    size_t length = json_string_length(value);
+    bool url_safe = strpbrk(text, "-_");
+    bool padded = length && text[length - 1] == '=';
+    int variant =
+        url_safe
+            ? (padded ? sodium_base64_VARIANT_URLSAFE : sodium_base64_VARIANT_URLSAFE_NO_PADDING)
+            : (padded ? sodium_base64_VARIANT_ORIGINAL : sodium_base64_VARIANT_ORIGINAL_NO_PADDING);
+    size_t room = length / 4 * 3 + 3;
+    autofree char *bytes = xmalloc(room);
+    if (sodium_base642bin((unsigned char *)bytes, room, text, length, NULL, size, NULL, variant) !=
+        0)
+        return bad_type(name, "base64", fault);
+    *data = steal_pointer(&bytes);
+    return 0;
+}
+
+/* Length of the well-formed character at the beginning, 0 when there is none. */
+static size_t character_length(const char *text, size_t left)
+{
+    for (size_t length = 1; length <= 4 && length <= left; length++)
+        if (str_is_utf8(text, length))
+            return length;
+    return 0;
+}
+
+json_t *proto_text(const char *text)
+{
+    size_t left = strlen(text);
+    if (str_is_utf8(text, left))
+        return json_stringn_nocheck(text, left);
+    buffer_auto mended = BUFFER_INIT(3 * left);
+    while (left) {
+        size_t length = character_length(text, left);
+        if (length)
+            buffer_append(&mended, text, length);
+        else
+            buffer_append_string(&mended, "\xef\xbf\xbd");
+        length = length ? length : 1;
+        text += length;
+        left -= length;
+    }
+    return json_stringn_nocheck(buffer_string(&mended), mended.size);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Users of the sandbox, read from its /etc/passwd and /etc/group: a static program has no NSS. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "agent/common/fault.h"
+
+#define USER_NAME_MAX   256
+#define USER_GROUPS_MAX 256
+
+struct user {
+    char *name;
+    char *home;
+    char *shell;
+    uid_t uid;
+    gid_t gid;
+    gid_t groups[USER_GROUPS_MAX]; /* supplementary, gid included */
+    size_t group_count;
+};
+
+/* Where the two files are read; tests name others. Static storage. */
+void users_set_files(const char *passwd_file, const char *group_file);
+
+/* Look a user up by name. FAULT_UNAUTHENTICATED: there is none; FAULT_INTERNAL: no user list. */
+int users_find(const char *name, struct user *user, struct fault *fault);
+void user_deinit(struct user *user);
+
+/* Names of an owner, for listings; the number as text when it has none. Answers for the same ids
+ * in a row come from memory until users_forget(). Valid until the next call. */
+const char *users_name_of_uid(uid_t uid);
+const char *users_name_of_gid(gid_t gid);
+void users_forget(void);
+
+#define user_auto __attribute__((cleanup(user_deinit))) struct user

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the two directions of /files share. */
+#pragma once
+
+#include <jansson.h>
+#include <sys/types.h>
+
+#include "agent/common/users.h"
+#include "agent/files/files_range.h"
+#include "agent/framework/request.h"
+
+/* The user of the `username` argument, or the default one. */
+int files_user(struct request *request, struct user *user, struct fault *fault);
+
+/* File metadata: headers "X-Metadata-<k>: v", kept as extended attributes "user.e2b.<k in lower
+ * case>". *metadata is a new object of strings, empty when there are none. */
+int files_metadata_from_headers(const struct request *request, json_t **metadata,
+                                struct fault *fault);
+
+/* Make this the whole set of the file. A file system without such attributes is a fault only when
+ * there is something to store. */
+int files_metadata_store(int fd, const json_t *metadata, struct fault *fault);
+
+/* What a file carries: a new object of strings, or NULL when there is nothing. */
+json_t *files_metadata_load(const char *path);
+
+/* All that is left to be read of one file into another. Returns 0, or -1 with errno. */
+int files_copy(int from, int to);
+
+/* The parts of a file as multipart/byteranges (RFC 9110, section 14.6), with its Content-Type.
+ * Takes fd over. NULL: no memory. */
+struct MHD_Response *files_parts_response(int fd, const struct file_parts *parts, uint64_t size,
+                                          const char *media_type);
+
+/* Media type by the name's suffix. */
+const char *files_media_type(const char *name);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* GET /files: one file, as a static file server gives it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/common/paths.h"
+#include "agent/files/files.h"
+#include "agent/files/files_coding.h"
+#include "agent/files/files_range.h"
+#include "agent/files/files_routes.h"
+#include "base/mem.h"
+
+/* Files of /proc say that they are empty, those of /sys that they fill a page; up to this much of
+ * them is read at once. */
+#define SIZELESS_MAX (1024 * 1024)
+
+#define ETAG_SIZE    64
+
+int files_user(struct request *request, struct user *user, struct fault *fault)
+{
+    const char *name;
+    if (request_argument(request, "username", &name, fault) < 0)
+        return -1;
+    return users_find(name && *name ? name : request->agent->default_user, user, fault);
+}
+
+static int open_file(const char *path, struct stat *status, int *fd, struct fault *fault)
+{
+    autoclose int opened = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (opened < 0 || fstat(opened, status) < 0)
+        return fault_set_errno(fault, fault_errno_of_reading(errno), "cannot open '%s'", path);
+    if (S_ISDIR(status->st_mode))
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is a directory", path);
+    if (!S_ISREG(status->st_mode))
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is not a regular file", path);
+    *fd = steal_fd(&opened);
+    return 0;
+}
+
+/* The name as a quoted string, and once more in full when it has bytes that one cannot carry. */
+static void add_disposition(struct MHD_Response *response, const char *name)
+{
+    buffer_auto value = BUFFER_INIT(8192);
+    bool plain = true;
+    buffer_append_string(&value, "inline; filename=\"");
+    for (const char *c = name; *c; c++) {
+        bool safe = (unsigned char)*c >= 0x20 && (unsigned char)*c < 0x7f;
+        plain &= safe;
+        if (*c == '"' || *c == '\\')
+            buffer_append_char(&value, '\\');
+        buffer_append_char(&value, safe ? *c : '_');
+    }
+    buffer_append_char(&value, '"');
+    if (!plain) {
+        buffer_append_string(&value, "; filename*=UTF-8''");
+        for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+            if (*c > 0x20 && *c < 0x7f && !strchr("\"%'()*,/:;<=>?@[\\]{}", *c))
+                buffer_append_char(&value, (char)*c);
+            else
+                buffer_printf(&value, "%%%02X", *c);
+    }
+    MHD_add_response_header(response, "Content-Disposition", buffer_string(&value));
+}
+
+static struct file_conditions read_conditions(const struct request *request)
+{
+    return (struct file_conditions){
+        .if_match = httpd_header(&request->http, "If-Match"),
+        .if_none_match = httpd_header(&request->http, "If-None-Match"),
+        .if_modified_since = httpd_header(&request->http, "If-Modified-Since"),
+        .if_unmodified_since = httpd_header(&request->http, "If-Unmodified-Since"),
+        .if_range = httpd_header(&request->http, "If-Range"),
+        .range = httpd_header(&request->http, "Range"),
+    };
+}
+
+static void add_range_header(struct MHD_Response *response, int status,
+                             const struct file_part *part, uint64_t size)
+{
+    char value[96];
+    if (status == 206)
+        snprintf(value, sizeof value, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, part->first,
+                 part->first + part->length - 1, size);
+    else
+        snprintf(value, sizeof value, "bytes */%" PRIu64, size);
+    MHD_add_response_header(response, "Content-Range", value);
+}
+
+struct file {
+    const char *path;
+    struct stat status;
+    bool gzip;
+};
+
+/* A compressed file is another representation, so it has another tag. */
+static void format_etag(char etag[ETAG_SIZE], const struct file *file)
+{
+    const struct stat *status = &file->status;
+    snprintf(etag, ETAG_SIZE, "\"%jx-%lx-%jx%s\"", (uintmax_t)status->st_mtim.tv_sec,
+             (unsigned long)status->st_mtim.tv_nsec, (uintmax_t)status->st_size,
+             file->gzip ? "-gzip" : "");
+}
+
+/* The body of an answer with that status. Takes fd over. NULL: no memory. */
+static struct MHD_Response *make_body(const struct file *file, int code, int fd,
+                                      const struct file_parts *parts)
+{
+    if (code == 200 && file->gzip)
+        return files_gzip_response(fd);
+    if (code == 206 && parts->count > 1)
+        return files_parts_response(fd, parts, (uint64_t)file->status.st_size,
+                                    files_media_type(paths_base(file->path)));
+    if (code == 200 || code == 206)
+        return MHD_create_response_from_fd_at_offset64(parts->items[0].length, fd,
+                                                       parts->items[0].first);
+    close(fd);
+    /* The length of a 304 would be that of the file (RFC 9110, section 8.6). */
+    return MHD_create_response_empty(code == 304 ? MHD_RF_HEAD_ONLY_RESPONSE : MHD_RF_NONE);
+}
+
+/* What the body is, or is a part of. */
+static void add_content_headers(struct MHD_Response *response, const struct file *file, int code,
+                                const struct file_parts *parts)
+{
+    bool in_parts = code == 206 && parts->count > 1;
+    if (file->gzip && code == 200)
+        MHD_add_response_header(response, "Content-Encoding", "gzip");
+    if (code == 416 || (code == 206 && !in_parts))
+        add_range_header(response, code, &parts->items[0], (uint64_t)file->status.st_size);
+    if (code != 200 && code != 206)
+        return;
+    if (!in_parts)
+        MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(file->path)));
+    add_disposition(response, paths_base(file->path));
+}
+
+/* Takes fd over. */
+static int reply_file(struct request *request, const struct file *file, int fd, struct fault *fault)
+{
+    char etag[ETAG_SIZE], date[FILES_DATE_SIZE];
+    format_etag(etag, file);
+    const struct file_version version = {.etag = etag,
+                                         .modified_at_s = file->status.st_mtime,
+                                         .size = (uint64_t)file->status.st_size};
+    struct file_conditions conditions = read_conditions(request);
+    if (file->gzip)
+        conditions.range = NULL;
+    struct file_parts parts;
+    int code = files_select(&conditions, &version, &parts);
+    struct MHD_Response *response = make_body(file, code, fd, &parts);
+    if (!response)
+        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "the file cannot be sent now");
+    if (!file->gzip)
+        MHD_add_response_header(response, "Accept-Ranges", "bytes");
+    MHD_add_response_header(response, "ETag", etag);
+    MHD_add_response_header(response, "Last-Modified",
+                            files_format_date(file->status.st_mtime, date));
+    MHD_add_response_header(response, "Vary", "Accept-Encoding");
+    add_content_headers(response, file, code, &parts);
+    return httpd_reply(&request->http, code, response);
+}
+
+static bool may_be_sizeless(uint64_t size)
+{
+    return !size || size == (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Reply with what can be read. *as_told: that is as much as the file says; nothing was replied. */
+static int reply_sizeless(struct request *request, const char *path, int fd, size_t told,
+                          bool *as_told, struct fault *fault)
+{
+    size_t room = told ? told : SIZELESS_MAX;
+    autofree char *bytes = xmalloc(room);
+    size_t size = 0;
+    ssize_t got = 0;
+    while (size < room && (got = read(fd, bytes + size, room - size)) > 0)
+        size += (size_t)got;
+    if (got < 0 && !size)
+        return fault_set_errno(fault, errno, "cannot read '%s'", path);
+    *as_told = size == told;
+    if (*as_told)
+        return 0;
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_COPY);
+    MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(path)));
+    add_disposition(response, paths_base(path));
+    return httpd_reply(&request->http, 200, response);
+}
+
+/* Parts are parts of the plain bytes, so a client that asks for one gets those. */
+static bool choose_gzip(struct request *request, enum files_coding coding, int fd, uint64_t size)
+{
+    if (coding == CODING_GZIP_ONLY)
+        return true;
+    return coding == CODING_GZIP && size && !httpd_header(&request->http, "Range") &&
+           files_gzip_pays(fd, size);
+}
+
+int files_get_finish(struct request *request, struct fault *fault)
+{
+    user_auto user = {.name = NULL};
+    autofree char *path = NULL;
+    autoclose int fd = -1;
+    const char *text;
+    struct file file = {.gzip = false};
+    if (files_user(request, &user, fault) < 0 ||
+        request_argument(request, "path", &text, fault) < 0 ||
+        paths_resolve(text ? text : "", &user, &path, fault) < 0 ||
+        open_file(path, &file.status, &fd, fault) < 0)
+        return -1;
+    enum files_coding coding = files_choose_coding(httpd_header(&request->http, "Accept-Encoding"));
+    if (coding == CODING_NONE)
+        return fault_set(fault, FAULT_NOT_ACCEPTABLE,
+                         "the file can be sent as it is or as gzip, and both are refused");
+    file.path = path;
+    file.gzip = choose_gzip(request, coding, fd, (uint64_t)file.status.st_size);
+    if (may_be_sizeless((uint64_t)file.status.st_size) && !file.gzip) {
+        bool as_told;
+        if (reply_sizeless(request, path, fd, (size_t)file.status.st_size, &as_told, fault) < 0)
+            return -1;
+        if (!as_told)
+            return 0;
+    }
+    return reply_file(request, &file, steal_fd(&fd), fault);
+}

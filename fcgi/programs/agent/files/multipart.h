@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Bodies of multipart/form-data, piece by piece (RFC 7578; RFC 2046, section 5.1). Not the parser
+ * of the HTTP library: that knows neither parameters behind the boundary, nor names without quotes
+ * or with a quote in them, nor an epilogue, and passes over what it cannot read as if it were not
+ * there.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "agent/common/fault.h"
+
+#define MULTIPART_HEAD_MAX (16 * 1024) /* the header of one part */
+
+struct multipart_events {
+    /* A part begins. file_name is NULL when it has none; both end with the call. */
+    int (*begin)(void *context, const char *name, const char *file_name, struct fault *fault);
+    int (*data)(void *context, const char *data, size_t size, struct fault *fault);
+    int (*end)(void *context, struct fault *fault);
+};
+
+struct multipart;
+
+/* content_type is the value of that header. FAULT_INVALID_ARGUMENT: it names no usable boundary.
+ * events and context are borrowed. */
+int multipart_new(const char *content_type, const struct multipart_events *events, void *context,
+                  struct multipart **multipart, struct fault *fault);
+void multipart_free(struct multipart *multipart);
+
+/* FAULT_INVALID_ARGUMENT: malformed. Faults of the events are passed on. Nothing may follow one. */
+int multipart_data(struct multipart *multipart, const char *data, size_t size, struct fault *fault);
+
+/* FAULT_INVALID_ARGUMENT when the last delimiter has not come. */
+int multipart_end(const struct multipart *multipart, struct fault *fault);
+
+/* --- between the parts of this concept --- */
+
+/* The parameter of that name in the value of a header, behind its first ';': a new string, NULL
+ * when there is none. A backslash stands before a quote or another backslash only: names of files
+ * of some systems are full of them, and browsers send those as they are. */
+char *multipart_parameter(const char *value, const char *name);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A file as filesystem.Filesystem describes it. */
+#pragma once
+
+#include <jansson.h>
+#include <sys/stat.h>
+
+#include "agent/common/fault.h"
+
+/* The EntryInfo of what stands at path; status is its lstat(). Never NULL. */
+json_t *fs_entry(const char *path, const struct stat *status);
+
+/* As above, looking first. FAULT_NOT_FOUND and others when there is nothing to see. */
+int fs_entry_at(const char *path, json_t **entry, struct fault *fault);
+
+#define FS_PERMISSIONS_SIZE 24
+/* "-rw-r--r--", "drwxr-xr-x", "Lrwxrwxrwx", "dtrwxrwxrwx". Returns out. */
+const char *fs_permissions(mode_t mode, char out[FS_PERMISSIONS_SIZE]);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What takes as long as a tree is large; run by workers. */
+#pragma once
+
+#include <stdint.h>
+
+#include "agent/common/fault.h"
+#include "base/buffer.h"
+
+struct fs_walk {
+    const char *path; /* absolute */
+    int64_t depth;    /* of a listing: levels below path */
+};
+
+/* ListDir: {"entries":[…]}, each directory before what is in it, names in byte order. */
+int fs_walk_list(const void *walk, struct buffer *answer, struct fault *fault);
+
+/* Remove: everything at path; what is already gone is fine. */
+int fs_walk_remove(const void *walk, struct buffer *answer, struct fault *fault);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/framework/connect_head.h"
+
+#include <strings.h>
+
+#include "base/str.h"
+
+#define TYPE_UNARY     "application/json"
+
+#define TIMEOUT_MAX_MS (1000LL * 3600 * 24 * 365)
+
+bool rpc_is_service_path(const char *path)
+{
+    return str_starts_with(path, "/process.Process/") ||
+           str_starts_with(path, "/filesystem.Filesystem/");
+}
+
+bool rpc_is_stream_request(const struct request *request)
+{
+    return rpc_is_service_path(request->http.path) &&
+           httpd_content_is(&request->http, RPC_TYPE_STREAM);
+}
+
+static bool is_encoded(const struct request *request, const char *header)
+{
+    const char *encoding = httpd_header(&request->http, header);
+    return encoding && *encoding && strcasecmp(encoding, "identity") != 0;
+}
+
+int rpc_check_type(const struct request *request, bool streams, struct fault *fault)
+{
+    if (!httpd_content_is(&request->http, streams ? RPC_TYPE_STREAM : TYPE_UNARY))
+        return fault_set(fault, FAULT_UNSUPPORTED_MEDIA_TYPE, "the content type must be %s",
+                         streams ? RPC_TYPE_STREAM : TYPE_UNARY);
+    if (is_encoded(request, streams ? "Connect-Content-Encoding" : "Content-Encoding"))
+        return fault_set(fault, FAULT_UNIMPLEMENTED, "compressed messages are not supported");
+    return 0;
+}
+
+int rpc_timeout_ms(const struct request *request, int64_t *timeout_ms, struct fault *fault)
+{
+    *timeout_ms = 0;
+    const char *text = httpd_header(&request->http, "Connect-Timeout-Ms");
+    uint64_t value;
+    if (!text)
+        return 0;
+    if (str_parse_u64(text, 0, TIMEOUT_MAX_MS, &value) < 0)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "Connect-Timeout-Ms is not a number");
+    *timeout_ms = (int64_t)value;
+    return 0;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/framework/connect_rpc.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "agent/agent.h"
+#include "agent/framework/envelope.h"
+#include "agent/framework/stream.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+int rpc_begin(struct request *request, struct fault *fault)
+{
+    return rpc_check_type(request, request->route->rpc->stream, fault);
+}
+
+json_t *rpc_parse(const char *text, size_t size, struct fault *fault)
+{
+    if (!size)
+        return json_object();
+    json_error_t where;
+    json_t *message = json_loadb(text, size, 0, &where);
+    if (!message && json_error_code(&where) == json_error_null_character)
+        fault_set(fault, FAULT_INVALID_ARGUMENT, "a text in the message contains a NUL character");
+    else if (!message)
+        fault_set(fault, FAULT_INVALID_ARGUMENT, "the message is not valid JSON: %s (byte %d)",
+                  where.text, where.position);
+    else if (!json_is_object(message)) {
+        json_decref(message);
+        message = NULL;
+        fault_set(fault, FAULT_INVALID_ARGUMENT, "the message must be a JSON object");
+    }
+    return message;
+}
+
+int rpc_finish(struct request *request, struct fault *fault)
+{
+    const struct rpc *rpc = request->route->rpc;
+    const char *text = request->body.data;
+    size_t size = request->body.size;
+    if (rpc->stream && envelope_parse(text, size, &text, &size, fault) < 0)
+        return -1;
+    json_auto_t *message = rpc_parse(text, size, fault);
+    if (!message)
+        return -1;
+    buffer_deinit(&request->body);
+    if (rpc->stream)
+        return rpc->stream(request, message, fault);
+    json_t *answer = NULL;
+    if (rpc->unary(request, message, &answer, fault) < 0) {
+        json_decref(answer);
+        return -1;
+    }
+    return answer ? httpd_reply_json(&request->http, 200, answer) : 0;
+}
+
+void rpc_closed(struct request *request)
+{
+    const struct rpc *rpc = request->route->rpc;
+    if (rpc->stream && request->state)
+        stream_closed(request->state);
+    if (rpc->closed)
+        rpc->closed(request);
+}
+
+static int reply_envelopes(struct request *request, const struct buffer *body)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(body->size, body->data, MHD_RESPMEM_MUST_COPY);
+    MHD_add_response_header(response, "Content-Type", RPC_TYPE_STREAM);
+    return httpd_reply(&request->http, 200, response);
+}
+
+int rpc_reply_client_stream(struct request *request)
+{
+    buffer_auto body = BUFFER_INIT(4096);
+    envelope_append(&body, 0, "{}", 2);
+    envelope_append(&body, ENVELOPE_END, "{}", 2);
+    return reply_envelopes(request, &body);
+}
+
+int rpc_user(struct request *request, struct user *user, struct fault *fault)
+{
+    const char *authorization = httpd_header(&request->http, "Authorization");
+    if (!authorization || strncasecmp(authorization, "Basic ", 6) != 0)
+        return users_find(request->agent->default_user, user, fault);
+    struct MHD_BasicAuthInfo *basic =
+        MHD_basic_auth_get_username_password3(request->http.connection);
+    if (!basic)
+        return fault_set(fault, FAULT_UNAUTHENTICATED, "the Authorization header is malformed");
+    const char *name = basic->username_len ? basic->username : request->agent->default_user;
+    int rc = users_find(name, user, fault);
+    MHD_free(basic);
+    return rc;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/framework/envelope.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static size_t length_of(const unsigned char *head)
+{
+    return (size_t)head[1] << 24 | (size_t)head[2] << 16 | (size_t)head[3] << 8 | head[4];
+}
+
+static int check_flags(unsigned flags, struct fault *fault)
+{
+    if (flags & ENVELOPE_COMPRESSED)
+        return fault_set(fault, FAULT_UNIMPLEMENTED, "compressed messages are not supported");
+    if (flags)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "unknown envelope flags 0x%02x", flags);
+    return 0;
+}
+
+int envelope_parse(const char *data, size_t size, const char **message, size_t *message_size,
+                   struct fault *fault)
+{
+    if (size < ENVELOPE_HEAD)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the request has no envelope");
+    const unsigned char *head = (const unsigned char *)data;
+    if (check_flags(head[0], fault) < 0)
+        return -1;
+    size_t length = length_of(head);
+    if (length != size - ENVELOPE_HEAD)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT,
+                         "the request must be one envelope: it announces %zu bytes, %zu follow",
+                         length, size - ENVELOPE_HEAD);
+    *message = data + ENVELOPE_HEAD;
+    *message_size = length;
+    return 0;
+}
+
+int envelope_next(const char *data, size_t size, size_t max, const char **message,
+                  size_t *message_size, struct fault *fault)
+{
+    if (size < ENVELOPE_HEAD)
+        return 0;
+    const unsigned char *head = (const unsigned char *)data;
+    if (check_flags(head[0], fault) < 0)
+        return -1;
+    *message_size = length_of(head);
+    if (*message_size > max)
+        return fault_set(fault, FAULT_TOO_LARGE, "a message is larger than %zu KiB", max / 1024);
+    if (size - ENVELOPE_HEAD < *message_size)
+        return 0;
+    *message = data + ENVELOPE_HEAD;
+    return 1;
+}
+
+int envelope_append_head(struct buffer *buffer, unsigned flags, size_t size)
+{
+    const unsigned char head[ENVELOPE_HEAD] = {
+        (unsigned char)flags,       (unsigned char)(size >> 24), (unsigned char)(size >> 16),
+        (unsigned char)(size >> 8), (unsigned char)size,
+    };
+    return buffer_append(buffer, head, sizeof head);
+}
+
+int envelope_append(struct buffer *buffer, unsigned flags, const char *message, size_t size)
+{
+    if (envelope_append_head(buffer, flags, size) < 0)
+        return -1;
+    return buffer_append(buffer, message, size);
+}
+
+int envelope_append_end(struct buffer *buffer, const struct fault *fault)
+{
+    json_auto_t *json = fault
+                            ? json_pack("{s:{s:s, s:s}}", "error", "code",
+                                        fault_connect_code(fault->code), "message", fault->message)
+                            : json_object();
+    autofree char *text = json_dumps(json, JSON_COMPACT);
+    return envelope_append(buffer, ENVELOPE_END, text, strlen(text));
+}

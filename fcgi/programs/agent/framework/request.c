@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/framework/request.h"
+
+#include <stdlib.h>
+
+#include "agent/agent.h"
+#include "base/mem.h"
+
+struct request *request_new(struct agent *agent)
+{
+    struct request *request = xcalloc(1, sizeof *request);
+    request->agent = agent;
+    request->peer.fd = -1;
+    buffer_init(&request->body, AGENT_BODY_MAX);
+    return request;
+}
+
+void request_free(struct request *request)
+{
+    if (request->route && request->route->closed)
+        request->route->closed(request);
+    loop_unwatch(&request->agent->loop, &request->peer);
+    if (request->to_nudge)
+        LIST_REMOVE(request, nudge_link);
+    if (request->route && request->route->flags & ROUTE_SECRET)
+        buffer_wipe(&request->body);
+    else
+        buffer_deinit(&request->body);
+    httpd_request_deinit(&request->http);
+    free(request);
+}
+
+int request_argument(const struct request *request, const char *name, const char **value,
+                     struct fault *fault)
+{
+    if (httpd_argument(&request->http, name, value) < 0)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "%s contains a NUL byte", name);
+    return 0;
+}
+
+int request_reply_fault(struct request *request, const struct fault *fault)
+{
+    request->fault = *fault;
+    return httpd_reply_failure(&request->http);
+}
+
+void request_nudge(struct request *request)
+{
+    if (request->to_nudge)
+        return;
+    request->to_nudge = true;
+    LIST_INSERT_HEAD(&request->agent->to_nudge, request, nudge_link);
+}
+
+static void on_peer(struct loop_source *source, uint32_t events)
+{
+    (void)events;
+    struct request *request = container_of(source, struct request, peer);
+    /* Once is enough, and a hang-up cannot be masked out of a level-triggered watch. */
+    loop_unwatch(&request->agent->loop, &request->peer);
+    request->peer_gone = true;
+    if (request->hung_up)
+        request->hung_up(request);
+    else
+        request_nudge(request);
+}
+
+void request_watch_peer(struct request *request, void (*hung_up)(struct request *request))
+{
+    request->hung_up = hung_up;
+    int fd = httpd_fd(&request->http);
+    if (fd >= 0 && request->peer.fd < 0)
+        loop_watch(&request->agent->loop, &request->peer, fd, EPOLLRDHUP | EPOLLET, on_peer);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One HTTP request in the agent: what httpd/server.h goes through, and the route that serves it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+
+#include "agent/common/fault.h"
+#include "agent/framework/route.h"
+#include "base/buffer.h"
+#include "base/loop.h"
+#include "base/mem.h"
+#include "httpd/request.h"
+
+struct agent;
+
+struct request {
+    struct httpd_request http;
+    struct agent *agent;
+    const struct route *route;
+    struct buffer body; /* of routes without data() */
+    void *state;        /* the handlers' own */
+    bool outsider;      /* did not show the secret */
+    struct fault fault;
+
+    /* Told when the peer hangs up while the request is suspended; the request ends soon after. */
+    void (*hung_up)(struct request *request);
+    struct loop_source peer;
+    bool peer_gone; /* it has sent its last byte, and the library may not know */
+    bool to_nudge;
+    LIST_ENTRY(request) nudge_link;
+};
+
+/* Made and ended by the server. */
+struct request *request_new(struct agent *agent);
+void request_free(struct request *request);
+
+static inline struct request *request_of(struct httpd_request *http)
+{
+    return container_of(http, struct request, http);
+}
+
+/* As httpd_argument(); a value with a NUL byte in it is FAULT_INVALID_ARGUMENT. */
+int request_argument(const struct request *request, const char *name, const char **value,
+                     struct fault *fault);
+
+/* The answer is this fault. */
+int request_reply_fault(struct request *request, const struct fault *fault);
+
+/* The peer of this request has sent its last byte. The library waits for changes of sockets, takes
+ * a short read for all that there is, and so misses an end that came together with the last bytes:
+ * the server makes it read once more, after it has read what it knows of. To be called again when
+ * that brought more. */
+void request_nudge(struct request *request);
+
+/* Start telling about a peer that goes away. hung_up NULL: the library is made to look. */
+void request_watch_peer(struct request *request, void (*hung_up)(struct request *request));

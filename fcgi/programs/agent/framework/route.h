@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Routes: a row says everything about an endpoint of the agent. Its handlers are called in this
+ * order, each at most as often as said; each may fail with a fault, which then is the answer after
+ * the rest of the body has been swallowed:
+ *   begin   once, when the head is there (optional)
+ *   data    per piece of the body (optional: without it the body is collected up to
+ *           AGENT_BODY_MAX)
+ *   finish  once, when the request is complete: it must reply, or suspend and reply later
+ *   closed  once, when the request is over, whatever happened (optional)
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/common/fault.h"
+#include "base/buffer.h"
+
+struct request;
+
+enum route_flags {
+    ROUTE_OPEN = 1,     /* answers without the secret */
+    ROUTE_INTERNAL = 2, /* only for peers outside the sandbox */
+    ROUTE_PREFIX = 4,   /* the path is a prefix; handlers look at what follows */
+    ROUTE_SECRET = 8,   /* the body holds secrets: wiped wherever it was */
+    ROUTE_ENDLESS = 16, /* the body may go on for hours: a failure is answered in its middle */
+};
+
+struct route {
+    const char *method; /* GET answers HEAD too */
+    const char *path;
+    unsigned flags;
+    int (*begin)(struct request *request, struct fault *fault);
+    int (*data)(struct request *request, const char *data, size_t size, struct fault *fault);
+    int (*finish)(struct request *request, struct fault *fault);
+    void (*closed)(struct request *request);
+    const struct rpc *rpc;
+};
+
+struct route_table {
+    const struct route *rows;
+    size_t count;
+};
+
+/* What is chosen for a method and path. NULL: no such path; *path_known says whether only the
+ * method is wrong. */
+const struct route *route_find(const struct route_table *table, const char *method,
+                               const char *path, bool *path_known);
+
+/* The methods that a path knows, for the header Allow. */
+void route_allow(const struct route_table *table, const char *path, struct buffer *methods);

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/framework/server.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include "agent/agent.h"
+#include "agent/framework/connect_head.h"
+#include "agent/framework/envelope.h"
+#include "agent/framework/request.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/instance.h"
+#include "base/mem.h"
+#include "httpd/server.h"
+
+#define CONNECTION_MEMORY (256 * 1024)
+#define IDLE_TIMEOUT_S    300
+
+/* Of a body that is refused. */
+#define SWALLOW_ANSWER_AT (1024 * 1024)
+#define SWALLOW_MAX       (64 * 1024 * 1024)
+
+struct connection {
+    LIST_ENTRY(connection) link;
+    int fd;
+};
+
+struct server {
+    struct agent *agent;
+    struct httpd_options options;
+    struct MHD_Daemon *daemon;
+    struct loop_source source;
+    LIST_HEAD(, connection) connections;
+};
+
+static bool peer_is_local(const struct request *request)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->http.connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct sockaddr_in peer, own;
+    socklen_t peer_size = sizeof peer, own_size = sizeof own;
+    if (!info || getpeername(info->connect_fd, (struct sockaddr *)&peer, &peer_size) < 0 ||
+        getsockname(info->connect_fd, (struct sockaddr *)&own, &own_size) < 0 ||
+        peer.sin_family != AF_INET || own.sin_family != AF_INET)
+        return true;
+    return ntohl(peer.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET ||
+           peer.sin_addr.s_addr == own.sin_addr.s_addr;
+}
+
+static int check_secret(const struct request *request, struct fault *fault)
+{
+    const struct shared_secret *secret = &request->agent->secret;
+    if (!secret->known)
+        return fault_set(fault, FAULT_UNAVAILABLE, "the agent has not been initialised");
+    if (!httpd_shows_secret(&request->http, AGENT_SECRET_HEADER, secret))
+        return fault_set(fault, FAULT_UNAUTHENTICATED, "missing or wrong agent secret");
+    return 0;
+}
+
+static bool has_hung_up(const struct agent *agent)
+{
+    return agent->hung_up_until_ms && clock_monotonic_ms() < agent->hung_up_until_ms;
+}
+
+static int check_head(struct request *request, const char *method, struct fault *fault)
+{
+    bool path_known;
+    request->route = route_find(request->agent->routes, method, request->http.path, &path_known);
+    const struct route *route = request->route;
+    request->http.answer_at_once = route && route->flags & ROUTE_ENDLESS;
+    if (route && route->flags & ROUTE_INTERNAL && !request->agent->trust_local_peers &&
+        peer_is_local(request)) {
+        request->outsider = true;
+        return fault_set(fault, FAULT_NOT_FOUND, "no such path");
+    }
+    if (!route || !(route->flags & ROUTE_OPEN)) {
+        request->outsider = check_secret(request, fault) < 0;
+        if (request->outsider)
+            return -1;
+        if (has_hung_up(request->agent) && !(route && route->flags & ROUTE_INTERNAL))
+            return fault_set(fault, FAULT_UNAVAILABLE, "the sandbox is being paused");
+    }
+    if (!route && path_known)
+        return fault_set(fault, FAULT_METHOD_NOT_ALLOWED, "method not allowed");
+    if (!route && rpc_is_service_path(request->http.path))
+        return fault_set(fault, FAULT_UNIMPLEMENTED, "no such method");
+    if (!route)
+        return fault_set(fault, FAULT_NOT_FOUND, "no such path");
+    return route->begin ? route->begin(request, fault) : 0;
+}
+
+static int collect(struct request *request, const char *data, size_t size, struct fault *fault)
+{
+    if (buffer_append(&request->body, data, size) < 0)
+        return fault_set(fault, FAULT_TOO_LARGE, "the request body is larger than %d KiB",
+                         AGENT_BODY_MAX / 1024);
+    return 0;
+}
+
+static struct httpd_request *open_request(void *context)
+{
+    struct server *server = context;
+    return &request_new(server->agent)->http;
+}
+
+static int on_head(struct httpd_request *http, const char *method)
+{
+    struct request *request = request_of(http);
+    if (check_head(request, method, &request->fault) < 0)
+        return -1;
+    if (!strcmp(request->route->method, "POST"))
+        request_watch_peer(request, NULL);
+    return 0;
+}
+
+static void on_piece(struct httpd_request *http)
+{
+    struct request *request = request_of(http);
+    if (request->peer_gone)
+        request_nudge(request);
+}
+
+static int on_data(struct httpd_request *http, const char *data, size_t size)
+{
+    struct request *request = request_of(http);
+    const struct route *route = request->route;
+    int rc = route->data ? route->data(request, data, size, &request->fault)
+                         : collect(request, data, size, &request->fault);
+    if (route->flags & ROUTE_SECRET)
+        mem_wipe((char *)data, size); /* the library's own buffer, used up */
+    return rc;
+}
+
+static int on_finish(struct httpd_request *http)
+{
+    struct request *request = request_of(http);
+    return request->route->finish(request, &request->fault);
+}
+
+static void on_closed(struct httpd_request *http)
+{
+    request_free(request_of(http));
+}
+
+static json_t *fault_json(const struct request *request, unsigned *status)
+{
+    const struct fault *fault = &request->fault;
+    if (rpc_is_service_path(request->http.path)) {
+        *status = fault_connect_status(fault->code);
+        return json_pack("{s:s, s:s}", "code", fault_connect_code(fault->code), "message",
+                         fault->message);
+    }
+    *status = fault_rest_status(fault->code);
+    return json_pack("{s:i, s:s}", "code", (int)*status, "message", fault->message);
+}
+
+/* The fault in the protocol that the path speaks. */
+static void describe_failure(const struct httpd_request *http, struct httpd_failure *failure)
+{
+    const struct request *request = container_of(http, const struct request, http);
+    if (!request->outsider && rpc_is_stream_request(request)) {
+        failure->status = 200;
+        failure->type = RPC_TYPE_STREAM;
+        envelope_append_end(&failure->body, &request->fault);
+        return;
+    }
+    json_auto_t *json = fault_json(request, &failure->status);
+    autofree char *text = json_dumps(json, JSON_COMPACT);
+    failure->type = "application/json";
+    buffer_append_string(&failure->body, text);
+    if (request->fault.code == FAULT_METHOD_NOT_ALLOWED)
+        route_allow(request->agent->routes, http->path, &failure->allow);
+}
+
+static const struct httpd_ops operations = {
+    .open = open_request,
+    .head = on_head,
+    .piece = on_piece,
+    .data = on_data,
+    .finish = on_finish,
+    .closed = on_closed,
+    .describe_failure = describe_failure,
+    .answer_after = SWALLOW_ANSWER_AT,
+    .swallow_max = SWALLOW_MAX,
+};
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **own,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct server *server = context;
+    struct connection *c = *own;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        c = xcalloc(1, sizeof *c);
+        c->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        LIST_INSERT_HEAD(&server->connections, c, link);
+        *own = c;
+    } else if (c) {
+        LIST_REMOVE(c, link);
+        free(c);
+        *own = NULL;
+    }
+}
+
+void server_hang_up(struct server *server, const struct request *request)
+{
+    const struct connection *connection;
+    const struct connection *own =
+        MHD_get_connection_info(request->http.connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+            ->socket_context;
+    /* Reset at once: what a slow client has not read yet would go into the pause, and the end
+     * behind it. Not closed: the library and the handlers take it as the client's doing. */
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    LIST_FOREACH(connection, &server->connections, link)
+    if (connection != own && connect(connection->fd, &nobody, sizeof nobody) < 0)
+        shutdown(connection->fd, SHUT_RDWR);
+}
+
+static void on_ready(struct loop_source *source, uint32_t events)
+{
+    /* server_run() follows before the next wait; this source only ends the present one. */
+    (void)source;
+    (void)events;
+}
+
+int server_start(struct agent *agent, int listen_fd, struct server **server, struct error **err)
+{
+    struct server *s = xcalloc(1, sizeof *s);
+    s->agent = agent;
+    s->options = (struct httpd_options){
+        .ops = &operations,
+        .context = s,
+        .listen_fd = listen_fd,
+        .connection_memory = CONNECTION_MEMORY,
+        .connections_max = AGENT_CONNECTIONS_MAX,
+        .idle_timeout_s = IDLE_TIMEOUT_S,
+        .connected = on_connection,
+    };
+    s->daemon = httpd_start(&s->options, err);
+    if (!s->daemon) {
+        free(s);
+        return -1;
+    }
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    if (loop_watch(&agent->loop, &s->source, info->epoll_fd, EPOLLIN, on_ready) < 0) {
+        error_set_errno(err, ERR_INTERNAL, errno, "the HTTP server cannot be watched");
+        MHD_stop_daemon(s->daemon);
+        free(s);
+        return -1;
+    }
+    *server = s;
+    return 0;
+}
+
+/* Nothing is lost by it: nothing more can come, and what has come can still be read. */
+static void nudge(struct agent *agent)
+{
+    struct request *request;
+    while ((request = LIST_FIRST(&agent->to_nudge))) {
+        LIST_REMOVE(request, nudge_link);
+        request->to_nudge = false;
+        shutdown(httpd_fd(&request->http), SHUT_RD);
+    }
+}
+
+int64_t server_run(struct server *server)
+{
+    MHD_run(server->daemon);
+    nudge(server->agent);
+    uint64_t limit_ms;
+    if (MHD_get_timeout64(server->daemon, &limit_ms) != MHD_YES)
+        return -1;
+    return limit_ms > INT32_MAX ? INT32_MAX : (int64_t)limit_ms;
+}

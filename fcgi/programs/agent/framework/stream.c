@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/framework/stream.h"
+
+#include <sodium.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "agent/agent.h"
+#include "agent/framework/connect_head.h"
+#include "agent/framework/envelope.h"
+#include "agent/framework/request.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/* Above this nothing more is appended by well-behaved owners. */
+#define HIGH_WATER          (64 * 1024)
+#define PENDING_MAX         (512 * 1024)
+
+#define KEEPALIVE_DEFAULT_S 90
+#define KEEPALIVE_MAX_S     3600
+
+static ssize_t on_read(void *context, uint64_t position, char *out, size_t room)
+{
+    (void)position;
+    struct stream *stream = context;
+    if (stream->state == STREAM_ABORTED)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    size_t size = stream->pending.size < room ? stream->pending.size : room;
+    if (size) {
+        memcpy(out, stream->pending.data, size);
+        buffer_consume(&stream->pending, size);
+        if (stream->starved && stream->state == STREAM_OPEN && stream_has_room(stream))
+            stream->events->drained(stream);
+        return (ssize_t)size;
+    }
+    if (stream->state == STREAM_ENDED)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    buffer_deinit(&stream->pending); /* an idle stream holds no memory */
+    httpd_suspend(&stream->request->http);
+    return 0;
+}
+
+static void touch(struct stream *stream)
+{
+    stream->last_sent_ms = clock_monotonic_ms();
+    httpd_resume(&stream->request->http);
+}
+
+static void on_keepalive(struct loop_timer *timer)
+{
+    struct stream *stream = container_of(timer, struct stream, keepalive_timer);
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms >= stream->last_sent_ms + stream->keepalive_ms) {
+        stream->last_sent_ms = now_ms;
+        /* A reader that left bytes unread needs no sign of life. */
+        if (!stream->pending.size) {
+            const char *message = stream->events->keepalive;
+            envelope_append(&stream->pending, 0, message, strlen(message));
+            touch(stream);
+        }
+    }
+    loop_timer_arm(&stream->request->agent->loop, timer,
+                   stream->last_sent_ms + stream->keepalive_ms, on_keepalive);
+}
+
+static void on_deadline(struct loop_timer *timer)
+{
+    struct stream *stream = container_of(timer, struct stream, deadline_timer);
+    struct fault fault;
+    fault_set(&fault, FAULT_DEADLINE_EXCEEDED, "the time limit of the call is over");
+    stream->events->deadline(stream);
+    stream_end(stream, &fault);
+}
+
+static void on_peer_gone(struct request *request)
+{
+    stream_abort(request->state);
+}
+
+static int64_t keepalive_interval_ms(const struct request *request)
+{
+    const char *text = httpd_header(&request->http, "Keepalive-Ping-Interval");
+    uint64_t interval_s;
+    if (!text || str_parse_u64(text, 1, KEEPALIVE_MAX_S, &interval_s) < 0)
+        interval_s = KEEPALIVE_DEFAULT_S;
+    return (int64_t)interval_s * 1000;
+}
+
+static int reply(struct stream *stream)
+{
+    struct request *request = stream->request;
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, on_read, stream, NULL);
+    MHD_add_response_header(response, "Content-Type", "application/connect+json");
+    /* A proxy that was not told so otherwise must not hold back what comes in drops. */
+    MHD_add_response_header(response, "X-Accel-Buffering", "no");
+    MHD_set_connection_option(request->http.connection, MHD_CONNECTION_OPTION_TIMEOUT, 0);
+    return httpd_reply(&request->http, 200, response);
+}
+
+int stream_open(struct request *request, const struct stream_events *events, void *owner,
+                struct stream **stream, struct fault *fault)
+{
+    int64_t timeout_ms;
+    if (rpc_timeout_ms(request, &timeout_ms, fault) < 0)
+        return -1;
+    struct stream *s = xcalloc(1, sizeof *s);
+    s->request = request;
+    s->events = events;
+    s->owner = owner;
+    buffer_init(&s->pending, PENDING_MAX);
+    if (reply(s) < 0) {
+        free(s);
+        return fault_set(fault, FAULT_INTERNAL, "the response cannot be sent");
+    }
+    struct loop *loop = &request->agent->loop;
+    LIST_INSERT_HEAD(&request->agent->streams, s, link);
+    request->state = s;
+    s->keepalive_ms = keepalive_interval_ms(request);
+    s->last_sent_ms = clock_monotonic_ms();
+    loop_timer_arm(loop, &s->keepalive_timer, s->last_sent_ms + s->keepalive_ms, on_keepalive);
+    if (timeout_ms)
+        loop_timer_arm(loop, &s->deadline_timer, s->last_sent_ms + timeout_ms, on_deadline);
+    request_watch_peer(request, on_peer_gone);
+    *stream = s;
+    return 0;
+}
+
+static void check_overflow(struct stream *stream)
+{
+    if (buffer_overflowed(&stream->pending))
+        stream_abort(stream);
+}
+
+void stream_send(struct stream *stream, json_t *message)
+{
+    autofree char *text = json_dumps(message, JSON_COMPACT);
+    json_decref(message);
+    if (stream->state != STREAM_OPEN || !text)
+        return;
+    envelope_append(&stream->pending, 0, text, strlen(text));
+    check_overflow(stream);
+    touch(stream);
+}
+
+void stream_send_base64(struct stream *stream, const char *before, const void *data, size_t size,
+                        const char *after)
+{
+    if (stream->state != STREAM_OPEN)
+        return;
+    size_t encoded = sodium_base64_ENCODED_LEN(size, sodium_base64_VARIANT_ORIGINAL);
+    envelope_append_head(&stream->pending, 0, strlen(before) + encoded - 1 + strlen(after));
+    buffer_append_string(&stream->pending, before);
+    char *out = buffer_reserve(&stream->pending, encoded);
+    if (out) {
+        sodium_bin2base64(out, encoded, data, size, sodium_base64_VARIANT_ORIGINAL);
+        buffer_commit(&stream->pending, encoded - 1);
+    }
+    buffer_append_string(&stream->pending, after);
+    check_overflow(stream);
+    touch(stream);
+}
+
+bool stream_has_room(struct stream *stream)
+{
+    stream->starved = stream->state == STREAM_OPEN && stream->pending.size >= HIGH_WATER;
+    return !stream->starved;
+}
+
+void stream_end(struct stream *stream, const struct fault *fault)
+{
+    if (stream->state != STREAM_OPEN)
+        return;
+    envelope_append_end(&stream->pending, fault);
+    stream->state = buffer_overflowed(&stream->pending) ? STREAM_ABORTED : STREAM_ENDED;
+    loop_timer_disarm(&stream->request->agent->loop, &stream->keepalive_timer);
+    loop_timer_disarm(&stream->request->agent->loop, &stream->deadline_timer);
+    touch(stream);
+}
+
+void stream_abort(struct stream *stream)
+{
+    stream->state = STREAM_ABORTED;
+    touch(stream);
+}
+
+void stream_abort_all(struct agent *agent)
+{
+    struct stream *stream;
+    LIST_FOREACH(stream, &agent->streams, link)
+    stream_abort(stream);
+}
+
+void stream_closed(struct stream *stream)
+{
+    LIST_REMOVE(stream, link);
+    stream->events->closed(stream);
+    loop_timer_disarm(&stream->request->agent->loop, &stream->keepalive_timer);
+    loop_timer_disarm(&stream->request->agent->loop, &stream->deadline_timer);
+    buffer_deinit(&stream->pending);
+    free(stream);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The response of a server-streaming call. The owner appends messages while stream_has_room(),
+ * stops its source when there is none, and goes on when it is told that the stream drained: so the
+ * memory of a stream with a slow reader is bounded.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+
+#include "agent/common/fault.h"
+#include "base/buffer.h"
+#include "base/loop.h"
+
+struct agent;
+struct request;
+struct stream;
+
+struct stream_events {
+    const char *keepalive;                   /* message that is sent when nothing else was */
+    void (*drained)(struct stream *stream);  /* there is room again */
+    void (*deadline)(struct stream *stream); /* the client's time is over; the stream ends next */
+    /* The response is over, complete or cut off; the stream is gone after this. */
+    void (*closed)(struct stream *stream);
+};
+
+struct stream {
+    LIST_ENTRY(stream) link; /* of the agent's */
+    struct request *request;
+    const struct stream_events *events;
+    void *owner;
+    struct buffer pending;
+    enum { STREAM_OPEN, STREAM_ENDED, STREAM_ABORTED } state;
+    bool starved; /* the owner was told to wait: tell it when there is room */
+    int64_t keepalive_ms, last_sent_ms;
+    struct loop_timer keepalive_timer, deadline_timer;
+};
+
+/* Answer the request with a stream. Fails on bad time-out headers; the request is as before then.
+ * It replies to the request: nothing else may. */
+int stream_open(struct request *request, const struct stream_events *events, void *owner,
+                struct stream **stream, struct fault *fault);
+
+/* Append one message. The JSON value's reference is taken over. */
+void stream_send(struct stream *stream, json_t *message);
+
+/* Append a message of three texts; the middle one is encoded as base64. What surrounds it must
+ * make it the inside of a JSON string. This is the path of bulk output: one copy, no JSON tree. */
+void stream_send_base64(struct stream *stream, const char *before, const void *data, size_t size,
+                        const char *after);
+
+/* False: the owner waits for drained(). */
+bool stream_has_room(struct stream *stream);
+
+/* The end envelope: success (fault NULL) or a fault. */
+void stream_end(struct stream *stream, const struct fault *fault);
+
+/* Cut the response off without an end. */
+void stream_abort(struct stream *stream);
+
+/* Cut off all that are open. */
+void stream_abort_all(struct agent *agent);
+
+/* For the end of the request. */
+void stream_closed(struct stream *stream);

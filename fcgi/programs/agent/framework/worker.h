@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Calls that may take long (walking or removing a large tree) run in a forked copy of the agent, so
+ * that the loop goes on. The copy keeps nothing open but a pipe, through which its answer comes; it
+ * is killed when the client goes away.
+ */
+#pragma once
+
+#include "agent/common/fault.h"
+#include "agent/framework/request.h"
+#include "base/buffer.h"
+
+#define WORKERS_MAX 16
+
+/* The largest answer of a worker. */
+#define WORKER_ANSWER_MAX (64 * 1024 * 1024)
+
+/* Runs in the copy: appends the JSON answer, or fails. */
+typedef int worker_function(const void *context, struct buffer *answer, struct fault *fault);
+
+/* Suspend the request and answer it with 200 and what work() makes, or with its fault. context is
+ * only used before this returns (the copy has its own). request->state is the worker's meanwhile,
+ * and worker_closed() has to be told of the request's end. */
+int worker_run(struct request *request, worker_function *work, const void *context,
+               struct fault *fault);
+void worker_closed(struct request *request);

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/process/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/framework/stream.h"
+#include "agent/process/process_end.h"
+#include "agent/process/process_io.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+/* How long the end of a process can be asked for, and of how many. */
+#define LINGER_MS  30000
+#define LINGER_MAX 256
+#define TAG_MAX    256
+
+void process_table_init(struct process_table *table)
+{
+    *table = (struct process_table){.live_count = 0};
+    TAILQ_INIT(&table->live);
+    TAILQ_INIT(&table->ended);
+}
+
+static void forget(struct process *process)
+{
+    struct process_table *table = process->agent->processes;
+    TAILQ_REMOVE(&table->ended, process, link);
+    table->ended_count--;
+    loop_timer_disarm(&process->agent->loop, &process->linger);
+    free(process->tag);
+    free(process);
+}
+
+static void on_linger_over(struct loop_timer *timer)
+{
+    forget(container_of(timer, struct process, linger));
+}
+
+static int check_bounds(const struct process_table *table, size_t config_size, const char *tag,
+                        struct fault *fault)
+{
+    if (table->live_count >= PROCESSES_MAX)
+        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "more than %d processes", PROCESSES_MAX);
+    if (table->config_bytes + config_size > PROCESS_CONFIG_BYTES_MAX)
+        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED,
+                         "the running processes were started with too much data");
+    if (tag && strlen(tag) > TAG_MAX)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the tag is longer than %d bytes", TAG_MAX);
+    return 0;
+}
+
+int process_start(struct agent *agent, const struct process_spec *spec, json_t *config,
+                  const char *tag, struct process **process, struct fault *fault)
+{
+    json_auto_t *description = config;
+    struct process_table *table = agent->processes;
+    size_t config_size = json_dumpb(description, NULL, 0, JSON_COMPACT);
+    struct process_ends ends;
+    pid_t pid;
+    if (check_bounds(table, config_size, tag, fault) < 0 ||
+        process_spawn(spec, &pid, &ends, fault) < 0)
+        return -1;
+    struct process *p = xcalloc(1, sizeof *p);
+    p->agent = agent;
+    p->pid = pid;
+    p->tag = xstrdup_or_null(tag);
+    p->config = steal_pointer(&description);
+    p->config_size = config_size;
+    p->has_pty = spec->with_pty;
+    LIST_INIT(&p->watches);
+    STAILQ_INIT(&p->inputs);
+    process_io_open(p, &ends);
+    TAILQ_INSERT_TAIL(&table->live, p, link);
+    table->live_count++;
+    table->config_bytes += config_size;
+    *process = p;
+    return 0;
+}
+
+static void watch_end(struct process_watch *watch, int wait_status)
+{
+    LIST_REMOVE(watch, link);
+    watch->process = NULL;
+    stream_send(watch->stream, process_end_event(wait_status));
+    stream_end(watch->stream, NULL);
+}
+
+static void end(struct process *process)
+{
+    struct process_table *table = process->agent->processes;
+    while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    process_io_close(process);
+    while (!LIST_EMPTY(&process->watches))
+        watch_end(LIST_FIRST(&process->watches), process->wait_status);
+    TAILQ_REMOVE(&table->live, process, link);
+    table->live_count--;
+    table->config_bytes -= process->config_size;
+    json_decref(process->config);
+    process->config = NULL;
+    /* The latest of a tag, or of a pid that came round again, is the one that is asked for. */
+    TAILQ_INSERT_HEAD(&table->ended, process, link);
+    if (++table->ended_count > LINGER_MAX)
+        forget(TAILQ_LAST(&table->ended, process_list));
+    loop_timer_arm(&process->agent->loop, &process->linger, clock_monotonic_ms() + LINGER_MS,
+                   on_linger_over);
+}
+
+void process_end_if_done(struct process *process)
+{
+    /* A process without a config has ended before. */
+    if (process->config && process->exited && process->output.source.fd < 0 &&
+        process->error.source.fd < 0)
+        end(process);
+}
+
+static void note_exit(struct process *process)
+{
+    siginfo_t info = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)process->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
+        return;
+    process->exited = true;
+    if (info.si_code == CLD_EXITED)
+        process->wait_status = W_EXITCODE(info.si_status, 0);
+    else
+        process->wait_status =
+            W_EXITCODE(0, info.si_status) | (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
+    /* A terminal is over when the leader of its session is, as with any terminal program. */
+    if (process->hurried || process->has_pty || info.si_code != CLD_EXITED)
+        process_io_hurry(process);
+    process_end_if_done(process);
+}
+
+void process_reap(struct agent *agent)
+{
+    struct process *process = TAILQ_FIRST(&agent->processes->live);
+    while (process) {
+        struct process *next = TAILQ_NEXT(process, link);
+        if (!process->exited)
+            note_exit(process);
+        process = next;
+    }
+}
+
+static struct process *find_in(struct process_list *list, pid_t pid, const char *tag)
+{
+    struct process *process;
+    TAILQ_FOREACH(process, list, link)
+    {
+        if (*tag ? process->tag && !strcmp(process->tag, tag) : process->pid == pid)
+            break;
+    }
+    return process;
+}
+
+struct process *process_find(struct process_table *table, pid_t pid, const char *tag, bool ended)
+{
+    struct process *process = find_in(&table->live, pid, tag);
+    return process || !ended ? process : find_in(&table->ended, pid, tag);
+}
+
+void process_watch(struct process *process, struct stream *stream, bool started_it)
+{
+    struct process_watch *watch = xcalloc(1, sizeof *watch);
+    watch->process = process;
+    watch->stream = stream;
+    watch->started_it = started_it;
+    stream->owner = watch;
+    LIST_INSERT_HEAD(&process->watches, watch, link);
+    stream_send(stream, json_pack("{s:{s:{s:i}}}", "event", "start", "pid", (int)process->pid));
+    if (!process->config)
+        watch_end(watch, process->wait_status);
+}
+
+static void on_drained(struct stream *stream)
+{
+    struct process_watch *watch = stream->owner;
+    if (watch->process)
+        process_io_resume(watch->process);
+}
+
+static void on_deadline(struct stream *stream)
+{
+    struct process_watch *watch = stream->owner;
+    struct fault ignored;
+    if (watch->process && watch->started_it)
+        process_signal(watch->process, SIGKILL, &ignored);
+}
+
+static void on_closed(struct stream *stream)
+{
+    struct process_watch *watch = stream->owner;
+    struct process *process = watch->process;
+    if (process) {
+        LIST_REMOVE(watch, link);
+        process_io_resume(process);
+    }
+    free(watch);
+}
+
+const struct stream_events process_stream_events = {
+    .keepalive = "{\"event\":{\"keepalive\":{}}}",
+    .drained = on_drained,
+    .deadline = on_deadline,
+    .closed = on_closed,
+};
+
+int process_signal(struct process *process, int number, struct fault *fault)
+{
+    /* The pid is the program's: it is not reaped while it is in the live list. */
+    if (kill(process->pid, number) < 0)
+        return fault_set_errno(fault, errno, "the signal cannot be sent");
+    if (number == SIGKILL || number == SIGTERM) {
+        process->hurried = true;
+        if (process->exited) {
+            process_io_hurry(process);
+            process_end_if_done(process);
+        }
+    }
+    return 0;
+}
+
+int process_resize(struct process *process, unsigned short cols, unsigned short rows,
+                   struct fault *fault)
+{
+    if (!process->has_pty)
+        return fault_set(fault, FAULT_FAILED_PRECONDITION, "the process has no terminal");
+    struct winsize size = {.ws_row = rows, .ws_col = cols};
+    if (process->output.source.fd < 0 || ioctl(process->output.source.fd, TIOCSWINSZ, &size) < 0)
+        return fault_set(fault, FAULT_INTERNAL, "the terminal is closed");
+    return 0;
+}

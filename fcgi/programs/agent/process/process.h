@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The processes that clients started. A process lives on without clients; each client that follows
+ * it has a watch, which is a stream of its output. What nobody watches is thrown away; what a
+ * watcher is slow to read stays in the pipe, so the program waits and not our memory grows.
+ *
+ * A program that ended stays a zombie until its output is at an end, so that its pid cannot come
+ * to mean another; then it is reaped, and for half a minute clients may still ask how it ended.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "agent/common/fault.h"
+#include "agent/process/process_spawn.h"
+#include "base/loop.h"
+
+#define PROCESSES_MAX 1024
+
+/* What the descriptions of all processes (for List) may hold together. */
+#define PROCESS_CONFIG_BYTES_MAX (16 * 1024 * 1024)
+
+struct agent;
+struct process;
+struct request;
+struct stream;
+
+struct process_watch {
+    LIST_ENTRY(process_watch) link;
+    struct process *process; /* NULL once the process has ended */
+    struct stream *stream;
+    bool started_it; /* its time limit is the process's */
+};
+
+struct process_output {
+    struct process *process;
+    struct loop_source source; /* fd -1: at its end */
+    const char *before;        /* of a message around the bytes */
+    size_t piece_max;
+    bool last_gasp; /* no end of file is awaited: it ends when bytes_left are read */
+    size_t bytes_left;
+};
+
+/* Told when a request's bytes are written (fault NULL) or never will be. */
+typedef void process_written(struct request *request, const struct fault *fault);
+
+/* Bytes on their way to standard input. */
+struct process_input {
+    STAILQ_ENTRY(process_input) link;
+    struct request *request; /* waits for them to be written; NULL when it went away */
+    process_written *written;
+    char *data;
+    size_t size, offset;
+};
+
+struct process {
+    TAILQ_ENTRY(process) link; /* in the table's live or ended list */
+    struct agent *agent;
+    pid_t pid;
+    char *tag;
+    json_t *config; /* as List tells it; NULL once it has ended */
+    size_t config_size;
+    bool has_pty, input_open, input_closing;
+    bool exited;  /* a zombie: its output may go on */
+    bool hurried; /* was told to end: nobody waits for what its children still hold open */
+    int wait_status;
+    struct process_output output, error;
+    struct loop_source input;
+    STAILQ_HEAD(, process_input) inputs;
+    size_t input_bytes;
+    LIST_HEAD(, process_watch) watches;
+    struct loop_timer linger;
+};
+
+TAILQ_HEAD(process_list, process);
+
+struct process_table {
+    struct process_list live, ended;
+    size_t live_count, ended_count, config_bytes;
+};
+
+void process_table_init(struct process_table *table);
+
+/* Start a program. config (its description, taken over also on failure) and tag (NULL: none) are
+ * for List. Nothing of its output is read before the next turn of the loop. */
+int process_start(struct agent *agent, const struct process_spec *spec, json_t *config,
+                  const char *tag, struct process **process, struct fault *fault);
+
+/* Look for programs that ended: after each SIGCHLD. */
+void process_reap(struct agent *agent);
+
+/* A live process by pid or, when tag is not empty, by tag; NULL when there is none. With ended,
+ * those that ended lately are looked at as well. */
+struct process *process_find(struct process_table *table, pid_t pid, const char *tag, bool ended);
+
+/* Tell a stream everything from now on. A process that ended is told at once. */
+void process_watch(struct process *process, struct stream *stream, bool started_it);
+
+/* For the streams of watches. */
+extern const struct stream_events process_stream_events;
+
+int process_signal(struct process *process, int number, struct fault *fault);
+
+/* Queue bytes for standard input or the terminal (data is taken over). Returns 0 when they are
+ * written, 1 when the caller has to suspend the request until written() is called for it. */
+int process_write(struct process *process, struct request *request, process_written *written,
+                  char *data, size_t size, struct fault *fault);
+
+/* The request of a waiting process_write() ends before it could be answered. */
+void process_forget_writer(struct process *process, const struct request *request);
+
+/* Close standard input when what is queued for it has been written. */
+int process_close_input(struct process *process, struct fault *fault);
+
+int process_resize(struct process *process, unsigned short cols, unsigned short rows,
+                   struct fault *fault);

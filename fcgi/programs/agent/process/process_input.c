@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/framework/request.h"
+#include "agent/process/process_io.h"
+#include "base/mem.h"
+
+/* What may wait in one process for the program to read its input. */
+#define INPUT_BYTES_MAX (4 * 1024 * 1024)
+
+static void answer(struct process_input *input, const struct fault *fault)
+{
+    struct request *request = input->request;
+    if (!request)
+        return;
+    input->request = NULL;
+    input->written(request, fault);
+}
+
+static void drop_first(struct process *process, const struct fault *fault)
+{
+    struct process_input *input = STAILQ_FIRST(&process->inputs);
+    STAILQ_REMOVE_HEAD(&process->inputs, link);
+    process->input_bytes -= input->size;
+    answer(input, fault);
+    free(input->data);
+    free(input);
+}
+
+static void close_input(struct process *process, const struct fault *fault)
+{
+    process->input_open = false;
+    while (!STAILQ_EMPTY(&process->inputs))
+        drop_first(process, fault);
+    loop_close(&process->agent->loop, &process->input);
+}
+
+void process_input_close(struct process *process)
+{
+    struct fault fault;
+    fault_set(&fault, FAULT_INTERNAL, "the process ended before it read its input");
+    close_input(process, &fault);
+}
+
+/* Write as much as the program takes. */
+static void pump(struct process *process)
+{
+    struct process_input *input;
+    while ((input = STAILQ_FIRST(&process->inputs))) {
+        ssize_t size = input->offset == input->size
+                           ? 0
+                           : write(process->input.fd, input->data + input->offset,
+                                   input->size - input->offset);
+        if (size < 0 && (errno == EAGAIN || errno == EINTR))
+            break;
+        if (size < 0) {
+            struct fault fault;
+            fault_set(&fault, FAULT_INTERNAL, "the process closed its standard input");
+            close_input(process, &fault);
+            return;
+        }
+        input->offset += (size_t)size;
+        if (input->offset == input->size)
+            drop_first(process, NULL);
+    }
+    if (!input && process->input_closing) {
+        close_input(process, NULL);
+        return;
+    }
+    loop_change(&process->agent->loop, &process->input, input ? EPOLLOUT : 0);
+}
+
+static void on_writable(struct loop_source *source, uint32_t events)
+{
+    (void)events;
+    pump(container_of(source, struct process, input));
+}
+
+void process_input_open(struct process *process, int fd)
+{
+    process->input.fd = -1;
+    if (fd < 0)
+        return;
+    process->input_open = true;
+    loop_watch(&process->agent->loop, &process->input, fd, 0, on_writable);
+}
+
+int process_write(struct process *process, struct request *request, process_written *written,
+                  char *data, size_t size, struct fault *fault)
+{
+    if (!process->input_open || process->input_closing) {
+        free(data);
+        return fault_set(fault, FAULT_INTERNAL, "standard input is closed or was not enabled");
+    }
+    if (process->input_bytes + size > INPUT_BYTES_MAX) {
+        free(data);
+        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED,
+                         "the process does not read its input: too much of it waits");
+    }
+    if (!size) {
+        free(data);
+        return 0;
+    }
+    struct process_input *input = xcalloc(1, sizeof *input);
+    input->data = data;
+    input->size = size;
+    process->input_bytes += size;
+    bool first = STAILQ_EMPTY(&process->inputs);
+    STAILQ_INSERT_TAIL(&process->inputs, input, link);
+    if (first) {
+        /* It has no request yet: what becomes of the first attempt is answered here. */
+        pump(process);
+        if (!process->input_open)
+            return fault_set(fault, FAULT_INTERNAL, "the process closed its standard input");
+        if (STAILQ_EMPTY(&process->inputs))
+            return 0;
+    }
+    input->request = request;
+    input->written = written;
+    return 1;
+}
+
+void process_forget_writer(struct process *process, const struct request *request)
+{
+    struct process_input *input;
+    STAILQ_FOREACH(input, &process->inputs, link)
+    if (input->request == request)
+        input->request = NULL;
+}
+
+int process_close_input(struct process *process, struct fault *fault)
+{
+    if (process->has_pty)
+        return fault_set(fault, FAULT_FAILED_PRECONDITION,
+                         "a terminal cannot be closed this way: send it an end-of-file character");
+    if (process->input_open) {
+        process->input_closing = true;
+        pump(process);
+    }
+    return 0;
+}

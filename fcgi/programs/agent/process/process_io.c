@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/process/process_io.h"
+
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/framework/stream.h"
+#include "base/mem.h"
+
+#define PIECE_MAX     (32 * 1024)
+#define PTY_PIECE_MAX (16 * 1024)
+
+/* Pieces per turn of the loop: a fast producer does not keep the others waiting. */
+#define PIECES_PER_TURN 4
+
+static bool all_have_room(struct process *process)
+{
+    struct process_watch *watch;
+    bool room = true;
+    /* No short cut: each stream has to know that it is waited for. */
+    LIST_FOREACH(watch, &process->watches, link)
+    room &= stream_has_room(watch->stream);
+    return room;
+}
+
+static void deliver(struct process_output *output, const char *data, size_t size)
+{
+    struct process_watch *watch;
+    LIST_FOREACH(watch, &output->process->watches, link)
+    stream_send_base64(watch->stream, output->before, data, size, "\"}}}");
+}
+
+/* Read and pass on one piece. Returns whether more may be there. */
+static bool read_piece(struct process_output *output)
+{
+    static char piece[PIECE_MAX];
+    struct process *process = output->process;
+    size_t wanted = output->piece_max;
+    if (output->last_gasp && output->bytes_left < wanted)
+        wanted = output->bytes_left;
+    ssize_t size = wanted ? read(output->source.fd, piece, wanted) : 0;
+    if (size < 0 && (errno == EAGAIN || errno == EINTR) && !output->last_gasp)
+        return false;
+    if (size <= 0) { /* also EIO: the last one closed the terminal */
+        loop_close(&process->agent->loop, &output->source);
+        return false;
+    }
+    deliver(output, piece, (size_t)size);
+    if (output->last_gasp)
+        output->bytes_left -= (size_t)size;
+    return (size_t)size == wanted || output->last_gasp;
+}
+
+static void pump(struct process_output *output)
+{
+    struct process *process = output->process;
+    struct loop *loop = &process->agent->loop;
+    bool more = output->source.fd >= 0;
+    for (int i = 0; more && i < PIECES_PER_TURN; i++) {
+        if (!all_have_room(process)) {
+            loop_change(loop, &output->source, 0);
+            return;
+        }
+        more = read_piece(output);
+    }
+    /* A last gasp that has nothing more to read ends in read_piece(), never by waiting: the
+     * descriptor may stay silent. */
+    while (output->last_gasp && output->source.fd >= 0 && all_have_room(process))
+        read_piece(output);
+    if (output->source.fd >= 0)
+        loop_change(loop, &output->source,
+                    output->last_gasp || !all_have_room(process) ? 0 : EPOLLIN);
+}
+
+static void on_output(struct loop_source *source, uint32_t events)
+{
+    (void)events;
+    struct process_output *output = container_of(source, struct process_output, source);
+    pump(output);
+    process_end_if_done(output->process);
+}
+
+void process_io_resume(struct process *process)
+{
+    pump(&process->output);
+    pump(&process->error);
+    process_end_if_done(process);
+}
+
+static void hurry(struct process_output *output)
+{
+    int available = 0;
+    if (output->source.fd < 0 || output->last_gasp)
+        return;
+    if (ioctl(output->source.fd, FIONREAD, &available) < 0 || available < 0)
+        available = 0;
+    output->last_gasp = true;
+    output->bytes_left = (size_t)available;
+    pump(output);
+}
+
+void process_io_hurry(struct process *process)
+{
+    hurry(&process->output);
+    hurry(&process->error);
+}
+
+static void open_output(struct process *process, struct process_output *output, int fd,
+                        const char *before, size_t piece_max)
+{
+    output->process = process;
+    output->before = before;
+    output->piece_max = piece_max;
+    output->source.fd = -1;
+    if (fd >= 0 && loop_watch(&process->agent->loop, &output->source, fd, EPOLLIN, on_output) < 0)
+        close(fd);
+}
+
+void process_io_open(struct process *process, const struct process_ends *ends)
+{
+    bool pty = process->has_pty;
+    open_output(process, &process->output, ends->output,
+                pty ? "{\"event\":{\"data\":{\"pty\":\"" : "{\"event\":{\"data\":{\"stdout\":\"",
+                pty ? PTY_PIECE_MAX : PIECE_MAX);
+    open_output(process, &process->error, ends->error, "{\"event\":{\"data\":{\"stderr\":\"",
+                PIECE_MAX);
+    process_input_open(process, ends->input);
+}
+
+void process_io_close(struct process *process)
+{
+    loop_close(&process->agent->loop, &process->output.source);
+    loop_close(&process->agent->loop, &process->error.source);
+    process_input_close(process);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The streams of a process; only for process.c and its parts. */
+#pragma once
+
+#include "agent/process/process.h"
+
+/* Take the agent's ends over and watch the outputs. */
+void process_io_open(struct process *process, const struct process_ends *ends);
+
+/* Close everything; writers that wait are answered. */
+void process_io_close(struct process *process);
+
+/* Read on, if all watchers have room. */
+void process_io_resume(struct process *process);
+
+/* The program is gone for good: of the outputs only what is in them now is read, instead of
+ * waiting for an end that a child of it may hold open. */
+void process_io_hurry(struct process *process);
+
+/* In process_input.c: standard input or the terminal; fd -1: there is none. Closing answers the
+ * writers that wait. */
+void process_input_open(struct process *process, int fd);
+void process_input_close(struct process *process);
+
+/* In process.c: the process ends (and moves to the ended list) when it has exited and both outputs
+ * are at their end. */
+void process_end_if_done(struct process *process);

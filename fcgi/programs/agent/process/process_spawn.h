@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Starting a program in the sandbox: a session of its own, the user's ids, clean signals. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "agent/common/environment.h"
+#include "agent/common/fault.h"
+#include "agent/common/users.h"
+
+struct process_spec {
+    char **argv; /* NULL-terminated; argv[0] is the command, looked up in the PATH of the set */
+    const char *cwd;
+    const struct environment *environment;
+    const struct user *user;
+    bool with_stdin; /* a pipe; otherwise /dev/null */
+    bool with_pty;   /* one terminal instead of the three streams */
+    unsigned short cols, rows;
+};
+
+/* The agent's ends, non-blocking, close-on-exec; -1 where there is none. */
+struct process_ends {
+    int input;  /* also the terminal, which output then is a duplicate of */
+    int output; /* standard output, or the terminal */
+    int error;
+};
+
+/* To be called once at start: remembers what children get back (limits) and how their
+ * out-of-memory score stands to the agent's. */
+void process_spawn_init(void);
+
+/* Returns when the program runs. FAULT_INVALID_ARGUMENT: no such directory or command, or not
+ * allowed for the user; FAULT_RESOURCE_EXHAUSTED: no descriptor, process or memory left. */
+int process_spawn(const struct process_spec *spec, pid_t *pid, struct process_ends *ends,
+                  struct fault *fault);

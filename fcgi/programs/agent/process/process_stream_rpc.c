@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * process.Process/StreamInput: the one call whose request is a stream. Its messages are taken one
+ * by one as they come; while the program has not read one, the connection waits, so a client is
+ * slowed down to what the program reads.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/common/proto.h"
+#include "agent/framework/envelope.h"
+#include "agent/process/process_rpc.h"
+#include "base/mem.h"
+
+/* Of what came and is not taken: a message, and what the library hands over at once behind it. */
+#define RECEIVED_MAX (2 * AGENT_BODY_MAX)
+
+struct input_stream {
+    struct buffer received;
+    pid_t pid;               /* of the process that a start message named; 0: none yet */
+    struct process *waiting; /* it has yet to read the last message */
+};
+
+static void on_written(struct request *request, const struct fault *fault);
+
+static int write_input(struct request *request, const json_t *data, struct fault *fault)
+{
+    struct input_stream *stream = request->state;
+    const json_t *input;
+    struct process *process =
+        stream->pid ? process_find(request->agent->processes, stream->pid, "", false) : NULL;
+    if (!stream->pid)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the first message must be a start");
+    if (!process)
+        return fault_set(fault, FAULT_NOT_FOUND, "no process with pid %d", (int)stream->pid);
+    if (proto_object(data, "input", &input, fault) < 0)
+        return -1;
+    int rc = process_rpc_write(process, request, input, on_written, fault);
+    if (rc > 0)
+        stream->waiting = process;
+    return rc;
+}
+
+static int take_message(struct request *request, const char *text, size_t size, struct fault *fault)
+{
+    struct input_stream *stream = request->state;
+    const json_t *start, *data;
+    struct process *process;
+    json_auto_t *message = rpc_parse(text, size, fault);
+    if (!message || proto_object(message, "start", &start, fault) < 0 ||
+        proto_object(message, "data", &data, fault) < 0)
+        return -1;
+    if (data)
+        return write_input(request, data, fault);
+    if (start) {
+        if (process_rpc_select(request, start, false, &process, fault) < 0)
+            return -1;
+        stream->pid = process->pid;
+    }
+    return 0; /* or a keepalive */
+}
+
+/* Take whole messages until one has to wait. */
+static int take_messages(struct request *request, struct fault *fault)
+{
+    struct input_stream *stream = request->state;
+    struct buffer *received = &stream->received;
+    while (!stream->waiting) {
+        const char *text;
+        size_t size;
+        int rc = envelope_next(received->data, received->size, AGENT_BODY_MAX, &text, &size, fault);
+        if (rc <= 0)
+            return rc;
+        if (take_message(request, text, size, fault) < 0)
+            return -1;
+        buffer_consume(received, ENVELOPE_HEAD + size);
+    }
+    return 0;
+}
+
+static int reply(struct request *request, struct fault *fault)
+{
+    struct input_stream *stream = request->state;
+    if (stream->received.size)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the request ends in mid-message");
+    return rpc_reply_client_stream(request);
+}
+
+static void on_peer_gone(struct request *request)
+{
+    struct input_stream *stream = request->state;
+    if (stream->waiting)
+        process_forget_writer(stream->waiting, request);
+    stream->waiting = NULL;
+    httpd_resume(&request->http);
+}
+
+static void wait_if_needed(struct request *request)
+{
+    const struct input_stream *stream = request->state;
+    if (!stream->waiting)
+        return;
+    httpd_suspend(&request->http);
+    request_watch_peer(request, on_peer_gone);
+}
+
+static void on_written(struct request *request, const struct fault *fault)
+{
+    struct input_stream *stream = request->state;
+    stream->waiting = NULL;
+    int rc = fault ? -1 : take_messages(request, &request->fault);
+    if (fault)
+        request->fault = *fault;
+    if (rc == 0 && stream->waiting)
+        return;
+    if (rc == 0 && request->http.finished)
+        rc = reply(request, &request->fault);
+    if (rc < 0 && request->http.finished)
+        request_reply_fault(request, &request->fault);
+    else if (rc < 0)
+        httpd_fail(&request->http);
+    httpd_resume(&request->http);
+}
+
+int stream_input_begin(struct request *request, struct fault *fault)
+{
+    if (rpc_check_type(request, true, fault) < 0)
+        return -1;
+    struct input_stream *stream = xcalloc(1, sizeof *stream);
+    buffer_init(&stream->received, RECEIVED_MAX);
+    request->state = stream;
+    /* Who types may rest for longer than any limit. */
+    MHD_set_connection_option(request->http.connection, MHD_CONNECTION_OPTION_TIMEOUT, 0);
+    return 0;
+}
+
+int stream_input_data(struct request *request, const char *bytes, size_t size, struct fault *fault)
+{
+    struct input_stream *stream = request->state;
+    if (buffer_append(&stream->received, bytes, size) < 0)
+        return fault_set(fault, FAULT_TOO_LARGE, "a message is larger than %d KiB",
+                         AGENT_BODY_MAX / 1024);
+    if (take_messages(request, fault) < 0)
+        return -1;
+    wait_if_needed(request);
+    return 0;
+}
+
+int stream_input_finish(struct request *request, struct fault *fault)
+{
+    const struct input_stream *stream = request->state;
+    if (stream->waiting) {
+        wait_if_needed(request);
+        return 0;
+    }
+    return reply(request, fault);
+}
+
+void stream_input_closed(struct request *request)
+{
+    struct input_stream *stream = request->state;
+    if (!stream)
+        return;
+    if (stream->waiting)
+        process_forget_writer(stream->waiting, request);
+    buffer_deinit(&stream->received);
+    free(stream);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Watching directories, by one inotify instance for the whole agent: the kernel counts instances
+ * per machine and not per sandbox, so there is one while anybody watches and none otherwise.
+ *
+ * A watcher has a place for each directory that it watches. Directories are read for what is below
+ * them a few at a time between two turns of the loop, so a large tree delays nobody.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+
+#include "agent/common/fault.h"
+#include "base/loop.h"
+
+#define WATCHERS_MAX     1024
+#define WATCH_PLACES_MAX 65536 /* of all watchers together */
+#define WATCH_BUCKETS    1024
+
+struct agent;
+struct watcher;
+
+struct watch_listener {
+    /* All that was there is being watched (fault NULL), or cannot be. Called once, never before
+     * watcher_new() has returned. */
+    void (*ready)(struct watcher *watcher, const struct fault *fault);
+    /* {"name","type","entry"?}; the reference is handed over. */
+    void (*event)(struct watcher *watcher, json_t *event);
+    /* Events went by that nobody can name any more. */
+    void (*lost)(struct watcher *watcher);
+};
+
+struct watch_place {
+    LIST_ENTRY(watch_place) bucket_link;
+    TAILQ_ENTRY(watch_place) link; /* of the watcher, or of the hub's dead ones */
+    TAILQ_ENTRY(watch_place) scan_link;
+    struct watcher *watcher; /* NULL: dead */
+    int wd;
+    bool to_scan;
+    bool fresh;  /* made after the watcher was ready: what is in it is news */
+    char name[]; /* relative to the watcher's directory, "" for that itself */
+};
+TAILQ_HEAD(watch_place_list, watch_place);
+
+struct watch_hub {
+    struct agent *agent;
+    struct loop_source source;
+    struct loop_timer scan_timer;
+    LIST_HEAD(, watch_place) buckets[WATCH_BUCKETS]; /* by wd */
+    LIST_HEAD(, watcher) watchers;
+    struct watch_place_list to_scan, dead;
+    size_t watcher_count, place_count;
+};
+
+struct watch_options {
+    bool recursive, with_entry, allow_network;
+};
+
+struct watcher {
+    LIST_ENTRY(watcher) link;
+    struct watch_hub *hub;
+    const struct watch_listener *listener;
+    void *owner; /* the listener's */
+    struct watch_options options;
+    struct watch_place_list places;
+    size_t unscanned; /* places that wait to be read */
+    bool is_ready;
+    char *path;
+};
+
+/* Watch the directory at path (absolute). FAULT_NOT_FOUND; FAULT_INVALID_ARGUMENT: no directory, or
+ * on a network mount that was not allowed; FAULT_RESOURCE_EXHAUSTED. */
+int watcher_new(struct agent *agent, const char *path, const struct watch_options *options,
+                const struct watch_listener *listener, void *owner, struct watcher **watcher,
+                struct fault *fault);
+
+/* Not from within a listener's call. */
+void watcher_free(struct watcher *watcher);
+
+/* --- between the parts of this concept --- */
+
+/* Watch one more directory; what cannot be watched because it is gone again is no fault. */
+int watch_place_add(struct watcher *watcher, const char *name, bool fresh, struct fault *fault);
+
+/* Forget the place of that name and all below it. */
+void watch_place_drop_tree(struct watcher *watcher, const char *name);
+
+/* Tell the watcher of one change. */
+void watch_tell(struct watcher *watcher, const char *type, const char *name);
+
+/* Read some of the directories that wait, and go on by a timer when there are more. */
+void watch_scan(struct watch_hub *hub);
+
+/* "below" in the directory of a place; "" for the place itself. The caller frees it. */
+char *watch_join(const char *directory, const char *below);

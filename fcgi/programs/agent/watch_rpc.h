@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The methods of filesystem.Filesystem that tell of changes: as a stream, or polled. */
-#pragma once
-
-#include "agent/connect_rpc.h"
-
-extern const struct rpc watch_rpc_watch_dir, watch_rpc_create_watcher, watch_rpc_get_events,
-    watch_rpc_remove_watcher;

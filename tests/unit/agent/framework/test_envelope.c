@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "agent/framework/envelope.h"
+
+static int parse(const char *data, size_t size, const char **message, size_t *message_size,
+                 enum fault_code *code)
+{
+    struct fault fault = {.code = FAULT_CODE_COUNT};
+    int rc = envelope_parse(data, size, message, message_size, &fault);
+    *code = fault.code;
+    return rc;
+}
+
+static void reads_one(void **state)
+{
+    (void)state;
+    const char *message;
+    size_t size;
+    enum fault_code code;
+    assert_int_equal(parse("\0\0\0\0\2{}", 7, &message, &size, &code), 0);
+    assert_int_equal(size, 2);
+    assert_memory_equal(message, "{}", 2);
+    assert_int_equal(parse("\0\0\0\0\0", 5, &message, &size, &code), 0);
+    assert_int_equal(size, 0);
+}
+
+static void refuses_others(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *data;
+        size_t size;
+        enum fault_code code;
+    } cases[] = {
+        {NULL, 0, FAULT_INVALID_ARGUMENT},
+        {"\0\0\0\0", 4, FAULT_INVALID_ARGUMENT},
+        {"\0\0\0\0\3{}", 7, FAULT_INVALID_ARGUMENT},
+        {"\0\0\0\0\1{}", 7, FAULT_INVALID_ARGUMENT},
+        {"\0\377\377\377\377{}", 7, FAULT_INVALID_ARGUMENT},
+        {"\0\0\0\0\2{}\0\0\0\0\2{}", 14, FAULT_INVALID_ARGUMENT},
+        {"\2\0\0\0\2{}", 7, FAULT_INVALID_ARGUMENT},
+        {"\200\0\0\0\2{}", 7, FAULT_INVALID_ARGUMENT},
+        {"\1\0\0\0\2{}", 7, FAULT_UNIMPLEMENTED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *message;
+        size_t size;
+        enum fault_code code;
+        assert_int_equal(parse(cases[i].data, cases[i].size, &message, &size, &code), -1);
+        assert_int_equal(code, cases[i].code);
+    }
+}
+
+static void writes(void **state)
+{
+    (void)state;
+    buffer_auto buffer = BUFFER_INIT(20);
+    assert_int_equal(envelope_append(&buffer, ENVELOPE_END, "{\"a\":1}", 7), 0);
+    assert_int_equal(buffer.size, 12);
+    assert_memory_equal(buffer.data, "\2\0\0\0\7{\"a\":1}", 12);
+    assert_int_equal(envelope_append(&buffer, 0, "123456789", 9), -1);
+    assert_true(buffer_overflowed(&buffer));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_one),
+        cmocka_unit_test(refuses_others),
+        cmocka_unit_test(writes),
+    };
+    return run_tests(tests);
+}
