@@ -14,6 +14,7 @@
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/reservation.h"
 #include "sandbox/sandbox_row.h"
 #include "sandbox/warm.h"
 #include "template/template.h"
@@ -155,9 +156,10 @@ static int place_restored(struct db *db, struct insert *insert, uint32_t only_ho
     if (only_host && only_host != checkpoint->host_id)
         return error_set_field(err, ERR_INVALID_REQUEST, "/volume_mounts",
                                "The volumes are on another host than the checkpoint.");
-    if (host_place_on(db, checkpoint->host_id, &sandbox->shape, sandbox->instance_name,
+    if (host_place_on(db, checkpoint->host_id, &sandbox->shape, true, sandbox->instance_name,
                       &sandbox->address, err) < 0)
         return -1;
+    sandbox->counted.by_host = true;
     if (checkpoint_hold(db, checkpoint->id, err) == 0)
         return 0;
     if ((*err)->code != ERR_NOT_FOUND)
@@ -166,30 +168,44 @@ static int place_restored(struct db *db, struct insert *insert, uint32_t only_ho
     return no_checkpoint(insert->request->source_field, err);
 }
 
-/* A host with room and an address on it: those of a waiting instance, or new ones. only_host: where
- * the volumes are; 0: any. */
-static int place(struct db *db, struct insert *insert, uint32_t only_host, struct error **err)
+/* A waiting instance becomes the sandbox's, if there is one. only_host: where the volumes are; 0:
+ * any. */
+static int claim(struct db *db, struct insert *insert, uint32_t only_host, struct error **err)
 {
     struct sandbox *sandbox = &insert->work->sandbox;
     struct warm_instance *warm = &insert->warm;
     *warm = (struct warm_instance){0};
     snprintf(sandbox->instance_name, sizeof sandbox->instance_name, "sbx-%s", sandbox->id + 4);
-    if (insert->source->checkpoint.id[0])
-        return place_restored(db, insert, only_host, err);
-    if (insert->may_claim &&
-        warm_claim(db, sandbox->template_version_id, &sandbox->shape, only_host, warm, err) < 0)
+    if (insert->source->checkpoint.id[0] || !insert->may_claim)
+        return 0;
+    if (warm_claim(db, sandbox->template_version_id, &sandbox->shape, only_host, warm, err) < 0)
         return -1;
     if (!warm->name[0])
-        return host_place(db, sandbox->template_version_id, &sandbox->shape, only_host,
-                          sandbox->instance_name, &sandbox->host_id, &sandbox->address, err);
+        return 0;
     memcpy(sandbox->instance_name, warm->name, sizeof sandbox->instance_name);
     sandbox->host_id = warm->host_id;
     sandbox->address = warm->address;
     sandbox->agent_key_id = warm->agent_key_id;
-    return host_reserve_new(db, sandbox->host_id, &sandbox->shape, err);
+    return 0;
 }
 
-/* Reserve quota, host and address and write the row that holds all three. */
+/* A host with room and an address on it: those of the waiting instance, or new ones. */
+static int place(struct db *db, struct insert *insert, uint32_t only_host, struct error **err)
+{
+    struct sandbox *sandbox = &insert->work->sandbox;
+    if (insert->source->checkpoint.id[0])
+        return place_restored(db, insert, only_host, err);
+    if ((insert->warm.name[0]
+             ? host_reserve_new(db, sandbox->host_id, &sandbox->shape, err)
+             : host_place(db, sandbox->template_version_id, &sandbox->shape, only_host,
+                          sandbox->instance_name, &sandbox->host_id, &sandbox->address, err)) < 0)
+        return -1;
+    sandbox->counted.by_host = true;
+    return 0;
+}
+
+/* Reserve quota, host and address and write the row that holds all three. The rows of the team and
+ * of the host are locked from there to the end: what others need not wait for comes before. */
 static int insert_body(struct db *db, void *context, struct error **err)
 {
     struct insert *insert = context;
@@ -198,22 +214,24 @@ static int insert_body(struct db *db, void *context, struct error **err)
     struct sandbox *sandbox = &work->sandbox;
     uint32_t only_host;
     sandbox->state = sandbox->snapshot_id[0] ? SANDBOX_RESTORING : SANDBOX_CREATING;
+    sandbox->reserved = RESERVES_ALL;
+    sandbox->counted = (struct sandbox_counted){0};
     sandbox->incarnation = 1;
     sandbox->operation_id[0] = '\0';
     sandbox->created_at_ms = sandbox->updated_at_ms = clock_now_ms();
     memcpy(insert->mounts, request->mounts, sizeof insert->mounts);
-    if (quota_reserve_new(db, sandbox->team_id, &sandbox->shape, err) < 0 ||
-        denied_names_admit(db, sandbox->team_id, sandbox->id, sandbox->network,
+    if (denied_names_admit(db, sandbox->team_id, sandbox->id, sandbox->network,
                            (unsigned)work->worker->settings->denied_names_per_team, err) < 0 ||
         volume_mounts_lock(db, sandbox->team_id, insert->mounts, request->mount_count, &only_host,
                            err) < 0 ||
-        place(db, insert, only_host, err) < 0 ||
+        claim(db, insert, only_host, err) < 0 ||
         operation_begin(db, sandbox, OPERATION_CREATE, work->worker->lease_owner,
                         work->worker->settings->lease_s, &work->operation, err) < 0)
         return -1;
     if (request->claim && request->claim(db, sandbox->id, request->claim_context, err) < 0)
         return -1;
-    if (sandbox_row_insert(db, sandbox, insert->envs_sealed, err) < 0 ||
+    if (reservation_take_quota(db, sandbox, err) < 0 || place(db, insert, only_host, err) < 0 ||
+        sandbox_row_insert(db, sandbox, insert->envs_sealed, err) < 0 ||
         volume_mounts_attach(db, sandbox->team_id, sandbox->id, insert->mounts,
                              request->mount_count, err) < 0 ||
         egress_profile_follow(db, sandbox->id, sandbox->network, true, err) < 0)

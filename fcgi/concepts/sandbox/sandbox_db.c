@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "sandbox/reservation.h"
 #include "sandbox/sandbox_columns.h"
 #include "sandbox/sandbox_row.h"
 
@@ -124,7 +126,9 @@ int sandbox_row_read(const struct db_rows *rows, struct sandbox *s, struct error
     db_copy_text(s->route, rows, c++);
     if (sandbox_state_parse(db_get_text(rows, c++), &s->state) < 0)
         return error_set(err, ERR_INTERNAL, "sandbox %s has an unknown state in its row", s->id);
-    s->reserved = db_get_bool(rows, c++);
+    s->reserved = (enum sandbox_reserved)db_get_u64(rows, c++);
+    s->counted = (struct sandbox_counted){
+        s->reserved == RESERVES_ALL, s->reserved != RESERVES_NOTHING, s->state == SANDBOX_STOPPED};
     s->incarnation = (uint32_t)db_get_u64(rows, c++);
     db_copy_text(s->operation_id, rows, c++);
     db_copy_text(s->template_slug, rows, c++);
@@ -245,11 +249,27 @@ int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_re
 
 /* --- writing --- */
 
+static int insert_metadata(struct db *db, const struct sandbox *s, struct error **err)
+{
+    json_auto_t *metadata = json_loads(s->metadata, 0, NULL);
+    const char *name;
+    json_t *value;
+    json_object_foreach (metadata, name, value) {
+        if (db_exec(db, &index_metadata_statement,
+                    DB_ARGS(db_text(s->id), db_blob(name, strlen(name)), db_text(s->team_id),
+                            db_blob(json_string_value(value), json_string_length(value))),
+                    NULL, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buffer *envs_sealed,
                        struct error **err)
 {
     struct db_value envs =
         envs_sealed->size ? db_blob(envs_sealed->data, envs_sealed->size) : db_null();
+    assert(s->counted.by_team && s->counted.by_host);
     if (db_exec(db, &insert_statement,
                 DB_ARGS(db_text(s->id), db_text(s->team_id), db_text(s->created_by),
                         db_text(s->route), db_text(sandbox_state_name(s->state)),
@@ -272,15 +292,17 @@ int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buff
                 DB_ARGS(db_text(s->id), db_u64(s->ports[i].port), db_bool(s->ports[i].is_public)),
                 NULL, err) < 0)
             return -1;
-    return sandbox_row_index_metadata(db, s, err);
+    return insert_metadata(db, s, err);
 }
 
 int sandbox_row_update(struct db *db, struct sandbox *s, struct error **err)
 {
     s->updated_at_ms = clock_now_ms();
+    if (reservation_follow(db, s, err) < 0)
+        return -1;
     return db_exec(db, &update_statement,
                    DB_ARGS(db_text(sandbox_state_name(s->state)),
-                           db_bool(sandbox_state_is_shown(s->state)), db_bool(s->reserved),
+                           db_bool(sandbox_state_is_shown(s->state)), db_u64(s->reserved),
                            db_u64(s->incarnation), text_or_null(s->operation_id),
                            db_u64(s->timeout_s), time_or_null(s->deadline_at_ms),
                            text_or_null(s->resumed_from), time_or_null(s->stopped_at_ms),
@@ -292,21 +314,9 @@ int sandbox_row_update(struct db *db, struct sandbox *s, struct error **err)
 
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *s, struct error **err)
 {
-    json_auto_t *metadata = json_loads(s->metadata, 0, NULL);
-    const char *name;
-    json_t *value;
     if (db_exec(db, &clear_metadata_statement, DB_ARGS(db_text(s->id)), NULL, err) < 0)
         return -1;
-    if (!sandbox_state_is_shown(s->state))
-        return 0;
-    json_object_foreach (metadata, name, value) {
-        if (db_exec(db, &index_metadata_statement,
-                    DB_ARGS(db_text(s->id), db_blob(name, strlen(name)), db_text(s->team_id),
-                            db_blob(json_string_value(value), json_string_length(value))),
-                    NULL, err) < 0)
-            return -1;
-    }
-    return 0;
+    return sandbox_state_is_shown(s->state) ? insert_metadata(db, s, err) : 0;
 }
 
 int sandbox_row_destroyed(struct db *db, const struct sandbox *s, struct error **err)

@@ -117,8 +117,8 @@ struct placing {
 static int place_body(struct db *db, void *context, struct error **err)
 {
     struct placing *placing = context;
-    return host_place_on(db, placing->host_id, placing->shape, placing->name, &placing->address,
-                         err);
+    return host_place_on(db, placing->host_id, placing->shape, false, placing->name,
+                         &placing->address, err);
 }
 
 static int start_trial(struct building *building, const char *source, struct placing *placing,

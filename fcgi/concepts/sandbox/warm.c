@@ -64,8 +64,8 @@ static int add_body(struct db *db, void *context, struct error **err)
     char id[ID_SIZE];
     unsigned count;
     snprintf(warm->name, sizeof warm->name, "warm-%s", id_new("wrm_", id) + 4);
-    if (host_place(db, warm->template_version_id, &warm->shape, 0, warm->name, &warm->host_id,
-                   &warm->address, err) < 0 ||
+    if (host_place_waiting(db, warm->template_version_id, &warm->shape, warm->name, &warm->host_id,
+                           &warm->address, err) < 0 ||
         warm_row_count(db, warm->template_version_id, &count, err) < 0)
         return -1;
     if (count >= addition->settings->warm_pool_size)

@@ -16,6 +16,7 @@
 #include "network/egress_profile.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
+#include "sandbox/reservation.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_network.h"
 #include "sandbox/usage.h"
@@ -31,17 +32,14 @@
 int dispatcher_open(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        account_statements,         checkpoint_statements,
-        denied_names_statements,    cleanup_statements,
-        egress_profile_statements,  host_statements,
-        idempotency_statements,     keeper_statements,
-        operation_statements,       plan_statements,
-        quota_statements,           sample_statements,
-        sandbox_network_statements, sandbox_statements,
-        template_build_statements,  template_statements,
-        usage_statements,           usage_kept_statements,
-        volume_list_statements,     volume_mount_statements,
-        volume_statements,          warm_statements,
+        account_statements,      checkpoint_statements,     cleanup_statements,
+        denied_names_statements, egress_profile_statements, host_pool_statements,
+        host_statements,         idempotency_statements,    keeper_statements,
+        operation_statements,    plan_statements,           quota_statements,
+        reservation_statements,  sample_statements,         sandbox_network_statements,
+        sandbox_statements,      template_build_statements, template_statements,
+        usage_kept_statements,   usage_statements,          volume_list_statements,
+        volume_mount_statements, volume_statements,         warm_statements,
     };
     return worker_open(settings, DISPATCHER_NAME, statements, ARRAY_SIZE(statements), worker, err);
 }

@@ -4,6 +4,7 @@
 #include "dispatcher/cleanup.h"
 #include "idempotency/idempotency.h"
 #include "sandbox/lifecycle.h"
+#include "sandbox/reservation.h"
 #include "sandbox/sandbox_network.h"
 #include "sandbox/warm.h"
 #include "volume/volume_store.h"
@@ -16,6 +17,11 @@ static int purge_answers(struct worker *worker, struct error **err)
     return idempotency_purge(worker->db, err);
 }
 
+static int compare_counters(struct worker *worker, struct error **err)
+{
+    return reservation_reconcile(worker->db, err);
+}
+
 struct job dispatcher_jobs[] = {
     /* Nothing here waits for a runtime, so each deadline is acted on in its second, however long
      * the work takes that follows. */
@@ -25,6 +31,7 @@ struct job dispatcher_jobs[] = {
     {"orphaned instances", PROCESS_WORK, .sweep = sandbox_sweep},
     {"orphaned volumes", PROCESS_WORK, .sweep = volume_sweep},
     {"clean-up", PROCESS_WORK, .sweep = cleanup_sweep},
+    {"counters", PROCESS_WORK, .sweep = compare_counters},
     {"kept answers", PROCESS_WORK, .sweep = purge_answers},
     {"operations", PROCESS_WORK, .next = sandbox_recover_next},
     {"volumes", PROCESS_WORK, .next = volume_recover_next},
