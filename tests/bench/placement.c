@@ -80,7 +80,7 @@ static int end_body(struct db *with, void *context, struct error **err)
     sandbox->reserved = RESERVES_NOTHING;
     if (sandbox_row_update(with, sandbox, err) < 0)
         return -1;
-    return host_address_release(with, sandbox->instance_name, err);
+    return host_address_release(with, sandbox->host_id, sandbox->instance_name, err);
 }
 
 /* Writes how many turns it made to the pipe. */
@@ -130,7 +130,7 @@ static void add_hosts(unsigned from, unsigned to)
                             .vcpus = 100000,
                             .memory_mb = 100000000};
         snprintf(host.name, sizeof host.name, "h%u", i);
-        snprintf(host.address_range, sizeof host.address_range, "10.%u.%u.0/26", i / 256, i % 256);
+        snprintf(host.address_range, sizeof host.address_range, "10.%u.%u.0/27", i / 256, i % 256);
         assert_ok(host_put(db, &host, &err));
         assert_ok(template_source_add(db, version.id, host.id, "src", &err));
     }

@@ -104,8 +104,9 @@ int host_pool_put(struct db *db, uint32_t host_id, uint64_t total_mb, uint64_t u
 int host_address_claim(struct db *db, uint32_t host_id, const char *instance_name,
                        uint32_t *address, struct error **err);
 
-/* Give the address of an instance back; none held: success. */
-int host_address_release(struct db *db, const char *instance_name, struct error **err);
+/* Give the address of an instance back; none held: success. host_id 0: on whichever host it is. */
+int host_address_release(struct db *db, uint32_t host_id, const char *instance_name,
+                         struct error **err);
 
 /* The dotted form of an address in host byte order. Returns out. */
 #define IPV4_TEXT_SIZE 16

@@ -153,13 +153,13 @@ static const struct db_statement claim_address_statement = {
 /* The index starts with the host, so the few hosts are read first: never a look at each address. */
 static const struct db_statement held_statement = {
     "host.held_addresses",
-    "SELECT STRAIGHT_JOIN a.host_id, a.address FROM hosts h"
+    "SELECT STRAIGHT_JOIN a.host_id FROM hosts h"
     " JOIN host_addresses a ON a.host_id = h.id WHERE a.holder = ?",
     false};
 static const struct db_statement release_statement = {
     "host.release_address",
     "UPDATE host_addresses SET holder = NULL, released_at_ms = ?"
-    " WHERE host_id = ? AND address = ? AND holder = ?",
+    " WHERE host_id = ? AND holder = ?",
     false};
 
 static const struct db_statement *const statements[] = {
@@ -670,16 +670,24 @@ int host_reserve(struct db *db, uint32_t host_id, const struct runtime_shape *sh
                                     "again soon.");
 }
 
-int host_address_release(struct db *db, const char *instance_name, struct error **err)
+static int release_on(struct db *db, uint32_t host_id, const char *instance_name,
+                      struct error **err)
+{
+    return db_exec(db, &release_statement,
+                   DB_ARGS(db_i64(clock_now_ms()), db_u64(host_id), db_text(instance_name)), NULL,
+                   err);
+}
+
+int host_address_release(struct db *db, uint32_t host_id, const char *instance_name,
+                         struct error **err)
 {
     db_rows_auto *rows = NULL;
+    if (host_id)
+        return release_on(db, host_id, instance_name, err);
     if (db_query(db, &held_statement, DB_ARGS(db_text(instance_name)), &rows, err) < 0)
         return -1;
     while (db_rows_next(rows))
-        if (db_exec(db, &release_statement,
-                    DB_ARGS(db_i64(clock_now_ms()), db_u64(db_get_u64(rows, 0)),
-                            db_u64(db_get_u64(rows, 1)), db_text(instance_name)),
-                    NULL, err) < 0)
+        if (release_on(db, (uint32_t)db_get_u64(rows, 0), instance_name, err) < 0)
             return -1;
     return 0;
 }

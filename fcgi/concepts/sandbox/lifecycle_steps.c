@@ -297,8 +297,9 @@ static int finish_body(struct db *db, void *context, struct error **err)
         return -1;
     if (finish->work->settle && finish->work->settle(db, finish->work->settle_context, err) < 0)
         return -1;
-    if (to == SANDBOX_DESTROYED && (sandbox_row_destroyed(db, row, err) < 0 ||
-                                    host_address_release(db, row->instance_name, err) < 0))
+    if (to == SANDBOX_DESTROYED &&
+        (sandbox_row_destroyed(db, row, err) < 0 ||
+         host_address_release(db, row->host_id, row->instance_name, err) < 0))
         return -1;
     fault_point(FAULT_FINISHING);
     return 0;

@@ -94,7 +94,7 @@ int template_trial_knows(struct worker *worker, const char *instance_name, bool 
 
 static int release_body(struct db *db, void *context, struct error **err)
 {
-    return host_address_release(db, context, err);
+    return host_address_release(db, 0, context, err);
 }
 
 static int end_trial(struct worker *worker, const struct template_version *version,

@@ -27,10 +27,10 @@ static int take_leaving_body(struct db *db, void *context, struct error **err)
 
 static int forget_body(struct db *db, void *context, struct error **err)
 {
-    const char *name = context;
-    if (warm_row_delete(db, name, err) < 0)
+    const struct warm_instance *warm = context;
+    if (warm_row_delete(db, warm->name, err) < 0)
         return -1;
-    return host_address_release(db, name, err);
+    return host_address_release(db, warm->host_id, warm->name, err);
 }
 
 static int remove_next(struct worker *worker, bool *worked, struct error **err)
@@ -45,7 +45,7 @@ static int remove_next(struct worker *worker, bool *worked, struct error **err)
     if (runtimes_get(worker->runtimes, worker->db, leaving.warm.host_id, &runtime, err) < 0 ||
         runtime->ops->destroy(runtime, leaving.warm.name, err) < 0)
         return -1;
-    return db_transaction(worker->db, forget_body, leaving.warm.name, err);
+    return db_transaction(worker->db, forget_body, &leaving.warm, err);
 }
 
 /* --- in --- */

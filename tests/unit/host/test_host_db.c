@@ -122,7 +122,7 @@ static int end_body(struct db *with, void *context, struct error **err)
     if (db_exec(with, &end, DB_ARGS(db_text(placement->id)), &ended, err) < 0 ||
         (ended && host_room_give(with, placement->host_id, placement->shape, err) < 0))
         return -1;
-    return host_address_release(with, placement->instance, err);
+    return host_address_release(with, placement->host_id, placement->instance, err);
 }
 
 static struct placement place(const struct runtime_shape *of_shape)
