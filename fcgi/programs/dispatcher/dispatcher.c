@@ -6,8 +6,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/wake.h"
 #include "checkpoint/checkpoint.h"
 #include "dispatcher/cleanup.h"
+#include "dispatcher/due.h"
 #include "dispatcher/jobs.h"
 #include "host/host.h"
 #include "idempotency/idempotency.h"
@@ -32,14 +34,19 @@
 int dispatcher_open(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        account_statements,      checkpoint_statements,     cleanup_statements,
-        denied_names_statements, egress_profile_statements, host_pool_statements,
-        host_statements,         idempotency_statements,    keeper_statements,
-        operation_statements,    plan_statements,           quota_statements,
-        reservation_statements,  sample_statements,         sandbox_network_statements,
-        sandbox_statements,      template_build_statements, template_statements,
-        usage_kept_statements,   usage_statements,          volume_list_statements,
-        volume_mount_statements, volume_statements,         warm_statements,
+        account_statements,      checkpoint_statements,
+        cleanup_statements,      denied_names_statements,
+        due_statements,          egress_profile_statements,
+        host_pool_statements,    host_statements,
+        idempotency_statements,  keeper_statements,
+        operation_statements,    plan_statements,
+        quota_statements,        reservation_statements,
+        sample_statements,       sandbox_network_statements,
+        sandbox_statements,      template_build_statements,
+        template_statements,     usage_kept_statements,
+        usage_statements,        volume_list_statements,
+        volume_mount_statements, volume_statements,
+        warm_statements,
     };
     return worker_open(settings, DISPATCHER_NAME, statements, ARRAY_SIZE(statements), worker, err);
 }
@@ -85,8 +92,20 @@ static void sweep(struct worker *worker, struct job *job)
     job->due_at_ms = clock_monotonic_ms() + cadence_ms(worker, job);
 }
 
+/* With the database away: nothing is known to be due. */
+static struct due look(struct worker *worker)
+{
+    struct due due = {0};
+    error_auto err = NULL;
+    if (due_look(worker->db, &due, &err) < 0) {
+        log_warning("it is not known what is due", LOG_ERROR(err));
+        clock_sleep_ms(FAILURE_PAUSE_MS);
+    }
+    return due;
+}
+
 /* One round over the jobs of a process; true when one of them had work. */
-static bool work_once(struct worker *worker, enum dispatcher_process process)
+static bool work_once(struct worker *worker, enum dispatcher_process process, const struct due *due)
 {
     bool any = false;
     for (struct job *job = dispatcher_jobs; job->process != PROCESS_COUNT; job++) {
@@ -94,10 +113,22 @@ static bool work_once(struct worker *worker, enum dispatcher_process process)
             continue;
         if (job->sweep)
             sweep(worker, job);
-        else
+        else if (!job->is_due || job->is_due(due))
             any |= work_next(worker, job);
     }
     return any;
+}
+
+/* Until somebody says that there is work, or the next deadline that is known, and not longer than
+ * until another may have come before it. */
+static void rest(const struct worker *worker, enum dispatcher_process process,
+                 const struct due *due, int wakes)
+{
+    unsigned ms = (unsigned)worker->settings->dispatcher_poll_ms;
+    int64_t left_ms = due->deadline_at_ms - clock_now_ms();
+    if (process == PROCESS_DEADLINES && due->deadline_at_ms && left_ms < ms)
+        ms = left_ms > 0 ? (unsigned)left_ms : 1;
+    wake_wait(wakes, ms);
 }
 
 static const struct job *own_loop(enum dispatcher_process process)
@@ -124,7 +155,11 @@ void dispatcher_serve(struct worker *worker, enum dispatcher_process process,
         return;
     }
     begin(worker);
-    while (!*stop)
-        if (!work_once(worker, process) && !*stop)
-            clock_sleep_ms((unsigned)worker->settings->dispatcher_poll_ms);
+    int wakes = wake_open(worker->settings->api_socket, dispatcher_processes[process].wakes);
+    while (!*stop) {
+        struct due due = look(worker);
+        if (!work_once(worker, process, &due) && !*stop)
+            rest(worker, process, &due, wakes);
+    }
+    wake_close(wakes);
 }

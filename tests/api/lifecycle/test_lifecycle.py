@@ -300,17 +300,18 @@ def test_destroy_leaves_nothing(make_sandbox, stack):
     assert gone.status == 404, gone
     assert sandbox.preview(3000).request("GET", "/").status == 404
 
+    assert sandbox.wait_until_removed()["reserved"] == 0
     assert not stack.incus.exists(instance)
     assert not stack.query("SELECT 1 FROM host_addresses WHERE holder = %s", instance)
-    assert stack.row(sandbox.id)["reserved"] == 0
 
 
 def test_destroy_of_a_paused_sandbox(sandbox, stack):
     sandbox.pause()
     instance = sandbox.instance
     sandbox.api.destroy(sandbox.id)
-    assert not stack.incus.exists(instance)
     assert_error(sandbox.api.get(sandbox.path), 404, "not_found")
+    sandbox.wait_until_removed()
+    assert not stack.incus.exists(instance)
 
 
 def test_destroy_wins_over_a_pause_in_flight(sandbox, stack):
@@ -323,8 +324,8 @@ def test_destroy_wins_over_a_pause_in_flight(sandbox, stack):
     pausing.join()
     assert results[0].status in (404, 409), results
     assert_error(sandbox.api.get(sandbox.path), 404, "not_found")
-    wait_until(lambda: not stack.incus.exists(instance), 10, "the end of the instance")
-    assert stack.row(sandbox.id)["state"] == "destroyed"
+    sandbox.wait_until_removed()
+    assert not stack.incus.exists(instance)
 
 
 def test_destroy_wins_over_a_create_in_flight(account, stack):
