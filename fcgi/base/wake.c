@@ -54,13 +54,15 @@ void wake_close(int fd)
         close(fd);
 }
 
-void wake_wait(int fd, unsigned ms)
+bool wake_wait(int fd, unsigned ms)
 {
     struct pollfd waiting = {.fd = fd, .events = POLLIN}; /* -1 is passed over */
     char ignored[1];
-    if (poll(&waiting, 1, (int)ms) > 0)
-        while (recv(fd, ignored, sizeof ignored, 0) >= 0)
-            continue;
+    if (poll(&waiting, 1, (int)ms) <= 0)
+        return false;
+    while (recv(fd, ignored, sizeof ignored, 0) >= 0)
+        continue;
+    return true;
 }
 
 void wake_send(const char *scope, enum wake_kind kind)

@@ -17,8 +17,9 @@ enum wake_kind { WAKE_NONE, WAKE_OPERATIONS, WAKE_POOL, WAKE_BUILDS, WAKE_POLICI
 int wake_open(const char *scope, enum wake_kind kind);
 void wake_close(int fd); /* -1 is allowed */
 
-/* Wait until one comes, or that long; signals end it too. Those that came meanwhile are one. */
-void wake_wait(int fd, unsigned ms);
+/* Wait until one comes, or that long; signals end it too. Those that came meanwhile are one.
+ * Returns whether any came. */
+bool wake_wait(int fd, unsigned ms);
 
 /* Wake all who wait for that kind. */
 void wake_send(const char *scope, enum wake_kind kind);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/wake.h"
 #include "checkpoint/checkpoint.h"
 #include "crypto/envelope.h"
 #include "host/host.h"
@@ -394,7 +395,9 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
     for (;;) {
         work_auto work = {.worker = worker};
         bool was_warm = warm;
-        if (attempt(&work, request, &was_warm, err) == 0) {
+        int result = attempt(&work, request, &was_warm, err);
+        wake_send(worker->settings->api_socket, WAKE_POOL);
+        if (result == 0) {
             *sandbox = work.sandbox;
             work.sandbox = (struct sandbox){0};
             return 0;

@@ -23,6 +23,7 @@
 #include "sandbox/sandbox_network.h"
 #include "sandbox/usage.h"
 #include "sandbox/warm.h"
+#include "sandbox/warm_plan.h"
 #include "template/template.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
@@ -34,19 +35,15 @@
 int dispatcher_open(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        account_statements,      checkpoint_statements,
-        cleanup_statements,      denied_names_statements,
-        due_statements,          egress_profile_statements,
-        host_pool_statements,    host_statements,
-        idempotency_statements,  keeper_statements,
-        operation_statements,    plan_statements,
-        quota_statements,        reservation_statements,
-        sample_statements,       sandbox_network_statements,
-        sandbox_statements,      template_build_statements,
-        template_statements,     usage_kept_statements,
-        usage_statements,        volume_list_statements,
-        volume_mount_statements, volume_statements,
-        warm_statements,
+        account_statements,         checkpoint_statements,   cleanup_statements,
+        denied_names_statements,    due_statements,          egress_profile_statements,
+        host_pool_statements,       host_statements,         idempotency_statements,
+        keeper_statements,          operation_statements,    plan_statements,
+        quota_statements,           reservation_statements,  sample_statements,
+        sandbox_network_statements, sandbox_statements,      template_build_statements,
+        template_statements,        usage_kept_statements,   usage_statements,
+        volume_list_statements,     volume_mount_statements, volume_statements,
+        warm_plan_statements,       warm_statements,
     };
     return worker_open(settings, DISPATCHER_NAME, statements, ARRAY_SIZE(statements), worker, err);
 }
@@ -128,7 +125,8 @@ static void rest(const struct worker *worker, enum dispatcher_process process,
     int64_t left_ms = due->deadline_at_ms - clock_now_ms();
     if (process == PROCESS_DEADLINES && due->deadline_at_ms && left_ms < ms)
         ms = left_ms > 0 ? (unsigned)left_ms : 1;
-    wake_wait(wakes, ms);
+    if (wake_wait(wakes, ms) && dispatcher_processes[process].woken)
+        dispatcher_processes[process].woken();
 }
 
 static const struct job *own_loop(enum dispatcher_process process)

@@ -55,10 +55,14 @@ static bool due_deadlines(const struct due *due)
 
 /* Operations wait for runtimes, so several go on beside each other. */
 const struct process dispatcher_processes[PROCESS_COUNT] = {
-    [PROCESS_WORK] = {1, WAKE_POOL},         [PROCESS_OPERATIONS] = {2, WAKE_OPERATIONS},
-    [PROCESS_DEADLINES] = {1, WAKE_NONE},    [PROCESS_HOSTS] = {1, WAKE_NONE},
-    [PROCESS_AGENTS] = {1, WAKE_NONE},       [PROCESS_SAMPLES] = {1, WAKE_NONE},
-    [PROCESS_POLICIES] = {1, WAKE_POLICIES}, [PROCESS_BUILDS] = {1, WAKE_BUILDS},
+    [PROCESS_WORK] = {1, WAKE_POOL, warm_hurry},
+    [PROCESS_OPERATIONS] = {2, WAKE_OPERATIONS, NULL},
+    [PROCESS_DEADLINES] = {1, WAKE_NONE, NULL},
+    [PROCESS_HOSTS] = {1, WAKE_NONE, NULL},
+    [PROCESS_AGENTS] = {1, WAKE_NONE, NULL},
+    [PROCESS_SAMPLES] = {1, WAKE_NONE, NULL},
+    [PROCESS_POLICIES] = {1, WAKE_POLICIES, NULL},
+    [PROCESS_BUILDS] = {1, WAKE_BUILDS, NULL},
 };
 
 struct job dispatcher_jobs[] = {

@@ -28,6 +28,7 @@ enum dispatcher_process {
 struct process {
     unsigned count;       /* how many there are of it */
     enum wake_kind wakes; /* who makes work for it says so by these */
+    void (*woken)(void);  /* called when somebody did; may be NULL */
 };
 extern const struct process dispatcher_processes[PROCESS_COUNT];
 #define DISPATCHER_PROCESSES_MAX 16 /* of all of them together */
