@@ -16,7 +16,7 @@ struct warm_want {
     char template_version_id[ID_SIZE];
     bool virtual_machine;
     struct runtime_shape shape;
-    unsigned peak;   /* the most creates within WARM_WAVE_S */
+    unsigned peak;   /* the most creates in one wave */
     unsigned wanted; /* by warm_plan() */
 };
 

@@ -5,7 +5,7 @@
 #include "sandbox/warm_plan.h"
 
 /* Creates that come within that time are one wave; for so long it is expected again. */
-#define WAVE_MS 10000
+#define WAVE_MS 30000
 #define KEEP_MS (15 * 60 * 1000)
 
 /* What a container that waits takes of its host's memory; a virtual machine takes all of its own.

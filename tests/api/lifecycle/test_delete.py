@@ -10,7 +10,7 @@ import pytest
 from client import assert_error
 from dataplane import StreamError
 from faults import InBackground, fault_points, quota_in_use, settle  # noqa: F401
-from stack import wait_until
+from stack import read_assignments, wait_until
 from tenant import Sandbox
 
 
@@ -115,7 +115,7 @@ def test_the_address_of_a_deleted_sandbox_serves_the_next_one(account, stack):
     address = sandbox.address
     account.api.destroy(sandbox.id)
     sandbox.wait_until_removed()
-    closed = subprocess.run(
-        ["nft", "list", "set", "inet", stack.values["SANDLOT_NFT_TABLE"], "gone"], check=True, capture_output=True, text=True
-    ).stdout
-    assert address not in closed
+    table = read_assignments(stack.env_file)["SANDLOT_NFT_TABLE"]
+    listing = ["nft", "list", "set", "inet", table, "gone"]
+    closed = subprocess.run(listing, check=True, capture_output=True, text=True).stdout
+    assert address not in closed.replace(",", " ").split()

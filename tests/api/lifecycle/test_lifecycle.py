@@ -60,6 +60,7 @@ def test_the_whole_path(make_sandbox, stack):
     instance = sandbox.instance
     sandbox.api.destroy(sandbox.id)
     assert_error(sandbox.api.get(sandbox.path), 404, "not_found")
+    sandbox.wait_until_removed()
     assert not stack.incus.exists(instance)
 
 
