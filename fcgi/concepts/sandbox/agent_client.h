@@ -34,6 +34,10 @@ int agent_knows(const struct sandbox *sandbox, const char *secret, unsigned wait
  * the next agent_init() or for some seconds. One attempt. Errors as agent_init(). */
 int agent_hang_up(const struct sandbox *sandbox, const char *secret, struct error **err);
 
+/* How many processors commands find. One attempt. Errors as agent_init(). */
+int agent_cpus(const struct sandbox *sandbox, const char *secret, unsigned *cpus,
+               struct error **err);
+
 /* Wait until the agent of an instance that no sandbox has yet answers at all. */
 int agent_wait(uint32_t address, unsigned wait_ms, struct error **err);
 

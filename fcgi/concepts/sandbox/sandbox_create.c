@@ -14,6 +14,7 @@
 #include "http/schema.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
+#include "sandbox/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_row.h"
@@ -23,6 +24,8 @@
 #define ENVS_SEALED_MAX     (512 * 1024) /* 64 KiB in JSON, where a byte may take six */
 #define AGENT_START_WAIT_MS 15000
 #define AGENT_WARM_WAIT_MS  2000 /* it answered before */
+#define CPUS_WAIT_MS        1500 /* on a busy host */
+#define CPUS_LOOK_MS        10
 
 static int check_overrides(const struct sandbox_create *request, const struct plan *plan,
                            struct error **err)
@@ -295,6 +298,25 @@ static int start_cold(struct work *work, const struct checkpoint *checkpoint,
     return work_init_agent(work, AGENT_START_WAIT_MS, err);
 }
 
+/* Incus hands processors out again behind its answer, by tenths of a second: a command that counts
+ * them before would start too few workers. `before`: how many there were; a host with fewer than
+ * were asked for gives what it has. */
+static int wait_for_cpus(struct work *work, unsigned before, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    int64_t give_up_ms = clock_monotonic_ms() + CPUS_WAIT_MS;
+    char secret[AGENT_SECRET_SIZE];
+    unsigned cpus = before;
+    int result = agent_secret(work->worker->ring, sandbox, secret, err);
+    while (result == 0 && cpus == before && clock_monotonic_ms() < give_up_ms) {
+        result = agent_cpus(sandbox, secret, &cpus, err);
+        if (result == 0 && cpus == before)
+            clock_sleep_ms(CPUS_LOOK_MS);
+    }
+    mem_wipe(secret, sizeof secret);
+    return result;
+}
+
 /* The runtime is only asked when the instance waits in another size, or is to have volumes. */
 static int start_warm(struct work *work, const struct warm_instance *warm,
                       const struct mount_list *list, struct error **err)
@@ -306,7 +328,9 @@ static int start_warm(struct work *work, const struct warm_instance *warm,
                                                              list->mounts, list->count, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_ADAPTED);
-    return work_init_agent(work, AGENT_WARM_WAIT_MS, err);
+    if (work_init_agent(work, AGENT_WARM_WAIT_MS, err) < 0)
+        return -1;
+    return warm->shape.cpu == sandbox->shape.cpu ? 0 : wait_for_cpus(work, warm->shape.cpu, err);
 }
 
 /* The kernel takes the policy in while the agent of a waiting instance gets ready; a fresh copy
