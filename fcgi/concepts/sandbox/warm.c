@@ -126,7 +126,7 @@ static int add(struct worker *worker, const struct warm_want *want, unsigned mos
 /* While creates are under way they have the machine to themselves, for so long in a row. */
 #define GIVE_WAY_MS 5000
 /* With nothing to do, and nobody who says that there is. */
-#define LOOK_AGAIN_MS 2000
+#define LOOK_AGAIN_MS 4000
 
 static int64_t rest_until_ms; /* monotonic */
 

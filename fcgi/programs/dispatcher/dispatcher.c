@@ -28,7 +28,8 @@
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
 
-#define FAILURE_PAUSE_MS 500 /* with the database away */
+#define FAILURE_PAUSE_MS 500  /* with the database away */
+#define LOOK_SELDOM_MS   5000 /* by those who are told when there is work */
 #define BACK_OFF_MIN_MS  500
 #define BACK_OFF_MAX_MS  30000
 
@@ -116,16 +117,47 @@ static bool work_once(struct worker *worker, enum dispatcher_process process, co
     return any;
 }
 
-/* Until somebody says that there is work, or the next deadline that is known, and not longer than
- * until another may have come before it. */
+/* One process looks for all of its dispatcher, and says what others have to do. */
+static void tell(const struct worker *worker, const struct due *due)
+{
+    const struct {
+        bool due;
+        enum wake_kind kind;
+    } words[] = {
+        {due->operations, WAKE_OPERATIONS},
+        {due->volumes || due->checkpoints, WAKE_POOL},
+        {due->builds || due->removals, WAKE_BUILDS},
+        {due->policies, WAKE_POLICIES},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        if (words[i].due)
+            wake_send(worker->settings->api_socket, words[i].kind);
+}
+
+/* Not longer than this, whoever may say something: until the next deadline that is known, or one
+ * that nobody told of may have come before it; until the turn of a job. */
+static int64_t longest_rest_ms(const struct worker *worker, enum dispatcher_process process,
+                               const struct due *due, bool hears)
+{
+    int64_t poll_ms = (int64_t)worker->settings->dispatcher_poll_ms;
+    int64_t ms = hears ? LOOK_SELDOM_MS : poll_ms;
+    if (process == PROCESS_DEADLINES) {
+        int64_t left_ms = due->deadline_at_ms - clock_now_ms();
+        return due->deadline_at_ms && left_ms < poll_ms ? left_ms : poll_ms;
+    }
+    for (const struct job *job = dispatcher_jobs; job->process != PROCESS_COUNT; job++) {
+        int64_t left_ms = job->due_at_ms - clock_monotonic_ms();
+        if (job->process == process && left_ms > 0 && left_ms < ms)
+            ms = left_ms;
+    }
+    return ms;
+}
+
 static void rest(const struct worker *worker, enum dispatcher_process process,
                  const struct due *due, int wakes)
 {
-    unsigned ms = (unsigned)worker->settings->dispatcher_poll_ms;
-    int64_t left_ms = due->deadline_at_ms - clock_now_ms();
-    if (process == PROCESS_DEADLINES && due->deadline_at_ms && left_ms < ms)
-        ms = left_ms > 0 ? (unsigned)left_ms : 1;
-    if (wake_wait(wakes, ms) && dispatcher_processes[process].woken)
+    int64_t ms = longest_rest_ms(worker, process, due, wakes >= 0);
+    if (wake_wait(wakes, ms > 1 ? (unsigned)ms : 1) && dispatcher_processes[process].woken)
         dispatcher_processes[process].woken();
 }
 
@@ -156,6 +188,8 @@ void dispatcher_serve(struct worker *worker, enum dispatcher_process process,
     int wakes = wake_open(worker->settings->api_socket, dispatcher_processes[process].wakes);
     while (!*stop) {
         struct due due = look(worker);
+        if (process == PROCESS_DEADLINES)
+            tell(worker, &due);
         if (!work_once(worker, process, &due) && !*stop)
             rest(worker, process, &due, wakes);
     }

@@ -11,6 +11,8 @@ static const struct db_statement look_statement = {
     "   AND lease_until_ms <= ?),"
     " EXISTS (SELECT 1 FROM template_versions WHERE state = 'building' AND lease_until_ms <= ?),"
     " EXISTS (SELECT 1 FROM template_versions WHERE state = 'deleting' AND lease_until_ms <= ?),"
+    " EXISTS (SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
+    " OR EXISTS (SELECT 1 FROM host_addresses WHERE policy_due_at_ms <= ?),"
     " (SELECT MIN(deadline_at_ms) FROM sandboxes WHERE state = 'ready')",
     true};
 
@@ -21,7 +23,7 @@ int due_look(struct db *db, struct due *due, struct error **err)
 {
     db_rows_auto *rows = NULL;
     struct db_value now = db_i64(clock_now_ms());
-    if (db_query(db, &look_statement, DB_ARGS(now, now, now, now, now), &rows, err) < 0)
+    if (db_query(db, &look_statement, DB_ARGS(now, now, now, now, now, now, now), &rows, err) < 0)
         return -1;
     db_rows_next(rows);
     *due = (struct due){
@@ -30,7 +32,8 @@ int due_look(struct db *db, struct due *due, struct error **err)
         .checkpoints = db_get_bool(rows, 2),
         .builds = db_get_bool(rows, 3),
         .removals = db_get_bool(rows, 4),
-        .deadline_at_ms = db_get_i64(rows, 5),
+        .policies = db_get_bool(rows, 5),
+        .deadline_at_ms = db_get_i64(rows, 6),
     };
     return 0;
 }

@@ -48,6 +48,11 @@ static bool due_removals(const struct due *due)
     return due->removals;
 }
 
+static bool due_policies(const struct due *due)
+{
+    return due->policies;
+}
+
 static bool due_deadlines(const struct due *due)
 {
     return due->deadline_at_ms && due->deadline_at_ms <= clock_now_ms();
@@ -85,7 +90,7 @@ struct job dispatcher_jobs[] = {
     /* A firewall that does not answer keeps nothing else waiting. */
     {"firewalls", PROCESS_POLICIES, .sweep = sandbox_network_reconcile,
      .every_ms = FIREWALL_COMPARE_MS, .at_start = true},
-    {"network policies", PROCESS_POLICIES, .next = sandbox_network_next},
+    {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .is_due = due_policies},
 
     {"template builds", PROCESS_BUILDS, .next = template_build_next, .is_due = due_builds},
     {"template removals", PROCESS_BUILDS, .next = template_remove_next, .is_due = due_removals},
