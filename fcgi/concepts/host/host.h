@@ -72,28 +72,38 @@ int host_is_heard(struct db *db, uint32_t id, bool *heard, struct error **err);
 /* Errors: ERR_NOT_FOUND. */
 int host_set_state(struct db *db, const char *name, enum host_state state, struct error **err);
 
-/* Inside a transaction: lock an active host that has the version's source and room for the shape
- * (most free memory first; only_host: that one, 0: any) and claim its longest-free address for
- * instance_name. The caller writes
- * the sandbox's row, reserved, in the same transaction: the host's lock is what makes the sum of
- * those rows exact. Errors: ERR_NO_CAPACITY; ERR_INSUFFICIENT_STORAGE when only disks are short. */
+/* Inside a transaction: reserve room for the shape on an active host that has the version's source
+ * (of a few that are drawn the one with most free memory; only_host: that one, 0: any) and claim
+ * its longest-free address for instance_name. What is reserved is a counter in the host's row,
+ * which refuses what is too much; the row stays locked to the end of the transaction, in which the
+ * caller writes the sandbox's row, reserved. Errors: ERR_NO_CAPACITY; ERR_INSUFFICIENT_STORAGE when
+ * only disks are short. */
 int host_place(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
                uint32_t only_host, const char *instance_name, uint32_t *host_id, uint32_t *address,
                struct error **err);
 
+/* The same for an instance that waits for a sandbox: there must be room, which is not reserved. */
+int host_place_waiting(struct db *db, const char *template_version_id,
+                       const struct runtime_shape *shape, const char *instance_name,
+                       uint32_t *host_id, uint32_t *address, struct error **err);
+
 /* The same on one host that must be it, for what is copied from a disk that only it has. */
-int host_place_on(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
+int host_place_on(struct db *db, uint32_t host_id, const struct runtime_shape *shape, bool reserves,
                   const char *instance_name, uint32_t *address, struct error **err);
 
-/* Inside a transaction: lock the host and check that it has room for the shape again (a resume);
- * the caller marks the row reserved in the same transaction. A draining host still takes its own
- * sandboxes back. Errors: ERR_NO_CAPACITY. */
+/* Inside a transaction: reserve room for the shape on the host again (a resume); the caller marks
+ * the row reserved in the same transaction. A draining host still takes its own sandboxes back.
+ * Errors: ERR_NO_CAPACITY. */
 int host_reserve(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
                  struct error **err);
 
 /* The same for a new sandbox on a host that is chosen already; one that drains has no room. */
 int host_reserve_new(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
                      struct error **err);
+
+/* Inside a transaction: what any of them reserved is free again. */
+int host_room_give(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
+                   struct error **err);
 
 /* Inside a transaction: promise disk_gb more of a host's pool, 0 for what only needs that there is
  * room. Errors: ERR_INSUFFICIENT_STORAGE. */
@@ -108,7 +118,8 @@ int host_pool_put(struct db *db, uint32_t host_id, uint64_t total_mb, uint64_t u
 int host_address_claim(struct db *db, uint32_t host_id, const char *instance_name,
                        uint32_t *address, struct error **err);
 
-/* Give the address of an instance back; none held: success. */
-int host_address_release(struct db *db, const char *instance_name, struct error **err);
+/* Give the address of an instance back; none held: success. host_id 0: on whichever host it is. */
+int host_address_release(struct db *db, uint32_t host_id, const char *instance_name,
+                         struct error **err);
 
-extern const struct db_statement_list host_statements;
+extern const struct db_statement_list host_statements, host_pool_statements;

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/ulid.h"
 #include "host/host_check.h"
 
 /* How long a client should wait before it asks a full deployment again. */
 #define CAPACITY_RETRY_S 5
-/* Room on a disk comes back when somebody deletes something. */
-#define STORAGE_RETRY_S 60
+
+/* How many hosts a create chooses from, and how long, and of how many versions, a worker remembers
+ * the hosts that have them. */
+#define DRAWN         3
+#define SOURCES_MS    2000
+#define SOURCES_KNOWN 8
 
 #define COLUMNS                                                                     \
     "h.id, h.name, h.state, h.url, h.server_cert, h.project, h.pool, h.nic_prefix," \
     " h.address_range, h.vcpus, h.memory_mb, h.firewall_url, h.disk_overcommit"
-#define USED                                                                         \
-    " (SELECT CAST(COALESCE(SUM(s.cpu), 0) AS UNSIGNED) FROM sandboxes s"            \
-    "   WHERE s.host_id = h.id AND s.reserved = 1),"                                 \
-    " (SELECT CAST(COALESCE(SUM(s.memory_mb), 0) AS UNSIGNED) FROM sandboxes s"      \
-    "   WHERE s.host_id = h.id AND s.reserved = 1),"                                 \
-    " (SELECT COUNT(*) FROM sandboxes s WHERE s.host_id = h.id AND s.reserved = 1)," \
+#define USED                                        \
+    " h.used_vcpus, h.used_memory_mb, h.sandboxes," \
     " COALESCE(p.total_mb, 0), COALESCE(p.used_mb, 0), COALESCE(p.promised_gb, 0)"
 
 static const struct db_statement get_statement = {
@@ -99,54 +101,44 @@ static const struct db_statement insert_addresses_statement = {
 
 /* --- placement --- */
 
-/* An unlocked look at who might have room; the decision is made under the lock. */
+/* Where the version can be started: what a create draws from. */
+static const struct db_statement sources_statement = {
+    "host.sources",
+    "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
+    " WHERE t.template_version_id = ? AND h.state = 'active' LIMIT 10000",
+    true};
+/* Unlocked looks at who might have room, among a few and among all; the row that is written
+ * decides. */
+#define HAS_ROOM                                                         \
+    "h.state = 'active' AND h.used_vcpus + CAST(? AS SIGNED) <= h.vcpus" \
+    " AND h.used_memory_mb + CAST(? AS SIGNED) <= h.memory_mb"
+static const struct db_statement drawn_statement = {
+    "host.drawn",
+    "SELECT h.id FROM hosts h WHERE h.id IN (?, ?, ?) AND " HAS_ROOM
+    " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 3",
+    false};
 static const struct db_statement candidates_statement = {
     "host.candidates",
-    "SELECT c.id FROM (SELECT h.id, h.vcpus, h.memory_mb,"
-    " (SELECT CAST(COALESCE(SUM(s.cpu), 0) AS UNSIGNED) FROM sandboxes s"
-    "   WHERE s.host_id = h.id AND s.reserved = 1) AS used_vcpus,"
-    " (SELECT CAST(COALESCE(SUM(s.memory_mb), 0) AS UNSIGNED) FROM sandboxes s"
-    "   WHERE s.host_id = h.id AND s.reserved = 1) AS used_memory_mb"
-    " FROM hosts h JOIN template_sources t ON t.host_id = h.id"
-    " WHERE t.template_version_id = ? AND h.state = 'active' AND (? = 0 OR h.id = ?)) c"
-    " WHERE c.used_vcpus + ? <= c.vcpus AND c.used_memory_mb + ? <= c.memory_mb"
-    " ORDER BY CAST(c.memory_mb AS SIGNED) - CAST(c.used_memory_mb AS SIGNED) DESC, c.id"
-    " LIMIT 1000",
+    "SELECT h.id FROM hosts h JOIN template_sources t ON t.host_id = h.id"
+    " WHERE t.template_version_id = ? AND (? = 0 OR h.id = ?) AND " HAS_ROOM
+    " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 1000",
     false};
 static const struct db_statement lock_statement = {
-    "host.lock", "SELECT state, vcpus, memory_mb FROM hosts WHERE id = ? FOR UPDATE", false};
-
-/* --- storage --- */
-
-static const struct db_statement lock_pool_statement = {
-    "host.lock_pool",
-    "SELECT p.total_mb, p.used_mb, p.promised_gb,"
-    " (SELECT h.disk_overcommit FROM hosts h WHERE h.id = p.host_id)"
-    " FROM host_pools p WHERE p.host_id = ? FOR UPDATE",
+    "host.lock", "SELECT 1 FROM hosts h WHERE h.id = ? AND " HAS_ROOM " FOR UPDATE", false};
+/* A host that drains takes its own sandboxes back, and no new ones. */
+static const struct db_statement take_room_statement = {
+    "host.take_room",
+    "UPDATE hosts SET used_vcpus = used_vcpus + CAST(? AS SIGNED),"
+    " used_memory_mb = used_memory_mb + CAST(? AS SIGNED), sandboxes = sandboxes + 1"
+    " WHERE id = ? AND (? = 0 OR state = 'active') AND used_vcpus + CAST(? AS SIGNED) <= vcpus"
+    " AND used_memory_mb + CAST(? AS SIGNED) <= memory_mb",
     false};
-static const struct db_statement promise_statement = {
-    "host.promise_disk", "UPDATE host_pools SET promised_gb = promised_gb + ? WHERE host_id = ?",
-    false};
-static const struct db_statement promised_statement = {
-    "host.promised_disk",
-    "SELECT (SELECT CAST(COALESCE(SUM(disk_gb), 0) AS UNSIGNED) FROM sandboxes"
-    "   WHERE host_id = ? AND state <> 'destroyed')"
-    " + (SELECT CAST(COALESCE(SUM(size_gb), 0) AS UNSIGNED) FROM volumes"
-    "   WHERE host_id = ? AND taken = 1)",
-    false};
-static const struct db_statement put_pool_statement = {
-    "host.put_pool",
-    "INSERT INTO host_pools (host_id, total_mb, used_mb, promised_gb, measured_at_ms)"
-    " VALUES (?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE total_mb = VALUES(total_mb),"
-    " used_mb = VALUES(used_mb), promised_gb = VALUES(promised_gb),"
-    " measured_at_ms = VALUES(measured_at_ms)",
+static const struct db_statement give_room_statement = {
+    "host.give_room",
+    "UPDATE hosts SET used_vcpus = used_vcpus - CAST(? AS SIGNED),"
+    " used_memory_mb = used_memory_mb - CAST(? AS SIGNED), sandboxes = sandboxes - 1 WHERE id = ?",
     false};
 
-static const struct db_statement reserved_statement = {
-    "host.reserved",
-    "SELECT CAST(COALESCE(SUM(cpu), 0) AS UNSIGNED), CAST(COALESCE(SUM(memory_mb), 0) AS UNSIGNED)"
-    " FROM sandboxes WHERE host_id = ? AND reserved = 1",
-    false};
 static const struct db_statement free_address_statement = {
     "host.free_address",
     "SELECT address FROM host_addresses"
@@ -161,13 +153,13 @@ static const struct db_statement claim_address_statement = {
 /* The index starts with the host, so the few hosts are read first: never a look at each address. */
 static const struct db_statement held_statement = {
     "host.held_addresses",
-    "SELECT STRAIGHT_JOIN a.host_id, a.address FROM hosts h"
+    "SELECT STRAIGHT_JOIN a.host_id FROM hosts h"
     " JOIN host_addresses a ON a.host_id = h.id WHERE a.holder = ?",
     false};
 static const struct db_statement release_statement = {
     "host.release_address",
     "UPDATE host_addresses SET holder = NULL, released_at_ms = ?"
-    " WHERE host_id = ? AND address = ? AND holder = ?",
+    " WHERE host_id = ? AND holder = ?",
     false};
 
 static const struct db_statement *const statements[] = {
@@ -186,13 +178,12 @@ static const struct db_statement *const statements[] = {
     &address_in_use_statement,
     &delete_addresses_statement,
     &insert_addresses_statement,
+    &sources_statement,
+    &drawn_statement,
     &candidates_statement,
     &lock_statement,
-    &lock_pool_statement,
-    &promise_statement,
-    &promised_statement,
-    &put_pool_statement,
-    &reserved_statement,
+    &take_room_statement,
+    &give_room_statement,
     &free_address_statement,
     &claim_address_statement,
     &held_statement,
@@ -395,108 +386,28 @@ static int no_capacity(struct error **err, const char *message)
     return -1;
 }
 
-/* --- storage --- */
-
-static int insufficient_storage(struct error **err, const char *message)
-{
-    error_set(err, ERR_INSUFFICIENT_STORAGE, "%s", message);
-    (*err)->retry_after_s = STORAGE_RETRY_S;
-    return -1;
-}
-
-int host_disk_reserve(struct db *db, uint32_t host_id, uint32_t disk_gb, struct error **err)
-{
-    struct host_pool pool;
-    uint64_t overcommit;
-    {
-        db_rows_auto *rows = NULL;
-        if (db_query(db, &lock_pool_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
-            return -1;
-        if (!db_rows_next(rows))
-            return 0;
-        pool = (struct host_pool){db_get_u64(rows, 0), db_get_u64(rows, 1), db_get_u64(rows, 2)};
-        overcommit = db_get_u64(rows, 3);
-    }
-    if (host_pool_is_nearly_full(&pool))
-        return insufficient_storage(err,
-                                    "The storage of the runtime host is nearly full, so nothing "
-                                    "new is put on it; try again later.");
-    if (!disk_gb)
-        return 0;
-    if (overcommit && (pool.promised_gb + disk_gb) * 1024 > pool.total_mb * overcommit)
-        return insufficient_storage(err, "The storage of the runtime host is promised to sandboxes "
-                                         "and volumes that exist; delete one, or try again later.");
-    return db_exec(db, &promise_statement, DB_ARGS(db_u64(disk_gb), db_u64(host_id)), NULL, err);
-}
-
-struct pool_put {
-    uint32_t host_id;
-    uint64_t total_mb, used_mb;
-};
-
-/* With the row locked nobody is between his promise and the row that it is for. */
-static int pool_put_body(struct db *db, void *context, struct error **err)
-{
-    const struct pool_put *put = context;
-    struct db_value host = db_u64(put->host_id);
-    {
-        db_rows_auto *rows = NULL;
-        if (db_query(db, &lock_pool_statement, DB_ARGS(host), &rows, err) < 0)
-            return -1;
-    }
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &promised_statement, DB_ARGS(host, host), &rows, err) < 0)
-        return -1;
-    db_rows_next(rows);
-    uint64_t promised_gb = db_get_u64(rows, 0);
-    return db_exec(db, &put_pool_statement,
-                   DB_ARGS(host, db_u64(put->total_mb), db_u64(put->used_mb), db_u64(promised_gb),
-                           db_i64(clock_now_ms())),
-                   NULL, err);
-}
-
-int host_pool_put(struct db *db, uint32_t host_id, uint64_t total_mb, uint64_t used_mb,
-                  struct error **err)
-{
-    struct pool_put put = {host_id, total_mb, used_mb};
-    return db_transaction(db, pool_put_body, &put, err);
-}
-
 /* --- room --- */
 
-/* Lock a host; *fits says whether the shape has room on it. Everyone who adds to what is reserved
- * holds this lock to the end of his transaction, and READ COMMITTED shows us what he wrote. */
-static int lock_and_fit(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
-                        bool new_sandbox, bool *fits, struct error **err)
+/* The row itself refuses what is too much, whoever else is at it. */
+static int take_room(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
+                     bool new_sandbox, bool *taken, struct error **err)
 {
-    uint64_t vcpus, memory_mb;
-    *fits = false;
-    {
-        db_rows_auto *rows = NULL;
-        if (db_query(db, &lock_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
-            return -1;
-        if (!db_rows_next(rows) || (new_sandbox && db_get_name(rows, 0, host_state_names,
-                                                               HOST_STATE_COUNT) != HOST_ACTIVE))
-            return 0;
-        vcpus = db_get_u64(rows, 1);
-        memory_mb = db_get_u64(rows, 2);
-    }
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &reserved_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
+    uint64_t matched;
+    struct db_value cpu = db_u64(shape->cpu), memory_mb = db_u64(shape->memory_mb);
+    if (db_exec(db, &take_room_statement,
+                DB_ARGS(cpu, memory_mb, db_u64(host_id), db_bool(new_sandbox), cpu, memory_mb),
+                &matched, err) < 0)
         return -1;
-    db_rows_next(rows);
-    *fits = db_get_u64(rows, 0) + shape->cpu <= vcpus &&
-            db_get_u64(rows, 1) + shape->memory_mb <= memory_mb;
+    *taken = matched == 1;
     return 0;
 }
 
-/* The same for a new sandbox, whose disk is promised as well. Errors: ERR_INSUFFICIENT_STORAGE. */
-static int fit_new(struct db *db, uint32_t host_id, const struct runtime_shape *shape, bool *fits,
+int host_room_give(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
                    struct error **err)
 {
-    if (lock_and_fit(db, host_id, shape, true, fits, err) < 0)
-        return -1;
-    return *fits ? host_disk_reserve(db, host_id, shape->disk_gb, err) : 0;
+    return db_exec(db, &give_room_statement,
+                   DB_ARGS(db_u64(shape->cpu), db_u64(shape->memory_mb), db_u64(host_id)), NULL,
+                   err);
 }
 
 /* *claimed: whether there was a free address. */
@@ -529,80 +440,252 @@ int host_address_claim(struct db *db, uint32_t host_id, const char *instance_nam
                    : no_capacity(err, "The runtime host has no free address now; try again soon.");
 }
 
+/* --- the choice of a host --- */
+
+/* The hosts that have a version, as they were a moment ago: among a thousand of them a create looks
+ * at three. What is wrong in it is found out by the rows. */
+struct sources {
+    char template_version_id[ID_SIZE]; /* "": nothing is known */
+    int64_t until_ms;                  /* monotonic */
+    uint32_t *hosts;
+    unsigned count;
+};
+static struct sources known[SOURCES_KNOWN];
+
+static struct sources *find_sources(const char *template_version_id)
+{
+    struct sources *oldest = &known[0];
+    for (unsigned i = 0; i < SOURCES_KNOWN; i++) {
+        if (!strcmp(known[i].template_version_id, template_version_id))
+            return &known[i];
+        if (known[i].until_ms < oldest->until_ms)
+            oldest = &known[i];
+    }
+    oldest->until_ms = 0;
+    snprintf(oldest->template_version_id, ID_SIZE, "%s", template_version_id);
+    return oldest;
+}
+
+static int read_sources(struct db *db, struct sources *sources, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &sources_statement, DB_ARGS(db_text(sources->template_version_id)), &rows,
+                 err) < 0)
+        return -1;
+    sources->count = 0;
+    while (db_rows_next(rows)) {
+        sources->hosts = xreallocarray(sources->hosts, sources->count + 1, sizeof *sources->hosts);
+        sources->hosts[sources->count++] = (uint32_t)db_get_u64(rows, 0);
+    }
+    sources->until_ms = clock_monotonic_ms() + SOURCES_MS;
+    return 0;
+}
+
+/* Different ones among the first places of the list, which is shuffled that far. */
+static void draw(struct sources *sources, uint32_t drawn[DRAWN])
+{
+    for (unsigned i = 0; i < DRAWN; i++) {
+        drawn[i] = 0;
+        if (i >= sources->count)
+            continue;
+        unsigned j = i + randombytes_uniform(sources->count - i);
+        drawn[i] = sources->hosts[j];
+        sources->hosts[j] = sources->hosts[i];
+        sources->hosts[i] = drawn[i];
+    }
+}
+
+struct placing {
+    const char *template_version_id, *instance_name;
+    const struct runtime_shape *shape;
+    bool reserves; /* what takes part of a host that is reserved already, or waits, does not */
+    uint32_t host_id, address;
+    struct error *no_disk; /* what a host lacked that had room for it otherwise */
+};
+
+static int lock_room(struct db *db, const struct placing *placing, bool *fits, struct error **err)
+{
+    return db_query_finds(db, &lock_statement,
+                          DB_ARGS(db_u64(placing->host_id), db_u64(placing->shape->cpu),
+                                  db_u64(placing->shape->memory_mb)),
+                          fits, err);
+}
+
+/* *has: there is room on its disk, which is promised when it reserves. */
+static int take_disk(struct db *db, struct placing *placing, bool *has, struct error **err)
+{
+    uint32_t disk_gb = placing->reserves ? placing->shape->disk_gb : 0;
+    error_clear(&placing->no_disk);
+    *has = host_disk_reserve(db, placing->host_id, disk_gb, &placing->no_disk) == 0;
+    return *has || placing->no_disk->code == ERR_INSUFFICIENT_STORAGE
+               ? 0
+               : error_move(err, &placing->no_disk);
+}
+
+/* *placed: it had room and an address. */
+static int place_on(struct db *db, struct placing *placing, bool *placed, struct error **err)
+{
+    bool fits, has_disk;
+    *placed = false;
+    if ((placing->reserves ? take_room(db, placing->host_id, placing->shape, true, &fits, err)
+                           : lock_room(db, placing, &fits, err)) < 0)
+        return -1;
+    if (!fits)
+        return 0;
+    if (take_disk(db, placing, &has_disk, err) < 0 ||
+        (has_disk && claim_address(db, placing->host_id, placing->instance_name, &placing->address,
+                                   placed, err) < 0))
+        return -1;
+    return *placed || !placing->reserves
+               ? 0
+               : host_room_give(db, placing->host_id, placing->shape, err);
+}
+
+/* Nobody had room; a full disk is what a client is told of first. */
+static int not_placed(struct placing *placing, const char *message, struct error **err)
+{
+    return placing->no_disk ? error_move(err, &placing->no_disk) : no_capacity(err, message);
+}
+
+static int place_on_first(struct db *db, struct placing *placing, struct db_rows *rows,
+                          bool *placed, struct error **err)
+{
+    while (!*placed && db_rows_next(rows)) {
+        placing->host_id = (uint32_t)db_get_u64(rows, 0);
+        if (place_on(db, placing, placed, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The one with most free memory among a few that are drawn: nearly as even as the best of all, and
+ * creates at the same time do not all queue for the same row. */
+static int place_on_drawn(struct db *db, struct placing *placing, bool *placed, struct error **err)
+{
+    struct sources *sources = find_sources(placing->template_version_id);
+    uint32_t drawn[DRAWN];
+    db_rows_auto *rows = NULL;
+    if (clock_monotonic_ms() >= sources->until_ms && read_sources(db, sources, err) < 0)
+        return -1;
+    draw(sources, drawn);
+    if (db_query(db, &drawn_statement,
+                 DB_ARGS(db_u64(drawn[0]), db_u64(drawn[1]), db_u64(drawn[2]),
+                         db_u64(placing->shape->cpu), db_u64(placing->shape->memory_mb)),
+                 &rows, err) < 0)
+        return -1;
+    return place_on_first(db, placing, rows, placed, err);
+}
+
+static int place_on_any(struct db *db, struct placing *placing, uint32_t only_host, bool *placed,
+                        struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    find_sources(placing->template_version_id)->until_ms = 0;
+    if (db_query(db, &candidates_statement,
+                 DB_ARGS(db_text(placing->template_version_id), db_u64(only_host),
+                         db_u64(only_host), db_u64(placing->shape->cpu),
+                         db_u64(placing->shape->memory_mb)),
+                 &rows, err) < 0)
+        return -1;
+    return place_on_first(db, placing, rows, placed, err);
+}
+
+static int place(struct db *db, struct placing *placing, uint32_t only_host, struct error **err)
+{
+    bool placed = false;
+    if (!only_host && place_on_drawn(db, placing, &placed, err) < 0)
+        return -1;
+    if (!placed && place_on_any(db, placing, only_host, &placed, err) < 0)
+        return -1;
+    return placed ? 0
+                  : not_placed(placing,
+                               "No runtime host has room for such a sandbox now; try again soon.",
+                               err);
+}
+
 int host_place(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
                uint32_t only_host, const char *instance_name, uint32_t *host_id, uint32_t *address,
                struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    error_auto no_disk = NULL;
-    if (db_query(db, &candidates_statement,
-                 DB_ARGS(db_text(template_version_id), db_u64(only_host), db_u64(only_host),
-                         db_u64(shape->cpu), db_u64(shape->memory_mb)),
-                 &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        bool fits, claimed;
-        *host_id = (uint32_t)db_get_u64(rows, 0);
-        error_clear(&no_disk);
-        if (fit_new(db, *host_id, shape, &fits, &no_disk) < 0) {
-            if (no_disk->code != ERR_INSUFFICIENT_STORAGE)
-                return error_move(err, &no_disk);
-            continue;
-        }
-        if (!fits)
-            continue;
-        if (claim_address(db, *host_id, instance_name, address, &claimed, err) < 0)
-            return -1;
-        if (claimed)
-            return 0;
-    }
-    if (no_disk)
-        return error_move(err, &no_disk);
-    return no_capacity(err, "No runtime host has room for such a sandbox now; try again soon.");
+    struct placing placing = {.template_version_id = template_version_id,
+                              .instance_name = instance_name,
+                              .shape = shape,
+                              .reserves = true};
+    int result = place(db, &placing, only_host, err);
+    error_clear(&placing.no_disk);
+    *host_id = placing.host_id;
+    *address = placing.address;
+    return result;
 }
 
-int host_place_on(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
+int host_place_waiting(struct db *db, const char *template_version_id,
+                       const struct runtime_shape *shape, const char *instance_name,
+                       uint32_t *host_id, uint32_t *address, struct error **err)
+{
+    struct placing placing = {
+        .template_version_id = template_version_id, .instance_name = instance_name, .shape = shape};
+    int result = place(db, &placing, 0, err);
+    error_clear(&placing.no_disk);
+    *host_id = placing.host_id;
+    *address = placing.address;
+    return result;
+}
+
+int host_place_on(struct db *db, uint32_t host_id, const struct runtime_shape *shape, bool reserves,
                   const char *instance_name, uint32_t *address, struct error **err)
 {
-    bool fits, claimed = false;
-    if (fit_new(db, host_id, shape, &fits, err) < 0 ||
-        (fits && claim_address(db, host_id, instance_name, address, &claimed, err) < 0))
+    struct placing placing = {
+        .instance_name = instance_name, .shape = shape, .reserves = reserves, .host_id = host_id};
+    bool placed;
+    if (place_on(db, &placing, &placed, err) < 0)
         return -1;
-    return claimed ? 0
-                   : no_capacity(err, "The runtime host that has this checkpoint has no room for "
-                                      "such a sandbox now; try again soon.");
+    *address = placing.address;
+    return placed ? 0
+                  : not_placed(&placing,
+                               "The runtime host that has this checkpoint has no room for such a "
+                               "sandbox now; try again soon.",
+                               err);
 }
 
 int host_reserve_new(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
                      struct error **err)
 {
-    bool fits;
-    if (fit_new(db, host_id, shape, &fits, err) < 0)
+    bool taken;
+    if (take_room(db, host_id, shape, true, &taken, err) < 0)
         return -1;
-    return fits ? 0 : no_capacity(err, "The runtime host takes no new sandbox now.");
+    return taken ? host_disk_reserve(db, host_id, shape->disk_gb, err)
+                 : no_capacity(err, "The runtime host takes no new sandbox now.");
 }
 
 int host_reserve(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
                  struct error **err)
 {
-    bool fits;
-    if (lock_and_fit(db, host_id, shape, false, &fits, err) < 0)
+    bool taken;
+    if (take_room(db, host_id, shape, false, &taken, err) < 0)
         return -1;
-    return fits ? 0
-                : no_capacity(err, "The runtime host of this sandbox has no room for it now; try "
-                                   "again soon.");
+    return taken ? 0
+                 : no_capacity(err, "The runtime host of this sandbox has no room for it now; try "
+                                    "again soon.");
 }
 
-int host_address_release(struct db *db, const char *instance_name, struct error **err)
+static int release_on(struct db *db, uint32_t host_id, const char *instance_name,
+                      struct error **err)
+{
+    return db_exec(db, &release_statement,
+                   DB_ARGS(db_i64(clock_now_ms()), db_u64(host_id), db_text(instance_name)), NULL,
+                   err);
+}
+
+int host_address_release(struct db *db, uint32_t host_id, const char *instance_name,
+                         struct error **err)
 {
     db_rows_auto *rows = NULL;
+    if (host_id)
+        return release_on(db, host_id, instance_name, err);
     if (db_query(db, &held_statement, DB_ARGS(db_text(instance_name)), &rows, err) < 0)
         return -1;
     while (db_rows_next(rows))
-        if (db_exec(db, &release_statement,
-                    DB_ARGS(db_i64(clock_now_ms()), db_u64(db_get_u64(rows, 0)),
-                            db_u64(db_get_u64(rows, 1)), db_text(instance_name)),
-                    NULL, err) < 0)
+        if (release_on(db, (uint32_t)db_get_u64(rows, 0), instance_name, err) < 0)
             return -1;
     return 0;
 }

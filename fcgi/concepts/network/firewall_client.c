@@ -221,6 +221,12 @@ void firewall_remove_begin(struct firewall *firewall, uint32_t address, const ch
     begin(firewall, "DELETE", path, NULL);
 }
 
+void firewall_ended_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id)
+{
+    autofree char *path = policy_path(address, "?ended=1&sandbox_id=", sandbox_id);
+    begin(firewall, "DELETE", path, NULL);
+}
+
 /* --- reading --- */
 
 static int get(struct firewall *firewall, const char *path, json_t **json, struct error **err)

@@ -32,8 +32,11 @@ void firewall_close(struct firewall *firewall); /* NULL is allowed */
 
 /* Put a policy into force, replacing what stands at its address. */
 void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wire);
-/* Remove the policy of a sandbox from an address; none there, or another sandbox's: success. */
+/* Remove the policy of a sandbox from an address; none there, or another sandbox's: success. From
+ * then on the sandbox reaches nothing, and its host does not reach it. */
 void firewall_remove_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id);
+/* The same when nothing is there any more: the next one at the address can be reached. */
+void firewall_ended_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id);
 
 /* Wait for the call in hand. Also ERR_LEASE_LOST: a newer revision is in force already. */
 int firewall_end(struct firewall *firewall, struct error **err);

@@ -108,6 +108,7 @@ int sandbox_checkpoint(struct worker *worker, const char *id,
                        const struct checkpoint_create *request, struct checkpoint *checkpoint,
                        struct error **err);
 
-/* Delete it, whatever runs on it. Success means that it is gone for good as far as anyone can
- * see; when the runtime is away the rest follows in the background. */
+/* Delete it, whatever runs on it. Success means that it is gone for good as far as anyone can see:
+ * it is cut off from the network and its team has its quota back. Its instance goes in the
+ * background, and with it the room on its host; one with volumes is waited for. */
 int sandbox_destroy(struct worker *worker, const char *id, struct error **err);

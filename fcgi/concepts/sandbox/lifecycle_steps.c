@@ -67,7 +67,10 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
     if (sandbox_state_next(sandbox->state, event, &sandbox->state, err) < 0)
         return -1;
     sandbox->incarnation++;
-    sandbox->reserved |= event == SANDBOX_EVENT_RESUME;
+    if (event == SANDBOX_EVENT_RESUME)
+        sandbox->reserved = RESERVES_ALL;
+    else if (event == SANDBOX_EVENT_DELETE && sandbox->reserved == RESERVES_ALL)
+        sandbox->reserved = RESERVES_ROOM;
     if (operation_begin(db, sandbox, kind, work->queued ? NULL : work->worker->lease_owner,
                         work->worker->settings->lease_s, &work->operation, err) < 0)
         return -1;
@@ -243,7 +246,7 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
         break;
     case SANDBOX_EVENT_PAUSED:
     case SANDBOX_EVENT_DIED:
-        sandbox->reserved = false;
+        sandbox->reserved = RESERVES_NOTHING;
         sandbox->deadline_at_ms = 0;
         sandbox->stopped_at_ms = now_ms;
         sandbox->resumed_from[0] = '\0';
@@ -253,7 +256,7 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
         break;
     case SANDBOX_EVENT_RESUME_FAILED:
     case SANDBOX_EVENT_DESTROYED:
-        sandbox->reserved = false;
+        sandbox->reserved = RESERVES_NOTHING;
         break;
     default:
         break;
@@ -276,6 +279,9 @@ static int finish_body(struct db *db, void *context, struct error **err)
         return 0; /* a commit whose answer was lost had gone through */
     if (!ours || strcmp(row->operation_id, operation->id))
         return error_set(err, ERR_LEASE_LOST, "operation %s was superseded", operation->id);
+    /* Volumes are locked before teams and hosts, as by a create. */
+    if (to == SANDBOX_DESTROYED && volume_mounts_detach(db, row->id, err) < 0)
+        return -1;
     memcpy(row->resumed_from, before->resumed_from, sizeof row->resumed_from);
     row->state = to;
     row->operation_id[0] = '\0';
@@ -287,9 +293,9 @@ static int finish_body(struct db *db, void *context, struct error **err)
         return -1;
     if (finish->work->settle && finish->work->settle(db, finish->work->settle_context, err) < 0)
         return -1;
-    if (to == SANDBOX_DESTROYED && (sandbox_row_destroyed(db, row, err) < 0 ||
-                                    host_address_release(db, row->instance_name, err) < 0 ||
-                                    volume_mounts_detach(db, row->id, err) < 0))
+    if (to == SANDBOX_DESTROYED &&
+        (sandbox_row_destroyed(db, row, err) < 0 ||
+         host_address_release(db, row->host_id, row->instance_name, err) < 0))
         return -1;
     fault_point(FAULT_FINISHING);
     return 0;

@@ -85,6 +85,8 @@ int work_network_resume(struct work *work, struct error **err);
 /* The same two steps for the removal of the policy of a sandbox that ends. */
 void work_network_remove_begin(struct work *work);
 void work_network_remove_end(struct work *work);
+/* Its instance is gone: nothing of it must stand where the next one will be. */
+void work_network_ended(struct work *work);
 
 /* In the transaction that writes a result: what of it concerns the policy. */
 int work_network_settle(const struct work *work, struct db *db, struct sandbox *row,
@@ -115,6 +117,10 @@ int work_run_destroy(struct work *work, struct error **err);
 
 /* Give up the checkpoint that the operation of a worker who is gone was to make. */
 int work_undo_checkpoint(struct work *work, struct error **err);
+
+/* After its removal has begun: from now on it reaches nothing and is reached by nobody, though it
+ * may run on for a while. */
+void work_cut_off(struct work *work);
 
 /* Begin and run the removal of a sandbox whose create did not work out. */
 int work_undo_create(struct work *work, struct error **err);

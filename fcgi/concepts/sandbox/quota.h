@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The runtime quota of a team: exact because whoever reserves holds the team's row while it reads
- * the sum of what is reserved, and what is reserved is nothing but the sandboxes' own rows.
+ * The runtime quota of a team: counters in its row, which refuses what passes the plan in the
+ * statement that takes it. Sandboxes take and give through reservation.h.
  */
 #pragma once
 
@@ -25,9 +25,9 @@ int quota_read(struct db *db, const char *team_id, const struct plan *plan,
 /* As the interface shows it; a new reference. */
 json_t *quota_to_json(const struct quota *quota);
 
-/* Inside a transaction: lock the team, read its plan and usage, and check that one more sandbox of
- * the shape fits. The lock lasts to the end of the transaction, in which the caller writes the row
- * that holds the reservation. Errors: ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details. */
+/* Inside a transaction: take quota for one more sandbox of the shape. The team's row is locked to
+ * the end of the transaction, in which the caller writes the row that holds the reservation.
+ * Errors: ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details. */
 int quota_reserve(struct db *db, const char *team_id, const struct runtime_shape *shape,
                   struct error **err);
 

@@ -5,32 +5,53 @@
 
 static const struct db_statement usage_statement = {
     "quota.usage",
-    "SELECT COUNT(*), CAST(COALESCE(SUM(cpu), 0) AS UNSIGNED),"
-    " CAST(COALESCE(SUM(memory_mb), 0) AS UNSIGNED)"
-    " FROM sandboxes WHERE team_id = ? AND reserved = 1",
+    "SELECT used_sandboxes, used_vcpus, used_memory_mb, stopped_sandboxes FROM teams WHERE id = ?",
     true};
+/* Reserves and checks at once, against the plan as it is now. */
+static const struct db_statement take_statement = {
+    "quota.take",
+    "UPDATE teams t JOIN plans p ON p.name = t.plan SET t.used_sandboxes = t.used_sandboxes + 1,"
+    " t.used_vcpus = t.used_vcpus + CAST(? AS SIGNED),"
+    " t.used_memory_mb = t.used_memory_mb + CAST(? AS SIGNED)"
+    " WHERE t.id = ? AND t.used_sandboxes + 1 <= p.sandboxes"
+    " AND t.used_vcpus + CAST(? AS SIGNED) <= p.vcpus"
+    " AND t.used_memory_mb + CAST(? AS SIGNED) <= p.memory_mb"
+    " AND (? = 0 OR t.stopped_sandboxes <= p.stopped_sandboxes)",
+    false};
 
-static const struct db_statement stopped_statement = {
-    "quota.stopped", "SELECT COUNT(*) FROM sandboxes WHERE state = 'stopped' AND team_id = ?",
-    true};
-
-static const struct db_statement *const statements[] = {&usage_statement, &stopped_statement};
+static const struct db_statement *const statements[] = {&usage_statement, &take_statement};
 const struct db_statement_list quota_statements = DB_STATEMENT_LIST(statements);
 
-int quota_read(struct db *db, const char *team_id, const struct plan *plan,
-               const struct runtime_shape *shape, struct quota *quota, struct error **err)
+/* A counter that is wrong is put right soon; meanwhile it is nothing rather than below. */
+static uint32_t amount(const struct db_rows *rows, unsigned column)
+{
+    int64_t value = db_get_i64(rows, column);
+    return value < 0 ? 0 : (uint32_t)value;
+}
+
+static int read_usage(struct db *db, const char *team_id, const struct plan *plan,
+                      const struct runtime_shape *shape, struct quota *quota, uint32_t *stopped,
+                      struct error **err)
 {
     db_rows_auto *rows = NULL;
     if (db_query(db, &usage_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
         return -1;
-    db_rows_next(rows);
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such team.");
     *quota = (struct quota){
         .limits = {plan->sandboxes, plan->vcpus, plan->memory_mb},
-        .usage = {(uint32_t)db_get_u64(rows, 0), (uint32_t)db_get_u64(rows, 1),
-                  (uint32_t)db_get_u64(rows, 2)},
+        .usage = {amount(rows, 0), amount(rows, 1), amount(rows, 2)},
         .reservation = {1, shape->cpu, shape->memory_mb},
     };
+    *stopped = amount(rows, 3);
     return 0;
+}
+
+int quota_read(struct db *db, const char *team_id, const struct plan *plan,
+               const struct runtime_shape *shape, struct quota *quota, struct error **err)
+{
+    uint32_t stopped;
+    return read_usage(db, team_id, plan, shape, quota, &stopped, err);
 }
 
 json_t *quota_to_json(const struct quota *quota)
@@ -58,45 +79,51 @@ static const char *what_exceeds(const struct quota *q)
     return NULL;
 }
 
-/* Lock the team, read its plan and check the reservation. */
-static int reserve(struct db *db, const char *team_id, const struct runtime_shape *shape,
-                   struct plan *plan, struct quota *quota, struct error **err)
+/* What has been refused, in words. */
+static int refuse(struct db *db, const char *team_id, const struct runtime_shape *shape,
+                  struct error **err)
 {
-    if (team_lock(db, team_id, plan, err) < 0 ||
-        quota_read(db, team_id, plan, shape, quota, err) < 0)
+    struct plan plan;
+    struct quota quota;
+    uint32_t stopped;
+    if (team_lock(db, team_id, &plan, err) < 0 ||
+        read_usage(db, team_id, &plan, shape, &quota, &stopped, err) < 0)
         return -1;
-    const char *what = what_exceeds(quota);
-    if (!what)
-        return 0;
-    error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
-              "The team's plan %s allows no more %s; stop or delete a sandbox first.", plan->name,
-              what);
-    return error_add_detail(err, "quota", quota_to_json(quota));
+    const char *what = what_exceeds(&quota);
+    if (what)
+        error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
+                  "The team's plan %s allows no more %s; stop or delete a sandbox first.",
+                  plan.name, what);
+    else if (stopped > plan.stopped_sandboxes)
+        error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
+                  "The team's plan %s keeps %u stopped sandboxes, and %u are stopped; delete or "
+                  "resume one first.",
+                  plan.name, plan.stopped_sandboxes, stopped);
+    else /* Somebody gave some back between the two statements. */
+        return error_set(err, ERR_DB_DEADLOCK, "the quota of team %s changed", team_id);
+    return error_add_detail(err, "quota", quota_to_json(&quota));
+}
+
+static int take(struct db *db, const char *team_id, const struct runtime_shape *shape,
+                bool new_sandbox, struct error **err)
+{
+    uint64_t matched;
+    struct db_value cpu = db_u64(shape->cpu), memory_mb = db_u64(shape->memory_mb);
+    if (db_exec(db, &take_statement,
+                DB_ARGS(cpu, memory_mb, db_text(team_id), cpu, memory_mb, db_bool(new_sandbox)),
+                &matched, err) < 0)
+        return -1;
+    return matched ? 0 : refuse(db, team_id, shape, err);
 }
 
 int quota_reserve(struct db *db, const char *team_id, const struct runtime_shape *shape,
                   struct error **err)
 {
-    struct plan plan;
-    struct quota quota;
-    return reserve(db, team_id, shape, &plan, &quota, err);
+    return take(db, team_id, shape, false, err);
 }
 
 int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_shape *shape,
                       struct error **err)
 {
-    struct plan plan;
-    struct quota quota;
-    db_rows_auto *rows = NULL;
-    if (reserve(db, team_id, shape, &plan, &quota, err) < 0 ||
-        db_query(db, &stopped_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
-        return -1;
-    db_rows_next(rows);
-    if (db_get_u64(rows, 0) <= plan.stopped_sandboxes)
-        return 0;
-    error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
-              "The team's plan %s keeps %u stopped sandboxes, and %llu are stopped; delete or "
-              "resume one first.",
-              plan.name, plan.stopped_sandboxes, (unsigned long long)db_get_u64(rows, 0));
-    return error_add_detail(err, "quota", quota_to_json(&quota));
+    return take(db, team_id, shape, true, err);
 }

@@ -28,6 +28,16 @@ struct exposed_port {
     bool is_public; /* protocol is always http */
 };
 
+/* What it takes part of: quota of its team and room on its host; or, deleted and not gone yet, the
+ * room alone. As stored. */
+enum sandbox_reserved { RESERVES_NOTHING, RESERVES_ALL, RESERVES_ROOM };
+
+/* Where the counters of its team and its host have it, in the transaction that reads and writes its
+ * row. */
+struct sandbox_counted {
+    bool by_team, by_host, as_stopped;
+};
+
 struct sandbox {
     char id[ID_SIZE];
     char team_id[ID_SIZE];
@@ -35,7 +45,8 @@ struct sandbox {
     char created_by[ID_SIZE];
     char route[ROUTE_TOKEN_LENGTH + 1];
     enum sandbox_state state;
-    bool reserved; /* holds runtime quota and room on its host */
+    enum sandbox_reserved reserved;
+    struct sandbox_counted counted;
     uint32_t incarnation;
     char operation_id[ID_SIZE]; /* "" when nothing is in flight */
     char template_slug[SLUG_MAX + 1];

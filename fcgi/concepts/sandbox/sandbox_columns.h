@@ -27,7 +27,8 @@
     FIXED("created_by", db_copy_text(s->created_by, rows, c), db_text(s->created_by))              \
     FIXED("route", db_copy_text(s->route, rows, c), db_text(s->route))                             \
     MOVED("state", s->state = state_of(rows, c), db_text(sandbox_state_name(s->state)))            \
-    LATER("reserved", s->reserved = db_get_bool(rows, c), db_bool(s->reserved))                    \
+    LATER("reserved", s->reserved = (enum sandbox_reserved)db_get_u64(rows, c),                     \
+          db_u64(s->reserved))                                                                                      \
     MOVED("incarnation", s->incarnation = READ_U32_, db_u64(s->incarnation))                       \
     MOVED("operation_id", db_copy_text(s->operation_id, rows, c), text_or_null(s->operation_id))   \
     FIXED("template_slug", db_copy_text(s->template_slug, rows, c), db_text(s->template_slug))     \

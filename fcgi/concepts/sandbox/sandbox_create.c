@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/wake.h"
 #include "checkpoint/checkpoint.h"
 #include "crypto/envelope.h"
 #include "host/host.h"
@@ -15,11 +16,14 @@
 #include "network/egress_profile.h"
 #include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/reservation.h"
 #include "sandbox/sandbox_row.h"
 #include "template/template.h"
 #include "template/warm.h"
 
 #define AGENT_WARM_WAIT_MS 2000 /* it answered before */
+#define CPUS_WAIT_MS       1500 /* on a busy host */
+#define CPUS_LOOK_MS       10
 
 static int check_overrides(const struct sandbox_create *request, const struct plan *plan,
                            struct error **err)
@@ -154,9 +158,10 @@ static int place_restored(struct db *db, struct insert *insert, uint32_t only_ho
     if (only_host && only_host != checkpoint->host_id)
         return error_set_field(err, ERR_INVALID_REQUEST, "/volume_mounts",
                                "The volumes are on another host than the checkpoint.");
-    if (host_place_on(db, checkpoint->host_id, &sandbox->shape, sandbox->instance_name,
+    if (host_place_on(db, checkpoint->host_id, &sandbox->shape, true, sandbox->instance_name,
                       &sandbox->address, err) < 0)
         return -1;
+    sandbox->counted.by_host = true;
     if (checkpoint_hold(db, checkpoint->id, err) == 0)
         return 0;
     if ((*err)->code != ERR_NOT_FOUND)
@@ -165,30 +170,44 @@ static int place_restored(struct db *db, struct insert *insert, uint32_t only_ho
     return no_checkpoint(insert->request->source_field, err);
 }
 
-/* A host with room and an address on it: those of a waiting instance, or new ones. only_host: where
- * the volumes are; 0: any. */
-static int place(struct db *db, struct insert *insert, uint32_t only_host, struct error **err)
+/* A waiting instance becomes the sandbox's, if there is one. only_host: where the volumes are; 0:
+ * any. */
+static int claim(struct db *db, struct insert *insert, uint32_t only_host, struct error **err)
 {
     struct sandbox *sandbox = &insert->work->sandbox;
     struct warm_instance *warm = &insert->warm;
     *warm = (struct warm_instance){0};
     snprintf(sandbox->instance_name, sizeof sandbox->instance_name, "sbx-%s", sandbox->id + 4);
-    if (insert->source->checkpoint.id[0])
-        return place_restored(db, insert, only_host, err);
-    if (insert->may_claim &&
-        warm_claim(db, sandbox->template_version_id, &sandbox->shape, only_host, warm, err) < 0)
+    if (insert->source->checkpoint.id[0] || !insert->may_claim)
+        return 0;
+    if (warm_claim(db, sandbox->template_version_id, &sandbox->shape, only_host, warm, err) < 0)
         return -1;
     if (!warm->name[0])
-        return host_place(db, sandbox->template_version_id, &sandbox->shape, only_host,
-                          sandbox->instance_name, &sandbox->host_id, &sandbox->address, err);
+        return 0;
     memcpy(sandbox->instance_name, warm->name, sizeof sandbox->instance_name);
     sandbox->host_id = warm->host_id;
     sandbox->address = warm->address;
     sandbox->agent_key_id = warm->agent_key_id;
-    return host_reserve_new(db, sandbox->host_id, &sandbox->shape, err);
+    return 0;
 }
 
-/* Reserve quota, host and address and write the row that holds all three. */
+/* A host with room and an address on it: those of the waiting instance, or new ones. */
+static int place(struct db *db, struct insert *insert, uint32_t only_host, struct error **err)
+{
+    struct sandbox *sandbox = &insert->work->sandbox;
+    if (insert->source->checkpoint.id[0])
+        return place_restored(db, insert, only_host, err);
+    if ((insert->warm.name[0]
+             ? host_reserve_new(db, sandbox->host_id, &sandbox->shape, err)
+             : host_place(db, sandbox->template_version_id, &sandbox->shape, only_host,
+                          sandbox->instance_name, &sandbox->host_id, &sandbox->address, err)) < 0)
+        return -1;
+    sandbox->counted.by_host = true;
+    return 0;
+}
+
+/* Reserve quota, host and address and write the row that holds all three. The rows of the team and
+ * of the host are locked from there to the end: what others need not wait for comes before. */
 static int insert_body(struct db *db, void *context, struct error **err)
 {
     struct insert *insert = context;
@@ -197,22 +216,24 @@ static int insert_body(struct db *db, void *context, struct error **err)
     struct sandbox *sandbox = &work->sandbox;
     uint32_t only_host;
     sandbox->state = sandbox->snapshot_id[0] ? SANDBOX_RESTORING : SANDBOX_CREATING;
+    sandbox->reserved = RESERVES_ALL;
+    sandbox->counted = (struct sandbox_counted){0};
     sandbox->incarnation = 1;
     sandbox->operation_id[0] = '\0';
     sandbox->created_at_ms = sandbox->updated_at_ms = clock_now_ms();
     memcpy(insert->mounts, request->mounts, sizeof insert->mounts);
-    if (quota_reserve_new(db, sandbox->team_id, &sandbox->shape, err) < 0 ||
-        denied_names_admit(db, sandbox->team_id, sandbox->id, sandbox->network,
+    if (denied_names_admit(db, sandbox->team_id, sandbox->id, sandbox->network,
                            (unsigned)work->worker->settings->denied_names_per_team, err) < 0 ||
         volume_mounts_lock(db, sandbox->team_id, insert->mounts, request->mount_count, &only_host,
                            err) < 0 ||
-        place(db, insert, only_host, err) < 0 ||
+        claim(db, insert, only_host, err) < 0 ||
         operation_begin(db, sandbox, OPERATION_CREATE, work->worker->lease_owner,
                         work->worker->settings->lease_s, &work->operation, err) < 0)
         return -1;
     if (request->claim && request->claim(db, sandbox->id, request->claim_context, err) < 0)
         return -1;
-    if (sandbox_row_insert(db, sandbox, insert->envs_sealed, err) < 0 ||
+    if (reservation_take_quota(db, sandbox, err) < 0 || place(db, insert, only_host, err) < 0 ||
+        sandbox_row_insert(db, sandbox, insert->envs_sealed, err) < 0 ||
         volume_mounts_attach(db, sandbox->team_id, sandbox->id, insert->mounts,
                              request->mount_count, err) < 0 ||
         egress_profile_follow(db, sandbox->id, sandbox->network, true, err) < 0)
@@ -275,6 +296,26 @@ static int start_cold(struct work *work, const struct checkpoint *checkpoint,
     return work_init_agent(work, AGENT_START_WAIT_MS, err);
 }
 
+/* Incus hands processors out again behind its answer, by tenths of a second: a command that counts
+ * them before would start too few workers. `before`: how many there were; a host with fewer than
+ * were asked for gives what it has. */
+static int wait_for_cpus(struct work *work, unsigned before, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    int64_t give_up_ms = clock_monotonic_ms() + CPUS_WAIT_MS;
+    char secret[AGENT_SECRET_SIZE];
+    unsigned cpus = before;
+    int result = agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id,
+                              secret, err);
+    while (result == 0 && cpus == before && clock_monotonic_ms() < give_up_ms) {
+        result = agent_cpus(sandbox->address, secret, &cpus, err);
+        if (result == 0 && cpus == before)
+            clock_sleep_ms(CPUS_LOOK_MS);
+    }
+    mem_wipe(secret, sizeof secret);
+    return result;
+}
+
 /* The runtime is only asked when the instance waits in another size, or is to have volumes. */
 static int start_warm(struct work *work, const struct warm_instance *warm,
                       const struct mount_list *list, struct error **err)
@@ -286,7 +327,9 @@ static int start_warm(struct work *work, const struct warm_instance *warm,
                                                              list->mounts, list->count, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_ADAPTED);
-    return work_init_agent(work, AGENT_WARM_WAIT_MS, err);
+    if (work_init_agent(work, AGENT_WARM_WAIT_MS, err) < 0)
+        return -1;
+    return warm->shape.cpu == sandbox->shape.cpu ? 0 : wait_for_cpus(work, warm->shape.cpu, err);
 }
 
 /* The kernel takes the policy in while the agent of a waiting instance gets ready; a fresh copy
@@ -375,7 +418,9 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
     for (;;) {
         work_auto work = {.worker = worker};
         bool was_warm = warm;
-        if (attempt(&work, request, &was_warm, err) == 0) {
+        int result = attempt(&work, request, &was_warm, err);
+        wake_send(worker->settings->api_socket, WAKE_POOL);
+        if (result == 0) {
             *sandbox = work.sandbox;
             work.sandbox = (struct sandbox){0};
             return 0;

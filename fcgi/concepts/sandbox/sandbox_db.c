@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "sandbox/reservation.h"
 #include "sandbox/sandbox_columns.h"
 #include "sandbox/sandbox_row.h"
 
@@ -133,6 +135,8 @@ void sandbox_row_read(const struct db_rows *rows, struct sandbox *s)
     unsigned c = 0;
     *s = (struct sandbox){0};
     SANDBOX_TABLE(READ_2, READ_3, READ_3, READ_3, READ_3)
+    s->counted = (struct sandbox_counted){
+        s->reserved == RESERVES_ALL, s->reserved != RESERVES_NOTHING, s->state == SANDBOX_STOPPED};
 }
 
 static int get_one(struct db *db, const struct db_statement *statement, const char *key,
@@ -221,40 +225,11 @@ int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_re
 
 /* --- writing --- */
 
-int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buffer *envs_sealed,
-                       struct error **err)
-{
-    struct db_value envs =
-        envs_sealed->size ? db_blob(envs_sealed->data, envs_sealed->size) : db_null();
-    const struct db_value values[] = {envs, INSERTED(VALUE)};
-    if (db_exec(db, &insert_statement, values, ARRAY_SIZE(values), NULL, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < s->port_count; i++)
-        if (db_exec(
-                db, &insert_port_statement,
-                DB_ARGS(db_text(s->id), db_u64(s->ports[i].port), db_bool(s->ports[i].is_public)),
-                NULL, err) < 0)
-            return -1;
-    return sandbox_row_index_metadata(db, s, err);
-}
-
-int sandbox_row_update(struct db *db, struct sandbox *s, struct error **err)
-{
-    s->updated_at_ms = clock_now_ms();
-    const struct db_value values[] = {db_bool(sandbox_state_is_shown(s->state)),
-                                      MOVED(VALUE) db_text(s->id)};
-    return db_exec(db, &update_statement, values, ARRAY_SIZE(values), NULL, err);
-}
-
-int sandbox_row_index_metadata(struct db *db, const struct sandbox *s, struct error **err)
+static int insert_metadata(struct db *db, const struct sandbox *s, struct error **err)
 {
     json_auto_t *metadata = json_loads(s->metadata, 0, NULL);
     const char *name;
     json_t *value;
-    if (db_exec(db, &clear_metadata_statement, DB_ARGS(db_text(s->id)), NULL, err) < 0)
-        return -1;
-    if (!sandbox_state_is_shown(s->state))
-        return 0;
     json_object_foreach (metadata, name, value) {
         if (db_exec(db, &index_metadata_statement,
                     DB_ARGS(db_text(s->id), db_blob(name, strlen(name)), db_text(s->team_id),
@@ -263,6 +238,41 @@ int sandbox_row_index_metadata(struct db *db, const struct sandbox *s, struct er
             return -1;
     }
     return 0;
+}
+
+int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buffer *envs_sealed,
+                       struct error **err)
+{
+    struct db_value envs =
+        envs_sealed->size ? db_blob(envs_sealed->data, envs_sealed->size) : db_null();
+    const struct db_value values[] = {envs, INSERTED(VALUE)};
+    assert(s->counted.by_team && s->counted.by_host);
+    if (db_exec(db, &insert_statement, values, ARRAY_SIZE(values), NULL, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < s->port_count; i++)
+        if (db_exec(
+                db, &insert_port_statement,
+                DB_ARGS(db_text(s->id), db_u64(s->ports[i].port), db_bool(s->ports[i].is_public)),
+                NULL, err) < 0)
+            return -1;
+    return insert_metadata(db, s, err);
+}
+
+int sandbox_row_update(struct db *db, struct sandbox *s, struct error **err)
+{
+    s->updated_at_ms = clock_now_ms();
+    if (reservation_follow(db, s, err) < 0)
+        return -1;
+    const struct db_value values[] = {db_bool(sandbox_state_is_shown(s->state)),
+                                      MOVED(VALUE) db_text(s->id)};
+    return db_exec(db, &update_statement, values, ARRAY_SIZE(values), NULL, err);
+}
+
+int sandbox_row_index_metadata(struct db *db, const struct sandbox *s, struct error **err)
+{
+    if (db_exec(db, &clear_metadata_statement, DB_ARGS(db_text(s->id)), NULL, err) < 0)
+        return -1;
+    return sandbox_state_is_shown(s->state) ? insert_metadata(db, s, err) : 0;
 }
 
 int sandbox_row_destroyed(struct db *db, const struct sandbox *s, struct error **err)

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
+#include "base/wake.h"
 #include "sandbox/lifecycle_steps.h"
 
 /* A removal takes a second at most; where a start or a pause has to end first, it is tried again in
@@ -15,6 +16,8 @@ static int remove_instance(struct work *work, struct error **err)
     work_network_remove_begin(work);
     int result = work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, err);
     work_network_remove_end(work);
+    if (result == 0)
+        work_network_ended(work);
     return result;
 }
 
@@ -35,12 +38,56 @@ int work_run_destroy(struct work *work, struct error **err)
     return error_move(err, &failure);
 }
 
+void work_cut_off(struct work *work)
+{
+    struct runtime *runtime;
+    error_auto failure = NULL;
+    if (work->sandbox.reserved == RESERVES_NOTHING) /* nothing of it runs */
+        return;
+    if (runtimes_get(work->worker->runtimes, work->worker->db, work->sandbox.host_id, &runtime,
+                     &failure) == 0) {
+        work_network_remove_begin(work);
+        work_network_remove_end(work);
+    } else {
+        log_warning("a deleted sandbox may reach the network until it is stopped",
+                    LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+    }
+    fault_point(FAULT_DELETE_CUT);
+}
+
+struct removal {
+    struct work *work;
+    const char *id;
+};
+
+/* What has volumes is waited for, so that they are free when it is said to be gone. */
+static int remove_body(struct db *db, void *context, struct error **err)
+{
+    struct removal *removal = context;
+    struct work *work = removal->work;
+    struct sandbox *sandbox = &work->sandbox;
+    sandbox_deinit(sandbox);
+    if (sandbox_get_any(db, removal->id, true, sandbox, err) < 0)
+        return -1;
+    if (!sandbox_state_is_shown(sandbox->state))
+        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    work->queued = !sandbox_has_volumes(sandbox);
+    return work_begin_locked(work, db, SANDBOX_EVENT_DELETE, OPERATION_DESTROY, err);
+}
+
 int sandbox_destroy(struct worker *worker, const char *id, struct error **err)
 {
     work_auto work = {.worker = worker};
-    if (work_begin(&work, worker, id, SANDBOX_EVENT_DELETE, OPERATION_DESTROY, NULL, NULL, err) < 0)
-        return work_public_error(&work, err);
+    struct removal removal = {&work, id};
     error_auto failure = NULL;
+    if (db_transaction(worker->db, remove_body, &removal, err) < 0)
+        return work_public_error(&work, err);
+    if (work.queued) {
+        work_cut_off(&work);
+        wake_send(worker->settings->api_socket, WAKE_OPERATIONS);
+        return 0;
+    }
+    work_start(&work, worker);
     if (work_run_destroy(&work, &failure) < 0)
         log_warning("sandbox removal goes on in the background", LOG_STR("sandbox", id),
                     LOG_ERROR(failure));

@@ -203,7 +203,7 @@ static int remove_leftover(struct worker *worker, const struct leftover *leftove
     if (find_firewall(worker, leftover->host_id, &firewall, err) < 0)
         return -1;
     if (firewall) {
-        firewall_remove_begin(firewall, leftover->address, leftover->sandbox_id);
+        firewall_ended_begin(firewall, leftover->address, leftover->sandbox_id);
         if (firewall_end(firewall, err) < 0)
             return -1; /* it is due again */
     }

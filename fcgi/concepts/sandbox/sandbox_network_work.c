@@ -74,9 +74,20 @@ void work_network_remove_begin(struct work *work)
 void work_network_remove_end(struct work *work)
 {
     error_auto failure = NULL;
-    if (!work->firewall)
+    if (work->firewall && firewall_end(steal_pointer(&work->firewall), &failure) < 0)
+        log_warning("a deleted sandbox may reach the network until it is stopped",
+                    LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+}
+
+void work_network_ended(struct work *work)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    struct firewall *firewall = runtimes_firewall(work->worker->runtimes, sandbox->host_id);
+    error_auto failure = NULL;
+    if (!firewall)
         return;
-    work->policy_may_stand = firewall_end(steal_pointer(&work->firewall), &failure) < 0;
+    firewall_ended_begin(firewall, sandbox->address, sandbox->id);
+    work->policy_may_stand = firewall_end(firewall, &failure) < 0;
     if (work->policy_may_stand)
         log_warning("network policy of a deleted sandbox may still stand",
                     LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));

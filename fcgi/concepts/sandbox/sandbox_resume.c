@@ -8,6 +8,7 @@
 #include "host/host.h"
 #include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/reservation.h"
 #include "sandbox/sandbox_row.h"
 
 #define AGENT_CONTINUE_WAIT_MS 5000 /* an agent that came back with its memory */
@@ -108,11 +109,9 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
     if (sandbox->state != SANDBOX_STOPPED)
         return 0;
     if (sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0 ||
-        quota_reserve(db, sandbox->team_id, &sandbox->shape, err) < 0)
+        (sandbox_has_volumes(sandbox) && volume_mounts_lock_again(db, sandbox->id, err) < 0))
         return -1;
-    if (sandbox_has_volumes(sandbox) && volume_mounts_lock_again(db, sandbox->id, err) < 0)
-        return -1;
-    return host_reserve(db, sandbox->host_id, &sandbox->shape, err);
+    return reservation_renew(db, sandbox, err);
 }
 
 struct refresh {

@@ -13,13 +13,14 @@ void sandbox_row_read(const struct db_rows *rows, struct sandbox *sandbox);
 /* Write the metadata into the table that filters look into; a deleted sandbox has none there. */
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* envs_sealed: empty stays NULL. Inserts the exposed ports and indexes the metadata too. */
+/* What it takes is reserved already (reservation.h). envs_sealed: empty stays NULL. Inserts the
+ * exposed ports and indexes the metadata too. */
 int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
                        const struct buffer *envs_sealed, struct error **err);
 
 /* Write what a lifecycle move changes: state, visible, reserved, incarnation, operation_id,
  * deadline, timeout, resumed_from, stopped_at, pause_failures, network_applied, network_due_at,
- * updated_at. The last is set here. */
+ * updated_at. The last is set here. What it takes no longer goes back to its team and its host. */
 int sandbox_row_update(struct db *db, struct sandbox *sandbox, struct error **err);
 
 /* Write what a PATCH changes beside that: metadata and its index, on_timeout, auto_resume,

@@ -88,7 +88,7 @@ int template_trial_knows(struct worker *worker, const char *instance_name, bool 
 
 static int release_body(struct db *db, void *context, struct error **err)
 {
-    return host_address_release(db, context, err);
+    return host_address_release(db, 0, context, err);
 }
 
 static int end_trial(struct worker *worker, const struct template_version *version,
@@ -111,8 +111,8 @@ struct placing {
 static int place_body(struct db *db, void *context, struct error **err)
 {
     struct placing *placing = context;
-    return host_place_on(db, placing->host_id, placing->shape, placing->name, &placing->address,
-                         err);
+    return host_place_on(db, placing->host_id, placing->shape, false, placing->name,
+                         &placing->address, err);
 }
 
 static int start_trial(struct building *building, const char *source, struct placing *placing,

@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "host/host.h"
 #include "runtime/agent_client.h"
 #include "template/template.h"
+#include "template/warm_plan.h"
 #include "template/warm_row.h"
 
 /* --- out --- */
@@ -25,10 +28,10 @@ static int take_leaving_body(struct db *db, void *context, struct error **err)
 
 static int forget_body(struct db *db, void *context, struct error **err)
 {
-    const char *name = context;
-    if (warm_row_delete(db, name, err) < 0)
+    const struct warm_instance *warm = context;
+    if (warm_row_delete(db, warm->name, err) < 0)
         return -1;
-    return host_address_release(db, name, err);
+    return host_address_release(db, warm->host_id, warm->name, err);
 }
 
 static int remove_next(struct worker *worker, bool *worked, struct error **err)
@@ -43,14 +46,15 @@ static int remove_next(struct worker *worker, bool *worked, struct error **err)
     if (runtimes_get(worker->runtimes, worker->db, leaving.warm.host_id, &runtime, err) < 0 ||
         runtime->ops->destroy(runtime, leaving.warm.name, err) < 0)
         return -1;
-    return db_transaction(worker->db, forget_body, leaving.warm.name, err);
+    return db_transaction(worker->db, forget_body, &leaving.warm, err);
 }
 
 /* --- in --- */
 
 struct addition {
     const struct settings *settings;
-    const struct template_version *version;
+    const struct warm_want *want;
+    unsigned most;
     struct warm_instance warm; /* name "": the pool is full, or no host has room */
 };
 
@@ -62,11 +66,11 @@ static int add_body(struct db *db, void *context, struct error **err)
     char id[ID_SIZE];
     unsigned count;
     snprintf(warm->name, sizeof warm->name, "warm-%s", id_new("wrm_", id) + 4);
-    if (host_place(db, warm->template_version_id, &warm->shape, 0, warm->name, &warm->host_id,
-                   &warm->address, err) < 0 ||
-        warm_row_count(db, warm->template_version_id, &count, err) < 0)
+    if (host_place_waiting(db, warm->template_version_id, &warm->shape, warm->name, &warm->host_id,
+                           &warm->address, err) < 0 ||
+        warm_row_count(db, warm->template_version_id, &warm->shape, &count, err) < 0)
         return -1;
-    if (count >= addition->settings->warm_pool_size)
+    if (count >= addition->most)
         return error_set(err, ERR_NO_CAPACITY, "the pool is full");
     return warm_row_insert(db, warm, addition->settings->lease_s, err);
 }
@@ -83,7 +87,7 @@ static int start_instance(struct worker *worker, const struct addition *addition
         .address = ipv4_format(warm->address, address),
         .source = source,
         .sandbox_id = "",
-        .virtual_machine = addition->version->virtual_machine,
+        .virtual_machine = addition->want->virtual_machine,
         .shape = warm->shape,
     };
     if (runtimes_get(worker->runtimes, worker->db, warm->host_id, &runtime, err) < 0 ||
@@ -92,22 +96,15 @@ static int start_instance(struct worker *worker, const struct addition *addition
     return agent_wait(warm->address, AGENT_START_WAIT_MS, err);
 }
 
-static int add_next(struct worker *worker, const struct template_version *version, bool *worked,
-                    struct error **err)
+/* One more of what is wanted, up to `most`. */
+static int add(struct worker *worker, const struct warm_want *want, unsigned most, bool *worked,
+               struct error **err)
 {
-    struct addition addition = {.settings = worker->settings, .version = version};
+    struct addition addition = {.settings = worker->settings, .want = want, .most = most};
     struct warm_instance *warm = &addition.warm;
-    unsigned count;
-    if (warm_row_count(worker->db, version->id, &count, err) < 0)
-        return -1;
-    if (count >= worker->settings->warm_pool_size)
-        return 0;
-    memcpy(warm->template_version_id, version->id, sizeof warm->template_version_id);
+    memcpy(warm->template_version_id, want->template_version_id, sizeof warm->template_version_id);
     warm->agent_key_id = keyring_newest(worker->ring);
-    warm->shape.cpu = version->cpu;
-    warm->shape.memory_mb = version->memory_mb;
-    if (warm_row_disk_gb(worker->db, &warm->shape.disk_gb, err) < 0)
-        return -1;
+    warm->shape = want->shape;
     if (db_transaction(worker->db, add_body, &addition, err) < 0) {
         if ((*err)->code != ERR_NO_CAPACITY)
             return -1;
@@ -122,23 +119,141 @@ static int add_next(struct worker *worker, const struct template_version *versio
     return -1;
 }
 
-int warm_tend_next(struct worker *worker, bool *worked, struct error **err)
+/* --- the whole --- */
+
+/* While creates are under way they have the machine to themselves, for so long in a row. */
+#define GIVE_WAY_MS 5000
+/* With nothing to do, and nobody who says that there is. */
+#define LOOK_AGAIN_MS 4000
+
+static int64_t rest_until_ms; /* monotonic */
+
+void warm_hurry(void)
+{
+    rest_until_ms = 0;
+}
+
+/* Some of the default template in any case; id "": it has no version yet. */
+static int find_default(struct worker *worker, struct warm_want *want, struct error **err)
 {
     const struct settings *settings = worker->settings;
     struct template_version version = {.id = ""};
-    *worked = false;
-    if (settings->warm_pool_size &&
-        template_resolve(worker->db, TEAM_DEPLOYMENT_ID, settings->default_template,
+    *want = (struct warm_want){.wanted = (unsigned)settings->warm_pool_size};
+    if (!settings->warm_pool_size)
+        return 0;
+    if (template_resolve(worker->db, TEAM_DEPLOYMENT_ID, settings->default_template,
                          "default_template", &version, err) < 0) {
         if ((*err)->code != ERR_TEMPLATE_NOT_FOUND)
             return -1;
         error_clear(err); /* none yet */
-    }
-    if (warm_row_dismiss_unfit(worker->db, version.id, (unsigned)settings->warm_pool_size, err) <
-            0 ||
-        remove_next(worker, worked, err) < 0)
-        return -1;
-    if (*worked || !version.id[0])
         return 0;
-    return add_next(worker, &version, worked, err);
+    }
+    memcpy(want->template_version_id, version.id, sizeof want->template_version_id);
+    want->virtual_machine = version.virtual_machine;
+    want->shape.cpu = version.cpu;
+    want->shape.memory_mb = version.memory_mb;
+    return warm_row_disk_gb(worker->db, &want->shape.disk_gb, err);
+}
+
+/* What is there: of each of plan->wants, and of the default template in any size. */
+struct tally {
+    unsigned counts[WARM_WANTS_MAX];
+    unsigned defaults;
+    unsigned surplus; /* that leave */
+};
+
+static bool is_kept(struct warm_plan *plan, const struct warm_want *fallback,
+                    const struct warm_listed *listed, struct tally *tally)
+{
+    const struct warm_instance *warm = &listed->warm;
+    struct warm_want *want = warm_plan_find(plan, warm->template_version_id, &warm->shape);
+    bool is_default = !strcmp(warm->template_version_id, fallback->template_version_id);
+    if (!listed->fits)
+        return false;
+    if (want && tally->counts[want - plan->wants] < want->wanted)
+        tally->counts[want - plan->wants]++;
+    else if (!is_default || tally->defaults >= fallback->wanted)
+        return false;
+    tally->defaults += is_default;
+    return true;
+}
+
+static int compare(struct worker *worker, struct warm_plan *plan, const struct warm_want *fallback,
+                   struct tally *tally, struct error **err)
+{
+    autofree struct warm_listed *list = NULL;
+    size_t count;
+    *tally = (struct tally){0};
+    if (warm_row_list(worker->db, &list, &count, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        if (!list[i].leaves && is_kept(plan, fallback, &list[i], tally))
+            continue;
+        tally->surplus++;
+        if (!list[i].leaves && warm_dismiss(worker->db, list[i].warm.name, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_next(struct worker *worker, const struct warm_plan *plan,
+                    const struct warm_want *fallback, const struct tally *tally, bool *worked,
+                    struct error **err)
+{
+    const struct warm_want *missing = NULL;
+    unsigned gap = 0;
+    for (unsigned i = 0; i < plan->count; i++) {
+        const struct warm_want *want = &plan->wants[i];
+        if (want->wanted > tally->counts[i] && want->wanted - tally->counts[i] > gap) {
+            missing = want;
+            gap = want->wanted - tally->counts[i];
+        }
+    }
+    if (missing)
+        return add(worker, missing, missing->wanted, worked, err);
+    if (fallback->template_version_id[0] && tally->defaults < fallback->wanted)
+        return add(worker, fallback, fallback->wanted, worked, err);
+    return 0;
+}
+
+/* Whether refilling waits; not for ever, when creates never cease. */
+static bool gives_way(const struct warm_plan *plan)
+{
+    static int64_t since_ms; /* monotonic; 0: nothing was in the way */
+    int64_t now_ms = clock_monotonic_ms();
+    if (!plan->busy)
+        since_ms = 0;
+    else if (!since_ms)
+        since_ms = now_ms;
+    return since_ms && now_ms - since_ms < GIVE_WAY_MS;
+}
+
+static int tend(struct worker *worker, bool *worked, struct error **err)
+{
+    struct warm_plan plan;
+    struct warm_want fallback;
+    struct tally tally;
+    if (warm_plan_read(worker->db, (unsigned)worker->settings->warm_memory_percent, &plan, err) <
+            0 ||
+        find_default(worker, &fallback, err) < 0)
+        return -1;
+    warm_plan_decide(&plan);
+    if (compare(worker, &plan, &fallback, &tally, err) < 0)
+        return -1;
+    if (gives_way(&plan))
+        return 0;
+    if (tally.surplus && remove_next(worker, worked, err) < 0)
+        return -1;
+    return *worked ? 0 : add_next(worker, &plan, &fallback, &tally, worked, err);
+}
+
+int warm_tend_next(struct worker *worker, bool *worked, struct error **err)
+{
+    *worked = false;
+    if (clock_monotonic_ms() < rest_until_ms)
+        return 0;
+    int result = tend(worker, worked, err);
+    if (result == 0 && !*worked)
+        rest_until_ms = clock_monotonic_ms() + LOOK_AGAIN_MS;
+    return result;
 }

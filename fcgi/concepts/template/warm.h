@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The warm pool: instances of the default template that are started already, so that a create only
- * has to claim one and hand over what makes it a sandbox. The dispatcher fills the pool and takes
- * out what no longer fits (an older version, a draining host, an instance that died). A claim is
+ * The warm pool: instances that are started already, of the templates and in the sizes that are
+ * asked for (warm_plan.h), so that a create only has to claim one and hand over what makes it a
+ * sandbox. The dispatcher fills the pool, when no create is under way, and takes out what no longer
+ * fits (an older version, a draining host, an instance that died). A claim is
  * the deletion of the row in the transaction that inserts the sandbox: whoever dies, an instance
  * belongs to exactly one of both tables, and to the sweep when it is in neither.
  */
@@ -30,6 +31,9 @@ int warm_claim(struct db *db, const char *template_version_id, const struct runt
 /* Do one piece of work on the pool: remove what should leave, or add one that is missing. *worked:
  * there was some. */
 int warm_tend_next(struct worker *worker, bool *worked, struct error **err);
+
+/* The next warm_tend_next() looks, though there was nothing to do a moment ago. */
+void warm_hurry(void);
 
 /* Whether the instance is one of the pool. */
 int warm_knows(struct db *db, const char *instance_name, bool *known, struct error **err);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "template/warm_row.h"
 
 #define COLUMNS \
@@ -25,8 +26,8 @@ static const struct db_statement delete_statement = {
     "warm.delete", "DELETE FROM warm_instances WHERE instance_name = ?", false};
 static const struct db_statement count_statement = {
     "warm.count",
-    "SELECT COUNT(*) FROM warm_instances"
-    " WHERE template_version_id = ? AND state IN ('starting', 'ready')",
+    "SELECT COUNT(*) FROM warm_instances WHERE template_version_id = ? AND cpu = ?"
+    " AND memory_mb = ? AND disk_gb = ? AND state IN ('starting', 'ready')",
     true};
 static const struct db_statement insert_statement = {
     "warm.insert",
@@ -42,12 +43,12 @@ static const struct db_statement dismiss_statement = {
     "UPDATE warm_instances SET state = 'leaving', lease_until_ms = 0"
     " WHERE instance_name = ? AND state <> 'leaving'",
     false};
-static const struct db_statement unfit_statement = {
-    "warm.unfit",
-    "SELECT w.instance_name, w.template_version_id = ? AND h.state = 'active' AND"
-    " (w.state = 'ready' OR w.lease_until_ms > ?) AS fits"
-    " FROM warm_instances w JOIN hosts h ON h.id = w.host_id"
-    " WHERE w.state <> 'leaving' ORDER BY fits DESC, w.created_at_ms LIMIT 10000",
+static const struct db_statement list_statement = {
+    "warm.list",
+    "SELECT w.instance_name, w.template_version_id, w.host_id, w.address, w.agent_key_id, w.cpu,"
+    " w.memory_mb, w.disk_gb, w.state = 'leaving', h.state = 'active' AND (w.state = 'ready' OR"
+    " w.lease_until_ms > ?) AS fits FROM warm_instances w JOIN hosts h ON h.id = w.host_id"
+    " ORDER BY fits DESC, w.created_at_ms LIMIT 10000",
     true};
 static const struct db_statement leaving_statement = {
     "warm.leaving",
@@ -63,7 +64,7 @@ static const struct db_statement disk_statement = {
 
 static const struct db_statement *const statements[] = {
     &claim_statement,       &delete_statement, &count_statement,   &insert_statement,
-    &ready_names_statement, &ready_statement,  &dismiss_statement, &unfit_statement,
+    &ready_names_statement, &ready_statement,  &dismiss_statement, &list_statement,
     &leaving_statement,     &lease_statement,  &known_statement,   &disk_statement,
 };
 const struct db_statement_list warm_statements = DB_STATEMENT_LIST(statements);
@@ -114,11 +115,14 @@ int warm_row_delete(struct db *db, const char *instance_name, struct error **err
     return db_exec(db, &delete_statement, DB_ARGS(db_text(instance_name)), NULL, err);
 }
 
-int warm_row_count(struct db *db, const char *template_version_id, unsigned *count,
-                   struct error **err)
+int warm_row_count(struct db *db, const char *template_version_id,
+                   const struct runtime_shape *shape, unsigned *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &count_statement, DB_ARGS(db_text(template_version_id)), &rows, err) < 0)
+    if (db_query(db, &count_statement,
+                 DB_ARGS(db_text(template_version_id), db_u64(shape->cpu), db_u64(shape->memory_mb),
+                         db_u64(shape->disk_gb)),
+                 &rows, err) < 0)
         return -1;
     *count = db_rows_next(rows) ? (unsigned)db_get_u64(rows, 0) : 0;
     return 0;
@@ -151,18 +155,19 @@ int warm_dismiss(struct db *db, const char *instance_name, struct error **err)
     return db_exec(db, &dismiss_statement, DB_ARGS(db_text(instance_name)), NULL, err);
 }
 
-int warm_row_dismiss_unfit(struct db *db, const char *template_version_id, unsigned keep,
-                           struct error **err)
+int warm_row_list(struct db *db, struct warm_listed **list, size_t *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &unfit_statement,
-                 DB_ARGS(db_text(template_version_id), db_i64(clock_now_ms())), &rows, err) < 0)
+    *list = NULL;
+    *count = 0;
+    if (db_query(db, &list_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
         return -1;
-    for (unsigned fits = 0; db_rows_next(rows);) {
-        if (db_get_bool(rows, 1) && fits++ < keep)
-            continue;
-        if (warm_dismiss(db, db_get_text(rows, 0), err) < 0)
-            return -1;
+    while (db_rows_next(rows)) {
+        *list = xreallocarray(*list, *count + 1, sizeof **list);
+        struct warm_listed *listed = &(*list)[(*count)++];
+        read_warm(rows, &listed->warm);
+        listed->leaves = db_get_bool(rows, 8);
+        listed->fits = db_get_bool(rows, 9);
     }
     return 0;
 }

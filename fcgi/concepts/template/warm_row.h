@@ -4,9 +4,9 @@
 
 #include "template/warm.h"
 
-/* How many of the version are starting or ready. */
-int warm_row_count(struct db *db, const char *template_version_id, unsigned *count,
-                   struct error **err);
+/* How many of the version and size are starting or ready. */
+int warm_row_count(struct db *db, const char *template_version_id,
+                   const struct runtime_shape *shape, unsigned *count, struct error **err);
 
 /* Insert one that is starting. */
 int warm_row_insert(struct db *db, const struct warm_instance *warm, uint64_t lease_s,
@@ -15,10 +15,13 @@ int warm_row_insert(struct db *db, const struct warm_instance *warm, uint64_t le
 /* starting → ready. Errors: ERR_LEASE_LOST when somebody made it leave meanwhile. */
 int warm_row_ready(struct db *db, const char *instance_name, struct error **err);
 
-/* Mark as leaving: all but `keep` of the version, all of other versions, all of hosts that drain,
- * and what should have been ready long ago. */
-int warm_row_dismiss_unfit(struct db *db, const char *template_version_id, unsigned keep,
-                           struct error **err);
+/* All of them, those that are fit for use first: ready, or not starting for too long, on a host
+ * that takes sandboxes. The caller frees. */
+struct warm_listed {
+    struct warm_instance warm;
+    bool leaves, fits;
+};
+int warm_row_list(struct db *db, struct warm_listed **list, size_t *count, struct error **err);
 
 /* Inside a transaction: take one that is leaving, for lease_s. name "": none. */
 int warm_row_take_leaving(struct db *db, uint64_t lease_s, struct warm_instance *warm,

@@ -106,7 +106,7 @@ static int forget_body(struct db *db, void *context, struct error **err)
     const struct keeper *keeper = context;
     if (keeper_delete(db, keeper->instance_name, err) < 0)
         return -1;
-    return host_address_release(db, keeper->instance_name, err);
+    return host_address_release(db, keeper->host_id, keeper->instance_name, err);
 }
 
 static int start(struct worker *worker, struct runtime *runtime, const struct keeper *keeper,

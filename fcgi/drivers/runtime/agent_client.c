@@ -117,6 +117,22 @@ int agent_hang_up(uint32_t address, const char *secret, struct error **err)
     return check_status(status, 204, err);
 }
 
+int agent_cpus(uint32_t address, const char *secret, unsigned *cpus, struct error **err)
+{
+    buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
+    long status;
+    request(address, secret, "/metrics", NULL, &answer, &status);
+    if (check_status(status, 200, err) < 0)
+        return -1;
+    json_auto_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
+    json_int_t count = json_integer_value(json_object_get(json, "cpu_count"));
+    if (count < 1 || count > UINT16_MAX)
+        return error_set(err, ERR_RUNTIME_FAILED,
+                         "The sandbox's agent gave a wrong answer: it counts no processors.");
+    *cpus = (unsigned)count;
+    return 0;
+}
+
 int agent_wait(uint32_t address, unsigned wait_ms, struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + wait_ms;

@@ -35,6 +35,9 @@ int agent_knows(uint32_t address, const char *secret, unsigned wait_ms, bool *kn
  * the next agent_init() or for some seconds. One attempt. Errors as agent_init(). */
 int agent_hang_up(uint32_t address, const char *secret, struct error **err);
 
+/* How many processors commands find. One attempt. Errors as agent_init(). */
+int agent_cpus(uint32_t address, const char *secret, unsigned *cpus, struct error **err);
+
 /* Wait until the agent of an instance that no sandbox has yet answers at all. */
 int agent_wait(uint32_t address, unsigned wait_ms, struct error **err);
 

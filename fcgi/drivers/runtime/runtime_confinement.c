@@ -162,10 +162,12 @@ char *runtime_lxc(uint32_t memory_mb, const char *init)
 {
     /* Shared memory is half of all, to leave room for others; a template cannot mount it. The
      * filter that sandlot-confine set before is no reason to load none. A console is a pty of the
-     * host that no dump can hold. */
+     * host that no dump can hold. The name of an instance is nobody's business inside, and one that
+     * waited is called otherwise than its sandbox. */
     autofree char *size = memory_mb ? xasprintf(",size=%um", memory_mb / 2) : xstrdup("");
     autofree char *first = init ? xasprintf("lxc.init.cmd=%s\n", init) : xstrdup("");
-    return xasprintf("lxc.console.path=none\n"
+    return xasprintf("lxc.uts.name=sandbox\n"
+                     "lxc.console.path=none\n"
                      "lxc.pty.max=256\n"
                      "lxc.seccomp.allow_nesting=1\n"
                      "lxc.mount.entry=shm dev/shm tmpfs nosuid,nodev,mode=1777,create=dir%s 0 0\n"

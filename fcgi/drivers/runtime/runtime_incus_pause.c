@@ -155,7 +155,6 @@ static bool pool_was_short(struct subject *subject)
     uint64_t total_bytes = 0;
     uint64_t used_bytes = 0;
     error_auto ignored = NULL;
-
     return runtime_incus_measure_pool(&subject->runtime->base, &total_bytes, &used_bytes,
                                       &ignored) == 0 &&
            used_bytes + memory_bytes + POOL_OVERHEAD_BYTES > total_bytes;

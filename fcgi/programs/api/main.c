@@ -22,6 +22,7 @@
 #include "network/egress_profile.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
+#include "sandbox/reservation.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_list.h"
 #include "sandbox/sandbox_network.h"
@@ -78,14 +79,19 @@ static int run(struct api *api, struct error **err)
 static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        account_statements,      api_key_statements,         checkpoint_statements,
-        denied_names_statements, egress_profile_statements,  host_statements,
-        idempotency_statements,  keeper_statements,          operation_statements,
-        plan_statements,         quota_statements,           sample_statements,
-        sandbox_list_statements, sandbox_network_statements, sandbox_statements,
-        share_statements,        template_build_statements,  template_image_statements,
-        template_statements,     usage_kept_statements,      usage_statements,
-        volume_list_statements,  volume_mount_statements,    volume_statements,
+        account_statements,        api_key_statements,
+        checkpoint_statements,     denied_names_statements,
+        egress_profile_statements, host_pool_statements,
+        host_statements,           idempotency_statements,
+        keeper_statements,         operation_statements,
+        plan_statements,           quota_statements,
+        reservation_statements,    sample_statements,
+        sandbox_list_statements,   sandbox_network_statements,
+        sandbox_statements,        share_statements,
+        template_build_statements, template_image_statements,
+        template_statements,       usage_kept_statements,
+        usage_statements,          volume_list_statements,
+        volume_mount_statements,   volume_statements,
         warm_statements,
     };
     return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);

@@ -2,9 +2,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "ctl/ctl_db.h"
 #include "ctl/doctor.h"
 #include "host/host.h"
+#include "sandbox/reservation.h"
 
 /* The dispatcher looks several times a second; so long a delay means that none runs. */
 #define LATE_MS        10000
@@ -135,8 +137,27 @@ static void check_warm(struct doctor *doctor)
                   (unsigned long long)ready, (unsigned long long)wanted);
 }
 
+static void check_counters(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    autofree struct reservation_drift *drifts = NULL;
+    size_t count;
+    if (reservation_drifts(doctor->ctl->db, &drifts, &count, &err) < 0)
+        doctor_wrong(doctor, "counters", "See the line about the database.", "%s.", err->message);
+    else if (count)
+        doctor_wrong(doctor, "counters",
+                     "sandlot-dispatcher puts them right with its next sweep and says so in its "
+                     "log; when it happens again, report it.",
+                     "What the row of %s says is reserved is not what its sandboxes take (%zu "
+                     "such rows).",
+                     drifts[0].owner, count);
+    else
+        doctor_ok(doctor, "counters", "What is reserved is what the sandboxes take.");
+}
+
 void doctor_check_work(struct doctor *doctor)
 {
+    check_counters(doctor);
     check_late(doctor);
     check_stuck(doctor);
     check_warm(doctor);

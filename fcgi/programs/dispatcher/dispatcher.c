@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/wake.h"
 #include "checkpoint/checkpoint.h"
 #include "dispatcher/cleanup.h"
+#include "dispatcher/due.h"
 #include "dispatcher/jobs.h"
 #include "host/host.h"
 #include "idempotency/idempotency.h"
@@ -17,31 +19,32 @@
 #include "network/egress_profile.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
+#include "sandbox/reservation.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_network.h"
 #include "template/template.h"
 #include "template/warm.h"
+#include "template/warm_plan.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
 
-#define FAILURE_PAUSE_MS 500 /* with the database away */
+#define FAILURE_PAUSE_MS 500  /* with the database away */
+#define LOOK_SELDOM_MS   5000 /* by those who are told when there is work */
 #define BACK_OFF_MIN_MS  500
 #define BACK_OFF_MAX_MS  30000
 
 int dispatcher_open(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        account_statements,         checkpoint_statements,
-        denied_names_statements,    cleanup_statements,
-        egress_profile_statements,  host_statements,
-        idempotency_statements,     keeper_statements,
-        operation_statements,       plan_statements,
-        quota_statements,           sample_statements,
-        sandbox_network_statements, sandbox_statements,
-        template_build_statements,  template_statements,
-        usage_statements,           usage_kept_statements,
-        volume_list_statements,     volume_mount_statements,
-        volume_statements,          warm_statements,
+        account_statements,         checkpoint_statements,   cleanup_statements,
+        denied_names_statements,    due_statements,          egress_profile_statements,
+        host_pool_statements,       host_statements,         idempotency_statements,
+        keeper_statements,          operation_statements,    plan_statements,
+        quota_statements,           reservation_statements,  sample_statements,
+        sandbox_network_statements, sandbox_statements,      template_build_statements,
+        template_statements,        usage_kept_statements,   usage_statements,
+        volume_list_statements,     volume_mount_statements, volume_statements,
+        warm_plan_statements,       warm_statements,
     };
     return worker_open(settings, DISPATCHER_NAME, statements, ARRAY_SIZE(statements), worker, err);
 }
@@ -87,8 +90,20 @@ static void sweep(struct worker *worker, struct job *job)
     job->due_at_ms = clock_monotonic_ms() + cadence_ms(worker, job);
 }
 
+/* With the database away: nothing is known to be due. */
+static struct due look(struct worker *worker)
+{
+    struct due due = {0};
+    error_auto err = NULL;
+    if (due_look(worker->db, &due, &err) < 0) {
+        log_warning("it is not known what is due", LOG_ERROR(err));
+        clock_sleep_ms(FAILURE_PAUSE_MS);
+    }
+    return due;
+}
+
 /* One round over the jobs of a process; true when one of them had work. */
-static bool work_once(struct worker *worker, enum dispatcher_process process)
+static bool work_once(struct worker *worker, enum dispatcher_process process, const struct due *due)
 {
     bool any = false;
     for (struct job *job = dispatcher_jobs; job->process != PROCESS_COUNT; job++) {
@@ -96,10 +111,54 @@ static bool work_once(struct worker *worker, enum dispatcher_process process)
             continue;
         if (job->sweep)
             sweep(worker, job);
-        else
+        else if (!job->is_due || job->is_due(due))
             any |= work_next(worker, job);
     }
     return any;
+}
+
+/* One process looks for all of its dispatcher, and says what others have to do. */
+static void tell(const struct worker *worker, const struct due *due)
+{
+    const struct {
+        bool due;
+        enum wake_kind kind;
+    } words[] = {
+        {due->operations, WAKE_OPERATIONS},
+        {due->volumes || due->checkpoints, WAKE_POOL},
+        {due->builds || due->removals, WAKE_BUILDS},
+        {due->policies, WAKE_POLICIES},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        if (words[i].due)
+            wake_send(worker->settings->api_socket, words[i].kind);
+}
+
+/* Not longer than this, whoever may say something: until the next deadline that is known, or one
+ * that nobody told of may have come before it; until the turn of a job. */
+static int64_t longest_rest_ms(const struct worker *worker, enum dispatcher_process process,
+                               const struct due *due, bool hears)
+{
+    int64_t poll_ms = (int64_t)worker->settings->dispatcher_poll_ms;
+    int64_t ms = hears ? LOOK_SELDOM_MS : poll_ms;
+    if (process == PROCESS_DEADLINES) {
+        int64_t left_ms = due->deadline_at_ms - clock_now_ms();
+        return due->deadline_at_ms && left_ms < poll_ms ? left_ms : poll_ms;
+    }
+    for (const struct job *job = dispatcher_jobs; job->process != PROCESS_COUNT; job++) {
+        int64_t left_ms = job->due_at_ms - clock_monotonic_ms();
+        if (job->process == process && left_ms > 0 && left_ms < ms)
+            ms = left_ms;
+    }
+    return ms;
+}
+
+static void rest(const struct worker *worker, enum dispatcher_process process,
+                 const struct due *due, int wakes)
+{
+    int64_t ms = longest_rest_ms(worker, process, due, wakes >= 0);
+    if (wake_wait(wakes, ms > 1 ? (unsigned)ms : 1) && dispatcher_processes[process].woken)
+        dispatcher_processes[process].woken();
 }
 
 static const struct job *own_loop(enum dispatcher_process process)
@@ -126,7 +185,13 @@ void dispatcher_serve(struct worker *worker, enum dispatcher_process process,
         return;
     }
     begin(worker);
-    while (!*stop)
-        if (!work_once(worker, process) && !*stop)
-            clock_sleep_ms((unsigned)worker->settings->dispatcher_poll_ms);
+    int wakes = wake_open(worker->settings->api_socket, dispatcher_processes[process].wakes);
+    while (!*stop) {
+        struct due due = look(worker);
+        if (process == PROCESS_DEADLINES)
+            tell(worker, &due);
+        if (!work_once(worker, process, &due) && !*stop)
+            rest(worker, process, &due, wakes);
+    }
+    wake_close(wakes);
 }

@@ -19,7 +19,7 @@
 #include "host/host.h"
 
 /* How soon the watch of a host begins whose row is new, or whose process has ended. */
-#define HOSTS_COMPARE_MS 1000
+#define HOSTS_COMPARE_MS 2000
 
 /* From the watches of hosts to the process for agents: one datagram names one instance. */
 static int restarts[2] = {-1, -1};

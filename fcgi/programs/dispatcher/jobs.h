@@ -7,12 +7,15 @@
 
 #include <signal.h>
 
+#include "base/wake.h"
+#include "dispatcher/due.h"
 #include "worker/worker.h"
 
 /* Each process of a dispatcher has a database connection of its own; what may be kept waiting is in
  * another process than what must not wait. */
 enum dispatcher_process {
     PROCESS_WORK, /* the dispatcher itself; the others are its children */
+    PROCESS_OPERATIONS,
     PROCESS_DEADLINES,
     PROCESS_HOSTS,
     PROCESS_AGENTS,
@@ -22,12 +25,21 @@ enum dispatcher_process {
     PROCESS_COUNT
 };
 
+struct process {
+    unsigned count;       /* how many there are of it */
+    enum wake_kind wakes; /* who makes work for it says so by these */
+    void (*woken)(void);  /* called when somebody did; may be NULL */
+};
+extern const struct process dispatcher_processes[PROCESS_COUNT];
+#define DISPATCHER_PROCESSES_MAX 16 /* of all of them together */
+
 struct job {
     const char *name;
     enum dispatcher_process process;
     /* One of these three. A piece of work that is due, looked for without end; *worked: there was
      * one. */
     int (*next)(struct worker *worker, bool *worked, struct error **err);
+    bool (*is_due)(const struct due *due); /* whether next() may find any; NULL: it finds out */
     /* All that there is, at a cadence; every_ms 0: that of the leases (lease_s). */
     int (*sweep)(struct worker *worker, struct error **err);
     /* A loop of its own, the only job of its process. */

@@ -62,6 +62,19 @@ static pid_t start_beside(const struct settings *settings, enum dispatcher_proce
     _exit(serve(settings, process));
 }
 
+/* Returns whether all are started; *started counts those that are. */
+static bool start_all_beside(const struct settings *settings, pid_t *beside, unsigned *started)
+{
+    for (enum dispatcher_process process = PROCESS_WORK + 1; process < PROCESS_COUNT; process++)
+        for (unsigned i = 0; i < dispatcher_processes[process].count; i++) {
+            pid_t child = start_beside(settings, process);
+            if (child < 0)
+                return false;
+            beside[(*started)++] = child;
+        }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     struct program_call call;
@@ -69,20 +82,16 @@ int main(int argc, char **argv)
     if (status != PROGRAM_RUN)
         return status;
     catch_signals();
-    pid_t beside[PROCESS_COUNT] = {0};
-    unsigned started = PROCESS_WORK + 1;
-    bool prepared = dispatcher_prepare() == 0;
-    while (prepared && started < PROCESS_COUNT &&
-           (beside[started] = start_beside(call.settings, started)) > 0)
-        started++;
-    if (started == PROCESS_COUNT) {
+    pid_t beside[DISPATCHER_PROCESSES_MAX];
+    unsigned started = 0;
+    if (dispatcher_prepare() == 0 && start_all_beside(call.settings, beside, &started)) {
         log_info("dispatcher started");
         status = serve(call.settings, PROCESS_WORK);
     } else {
         log_error("cannot start", LOG_STR("reason", strerror(errno)));
         status = EX_OSERR;
     }
-    while (--started > PROCESS_WORK) {
+    while (started--) {
         kill(beside[started], SIGTERM);
         waitpid(beside[started], NULL, 0);
     }

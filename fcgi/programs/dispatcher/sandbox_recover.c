@@ -8,8 +8,12 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
+#include "base/wake.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
+
+#define CUT_OFF_MOST_MS 200
+#define CUT_OFF_REST_MS 10000
 
 static int run(struct work *work, struct error **err)
 {
@@ -52,6 +56,19 @@ static int expire_body(struct db *db, void *context, struct error **err)
                              kill ? OPERATION_DESTROY : OPERATION_PAUSE, err);
 }
 
+/* A firewall that hangs must not keep the deadlines that follow: for a while they leave the cut to
+ * whoever stops the instance. */
+static void cut_off_quickly(struct work *work)
+{
+    static int64_t not_before_ms;
+    int64_t begun_ms = clock_monotonic_ms();
+    if (begun_ms < not_before_ms)
+        return;
+    work_cut_off(work);
+    if (clock_monotonic_ms() - begun_ms > CUT_OFF_MOST_MS)
+        not_before_ms = clock_monotonic_ms() + CUT_OFF_REST_MS;
+}
+
 int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err)
 {
     work_auto work = {.worker = worker, .queued = true};
@@ -61,6 +78,9 @@ int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err)
     if (!work.sandbox.id[0])
         return 0;
     *worked = true;
+    if (work.sandbox.state == SANDBOX_DESTROYING)
+        cut_off_quickly(&work);
+    wake_send(worker->settings->api_socket, WAKE_OPERATIONS);
     log_info("deadline", LOG_STR("sandbox", work.sandbox.id),
              LOG_STR("on_timeout", on_timeout_name(work.sandbox.on_timeout)),
              LOG_STR("operation", work.operation.id));

@@ -523,6 +523,19 @@ int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_i
     return flows_cut(filter->flows, address, NULL, NULL, &cut, err);
 }
 
+int filter_ended(struct filter *filter, uint32_t address, const char *sandbox_id,
+                 struct error **err)
+{
+    rules_auto rules = {0};
+    if (filter_delete(filter, address, sandbox_id, err) < 0)
+        return -1;
+    if (filter_find(filter, address)) /* another one's by now */
+        return 0;
+    rules_init(&rules, filter->settings->firewall_table);
+    rules_sandbox_ended(&rules, address);
+    return kernel_run(filter->kernel, rules.commands, err);
+}
+
 /* --- all of them --- */
 
 static int close_all(struct filter *filter, struct rules *rules, struct error **err)

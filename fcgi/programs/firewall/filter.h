@@ -78,6 +78,10 @@ int filter_put(struct filter *filter, struct policy_wire *wire, struct error **e
 int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_id,
                   struct error **err);
 
+/* The instance at a closed address has ended: until then this host did not reach it either. */
+int filter_ended(struct filter *filter, uint32_t address, const char *sandbox_id,
+                 struct error **err);
+
 struct filter_sandbox *filter_find(struct filter *filter, uint32_t address); /* or NULL */
 
 /* Let the sandbox reach these addresses by that name until then (wall clock). Returns when the

@@ -46,7 +46,8 @@ static int delete_policy(void *context, struct http_request *request,
         return -1;
     if (!sandbox_id)
         return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_id", "sandbox_id is missing");
-    if (filter_delete(context, address, sandbox_id, err) < 0)
+    if ((http_query(request, "ended") ? filter_ended(context, address, sandbox_id, err)
+                                      : filter_delete(context, address, sandbox_id, err)) < 0)
         return -1;
     return http_response_json(response, 204, NULL);
 }
@@ -115,7 +116,8 @@ static int get_health(void *context, struct http_request *request, struct http_r
                                         "sandboxes", (int)filter->count));
 }
 
-static const struct route_query delete_query[] = {{.name = "sandbox_id"}, {.name = NULL}};
+static const struct route_query delete_query[] = {
+    {.name = "sandbox_id"}, {.name = "ended"}, {.name = NULL}};
 
 #define ADDRESS "/v1/policies/:address"
 static const struct route routes[] = {

@@ -259,6 +259,11 @@ static json_t *map_element(uint32_t address, const char *chain)
     return json_pack("[[o, o]]", json_address(address), json_jump("goto", chain));
 }
 
+void rules_sandbox_ended(struct rules *rules, uint32_t address)
+{
+    remove_elements(rules, "gone", json_pack("[o]", json_address(address)));
+}
+
 void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *policy)
 {
     struct policy_range *ranges = NULL;
@@ -271,6 +276,7 @@ void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *p
     write_chain(&chain, address, policy);
     command_elements(rules, "add", "egress_echo", map_element(address, chain.name));
     command_elements(rules, "add", "links", link_element(address));
+    rules_sandbox_ended(rules, address);
     policy_ranges_free(ranges, chain.count);
     if (rules_asks_names(policy))
         command_elements(rules, "add", "asks_names", json_pack("[o]", json_address(address)));
@@ -296,6 +302,7 @@ void rules_sandbox_remove(struct rules *rules, uint32_t address)
 {
     remove_elements(rules, "asks_names", json_pack("[o]", json_address(address)));
     remove_elements(rules, "links", link_element(address));
+    command_elements(rules, "add", "gone", json_pack("[o]", json_address(address)));
     for (size_t i = 0; i < 2; i++) {
         char name[NAME_SIZE];
         chain_name(name, kinds[i].prefix, address);

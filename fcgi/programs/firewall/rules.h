@@ -49,6 +49,8 @@ void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *p
 
 /* Close the address and drop its chains, which must exist. */
 void rules_sandbox_remove(struct rules *rules, uint32_t address);
+/* Nothing is at the address any more: whoever gets it next is reached again. */
+void rules_sandbox_ended(struct rules *rules, uint32_t address);
 
 /* Close the address; its chains, which must exist, stay. */
 void rules_close(struct rules *rules, uint32_t address);

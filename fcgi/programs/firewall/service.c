@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "firewall/dns_server.h"
 #include "firewall/netfilter.h"
 
@@ -200,7 +201,7 @@ static void *run(void *context)
     struct service *service = context;
     while (!atomic_load(&service->stop)) {
         if (loop_run_once(&service->loop, TICK_MS) < 0)
-            abort();
+            panic("the event loop of the firewall cannot wait");
         tick(service);
     }
     return NULL;

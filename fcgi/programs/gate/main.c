@@ -17,6 +17,7 @@
 #include "network/egress_profile.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
+#include "sandbox/reservation.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_network.h"
 #include "volume/keeper_row.h"
@@ -33,11 +34,22 @@ static const struct program program = {
 static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        account_statements,      egress_profile_statements, gate_statements,
-        host_statements,         keeper_statements,         operation_statements,
-        plan_statements,         quota_statements,          sandbox_network_statements,
-        sandbox_statements,      usage_statements,          usage_kept_statements,
-        volume_mount_statements, volume_statements,
+        account_statements,
+        egress_profile_statements,
+        gate_statements,
+        host_pool_statements,
+        host_statements,
+        keeper_statements,
+        operation_statements,
+        plan_statements,
+        quota_statements,
+        reservation_statements,
+        sandbox_network_statements,
+        sandbox_statements,
+        usage_kept_statements,
+        usage_statements,
+        volume_mount_statements,
+        volume_statements,
     };
     return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);
 }

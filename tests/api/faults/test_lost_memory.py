@@ -122,5 +122,6 @@ def test_a_memory_image_that_does_not_restore(api, stack, damage):
     assert sandbox.resume()["resumed_from"] == "memory", "the next image is a good one"
     assert sandbox.boot_id() == boot
     api.destroy(sandbox.id)
+    sandbox.wait_until_removed()
     assert not routes_to(address)
     assert_no_links_of_nobody(stack)

@@ -95,10 +95,31 @@ def instances(stack):
     return {one["name"]: one["status"] for one in listed if one["name"].startswith(("sbx-", "warm-"))}
 
 
+def wrong_counters(stack):
+    """What hosts and teams count of their sandboxes, and is not so."""
+    hosts = """
+        SELECT CONCAT('host ', h.name) AS owner, h.sandboxes, h.used_vcpus, h.used_memory_mb, 0 AS stopped,
+            COUNT(s.id) AS n, COALESCE(SUM(s.cpu), 0) AS cpu, COALESCE(SUM(s.memory_mb), 0) AS mb, 0 AS stops
+        FROM hosts h LEFT JOIN sandboxes s ON s.host_id = h.id AND s.reserved > 0 GROUP BY h.id"""
+    teams = """
+        SELECT CONCAT('team ', t.slug) AS owner, t.used_sandboxes, t.used_vcpus, t.used_memory_mb,
+            t.stopped_sandboxes AS stopped, COUNT(IF(s.reserved = 1, 1, NULL)) AS n,
+            COALESCE(SUM(IF(s.reserved = 1, s.cpu, 0)), 0) AS cpu,
+            COALESCE(SUM(IF(s.reserved = 1, s.memory_mb, 0)), 0) AS mb,
+            COUNT(IF(s.state = 'stopped', 1, NULL)) AS stops
+        FROM teams t LEFT JOIN sandboxes s ON s.team_id = t.id GROUP BY t.id"""
+    found = []
+    for row in stack.query(hosts) + stack.query(teams):
+        owner, *numbers = row.values()
+        if [int(one) for one in numbers[:4]] != [int(one) for one in numbers[4:]]:
+            found.append(f"{owner} counts {numbers[:4]} and has {numbers[4:]}")
+    return found
+
+
 def violations(stack):
     """Every broken rule of the moment, as sentences; none when nothing is in flight."""
     found = []
-    rows = stack.query("SELECT * FROM sandboxes WHERE state <> 'destroyed' OR reserved = 1")
+    rows = stack.query("SELECT * FROM sandboxes WHERE state <> 'destroyed' OR reserved <> 0")
     warm = {row["instance_name"]: row for row in stack.query("SELECT * FROM warm_instances")}
     there = instances(stack)
     for row in rows:
@@ -130,6 +151,7 @@ def violations(stack):
         addresses = stack.query("SELECT address FROM host_addresses WHERE holder = %s", name)
         if len(addresses) != 1:
             found.append(f"{name} holds {len(addresses)} addresses")
+    found += wrong_counters(stack)
     for row in stack.query("SELECT id, state FROM volumes WHERE state NOT IN ('ready', 'deleted')"):
         found.append(f"volume {row['id']} is {row['state']}")
     return found

@@ -6,6 +6,7 @@ import secrets
 
 from client import Api, Origin
 from dataplane import DataPlane
+from stack import wait_until
 
 GUEST = pathlib.Path(__file__).parent / "guest"
 
@@ -69,6 +70,11 @@ class Sandbox:
     def address(self):
         number = self.stack.row(self.id)["address"]
         return ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
+
+    def wait_until_removed(self, timeout_s=60):
+        """What follows the answer of a delete; its last row."""
+        return wait_until(
+            lambda: (row := self.stack.row(self.id))["state"] == "destroyed" and row, timeout_s, "the removal")
 
     def boot_id(self):
         """The same as long as nothing has started anew."""

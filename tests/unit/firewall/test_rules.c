@@ -71,7 +71,9 @@ static void names_are_looked_at_where_there_are_some(void **state)
     assert_int_equal(count_of(text, "\"by_name\""), 1);
     assert_int_equal(count_of(text, "\"echo_by_name\""), 1);
     assert_int_equal(count_of(text, "{\"add\":{\"element\":{\"name\":\"asks_names\""), 1);
-    assert_int_equal(count_of(text, "{\"delete\""), 0);
+    /* Nothing is taken away but what closed the address to this host. */
+    assert_int_equal(count_of(text, "{\"delete\""), 1);
+    assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"gone\""), 1);
 }
 
 static void elements_are_taken_out_whether_they_are_there_or_not(void **state)

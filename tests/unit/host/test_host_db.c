@@ -114,11 +114,15 @@ static int place_body(struct db *with, void *context, struct error **err)
 static int end_body(struct db *with, void *context, struct error **err)
 {
     static const struct db_statement end = {
-        "test.end", "UPDATE sandboxes SET state = 'destroyed', reserved = 0 WHERE id = ?", false};
+        "test.end",
+        "UPDATE sandboxes SET state = 'destroyed', reserved = 0 WHERE id = ? AND reserved = 1",
+        false};
     const struct placement *placement = context;
-    if (db_exec(with, &end, DB_ARGS(db_text(placement->id)), NULL, err) < 0)
+    uint64_t ended;
+    if (db_exec(with, &end, DB_ARGS(db_text(placement->id)), &ended, err) < 0 ||
+        (ended && host_room_give(with, placement->host_id, placement->shape, err) < 0))
         return -1;
-    return host_address_release(with, placement->instance, err);
+    return host_address_release(with, placement->host_id, placement->instance, err);
 }
 
 static struct placement place(const struct runtime_shape *of_shape)
@@ -291,9 +295,11 @@ static void a_resume_reserves_on_its_own_host(void **state)
     put(&host);
     place(&shape);
     struct reservation fits = {host.id, {1, 150, 10}}, too_large = {host.id, {1, 151, 10}};
-    assert_ok(db_transaction(db, reserve_body, &fits, &err));
     assert_fails_saying(db_transaction(db, reserve_body, &too_large, &err), ERR_NO_CAPACITY,
                         "room");
+    assert_ok(db_transaction(db, reserve_body, &fits, &err));
+    assert_fails_saying(db_transaction(db, reserve_body, &fits, &err), ERR_NO_CAPACITY, "room");
+    assert_ok(host_room_give(db, host.id, &fits.shape, &err));
     assert_ok(host_set_state(db, "h", HOST_DRAINING, &err));
     assert_ok(db_transaction(db, reserve_body, &fits, &err));
 }
@@ -318,6 +324,28 @@ static void the_list_says_what_is_reserved(void **state)
     assert_int_equal(hosts[0].used_memory_mb, 200);
     assert_int_equal(hosts[1].sandboxes, 0);
     hosts_free(hosts, number);
+}
+
+/* Among many hosts a few are looked at, and whoever is there in the end finds the last room. */
+static void many_hosts_fill_evenly_and_wholly(void **state)
+{
+    (void)state;
+    enum { HOSTS = 20, EACH = 3 };
+    forget_all_hosts();
+    for (unsigned i = 0; i < HOSTS; i++) {
+        char name[16], range[32];
+        snprintf(name, sizeof name, "h%u", i);
+        snprintf(range, sizeof range, "10.%u.0.0/28", 10 + i);
+        struct host host = host_of(name, range, 100, EACH * SHAPE_MB);
+        put(&host);
+    }
+    for (unsigned i = 0; i < HOSTS; i++)
+        place(&shape);
+    assert_true(count("SELECT COUNT(*) FROM hosts WHERE sandboxes > 0") > HOSTS / 3);
+    for (unsigned i = HOSTS; i < HOSTS * EACH; i++)
+        place(&shape);
+    assert_full(&shape);
+    assert_int_equal(count("SELECT MIN(sandboxes) FROM hosts"), EACH);
 }
 
 /* --- several workers at once --- */
@@ -363,6 +391,12 @@ static void assert_exact(void)
                            " ON s.host_id = h.id WHERE s.reserved = 1 GROUP BY h.id, h.vcpus,"
                            " h.memory_mb HAVING SUM(s.cpu) > h.vcpus"
                            " OR SUM(s.memory_mb) > h.memory_mb) x"),
+                     0);
+    assert_int_equal(count("SELECT COUNT(*) FROM hosts h WHERE h.used_vcpus > h.vcpus OR"
+                           " h.used_memory_mb > h.memory_mb OR h.used_vcpus <> (SELECT"
+                           " COALESCE(SUM(s.cpu), 0) FROM sandboxes s WHERE s.host_id = h.id AND"
+                           " s.reserved = 1) OR h.sandboxes <> (SELECT COUNT(*) FROM sandboxes s"
+                           " WHERE s.host_id = h.id AND s.reserved = 1)"),
                      0);
     assert_int_equal(count("SELECT COUNT(*) - COUNT(DISTINCT host_id, address) FROM sandboxes"
                            " WHERE reserved = 1"),
@@ -419,6 +453,7 @@ int main(void)
         cmocka_unit_test(the_longest_free_address_is_taken),
         cmocka_unit_test(a_resume_reserves_on_its_own_host),
         cmocka_unit_test(the_list_says_what_is_reserved),
+        cmocka_unit_test(many_hosts_fill_evenly_and_wholly),
         cmocka_unit_test(workers_never_pass_the_capacity),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);

@@ -113,6 +113,7 @@ static void a_container_is_one_request(void **state)
     assert_non_null(strstr(lxc, "mode=1777,create=dir,size=256m 0 0\n"));
     assert_non_null(strstr(lxc, "lxc.cap.keep=chown "));
     assert_non_null(strstr(lxc, "lxc.seccomp.allow_nesting=1\n"));
+    assert_non_null(strstr(lxc, "lxc.uts.name=sandbox\n"));
     assert_string_equal(text_at(body, "devices", "root", "pool"), "pool");
     assert_null(text_at(body, "devices", "root", "size.state"));
     assert_string_equal(text_at(body, "devices", "eth0", "nictype"), "routed");

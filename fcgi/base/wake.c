@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/wake.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Abstract names of datagram sockets: nothing is left behind by who ends, and there is no folder to
+ * be allowed into. Sandboxes have network namespaces of their own and do not see them. */
+#define WAITING_MAX 32
+
+static uint64_t hash(const char *text)
+{
+    uint64_t value = 0xcbf29ce484222325u; /* FNV-1a */
+    for (; *text; text++)
+        value = (value ^ (unsigned char)*text) * 0x100000001b3u;
+    return value;
+}
+
+static socklen_t name(const char *scope, enum wake_kind kind, unsigned number,
+                      struct sockaddr_un *address)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int length =
+        snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "sandlot/%016llx/%d/%u",
+                 (unsigned long long)hash(scope), (int)kind, number);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+int wake_open(const char *scope, enum wake_kind kind)
+{
+    struct sockaddr_un address;
+    if (kind == WAKE_NONE)
+        return -1;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    for (unsigned i = 0; fd >= 0 && i < WAITING_MAX; i++) {
+        socklen_t size = name(scope, kind, i, &address);
+        if (bind(fd, (struct sockaddr *)&address, size) == 0)
+            return fd;
+    }
+    wake_close(fd);
+    return -1;
+}
+
+void wake_close(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+bool wake_wait(int fd, unsigned ms)
+{
+    struct pollfd waiting = {.fd = fd, .events = POLLIN}; /* -1 is passed over */
+    char ignored[1];
+    if (poll(&waiting, 1, (int)ms) <= 0)
+        return false;
+    while (recv(fd, ignored, sizeof ignored, 0) >= 0)
+        continue;
+    return true;
+}
+
+void wake_send(const char *scope, enum wake_kind kind)
+{
+    static int from = -1;
+    struct sockaddr_un address;
+    if (from < 0)
+        from = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    for (unsigned i = 0; i < WAITING_MAX; i++) {
+        socklen_t size = name(scope, kind, i, &address);
+        /* A full one is awake; where nobody waits nothing is lost. */
+        if (sendto(from, "", 1, 0, (struct sockaddr *)&address, size) < 0 && errno == EBADF)
+            return;
+    }
+}

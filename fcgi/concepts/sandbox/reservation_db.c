@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/reservation.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "host/host.h"
+
+static const struct db_statement move_team_statement = {
+    "reservation.move_team",
+    "UPDATE teams SET used_sandboxes = used_sandboxes - CAST(? AS SIGNED),"
+    " used_vcpus = used_vcpus - CAST(? AS SIGNED),"
+    " used_memory_mb = used_memory_mb - CAST(? AS SIGNED),"
+    " stopped_sandboxes = stopped_sandboxes + CAST(? AS SIGNED) WHERE id = ?",
+    false};
+
+/* One statement sees rows and sums of the same moment, and both change in one transaction. */
+#define OF_HOST " (SELECT COUNT(*) FROM sandboxes s WHERE s.host_id = h.id AND s.reserved > 0)"
+#define HOST_SUM(column)                                                       \
+    " (SELECT CAST(COALESCE(SUM(s." column "), 0) AS SIGNED) FROM sandboxes s" \
+    "   WHERE s.host_id = h.id AND s.reserved > 0)"
+#define OF_TEAM " (SELECT COUNT(*) FROM sandboxes s WHERE s.team_id = t.id AND s.reserved = 1)"
+#define TEAM_SUM(column)                                                       \
+    " (SELECT CAST(COALESCE(SUM(s." column "), 0) AS SIGNED) FROM sandboxes s" \
+    "   WHERE s.team_id = t.id AND s.reserved = 1)"
+#define STOPPED " (SELECT COUNT(*) FROM sandboxes s WHERE s.state = 'stopped' AND s.team_id = t.id)"
+
+static const struct db_statement hosts_statement = {
+    "reservation.hosts",
+    "SELECT h.name, CAST(h.id AS CHAR) FROM hosts h WHERE h.sandboxes <>" OF_HOST
+    " OR h.used_vcpus <>" HOST_SUM("cpu") " OR h.used_memory_mb <>" HOST_SUM(
+        "memory_mb") " LIMIT 1000",
+    true};
+static const struct db_statement teams_statement = {
+    "reservation.teams",
+    "SELECT t.slug, t.id FROM teams t WHERE t.used_sandboxes <>" OF_TEAM
+    " OR t.used_vcpus <>" TEAM_SUM("cpu") " OR t.used_memory_mb <>" TEAM_SUM(
+        "memory_mb") " OR t.stopped_sandboxes <>" STOPPED " LIMIT 1000",
+    true};
+static const struct db_statement lock_host_statement = {
+    "reservation.lock_host", "SELECT 1 FROM hosts WHERE id = ? FOR UPDATE", false};
+static const struct db_statement lock_team_statement = {
+    "reservation.lock_team", "SELECT 1 FROM teams WHERE id = ? FOR UPDATE", false};
+static const struct db_statement repair_host_statement = {
+    "reservation.repair_host",
+    "UPDATE hosts h SET h.sandboxes =" OF_HOST ", h.used_vcpus =" HOST_SUM(
+        "cpu") ", h.used_memory_mb =" HOST_SUM("memory_mb") " WHERE h.id = ?",
+    false};
+static const struct db_statement repair_team_statement = {
+    "reservation.repair_team",
+    "UPDATE teams t SET t.used_sandboxes =" OF_TEAM ", t.used_vcpus =" TEAM_SUM(
+        "cpu") ", t.used_memory_mb =" TEAM_SUM("memory_mb") ", t.stopped_sandboxes =" STOPPED
+                                                            " WHERE t.id = ?",
+    false};
+
+static const struct db_statement *const statements[] = {
+    &move_team_statement, &hosts_statement,       &teams_statement,       &lock_host_statement,
+    &lock_team_statement, &repair_host_statement, &repair_team_statement,
+};
+const struct db_statement_list reservation_statements = DB_STATEMENT_LIST(statements);
+
+/* --- taking --- */
+
+int reservation_take_quota(struct db *db, struct sandbox *sandbox, struct error **err)
+{
+    if (quota_reserve_new(db, sandbox->team_id, &sandbox->shape, err) < 0)
+        return -1;
+    sandbox->counted.by_team = true;
+    return 0;
+}
+
+int reservation_renew(struct db *db, struct sandbox *sandbox, struct error **err)
+{
+    if (quota_reserve(db, sandbox->team_id, &sandbox->shape, err) < 0 ||
+        host_reserve(db, sandbox->host_id, &sandbox->shape, err) < 0)
+        return -1;
+    sandbox->counted.by_team = sandbox->counted.by_host = true;
+    return 0;
+}
+
+/* --- giving back --- */
+
+static int follow_team(struct db *db, struct sandbox *sandbox, bool counts, bool stopped,
+                       struct error **err)
+{
+    const struct runtime_shape *shape = &sandbox->shape;
+    unsigned gives = sandbox->counted.by_team && !counts;
+    int stops = (int)stopped - (int)sandbox->counted.as_stopped;
+    if (!gives && !stops)
+        return 0;
+    if (db_exec(db, &move_team_statement,
+                DB_ARGS(db_u64(gives), db_u64(gives * shape->cpu), db_u64(gives * shape->memory_mb),
+                        db_i64(stops), db_text(sandbox->team_id)),
+                NULL, err) < 0)
+        return -1;
+    sandbox->counted.by_team = counts;
+    sandbox->counted.as_stopped = stopped;
+    return 0;
+}
+
+int reservation_follow(struct db *db, struct sandbox *sandbox, struct error **err)
+{
+    bool team = sandbox->reserved == RESERVES_ALL, host = sandbox->reserved != RESERVES_NOTHING;
+    assert((!team || sandbox->counted.by_team) && (!host || sandbox->counted.by_host));
+    if (follow_team(db, sandbox, team, sandbox->state == SANDBOX_STOPPED, err) < 0)
+        return -1;
+    if (host || !sandbox->counted.by_host)
+        return 0;
+    sandbox->counted.by_host = false;
+    return host_room_give(db, sandbox->host_id, &sandbox->shape, err);
+}
+
+/* --- comparing --- */
+
+static int add_drifts(struct db *db, const struct db_statement *statement, const char *kind,
+                      struct reservation_drift **list, size_t *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *list = xreallocarray(*list, *count + 1, sizeof **list);
+        struct reservation_drift *drift = &(*list)[(*count)++];
+        snprintf(drift->owner, sizeof drift->owner, "%s %s", kind, db_get_text(rows, 0));
+        db_copy_text(drift->id, rows, 1);
+    }
+    return 0;
+}
+
+int reservation_drifts(struct db *db, struct reservation_drift **list, size_t *count,
+                       struct error **err)
+{
+    *list = NULL;
+    *count = 0;
+    if (add_drifts(db, &hosts_statement, "host", list, count, err) == 0 &&
+        add_drifts(db, &teams_statement, "team", list, count, err) == 0)
+        return 0;
+    free(steal_pointer(list));
+    return -1;
+}
+
+/* Whoever has changed a sandbox and not yet ended his transaction comes after us: what he changes
+ * is not in our sums, and is added to what we write. */
+static int repair_body(struct db *db, void *context, struct error **err)
+{
+    const struct reservation_drift *drift = context;
+    bool is_host = str_starts_with(drift->owner, "host "), found;
+    struct db_value id = db_text(drift->id);
+    if (db_query_finds(db, is_host ? &lock_host_statement : &lock_team_statement, DB_ARGS(id),
+                       &found, err) < 0)
+        return -1;
+    return db_exec(db, is_host ? &repair_host_statement : &repair_team_statement, DB_ARGS(id), NULL,
+                   err);
+}
+
+int reservation_reconcile(struct db *db, struct error **err)
+{
+    autofree struct reservation_drift *drifts = NULL;
+    size_t count;
+    if (reservation_drifts(db, &drifts, &count, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        log_warning("counters of what is reserved were wrong and are put right",
+                    LOG_STR("owner", drifts[i].owner));
+        if (db_transaction(db, repair_body, &drifts[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}

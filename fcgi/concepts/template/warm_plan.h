@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How many instances should wait, of which template version and in which size: what was asked for
+ * at once lately, so that the next wave finds it, within a share of the hosts' memory; and a few of
+ * the default template in any case.
+ */
+#pragma once
+
+#include "base/ulid.h"
+#include "db/db.h"
+#include "runtime/runtime.h"
+
+#define WARM_WANTS_MAX 64
+
+struct warm_want {
+    char template_version_id[ID_SIZE];
+    bool virtual_machine;
+    struct runtime_shape shape;
+    unsigned peak;   /* the most creates in one wave */
+    unsigned wanted; /* by warm_plan() */
+};
+
+struct warm_plan {
+    struct warm_want wants[WARM_WANTS_MAX]; /* most asked for first */
+    unsigned count;
+    uint64_t memory_mb; /* that waiting instances may take */
+    bool busy;          /* creates are under way */
+};
+
+/* Inputs: what was asked for, and what the hosts have. */
+int warm_plan_read(struct db *db, unsigned percent, struct warm_plan *plan, struct error **err);
+
+/* Decide `wanted` of each, within plan->memory_mb. */
+void warm_plan_decide(struct warm_plan *plan);
+
+/* The want of that version and size, or NULL. */
+struct warm_want *warm_plan_find(struct warm_plan *plan, const char *template_version_id,
+                                 const struct runtime_shape *shape);
+
+extern const struct db_statement_list warm_plan_statements;

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
+#include "base/clock.h"
+#include "template/warm_plan.h"
+
+/* Creates that come within that time are one wave; for so long it is expected again. */
+#define WAVE_MS 30000
+#define KEEP_MS (15 * 60 * 1000)
+
+/* What a container that waits takes of its host's memory; a virtual machine takes all of its own.
+ */
+#define CONTAINER_MB 16
+
+/* A size that was asked for once is not worth an instance. Of each template the newest version. */
+static const struct db_statement demand_statement = {
+    "warm_plan.demand",
+    "SELECT d.template_version_id, v.virtual_machine, d.cpu, d.memory_mb, d.disk_gb, MAX(d.n)"
+    " FROM (SELECT template_version_id, cpu, memory_mb, disk_gb, COUNT(*) AS n FROM sandboxes"
+    "   WHERE id >= ? AND snapshot_id IS NULL"
+    "   GROUP BY template_version_id, cpu, memory_mb, disk_gb, FLOOR(created_at_ms / ?)) d"
+    " JOIN template_versions v ON v.id = d.template_version_id"
+    " WHERE v.state = 'ready' AND NOT EXISTS (SELECT 1 FROM template_versions n"
+    "   WHERE n.template_id = v.template_id AND n.state = 'ready' AND n.version > v.version)"
+    " GROUP BY d.template_version_id, v.virtual_machine, d.cpu, d.memory_mb, d.disk_gb"
+    " HAVING SUM(d.n) > 1 ORDER BY MAX(d.n) DESC, d.template_version_id, d.disk_gb, d.memory_mb,"
+    " d.cpu LIMIT 64",
+    true};
+static const struct db_statement state_statement = {
+    "warm_plan.state",
+    "SELECT (SELECT CAST(COALESCE(SUM(memory_mb), 0) AS UNSIGNED) FROM hosts"
+    "   WHERE state = 'active'),"
+    " EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND kind = 'create')",
+    true};
+
+static const struct db_statement *const statements[] = {&demand_statement, &state_statement};
+const struct db_statement_list warm_plan_statements = DB_STATEMENT_LIST(statements);
+
+static int read_demand(struct db *db, struct warm_plan *plan, struct error **err)
+{
+    char since[ID_SIZE];
+    db_rows_auto *rows = NULL;
+    id_floor("sbx_", clock_now_ms() - KEEP_MS, since);
+    if (db_query(db, &demand_statement, DB_ARGS(db_text(since), db_u64(WAVE_MS)), &rows, err) < 0)
+        return -1;
+    while (plan->count < WARM_WANTS_MAX && db_rows_next(rows)) {
+        struct warm_want *want = &plan->wants[plan->count++];
+        *want = (struct warm_want){
+            .virtual_machine = db_get_bool(rows, 1),
+            .shape = {(unsigned)db_get_u64(rows, 2), (unsigned)db_get_u64(rows, 3),
+                      (unsigned)db_get_u64(rows, 4)},
+            .peak = (unsigned)db_get_u64(rows, 5),
+        };
+        db_copy_text(want->template_version_id, rows, 0);
+    }
+    return 0;
+}
+
+int warm_plan_read(struct db *db, unsigned percent, struct warm_plan *plan, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *plan = (struct warm_plan){0};
+    if (db_query(db, &state_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    plan->memory_mb = db_get_u64(rows, 0) * percent / 100;
+    plan->busy = db_get_bool(rows, 1);
+    return percent ? read_demand(db, plan, err) : 0;
+}
+
+void warm_plan_decide(struct warm_plan *plan)
+{
+    uint64_t left_mb = plan->memory_mb;
+    for (unsigned i = 0; i < plan->count; i++) {
+        struct warm_want *want = &plan->wants[i];
+        unsigned each_mb = want->virtual_machine ? want->shape.memory_mb : CONTAINER_MB;
+        uint64_t most = left_mb / (each_mb ? each_mb : 1);
+        /* A wave is rarely the same twice. */
+        want->wanted = want->peak + want->peak / 4;
+        if (want->wanted > most)
+            want->wanted = (unsigned)most;
+        left_mb -= (uint64_t)want->wanted * each_mb;
+    }
+}
+
+struct warm_want *warm_plan_find(struct warm_plan *plan, const char *template_version_id,
+                                 const struct runtime_shape *shape)
+{
+    for (unsigned i = 0; i < plan->count; i++) {
+        struct warm_want *want = &plan->wants[i];
+        if (!strcmp(want->template_version_id, template_version_id) &&
+            !memcmp(&want->shape, shape, sizeof *shape))
+            return want;
+    }
+    return NULL;
+}
