@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How many instances should wait, of which template version and in which size: what was asked for
- * at once lately, so that the next wave finds it, within a share of the hosts' memory; and a few of
- * the default template in any case.
+ * at once lately, so that the next wave finds it, within a share of the hosts' memory that teams
+ * divide; and a few of the default template in any case.
  */
 #pragma once
 
@@ -16,13 +16,22 @@ struct warm_want {
     char template_version_id[ID_SIZE];
     bool virtual_machine;
     struct runtime_shape shape;
-    unsigned peak;   /* the most creates in one wave */
-    unsigned wanted; /* by warm_plan() */
+    unsigned wanted; /* by warm_plan_decide() */
+};
+
+/* What one team asked for. */
+struct warm_demand {
+    char team_id[ID_SIZE];
+    unsigned want;  /* which of the plan's */
+    unsigned peak;  /* the most creates within half a minute */
+    unsigned given; /* by warm_plan_decide() */
 };
 
 struct warm_plan {
-    struct warm_want wants[WARM_WANTS_MAX]; /* most asked for first */
+    struct warm_want wants[WARM_WANTS_MAX];
     unsigned count;
+    struct warm_demand demands[WARM_WANTS_MAX]; /* of each team the largest first */
+    unsigned demand_count;
     uint64_t memory_mb; /* that waiting instances may take */
     bool busy;          /* creates are under way */
 };
@@ -30,7 +39,12 @@ struct warm_plan {
 /* Inputs: what was asked for, and what the hosts have. */
 int warm_plan_read(struct db *db, unsigned percent, struct warm_plan *plan, struct error **err);
 
-/* Decide `wanted` of each, within plan->memory_mb. */
+/* A team asked for that, `peak` at once. There must be room in the plan. */
+void warm_plan_add(struct warm_plan *plan, const char *team_id, const struct warm_want *want,
+                   unsigned peak);
+
+/* Decide `wanted` of each, within plan->memory_mb: each team has an equal part of it before any has
+ * more. */
 void warm_plan_decide(struct warm_plan *plan);
 
 /* The want of that version and size, or NULL. */

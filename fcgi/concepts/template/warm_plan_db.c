@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <string.h>
-
 #include "base/clock.h"
 #include "template/warm_plan.h"
 
@@ -8,23 +6,25 @@
 #define WAVE_MS 30000
 #define KEEP_MS (15 * 60 * 1000)
 
-/* What a container that waits takes of its host's memory; a virtual machine takes all of its own.
- */
-#define CONTAINER_MB 16
-
-/* A size that was asked for once is not worth an instance. Of each template the newest version. */
+/* A size that was asked for once is not worth an instance. Of each template the newest version. No
+ * team's many sizes leave those of others out. */
 static const struct db_statement demand_statement = {
     "warm_plan.demand",
-    "SELECT d.template_version_id, v.virtual_machine, d.cpu, d.memory_mb, d.disk_gb, MAX(d.n)"
-    " FROM (SELECT template_version_id, cpu, memory_mb, disk_gb, COUNT(*) AS n FROM sandboxes"
-    "   WHERE id >= ? AND snapshot_id IS NULL"
-    "   GROUP BY template_version_id, cpu, memory_mb, disk_gb, FLOOR(created_at_ms / ?)) d"
-    " JOIN template_versions v ON v.id = d.template_version_id"
-    " WHERE v.state = 'ready' AND NOT EXISTS (SELECT 1 FROM template_versions n"
-    "   WHERE n.template_id = v.template_id AND n.state = 'ready' AND n.version > v.version)"
-    " GROUP BY d.template_version_id, v.virtual_machine, d.cpu, d.memory_mb, d.disk_gb"
-    " HAVING SUM(d.n) > 1 ORDER BY MAX(d.n) DESC, d.template_version_id, d.disk_gb, d.memory_mb,"
-    " d.cpu LIMIT 64",
+    "SELECT r.team_id, r.template_version_id, r.virtual_machine, r.cpu, r.memory_mb, r.disk_gb,"
+    " r.peak FROM (SELECT d.team_id, d.template_version_id, v.virtual_machine, d.cpu, d.memory_mb,"
+    "   d.disk_gb, MAX(d.n) AS peak,"
+    "   ROW_NUMBER() OVER (PARTITION BY d.team_id ORDER BY MAX(d.n) DESC) AS place"
+    "   FROM (SELECT team_id, template_version_id, cpu, memory_mb, disk_gb, COUNT(*) AS n"
+    "     FROM sandboxes WHERE id >= ? AND snapshot_id IS NULL"
+    "     GROUP BY team_id, template_version_id, cpu, memory_mb, disk_gb,"
+    "     FLOOR(created_at_ms / ?)) d"
+    "   JOIN template_versions v ON v.id = d.template_version_id"
+    "   WHERE v.state = 'ready' AND NOT EXISTS (SELECT 1 FROM template_versions n"
+    "     WHERE n.template_id = v.template_id AND n.state = 'ready' AND n.version > v.version)"
+    "   GROUP BY d.team_id, d.template_version_id, v.virtual_machine, d.cpu, d.memory_mb,"
+    "   d.disk_gb HAVING SUM(d.n) > 1) r"
+    " ORDER BY r.place, r.peak DESC, r.team_id, r.template_version_id, r.disk_gb, r.memory_mb,"
+    " r.cpu LIMIT 64",
     true};
 static const struct db_statement state_statement = {
     "warm_plan.state",
@@ -43,15 +43,14 @@ static int read_demand(struct db *db, struct warm_plan *plan, struct error **err
     id_floor("sbx_", clock_now_ms() - KEEP_MS, since);
     if (db_query(db, &demand_statement, DB_ARGS(db_text(since), db_u64(WAVE_MS)), &rows, err) < 0)
         return -1;
-    while (plan->count < WARM_WANTS_MAX && db_rows_next(rows)) {
-        struct warm_want *want = &plan->wants[plan->count++];
-        *want = (struct warm_want){
-            .virtual_machine = db_get_bool(rows, 1),
-            .shape = {(unsigned)db_get_u64(rows, 2), (unsigned)db_get_u64(rows, 3),
-                      (unsigned)db_get_u64(rows, 4)},
-            .peak = (unsigned)db_get_u64(rows, 5),
+    while (plan->demand_count < WARM_WANTS_MAX && db_rows_next(rows)) {
+        struct warm_want want = {
+            .virtual_machine = db_get_bool(rows, 2),
+            .shape = {(unsigned)db_get_u64(rows, 3), (unsigned)db_get_u64(rows, 4),
+                      (unsigned)db_get_u64(rows, 5)},
         };
-        db_copy_text(want->template_version_id, rows, 0);
+        db_copy_text(want.template_version_id, rows, 1);
+        warm_plan_add(plan, db_get_text(rows, 0), &want, (unsigned)db_get_u64(rows, 6));
     }
     return 0;
 }
@@ -66,31 +65,4 @@ int warm_plan_read(struct db *db, unsigned percent, struct warm_plan *plan, stru
     plan->memory_mb = db_get_u64(rows, 0) * percent / 100;
     plan->busy = db_get_bool(rows, 1);
     return percent ? read_demand(db, plan, err) : 0;
-}
-
-void warm_plan_decide(struct warm_plan *plan)
-{
-    uint64_t left_mb = plan->memory_mb;
-    for (unsigned i = 0; i < plan->count; i++) {
-        struct warm_want *want = &plan->wants[i];
-        unsigned each_mb = want->virtual_machine ? want->shape.memory_mb : CONTAINER_MB;
-        uint64_t most = left_mb / (each_mb ? each_mb : 1);
-        /* A wave is rarely the same twice. */
-        want->wanted = want->peak + want->peak / 4;
-        if (want->wanted > most)
-            want->wanted = (unsigned)most;
-        left_mb -= (uint64_t)want->wanted * each_mb;
-    }
-}
-
-struct warm_want *warm_plan_find(struct warm_plan *plan, const char *template_version_id,
-                                 const struct runtime_shape *shape)
-{
-    for (unsigned i = 0; i < plan->count; i++) {
-        struct warm_want *want = &plan->wants[i];
-        if (!strcmp(want->template_version_id, template_version_id) &&
-            !memcmp(&want->shape, shape, sizeof *shape))
-            return want;
-    }
-    return NULL;
 }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <stdio.h>
+
+#include "sandbox/warm_plan.h"
+
+#define SMALL ((struct runtime_shape){1, 512, 10})
+#define LARGE ((struct runtime_shape){2, 2048, 20})
+
+static struct warm_plan plan;
+
+static void ask(const char *team, const char *version, struct runtime_shape shape, unsigned peak)
+{
+    struct warm_want want = {.shape = shape};
+    snprintf(want.template_version_id, sizeof want.template_version_id, "%s", version);
+    warm_plan_add(&plan, team, &want, peak);
+}
+
+static unsigned wanted(const char *version, struct runtime_shape shape)
+{
+    return warm_plan_find(&plan, version, &shape)->wanted;
+}
+
+static void a_wave_is_expected_again_and_a_fourth_more(void **state)
+{
+    (void)state;
+    plan = (struct warm_plan){.memory_mb = 2400};
+    ask("one", "v", SMALL, 100);
+    ask("one", "v", LARGE, 8);
+    warm_plan_decide(&plan);
+    assert_int_equal(wanted("v", SMALL), 125);
+    assert_int_equal(wanted("v", LARGE), 10);
+}
+
+static void teams_that_ask_for_the_same_are_added_up(void **state)
+{
+    (void)state;
+    plan = (struct warm_plan){.memory_mb = 2400};
+    ask("one", "v", SMALL, 8);
+    ask("two", "v", SMALL, 4);
+    warm_plan_decide(&plan);
+    assert_int_equal(plan.count, 1);
+    assert_int_equal(wanted("v", SMALL), 15);
+}
+
+/* Whatever one asks for, in however many sizes, others have their part. */
+static void no_team_takes_the_part_of_another(void **state)
+{
+    (void)state;
+    plan = (struct warm_plan){.memory_mb = 1600}; /* a hundred */
+    for (unsigned i = 0; i < 20; i++)
+        ask("greedy", "v", (struct runtime_shape){1, 256 * (i + 1), 10}, 1000);
+    ask("modest", "w", LARGE, 8);
+    ask("other", "x", LARGE, 40);
+    warm_plan_decide(&plan);
+    assert_int_equal(wanted("w", LARGE), 10);
+    assert_true(wanted("x", LARGE) >= 33);
+    unsigned sum = 0;
+    for (unsigned i = 0; i < plan.count; i++)
+        sum += plan.wants[i].wanted;
+    assert_int_equal(sum, 100);
+}
+
+static void a_virtual_machine_takes_all_of_its_memory(void **state)
+{
+    (void)state;
+    plan = (struct warm_plan){.memory_mb = 5000};
+    struct warm_want want = {.virtual_machine = true, .shape = LARGE};
+    snprintf(want.template_version_id, sizeof want.template_version_id, "vm");
+    warm_plan_add(&plan, "one", &want, 10);
+    warm_plan_decide(&plan);
+    assert_int_equal(wanted("vm", LARGE), 2);
+}
+
+static void without_memory_or_demand_nothing_waits(void **state)
+{
+    (void)state;
+    plan = (struct warm_plan){.memory_mb = 1000};
+    warm_plan_decide(&plan);
+    plan.memory_mb = 0;
+    ask("one", "v", SMALL, 10);
+    warm_plan_decide(&plan);
+    assert_int_equal(wanted("v", SMALL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wave_is_expected_again_and_a_fourth_more),
+        cmocka_unit_test(teams_that_ask_for_the_same_are_added_up),
+        cmocka_unit_test(no_team_takes_the_part_of_another),
+        cmocka_unit_test(a_virtual_machine_takes_all_of_its_memory),
+        cmocka_unit_test(without_memory_or_demand_nothing_waits),
+    };
+    return run_tests(tests);
+}
