@@ -140,7 +140,8 @@ def test_no_more_is_promised_than_the_host_may(make_account, set_plan, stack):
     account = make_account("enterprise")
     usual = host_row(stack)["disk_overcommit"]
     total_gb = host_row(stack)["total_mb"] // 1024
-    wait_until(lambda: host_row(stack)["promised_gb"] == promised(stack), 60, "all deletions being counted", 0.5)
+    wait_until(lambda: not stack.query("SELECT 1 FROM sandboxes WHERE state = 'destroying'")
+               and host_row(stack)["promised_gb"] == promised(stack), 60, "all deletions being counted", 0.5)
     try:
         stack.query("UPDATE hosts SET disk_overcommit = 1")
         set_plan("enterprise", disk_gb=max(1, total_gb - host_row(stack)["promised_gb"]), volume_gb=1)

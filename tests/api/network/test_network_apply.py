@@ -129,7 +129,8 @@ def test_an_address_waits_until_its_policy_is_gone(api, firewall, stack):
     state = "SELECT holder, policy_of FROM host_addresses WHERE address = %s"
     with firewall.unreachable():
         api.destroy(sandbox)
-        assert stack.query(state, address) == [{"holder": None, "policy_of": sandbox}]
+        wait_until(lambda: stack.query(state, address) == [{"holder": None, "policy_of": sandbox}], RETRY_S,
+                   "the end of the instance")
         assert firewall.revision(sandbox) == 1
     wait_until(lambda: stack.query(state, address)[0]["policy_of"] is None, RETRY_S, "the address being free")
     assert firewall.revision(sandbox) is None
