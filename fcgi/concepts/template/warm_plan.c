@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/warm_plan.h"
+#include "template/warm_plan.h"
 
 #include <assert.h>
 #include <stdio.h>

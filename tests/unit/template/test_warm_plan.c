@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "sandbox/warm_plan.h"
+#include "template/warm_plan.h"
 
 #define SMALL ((struct runtime_shape){1, 512, 10})
 #define LARGE ((struct runtime_shape){2, 2048, 20})
