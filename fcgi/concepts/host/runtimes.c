@@ -15,6 +15,7 @@ struct entry {
 
 struct runtimes {
     const struct settings *settings;
+    runtimes_opener *opener;
     struct entry *entries;
     unsigned count;
 };
@@ -23,7 +24,13 @@ struct runtimes *runtimes_new(const struct settings *settings)
 {
     struct runtimes *runtimes = xcalloc(1, sizeof *runtimes);
     runtimes->settings = settings;
+    runtimes->opener = runtime_incus_open;
     return runtimes;
+}
+
+void runtimes_open_by(struct runtimes *runtimes, runtimes_opener *opener)
+{
+    runtimes->opener = opener;
 }
 
 static void entry_deinit(struct entry *entry)
@@ -50,8 +57,9 @@ static bool is_same(const struct host *a, const struct host *b)
            str_equal(a->nic_prefix, b->nic_prefix) && str_equal(a->firewall_url, b->firewall_url);
 }
 
-static int open_runtime(const struct settings *settings, struct entry *entry, struct error **err)
+static int open_runtime(const struct runtimes *runtimes, struct entry *entry, struct error **err)
 {
+    const struct settings *settings = runtimes->settings;
     const struct host *host = &entry->host;
     struct runtime_host target = {
         .url = host->url,
@@ -62,7 +70,7 @@ static int open_runtime(const struct settings *settings, struct entry *entry, st
         .pool = host->pool,
         .nic_prefix = host->nic_prefix,
     };
-    return runtime_incus_open(&target, &entry->runtime, err);
+    return runtimes->opener(&target, &entry->runtime, err);
 }
 
 /* The client certificate is shown to Incus and to firewalls alike, unless they have another. */
@@ -98,7 +106,7 @@ int runtimes_get(struct runtimes *runtimes, struct db *db, uint32_t host_id,
     if (entry && is_same(&entry->host, &fresh.host)) {
         host_deinit(&fresh.host);
     } else {
-        if (open_runtime(runtimes->settings, &fresh, err) < 0 ||
+        if (open_runtime(runtimes, &fresh, err) < 0 ||
             open_firewall(runtimes->settings, &fresh, err) < 0) {
             entry_deinit(&fresh);
             return -1;

@@ -9,8 +9,15 @@
 struct firewall;
 struct runtimes;
 
+/* Opens the connection to a host, as runtime_incus_open() does. */
+typedef int runtimes_opener(const struct runtime_host *host, struct runtime **runtime,
+                            struct error **err);
+
 struct runtimes *runtimes_new(const struct settings *settings);
 void runtimes_free(struct runtimes *runtimes);
+
+/* Hosts run another daemon than Incus. Before the first runtimes_get(). */
+void runtimes_open_by(struct runtimes *runtimes, runtimes_opener *opener);
 
 /* The connection to a host, owned by runtimes and without a tick. It is opened again when the
  * host's row says something else. */

@@ -35,6 +35,12 @@ struct api {
 extern const struct route api_routes[];
 extern const size_t api_route_count;
 
+/* The way of a request through them: its access, its Idempotency-Key, its handler. */
+struct router api_router(struct api *api);
+
+/* Serve one request; context: that router. */
+void api_serve(void *context, struct http_request *request, struct http_response *response);
+
 /* Work for the team that the request is about, or fail: ERR_SHARE_USED_UP. Nothing is changed, and
  * no body read, before. body_is_read: when false, a request whose body says the team is left for
  * the second call. */

@@ -7,8 +7,7 @@
 #include "account/api_key.h"
 #include "account/usage.h"
 #include "account/usage_kept.h"
-#include "api/access.h"
-#include "api/replay.h"
+#include "api/api.h"
 #include "api/share_db.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -39,13 +38,6 @@ static const struct program program = {
     .summary = "control-plane endpoints of sandlot, a FastCGI worker on file descriptor 0",
 };
 
-static void serve(void *context, struct http_request *request, struct http_response *response)
-{
-    const struct router *router = context;
-    ((struct api *)router->context)->has_share = false;
-    router_serve(router, request, response);
-}
-
 static size_t body_max_of(void *context, const struct http_request *request, size_t body_max)
 {
     return router_body_max(context, request, body_max);
@@ -53,16 +45,10 @@ static size_t body_max_of(void *context, const struct http_request *request, siz
 
 static int run(struct api *api, struct error **err)
 {
-    struct router router = {
-        .routes = api_routes,
-        .count = api_route_count,
-        .authorize = api_authorize,
-        .invoke = api_invoke,
-        .context = api,
-    };
+    const struct router router = api_router(api);
     struct http_server server = {
-        .serve = serve,
-        .context = &router,
+        .serve = api_serve,
+        .context = (void *)&router,
         .body_max = (size_t)api->settings->body_max_kib * 1024,
         .body_max_of = body_max_of,
         .late_body = true,

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* POST /v1/sandboxes, from the request to the row, the runtime and the agent. */
+#include "harness/harness.h"
+#include "unit/unit.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+static int forget(void **state)
+{
+    (void)state;
+    recorder_forget();
+    return 0;
+}
+
+static const char *text(const struct harness_answer *answer, const char *name)
+{
+    return json_string_value(json_object_get(answer->json, name));
+}
+
+static long rows(struct harness *harness, const char *where)
+{
+    autofree char *sql = xasprintf("SELECT COUNT(*) FROM sandboxes WHERE %s", where);
+    return server_ask(harness->sql, sql);
+}
+
+static void makes_a_sandbox(void **state)
+{
+    struct harness *harness = *state;
+    harness_answer_auto made =
+        harness_api(harness, "POST", "/v1/sandboxes",
+                    "{\"metadata\": {\"a\": \"b\"}, \"envs\": {\"X\": \"y\"}}", NULL);
+    assert_int_equal(made.status, 201);
+    assert_string_equal(text(&made, "state"), "ready");
+    assert_string_equal(text(&made, "template"), "python");
+    assert_string_equal(text(&made, "team"), "ada");
+    autofree char *expected = xasprintf("create sbx-%s\n", text(&made, "id") + 4);
+    assert_string_equal(recorder_calls(), expected);
+    autofree char *row =
+        xasprintf("id = '%s' AND state = 'ready' AND operation_id IS NULL", text(&made, "id"));
+    assert_int_equal(rows(harness, row), 1);
+    autofree char *path = xasprintf("/v1/sandboxes/%s", text(&made, "id"));
+    harness_answer_auto shown = harness_api(harness, "GET", path, NULL, NULL);
+    assert_int_equal(shown.status, 200);
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(shown.json, "metadata"), "a")), "b");
+    harness_answer_auto deleted = harness_api(harness, "DELETE", path, NULL, NULL);
+    assert_int_equal(deleted.status, 204);
+    /* The instance is left to the dispatcher, in an operation that nobody has yet. */
+    autofree char *going = xasprintf(
+        "id = '%s' AND state = 'destroying' AND operation_id IS NOT NULL", text(&made, "id"));
+    assert_int_equal(rows(harness, going), 1);
+    assert_int_equal(recorder_count("destroy"), 0);
+    harness_answer_auto gone = harness_api(harness, "GET", path, NULL, NULL);
+    assert_int_equal(gone.status, 404);
+}
+
+static void bad_input_names_the_field_and_asks_for_nothing(void **state)
+{
+    static const struct {
+        const char *body, *field;
+    } cases[] = {
+        {"{\"metadata\": 3}", "/metadata"},
+        {"{\"timeout\": -1}", "/timeout"},
+        {"{\"template\": \"cobol\"}", "/template"},
+        {"{\"nonsense\": true}", "/nonsense"},
+    };
+    long before = rows(*state, "1");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        harness_answer_auto answer =
+            harness_api(*state, "POST", "/v1/sandboxes", cases[i].body, NULL);
+        assert_in_range(answer.status, 400, 422);
+        assert_string_equal(text(&answer, "field"), cases[i].field);
+    }
+    assert_string_equal(recorder_calls(), "");
+    assert_int_equal(rows(*state, "1"), before);
+}
+
+/* One instance that does not start is no reason to fail. */
+static void a_refused_start_is_tried_again(void **state)
+{
+    recorder_fail("create", ERR_RUNTIME_REFUSED);
+    harness_answer_auto made = harness_api(*state, "POST", "/v1/sandboxes", "{}", NULL);
+    assert_int_equal(made.status, 201);
+    assert_int_equal(recorder_count("create"), 2);
+    assert_int_equal(recorder_count("destroy"), 1);
+}
+
+static void a_runtime_that_is_away_leaves_nothing(void **state)
+{
+    long ready = rows(*state, "state = 'ready'");
+    recorder_fail("create", ERR_RUNTIME_UNAVAILABLE);
+    harness_answer_auto made = harness_api(*state, "POST", "/v1/sandboxes", "{}", NULL);
+    assert_int_equal(made.status, 503);
+    assert_string_equal(text(&made, "error"), "runtime_unavailable");
+    autofree char *retry = harness_header(&made, "Retry-After");
+    assert_non_null(retry);
+    assert_int_equal(recorder_count("create"), 1);
+    assert_int_equal(rows(*state, "state = 'ready'"), ready);
+    assert_int_equal(rows(*state, "state IN ('creating', 'restoring')"), 0);
+}
+
+static void the_plan_bounds_how_many(void **state)
+{
+    struct harness *harness = *state;
+    error_auto err = NULL;
+    autofree char *most = xasprintf("%ld", rows(harness, "state = 'ready'"));
+    assert_ok(plan_set(harness->api.worker.db, "basic", "sandboxes", most, &err));
+    harness_answer_auto made = harness_api(harness, "POST", "/v1/sandboxes", "{}", NULL);
+    assert_int_equal(made.status, 422);
+    assert_string_equal(text(&made, "error"), "sandbox_quota_exceeded");
+    assert_string_equal(recorder_calls(), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(makes_a_sandbox, forget),
+        cmocka_unit_test_setup(bad_input_names_the_field_and_asks_for_nothing, forget),
+        cmocka_unit_test_setup(a_refused_start_is_tried_again, forget),
+        cmocka_unit_test_setup(a_runtime_that_is_away_leaves_nothing, forget),
+        cmocka_unit_test_setup(the_plan_bounds_how_many, forget),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, harness_setup, harness_teardown);
+}
