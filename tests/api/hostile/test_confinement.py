@@ -111,6 +111,33 @@ def test_the_host_behind_it_is_not_seen(sandbox):
     assert sandbox.data.bash("find /sys -name backing_file 2>/dev/null", user="root").stdout == b""
 
 
+def assert_own_disk_alone(sandbox):
+    """Of the pool's quota groups a sandbox sees its own, and its size in the agent's numbers."""
+    seen = sandbox.data.check("cd /sys/fs/btrfs && find . -mindepth 1 -printf '%y %f\\n'", user="root").splitlines()
+    assert {"f referenced", "f max_referenced"} <= set(seen)
+    assert not [one for one in seen if not one.startswith("f ")], "no directory of another group, or of the pool"
+    size = sandbox.document["disk_gb"] << 30
+    assert int(sandbox.data.check("cat /sys/fs/btrfs/max_referenced")) >= size
+    assert sandbox.data.request("GET", "/metrics").json()["disk_total"] == size
+    wrote = sandbox.data.bash("echo 1 >/sys/fs/btrfs/max_referenced", user="root")
+    assert b"Read-only file system" in wrote.stderr
+
+
+def test_of_the_pool_it_sees_its_own_group(module_account):
+    """One that waited, one made anew from a disk, and both after a pause."""
+    api = module_account.api
+    first = Sandbox.create(api)
+    checkpoint = api.post(f"{first.path}/checkpoints", {"name": "c"})
+    assert checkpoint.status == 201, checkpoint
+    copy = Sandbox.create(api, template=checkpoint.json()["id"])
+    for sandbox in (first, copy):
+        assert_own_disk_alone(sandbox)
+        sandbox.pause()
+        assert sandbox.resume()["resumed_from"] == "memory"
+        assert_own_disk_alone(sandbox)
+        api.destroy(sandbox.id)
+
+
 def test_no_crash_runs_a_program_of_the_host(sandbox):
     limits = sandbox.data.check("cat /proc/self/limits")
     assert re.search(r"Max core file size +1 +1 ", limits)
