@@ -15,14 +15,15 @@
 /* A size that was asked for once is not worth an instance. Of each template the newest version. */
 static const struct db_statement demand_statement = {
     "warm_plan.demand",
-    "SELECT d.template_version_id, v.virtual_machine, d.cpu, d.memory_mb, d.disk_gb, MAX(d.n)"
+    "SELECT d.template_version_id, v.virtual_machine, d.cpu, d.memory_mb, d.disk_gb, MAX(d.n),"
+    " v.net_admin"
     " FROM (SELECT template_version_id, cpu, memory_mb, disk_gb, COUNT(*) AS n FROM sandboxes"
     "   WHERE id >= ? AND snapshot_id IS NULL"
     "   GROUP BY template_version_id, cpu, memory_mb, disk_gb, FLOOR(created_at_ms / ?)) d"
     " JOIN template_versions v ON v.id = d.template_version_id"
     " WHERE v.state = 'ready' AND NOT EXISTS (SELECT 1 FROM template_versions n"
     "   WHERE n.template_id = v.template_id AND n.state = 'ready' AND n.version > v.version)"
-    " GROUP BY d.template_version_id, v.virtual_machine, d.cpu, d.memory_mb, d.disk_gb"
+    " GROUP BY d.template_version_id, v.virtual_machine, v.net_admin, d.cpu, d.memory_mb, d.disk_gb"
     " HAVING SUM(d.n) > 1 ORDER BY MAX(d.n) DESC, d.template_version_id, d.disk_gb, d.memory_mb,"
     " d.cpu LIMIT 64",
     true};
@@ -50,6 +51,7 @@ static int read_demand(struct db *db, struct warm_plan *plan, struct error **err
             .shape = {(unsigned)db_get_u64(rows, 2), (unsigned)db_get_u64(rows, 3),
                       (unsigned)db_get_u64(rows, 4)},
             .peak = (unsigned)db_get_u64(rows, 5),
+            .net_admin = db_get_bool(rows, 6),
         };
         db_copy_text(want->template_version_id, rows, 0);
     }

@@ -118,12 +118,13 @@ static const char denied_syscalls[] =
 /*
  * What root in a sandbox may do, and every process of it can gain. sys_boot lets it switch its
  * sandbox off: in a process namespace reboot() ends the init of that and nothing else; sys_ptrace
- * is for debuggers, and for the agent, which tells whose a listening port is.
+ * is for debuggers, and for the agent, which tells whose a listening port is. A template may add
+ * net_admin, for interfaces, addresses and routes of the instance's own.
  */
 static const char capabilities[] =
     "lxc.cap.drop=\n"
     "lxc.cap.keep=chown dac_override fowner fsetid kill setgid setuid setpcap setfcap "
-    "net_bind_service net_raw sys_chroot sys_ptrace sys_boot audit_write\n";
+    "net_bind_service net_raw sys_chroot sys_ptrace sys_boot audit_write";
 
 /* The host's disks, loop files, load and interrupts; and no write to what /sys shows. */
 static const char view[] =
@@ -159,31 +160,33 @@ static const struct {
 };
 
 /* What the agent reads of the sandbox's own disk stands in for the groups of the whole pool. */
-static char *disk_view(const char *name)
+static char *disk_view(const struct runtime_instance *instance)
 {
-    return name ? xasprintf("lxc.mount.entry=" DISK_VIEW_LINKS "/%s " DISK_VIEW_TARGET
-                            " none bind,ro,optional 0 0\n",
-                            name)
-                : xstrdup("lxc.mount.entry=none " DISK_VIEW_TARGET
-                          " tmpfs ro,nosuid,nodev,noexec,size=4k,mode=555,optional 0 0\n");
+    return instance ? xasprintf("lxc.mount.entry=" DISK_VIEW_LINKS "/%s " DISK_VIEW_TARGET
+                                " none bind,ro,optional 0 0\n",
+                                instance->name)
+                    : xstrdup("lxc.mount.entry=none " DISK_VIEW_TARGET
+                              " tmpfs ro,nosuid,nodev,noexec,size=4k,mode=555,optional 0 0\n");
 }
 
-char *runtime_lxc(const char *name, uint32_t memory_mb, const char *init)
+char *runtime_lxc(const struct runtime_instance *instance, const char *init)
 {
     /* Shared memory is half of all, to leave room for others; a template cannot mount it. The
      * filter that sandlot-confine set before is no reason to load none. A console is a pty of the
      * host that no dump can hold. The name of an instance is nobody's business inside, and one that
      * waited is called otherwise than its sandbox. */
-    autofree char *size = memory_mb ? xasprintf(",size=%um", memory_mb / 2) : xstrdup("");
-    autofree char *disk = disk_view(name);
+    autofree char *size =
+        instance ? xasprintf(",size=%um", instance->shape.memory_mb / 2) : xstrdup("");
+    autofree char *disk = disk_view(instance);
     autofree char *first = init ? xasprintf("lxc.init.cmd=%s\n", init) : xstrdup("");
     return xasprintf("lxc.uts.name=sandbox\n"
                      "lxc.console.path=none\n"
                      "lxc.pty.max=256\n"
                      "lxc.seccomp.allow_nesting=1\n"
                      "lxc.mount.entry=shm dev/shm tmpfs nosuid,nodev,mode=1777,create=dir%s 0 0\n"
-                     "%s%s%s%s",
-                     size, first, capabilities, view, disk);
+                     "%s%s%s\n%s%s",
+                     size, first, capabilities, instance && instance->net_admin ? " net_admin" : "",
+                     view, disk);
 }
 
 json_t *runtime_confinement(void)
@@ -193,7 +196,7 @@ json_t *runtime_confinement(void)
                                "security.syscalls.deny", denied_syscalls);
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
         json_object_set_new(config, limits[i].key, json_string(limits[i].value));
-    autofree char *lxc = runtime_lxc(NULL, 0, NULL);
+    autofree char *lxc = runtime_lxc(NULL, NULL);
     json_object_set_new(config, "raw.lxc", json_string(lxc));
     return config;
 }
