@@ -98,7 +98,8 @@ incus_bin_put()
     mv "$INCUS_BIN/$2.new" "$INCUS_BIN/$2"
 }
 
-# incus_bin_install: what incusd calls instead of itself, of btrfs and of ip.
+# incus_bin_install: what incusd calls instead of itself, of btrfs, of ip and of CRIU, whose wrapper
+# is of this build while CRIU itself is shared with other stacks.
 incus_bin_install()
 {
     mkdir -p "$INCUS_BIN"
@@ -107,6 +108,12 @@ incus_bin_install()
     incus_bin_put "$SOURCE_DIR/conf/incus/btrfs-wrapper" btrfs
     incus_bin_put "$SOURCE_DIR/conf/incus/ip-wrapper" ip
     incus_bin_put "$SOURCE_DIR/conf/incus/pool-guard" pool-guard
+    if [[ -n $CRIU_PATH ]]; then
+        mkdir -p "$STATE_ROOT/criu-bin"
+        install -m 755 "$SOURCE_DIR/conf/incus/criu-wrapper" "$STATE_ROOT/criu-bin/criu.new"
+        mv "$STATE_ROOT/criu-bin/criu.new" "$STATE_ROOT/criu-bin/criu"
+        ln -sfn "$CRIU_DIR" "$STATE_ROOT/criu"
+    fi
     ln -sfn "$PREFIX/libexec/sandlot/sandlot-confine" "$INCUS_BIN/sandlot-confine"
 }
 
@@ -125,7 +132,7 @@ incus_start()
         mkdir -p "$INCUS_STATE"
         INCUS_LXC_TEMPLATE_CONFIG=$LXC_CONFIG_DIR SANDLOT_NIC_PREFIX=$NIC_PREFIX \
             "$SOURCE_DIR/conf/incus/incusd-prepare"
-        service_start incusd root -- env PATH="$INCUS_BIN:${CRIU_PATH:+$CRIU_PATH:}$PATH" \
+        service_start incusd root -- env PATH="$INCUS_BIN:${CRIU_PATH:+$STATE_ROOT/criu-bin:}$PATH" \
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
             INCUS_IDMAPPED_MOUNTS_DISABLE=1 INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" \
             INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_INCUSD="$INCUSD" \

@@ -28,12 +28,24 @@ void sandbox_deinit(struct sandbox *sandbox)
     free(sandbox->metadata);
     free(sandbox->volume_mounts);
     free(sandbox->network);
+    free(sandbox->network_failure);
     *sandbox = (struct sandbox){0};
 }
 
 const char *sandbox_network_status(const struct sandbox *sandbox)
 {
     return sandbox->network_applied == sandbox->network_revision ? "applied" : "pending";
+}
+
+const char *sandbox_network_reason(const struct sandbox *sandbox)
+{
+    if (sandbox->network_applied == sandbox->network_revision)
+        return NULL;
+    if (sandbox->state == SANDBOX_STOPPED)
+        return "The sandbox is stopped; the policy is applied before its first packet.";
+    if (sandbox->network_failure && *sandbox->network_failure)
+        return sandbox->network_failure;
+    return "The firewall of the sandbox's host is being told.";
 }
 
 bool sandbox_has_volumes(const struct sandbox *sandbox)

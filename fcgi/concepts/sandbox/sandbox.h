@@ -66,6 +66,7 @@ struct sandbox {
     uint64_t network_revision; /* counts the changes of network */
     uint64_t network_applied;  /* the revision that the firewall is known to have; 0: none */
     int64_t network_due_at_ms; /* when a dispatcher tries to apply it; 0: nothing is due */
+    char *network_failure;     /* why the last attempt to apply it failed, or "" */
     bool allow_public_traffic;
     uint32_t host_id;
     char instance_name[INSTANCE_NAME_SIZE];
@@ -88,6 +89,8 @@ static inline void sandbox_autodeinit_(struct sandbox *sandbox)
 
 /* "applied" once the firewall has the policy as it is now, else "pending". */
 const char *sandbox_network_status(const struct sandbox *sandbox);
+/* Why it is pending, in a sentence; NULL when it is applied. Borrowed from the sandbox. */
+const char *sandbox_network_reason(const struct sandbox *sandbox);
 
 bool sandbox_has_volumes(const struct sandbox *sandbox);
 

@@ -3,7 +3,7 @@
  * The row of a sandbox: each column once, with how it is read into s and written from it. For
  * *_db.c files only.
  *
- *   JOINED(expression, read)        of another table
+ *   JOINED(expression, read)        of another table, or written elsewhere
  *   FIXED(column, read, write)      written by the insert
  *   MOVED(column, read, write)      written by the insert and by every move
  *   LATER(column, read, write)      written by moves; a new row has the value of the insert or the
@@ -57,6 +57,7 @@
     LATER("network_applied", s->network_applied = db_get_u64(rows, c), db_u64(s->network_applied)) \
     LATER("network_due_at_ms", s->network_due_at_ms = db_get_i64(rows, c),                         \
           time_or_null(s->network_due_at_ms))                                                      \
+    JOINED("s.network_failure", s->network_failure = xstrdup(db_get_text(rows, c)))                \
     CHANGED("allow_public_traffic", s->allow_public_traffic = db_get_bool(rows, c),                \
             db_bool(s->allow_public_traffic))                                                      \
     FIXED("host_id", s->host_id = READ_U32_, db_u64(s->host_id))                                   \

@@ -271,13 +271,13 @@ static void list_mounts(const struct insert *insert, struct mount_list *list)
         };
 }
 
-static int start_cold(struct work *work, const struct checkpoint *checkpoint,
-                      const struct mount_list *list, struct error **err)
+static int start_cold(struct work *work, const struct source *from, const struct mount_list *list,
+                      struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
     char address[IPV4_TEXT_SIZE], source[INSTANCE_NAME_SIZE];
-    if (checkpoint->id[0])
-        memcpy(source, checkpoint->instance_name, sizeof source);
+    if (from->checkpoint.id[0])
+        memcpy(source, from->checkpoint.instance_name, sizeof source);
     else
         template_source_name(sandbox->template_version_id, source);
     struct runtime_instance instance = {
@@ -286,6 +286,7 @@ static int start_cold(struct work *work, const struct checkpoint *checkpoint,
         .source = source,
         .sandbox_id = sandbox->id,
         .virtual_machine = sandbox->virtual_machine,
+        .net_admin = from->version.net_admin,
         .shape = sandbox->shape,
         .mounts = list->mounts,
         .mount_count = list->count,
@@ -334,15 +335,14 @@ static int start_warm(struct work *work, const struct warm_instance *warm,
 
 /* The kernel takes the policy in while the agent of a waiting instance gets ready; a fresh copy
  * takes longer than any firewall. */
-static int start(struct work *work, const struct warm_instance *warm,
-                 const struct checkpoint *checkpoint, const struct mount_list *list,
-                 struct error **err)
+static int start(struct work *work, const struct warm_instance *warm, const struct source *from,
+                 const struct mount_list *list, struct error **err)
 {
     work_network_begin(work);
     if (!warm->name[0])
         work_network_end(work);
     int result =
-        warm->name[0] ? start_warm(work, warm, list, err) : start_cold(work, checkpoint, list, err);
+        warm->name[0] ? start_warm(work, warm, list, err) : start_cold(work, from, list, err);
     work_network_end(work);
     fault_point(FAULT_CREATE_NETWORK);
     return result;
@@ -375,7 +375,7 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
     fault_point(FAULT_CREATE_INSERTED);
     list_mounts(&insert, &list);
     if (work_open_runtime(work, err) < 0 || work_fence_volumes(work, err) < 0 ||
-        start(work, &insert.warm, &source.checkpoint, &list, err) < 0)
+        start(work, &insert.warm, &source, &list, err) < 0)
         return work_undo_create(work, err);
     fault_point(FAULT_CREATE_AGENT);
     if (work_finish(work, SANDBOX_EVENT_CREATED, NULL, err) < 0)

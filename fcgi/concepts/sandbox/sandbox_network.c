@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sandbox/sandbox_network.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,16 @@ static int push(struct worker *worker, const struct sandbox *sandbox, struct fir
     return firewall_end(firewall, err);
 }
 
+/* Where the host's firewall is, is no business of the sandbox's owner. */
+static int note_failure(struct worker *worker, const struct sandbox *sandbox,
+                        const struct error *failure, struct error **err)
+{
+    char reason[NETWORK_REASON_MAX + 1] = "The firewall of the sandbox's host does not answer.";
+    if (failure->code != ERR_RUNTIME_UNAVAILABLE)
+        snprintf(reason, sizeof reason, "It was not taken: %s.", failure->message);
+    return network_row_failed(worker->db, sandbox->id, sandbox->network_revision, reason, err);
+}
+
 /* Apply the policy of the row as it was read. What fails stays due. */
 static int apply(struct worker *worker, const struct sandbox *sandbox, struct error **err)
 {
@@ -63,6 +74,8 @@ static int apply(struct worker *worker, const struct sandbox *sandbox, struct er
         return 0;
     log_warning("network policy is not applied", LOG_STR("sandbox", sandbox->id),
                 LOG_INT("revision", (int64_t)sandbox->network_revision), LOG_ERROR(failure));
+    if (note_failure(worker, sandbox, failure, err) < 0)
+        return -1;
     if (failure->code != ERR_RUNTIME_UNAVAILABLE)
         return network_row_defer(worker->db, sandbox->id, REFUSED_RETRY_MS, err);
     uint64_t delay_ms = firewall_back_off_ms(firewall);

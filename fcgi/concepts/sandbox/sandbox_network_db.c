@@ -10,13 +10,18 @@
 static const struct db_statement update_statement = {
     "network.update",
     "UPDATE sandboxes SET network = ?, network_revision = ?, network_applied = ?,"
-    " network_due_at_ms = ?, allow_public_traffic = ?, updated_at_ms = ? WHERE id = ?",
+    " network_due_at_ms = ?, network_failure = '', allow_public_traffic = ?, updated_at_ms = ? "
+    "WHERE id = ?",
     false};
 static const struct db_statement applied_statement = {
     "network.applied",
-    "UPDATE sandboxes SET network_applied = network_revision, network_due_at_ms = NULL"
+    "UPDATE sandboxes SET network_applied = network_revision, network_due_at_ms = NULL,"
+    " network_failure = ''"
     " WHERE id = ? AND network_revision = ?",
     false};
+static const struct db_statement failed_statement = {
+    "network.failed",
+    "UPDATE sandboxes SET network_failure = ? WHERE id = ? AND network_revision = ?", false};
 static const struct db_statement any_due_statement = {
     "network.any_due",
     "SELECT EXISTS(SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
@@ -73,7 +78,8 @@ static const struct db_statement *const statements[] = {
     &update_statement,     &any_due_statement,  &applied_statement,        &policies.due,
     &policies.take,        &policies.renew,     &forget_statement,         &defer_host_statement,
     &quarantine_statement, &leftover_statement, &leftover_again_statement, &leftover_gone_statement,
-    &wishes_statement,     &lost_statement,     &holds_statement,          &ranges_statement,
+    &wishes_statement,     &failed_statement,   &lost_statement,           &holds_statement,
+    &ranges_statement,
 };
 const struct db_statement_list sandbox_network_statements = DB_STATEMENT_LIST(statements);
 
@@ -92,6 +98,13 @@ int network_row_applied(struct db *db, const char *sandbox_id, uint64_t revision
 {
     return db_exec(db, &applied_statement, DB_ARGS(db_text(sandbox_id), db_u64(revision)), NULL,
                    err);
+}
+
+int network_row_failed(struct db *db, const char *sandbox_id, uint64_t revision, const char *reason,
+                       struct error **err)
+{
+    return db_exec(db, &failed_statement,
+                   DB_ARGS(db_text(reason), db_text(sandbox_id), db_u64(revision)), NULL, err);
 }
 
 int network_row_any_due(struct db *db, bool *any, struct error **err)

@@ -13,6 +13,12 @@ int network_row_update(struct db *db, const struct sandbox *sandbox, struct erro
 int network_row_applied(struct db *db, const char *sandbox_id, uint64_t revision,
                         struct error **err);
 
+/* The firewall did not take this revision; reason: a sentence for its owner, of at most
+ * NETWORK_REASON_MAX bytes. No effect when the wish has changed since. */
+#define NETWORK_REASON_MAX 500
+int network_row_failed(struct db *db, const char *sandbox_id, uint64_t revision, const char *reason,
+                       struct error **err);
+
 /* A look without locks: is there a policy or a leftover that is due? */
 int network_row_any_due(struct db *db, bool *any, struct error **err);
 

@@ -27,6 +27,7 @@ struct template_version {
     uint32_t version;
     enum template_state state;
     bool virtual_machine;
+    bool net_admin;          /* root of its instances may change their interfaces and routes */
     uint32_t cpu, memory_mb; /* runtime baseline */
     char image[256];
     char fingerprint[65];        /* of the image; "" when built from a checkpoint */
@@ -53,8 +54,8 @@ int template_version_get(struct db *db, const char *id, struct template_version 
 /* Add the next version of a template (made when there is none) in state building.
  * owner: team id. team_slug is not filled in. Errors: ERR_INVALID_REQUEST with the field. */
 int template_version_add(struct db *db, const char *owner, const char *slug, const char *image,
-                         uint32_t cpu, uint32_t memory_mb, struct template_version *version,
-                         struct error **err);
+                         uint32_t cpu, uint32_t memory_mb, bool net_admin,
+                         struct template_version *version, struct error **err);
 
 /* What the API asks to be built; the first dispatcher builds it. Strings are borrowed. */
 struct template_request {

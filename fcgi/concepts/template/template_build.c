@@ -125,6 +125,7 @@ static int start_trial(struct building *building, const char *source, struct pla
         .source = source,
         .sandbox_id = "",
         .virtual_machine = building->version.virtual_machine,
+        .net_admin = building->version.net_admin,
         .shape = *placing->shape,
     };
     if (db_transaction(building->worker->db, place_body, placing, err) < 0)

@@ -84,7 +84,7 @@ static const struct db_statement next_statement = {
 static const struct db_statement insert_version_statement = {
     "template.insert_version",
     "INSERT INTO template_versions (id, template_id, version, state, virtual_machine, cpu,"
-    " memory_mb, image, created_at_ms) VALUES (?, ?, ?, 'building', 0, ?, ?, ?, ?)",
+    " memory_mb, net_admin, image, created_at_ms) VALUES (?, ?, ?, 'building', 0, ?, ?, ?, ?, ?)",
     false};
 static const struct db_statement finish_statement = {
     "template.finish",
@@ -128,6 +128,7 @@ void template_row_read(const struct db_rows *rows, struct template_version *vers
     version->template_created_at_ms = db_get_i64(rows, c++);
     db_copy_text(version->checkpoint_id, rows, c++);
     version->finished_at_ms = db_get_i64(rows, c++);
+    version->net_admin = db_get_bool(rows, c++);
 }
 
 static void read_all(struct db_rows *rows, struct template_version **versions, unsigned *count)
@@ -352,19 +353,20 @@ static int add_body(struct db *db, void *context, struct error **err)
     return db_exec(db, &insert_version_statement,
                    DB_ARGS(db_text(version->id), db_text(version->template_id),
                            db_u64(version->version), db_u64(version->cpu),
-                           db_u64(version->memory_mb), db_text(version->image),
-                           db_i64(version->created_at_ms)),
+                           db_u64(version->memory_mb), db_bool(version->net_admin),
+                           db_text(version->image), db_i64(version->created_at_ms)),
                    NULL, err);
 }
 
 int template_version_add(struct db *db, const char *owner, const char *slug, const char *image,
-                         uint32_t cpu, uint32_t memory_mb, struct template_version *version,
-                         struct error **err)
+                         uint32_t cpu, uint32_t memory_mb, bool net_admin,
+                         struct template_version *version, struct error **err)
 {
     *version = (struct template_version){
         .state = TEMPLATE_BUILDING,
         .cpu = cpu,
         .memory_mb = memory_mb,
+        .net_admin = net_admin,
         .created_at_ms = clock_now_ms(),
     };
     if (check_version(version, slug, image, err) < 0)

@@ -88,6 +88,7 @@ static int start_instance(struct worker *worker, const struct addition *addition
         .source = source,
         .sandbox_id = "",
         .virtual_machine = addition->want->virtual_machine,
+        .net_admin = addition->want->net_admin,
         .shape = warm->shape,
     };
     if (runtimes_get(worker->runtimes, worker->db, warm->host_id, &runtime, err) < 0 ||
@@ -150,6 +151,7 @@ static int find_default(struct worker *worker, struct warm_want *want, struct er
     }
     memcpy(want->template_version_id, version.id, sizeof want->template_version_id);
     want->virtual_machine = version.virtual_machine;
+    want->net_admin = version.net_admin;
     want->shape.cpu = version.cpu;
     want->shape.memory_mb = version.memory_mb;
     return warm_row_disk_gb(worker->db, &want->shape.disk_gb, err);

@@ -15,6 +15,7 @@
 struct warm_want {
     char template_version_id[ID_SIZE];
     bool virtual_machine;
+    bool net_admin;
     struct runtime_shape shape;
     unsigned wanted; /* by warm_plan_decide() */
 };

@@ -11,8 +11,8 @@
 static const struct db_statement demand_statement = {
     "warm_plan.demand",
     "SELECT r.team_id, r.template_version_id, r.virtual_machine, r.cpu, r.memory_mb, r.disk_gb,"
-    " r.peak FROM (SELECT d.team_id, d.template_version_id, v.virtual_machine, d.cpu, d.memory_mb,"
-    "   d.disk_gb, MAX(d.n) AS peak,"
+    " r.peak, r.net_admin FROM (SELECT d.team_id, d.template_version_id, v.virtual_machine, v.net_admin,"
+    "   d.cpu, d.memory_mb, d.disk_gb, MAX(d.n) AS peak,"
     "   ROW_NUMBER() OVER (PARTITION BY d.team_id ORDER BY MAX(d.n) DESC) AS place"
     "   FROM (SELECT team_id, template_version_id, cpu, memory_mb, disk_gb, COUNT(*) AS n"
     "     FROM sandboxes WHERE id >= ? AND snapshot_id IS NULL"
@@ -21,8 +21,8 @@ static const struct db_statement demand_statement = {
     "   JOIN template_versions v ON v.id = d.template_version_id"
     "   WHERE v.state = 'ready' AND NOT EXISTS (SELECT 1 FROM template_versions n"
     "     WHERE n.template_id = v.template_id AND n.state = 'ready' AND n.version > v.version)"
-    "   GROUP BY d.team_id, d.template_version_id, v.virtual_machine, d.cpu, d.memory_mb,"
-    "   d.disk_gb HAVING SUM(d.n) > 1) r"
+    "   GROUP BY d.team_id, d.template_version_id, v.virtual_machine, v.net_admin,"
+    "   d.cpu, d.memory_mb, d.disk_gb HAVING SUM(d.n) > 1) r"
     " ORDER BY r.place, r.peak DESC, r.team_id, r.template_version_id, r.disk_gb, r.memory_mb,"
     " r.cpu LIMIT 64",
     true};
@@ -48,6 +48,7 @@ static int read_demand(struct db *db, struct warm_plan *plan, struct error **err
             .virtual_machine = db_get_bool(rows, 2),
             .shape = {(unsigned)db_get_u64(rows, 3), (unsigned)db_get_u64(rows, 4),
                       (unsigned)db_get_u64(rows, 5)},
+            .net_admin = db_get_bool(rows, 7),
         };
         db_copy_text(want.template_version_id, rows, 1);
         warm_plan_add(plan, db_get_text(rows, 0), &want, (unsigned)db_get_u64(rows, 6));

@@ -54,6 +54,7 @@ struct runtime_instance {
     const char *source;     /* the template's source instance */
     const char *sandbox_id; /* kept beside the instance so that a sweep can match both sides */
     bool virtual_machine;
+    bool net_admin; /* its root may change its interfaces and routes */
     struct runtime_shape shape;
     const struct runtime_mount *mounts;
     unsigned mount_count;

@@ -3,6 +3,7 @@
  * What the kernel does for a container: its system calls, its capabilities, what it sees of its
  * host and what it may use up of what is counted for the whole machine. Nothing here talks.
  */
+#include "base/disk_view.h"
 #include "base/mem.h"
 #include "runtime/runtime_incus.h"
 
@@ -117,15 +118,15 @@ static const char denied_syscalls[] =
 /*
  * What root in a sandbox may do, and every process of it can gain. sys_boot lets it switch its
  * sandbox off: in a process namespace reboot() ends the init of that and nothing else; sys_ptrace
- * is for debuggers, and for the agent, which tells whose a listening port is.
+ * is for debuggers, and for the agent, which tells whose a listening port is. A template may add
+ * net_admin, for interfaces, addresses and routes of the instance's own.
  */
 static const char capabilities[] =
     "lxc.cap.drop=\n"
     "lxc.cap.keep=chown dac_override fowner fsetid kill setgid setuid setpcap setfcap "
-    "net_bind_service net_raw sys_chroot sys_ptrace sys_boot audit_write\n";
+    "net_bind_service net_raw sys_chroot sys_ptrace sys_boot audit_write";
 
-/* The host's disks, loop files, load and interrupts; and no write to what /sys shows. /sys/fs/btrfs
- * stays: the agent reads there what is left of the sandbox's own disk, and no other place tells. */
+/* The host's disks, loop files, load and interrupts; and no write to what /sys shows. */
 static const char view[] =
     "lxc.mount.auto=sys:ro cgroup:ro:force\n"
     "lxc.mount.entry=none sys/block tmpfs ro,nosuid,nodev,noexec,size=4k,mode=555,optional 0 0\n"
@@ -158,21 +159,34 @@ static const struct {
     {"limits.kernel.sigpending", "8192"},
 };
 
-char *runtime_lxc(uint32_t memory_mb, const char *init)
+/* What the agent reads of the sandbox's own disk stands in for the groups of the whole pool. */
+static char *disk_view(const struct runtime_instance *instance)
+{
+    return instance ? xasprintf("lxc.mount.entry=" DISK_VIEW_LINKS "/%s " DISK_VIEW_TARGET
+                                " none bind,ro,optional 0 0\n",
+                                instance->name)
+                    : xstrdup("lxc.mount.entry=none " DISK_VIEW_TARGET
+                              " tmpfs ro,nosuid,nodev,noexec,size=4k,mode=555,optional 0 0\n");
+}
+
+char *runtime_lxc(const struct runtime_instance *instance, const char *init)
 {
     /* Shared memory is half of all, to leave room for others; a template cannot mount it. The
      * filter that sandlot-confine set before is no reason to load none. A console is a pty of the
      * host that no dump can hold. The name of an instance is nobody's business inside, and one that
      * waited is called otherwise than its sandbox. */
-    autofree char *size = memory_mb ? xasprintf(",size=%um", memory_mb / 2) : xstrdup("");
+    autofree char *size =
+        instance ? xasprintf(",size=%um", instance->shape.memory_mb / 2) : xstrdup("");
+    autofree char *disk = disk_view(instance);
     autofree char *first = init ? xasprintf("lxc.init.cmd=%s\n", init) : xstrdup("");
     return xasprintf("lxc.uts.name=sandbox\n"
                      "lxc.console.path=none\n"
                      "lxc.pty.max=256\n"
                      "lxc.seccomp.allow_nesting=1\n"
                      "lxc.mount.entry=shm dev/shm tmpfs nosuid,nodev,mode=1777,create=dir%s 0 0\n"
-                     "%s%s%s",
-                     size, first, capabilities, view);
+                     "%s%s%s\n%s%s",
+                     size, first, capabilities, instance && instance->net_admin ? " net_admin" : "",
+                     view, disk);
 }
 
 json_t *runtime_confinement(void)
@@ -182,7 +196,7 @@ json_t *runtime_confinement(void)
                                "security.syscalls.deny", denied_syscalls);
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
         json_object_set_new(config, limits[i].key, json_string(limits[i].value));
-    autofree char *lxc = runtime_lxc(0, NULL);
+    autofree char *lxc = runtime_lxc(NULL, NULL);
     json_object_set_new(config, "raw.lxc", json_string(lxc));
     return config;
 }

@@ -74,9 +74,10 @@ json_t *runtime_project_config(void);
 json_t *runtime_profile_config(bool virtual_machine);
 
 /* Lines for liblxc that confine a container. They replace those of its profile, so every instance
- * that has lines of its own has all of them. memory_mb: what it has (0: not known yet); init: the
- * program to run instead of the template's, may be NULL. Returns a string of the caller's. */
-char *runtime_lxc(uint32_t memory_mb, const char *init);
+ * that has lines of its own has all of them. instance: what it is to be (NULL: of no one, and none
+ * sees how full its disk is); init: the program to run instead of the template's, may be NULL.
+ * Returns a string of the caller's. */
+char *runtime_lxc(const struct runtime_instance *instance, const char *init);
 
 /* The part of the profile of containers that says what they may ask of the kernel. */
 json_t *runtime_confinement(void);

@@ -106,7 +106,7 @@ json_t *runtime_source_body(const char *name, const char *fingerprint, bool virt
     if (!virtual_machine) {
         /* Its one start must only move the files to the range of user ids, and leave no trace of
          * an init that ran. */
-        autofree char *lxc = runtime_lxc(0, "/bin/true");
+        autofree char *lxc = runtime_lxc(NULL, "/bin/true");
         json_object_set_new(json_object_get(body, "config"), "raw.lxc", json_string(lxc));
     }
     return body;
@@ -155,7 +155,7 @@ json_t *runtime_keeper_body(const struct runtime_incus *runtime,
     if (runtime_hwaddr(keeper->address, hwaddr) < 0)
         return NULL;
     runtime_host_name(runtime->nic_prefix, host_name);
-    autofree char *lxc = runtime_lxc(0, RUNTIME_KEEPER_PROGRAM);
+    autofree char *lxc = runtime_lxc(NULL, RUNTIME_KEEPER_PROGRAM);
     return json_pack("{s:s, s:s, s:{s:s}, s:[s], s:{s:s, s:s, s:s}, s:{s:o, s:o}}", "name",
                      keeper->name, "type", "container", "source", "type", "none", "profiles",
                      RUNTIME_PROFILE, "config", RUNTIME_KEY_ROLE, "keeper", "limits.memory",
@@ -188,7 +188,7 @@ json_t *runtime_create_body(const struct runtime_incus *runtime,
     json_object_set_new(config, RUNTIME_KEY_ROLE, json_string("sandbox"));
     json_object_set_new(config, RUNTIME_KEY_SANDBOX, json_string(instance->sandbox_id));
     if (!virtual_machine) {
-        autofree char *lxc = runtime_lxc(instance->shape.memory_mb, NULL);
+        autofree char *lxc = runtime_lxc(instance, NULL);
         json_object_set_new(config, "raw.lxc", json_string(lxc));
     }
     json_t *devices = json_pack(

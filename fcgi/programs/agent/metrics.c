@@ -86,7 +86,7 @@ int metrics_finish(struct request *request, struct fault *fault)
     struct disk_usage disk;
     double used_pct = cpu_used_pct(&cpu);
     autofree char *text = read_proc("/proc/meminfo");
-    disk_measure("/", &disk);
+    disk_measure(&disk);
     json_int_t total = memory(text, "MemTotal:");
     json_int_t cache = memory(text, "\nCached:");
     json_int_t idle = memory(text, "MemAvailable:");

@@ -31,7 +31,9 @@ json_t *network_to_json(const struct sandbox *sandbox)
     json_t *network = stored(sandbox->network);
     json_object_set_new(network, "allow_public_traffic",
                         json_boolean(sandbox->allow_public_traffic));
+    const char *reason = sandbox_network_reason(sandbox);
     json_object_set_new(network, "status", json_string(sandbox_network_status(sandbox)));
+    json_object_set_new(network, "status_reason", reason ? json_string(reason) : json_null());
     return network;
 }
 

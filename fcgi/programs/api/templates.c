@@ -22,12 +22,12 @@ static json_t *template_to_json(const struct template_version *version, uint32_t
 
 json_t *template_version_to_json(const struct template_version *version)
 {
-    return json_pack("{s:s, s:s, s:s, s:I, s:{s:I, s:I}, s:s, s:o}", "id", version->id, "team",
+    return json_pack("{s:s, s:s, s:s, s:I, s:{s:I, s:I}, s:b, s:s, s:o}", "id", version->id, "team",
                      version->team_slug, "template", version->slug, "version",
                      (json_int_t)version->version, "runtime_baseline", "cpu",
-                     (json_int_t)version->cpu, "memory_mb", (json_int_t)version->memory_mb, "state",
-                     template_state_names[version->state], "created_at",
-                     time_to_json(version->created_at_ms));
+                     (json_int_t)version->cpu, "memory_mb", (json_int_t)version->memory_mb,
+                     "net_admin", version->net_admin, "state", template_state_names[version->state],
+                     "created_at", time_to_json(version->created_at_ms));
 }
 
 void template_view_deinit(struct template_view *view)

@@ -23,6 +23,7 @@ OPTIONS template_add_options[] = {{"image", CTL_TEXT, true, "ALIAS", 0, 0},
                                   {"cpu", CTL_NUMBER, false, "N", 1, 1024},
                                   {"memory-mb", CTL_NUMBER, false, "N", 64, 16777216},
                                   {"team", CTL_TEXT, false, "SLUG", 0, 0},
+                                  {"net-admin", CTL_FLAG, false, NULL, 0, 0},
                                   {"default", CTL_FLAG, false, NULL, 0, 0},
                                   END};
 OPTIONS template_list_options[] = {{"team", CTL_TEXT, false, "SLUG", 0, 0}, END};

@@ -8,12 +8,13 @@
 
 static json_t *version_json(const struct template_version *v)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:o}", "id", v->id,
-                     "template_id", v->template_id, "team", v->team_slug, "slug", v->slug,
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:b, s:o}", "id",
+                     v->id, "template_id", v->template_id, "team", v->team_slug, "slug", v->slug,
                      "version", (int)v->version, "state", template_state_names[v->state], "type",
                      v->virtual_machine ? "virtual-machine" : "container", "cpu", (int)v->cpu,
                      "memory_mb", (int)v->memory_mb, "image", v->image, "fingerprint",
-                     v->fingerprint, "created_at", ctl_json_time(v->created_at_ms));
+                     v->fingerprint, "net_admin", v->net_admin, "created_at",
+                     ctl_json_time(v->created_at_ms));
 }
 
 /* Owner of a template: the team named, else the deployment. plan: whose baseline is the fallback.
@@ -74,10 +75,11 @@ static int add_and_build(struct ctl *ctl, const struct ctl_arguments *arguments,
                          "There is no active host to build it on; see `sandlotctl host add`.");
     if (find_owner(ctl, ctl_text(arguments, "team"), &owner, &plan, err) < 0)
         return -1;
-    if (template_version_add(
-            ctl->db, owner.id, arguments->operands[0], ctl_text(arguments, "image"),
-            (uint32_t)ctl_number(arguments, "cpu", plan.cpu_default),
-            (uint32_t)ctl_number(arguments, "memory-mb", plan.memory_mb_default), version, err) < 0)
+    if (template_version_add(ctl->db, owner.id, arguments->operands[0],
+                             ctl_text(arguments, "image"),
+                             (uint32_t)ctl_number(arguments, "cpu", plan.cpu_default),
+                             (uint32_t)ctl_number(arguments, "memory-mb", plan.memory_mb_default),
+                             ctl_flag(arguments, "net-admin"), version, err) < 0)
         return -1;
     return source_build_all(ctl, version, err);
 }

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "launcher/disk_view.h"
 
 enum {
     /* A younger folder may be of an instance that is being made. */
@@ -112,5 +113,6 @@ void leftovers_remove(const struct container_config *config, const char *contain
     close_range(0, ~0U, 0);
     setsid();
     remove_all(run, logs, containers);
+    disk_view_sweep();
     _exit(EXIT_SUCCESS);
 }

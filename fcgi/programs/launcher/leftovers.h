@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What Incus leaves of instances that were deleted: a folder each in its run and logs folders. */
+/* What is left of instances that were deleted: a folder each in Incus' run and logs folders, and
+ * the link to a quota group. */
 #pragma once
 
 #include "launcher/container_config.h"

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "launcher/bounded.h"
+#include "launcher/disk_view.h"
 #include "launcher/leftovers.h"
 #include "launcher/mount_points.h"
 
@@ -24,8 +25,10 @@ static void print_help(void)
     puts("usage: sandlot-launcher --limit SECONDS [OPTION]… COMMAND [ARGUMENT]…\n"
          "Runs a helper command of incusd that starts a container.\n\n"
          "  --limit SECONDS      after which it is killed, with the container's monitor\n"
-         "  --config FILE        of the container: the places it mounts on are looked at before\n"
+         "  --config FILE        of the container: the places it mounts on are looked at before,\n"
+         "                       and what it is to see of its host's pool is made ready\n"
          "  --mount-point PATH   only this one\n"
+         "  --restore            from an image, which says what is mounted: nothing is looked at\n"
          "  --containers FOLDER  of incusd: what it keeps of deleted instances is removed\n"
          "  --version, --help");
 }
@@ -39,6 +42,7 @@ static int fail(const struct error *err)
 
 struct options {
     const char *config, *mount_point, *containers;
+    bool restore;
     uint64_t limit_s;
 };
 
@@ -49,8 +53,11 @@ static int check(const struct options *options, struct error **err)
         return -1;
     if (options->containers)
         leftovers_remove(&config, options->containers);
-    return options->mount_point ? mount_point_check(&config, options->mount_point, err)
-                                : mount_points_check(&config, err);
+    if (options->mount_point)
+        return mount_point_check(&config, options->mount_point, err);
+    if (disk_view_prepare(&config, err) < 0)
+        return -1;
+    return options->restore ? 0 : mount_points_check(&config, err);
 }
 
 static int launch(const struct options *options, char *const command[])
@@ -69,6 +76,7 @@ int main(int argc, char **argv)
         {"limit", required_argument, NULL, 'l'},
         {"config", required_argument, NULL, 'c'},
         {"mount-point", required_argument, NULL, 'm'},
+        {"restore", no_argument, NULL, 'r'},
         {"containers", required_argument, NULL, 'C'},
         {"version", no_argument, NULL, 'V'},
         {"help", no_argument, NULL, 'h'},
@@ -82,6 +90,8 @@ int main(int argc, char **argv)
             options.config = optarg;
         else if (option == 'm')
             options.mount_point = optarg;
+        else if (option == 'r')
+            options.restore = true;
         else if (option == 'C')
             options.containers = optarg;
         else if (option == 'V' || option == 'h') {

@@ -5,9 +5,15 @@ import fnmatch
 import json
 import pathlib
 import re
+import secrets
+import shutil
+import subprocess
+import tarfile
 
 import pytest
 
+from client import assert_error
+from stack import wait_until
 from tenant import Sandbox
 
 # What root, and with it every program, can gain.
@@ -45,9 +51,9 @@ def surface(request, sandbox):
     return json.loads(sandbox.data.check(f"python3 {path}", user=request.param))
 
 
-def assert_closed(surface):
+def assert_closed(surface, kept=frozenset(KEPT)):
     numbers = {number for number in range(64) if surface["capabilities"]["CapBnd"] >> number & 1}
-    assert numbers == set(KEPT)
+    assert numbers == kept
     assert surface["clone"].pop("none") == "done"
     assert set(surface["clone"].values()) == {"EPERM"}, surface["clone"]
     assert set(surface["calls"].values()) <= {"EPERM", "ENOSYS"}, surface["calls"]
@@ -69,6 +75,85 @@ def test_a_resume_keeps_it_all(module_account):
     assert sandbox.boot_id() == boot
     assert_closed(json.loads(sandbox.data.check(f"python3 {path}", user="root")))
     module_account.api.destroy(sandbox.id)
+
+
+NET_ADMIN = 12
+ROUTES = "ip addr add 198.51.100.7/32 dev lo && ip route add 203.0.113.0/24 via 169.254.0.1 && ip route del 203.0.113.0/24"
+
+
+def may_route(sandbox):
+    """Whether root changes addresses and routes; nothing else is more than anywhere."""
+    path = sandbox.put_guest("surface.py")
+    result = sandbox.data.bash(ROUTES, user="root")
+    kept = set(KEPT) | ({NET_ADMIN} if result.exit_code == 0 else set())
+    assert_closed(json.loads(sandbox.data.check(f"python3 {path}", user="root")), kept)
+    assert result.exit_code == 0 or b"Operation not permitted" in result.stderr, result.stderr
+    assert sandbox.data.bash(ROUTES).exit_code != 0, "only root"
+    sandbox.data.bash("ip addr del 198.51.100.7/32 dev lo", user="root")
+    return result.exit_code == 0
+
+
+def checkpoint(sandbox):
+    answer = sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "c" + secrets.token_hex(3)})
+    assert answer.status == 201, answer
+    return answer.json()["id"]
+
+
+@pytest.fixture(scope="module")
+def routing_template(stack):
+    """A template whose operator lets root change interfaces and routes."""
+    image = stack.query("SELECT image FROM template_versions v JOIN templates t ON t.id = v.template_id"
+                        " WHERE t.slug = %s AND v.state = 'ready' ORDER BY version DESC LIMIT 1", stack.template)[0]["image"]
+    slug = "t" + secrets.token_hex(5)
+    stack.ctl("template", "add", slug, "--image", image, "--cpu", "1", "--memory-mb", "256", "--net-admin")
+    return slug
+
+
+def version_of(api, slug):
+    return api.get(f"/v1/templates/{slug}/versions").json()["versions"][0]
+
+
+def test_interfaces_and_routes_by_template(module_account, routing_template, stack):
+    api = module_account.api
+    assert version_of(api, routing_template)["net_admin"] is True
+    assert version_of(api, stack.template)["net_admin"] is False
+    sandbox = Sandbox.create(api, template=routing_template)
+    assert may_route(sandbox)
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert may_route(sandbox)
+    copy = Sandbox.create(api, template=checkpoint(sandbox))
+    assert may_route(copy)
+    for one in (sandbox, copy):
+        api.destroy(one.id)
+
+
+def test_another_address_is_of_no_use(module_account, routing_template):
+    """Packets with an address that is not the sandbox's do not leave its link."""
+    sandbox = Sandbox.create(module_account.api, template=routing_template)
+    sandbox.data.check("ip addr add 198.51.100.7/32 dev eth0", user="root")
+    program = (
+        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); "
+        "s.bind(('{0}', 0)); s.sendto(b'\\0\\1\\1\\0\\0\\1' + bytes(6) + b'\\1a\\0\\0\\1\\0\\1', ('169.254.0.1', 53)); s.recv(512)"
+    )
+    asked = sandbox.data.bash(f"python3 -c \"{program.format(sandbox.address)}\"")
+    assert asked.exit_code == 0, "the resolver answers the sandbox's own address"
+    assert b"timed out" in sandbox.data.bash(f"python3 -c \"{program.format('198.51.100.7')}\"").stderr
+    module_account.api.destroy(sandbox.id)
+
+
+def test_teams_cannot_build_it(module_account, routing_template):
+    api = module_account.api
+    sandbox = Sandbox.create(api, template=routing_template)
+    body = {"slug": "t" + secrets.token_hex(5), "checkpoint_id": checkpoint(sandbox)}
+    assert_error(api.post("/v1/templates", body | {"net_admin": True}), 422, "invalid_request", "/net_admin")
+    made = api.post("/v1/templates", body)
+    assert made.status == 201 and made.json()["version"]["net_admin"] is False, made
+    wait_until(lambda: version_of(api, body["slug"])["state"] == "ready", 60, "the build")
+    own = Sandbox.create(api, template=body["slug"])
+    assert not may_route(own)
+    for one in (sandbox, own):
+        api.destroy(one.id)
 
 
 @pytest.mark.parametrize("user", ["root", "user"])
@@ -109,6 +194,31 @@ def test_the_host_behind_it_is_not_seen(sandbox):
         assert sandbox.data.bash(f"cat {path} 2>/dev/null; ls -d {path.replace('*', '?*')} 2>/dev/null | grep '/.*/.*/'",
                                  user="root").stdout in (b"", path.encode() + b"\n"), path  # fmt: skip
     assert sandbox.data.bash("find /sys -name backing_file 2>/dev/null", user="root").stdout == b""
+
+
+def assert_own_disk_alone(sandbox):
+    """Of the pool's quota groups a sandbox sees its own, and its size in the agent's numbers."""
+    seen = sandbox.data.check("cd /sys/fs/btrfs && find . -mindepth 1 -printf '%y %f\\n'", user="root").splitlines()
+    assert {"f referenced", "f max_referenced"} <= set(seen)
+    assert not [one for one in seen if not one.startswith("f ")], "no directory of another group, or of the pool"
+    size = sandbox.document["disk_gb"] << 30
+    assert int(sandbox.data.check("cat /sys/fs/btrfs/max_referenced")) >= size
+    assert sandbox.data.request("GET", "/metrics").json()["disk_total"] == size
+    wrote = sandbox.data.bash("echo 1 >/sys/fs/btrfs/max_referenced", user="root")
+    assert b"Read-only file system" in wrote.stderr
+
+
+def test_of_the_pool_it_sees_its_own_group(module_account):
+    """One that waited, one made anew from a disk, and both after a pause."""
+    api = module_account.api
+    first = Sandbox.create(api)
+    copy = Sandbox.create(api, template=checkpoint(first))
+    for sandbox in (first, copy):
+        assert_own_disk_alone(sandbox)
+        sandbox.pause()
+        assert sandbox.resume()["resumed_from"] == "memory"
+        assert_own_disk_alone(sandbox)
+        api.destroy(sandbox.id)
 
 
 def test_no_crash_runs_a_program_of_the_host(sandbox):
@@ -179,15 +289,63 @@ def test_programs_run(sandbox):
     assert size == "256M", "half of its memory"
 
 
-@pytest.mark.parametrize("program, script", [
-    ("node", "node -e 'new (require(\"worker_threads\").Worker)(\"process.exit(0)\", {eval: true})"
-             ".on(\"exit\", () => console.log(\"well\"))'"),
-    ("chromium", "chromium --headless --no-sandbox --disable-gpu --dump-dom 'data:text/html,<p>well'"),
-])  # fmt: skip
-def test_programs_of_larger_templates_run(sandbox, program, script):
-    if sandbox.data.bash(f"command -v {program}").exit_code != 0:
-        pytest.skip(f"the template has no {program}")
-    assert "well" in sandbox.data.check(script)
+def libraries_of(program):
+    """Where the loader and the libraries of a program are, as the machine's loader finds them."""
+    listed = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    return {found for found in re.findall(r"(/\S+)", listed) if "(" not in found}
+
+
+def pack(archive, *, programs, folders=()):
+    """A tar of programs of this machine, with their libraries in one folder, which replace none of the guest's."""
+    with tarfile.open(archive, "w") as tar:
+        for program in programs:
+            tar.add(pathlib.Path(program).resolve(), f"bin/{pathlib.Path(program).name}")
+        for library in set().union(*(libraries_of(program) for program in programs)):
+            tar.add(pathlib.Path(library).resolve(), f"lib/{pathlib.Path(library).name}")
+        for folder in folders:
+            tar.add(folder, "bin")
+
+
+SERVE = """
+const http = require("http"), { Worker } = require("worker_threads"), { spawnSync } = require("child_process");
+new Worker("process.exit(0)", { eval: true }).on("exit", () => {
+  const child = spawnSync("sh", ["-c", "echo well"]).stdout.toString().trim();
+  http.createServer((request, answer) => {
+    answer.setHeader("Content-Type", "text/html");
+    answer.end(`<p id=a></p><script>fetch("/x").then(() => document.getElementById("a").textContent = "all " + "${child}")</script>`);
+  }).listen(3000, "127.0.0.1");
+});
+"""
+CHROMIUM = "/usr/lib/chromium"
+LIBRARIES = "LD_LIBRARY_PATH=/opt/p/lib"
+
+
+@pytest.fixture(scope="module")
+def larger(stack, module_account, tmp_path_factory):
+    """A sandbox with this machine's Node and Chromium, which the default template does not have."""
+    archive = tmp_path_factory.mktemp("programs") / "programs.tar"
+    programs = [shutil.which("node"), f"{CHROMIUM}/chromium"]
+    assert all(programs) and pathlib.Path(programs[1]).exists(), "scripts/packages/test.txt names both"
+    pack(archive, programs=programs, folders=[CHROMIUM])
+    stack.ctl("team", "set-plan", module_account.team, "pro")
+    sandbox = Sandbox.create(module_account.api, memory_mb=2048, timeout=900)
+    with archive.open("rb") as file:
+        answer = sandbox.data.upload_octets("/tmp/programs.tar", file)
+    assert answer.status in (200, 201), answer
+    sandbox.data.check("sudo mkdir /opt/p && sudo tar -x -f /tmp/programs.tar -C /opt/p && rm /tmp/programs.tar")
+    sandbox.data.upload("/tmp/serve.js", SERVE.encode())
+    return sandbox
+
+
+def test_node_serves_a_page_that_chromium_shows(larger):
+    larger.data.background("/bin/bash", "-c", f"{LIBRARIES} exec /opt/p/bin/node /tmp/serve.js 2>/tmp/serve.log")
+    larger.data.check("for i in $(seq 300); do curl -sf http://127.0.0.1:3000/ >/dev/null && exit; sleep 0.1; done;"
+                      " cat /tmp/serve.log >&2; exit 1")
+    page = larger.data.check(
+        f"{LIBRARIES} timeout 60 /opt/p/bin/chromium --headless --no-sandbox --disable-gpu"
+        " --no-first-run --virtual-time-budget=5000 --dump-dom http://127.0.0.1:3000/ 2>/tmp/chromium.log"
+        " || { tail -20 /tmp/chromium.log >&2; exit 1; }")
+    assert '<p id="a">all well</p>' in page, page
 
 
 def test_a_server_with_open_connections_is_paused_and_resumed(module_account):

@@ -48,10 +48,14 @@ def test_a_deletion_takes_the_policy_away(api, firewall):
 def test_pending_while_the_firewall_is_away(api, firewall):
     sandbox = api.create()["id"]
     with firewall.unreachable():
-        assert network(api, sandbox, allow_internet_access=False)["status"] == "pending"
+        answered = network(api, sandbox, allow_internet_access=False)
+        assert answered["status"] == "pending"
+        assert "firewall" in answered["status_reason"] and "does not answer" in answered["status_reason"]
         assert status(api, sandbox) == "pending"
+        assert api.show(sandbox)["network"]["status_reason"] == answered["status_reason"]
         assert firewall.revision(sandbox) == 1
     applied(api, sandbox)
+    assert api.show(sandbox)["network"]["status_reason"] is None
     assert firewall.revision(sandbox) == 2
 
 

@@ -42,8 +42,8 @@ static int set_up(void **state)
     raw = server_raw(server);
     return user_create(db, "alice", &user, &err) < 0 ||
            team_create(db, "acme", "pro", "alice", &team, &err) < 0 ||
-           template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, &version, &err) <
-               0 ||
+           template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
+                                &err) < 0 ||
            template_version_finish(db, version.id, true, false, "f00d", &err) < 0;
 }
 

@@ -114,6 +114,7 @@ static void a_container_is_one_request(void **state)
     assert_non_null(strstr(lxc, "lxc.cap.keep=chown "));
     assert_non_null(strstr(lxc, "lxc.seccomp.allow_nesting=1\n"));
     assert_non_null(strstr(lxc, "lxc.uts.name=sandbox\n"));
+    assert_non_null(strstr(lxc, "=/run/sandlot-disks/sbx-1 sys/fs/btrfs none bind,ro,optional "));
     assert_string_equal(text_at(body, "devices", "root", "pool"), "pool");
     assert_null(text_at(body, "devices", "root", "size.state"));
     assert_string_equal(text_at(body, "devices", "eth0", "nictype"), "routed");

@@ -23,7 +23,7 @@ static struct template_version add(const char *owner, const char *slug, bool rea
 {
     struct error *err = NULL;
     struct template_version version;
-    assert_ok(template_version_add(db, owner, slug, "image", 2, 1024, &version, &err));
+    assert_ok(template_version_add(db, owner, slug, "image", 2, 1024, false, &version, &err));
     assert_ok(template_version_finish(db, version.id, ready, false, "f00d", &err));
     return version;
 }
@@ -81,8 +81,8 @@ static void a_slug_means_the_newest_ready_version(void **state)
     struct error *err = NULL;
     struct template_version building;
     assert_unknown(acme.id, "python");
-    assert_ok(
-        template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, &building, &err));
+    assert_ok(template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false,
+                                   &building, &err));
     assert_unknown(acme.id, "python");
     assert_unknown(acme.id, "python:1");
     assert_unknown(acme.id, building.id);
@@ -186,7 +186,7 @@ static void bad_requests_name_their_field(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         assert_fails(template_version_add(db, TEAM_DEPLOYMENT_ID, bad[i].slug, bad[i].image,
-                                          bad[i].cpu, bad[i].memory_mb, &version, &err),
+                                          bad[i].cpu, bad[i].memory_mb, false, &version, &err),
                      ERR_INVALID_REQUEST);
         assert_string_equal(err->field, bad[i].field);
         error_clear(&err);

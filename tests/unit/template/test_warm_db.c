@@ -29,8 +29,8 @@ static int set_up(void **state)
     if (schema_setup(state) < 0)
         return -1;
     snprintf(name, sizeof name, "src-python");
-    return template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, &version, &err) <
-               0 ||
+    return template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
+                                &err) < 0 ||
            template_version_finish(db, version.id, true, false, "f00d", &err) < 0 ||
            host_put(db, &host, &err) < 0 ||
            template_source_add(db, version.id, host.id, name, &err) < 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How full the sandbox's disk is. On btrfs statfs() tells about the whole pool that all sandboxes
- * share; the limit of one sandbox is the quota group of its subvolume, which the kernel shows in
- * /sys/fs/btrfs (Documentation/ABI/stable/sysfs-fs-btrfs; Linux 5.9 or newer). Other file systems
- * tell statfs() their quota, or are the sandbox's own.
+ * How full the sandbox's disk is. On btrfs the host shows the agent the quota group of the sandbox
+ * (base/disk_view.h; Documentation/ABI/stable/sysfs-fs-btrfs; Linux 5.9 or newer). Other file
+ * systems tell statfs() their quota, or are the sandbox's own.
  */
 #pragma once
 
@@ -13,8 +12,7 @@ struct disk_usage {
     uint64_t used_bytes, total_bytes; /* both 0: unknown */
 };
 
-/* The file system at path, which is a directory. */
-void disk_measure(const char *path, struct disk_usage *usage);
+void disk_measure(struct disk_usage *usage);
 
 /* The same from the directory of a quota group. Returns -1, and leaves usage alone, when it is not
  * there or limits nothing. */

@@ -63,13 +63,8 @@ static void other_file_systems_tell_themselves(void **state)
 {
     (void)state;
     struct disk_usage usage;
-    disk_measure("/proc", &usage);
-    assert_int_equal(usage.total_bytes, 0);
-    disk_measure("/", &usage);
+    disk_measure(&usage);
     assert_true(usage.used_bytes > 0 && usage.used_bytes <= usage.total_bytes);
-    disk_measure("/nonesuch", &usage);
-    assert_int_equal(usage.used_bytes, 0);
-    assert_int_equal(usage.total_bytes, 0);
 }
 
 int main(void)
