@@ -4,6 +4,7 @@
 import concurrent.futures
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -342,6 +343,19 @@ def batch_name(result):
     return result.args[-1]
 
 
+# Names that look like misspellings: mandoc's Nd, the header TE, nftables' iif, parts of words.
+SPELLED_SO = "nd,te,iif,ontainer,2st"
+
+
+def check_spelling(root, sources):
+    """words are spelled as codespell knows them"""
+    paths = [source.path for source in sources if not source.is_test]  # tests misspell on purpose
+    result = subprocess.run(["codespell", "--ignore-words-list", SPELLED_SO, *paths], cwd=root,
+                            capture_output=True, text=True, check=False)
+    for found in re.finditer(r"^(.+?):(\d+): (.*)$", result.stdout, re.MULTILINE):
+        yield found.group(1), int(found.group(2)), found.group(3)
+
+
 CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_agent, check_sql, check_curl,
           check_hand, check_text]
 
@@ -390,7 +404,7 @@ def main(arguments):
         print("Bail out! no C file found")
         return 1
 
-    print(f"1..{len(CHECKS) + 1}", flush=True)
+    print(f"1..{len(CHECKS) + 2}", flush=True)
     failed = False
     for number, check in enumerate(CHECKS, 1):
         failed |= report(number, check.__doc__, list(check(sources)))
@@ -400,6 +414,11 @@ def main(arguments):
         print(f"ok {number} - {check_format.__doc__} # SKIP {obstacle}")
     else:
         failed |= report(number, check_format.__doc__, list(check_format(root, program, sources)))
+    number += 1
+    if shutil.which("codespell"):
+        failed |= report(number, check_spelling.__doc__, list(check_spelling(root, sources)))
+    else:
+        print(f"ok {number} - {check_spelling.__doc__} # SKIP codespell is not installed")
     return 1 if failed else 0
 
 

@@ -397,6 +397,13 @@ static void beyond_the_columns(const struct db_rows *rows)
     db_get_i64(rows, 7);
 }
 
+static const char *const names[] = {"b", "a"};
+
+static void a_name_of_no_table(const struct db_rows *rows)
+{
+    db_get_name(rows, 3, names, 1);
+}
+
 static void fitting(const struct db_rows *rows)
 {
     db_get_i64(rows, 1);
@@ -414,6 +421,8 @@ static void ends_at_a_defect(void **state)
     assert_true(aborts(fitting, rows)); /* before the first row */
     assert_true(db_rows_next(rows));
     assert_false(aborts(fitting, rows));
+    assert_int_equal(db_get_name(rows, 3, names, 2), 1);
+    assert_true(aborts(a_name_of_no_table, rows));
     assert_true(aborts(text_as_number, rows));
     assert_true(aborts(number_as_text, rows));
     assert_true(aborts(negative_as_unsigned, rows));
