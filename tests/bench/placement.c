@@ -49,7 +49,6 @@ static int reserve_body(struct db *with, void *context, struct error **err)
     struct turn *turn = context;
     struct sandbox *sandbox = &turn->sandbox;
     struct buffer none = BUFFER_INIT(1);
-    struct quota quota;
     db_rows_auto *rows = NULL;
     *sandbox = (struct sandbox){.state = SANDBOX_CREATING,
                                 .reserved = RESERVES_ALL,
@@ -65,7 +64,7 @@ static int reserve_body(struct db *with, void *context, struct error **err)
     route_token_new(sandbox->route);
     if (turn->sums && db_query(with, &sums_statement, DB_ARGS(db_text(version.id)), &rows, err) < 0)
         return -1;
-    if (reservation_take_quota(with, sandbox, &quota, err) < 0 ||
+    if (reservation_take_quota(with, sandbox, err) < 0 ||
         host_place(with, version.id, &sandbox->shape, 0, sandbox->instance_name, &sandbox->host_id,
                    &sandbox->address, err) < 0)
         return -1;
@@ -167,7 +166,7 @@ int main(int argc, char **argv)
         snprintf(slug, sizeof slug, "team%u", i);
         assert_ok(team_create(db, slug, "pro", "alice", &teams[i], &err));
     }
-    assert_ok(template_version_add(db, "", "python", "image", 1, 512, &version, &err));
+    assert_ok(template_version_add(db, "", "python", "image", 1, 512, false, &version, &err));
     assert_ok(template_version_finish(db, version.id, true, false, "f00d", &err));
     printf("placements a second, %d clients, %d sandboxes a host\n", CLIENTS, RUNNING);
     printf("%8s %10s %12s %14s\n", "hosts", "counters", "of one host", "with the sums");

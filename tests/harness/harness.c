@@ -84,7 +84,8 @@ static int add_template(struct harness *harness, struct error **err)
     struct db *db = harness->api.worker.db;
     struct template_version version;
     char source[64];
-    if (template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, &version, err) < 0)
+    if (template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
+                             err) < 0)
         return -1;
     template_source_name(version.id, source);
     return template_version_finish(db, version.id, true, false, "f00d", err) < 0 ||

@@ -11,7 +11,8 @@
 static const struct db_statement demand_statement = {
     "warm_plan.demand",
     "SELECT r.team_id, r.template_version_id, r.virtual_machine, r.cpu, r.memory_mb, r.disk_gb,"
-    " r.peak, r.net_admin FROM (SELECT d.team_id, d.template_version_id, v.virtual_machine, v.net_admin,"
+    " r.peak, r.net_admin FROM (SELECT d.team_id, d.template_version_id, v.virtual_machine, "
+    "v.net_admin,"
     "   d.cpu, d.memory_mb, d.disk_gb, MAX(d.n) AS peak,"
     "   ROW_NUMBER() OVER (PARTITION BY d.team_id ORDER BY MAX(d.n) DESC) AS place"
     "   FROM (SELECT team_id, template_version_id, cpu, memory_mb, disk_gb, COUNT(*) AS n"
