@@ -21,10 +21,16 @@ static int answer(void *context, struct http_request *request, struct http_respo
     (void)context;
     (void)err;
     json_t *query = json_object();
-    /* What the handler gets is UTF-8 without NUL, or jansson would refuse it here. */
+    /* What the handler gets is UTF-8 without NUL, or jansson would refuse it here; a route that
+     * takes bytes is told which of them are no text. */
     for (size_t i = 0; i < request->query_count; i++) {
-        json_t *value = json_string(request->query[i].value);
-        assert(value && !json_object_set_new(query, request->query[i].name, value));
+        const struct http_parameter *one = &request->query[i];
+        if (!one->name_is_text || !one->value_is_text) {
+            assert(str_starts_with(one->name, "query[metadata]["));
+            continue;
+        }
+        json_t *value = json_string(one->value);
+        assert(value && !json_object_set_new(query, one->name, value));
     }
     assert(!request->capture_count ||
            json_object_set_new(query, ":", json_string(request->captures[0])) == 0);
