@@ -32,7 +32,7 @@ def assert_consistent(stack, row):
     assert not left
 
 
-@pytest.mark.parametrize("body", [{}, {"memory_mb": 640}], ids=["usual size", "size of its own"])
+@pytest.mark.parametrize("body", [{}, {"memory_mb": 1280}], ids=["usual size", "size of its own"])
 def test_a_worker_killed_in_the_middle_of_a_create(make_account, stack, body):
     account = make_account("pro")
     killer = HolderKiller(stack, account.team, "create")
@@ -97,7 +97,7 @@ def test_a_dispatcher_that_was_killed_is_replaced(make_sandbox, stack):
 def test_the_runtime_daemon_being_away(make_account, stack):
     account = make_account("pro")
     sandbox = Sandbox.create(account.api)
-    body = {"memory_mb": 640}  # a size that nothing stands ready for
+    body = {"memory_mb": 896}  # a size that nobody else asks for, so that nothing stands ready
     daemon = stack.daemon("incusd")
     daemon.stop()
     try:

@@ -35,7 +35,7 @@ def retry_until_answered(api, body, key, timeout_s):
     return wait_until(again, timeout_s, f"an answer to the retry, not {answers}", 0.3)
 
 
-@pytest.mark.parametrize("body", [{}, {"cpu": 1, "memory_mb": 640}], ids=["usual size", "own size"])
+@pytest.mark.parametrize("body", [{}, {"cpu": 1, "memory_mb": 1408}], ids=["usual size", "own size"])
 @pytest.mark.parametrize("point", API_POINTS + ("create.adapted", "create.started"))
 def test_a_worker_killed_in_a_create_and_the_client_asks_again(make_account, stack, fault_points, point, body):
     if point == "create.started":

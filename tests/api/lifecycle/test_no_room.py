@@ -41,7 +41,7 @@ def test_a_pool_without_room(make_account, stack):
             assert sandbox.show()["state"] in ("stopped", "ready")
         for sandbox in (paused, small, large):
             say(account.api, "POST", f"{sandbox.path}/resume")
-        for body in ({}, {"cpu": 1, "memory_mb": 640}):
+        for body in ({}, {"cpu": 1, "memory_mb": 1536}):
             answer = say(account.api, "POST", "/v1/sandboxes", body)
             if answer.status == 201:
                 acknowledged.add(answer.json()["id"])

@@ -99,7 +99,7 @@ def test_what_needs_a_running_sandbox_names_the_state(sandbox, fault_points):
 
 
 @pytest.mark.parametrize("point", ["create.inserted", "create.agent"])
-@pytest.mark.parametrize("body", [{}, {"cpu": 1, "memory_mb": 640}], ids=["usual size", "own size"])
+@pytest.mark.parametrize("body", [{}, {"cpu": 1, "memory_mb": 1664}], ids=["usual size", "own size"])
 def test_delete_against_create(make_account, stack, fault_points, point, body):
     delete_against_create(make_account("pro").api, stack, fault_points, point, body)
 
