@@ -55,6 +55,7 @@ struct addition {
     const struct settings *settings;
     const struct warm_want *want;
     unsigned most;
+    bool any_size;             /* of the template in any size */
     struct warm_instance warm; /* name "": the pool is full, or no host has room */
 };
 
@@ -68,7 +69,8 @@ static int add_body(struct db *db, void *context, struct error **err)
     snprintf(warm->name, sizeof warm->name, "warm-%s", id_new("wrm_", id) + 4);
     if (host_place_waiting(db, warm->template_version_id, &warm->shape, warm->name, &warm->host_id,
                            &warm->address, err) < 0 ||
-        warm_row_count(db, warm->template_version_id, &warm->shape, &count, err) < 0)
+        warm_row_count(db, warm->template_version_id, &warm->shape, addition->any_size, &count,
+                       err) < 0)
         return -1;
     if (count >= addition->most)
         return error_set(err, ERR_NO_CAPACITY, "the pool is full");
@@ -97,11 +99,12 @@ static int start_instance(struct worker *worker, const struct addition *addition
     return agent_wait(warm->address, AGENT_START_WAIT_MS, err);
 }
 
-/* One more of what is wanted, up to `most`. */
-static int add(struct worker *worker, const struct warm_want *want, unsigned most, bool *worked,
-               struct error **err)
+/* One more of what is wanted, up to `most` in its size, or in any. */
+static int add(struct worker *worker, const struct warm_want *want, unsigned most, bool any_size,
+               bool *worked, struct error **err)
 {
-    struct addition addition = {.settings = worker->settings, .want = want, .most = most};
+    struct addition addition = {
+        .settings = worker->settings, .want = want, .most = most, .any_size = any_size};
     struct warm_instance *warm = &addition.warm;
     memcpy(warm->template_version_id, want->template_version_id, sizeof warm->template_version_id);
     warm->agent_key_id = keyring_newest(worker->ring);
@@ -113,8 +116,13 @@ static int add(struct worker *worker, const struct warm_want *want, unsigned mos
         return 0;
     }
     *worked = true;
-    if (start_instance(worker, &addition, err) == 0)
-        return warm_row_ready(worker->db, warm->name, err);
+    if (start_instance(worker, &addition, err) == 0 &&
+        warm_row_ready(worker->db, warm->name, err) == 0)
+        return 0;
+    if ((*err)->code == ERR_LEASE_LOST) { /* fewer are wanted by now */
+        error_clear(err);
+        return 0;
+    }
     error_auto ignored = NULL;
     warm_dismiss(worker->db, warm->name, &ignored); /* or its lease runs out */
     return -1;
@@ -212,9 +220,9 @@ static int add_next(struct worker *worker, const struct warm_plan *plan,
         }
     }
     if (missing)
-        return add(worker, missing, missing->wanted, worked, err);
+        return add(worker, missing, missing->wanted, false, worked, err);
     if (fallback->template_version_id[0] && tally->defaults < fallback->wanted)
-        return add(worker, fallback, fallback->wanted, worked, err);
+        return add(worker, fallback, fallback->wanted, true, worked, err);
     return 0;
 }
 

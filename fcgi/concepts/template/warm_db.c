@@ -26,8 +26,9 @@ static const struct db_statement delete_statement = {
     "warm.delete", "DELETE FROM warm_instances WHERE instance_name = ?", false};
 static const struct db_statement count_statement = {
     "warm.count",
-    "SELECT COUNT(*) FROM warm_instances WHERE template_version_id = ? AND cpu = ?"
-    " AND memory_mb = ? AND disk_gb = ? AND state IN ('starting', 'ready')",
+    "SELECT COUNT(*) FROM warm_instances WHERE template_version_id = ?"
+    " AND (? = 1 OR (cpu = ? AND memory_mb = ? AND disk_gb = ?)) AND state IN ('starting', "
+    "'ready')",
     true};
 static const struct db_statement insert_statement = {
     "warm.insert",
@@ -116,12 +117,13 @@ int warm_row_delete(struct db *db, const char *instance_name, struct error **err
 }
 
 int warm_row_count(struct db *db, const char *template_version_id,
-                   const struct runtime_shape *shape, unsigned *count, struct error **err)
+                   const struct runtime_shape *shape, bool any_size, unsigned *count,
+                   struct error **err)
 {
     db_rows_auto *rows = NULL;
     if (db_query(db, &count_statement,
-                 DB_ARGS(db_text(template_version_id), db_u64(shape->cpu), db_u64(shape->memory_mb),
-                         db_u64(shape->disk_gb)),
+                 DB_ARGS(db_text(template_version_id), db_bool(any_size), db_u64(shape->cpu),
+                         db_u64(shape->memory_mb), db_u64(shape->disk_gb)),
                  &rows, err) < 0)
         return -1;
     *count = db_rows_next(rows) ? (unsigned)db_get_u64(rows, 0) : 0;

@@ -62,6 +62,8 @@ def test_what_a_deleted_instance_leaves_is_removed(make_account, stack):
     instance = sandbox.instance
     sandbox.pause()
     api.destroy(sandbox.id)
+    # The answer does not wait for the instance.
+    wait_until(lambda: stack.row(sandbox.id)["state"] == "destroyed", 60, "the end of the instance", 0.2)
     folders = [stack.incus_dir / kind / f"{stack.incus.project}_{instance}" for kind in ("run", "logs")]
     old = time.time() - 120
     for folder in folders:
