@@ -51,13 +51,12 @@ static const struct db_statement lock_versions_statement = {
     "SELECT id, version FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN
     " ORDER BY id FOR UPDATE",
     false};
+/* Instances that wait are no users: those of a version that is not ready are dismissed. */
 static const struct db_statement users_statement = {
     "template.users",
     "SELECT s.id FROM sandboxes s WHERE s.template_version_id = ? AND s.visible = 1"
     " UNION ALL SELECT c.id FROM checkpoints c WHERE c.template_version_id = ? AND"
-    " c.state IN ('creating', 'ready')"
-    " UNION ALL SELECT w.instance_name FROM warm_instances w WHERE w.template_version_id = ?"
-    " LIMIT ?",
+    " c.state IN ('creating', 'ready') LIMIT ?",
     false};
 static const struct db_statement delete_version_statement = {
     "template.delete_version",
@@ -274,9 +273,8 @@ static int refuse_used(struct db *db, const char *id, uint64_t number, struct er
     db_rows_auto *rows = NULL;
     buffer_auto names = BUFFER_INIT(4096);
     unsigned count = 0;
-    if (db_query(db, &users_statement,
-                 DB_ARGS(db_text(id), db_text(id), db_text(id), db_u64(USERS_COUNTED)), &rows,
-                 err) < 0)
+    if (db_query(db, &users_statement, DB_ARGS(db_text(id), db_text(id), db_u64(USERS_COUNTED)),
+                 &rows, err) < 0)
         return -1;
     for (; db_rows_next(rows); count++)
         if (count < USERS_NAMED)

@@ -44,7 +44,7 @@ def make_profile(stack):
 
 
 def wanted(network):
-    return {name: value for name, value in network.items() if name != "status"}
+    return {name: value for name, value in network.items() if name not in ("status", "status_reason")}
 
 
 def network(api, sandbox, **fields):
