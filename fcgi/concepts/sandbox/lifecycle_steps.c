@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "crypto/envelope.h"
 #include "runtime/agent_client.h"
+#include "sandbox/quota.h"
 #include "sandbox/sandbox_row.h"
 
 #define BUSY_POLL_MS   15
@@ -64,12 +65,15 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
                       enum operation_kind kind, struct error **err)
 {
     struct sandbox *sandbox = &work->sandbox;
-    if (sandbox_state_next(sandbox->state, event, &sandbox->state, err) < 0)
+    bool may_leave = false;
+    if (sandbox_state_next(sandbox->state, event, &sandbox->state, err) < 0 ||
+        (event == SANDBOX_EVENT_DELETE &&
+         quota_may_leave(db, sandbox->team_id, &may_leave, err) < 0))
         return -1;
     sandbox->incarnation++;
     if (event == SANDBOX_EVENT_RESUME)
         sandbox->reserved = RESERVES_ALL;
-    else if (event == SANDBOX_EVENT_DELETE && sandbox->reserved == RESERVES_ALL)
+    else if (may_leave && sandbox->reserved == RESERVES_ALL)
         sandbox->reserved = RESERVES_ROOM;
     if (operation_begin(db, sandbox, kind, work->queued ? NULL : work->worker->lease_owner,
                         work->worker->settings->lease_s, &work->operation, err) < 0)

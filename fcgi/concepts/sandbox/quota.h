@@ -36,4 +36,9 @@ int quota_reserve(struct db *db, const char *team_id, const struct runtime_shape
 int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_shape *shape,
                       struct error **err);
 
+/* Whether a deleted sandbox of the team gives its quota back before its instance is gone. Not once
+ * as many are on their way out as the plan has sandboxes: a team that creates and deletes without
+ * end takes no more room on the hosts than that beside its quota. */
+int quota_may_leave(struct db *db, const char *team_id, bool *may, struct error **err);
+
 extern const struct db_statement_list quota_statements;

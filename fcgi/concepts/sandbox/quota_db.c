@@ -18,8 +18,15 @@ static const struct db_statement take_statement = {
     " AND t.used_memory_mb + CAST(? AS SIGNED) <= p.memory_mb"
     " AND (? = 0 OR t.stopped_sandboxes <= p.stopped_sandboxes)",
     false};
+/* Deleted ones that are not gone yet, against the plan. */
+static const struct db_statement may_leave_statement = {
+    "quota.may_leave",
+    "SELECT 1 FROM teams t JOIN plans p ON p.name = t.plan WHERE t.id = ? AND p.sandboxes >"
+    " (SELECT COUNT(*) FROM sandboxes s WHERE s.team_id = t.id AND s.reserved = 2)",
+    true};
 
-static const struct db_statement *const statements[] = {&usage_statement, &take_statement};
+static const struct db_statement *const statements[] = {&usage_statement, &take_statement,
+                                                        &may_leave_statement};
 const struct db_statement_list quota_statements = DB_STATEMENT_LIST(statements);
 
 /* A counter that is wrong is put right soon; meanwhile it is nothing rather than below. */
@@ -126,4 +133,9 @@ int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_s
                       struct error **err)
 {
     return take(db, team_id, shape, true, err);
+}
+
+int quota_may_leave(struct db *db, const char *team_id, bool *may, struct error **err)
+{
+    return db_query_finds(db, &may_leave_statement, DB_ARGS(db_text(team_id)), may, err);
 }

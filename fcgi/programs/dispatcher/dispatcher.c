@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/dispatcher.h"
-#include "account/usage_kept.h"
 
 #include "account/account.h"
 #include "account/usage.h"
+#include "account/usage_kept.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
