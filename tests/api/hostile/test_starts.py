@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from client import assert_error
+from client import assert_error, when_served
 from faults import InBackground, instances
 from stack import wait_until
 from tenant import Sandbox
@@ -90,10 +90,11 @@ def test_creates_from_a_disk_with_a_pipe_for_a_mount_point(attacker, bystander, 
     put_pipe(stack, sandbox, place)
     checkpoint = checkpoint_of(sandbox)
     before = own_instances(stack)
-    creates = [InBackground(attacker.post, "/v1/sandboxes", {"template": checkpoint}) for _ in range(AT_ONCE)]
+    creates = [
+        InBackground(when_served, attacker.post, "/v1/sandboxes", {"template": checkpoint}) for _ in range(AT_ONCE)]
     bystander.goes_on(rounds=1)
     for create in creates:
-        assert_error(create.result(60), 422, "invalid_request", "/template")
+        assert_error(create.result(300), 422, "invalid_request", "/template")
         assert place in create.result(0).json()["message"]
     wait_until(lambda: own_instances(stack) <= before, 30, "the removal of what did not start")
     assert_nothing_waits(stack)
@@ -132,10 +133,10 @@ def test_a_create_with_a_volume_on_what_is_no_directory(attacker, bystander, sta
     put_there(stack, sandbox, "/mnt/place", make)
     checkpoint = checkpoint_of(sandbox)
     body = {"template": checkpoint, "volume_mounts": {"/mnt/place": volume.name}}
-    creates = [InBackground(attacker.post, "/v1/sandboxes", body) for _ in range(AT_ONCE)]
+    creates = [InBackground(when_served, attacker.post, "/v1/sandboxes", body) for _ in range(AT_ONCE)]
     bystander.goes_on(rounds=1)
     for create in creates:
-        assert_error(create.result(60), 422, "invalid_request", "/volume_mounts/~1mnt~1place")
+        assert_error(create.result(300), 422, "invalid_request", "/volume_mounts/~1mnt~1place")
     below = {"template": checkpoint, "volume_mounts": {"/mnt/place/below": volume.name}}
     assert_error(attacker.post("/v1/sandboxes", below), 422, "invalid_request", "/volume_mounts/~1mnt~1place~1below")
     plain = {"template": checkpoint, "volume_mounts": {"/mnt/other/deep": volume.name}}
@@ -166,9 +167,9 @@ def spoilt(attacker, stack):
 
 
 def test_resumes_of_a_disk_with_a_pipe_for_a_mount_point(spoilt, bystander, stack):
-    resumes = [InBackground(spoilt.api.post, f"{spoilt.path}/resume") for _ in range(AT_ONCE)]
+    resumes = [InBackground(when_served, spoilt.api.post, f"{spoilt.path}/resume") for _ in range(AT_ONCE)]
     bystander.goes_on(rounds=1)
-    refused = [resume.result(90) for resume in resumes]
+    refused = [resume.result(300) for resume in resumes]
     assert {answer.status for answer in refused} == {409}, refused
     assert any(answer.json()["error"] == "sandbox_not_startable" for answer in refused)
     assert "/mnt/v" in next(a for a in refused if a.json()["error"] == "sandbox_not_startable").json()["message"]
@@ -178,10 +179,10 @@ def test_resumes_of_a_disk_with_a_pipe_for_a_mount_point(spoilt, bystander, stac
 
 
 def test_anonymous_requests_to_a_preview_that_cannot_start(spoilt, bystander, stack):
-    requests = [InBackground(spoilt.preview(PORT).request, "GET", "/") for _ in range(AT_ONCE)]
+    requests = [InBackground(when_served, spoilt.preview(PORT).request, "GET", "/") for _ in range(AT_ONCE)]
     bystander.goes_on(rounds=1)
     for request in requests:
-        assert request.result(90).status in (409, 502, 503)
+        assert request.result(300).status in (409, 502, 503)
     assert_nothing_waits(stack)
     assert spoilt.api.delete(spoilt.path).status == 204
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A plain HTTPS client of the control plane: no redirects followed, nothing tried twice."""
+"""A plain HTTPS client of the control plane: no redirects followed, nothing tried twice unasked."""
 
 import http.client
 import json
 import socket
 import ssl
+import time
 import urllib.parse
 
 import contract
@@ -150,3 +151,14 @@ def assert_error(response, status, code, field=None):
     if field is not None:
         assert body.get("field") == field, body
     return body
+
+
+def when_served(call, *arguments, **options):
+    """What a client does that is asked to wait, as long as that lasts: the answer to the call that
+    was let in. Of many calls at once by one team, no more run than its share of a pool has workers."""
+    end = time.monotonic() + 300
+    while True:
+        answer = call(*arguments, **options)
+        if answer.status != 429 or time.monotonic() > end:
+            return answer
+        time.sleep(int(answer.headers["Retry-After"]))
