@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Operations: the record of a lifecycle move in flight, who works on it and until when. The holder
- * renews its lease while it waits for the runtime; when the lease runs out any dispatcher takes
- * the operation over. A newer move (a delete) supersedes a running operation, whose holder learns
- * it from the next renewal.
+ * Operations: the record of a lifecycle move in flight, who works on it and until when. The owner
+ * of its lease renews its lease while it waits for the runtime; when the lease runs out any
+ * dispatcher takes the operation over. A newer move (a delete) supersedes a running operation,
+ * whose owner learns it from the next renewal.
  */
 #pragma once
 
@@ -25,15 +25,15 @@ struct operation {
     char sandbox_id[ID_SIZE];
     enum operation_kind kind;
     uint32_t incarnation;
-    char holder[LEASE_OWNER_SIZE];
+    char lease_owner[LEASE_OWNER_SIZE];
     uint32_t attempts;
 };
 
 /* Inside a transaction that holds the sandbox's row: supersede what runs on it and record a new
  * operation of sandbox->incarnation; sandbox->operation_id is set, the row is the caller's to
- * write. holder NULL: nobody works on it yet, the first dispatcher takes it. */
+ * write. lease_owner NULL: nobody works on it yet, the first dispatcher takes it. */
 int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind kind,
-                    const char *holder, uint64_t lease_s, struct operation *operation,
+                    const char *lease_owner, uint64_t lease_s, struct operation *operation,
                     struct error **err);
 
 /* Inside a transaction: the operation ended. failure NULL: done, else failed with that text. note:
@@ -51,7 +51,7 @@ int operation_defer(struct db *db, const struct operation *operation, uint64_t d
 
 /* Take over one operation whose lease has run out; operation->id is "" when there is none. Runs in
  * a transaction of its own. */
-int operation_take_overdue(struct db *db, const char *holder, uint64_t lease_s,
+int operation_take_overdue(struct db *db, const char *lease_owner, uint64_t lease_s,
                            struct operation *operation, struct error **err);
 
 extern const struct db_statement_list operation_statements;

@@ -15,18 +15,18 @@ static const struct db_statement supersede_statement = {
     false};
 static const struct db_statement insert_statement = {
     "operation.insert",
-    "INSERT INTO operations (id, sandbox_id, kind, state, incarnation, holder, lease_until_ms,"
+    "INSERT INTO operations (id, sandbox_id, kind, state, incarnation, lease_owner, lease_until_ms,"
     " attempts, created_at_ms) VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?)",
     false};
 static const struct db_statement end_statement = {
     "operation.end",
     "UPDATE operations SET state = ?, last_error = ?, finished_at_ms = ? WHERE id = ?", false};
 static const struct lease_table operations =
-    LEASE_TABLE_HELD("operations", "id", "lease_until_ms", "state = 'running'");
+    LEASE_TABLE_OWNED("operations", "id", "lease_until_ms", "state = 'running'");
 static const struct db_statement defer_statement = {
     "operation.defer",
     "UPDATE operations SET lease_until_ms = ?, last_error = ?"
-    " WHERE id = ? AND holder = ? AND state = 'running'",
+    " WHERE id = ? AND lease_owner = ? AND state = 'running'",
     false};
 static const struct db_statement get_statement = {
     "operation.get", "SELECT id, sandbox_id, kind, incarnation FROM operations WHERE id = ?",
@@ -60,7 +60,7 @@ static struct db_value failure_value(const char *failure)
 }
 
 int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind kind,
-                    const char *holder, uint64_t lease_s, struct operation *operation,
+                    const char *lease_owner, uint64_t lease_s, struct operation *operation,
                     struct error **err)
 {
     int64_t now_ms = clock_now_ms();
@@ -68,17 +68,18 @@ int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind 
         db_exec(db, &supersede_statement, DB_ARGS(db_i64(now_ms), db_text(sandbox->operation_id)),
                 NULL, err) < 0)
         return -1;
-    *operation =
-        (struct operation){.kind = kind, .incarnation = sandbox->incarnation, .attempts = !!holder};
+    *operation = (struct operation){
+        .kind = kind, .incarnation = sandbox->incarnation, .attempts = !!lease_owner};
     id_new("opr_", operation->id);
     memcpy(operation->sandbox_id, sandbox->id, sizeof operation->sandbox_id);
-    snprintf(operation->holder, sizeof operation->holder, "%s", holder ? holder : "");
+    snprintf(operation->lease_owner, sizeof operation->lease_owner, "%s",
+             lease_owner ? lease_owner : "");
     memcpy(sandbox->operation_id, operation->id, sizeof sandbox->operation_id);
     return db_exec(db, &insert_statement,
                    DB_ARGS(db_text(operation->id), db_text(operation->sandbox_id),
                            db_text(kind_names[kind]), db_u64(operation->incarnation),
-                           db_text(operation->holder),
-                           db_i64(holder ? clock_in_s(lease_s) : now_ms),
+                           db_text(operation->lease_owner),
+                           db_i64(lease_owner ? clock_in_s(lease_s) : now_ms),
                            db_u64(operation->attempts), db_i64(now_ms)),
                    NULL, err);
 }
@@ -96,7 +97,7 @@ int operation_end(struct db *db, const struct operation *operation, const char *
 void operation_keep(struct db *db, const struct operation *operation, uint64_t lease_s,
                     struct lease *lease)
 {
-    lease_keep(lease, db, &operations, operation->id, operation->holder, lease_s * 1000);
+    lease_keep(lease, db, &operations, operation->id, operation->lease_owner, lease_s * 1000);
 }
 
 int operation_defer(struct db *db, const struct operation *operation, uint64_t delay_ms,
@@ -104,12 +105,12 @@ int operation_defer(struct db *db, const struct operation *operation, uint64_t d
 {
     return db_exec(db, &defer_statement,
                    DB_ARGS(db_i64(clock_in_ms(delay_ms)), failure_value(failure),
-                           db_text(operation->id), db_text(operation->holder)),
+                           db_text(operation->id), db_text(operation->lease_owner)),
                    NULL, err);
 }
 
 struct take {
-    const char *holder;
+    const char *lease_owner;
     uint64_t lease_s;
     struct operation *operation;
 };
@@ -120,8 +121,8 @@ static int take_body(struct db *db, void *context, struct error **err)
     struct operation *operation = take->operation;
     char id[LEASE_KEY_SIZE];
     *operation = (struct operation){0};
-    if (lease_take(db, &operations, take->holder, take->lease_s * 1000, id, &operation->attempts,
-                   err) < 0)
+    if (lease_take(db, &operations, take->lease_owner, take->lease_s * 1000, id,
+                   &operation->attempts, err) < 0)
         return -1;
     if (!*id)
         return 0;
@@ -133,13 +134,13 @@ static int take_body(struct db *db, void *context, struct error **err)
     db_copy_text(operation->sandbox_id, rows, 1);
     operation->kind = (enum operation_kind)db_get_name(rows, 2, kind_names, ARRAY_SIZE(kind_names));
     operation->incarnation = (uint32_t)db_get_u64(rows, 3);
-    snprintf(operation->holder, sizeof operation->holder, "%s", take->holder);
+    snprintf(operation->lease_owner, sizeof operation->lease_owner, "%s", take->lease_owner);
     return 0;
 }
 
-int operation_take_overdue(struct db *db, const char *holder, uint64_t lease_s,
+int operation_take_overdue(struct db *db, const char *lease_owner, uint64_t lease_s,
                            struct operation *operation, struct error **err)
 {
-    struct take take = {holder, lease_s, operation};
+    struct take take = {lease_owner, lease_s, operation};
     return db_transaction(db, take_body, &take, err);
 }

@@ -32,14 +32,14 @@ static const struct db_statement log_statement = {
     " WHERE id = ? AND COALESCE(LENGTH(build_log), 0) < ?",
     false};
 static const struct lease_table builds =
-    LEASE_TABLE_HELD("template_versions", "id", "lease_until_ms", "state = 'building'");
+    LEASE_TABLE_OWNED("template_versions", "id", "lease_until_ms", "state = 'building'");
 static const struct db_statement get_statement = {"template.get_building",
                                                   TEMPLATE_COLUMNS " WHERE v.id = ?", true};
 static const struct db_statement built_statement = {
     "template.built",
     "UPDATE template_versions SET state = ?, virtual_machine = ?, fingerprint = ?,"
     " lease_until_ms = NULL, finished_at_ms = ?"
-    " WHERE id = ? AND holder = ? AND state = 'building'",
+    " WHERE id = ? AND lease_owner = ? AND state = 'building'",
     false};
 
 static const struct db_statement lock_version_statement = {
@@ -68,7 +68,7 @@ static const struct db_statement hold_statement = {
     "template.hold", "SELECT 1 FROM template_versions WHERE id = ? AND state = 'ready'", false};
 
 static const struct lease_table removals =
-    LEASE_TABLE_HELD("template_versions", "id", "lease_until_ms", "state = 'deleting'");
+    LEASE_TABLE_OWNED("template_versions", "id", "lease_until_ms", "state = 'deleting'");
 static const struct db_statement no_sources_statement = {
     "template.no_sources", "DELETE FROM template_sources WHERE template_version_id = ?", false};
 static const struct db_statement deleted_statement = {
@@ -183,7 +183,7 @@ int template_request_build(struct db *db, const struct template_request *request
 
 struct taking {
     const struct lease_table *table;
-    const char *holder;
+    const char *lease_owner;
     uint64_t lease_s;
     struct template_version *version;
     unsigned *attempts;
@@ -195,8 +195,8 @@ static int take_body(struct db *db, void *context, struct error **err)
     char id[LEASE_KEY_SIZE];
     db_rows_auto *rows = NULL;
     *taking->version = (struct template_version){.id = ""};
-    if (lease_take(db, taking->table, taking->holder, taking->lease_s * 1000, id, taking->attempts,
-                   err) < 0)
+    if (lease_take(db, taking->table, taking->lease_owner, taking->lease_s * 1000, id,
+                   taking->attempts, err) < 0)
         return -1;
     if (!*id)
         return 0;
@@ -207,10 +207,10 @@ static int take_body(struct db *db, void *context, struct error **err)
     return 0;
 }
 
-int template_row_take(struct db *db, const char *holder, uint64_t lease_s,
+int template_row_take(struct db *db, const char *lease_owner, uint64_t lease_s,
                       struct template_version *version, unsigned *attempts, struct error **err)
 {
-    struct taking taking = {&builds, holder, lease_s, version, attempts};
+    struct taking taking = {&builds, lease_owner, lease_s, version, attempts};
     return db_transaction(db, take_body, &taking, err);
 }
 
@@ -222,16 +222,16 @@ int template_row_take_deleting(struct db *db, uint64_t lease_s, struct template_
     return db_transaction(db, take_body, &taking, err);
 }
 
-void template_row_keep(struct db *db, const char *id, const char *holder, uint64_t lease_s,
+void template_row_keep(struct db *db, const char *id, const char *lease_owner, uint64_t lease_s,
                        struct lease *lease)
 {
-    lease_keep(lease, db, &builds, id, holder, lease_s * 1000);
+    lease_keep(lease, db, &builds, id, lease_owner, lease_s * 1000);
 }
 
-int template_row_defer(struct db *db, const char *id, const char *holder, uint64_t delay_ms,
+int template_row_defer(struct db *db, const char *id, const char *lease_owner, uint64_t delay_ms,
                        struct error **err)
 {
-    return lease_defer(db, &builds, id, holder, delay_ms, err);
+    return lease_defer(db, &builds, id, lease_owner, delay_ms, err);
 }
 
 int template_row_log(struct db *db, const char *id, const char *line, struct error **err)
@@ -252,14 +252,14 @@ int template_version_log(struct db *db, const char *id, char **log, struct error
     return 0;
 }
 
-int template_row_built(struct db *db, const char *holder, const struct template_version *version,
-                       bool ready, struct error **err)
+int template_row_built(struct db *db, const char *lease_owner,
+                       const struct template_version *version, bool ready, struct error **err)
 {
     uint64_t matched;
     if (db_exec(db, &built_statement,
                 DB_ARGS(db_text(template_state_names[ready ? TEMPLATE_READY : TEMPLATE_FAILED]),
                         db_bool(version->virtual_machine), db_text(version->fingerprint),
-                        db_i64(clock_now_ms()), db_text(version->id), db_text(holder)),
+                        db_i64(clock_now_ms()), db_text(version->id), db_text(lease_owner)),
                 &matched, err) < 0)
         return -1;
     return matched ? 0 : error_set(err, ERR_LEASE_LOST, "build of %s was taken over", version->id);

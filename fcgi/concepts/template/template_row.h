@@ -18,18 +18,18 @@ int template_row_number(struct db *db, struct template_version *version, struct 
 
 /* --- building --- */
 
-/* Take one that is to be built and has no holder, for lease_s; id "": none. *attempts: how many
- * took it, this one included. In a transaction of its own. */
-int template_row_take(struct db *db, const char *holder, uint64_t lease_s,
+/* Take one that is to be built and has no lease owner, for lease_s; id "": none. *attempts: how
+ * many took it, this one included. In a transaction of its own. */
+int template_row_take(struct db *db, const char *lease_owner, uint64_t lease_s,
                       struct template_version *version, unsigned *attempts, struct error **err);
 
 /* Begin to keep one that was taken. It is lost when somebody else has taken it, or it is deleted.
  */
-void template_row_keep(struct db *db, const char *id, const char *holder, uint64_t lease_s,
+void template_row_keep(struct db *db, const char *id, const char *lease_owner, uint64_t lease_s,
                        struct lease *lease);
 
 /* Let go of it: any dispatcher may take it in delay_ms. */
-int template_row_defer(struct db *db, const char *id, const char *holder, uint64_t delay_ms,
+int template_row_defer(struct db *db, const char *id, const char *lease_owner, uint64_t delay_ms,
                        struct error **err);
 
 /* Add a line to what the build says. The oldest of too many lines stay. */
@@ -37,8 +37,8 @@ int template_row_log(struct db *db, const char *id, const char *line, struct err
 
 /* Inside the transaction that adds its sources: building → ready or failed. Errors: ERR_LEASE_LOST.
  */
-int template_row_built(struct db *db, const char *holder, const struct template_version *version,
-                       bool ready, struct error **err);
+int template_row_built(struct db *db, const char *lease_owner,
+                       const struct template_version *version, bool ready, struct error **err);
 
 /* --- removal --- */
 

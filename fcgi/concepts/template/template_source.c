@@ -50,21 +50,21 @@ int template_sources_build(struct template_sources *sources, struct error **err)
                : error_set(err, ERR_NO_CAPACITY, "no host takes new templates at the moment");
 }
 
-static int finish_version(struct db *db, const char *holder, const struct template_version *version,
-                          bool ready, struct error **err)
+static int finish_version(struct db *db, const char *lease_owner,
+                          const struct template_version *version, bool ready, struct error **err)
 {
-    return holder ? template_row_built(db, holder, version, ready, err)
-                  : template_version_finish(db, version->id, ready, version->virtual_machine,
-                                            version->fingerprint, err);
+    return lease_owner ? template_row_built(db, lease_owner, version, ready, err)
+                       : template_version_finish(db, version->id, ready, version->virtual_machine,
+                                                 version->fingerprint, err);
 }
 
-int template_sources_finish(struct db *db, const char *holder,
+int template_sources_finish(struct db *db, const char *lease_owner,
                             const struct template_sources *sources, bool ready, struct error **err)
 {
     const struct template_version *version = sources->version;
     char source[INSTANCE_NAME_SIZE];
     template_source_name(version->id, source);
-    if (finish_version(db, holder, version, ready, err) < 0)
+    if (finish_version(db, lease_owner, version, ready, err) < 0)
         return -1;
     for (unsigned i = 0; ready && i < sources->host_count; i++)
         if (template_source_add(db, version->id, sources->hosts[i], source, err) < 0)

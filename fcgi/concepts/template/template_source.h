@@ -29,10 +29,10 @@ struct template_sources {
  * ERR_NO_CAPACITY when no host is active, ERR_RUNTIME_REFUSED. */
 int template_sources_build(struct template_sources *sources, struct error **err);
 
-/* Inside a transaction: the version is ready and its sources are known, or it has failed. holder:
- * who has it in a lease; NULL: the operator, whose builds have none. Errors: ERR_LEASE_LOST,
- * ERR_NOT_FOUND. */
-int template_sources_finish(struct db *db, const char *holder,
+/* Inside a transaction: the version is ready and its sources are known, or it has failed.
+ * lease_owner: who has it in a lease; NULL: the operator, whose builds have none. Errors:
+ * ERR_LEASE_LOST, ERR_NOT_FOUND. */
+int template_sources_finish(struct db *db, const char *lease_owner,
                             const struct template_sources *sources, bool ready, struct error **err);
 
 /* Remove the sources from every host, whichever had them. Stops at a host that is away. */

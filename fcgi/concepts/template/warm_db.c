@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "db/lease.h"
 #include "template/warm_row.h"
 
 #define COLUMNS \
@@ -51,13 +52,10 @@ static const struct db_statement list_statement = {
     " w.lease_until_ms > ?) AS fits FROM warm_instances w JOIN hosts h ON h.id = w.host_id"
     " ORDER BY fits DESC, w.created_at_ms LIMIT 10000",
     true};
-static const struct db_statement leaving_statement = {
-    "warm.leaving",
-    "SELECT " COLUMNS " FROM warm_instances WHERE state = 'leaving' AND lease_until_ms <= ?"
-    " ORDER BY lease_until_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
-    false};
-static const struct db_statement lease_statement = {
-    "warm.lease", "UPDATE warm_instances SET lease_until_ms = ? WHERE instance_name = ?", false};
+static const struct db_statement one_statement = {
+    "warm.one", "SELECT " COLUMNS " FROM warm_instances WHERE instance_name = ?", false};
+static const struct lease_table removals =
+    LEASE_TABLE("warm_instances", "instance_name", "lease_until_ms", "state = 'leaving'");
 static const struct db_statement known_statement = {
     "warm.known", "SELECT 1 FROM warm_instances WHERE instance_name = ?", true};
 static const struct db_statement disk_statement = {
@@ -66,7 +64,8 @@ static const struct db_statement disk_statement = {
 static const struct db_statement *const statements[] = {
     &claim_statement,       &delete_statement, &count_statement,   &insert_statement,
     &ready_names_statement, &ready_statement,  &dismiss_statement, &list_statement,
-    &leaving_statement,     &lease_statement,  &known_statement,   &disk_statement,
+    &one_statement,         &removals.due,     &removals.take,     &known_statement,
+    &disk_statement,
 };
 const struct db_statement_list warm_statements = DB_STATEMENT_LIST(statements);
 
@@ -178,14 +177,17 @@ int warm_row_take_leaving(struct db *db, uint64_t lease_s, struct warm_instance 
                           struct error **err)
 {
     db_rows_auto *rows = NULL;
+    char name[LEASE_KEY_SIZE];
     *warm = (struct warm_instance){0};
-    if (db_query(db, &leaving_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+    if (lease_take(db, &removals, NULL, lease_s * 1000, name, NULL, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
+    if (!name[0])
         return 0;
-    read_warm(rows, warm);
-    return db_exec(db, &lease_statement, DB_ARGS(db_i64(clock_in_s(lease_s)), db_text(warm->name)),
-                   NULL, err);
+    if (db_query(db, &one_statement, DB_ARGS(db_text(name)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows))
+        read_warm(rows, warm);
+    return 0;
 }
 
 int warm_knows(struct db *db, const char *instance_name, bool *known, struct error **err)

@@ -26,8 +26,8 @@ int volume_row_deleted(struct db *db, const char *id, struct error **err);
 /* Let the next try to remove it begin after delay_ms. */
 int volume_row_defer(struct db *db, const char *id, uint64_t delay_ms, struct error **err);
 
-/* Inside a transaction: take one whose making or removal has no holder any more, which is then to
- * be removed; id "" when there is none. */
+/* Inside a transaction: take one whose making or removal has no lease owner any more, which is then
+ * to be removed; id "" when there is none. */
 int volume_row_take_overdue(struct db *db, uint64_t lease_s, struct volume *volume,
                             struct error **err);
 

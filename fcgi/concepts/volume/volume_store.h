@@ -35,7 +35,7 @@ int volume_delete(struct worker *worker, const char *id, struct error **err);
 
 /* --- the dispatcher's share --- */
 
-/* Remove one whose making or removal has no holder any more. *worked: there was one. */
+/* Remove one whose making or removal has no lease owner any more. *worked: there was one. */
 int volume_recover_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Compare rows and volumes of every host: what belongs to nobody is removed, what is missing is

@@ -8,9 +8,8 @@
 #include "config/settings.h"
 #include "crypto/keyring.h"
 #include "db/db.h"
+#include "db/lease.h"
 #include "host/runtimes.h"
-
-#define LEASE_OWNER_SIZE 65 /* with its NUL */
 
 struct worker {
     const struct settings *settings; /* borrowed */

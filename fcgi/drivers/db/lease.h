@@ -9,9 +9,9 @@
  *   static const struct lease_table removals =
  *       LEASE_TABLE("things", "id", "lease_until_ms", "state = 'deleting'");
  *
- * The last argument says which rows can be leased. With a column `holder`, and `attempts` that
- * counts how many took the row, it is LEASE_TABLE_HELD(): a holder learns from lease_renew() that
- * he is the holder no more. The statements belong into the list of statements of the concept.
+ * The last argument says which rows can be leased. With a column `lease_owner`, and `attempts` that
+ * counts how many took the row, it is LEASE_TABLE_OWNED(): an owner learns from lease_renew() that
+ * it is the owner no more. The statements belong into the list of statements of the concept.
  */
 #pragma once
 
@@ -20,12 +20,12 @@
 
 #include "db/db.h"
 
-#define LEASE_KEY_SIZE    64 /* of the longest key */
-#define LEASE_HOLDER_SIZE 65
+#define LEASE_KEY_SIZE   64 /* of the longest key */
+#define LEASE_OWNER_SIZE 65
 
 struct lease_table {
     struct db_statement due, take, renew;
-    bool is_held;
+    bool has_owner;
 };
 
 #define LEASE_DUE_(columns, table, until, rows)                           \
@@ -40,47 +40,48 @@ struct lease_table {
                   "UPDATE " table " SET " until " = ? WHERE " key " = ? AND " rows, false},     \
     }
 
-#define LEASE_TABLE_HELD(table, key, until, rows)                                                  \
-    {                                                                                              \
-        .due = {table ".due", LEASE_DUE_(key ", attempts", table, until, rows), false},            \
-        .take = {table ".take",                                                                    \
-                 "UPDATE " table " SET " until                                                     \
-                 " = ?, holder = ?, attempts = attempts + 1 WHERE " key " = ?",                    \
-                 false},                                                                           \
-        .renew = {table ".renew",                                                                  \
-                  "UPDATE " table " SET " until " = ? WHERE " key " = ? AND holder = ? AND " rows, \
-                  false},                                                                          \
-        .is_held = true,                                                                           \
+#define LEASE_TABLE_OWNED(table, key, until, rows)                                      \
+    {                                                                                   \
+        .due = {table ".due", LEASE_DUE_(key ", attempts", table, until, rows), false}, \
+        .take = {table ".take",                                                         \
+                 "UPDATE " table " SET " until                                          \
+                 " = ?, lease_owner = ?, attempts = attempts + 1 WHERE " key " = ?",    \
+                 false},                                                                \
+        .renew = {table ".renew",                                                       \
+                  "UPDATE " table " SET " until " = ? WHERE " key                       \
+                  " = ? AND lease_owner = ? AND " rows,                                 \
+                  false},                                                               \
+        .has_owner = true,                                                              \
     }
 
 /* Inside a transaction: take the row that has been free for longest, for lease_ms. key is "" when
- * there is none. holder and attempts (how many took it, this one included) may be NULL for a table
+ * there is none. owner and attempts (how many took it, this one included) may be NULL for a table
  * without them. */
-int lease_take(struct db *db, const struct lease_table *table, const char *holder,
-               uint64_t lease_ms, char key[LEASE_KEY_SIZE], unsigned *attempts, struct error **err);
+int lease_take(struct db *db, const struct lease_table *table, const char *owner, uint64_t lease_ms,
+               char key[LEASE_KEY_SIZE], unsigned *attempts, struct error **err);
 
 /* Have it for lease_ms from now. Errors: ERR_LEASE_LOST when it is not ours any more, or is none of
  * the rows that can be leased. */
-int lease_renew(struct db *db, const struct lease_table *table, const char *key, const char *holder,
+int lease_renew(struct db *db, const struct lease_table *table, const char *key, const char *owner,
                 uint64_t lease_ms, struct error **err);
 
 /* Let go of it: whoever asks may take it in delay_ms. Not ours any more: success. */
-int lease_defer(struct db *db, const struct lease_table *table, const char *key, const char *holder,
+int lease_defer(struct db *db, const struct lease_table *table, const char *key, const char *owner,
                 uint64_t delay_ms, struct error **err);
 
-/* --- one that is kept while its holder works --- */
+/* --- one that is kept while its owner works --- */
 
 struct lease {
     struct db *db;
     const struct lease_table *table;
-    char key[LEASE_KEY_SIZE], holder[LEASE_HOLDER_SIZE];
+    char key[LEASE_KEY_SIZE], owner[LEASE_OWNER_SIZE];
     uint64_t lease_ms;
     int64_t renew_at_ms, lost_at_ms; /* monotonic */
 };
 
 /* Begin to keep one that was taken just now. */
 void lease_keep(struct lease *lease, struct db *db, const struct lease_table *table,
-                const char *key, const char *holder, uint64_t lease_ms);
+                const char *key, const char *owner, uint64_t lease_ms);
 
 /* Renew it when a quarter of its time is over; to be called often. With the database away the lease
  * still counts, until its time is over. Errors: ERR_LEASE_LOST. */

@@ -64,7 +64,8 @@ extern struct job dispatcher_jobs[];
  * there was one. */
 int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err);
 
-/* Finish or undo one operation that has no holder any more, or none yet. *worked: there was one. */
+/* Finish or undo one operation that has no lease owner any more, or none yet. *worked: there was
+ * one. */
 int sandbox_recover_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Compare the instances of every host with the rows: what belongs to nobody is removed, and what

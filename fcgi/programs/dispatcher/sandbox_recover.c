@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the dispatcher does with rows: deadlines, and operations whose holder is gone. */
+/* What the dispatcher does with rows: deadlines, and operations whose lease owner is gone. */
 #include "base/panic.h"
 #include "dispatcher/jobs.h"
 
@@ -87,7 +87,7 @@ int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err)
     return 0;
 }
 
-/* --- operations without a holder --- */
+/* --- operations without a lease owner --- */
 
 int sandbox_recover_next(struct worker *worker, bool *worked, struct error **err)
 {

@@ -97,9 +97,9 @@ def test_a_worker_killed_while_the_runtime_writes_the_memory(sandbox, stack):
 
 def holder_of(stack, sandbox_id):
     rows = stack.query(
-        "SELECT holder FROM operations WHERE sandbox_id = %s AND state = 'running'", sandbox_id
+        "SELECT lease_owner FROM operations WHERE sandbox_id = %s AND state = 'running'", sandbox_id
     )
-    return int(re.findall(r"\d+$", rows[0]["holder"])[0]) if rows and rows[0]["holder"] else None
+    return int(re.findall(r"\d+$", rows[0]["lease_owner"])[0]) if rows and rows[0]["lease_owner"] else None
 
 
 @pytest.mark.parametrize("point", ["resume.begun", "resume.started", "resume.agent", "finishing", "resume.finished"])

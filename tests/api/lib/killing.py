@@ -23,7 +23,7 @@ class HolderKiller:
     """Kills the worker that holds a team's operation as soon as the operation is there."""
 
     HOLDER = (
-        "SELECT o.holder, o.sandbox_id FROM operations o JOIN sandboxes s ON s.id = o.sandbox_id"
+        "SELECT o.lease_owner, o.sandbox_id FROM operations o JOIN sandboxes s ON s.id = o.sandbox_id"
         " JOIN teams t ON t.id = s.team_id WHERE t.slug = %s AND o.kind = %s AND o.state = 'running'"
     )
 
@@ -41,9 +41,9 @@ class HolderKiller:
     def kill(self):
         """The id of the sandbox that the operation is about."""
         row = wait_until(self._ask, 10, f"the {self.question[1]} in flight", 0.001)
-        numbers = {int(number) for number in re.findall(r"\d+", row["holder"])}
+        numbers = {int(number) for number in re.findall(r"\d+", row["lease_owner"])}
         pids = numbers & self.workers
-        assert len(pids) == 1, f"the holder {row['holder']} names its process"
+        assert len(pids) == 1, f"the lease owner {row["lease_owner"]} names its process"
         self.pid = pids.pop()
         os.kill(self.pid, signal.SIGKILL)
         self.connection.close()

@@ -8,7 +8,7 @@
 #define LONG_MS 60000
 
 static const struct lease_table held =
-    LEASE_TABLE_HELD("builds", "id", "lease_until_ms", "state = 'open'");
+    LEASE_TABLE_OWNED("builds", "id", "lease_until_ms", "state = 'open'");
 static const struct lease_table plain =
     LEASE_TABLE("builds", "id", "lease_until_ms", "state = 'open'");
 
@@ -19,7 +19,7 @@ static int make_table(void **state)
     (void)state;
     raw = server_raw(server);
     server_say(raw, "CREATE OR REPLACE TABLE builds (id VARCHAR(63) NOT NULL PRIMARY KEY,"
-                    " state VARCHAR(16) NOT NULL, holder VARCHAR(64) NULL,"
+                    " state VARCHAR(16) NOT NULL, lease_owner VARCHAR(64) NULL,"
                     " attempts INT UNSIGNED NOT NULL, lease_until_ms BIGINT NULL) ENGINE=InnoDB");
     server_say(raw, "INSERT INTO builds VALUES ('late', 'open', NULL, 0, 2),"
                     " ('first', 'open', NULL, 0, 1), ('closed', 'closed', NULL, 0, 0),"
@@ -37,7 +37,7 @@ static int close_all(void **state)
 
 struct taking {
     const struct lease_table *table;
-    const char *holder;
+    const char *owner;
     char key[LEASE_KEY_SIZE];
     unsigned attempts;
 };
@@ -45,15 +45,15 @@ struct taking {
 static int take_body(struct db *in, void *context, struct error **err)
 {
     struct taking *taking = context;
-    return lease_take(in, taking->table, taking->holder, LONG_MS, taking->key, &taking->attempts,
+    return lease_take(in, taking->table, taking->owner, LONG_MS, taking->key, &taking->attempts,
                       err);
 }
 
-static void assert_taken(const struct lease_table *table, const char *holder, const char *key,
+static void assert_taken(const struct lease_table *table, const char *owner, const char *key,
                          unsigned attempts)
 {
     struct error *err = NULL;
-    struct taking taking = {.table = table, .holder = holder};
+    struct taking taking = {.table = table, .owner = owner};
     assert_ok(db_transaction(db, take_body, &taking, &err));
     assert_string_equal(taking.key, key);
     assert_int_equal(taking.attempts, attempts);
@@ -102,7 +102,7 @@ static void a_table_without_holders(void **state)
     assert_taken(&plain, NULL, "late", 0);
 }
 
-/* --- while its holder works --- */
+/* --- while its owner works --- */
 
 static void a_lease_is_renewed_in_time_only(void **state)
 {
@@ -111,7 +111,7 @@ static void a_lease_is_renewed_in_time_only(void **state)
     (void)state;
     assert_taken(&held, "a", "first", 1);
     lease_keep(&lease, db, &held, "first", "a", LONG_MS);
-    server_say(raw, "UPDATE builds SET holder = 'b' WHERE id = 'first'");
+    server_say(raw, "UPDATE builds SET lease_owner = 'b' WHERE id = 'first'");
     assert_ok(lease_tick(&lease, &err)); /* nothing is due yet */
     lease.renew_at_ms = clock_monotonic_ms();
     assert_fails_saying(lease_tick(&lease, &err), ERR_LEASE_LOST, "first");
