@@ -31,6 +31,10 @@ AGENT_FOLDERS = ("common", "framework", "process", "files", "filesystem", "watch
 # sandboxes of the instances of Incus, and asks the agent in one, which wants a secret.
 DRIVER_ARROWS = {"config": {"db"}, "runtime": {"incus", "http", "crypto"}}
 
+# Between programs: an interface over another one's requests. The program's main() knows both.
+PROGRAM_ARROWS = {"e2b": {"api"}}
+INTERFACES = {"fcgi/programs/api/main.c": {"e2b"}}
+
 # Where libcurl may be used: the clients of the runtime, of the agent, of the firewall and of the
 # keeper, and what the last three have in common.
 CURL_ALLOWED = re.compile(r"fcgi/(drivers/incus/|drivers/http/client|drivers/runtime/agent_client|"
@@ -167,7 +171,8 @@ def may_include(layer, folder, target_layer, target):
     if folder in STANDALONE:
         return target in STANDALONE[folder]
     if layer == target_layer:
-        return layer == "concepts" or target in DRIVER_ARROWS.get(folder, ())
+        arrows = DRIVER_ARROWS | PROGRAM_ARROWS
+        return layer == "concepts" or target in arrows.get(folder, ())
     return LAYERS.index(target_layer) > LAYERS.index(layer)
 
 
@@ -189,6 +194,8 @@ def check_arrows(sources):
                 continue
             if "/" not in found.group(2) or target not in layer_of:
                 yield source.path, where, f'write "folder/file.h", not "{found.group(2)}"'
+            elif target in INTERFACES.get(source.path, ()):
+                continue
             elif not may_include(layer, folder, layer_of[target], target):
                 yield source.path, where, f"{folder}/ may not include {target}/"
             elif layer == layer_of[target] == "concepts" and target != folder:

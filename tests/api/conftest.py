@@ -4,6 +4,7 @@
 import pytest
 
 from bystander import Bystander
+from e2b_package import installed  # noqa: F401 (a fixture)
 from fake_internet import FakeInternet, FirewallProcess
 from stack import Stack, StackMissing
 from tenant import Account, Sandbox

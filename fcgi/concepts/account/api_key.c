@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "account/api_key.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/str.h"
 
 #define PREFIX              "slk_"
+#define PREFIX_HEX          "e2b_"
 #define USED_RESOLUTION_MS  60000
 #define NAME_MAX_CHARACTERS 64
 #define TEAMS_NAMED_MAX     10  /* in an error */
@@ -26,16 +28,49 @@ struct key_text {
     char secret[API_KEY_SECRET_LENGTH + 1];
 };
 
-/* The parts of "Bearer slk_<lookup>_<secret>"; -1 when it has any other form. */
-static int parse_authorization(const char *value, struct key_text *parts)
+static const char *key_of_authorization(const char *value)
+{
+    if (!value || strncasecmp(value, "Bearer ", 7) != 0)
+        return NULL;
+    return value + 7 + strspn(value + 7, " ");
+}
+
+/* Into the usual spelling, which is then looked at. */
+static int from_hex(const char *key, char text[API_KEY_TEXT_SIZE])
+{
+    char *lookup = text + strlen(PREFIX), *secret = lookup + API_KEY_LOOKUP_LENGTH + 1;
+    const char *hex = key + strlen(PREFIX_HEX);
+    const size_t lookup_hex = 2 * API_KEY_LOOKUP_LENGTH, secret_hex = 2 * API_KEY_SECRET_LENGTH;
+    size_t lookup_size, secret_size;
+    if (strlen(key) != API_KEY_HEX_SIZE - 1 ||
+        sodium_hex2bin((unsigned char *)lookup, API_KEY_LOOKUP_LENGTH, hex, lookup_hex, NULL,
+                       &lookup_size, NULL) != 0 ||
+        sodium_hex2bin((unsigned char *)secret, API_KEY_SECRET_LENGTH, hex + lookup_hex, secret_hex,
+                       NULL, &secret_size, NULL) != 0)
+        return -1;
+    memcpy(text, PREFIX, strlen(PREFIX));
+    secret[-1] = '_';
+    text[API_KEY_TEXT_SIZE - 1] = '\0';
+    return lookup_size == API_KEY_LOOKUP_LENGTH && secret_size == API_KEY_SECRET_LENGTH ? 0 : -1;
+}
+
+void api_key_to_hex(const char text[API_KEY_TEXT_SIZE], char hex[API_KEY_HEX_SIZE])
+{
+    const char *lookup = text + strlen(PREFIX), *secret = lookup + API_KEY_LOOKUP_LENGTH + 1;
+    char *at = hex + strlen(PREFIX_HEX);
+    snprintf(hex, API_KEY_HEX_SIZE, "%s", PREFIX_HEX);
+    sodium_bin2hex(at, 2 * API_KEY_LOOKUP_LENGTH + 1, (const unsigned char *)lookup,
+                   API_KEY_LOOKUP_LENGTH);
+    sodium_bin2hex(at + 2 * API_KEY_LOOKUP_LENGTH, 2 * API_KEY_SECRET_LENGTH + 1,
+                   (const unsigned char *)secret, API_KEY_SECRET_LENGTH);
+}
+
+/* The parts of "slk_<lookup>_<secret>"; -1 when it has any other form. */
+static int parse_text(const char *key, struct key_text *parts)
 {
     static const char lookup_alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
     static const char secret_alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    if (!value || strncasecmp(value, "Bearer ", 7) != 0)
-        return -1;
-    const char *key = value + 7;
-    key += strspn(key, " ");
     if (!str_starts_with(key, PREFIX) || strlen(key) != API_KEY_TEXT_SIZE - 1)
         return -1;
     const char *lookup = key + strlen(PREFIX);
@@ -47,6 +82,16 @@ static int parse_authorization(const char *value, struct key_text *parts)
     parts->lookup[API_KEY_LOOKUP_LENGTH] = '\0';
     memcpy(parts->secret, secret, API_KEY_SECRET_LENGTH + 1);
     return 0;
+}
+
+static int parse_key(const char *key, struct key_text *parts)
+{
+    char text[API_KEY_TEXT_SIZE];
+    if (!key || !str_starts_with(key, PREFIX_HEX))
+        return key ? parse_text(key, parts) : -1;
+    int result = from_hex(key, text) < 0 ? -1 : parse_text(text, parts);
+    mem_wipe(text, sizeof text);
+    return result;
 }
 
 static void new_key_text(struct key_text *parts)
@@ -113,10 +158,17 @@ static void note_use(struct db *db, const char *id, int64_t last_used_at_ms)
 int principal_authenticate(struct db *db, const struct keyring *ring, const char *authorization,
                            struct principal *principal, struct error **err)
 {
+    return principal_authenticate_key(db, ring, key_of_authorization(authorization), principal,
+                                      err);
+}
+
+int principal_authenticate_key(struct db *db, const struct keyring *ring, const char *key,
+                               struct principal *principal, struct error **err)
+{
     struct key_text parts;
     struct api_key_credential credential;
     *principal = (struct principal){0};
-    if (parse_authorization(authorization, &parts) < 0)
+    if (parse_key(key, &parts) < 0)
         return refuse(err);
     int result = api_key_row_find(db, parts.lookup, &credential, principal, err);
     if (result == 0) {

@@ -2,7 +2,8 @@
 /*
  * API keys: `slk_<12 lookup characters>_<43 secret characters>`. The lookup part (base 32) finds
  * the row; the secret (32 random bytes, base64url) is compared in constant time against a keyed
- * BLAKE2b hash and is shown once, when the key is made.
+ * BLAKE2b hash and is shown once, when the key is made. Clients that take keys of the form `e2b_`
+ * and hexadecimal digits only are given the same two parts in those: one key, two spellings.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 #include "crypto/keyring.h"
 
 #define API_KEY_TEXT_SIZE (4 + 12 + 1 + 43 + 1)
+#define API_KEY_HEX_SIZE  (4 + 2 * (12 + 43) + 1)
 #define API_KEY_TEAMS_MAX 256
 
 struct api_key {
@@ -44,6 +46,13 @@ void principal_deinit(struct principal *principal);
  * last_used_at is written at most once a minute. */
 int principal_authenticate(struct db *db, const struct keyring *ring, const char *authorization,
                            struct principal *principal, struct error **err);
+
+/* The same for a key by itself, in either spelling. */
+int principal_authenticate_key(struct db *db, const struct keyring *ring, const char *key,
+                               struct principal *principal, struct error **err);
+
+/* The other spelling of a key as api_key_create() gives it: "e2b_…". */
+void api_key_to_hex(const char text[API_KEY_TEXT_SIZE], char hex[API_KEY_HEX_SIZE]);
 
 /* The team that a request means that names none: the personal team of the key's user, or else the
  * only one that the key reaches. NULL when there is no such. */

@@ -5,6 +5,7 @@
 
 const struct endpoint endpoints[] = {
 #define ENDPOINT(method, pattern, pool, ...) {method, pattern, pool},
+#include "endpoint/e2b_endpoints.def"
 #include "endpoint/endpoints.def"
 #undef ENDPOINT
 };

@@ -34,6 +34,7 @@ struct sandbox_create {
     const char *metadata;    /* JSON object of strings */
     const char *network;     /* JSON object: the policy */
     bool allow_public_traffic;
+    bool all_ports;   /* every one that is not reserved is exposed */
     const char *envs; /* JSON object of strings, secret; NULL: none */
     struct volume_mount mounts[VOLUME_MOUNTS_MAX];
     unsigned mount_count;
@@ -57,8 +58,8 @@ int sandbox_pause(struct worker *worker, const char *id, struct sandbox *sandbox
                   struct error **err);
 
 /* Make it run, waiting for moves in flight, and refresh its deadline: timeout_s from now, or its
- * own timeout for 0. */
-int sandbox_resume(struct worker *worker, const char *id, uint64_t timeout_s,
+ * own timeout for 0. extend_only: of one that runs already the deadline is never moved back. */
+int sandbox_resume(struct worker *worker, const char *id, uint64_t timeout_s, bool extend_only,
                    struct sandbox *sandbox, struct error **err);
 
 /* As sandbox_resume() for a request that found it paused: one that runs already is left as it is,

@@ -68,6 +68,8 @@ struct sandbox {
     int64_t network_due_at_ms; /* when a dispatcher tries to apply it; 0: nothing is due */
     char *network_failure;     /* why the last attempt to apply it failed, or "" */
     bool allow_public_traffic;
+    bool all_ports;         /* all that are not reserved are exposed, to everybody */
+    uint32_t session_epoch; /* lasting tokens of another one are over */
     uint32_t host_id;
     char instance_name[INSTANCE_NAME_SIZE];
     uint32_t address; /* IPv4, host byte order */
@@ -107,5 +109,11 @@ int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct e
 /* A row in whatever state, deleted ones included. lock: FOR UPDATE, inside a transaction. */
 int sandbox_get_any(struct db *db, const char *id, bool lock, struct sandbox *sandbox,
                     struct error **err);
+
+/* The id of the sandbox with that route token, a deleted one too. Errors: ERR_NOT_FOUND. */
+int sandbox_id_of_route(struct db *db, const char *route, char id[ID_SIZE], struct error **err);
+
+/* End the lasting tokens of a sandbox; those that are made afterwards hold. */
+int sandbox_end_sessions(struct db *db, const char *id, struct error **err);
 
 extern const struct db_statement_list sandbox_statements;

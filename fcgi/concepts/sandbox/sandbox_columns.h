@@ -60,6 +60,8 @@
     JOINED("s.network_failure", s->network_failure = xstrdup(db_get_text(rows, c)))                \
     CHANGED("allow_public_traffic", s->allow_public_traffic = db_get_bool(rows, c),                \
             db_bool(s->allow_public_traffic))                                                      \
+    FIXED("all_ports", s->all_ports = db_get_bool(rows, c), db_bool(s->all_ports))                 \
+    JOINED("s.session_epoch", s->session_epoch = READ_U32_)                                        \
     FIXED("host_id", s->host_id = READ_U32_, db_u64(s->host_id))                                   \
     FIXED("instance_name", db_copy_text(s->instance_name, rows, c), db_text(s->instance_name))     \
     FIXED("address", s->address = READ_U32_, db_u64(s->address))                                   \

@@ -132,6 +132,7 @@ static int plan_sandbox(struct worker *worker, const struct sandbox_create *requ
     sandbox->network = xstrdup(request->network);
     sandbox->network_revision = 1;
     sandbox->allow_public_traffic = request->allow_public_traffic;
+    sandbox->all_ports = request->all_ports;
     sandbox->agent_key_id = keyring_newest(worker->ring);
     memcpy(sandbox->ports, request->ports, sizeof sandbox->ports);
     sandbox->port_count = request->port_count;

@@ -66,6 +66,11 @@ static const struct db_statement index_metadata_statement = {
 static const struct db_statement destroyed_statement = {
     "sandbox.destroyed",
     "UPDATE sandboxes SET envs_sealed = NULL, destroyed_at_ms = ? WHERE id = ?", false};
+static const struct db_statement of_route_statement = {
+    "sandbox.of_route", "SELECT id FROM sandboxes WHERE route = ?", true};
+static const struct db_statement end_sessions_statement = {
+    "sandbox.end_sessions", "UPDATE sandboxes SET session_epoch = session_epoch + 1 WHERE id = ?",
+    false};
 static const struct db_statement envs_statement = {
     "sandbox.envs", "SELECT envs_sealed FROM sandboxes WHERE id = ?", true};
 
@@ -80,12 +85,12 @@ static const struct db_statement ready_on_host_statement = {
     true};
 
 static const struct db_statement *const statements[] = {
-    &get_statement,           &get_any_statement,        &lock_statement,
-    &lock_due_statement,      &insert_statement,         &insert_port_statement,
-    &update_statement,        &update_policy_statement,  &update_port_statement,
-    &delete_port_statement,   &clear_metadata_statement, &index_metadata_statement,
-    &destroyed_statement,     &envs_statement,           &of_instance_statement,
-    &ready_on_host_statement,
+    &get_statement,         &get_any_statement,        &lock_statement,
+    &lock_due_statement,    &insert_statement,         &insert_port_statement,
+    &update_statement,      &update_policy_statement,  &update_port_statement,
+    &delete_port_statement, &clear_metadata_statement, &index_metadata_statement,
+    &destroyed_statement,   &envs_statement,           &of_instance_statement,
+    &of_route_statement,    &end_sessions_statement,   &ready_on_host_statement,
 };
 const struct db_statement_list sandbox_statements = DB_STATEMENT_LIST(statements);
 
@@ -165,6 +170,22 @@ int sandbox_get_any(struct db *db, const char *id, bool lock, struct sandbox *sa
             return -1;
     }
     return get_one(db, &get_any_statement, id, sandbox, err);
+}
+
+int sandbox_id_of_route(struct db *db, const char *route, char id[ID_SIZE], struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &of_route_statement, DB_ARGS(db_text(route)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    snprintf(id, ID_SIZE, "%s", db_get_text(rows, 0));
+    return 0;
+}
+
+int sandbox_end_sessions(struct db *db, const char *id, struct error **err)
+{
+    return db_exec(db, &end_sessions_statement, DB_ARGS(db_text(id)), NULL, err);
 }
 
 int sandbox_row_envs(struct db *db, const char *id, struct buffer *out, struct error **err)

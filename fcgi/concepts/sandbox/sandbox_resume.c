@@ -99,7 +99,11 @@ int work_run_resume(struct work *work, struct error **err)
 
 struct admission {
     uint64_t timeout_s; /* 0: the sandbox's own */
-    bool keep_deadline; /* of a sandbox that runs already */
+    enum {
+        DEADLINE_REFRESHED,
+        DEADLINE_EXTENDED,
+        DEADLINE_KEPT
+    } deadline; /* where it runs already */
 };
 
 /* A stopped sandbox needs its reservation back before it may start. */
@@ -132,9 +136,14 @@ static int refresh_body(struct db *db, void *context, struct error **err)
     if (!sandbox_state_is_shown(sandbox->state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
     refresh->runs = sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING;
-    if (!refresh->runs || refresh->admission->keep_deadline)
+    const struct admission *admission = refresh->admission;
+    if (!refresh->runs || admission->deadline == DEADLINE_KEPT)
         return 0;
-    if (sandbox_take_timeout(db, sandbox, refresh->admission->timeout_s, err) < 0)
+    uint64_t timeout_s = admission->timeout_s ? admission->timeout_s : sandbox->timeout_s;
+    if (admission->deadline == DEADLINE_EXTENDED &&
+        clock_in_s(timeout_s) <= sandbox->deadline_at_ms)
+        return 0;
+    if (sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0)
         return -1;
     fault_point(FAULT_DEADLINE_EXTENDING);
     sandbox->deadline_at_ms = clock_in_s(sandbox->timeout_s);
@@ -158,7 +167,7 @@ static int bring_up(struct worker *worker, const char *id, struct admission *adm
         }
         if (!refresh.runs && work_run_resume(&work, err) < 0)
             return work_public_error(&work, err);
-        if (refresh.runs && !admission->keep_deadline)
+        if (refresh.runs && admission->deadline != DEADLINE_KEPT)
             work_greet_agent(&work);
         *sandbox = work.sandbox;
         work.sandbox = (struct sandbox){0};
@@ -167,15 +176,15 @@ static int bring_up(struct worker *worker, const char *id, struct admission *adm
     return -1;
 }
 
-int sandbox_resume(struct worker *worker, const char *id, uint64_t timeout_s,
+int sandbox_resume(struct worker *worker, const char *id, uint64_t timeout_s, bool extend_only,
                    struct sandbox *sandbox, struct error **err)
 {
-    struct admission admission = {timeout_s, false};
+    struct admission admission = {timeout_s, extend_only ? DEADLINE_EXTENDED : DEADLINE_REFRESHED};
     return bring_up(worker, id, &admission, sandbox, err);
 }
 
 int sandbox_wake(struct worker *worker, const char *id, struct sandbox *sandbox, struct error **err)
 {
-    struct admission admission = {0, true};
+    struct admission admission = {0, DEADLINE_KEPT};
     return bring_up(worker, id, &admission, sandbox, err);
 }

@@ -8,14 +8,15 @@
 #include "base/str.h"
 #include "crypto/mac.h"
 
-#define TOKEN_PREFIX  "slt_"
-#define TOKEN_VERSION 1
+#define TOKEN_PREFIX    "slt_"
+#define VERSION_EXPIRES 1
+#define VERSION_LASTING 2
 
 /* What the token says, all integers big endian; the MAC covers everything before it. */
 struct wire {
     unsigned char version;
     unsigned char key_id[2];
-    unsigned char expires_at_s[8];
+    unsigned char ends[8]; /* expires: when, in seconds since 1970; lasting: the epoch */
     char sandbox_id[ID_SIZE - 1];
     unsigned char mac[MAC_BYTES];
 };
@@ -57,11 +58,12 @@ static uint64_t last_end_s(uint64_t ttl_s)
 }
 
 static int make_token(const struct keyring *ring, uint16_t key_id, const char *sandbox_id,
-                      uint64_t expires_at_s, char token[SESSION_TOKEN_SIZE], struct error **err)
+                      unsigned char version, uint64_t ends, char token[SESSION_TOKEN_SIZE],
+                      struct error **err)
 {
-    struct wire wire = {.version = TOKEN_VERSION};
+    struct wire wire = {.version = version};
     put_be(wire.key_id, sizeof wire.key_id, key_id);
-    put_be(wire.expires_at_s, sizeof wire.expires_at_s, expires_at_s);
+    put_be(wire.ends, sizeof wire.ends, ends);
     memcpy(wire.sandbox_id, sandbox_id, sizeof wire.sandbox_id);
     if (mac_compute(ring, key_id, KEY_PURPOSE_SESSION, &wire, SIGNED_BYTES, wire.mac, err) < 0)
         return -1;
@@ -76,33 +78,45 @@ int session_issue(const struct keyring *ring, const char *sandbox_id, uint64_t t
 {
     uint64_t expires_at_s = last_end_s(ttl_s);
     session->expires_at_ms = (int64_t)expires_at_s * 1000;
-    return make_token(ring, keyring_newest(ring), sandbox_id, expires_at_s, session->token, err);
+    return make_token(ring, keyring_newest(ring), sandbox_id, VERSION_EXPIRES, expires_at_s,
+                      session->token, err);
+}
+
+int session_issue_lasting(const struct keyring *ring, const char *sandbox_id, uint32_t epoch,
+                          struct session *session, struct error **err)
+{
+    session->expires_at_ms = 0;
+    return make_token(ring, keyring_newest(ring), sandbox_id, VERSION_LASTING, epoch,
+                      session->token, err);
 }
 
 static bool any_of_key(const struct keyring *ring, uint16_t key_id, const char *sandbox_id,
-                       uint64_t ttl_s, bool (*matches)(const char *token, void *context),
-                       void *context)
+                       uint32_t epoch, uint64_t ttl_s,
+                       bool (*matches)(const char *token, void *context), void *context)
 {
     char token[SESSION_TOKEN_SIZE];
     error_auto ignored = NULL;
     bool found = false;
     uint64_t now_s = (uint64_t)clock_now_ms() / 1000;
     for (uint64_t end_s = last_end_s(ttl_s); !found && end_s > now_s; end_s -= end_step_s(ttl_s)) {
-        if (make_token(ring, key_id, sandbox_id, end_s, token, &ignored) < 0)
+        if (make_token(ring, key_id, sandbox_id, VERSION_EXPIRES, end_s, token, &ignored) < 0)
             break;
         found = matches(token, context);
     }
+    if (!found && !ignored &&
+        make_token(ring, key_id, sandbox_id, VERSION_LASTING, epoch, token, &ignored) == 0)
+        found = matches(token, context);
     mem_wipe(token, sizeof token);
     return found;
 }
 
-bool session_any(const struct keyring *ring, const char *sandbox_id, uint64_t ttl_s,
+bool session_any(const struct keyring *ring, const char *sandbox_id, uint32_t epoch, uint64_t ttl_s,
                  bool (*matches)(const char *token, void *context), void *context)
 {
     uint16_t newest = keyring_newest(ring);
-    return any_of_key(ring, newest, sandbox_id, ttl_s, matches, context) ||
+    return any_of_key(ring, newest, sandbox_id, epoch, ttl_s, matches, context) ||
            (newest > 1 &&
-            any_of_key(ring, (uint16_t)(newest - 1), sandbox_id, ttl_s, matches, context));
+            any_of_key(ring, (uint16_t)(newest - 1), sandbox_id, epoch, ttl_s, matches, context));
 }
 
 static bool read_wire(const struct keyring *ring, const char *token, struct wire *wire)
@@ -110,7 +124,7 @@ static bool read_wire(const struct keyring *ring, const char *token, struct wire
     unsigned char mac[MAC_BYTES];
     if (!token || !str_starts_with(token, TOKEN_PREFIX) ||
         base64url_decode(token + sizeof TOKEN_PREFIX - 1, wire, sizeof *wire) != sizeof *wire ||
-        wire->version != TOKEN_VERSION)
+        (wire->version != VERSION_EXPIRES && wire->version != VERSION_LASTING))
         return false;
     error_auto ignored = NULL;
     uint16_t key_id = (uint16_t)get_be(wire->key_id, sizeof wire->key_id);
@@ -118,10 +132,10 @@ static bool read_wire(const struct keyring *ring, const char *token, struct wire
         !mac_equal(mac, wire->mac))
         return false;
     uint64_t now_s = (uint64_t)clock_now_ms() / 1000;
-    return get_be(wire->expires_at_s, sizeof wire->expires_at_s) > now_s;
+    return wire->version == VERSION_LASTING || get_be(wire->ends, sizeof wire->ends) > now_s;
 }
 
-int session_open(const struct keyring *ring, const char *token, char sandbox_id[ID_SIZE],
+int session_open(const struct keyring *ring, const char *token, struct session_claim *claim,
                  struct error **err)
 {
     struct wire wire;
@@ -129,10 +143,18 @@ int session_open(const struct keyring *ring, const char *token, char sandbox_id[
         return error_set(err, ERR_UNAUTHORIZED,
                          "The access token is missing, expired or not of this sandbox; get one "
                          "with POST /v1/sandboxes/:id/connect.");
-    memcpy(sandbox_id, wire.sandbox_id, sizeof wire.sandbox_id);
-    sandbox_id[sizeof wire.sandbox_id] = '\0';
+    *claim = (struct session_claim){
+        .is_lasting = wire.version == VERSION_LASTING,
+        .epoch = (uint32_t)get_be(wire.ends, sizeof wire.ends),
+    };
+    memcpy(claim->sandbox_id, wire.sandbox_id, sizeof wire.sandbox_id);
     mem_wipe(&wire, sizeof wire);
     return 0;
+}
+
+bool session_fits(const struct session_claim *claim, const char *sandbox_id, uint32_t epoch)
+{
+    return !strcmp(claim->sandbox_id, sandbox_id) && (!claim->is_lasting || claim->epoch == epoch);
 }
 
 void session_wipe(struct session *session)

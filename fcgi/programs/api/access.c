@@ -5,13 +5,24 @@
 #include "base/mem.h"
 #include "endpoint/endpoint.h"
 
+/* Two headers carry a key; the usual one counts. */
+static int authenticate(struct api *api, const struct http_request *request, struct error **err)
+{
+    const char *authorization = http_header(request, "Authorization");
+    const char *key = http_header(request, "X-API-Key");
+    struct worker *worker = &api->worker;
+    return authorization || !key
+               ? principal_authenticate(worker->db, worker->ring, authorization, &api->principal,
+                                        err)
+               : principal_authenticate_key(worker->db, worker->ring, key, &api->principal, err);
+}
+
 int api_authorize(void *context, const struct route *route, struct http_request *request,
                   struct error **err)
 {
     struct api *api = context;
     principal_deinit(&api->principal);
-    if (principal_authenticate(api->worker.db, api->worker.ring,
-                               http_header(request, "Authorization"), &api->principal, err) < 0)
+    if (authenticate(api, request, err) < 0)
         return -1;
     log_context_set("key", api->principal.key_id);
     if (route->scope == ROUTE_WRITE && !api->principal.can_write)

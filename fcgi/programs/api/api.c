@@ -35,6 +35,18 @@ int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **jso
     return 0;
 }
 
+int api_lasting_session(struct api *api, const struct sandbox *sandbox, json_t **json,
+                        struct error **err)
+{
+    struct session session;
+    if (session_issue_lasting(api->worker.ring, sandbox->id, sandbox->session_epoch, &session,
+                              err) < 0)
+        return -1;
+    *json = session_to_json(api->settings, sandbox, &session);
+    session_wipe(&session);
+    return 0;
+}
+
 int api_claim(struct db *db, const char *id, void *context, struct error **err)
 {
     return idempotency_attach(db, context, id, err);

@@ -47,9 +47,18 @@ void api_serve(void *context, struct http_request *request, struct http_response
 int api_take_share(struct api *api, struct http_request *request, bool body_is_read,
                    struct error **err);
 
+/* Make what a body of POST /v1/sandboxes asks for, which has passed its schema, for the team of the
+ * request. Errors: those of sandbox_input_read(), network_input_read() and sandbox_create(). */
+int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *sandbox,
+                          struct error **err);
+
 /* A fresh session for a sandbox, as JSON (a new reference). */
 int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **json,
                     struct error **err);
+
+/* The same for one that lives as long as the sandbox. */
+int api_lasting_session(struct api *api, const struct sandbox *sandbox, json_t **json,
+                        struct error **err);
 
 /* In the transaction that makes what the request asks for: note its id with the claimed
  * Idempotency-Key. For the claim members of the lifecycle's requests; context: the key's record. */
@@ -59,6 +68,7 @@ int api_claim(struct db *db, const char *id, void *context, struct error **err);
 route_handler sandboxes_create, sandboxes_list, sandboxes_show, sandboxes_delete;
 route_handler sandboxes_pause, sandboxes_resume;
 route_handler sandboxes_update;
+route_handler sessions_create, sessions_delete;
 route_handler ports_list, ports_show, ports_put, ports_delete;
 route_handler network_show, network_put, network_check, network_denials;
 route_handler limits_show;
@@ -76,6 +86,7 @@ route_handler templates_create, templates_delete;
 route_handler template_versions_create, template_versions_show, template_versions_delete;
 
 extern const struct schema_member key_create_schema[];
+extern const struct schema_member session_create_schema[];
 extern const struct schema_member checkpoint_create_schema[];
 extern const struct schema_member template_create_schema[];
 extern const struct schema_member template_version_create_schema[];

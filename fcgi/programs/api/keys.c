@@ -117,7 +117,7 @@ int keys_create(void *context, struct http_request *request, struct http_respons
     struct api *api = context;
     struct api_key_request wanted;
     struct api_key key;
-    char text[API_KEY_TEXT_SIZE];
+    char text[API_KEY_TEXT_SIZE], hex[API_KEY_HEX_SIZE];
     autofree const char **slugs = NULL;
     if (read_request(&api->principal, request->json, &wanted, &slugs, err) < 0)
         return -1;
@@ -125,8 +125,11 @@ int keys_create(void *context, struct http_request *request, struct http_respons
     if (api_key_create(api->worker.db, api->worker.ring, &wanted, &key, text, err) < 0)
         return -1;
     json_t *body = key_to_json(&key);
+    api_key_to_hex(text, hex);
     json_object_set_new(body, "key", json_string(text));
+    json_object_set_new(body, "e2b_key", json_string(hex));
     mem_wipe(text, sizeof text);
+    mem_wipe(hex, sizeof hex);
     api_key_deinit(&key);
     return http_response_json(response, 201, body);
 }

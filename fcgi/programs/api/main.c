@@ -11,8 +11,10 @@
 #include "api/share_db.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "checkpoint/checkpoint.h"
 #include "config/program.h"
+#include "e2b/e2b.h"
 #include "host/host.h"
 #include "http/server.h"
 #include "idempotency/idempotency.h"
@@ -38,17 +40,37 @@ static const struct program program = {
     .summary = "control-plane endpoints of sandlot, a FastCGI worker on file descriptor 0",
 };
 
+/* The interfaces, by path; they share worker and pools. */
+struct interfaces {
+    struct router own, e2b;
+};
+
+static bool is_own(const struct http_request *request)
+{
+    return str_starts_with(request->path, "/v1/");
+}
+
 static size_t body_max_of(void *context, const struct http_request *request, size_t body_max)
 {
-    return router_body_max(context, request, body_max);
+    const struct interfaces *all = context;
+    return router_body_max(is_own(request) ? &all->own : &all->e2b, request, body_max);
+}
+
+static void serve(void *context, struct http_request *request, struct http_response *response)
+{
+    struct interfaces *all = context;
+    if (is_own(request))
+        api_serve(&all->own, request, response);
+    else
+        e2b_serve(&all->e2b, request, response);
 }
 
 static int run(struct api *api, struct error **err)
 {
-    const struct router router = api_router(api);
+    struct interfaces interfaces = {api_router(api), e2b_router(api)};
     struct http_server server = {
-        .serve = api_serve,
-        .context = (void *)&router,
+        .serve = serve,
+        .context = &interfaces,
         .body_max = (size_t)api->settings->body_max_kib * 1024,
         .body_max_of = body_max_of,
         .late_body = true,

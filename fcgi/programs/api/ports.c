@@ -48,12 +48,17 @@ int ports_show(void *context, struct http_request *request, struct http_response
     struct api *api = context;
     const struct sandbox *sandbox = &api->access.sandbox;
     const char *status;
-    uint16_t number;
+    uint16_t number = 0;
     if (check_ready(sandbox, err) < 0)
         return -1;
     const struct exposed_port *port = NULL;
+    struct exposed_port any = {.is_public = true};
     if (parse_port(request, &number))
         port = sandbox_port(sandbox, number);
+    if (!port && number && sandbox->all_ports && !sandbox_port_is_reserved(number)) {
+        any.port = number;
+        port = &any;
+    }
     if (!port)
         return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
     if (gateway_status(api, sandbox, port->port, &status, err) < 0)

@@ -70,6 +70,7 @@ const struct schema_member sandbox_create_schema[] = {
     {.name = "volume_mounts", .type = SCHEMA_MAP, .item = &slug_item},
     NETWORK_MEMBERS,
     {.name = "exposed_ports", .type = SCHEMA_ARRAY, .max = SANDBOX_PORTS_MAX, .item = &port_item},
+    {.name = "expose_all_ports", .type = SCHEMA_BOOLEAN},
     {.name = "cpu", .type = SCHEMA_INTEGER, .min = 1, .max = 1024},
     {.name = "memory_mb", .type = SCHEMA_INTEGER, .min = 1, .max = 16777216},
     {.name = "disk_gb", .hint = DISK_HINT},
@@ -86,6 +87,7 @@ const struct schema_member sandbox_create_schema[] = {
 
 const struct schema_member sandbox_resume_schema[] = {
     TIMEOUT_MEMBER,
+    {.name = "extend_only", .type = SCHEMA_BOOLEAN},
     {.name = NULL},
 };
 
@@ -241,6 +243,7 @@ int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct e
     create->memory_mb = (uint32_t)json_integer_value(json_object_get(body, "memory_mb"));
     create->metadata = input->metadata;
     create->allow_public_traffic = !json_is_false(json_object_get(body, "allow_public_traffic"));
+    create->all_ports = json_is_true(json_object_get(body, "expose_all_ports"));
     create->envs = input->envs;
     create->volume_mounts = input->volume_mounts;
     return 0;

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-static int create(struct api *api, const struct http_request *request, struct sandbox *sandbox,
-                  struct error **err)
+int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *sandbox,
+                          struct error **err)
 {
     struct sandbox_input input = {0};
     autofree char *network = NULL;
@@ -17,8 +17,8 @@ static int create(struct api *api, const struct http_request *request, struct sa
     input.create.claim = api->idempotency ? api_claim : NULL;
     input.create.claim_context = (void *)api->idempotency;
     int result = 0;
-    if (sandbox_input_read(request->json, &input, err) < 0 ||
-        network_input_read(api, request->json, &network, err) < 0)
+    if (sandbox_input_read(body, &input, err) < 0 ||
+        network_input_read(api, body, &network, err) < 0)
         result = -1;
     input.create.network = network;
     if (result == 0 && sandbox_create(&api->worker, &input.create, sandbox, err) < 0)
@@ -33,7 +33,7 @@ int sandboxes_create(void *context, struct http_request *request, struct http_re
     struct api *api = context;
     struct sandbox *sandbox = &api->access.sandbox;
     json_t *session;
-    if (!api->access.made && create(api, request, sandbox, err) < 0)
+    if (!api->access.made && sandboxes_create_from(api, request->json, sandbox, err) < 0)
         return -1;
     log_context_set("sandbox", sandbox->id);
     if (api_new_session(api, sandbox, &session, err) < 0)
@@ -128,8 +128,10 @@ int sandboxes_resume(void *context, struct http_request *request, struct http_re
     struct api *api = context;
     sandbox_auto resumed = {0};
     uint64_t timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout"));
+    bool extend_only = json_is_true(json_object_get(request->json, "extend_only"));
     json_t *session;
-    if (sandbox_resume(&api->worker, api->access.sandbox.id, timeout_s, &resumed, err) < 0 ||
+    if (sandbox_resume(&api->worker, api->access.sandbox.id, timeout_s, extend_only, &resumed,
+                       err) < 0 ||
         api_new_session(api, &resumed, &session, err) < 0)
         return -1;
     return http_response_json(response, 200,

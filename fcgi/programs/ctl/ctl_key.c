@@ -49,7 +49,7 @@ int ctl_key_create(struct ctl *ctl, const struct ctl_arguments *arguments, struc
 {
     struct user user;
     struct api_key key;
-    char text[API_KEY_TEXT_SIZE];
+    char text[API_KEY_TEXT_SIZE], hex[API_KEY_HEX_SIZE];
     const char *expires = ctl_text(arguments, "expires");
     struct api_key_request request = {
         .name = ctl_text(arguments, "name"),
@@ -64,11 +64,15 @@ int ctl_key_create(struct ctl *ctl, const struct ctl_arguments *arguments, struc
         return -1;
     memcpy(key.user_name, user.name, sizeof key.user_name);
     json_t *object = key_json(&key);
-    if (ctl->json)
+    api_key_to_hex(text, hex);
+    if (ctl->json) {
         json_object_set_new(object, "key", json_string(text));
+        json_object_set_new(object, "e2b_key", json_string(hex));
+    }
     /* Without --json the key stands alone, for KEY=$(sandlotctl key create …). */
     ctl_print(ctl, object, "%s", text);
     mem_wipe(text, sizeof text);
+    mem_wipe(hex, sizeof hex);
     api_key_deinit(&key);
     return 0;
 }

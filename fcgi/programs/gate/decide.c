@@ -63,17 +63,17 @@ static int find_sandbox(struct worker *worker, const struct gate_request *reques
 
 static bool token_fits(struct worker *worker, const char *token, const struct gate_sandbox *found)
 {
-    char token_sandbox[ID_SIZE];
+    struct session_claim claim;
     error_auto err = NULL;
-    return session_open(worker->ring, token, token_sandbox, &err) == 0 &&
-           str_equal(found->sandbox.id, token_sandbox);
+    return session_open(worker->ring, token, &claim, &err) == 0 &&
+           session_fits(&claim, found->sandbox.id, found->sandbox.session_epoch);
 }
 
 static bool is_genuine(struct worker *worker, const char *token)
 {
-    char token_sandbox[ID_SIZE];
+    struct session_claim claim;
     error_auto err = NULL;
-    return session_open(worker->ring, token, token_sandbox, &err) == 0;
+    return session_open(worker->ring, token, &claim, &err) == 0;
 }
 
 static bool is_link(const struct gate_request *request)
@@ -89,8 +89,9 @@ static int authorize_link(struct worker *worker, const struct gate_request *requ
     if (find_sandbox(worker, request, found, decision) < 0)
         return refuse(decision, decision->reason == REFUSAL_NO_SANDBOX ? REFUSAL_BAD_SIGNATURE
                                                                        : decision->reason);
-    switch (signature_check(worker->ring, found->sandbox.id, worker->settings->session_ttl_s,
-                            request->method, request->query)) {
+    const struct signature_of of = {found->sandbox.id, found->sandbox.session_epoch,
+                                    worker->settings->session_ttl_s};
+    switch (signature_check(worker->ring, &of, request->method, request->query)) {
     case SIGNATURE_GOOD:
         return 0;
     case SIGNATURE_EXPIRED:
@@ -145,9 +146,12 @@ bool gate_token_sandbox(struct worker *worker, const struct gate_request *reques
 {
     const char *const tokens[] = {request->token, request->cookie, request->link_token};
     for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
+        struct session_claim claim;
         error_auto err = NULL;
-        if (tokens[i] && session_open(worker->ring, tokens[i], sandbox_id, &err) == 0)
+        if (tokens[i] && session_open(worker->ring, tokens[i], &claim, &err) == 0) {
+            memcpy(sandbox_id, claim.sandbox_id, ID_SIZE);
             return true;
+        }
     }
     return false;
 }

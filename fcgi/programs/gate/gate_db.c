@@ -6,7 +6,7 @@
 static const struct db_statement get_statement = {
     "gate.get",
     "SELECT s.id, s.state, s.auto_resume, s.allow_public_traffic, s.instance_name, s.address,"
-    " s.agent_key_id, p.public, s.team_id"
+    " s.agent_key_id, p.public, s.team_id, s.session_epoch, s.all_ports"
     " FROM sandboxes s LEFT JOIN exposed_ports p ON p.sandbox_id = s.id AND p.port = ?"
     " WHERE s.route = ? AND s.visible = 1",
     true};
@@ -34,8 +34,11 @@ int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gat
     sandbox->address = (uint32_t)db_get_u64(rows, 5);
     sandbox->agent_key_id = (uint16_t)db_get_u64(rows, 6);
     db_copy_text(sandbox->team_id, rows, 8);
+    sandbox->session_epoch = (uint32_t)db_get_u64(rows, 9);
+    sandbox->all_ports = db_get_bool(rows, 10);
+    bool is_named = !db_is_null(rows, 7);
     /* One that was exposed before it was reserved counts for nothing. */
-    if (!db_is_null(rows, 7) && !sandbox_port_is_reserved(port))
-        found->port = db_get_bool(rows, 7) ? GATE_PORT_PUBLIC : GATE_PORT_PRIVATE;
+    if ((is_named || sandbox->all_ports) && port && !sandbox_port_is_reserved(port))
+        found->port = !is_named || db_get_bool(rows, 7) ? GATE_PORT_PUBLIC : GATE_PORT_PRIVATE;
     return 0;
 }

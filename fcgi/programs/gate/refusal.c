@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "gate/audience.h"
 #include "gate/decide.h"
+#include "gate/e2b_refusal.h"
 #include "gate/token.h"
 #include "refusal/page.h"
 
@@ -121,6 +122,10 @@ void gate_serve_refusal(struct gate *gate, struct http_request *request,
         http_response_header(response, "Vary", "Accept, Sec-Fetch-Mode, Sec-Fetch-Dest");
     if (is_preview && audience_wants_page(request)) {
         answer_page(&gate->worker, request, response, reason, status);
+        return;
+    }
+    if (e2b_refusal_is_due(request)) {
+        e2b_refusal_answer(request, reason, status, response);
         return;
     }
     if (reason == REFUSAL_BAD_SIGNATURE || reason == REFUSAL_OLD_SIGNATURE) {

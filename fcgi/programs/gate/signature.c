@@ -153,8 +153,8 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
-enum signature_verdict signature_check(const struct keyring *ring, const char *sandbox_id,
-                                       uint64_t token_ttl_s, const char *method, const char *query)
+enum signature_verdict signature_check(const struct keyring *ring, const struct signature_of *of,
+                                       const char *method, const char *query)
 {
     __attribute__((cleanup(arguments_deinit))) struct arguments arguments = {{NULL}};
     if (parse(query, &arguments) < 0)
@@ -168,7 +168,8 @@ enum signature_verdict signature_check(const struct keyring *ring, const char *s
     uint64_t ends_at_s = UINT64_MAX;
     if (!claim.operation || read_digest(arguments.values[ARGUMENT_SIGNATURE], claim.digest) < 0 ||
         (claim.expiration && str_parse_u64(claim.expiration, 0, INT64_MAX, &ends_at_s) < 0) ||
-        !session_any(ring, sandbox_id, token_ttl_s, is_made_with, &claim))
+        !session_any(ring, of->sandbox_id, of->session_epoch, of->token_ttl_s, is_made_with,
+                     &claim))
         return SIGNATURE_BAD;
     return ends_at_s < (uint64_t)clock_now_ms() / 1000 ? SIGNATURE_EXPIRED : SIGNATURE_GOOD;
 }

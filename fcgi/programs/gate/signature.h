@@ -21,7 +21,13 @@ enum signature_verdict { SIGNATURE_GOOD, SIGNATURE_BAD, SIGNATURE_EXPIRED };
  */
 bool signature_is_present(const char *path, const char *query);
 
-/* Judge it; token_ttl_s is the life that tokens are issued with. Arguments that the agent might
- * read in another way than this does are SIGNATURE_BAD. */
-enum signature_verdict signature_check(const struct keyring *ring, const char *sandbox_id,
-                                       uint64_t token_ttl_s, const char *method, const char *query);
+/* The tokens that may have made it. */
+struct signature_of {
+    const char *sandbox_id;
+    uint32_t session_epoch;
+    uint64_t token_ttl_s; /* the life that tokens are issued with */
+};
+
+/* Judge it. Arguments that the agent might read in another way than this does are SIGNATURE_BAD. */
+enum signature_verdict signature_check(const struct keyring *ring, const struct signature_of *of,
+                                       const char *method, const char *query);

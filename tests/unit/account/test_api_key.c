@@ -200,6 +200,37 @@ static void wrong_keys_all_answer_the_same(void **state)
     free(message);
 }
 
+static void both_spellings_are_one_key(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct principal principal;
+    char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8], hex[API_KEY_HEX_SIZE];
+    make_key(&(struct api_key_request){.name = "two spellings"}, id, header);
+    const char *text = strchr(header, ' ') + 1;
+    api_key_to_hex(text, hex);
+    assert_int_equal(strspn(hex + 4, "0123456789abcdef"), API_KEY_HEX_SIZE - 5);
+    assert_memory_equal(hex, "e2b_", 4);
+    const char *const spellings[] = {text, hex};
+    for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) {
+        assert_ok(principal_authenticate_key(db, ring, spellings[i], &principal, &err));
+        assert_string_equal(principal.key_id, id);
+        principal_deinit(&principal);
+    }
+    for (size_t i = 4; hex[i]; i++) {
+        char kept = hex[i];
+        hex[i] = kept == '6' ? '5' : '6';
+        assert_fails(principal_authenticate_key(db, ring, hex, &principal, &err), ERR_UNAUTHORIZED);
+        error_clear(&err);
+        hex[i] = kept;
+    }
+    hex[API_KEY_HEX_SIZE - 2] = '\0';
+    assert_fails(principal_authenticate_key(db, ring, hex, &principal, &err), ERR_UNAUTHORIZED);
+    error_clear(&err);
+    assert_fails(principal_authenticate_key(db, ring, NULL, &principal, &err), ERR_UNAUTHORIZED);
+    error_clear(&err);
+}
+
 static void an_expired_key_is_refused(void **state)
 {
     (void)state;
@@ -339,6 +370,7 @@ int main(void)
         cmocka_unit_test(a_default_team_is_never_guessed),
         cmocka_unit_test(a_key_survives_the_end_of_its_memberships),
         cmocka_unit_test(wrong_keys_all_answer_the_same),
+        cmocka_unit_test(both_spellings_are_one_key),
         cmocka_unit_test(an_expired_key_is_refused),
         cmocka_unit_test(its_use_is_noted_at_most_once_a_minute),
         cmocka_unit_test(bad_requests_name_their_field),

@@ -51,7 +51,7 @@ static char *sign(const char *path, const char *operation, const char *user, con
 static enum signature_verdict judge(const char *method, const char *query)
 {
     assert_true(signature_is_present("/files", query));
-    return signature_check(ring, sandbox, TTL_S, method, query);
+    return signature_check(ring, &(struct signature_of){sandbox, 0, TTL_S}, method, query);
 }
 
 static void good_links(void **state)
@@ -102,7 +102,8 @@ static void everything_is_signed(void **state)
     id_new("sbx_", other);
     autofree char *query = xasprintf("path=/a&signature_expiration=99999999999&signature=%s", text);
     assert_int_equal(judge("GET", query), SIGNATURE_GOOD);
-    assert_int_equal(signature_check(ring, other, TTL_S, "GET", query), SIGNATURE_BAD);
+    assert_int_equal(signature_check(ring, &(struct signature_of){other, 0, TTL_S}, "GET", query),
+                     SIGNATURE_BAD);
 }
 
 static void links_end(void **state)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The control plane as clients of E2B know it: their paths, names and answers over the same
+ * concepts as /v1, in the same workers. What such a client sends is turned into what /v1 takes
+ * (input.c), what comes back into what it expects (view.c, error.c); no decision is made here.
+ *
+ * Their `sandboxID` is our route token, which their hosts, <port>-<sandboxID>.<domain>, need too.
+ * The names follow the API description that E2B publishes (spec/openapi.yml of its repository).
+ */
+#pragma once
+
+#include "api/api.h"
+#include "http/router.h"
+
+/* Its paths and how they are served; context: struct api. */
+struct router e2b_router(struct api *api);
+
+/* Serve one request; context: that router. */
+void e2b_serve(void *context, struct http_request *request, struct http_response *response);
+
+/* --- input.c: from their bodies and queries to those of /v1 --- */
+
+extern const struct schema_member e2b_create_schema[];
+extern const struct schema_member e2b_network_schema[];
+
+/* The body of POST /v1/sandboxes that a create asks for; a new reference. timeout_s: the default of
+ * the path. Errors: ERR_INVALID_REQUEST, and ERR_NOT_SERVED for what this deployment has not. */
+int e2b_create_body(const json_t *body, unsigned timeout_s, json_t **out, struct error **err);
+
+/* The body of PUT /v1/sandboxes/:id/network; a new reference. Errors as above. */
+int e2b_network_body(const json_t *body, json_t **out, struct error **err);
+
+/* Rename the parameters of a list (limit, nextToken, state, metadata, sandboxID) to those that
+ * api/page.h reads. Errors: ERR_INVALID_REQUEST with the parameter; ERR_NOT_SERVED. */
+int e2b_list_query(struct api *api, struct http_request *request, struct error **err);
+
+/* --- view.c: from our records to their answers; new references --- */
+
+/* What a create, a connect and a resume answer, with the tokens of the sandbox. */
+int e2b_sandbox_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
+                        struct error **err);
+/* What a list shows of one. */
+json_t *e2b_listed_to_json(const struct sandbox *sandbox);
+/* What a GET of one shows. */
+int e2b_detail_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
+                       struct error **err);
+json_t *e2b_snapshot_to_json(const struct checkpoint *checkpoint);
+/* The template whose versions begin at `at` of a list of them. */
+json_t *e2b_template_to_json(const struct template_version *versions, unsigned count, unsigned at);
+
+/* Turn the page that api/page_list.h has put into the response into a bare array and the header
+ * X-Next-Token. member: under which the page has its rows. */
+void e2b_answer_page(struct http_response *response, const char *member);
+
+/* --- error.c --- */
+
+/* Turn an error in the shape of /v1 into theirs, with the status that their clients look for. */
+void e2b_answer_error(struct http_response *response);
+
+/* --- handlers --- */
+
+route_handler e2b_sandboxes_create, e2b_sandboxes_create_v2, e2b_sandboxes_list;
+route_handler e2b_sandboxes_show, e2b_sandboxes_delete, e2b_sandboxes_pause;
+route_handler e2b_sandboxes_connect, e2b_sandboxes_resume, e2b_sandboxes_timeout;
+route_handler e2b_sandboxes_refresh, e2b_sandboxes_network, e2b_sandboxes_metrics;
+route_handler e2b_snapshots_create, e2b_snapshots_list;
+route_handler e2b_templates_list, e2b_templates_alias, e2b_templates_delete;

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/mem.h"
+#include "base/str.h"
+#include "e2b/e2b.h"
+
+/* Where the status of /v1 would mislead: these clients know no 422, take 429 for a limit of the
+ * team, 503 for "later" and 404 for what a request names. */
+static const struct {
+    const char *error;
+    int status;
+} statuses[] = {
+    {"sandbox_quota_exceeded", 429},   {"template_not_found", 404},   {"volume_not_found", 404},
+    {"plan_restricts_resources", 400}, {"invalid_request", 400},      {"invalid_next_token", 400},
+    {"unsupported_media_type", 400},   {"insufficient_storage", 503},
+};
+
+static int status_of(const char *error, int status)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(statuses); i++)
+        if (status != 408 && str_equal(error, statuses[i].error))
+            return statuses[i].status;
+    return status;
+}
+
+void e2b_answer_error(struct http_response *response)
+{
+    const char *error = json_string_value(json_object_get(response->json, "error"));
+    const char *field = json_string_value(json_object_get(response->json, "field"));
+    if (response->status < 400 || !error)
+        return;
+    response->status = status_of(error, response->status);
+    json_t *message = json_incref(json_object_get(response->json, "message"));
+    if (field && *field) {
+        json_t *whole = json_sprintf("%s (%s)", json_string_value(message), field);
+        json_decref(message);
+        message = whole;
+    }
+    json_t *body = json_pack("{s:i, s:o, s:s}", "code", response->status, "message", message,
+                             "error_code", error);
+    json_decref(response->json);
+    response->json = body;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/network_input.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "e2b/e2b.h"
+#include "sandbox/metadata.h"
+
+#define DEFAULT_TEMPLATE "base" /* of their clients, when the caller names none */
+
+static const struct schema_member any_item = {.type = SCHEMA_ANY};
+static const struct schema_member text_item = {.type = SCHEMA_STRING, .max = 65536};
+static const struct schema_member port_item = {.type = SCHEMA_INTEGER, .min = 1, .max = 65535};
+
+static const struct schema_member resume_members[] = {{.name = "enabled", .type = SCHEMA_BOOLEAN},
+                                                      {.name = NULL}};
+static const struct schema_member mount_members[] = {
+    {.name = "name", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 63},
+    {.name = "path", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 4096},
+    {.name = NULL}};
+static const struct schema_member mount_item = {.type = SCHEMA_OBJECT, .members = mount_members};
+
+#define POLICY_MEMBERS                                              \
+    {.name = "allowOut",                                            \
+     .type = SCHEMA_ARRAY,                                          \
+     .max = NETWORK_ENTRIES_MAX,                                    \
+     .item = &network_entry_item},                                  \
+        {.name = "denyOut",                                         \
+         .type = SCHEMA_ARRAY,                                      \
+         .max = NETWORK_ENTRIES_MAX,                                \
+         .item = &network_entry_item},                              \
+        {.name = "rules", .type = SCHEMA_MAP, .item = &any_item},   \
+    {                                                               \
+        .name = "egressProxy", .type = SCHEMA_ANY, .nullable = true \
+    }
+
+static const struct schema_member network_members[] = {
+    POLICY_MEMBERS,
+    {.name = "allowPublicTraffic", .type = SCHEMA_BOOLEAN},
+    {.name = "maskRequestHost", .type = SCHEMA_STRING, .nullable = true, .max = 255},
+    {.name = "httpsPorts", .type = SCHEMA_ARRAY, .max = 100, .item = &port_item},
+    {.name = NULL}};
+
+const struct schema_member e2b_network_schema[] = {
+    POLICY_MEMBERS, {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN}, {.name = NULL}};
+
+const struct schema_member e2b_create_schema[] = {
+    {.name = "templateID", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 128},
+    {.name = "timeout", .type = SCHEMA_INTEGER, .min = 0, .max = 31536000},
+    {.name = "metadata", .type = SCHEMA_MAP, .max = METADATA_KEYS_MAX, .item = &text_item},
+    {.name = "envVars", .type = SCHEMA_MAP, .item = &text_item},
+    {.name = "autoPause", .type = SCHEMA_BOOLEAN},
+    {.name = "autoPauseMemory", .type = SCHEMA_BOOLEAN},
+    {.name = "autoResume", .type = SCHEMA_OBJECT, .nullable = true, .members = resume_members},
+    {.name = "secure", .type = SCHEMA_BOOLEAN},
+    {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN, .nullable = true},
+    {.name = "network", .type = SCHEMA_OBJECT, .nullable = true, .members = network_members},
+    {.name = "volumeMounts", .type = SCHEMA_ARRAY, .max = 32, .item = &mount_item},
+    {.name = "mcp", .type = SCHEMA_ANY, .nullable = true},
+    {.name = "iam", .type = SCHEMA_ANY, .nullable = true},
+    {.name = NULL}};
+
+/* --- what is not there --- */
+
+static bool is_given(const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+    bool is_empty = (json_is_object(value) && !json_object_size(value)) ||
+                    (json_is_array(value) && !json_array_size(value));
+    return value && !json_is_null(value) && !is_empty;
+}
+
+static int refuse_given(const json_t *object, const char *const names[], struct error **err)
+{
+    for (; *names; names++)
+        if (is_given(object, *names))
+            return error_set_field(err, ERR_NOT_SERVED, *names,
+                                   "This deployment does not serve \"%s\".", *names);
+    return 0;
+}
+
+/* --- network --- */
+
+static bool covers(const struct policy_entry *allow, const struct policy_entry *deny)
+{
+    return allow->kind == POLICY_NETWORK && deny->kind == POLICY_NETWORK &&
+           (!allow->port || allow->port == deny->port) &&
+           allow->prefix_length <= deny->prefix_length &&
+           policy_entry_matches_address(allow, &deny->network);
+}
+
+static bool is_covered(const json_t *allowed, const char *text)
+{
+    struct policy_entry deny = {0};
+    error_auto ignored = NULL;
+    bool found = false;
+    size_t index;
+    json_t *value;
+    if (policy_entry_parse(text, &deny, &ignored) < 0)
+        return false; /* refused where the policy is read */
+    json_array_foreach ((json_t *)(uintptr_t)allowed, index, value) {
+        struct policy_entry allow = {0};
+        error_auto bad = NULL;
+        if (policy_entry_parse(json_string_value(value), &allow, &bad) == 0)
+            found |= covers(&allow, &deny);
+        policy_entry_deinit(&allow);
+    }
+    policy_entry_deinit(&deny);
+    return found;
+}
+
+/* With them an allowed network wins over every denied one inside it, with us the more specific. */
+static json_t *denied(const json_t *policy)
+{
+    const json_t *allowed = json_object_get(policy, "allowOut");
+    json_t *list = json_array();
+    size_t index;
+    json_t *value;
+    json_array_foreach (json_object_get(policy, "denyOut"), index, value) {
+        if (!is_covered(allowed, json_string_value(value)))
+            json_array_append(list, value);
+    }
+    return list;
+}
+
+static int add_policy(const json_t *policy, json_t *out, struct error **err)
+{
+    static const char *const missing[] = {"rules", "egressProxy", "maskRequestHost", "httpsPorts",
+                                          NULL};
+    if (refuse_given(policy, missing, err) < 0)
+        return -1;
+    if (is_given(policy, "allowOut"))
+        json_object_set(out, "allow_out", json_object_get(policy, "allowOut"));
+    if (is_given(policy, "denyOut"))
+        json_object_set_new(out, "deny_out", denied(policy));
+    return 0;
+}
+
+static void add_flag(const json_t *body, const char *name, json_t *out, const char *ours)
+{
+    json_t *value = json_object_get(body, name);
+    if (json_is_boolean(value))
+        json_object_set(out, ours, value);
+}
+
+int e2b_network_body(const json_t *body, json_t **out, struct error **err)
+{
+    json_auto_t *policy = json_object();
+    if (add_policy(body, policy, err) < 0)
+        return -1;
+    add_flag(body, "allow_internet_access", policy, "allow_internet_access");
+    *out = json_incref(policy);
+    return 0;
+}
+
+/* --- create --- */
+
+/* A name may carry the tag of a build; of those there is the newest only. */
+static void add_template(const char *name, json_t *out)
+{
+    const char *colon = strchr(name, ':');
+    bool is_newest = colon && (str_equal(colon, ":default") || str_equal(colon, ":latest"));
+    size_t length = is_newest ? (size_t)(colon - name) : strlen(name);
+    if (length == strlen(DEFAULT_TEMPLATE) && !strncmp(name, DEFAULT_TEMPLATE, length))
+        return;
+    json_object_set_new(out, "template", json_stringn(name, length));
+}
+
+static void add_lifecycle(const json_t *body, json_t *out)
+{
+    bool pause = json_is_true(json_object_get(body, "autoPause"));
+    bool resume = json_is_true(json_object_get(json_object_get(body, "autoResume"), "enabled"));
+    json_object_set_new(out, "lifecycle",
+                        json_pack("{s:s, s:b}", "on_timeout", pause ? "pause" : "kill",
+                                  "auto_resume", (int)resume));
+}
+
+static int add_volumes(const json_t *body, json_t *out, struct error **err)
+{
+    json_auto_t *mounts = json_object();
+    size_t index;
+    json_t *mount;
+    json_array_foreach (json_object_get(body, "volumeMounts"), index, mount) {
+        const char *path = json_string_value(json_object_get(mount, "path"));
+        if (json_object_get(mounts, path))
+            return error_set_field(err, ERR_INVALID_REQUEST, "/volumeMounts",
+                                   "Two volumes are to be mounted at the same path.");
+        json_object_set(mounts, path, json_object_get(mount, "name"));
+    }
+    if (json_object_size(mounts))
+        json_object_set(out, "volume_mounts", mounts);
+    return 0;
+}
+
+static void add_member(const json_t *body, const char *name, json_t *out, const char *ours)
+{
+    if (is_given(body, name))
+        json_object_set(out, ours, json_object_get(body, name));
+}
+
+int e2b_create_body(const json_t *body, unsigned timeout_s, json_t **out, struct error **err)
+{
+    static const char *const missing[] = {"mcp", "iam", NULL};
+    const json_t *network = json_object_get(body, "network");
+    const json_t *timeout = json_object_get(body, "timeout");
+    json_auto_t *made = json_pack("{s:b}", "expose_all_ports", 1);
+    if (refuse_given(body, missing, err) < 0 || add_policy(network, made, err) < 0 ||
+        add_volumes(body, made, err) < 0)
+        return -1;
+    if (json_is_false(json_object_get(body, "autoPauseMemory")))
+        return error_set_field(err, ERR_NOT_SERVED, "/autoPauseMemory",
+                               "A pause of this deployment keeps the memory.");
+    add_template(json_string_value(json_object_get(body, "templateID")), made);
+    json_object_set_new(made, "timeout",
+                        json_integer(timeout ? json_integer_value(timeout) : timeout_s));
+    add_member(body, "metadata", made, "metadata");
+    add_member(body, "envVars", made, "envs");
+    add_lifecycle(body, made);
+    add_flag(body, "allow_internet_access", made, "allow_internet_access");
+    add_flag(network, "allowPublicTraffic", made, "allow_public_traffic");
+    *out = json_incref(made);
+    return 0;
+}
+
+/* --- lists --- */
+
+static int add_parameter(struct http_request *request, char *name, char *value, struct error **err)
+{
+    if (request->query_count == HTTP_QUERY_MAX) {
+        free(name);
+        free(value);
+        return error_set_field(err, ERR_INVALID_REQUEST, "metadata", "There are too many filters.");
+    }
+    request->query[request->query_count++] = (struct http_parameter){
+        .name = name,
+        .value = value,
+        .name_size = strlen(name),
+        .value_size = strlen(value),
+        .name_is_text = true,
+        .value_is_text = true,
+    };
+    return 0;
+}
+
+static int bad_metadata(struct error **err)
+{
+    return error_set_field(err, ERR_INVALID_REQUEST, "metadata",
+                           "metadata is key=value pairs as a form has them, each key and value "
+                           "percent-encoded once more.");
+}
+
+/* Decoded twice: as part of a form, and for itself. */
+static int decode_twice(const char *text, char **out)
+{
+    autofree char *once = NULL;
+    if (http_percent_decode(text, strlen(text), true, &once) < 0)
+        return -1;
+    return http_percent_decode(once, strlen(once), false, out);
+}
+
+static int add_metadata(struct http_request *request, const char *value, struct error **err)
+{
+    autofree char *copy = xstrdup(value);
+    char *rest = copy;
+    for (char *pair; (pair = strsep(&rest, "&"));) {
+        char *name = strsep(&pair, "=");
+        autofree char *key = NULL;
+        char *text = NULL;
+        if (!*name)
+            continue;
+        if (decode_twice(name, &key) < 0 || decode_twice(pair ? pair : "", &text) < 0)
+            return bad_metadata(err);
+        if (add_parameter(request, xasprintf("query[metadata][%s]", key), text, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_states(struct http_request *request, const char *value, struct error **err)
+{
+    autofree char *copy = xstrdup(value);
+    char *rest = copy;
+    for (char *state; (state = strsep(&rest, ","));) {
+        if (!str_equal(state, "running") && !str_equal(state, "paused"))
+            return error_set_field(err, ERR_INVALID_REQUEST, "state",
+                                   "A state is running or paused.");
+        if (add_parameter(request, xstrdup("query[state][]"), xstrdup(state), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_sandbox(struct api *api, struct http_request *request, const char *route,
+                       struct error **err)
+{
+    char id[ID_SIZE];
+    autofree char *token = xstrndup(route, strcspn(route, "-"));
+    if (sandbox_id_of_route(api->worker.db, token, id, err) < 0)
+        return -1;
+    return add_parameter(request, xstrdup("sandbox_id"), xstrdup(id), err);
+}
+
+static int rename_parameter(struct http_parameter *parameter, const char *name)
+{
+    free(parameter->name);
+    parameter->name = xstrdup(name);
+    parameter->name_size = strlen(name);
+    return 0;
+}
+
+static int translate(struct api *api, struct http_request *request, size_t at, struct error **err)
+{
+    static const char *const missing[] = {"startedAfter", "template", "name", NULL};
+    struct http_parameter *parameter = &request->query[at];
+    for (const char *const *name = missing; *name; name++)
+        if (str_equal(parameter->name, *name))
+            return error_set_field(err, ERR_NOT_SERVED, *name,
+                                   "This deployment does not filter lists by %s.", *name);
+    if (str_equal(parameter->name, "order") && !str_equal(parameter->value, "desc"))
+        return error_set_field(err, ERR_NOT_SERVED, "order", "Lists are sorted newest first only.");
+    if (str_equal(parameter->name, "nextToken"))
+        return rename_parameter(parameter, "next_token");
+    if (str_equal(parameter->name, "state"))
+        return add_states(request, parameter->value, err);
+    if (str_equal(parameter->name, "metadata"))
+        return add_metadata(request, parameter->value, err);
+    if (str_equal(parameter->name, "sandboxID"))
+        return add_sandbox(api, request, parameter->value, err);
+    return 0;
+}
+
+int e2b_list_query(struct api *api, struct http_request *request, struct error **err)
+{
+    size_t given = request->query_count;
+    for (size_t i = 0; i < given; i++)
+        if (translate(api, request, i, err) < 0)
+            return -1;
+    return 0;
+}

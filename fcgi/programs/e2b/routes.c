@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/access.h"
+#include "api/replay.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "e2b/e2b.h"
+#include "endpoint/endpoint.h"
+
+static const struct route_query list_query[] = {
+    {.name = "limit"},    {.name = "nextToken"}, {.name = "state", .repeatable = true},
+    {.name = "metadata"}, {.name = "order"},     {.name = "startedAfter"},
+    {.name = "template"}, {.name = NULL},
+};
+static const struct route_query snapshots_query[] = {{.name = "limit"},
+                                                     {.name = "nextToken"},
+                                                     {.name = "sandboxID"},
+                                                     {.name = "name"},
+                                                     {.name = NULL}};
+static const struct route_query span_query[] = {{.name = "start"}, {.name = "end"}, {.name = NULL}};
+static const struct route_query templates_query[] = {
+    {.name = "teamID"}, {.name = "limit"}, {.name = "nextToken"}, {.name = NULL}};
+
+/* The plan's bound is checked with the sandbox. */
+#define TIMEOUT(name_, least)                                                   \
+    {                                                                           \
+        .name = name_, .type = SCHEMA_INTEGER, .min = (least), .max = 31536000, \
+    }
+static const struct schema_member connect_schema[] = {TIMEOUT("timeout", 0),
+                                                      {.name = "autoPause", .type = SCHEMA_BOOLEAN},
+                                                      {.name = "memory", .type = SCHEMA_BOOLEAN},
+                                                      {.name = NULL}};
+static const struct schema_member timeout_schema[] = {
+    {.name = "timeout", .type = SCHEMA_INTEGER, .required = true, .min = 0, .max = 31536000},
+    {.name = NULL}};
+static const struct schema_member refresh_schema[] = {TIMEOUT("duration", 0), {.name = NULL}};
+static const struct schema_member pause_schema[] = {{.name = "memory", .type = SCHEMA_BOOLEAN},
+                                                    {.name = NULL}};
+static const struct schema_member snapshot_schema[] = {
+    {.name = "name", .type = SCHEMA_STRING, .min = 1, .max = 63}, {.name = NULL}};
+
+static const struct route routes[] = {
+#define ENDPOINT(method_, pattern_, pool_, subject_, operation_, ...) \
+    {.method = method_,                                               \
+     .pattern = pattern_,                                             \
+     .pool = pool_,                                                   \
+     .subject = subject_,                                             \
+     .operation = operation_,                                         \
+     __VA_ARGS__},
+#include "endpoint/e2b_endpoints.def"
+#undef ENDPOINT
+};
+
+/* The id of what the path names. Old clients send <sandboxID>-<clientID>. What is not found, and
+ * what is no route token, stays as it is and is refused when it is looked up. */
+static int find_sandbox(struct api *api, struct http_request *request, struct error **err)
+{
+    char *given = request->captures[0];
+    char id[ID_SIZE];
+    error_auto missing = NULL;
+    given[strcspn(given, "-")] = '\0';
+    if (!route_token_is_valid(given))
+        return 0;
+    if (sandbox_id_of_route(api->worker.db, given, id, &missing) < 0)
+        return missing->code == ERR_NOT_FOUND ? 0 : error_move(err, &missing);
+    free(given);
+    request->captures[0] = xstrdup(id);
+    return 0;
+}
+
+static int authorize(void *context, const struct route *route, struct http_request *request,
+                     struct error **err)
+{
+    struct api *api = context;
+    if (route->subject == SUBJECT_SANDBOX && find_sandbox(api, request, err) < 0)
+        return -1;
+    if (api_authorize(api, route, request, err) < 0)
+        return -1;
+    return route->handler ? 0
+                          : error_set(err, ERR_NOT_SERVED, "This deployment does not serve %s.",
+                                      route->operation);
+}
+
+struct router e2b_router(struct api *api)
+{
+    return (struct router){
+        .routes = routes,
+        .count = ARRAY_SIZE(routes),
+        .authorize = authorize,
+        .invoke = api_invoke,
+        .context = api,
+    };
+}
+
+void e2b_serve(void *context, struct http_request *request, struct http_response *response)
+{
+    const struct router *router = context;
+    ((struct api *)router->context)->has_share = false;
+    router_serve(router, request, response);
+    e2b_answer_error(response);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/network_input.h"
+#include "api/page_list.h"
+#include "api/sandbox_input.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "e2b/e2b.h"
+#include "metrics/sample.h"
+#include "sandbox/sandbox_network.h"
+
+/* What their service does where a request names no time-out. */
+#define TIMEOUT_OLD_S 15
+#define TIMEOUT_S     300
+
+static int create(struct api *api, const struct http_request *request, unsigned timeout_s,
+                  struct http_response *response, struct error **err)
+{
+    json_auto_t *body = NULL;
+    json_t *json;
+    sandbox_auto sandbox = {0};
+    if (e2b_create_body(request->json, timeout_s, &body, err) < 0 ||
+        schema_validate(sandbox_create_schema, body, err) < 0 ||
+        sandboxes_create_from(api, body, &sandbox, err) < 0)
+        return -1;
+    log_context_set("sandbox", sandbox.id);
+    if (e2b_sandbox_to_json(api, &sandbox, &json, err) < 0)
+        return -1;
+    return http_response_json(response, 201, json);
+}
+
+int e2b_sandboxes_create(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    return create(context, request, TIMEOUT_OLD_S, response, err);
+}
+
+int e2b_sandboxes_create_v2(void *context, struct http_request *request,
+                            struct http_response *response, struct error **err)
+{
+    return create(context, request, TIMEOUT_S, response, err);
+}
+
+PAGE_ROW(struct sandbox);
+
+static int list_rows(struct db *db, const struct page_query *query, void **rows, unsigned *count,
+                     struct error **err)
+{
+    struct sandbox *sandboxes;
+    int result = sandbox_list(db, query->team_id, &query->page->filter, query->before, query->limit,
+                              &sandboxes, count, err);
+    *rows = sandboxes;
+    return result;
+}
+
+static json_t *row_to_json(const struct api *api, const void *row)
+{
+    (void)api;
+    return e2b_listed_to_json(row);
+}
+
+static void row_deinit(void *row)
+{
+    sandbox_deinit(row);
+}
+
+static const struct page_kind page_kind = {
+    .member = "sandboxes",
+    .row_size = sizeof(struct sandbox),
+    .list = list_rows,
+    .to_json = row_to_json,
+    .deinit = row_deinit,
+};
+
+int e2b_sandboxes_list(void *context, struct http_request *request, struct http_response *response,
+                       struct error **err)
+{
+    if (e2b_list_query(context, request, err) < 0 ||
+        page_list(context, &page_kind, request, response, err) < 0)
+        return -1;
+    e2b_answer_page(response, page_kind.member);
+    return 0;
+}
+
+int e2b_sandboxes_show(void *context, struct http_request *request, struct http_response *response,
+                       struct error **err)
+{
+    struct api *api = context;
+    json_t *json;
+    (void)request;
+    if (e2b_detail_to_json(api, &api->access.sandbox, &json, err) < 0)
+        return -1;
+    return http_response_json(response, 200, json);
+}
+
+int e2b_sandboxes_delete(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    return sandboxes_delete(context, request, response, err);
+}
+
+static int done(struct http_response *response)
+{
+    response->status = 204;
+    return 0;
+}
+
+static int refuse_without_memory(const struct http_request *request, struct error **err)
+{
+    if (!json_is_false(json_object_get(request->json, "memory")))
+        return 0;
+    return error_set_field(err, ERR_NOT_SERVED, "memory",
+                           "This deployment pauses and resumes with the memory.");
+}
+
+int e2b_sandboxes_pause(void *context, struct http_request *request, struct http_response *response,
+                        struct error **err)
+{
+    struct api *api = context;
+    sandbox_auto paused = {0};
+    if (refuse_without_memory(request, err) < 0)
+        return -1;
+    if (api->access.sandbox.state == SANDBOX_STOPPED)
+        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused already.");
+    if (sandbox_pause(&api->worker, api->access.sandbox.id, &paused, err) < 0)
+        return -1;
+    return done(response);
+}
+
+static int bring_up(struct api *api, const struct http_request *request,
+                    struct http_response *response, struct error **err)
+{
+    const struct sandbox *found = &api->access.sandbox;
+    bool was_running = found->state == SANDBOX_READY || found->state == SANDBOX_CHECKPOINTING;
+    json_int_t timeout_s = json_integer_value(json_object_get(request->json, "timeout"));
+    sandbox_auto sandbox = {0};
+    json_t *json;
+    if (refuse_without_memory(request, err) < 0 ||
+        sandbox_resume(&api->worker, found->id, timeout_s ? (uint64_t)timeout_s : TIMEOUT_S, true,
+                       &sandbox, err) < 0 ||
+        e2b_sandbox_to_json(api, &sandbox, &json, err) < 0)
+        return -1;
+    return http_response_json(response, was_running ? 200 : 201, json);
+}
+
+int e2b_sandboxes_connect(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    return bring_up(context, request, response, err);
+}
+
+/* The call of old clients, for a paused one only. */
+int e2b_sandboxes_resume(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    if (api->access.sandbox.state == SANDBOX_READY)
+        return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is running already.");
+    return bring_up(api, request, response, err);
+}
+
+static int require_running(const struct sandbox *sandbox, struct error **err)
+{
+    if (sandbox_state_is_live(sandbox->state))
+        return 0;
+    return error_set(err, ERR_NOT_FOUND, "The sandbox is not running.");
+}
+
+/* 0 ends it as its deadline would. */
+static int end_now(struct api *api, const struct sandbox *sandbox, struct error **err)
+{
+    sandbox_auto paused = {0};
+    return sandbox->on_timeout == ON_TIMEOUT_PAUSE
+               ? sandbox_pause(&api->worker, sandbox->id, &paused, err)
+               : sandbox_destroy(&api->worker, sandbox->id, err);
+}
+
+int e2b_sandboxes_timeout(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    const struct sandbox *sandbox = &api->access.sandbox;
+    const struct sandbox_update update = {
+        .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout")),
+    };
+    sandbox_auto updated = {0};
+    if (require_running(sandbox, err) < 0 ||
+        (update.timeout_s ? sandbox_update(&api->worker, sandbox->id, &update, &updated, err)
+                          : end_now(api, sandbox, err)) < 0)
+        return -1;
+    return done(response);
+}
+
+/* As a connect of one that runs: to a later end only. */
+int e2b_sandboxes_refresh(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    const struct sandbox *found = &api->access.sandbox;
+    json_int_t duration_s = json_integer_value(json_object_get(request->json, "duration"));
+    sandbox_auto sandbox = {0};
+    if (require_running(found, err) < 0 ||
+        sandbox_resume(&api->worker, found->id, (uint64_t)duration_s, true, &sandbox, err) < 0)
+        return -1;
+    return done(response);
+}
+
+int e2b_sandboxes_network(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    json_auto_t *body = NULL;
+    autofree char *network = NULL;
+    sandbox_auto changed = {0};
+    if (e2b_network_body(request->json, &body, err) < 0 ||
+        network_input_read(api, body, &network, err) < 0)
+        return -1;
+    struct sandbox_network_change change = {network, false, false};
+    if (sandbox_network_put(&api->worker, api->access.sandbox.id, &change, &changed, err) < 0)
+        return -1;
+    return done(response);
+}
+
+/* --- metrics --- */
+
+static json_t *point_to_json(const struct sandbox *sandbox, const struct sample_point *point)
+{
+    char time[CLOCK_ISO8601_SIZE];
+    double used = point->has_cpu ? 100.0 * point->vcpus / sandbox->shape.cpu : 0;
+    return json_pack("{s:s, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "timestamp",
+                     clock_format_iso8601(point->at_ms, time), "timestampUnix",
+                     (json_int_t)(point->at_ms / 1000), "cpuUsedPct", used, "cpuCount",
+                     (json_int_t)sandbox->shape.cpu, "memUsed", (json_int_t)point->memory_bytes,
+                     "memTotal", (json_int_t)sandbox->shape.memory_mb << 20, "memCache",
+                     (json_int_t)point->cache_bytes, "diskUsed",
+                     (json_int_t)(point->has_disk ? point->disk_bytes : 0), "diskTotal",
+                     (json_int_t)sandbox->shape.disk_gb << 30);
+}
+
+static int read_second(const struct http_request *request, const char *name, int64_t *at_ms,
+                       struct error **err)
+{
+    const char *text = http_query(request, name);
+    uint64_t second;
+    if (!text)
+        return 0;
+    if (str_parse_u64(text, 0, INT32_MAX, &second) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, name, "%s is in seconds since 1970.",
+                               name);
+    *at_ms = (int64_t)second * 1000;
+    return 0;
+}
+
+int e2b_sandboxes_metrics(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    const struct sandbox *sandbox = &api->access.sandbox;
+    autofree struct sample_point *points = NULL;
+    size_t count = 0;
+    int64_t from_ms = sandbox->created_at_ms, to_ms = clock_now_ms(), step_ms;
+    if (read_second(request, "start", &from_ms, err) < 0 ||
+        read_second(request, "end", &to_ms, err) < 0 ||
+        sample_read(api->worker.db, sandbox->id, from_ms, to_ms, &points, &count, &step_ms, err) <
+            0)
+        return -1;
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, point_to_json(sandbox, &points[i]));
+    return http_response_json(response, 200, list);
+}

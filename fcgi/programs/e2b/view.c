@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
+#include "api/sandbox_output.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "e2b/e2b.h"
+#include "session/session.h"
+
+/* The version of their agent whose protocol ours speaks; clients choose by it what they may use. */
+#define PROTOCOL_VERSION "0.6.13"
+#define CLIENT_ID        "sandlot" /* a part of old ids that means nothing any more */
+#define MIB_PER_GIB      1024
+
+static json_t *stored(const char *text)
+{
+    json_t *json = json_loads(text, 0, NULL);
+    return json ? json : json_object();
+}
+
+static const char *state_of(const struct sandbox *sandbox)
+{
+    return sandbox_state_is_live(sandbox->state) ? "running" : "paused";
+}
+
+/* Of one that is paused: when it was. */
+static json_t *end_of(const struct sandbox *sandbox)
+{
+    int64_t end_ms = sandbox->deadline_at_ms ? sandbox->deadline_at_ms : sandbox->stopped_at_ms;
+    return time_to_json(end_ms ? end_ms : sandbox->updated_at_ms);
+}
+
+static json_t *template_of(const struct sandbox *sandbox)
+{
+    return json_string(sandbox->snapshot_id[0] ? sandbox->snapshot_id : sandbox->template_slug);
+}
+
+static int lasting_token(struct api *api, const struct sandbox *sandbox, struct session *session,
+                         struct error **err)
+{
+    return session_issue_lasting(api->worker.ring, sandbox->id, sandbox->session_epoch, session,
+                                 err);
+}
+
+int e2b_sandbox_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
+                        struct error **err)
+{
+    struct session session;
+    if (lasting_token(api, sandbox, &session, err) < 0)
+        return -1;
+    *json = json_pack("{s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s?}", "sandboxID", sandbox->route,
+                      "templateID", template_of(sandbox), "alias", sandbox->template_slug,
+                      "clientID", CLIENT_ID, "envdVersion", PROTOCOL_VERSION, "envdAccessToken",
+                      session.token, "domain", api->settings->data_plane_host, "trafficAccessToken",
+                      sandbox->allow_public_traffic ? NULL : session.token);
+    session_wipe(&session);
+    return 0;
+}
+
+json_t *e2b_listed_to_json(const struct sandbox *sandbox)
+{
+    return json_pack("{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:o, s:o}",
+                     "sandboxID", sandbox->route, "templateID", template_of(sandbox), "alias",
+                     sandbox->template_slug, "clientID", CLIENT_ID, "envdVersion", PROTOCOL_VERSION,
+                     "startedAt", time_to_json(sandbox->created_at_ms), "endAt", end_of(sandbox),
+                     "state", state_of(sandbox), "cpuCount", (json_int_t)sandbox->shape.cpu,
+                     "memoryMB", (json_int_t)sandbox->shape.memory_mb, "diskSizeMB",
+                     (json_int_t)sandbox->shape.disk_gb * MIB_PER_GIB, "metadata",
+                     stored(sandbox->metadata), "volumeMounts", json_array());
+}
+
+static void show_volumes(const struct sandbox *sandbox, json_t *json)
+{
+    json_auto_t *mounts = stored(sandbox->volume_mounts);
+    json_t *list = json_object_get(json, "volumeMounts");
+    const char *path;
+    json_t *name;
+    json_object_foreach (mounts, path, name)
+        json_array_append_new(list, json_pack("{s:O, s:s}", "name", name, "path", path));
+}
+
+static json_t *network_of(const struct sandbox *sandbox)
+{
+    json_auto_t *policy = stored(sandbox->network);
+    return json_pack("{s:O, s:O, s:b}", "allowOut", json_object_get(policy, "allow_out"), "denyOut",
+                     json_object_get(policy, "deny_out"), "allowPublicTraffic",
+                     (int)sandbox->allow_public_traffic);
+}
+
+int e2b_detail_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
+                       struct error **err)
+{
+    struct session session;
+    if (lasting_token(api, sandbox, &session, err) < 0)
+        return -1;
+    json_auto_t *policy = stored(sandbox->network);
+    *json = e2b_listed_to_json(sandbox);
+    show_volumes(sandbox, *json);
+    json_object_set_new(*json, "envdAccessToken", json_string(session.token));
+    json_object_set_new(*json, "domain", json_string(api->settings->data_plane_host));
+    json_object_set(*json, "allowInternetAccess", json_object_get(policy, "allow_internet_access"));
+    json_object_set_new(*json, "network", network_of(sandbox));
+    json_object_set_new(*json, "lifecycle",
+                        json_pack("{s:s, s:b}", "onTimeout", on_timeout_name(sandbox->on_timeout),
+                                  "autoResume", (int)sandbox->auto_resume));
+    session_wipe(&session);
+    return 0;
+}
+
+json_t *e2b_snapshot_to_json(const struct checkpoint *checkpoint)
+{
+    return json_pack("{s:s, s:[s]}", "snapshotID", checkpoint->id, "names", checkpoint->name);
+}
+
+json_t *e2b_template_to_json(const struct template_version *versions, unsigned count, unsigned at)
+{
+    const struct template_version *newest = &versions[at];
+    unsigned builds = 0;
+    while (at + builds < count && !strcmp(versions[at + builds].template_id, newest->template_id))
+        builds++;
+    for (unsigned i = at; i < at + builds && newest->state != TEMPLATE_READY; i++)
+        if (versions[i].state == TEMPLATE_READY)
+            newest = &versions[i];
+    return json_pack("{s:s, s:s, s:I, s:I, s:b, s:[s], s:[s], s:o, s:o, s:I, s:s, s:s}",
+                     "templateID", newest->slug, "buildID", newest->id, "cpuCount",
+                     (json_int_t)newest->cpu, "memoryMB", (json_int_t)newest->memory_mb, "public",
+                     (int)template_is_deployments(newest), "aliases", newest->slug, "names",
+                     newest->slug, "createdAt", time_to_json(newest->template_created_at_ms),
+                     "updatedAt", time_to_json(newest->created_at_ms), "buildCount",
+                     (json_int_t)builds, "envdVersion", PROTOCOL_VERSION, "buildStatus",
+                     newest->state == TEMPLATE_READY ? "ready" : "building");
+}
+
+void e2b_answer_page(struct http_response *response, const char *member)
+{
+    const char *next = json_string_value(json_object_get(response->json, "next_token"));
+    json_t *rows = json_incref(json_object_get(response->json, member));
+    if (next)
+        http_response_header(response, "X-Next-Token", "%s", next);
+    json_decref(response->json);
+    response->json = rows;
+}

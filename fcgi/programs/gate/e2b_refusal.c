@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "gate/e2b_refusal.h"
+
+#include <stdlib.h>
+
+bool e2b_refusal_is_due(const struct http_request *request)
+{
+    return http_parameter(request, "SANDLOT_E2B") != NULL;
+}
+
+static int status_of(enum refusal_reason reason, int status)
+{
+    switch (reason) {
+    case REFUSAL_NO_SANDBOX:
+    case REFUSAL_PAUSED:
+    case REFUSAL_GONE:
+    case REFUSAL_PORT_NOT_EXPOSED:
+    case REFUSAL_NO_LISTENER:
+        return 502;
+    case REFUSAL_PRIVATE_PORT:
+    case REFUSAL_BAD_TOKEN:
+        return 403;
+    case REFUSAL_BUSY:
+        return 409;
+    default:
+        return status;
+    }
+}
+
+/* The words that they send for these; others are ours. */
+static const char *message_of(enum refusal_reason reason)
+{
+    switch (reason) {
+    case REFUSAL_NO_SANDBOX:
+    case REFUSAL_PAUSED:
+    case REFUSAL_GONE:
+        return "The sandbox was not found";
+    case REFUSAL_PORT_NOT_EXPOSED:
+    case REFUSAL_NO_LISTENER:
+        return "The sandbox is running but port is not open";
+    default:
+        return refusal_reason_sentence(reason);
+    }
+}
+
+void e2b_refusal_answer(const struct http_request *request, enum refusal_reason reason, int status,
+                        struct http_response *response)
+{
+    const char *route = http_parameter(request, "SANDLOT_ROUTE");
+    const char *port = http_parameter(request, "SANDLOT_PORT");
+    int code = status_of(reason, status);
+    json_t *body = json_pack("{s:s, s:s, s:i}", "sandboxId", route ? route : "", "message",
+                             message_of(reason), "code", code);
+    if (port && (reason == REFUSAL_NO_LISTENER || reason == REFUSAL_PORT_NOT_EXPOSED))
+        json_object_set_new(body, "port", json_integer(atoi(port)));
+    http_response_json(response, code, body);
+}

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tokens apart from a resume: without touching the deadline, and as long as the sandbox lives."""
+
+import secrets
+
+from client import assert_error
+from dataplane import DataPlane
+from stack import wait_until
+
+
+def session(sandbox, **fields):
+    answer = sandbox.api.post(f"{sandbox.path}/sessions", fields)
+    assert answer.status == 201, answer
+    return answer.json()
+
+
+def reads(sandbox, token):
+    """The status of a call of the data plane with the token."""
+    return sandbox.data.origin.request("GET", "/files?path=/etc/hostname", headers={"X-Access-Token": token}).status
+
+
+def test_a_session_leaves_the_deadline(sandbox):
+    before = sandbox.show()
+    made = session(sandbox)
+    assert made["expires_at"] and made["data_plane_url"] == before["data_plane_url"]
+    assert reads(sandbox, made["access_token"]) == 200
+    assert sandbox.show() == before
+
+
+def test_a_lasting_token_lives_over_pauses_until_all_are_ended(sandbox):
+    made = session(sandbox, lifetime="sandbox")
+    assert made["expires_at"] is None
+    sandbox.pause()
+    sandbox.resume()
+    assert reads(sandbox, made["access_token"]) == 200
+    short = session(sandbox)["access_token"]
+    assert sandbox.api.delete(f"{sandbox.path}/sessions").status == 204
+    # The gate's answers are kept for the rest of a second.
+    wait_until(lambda: reads(sandbox, made["access_token"]) == 401, 10, "the end of the token")
+    assert reads(sandbox, short) == 200
+    assert reads(sandbox, session(sandbox, lifetime="sandbox")["access_token"]) == 200
+
+
+def test_it_is_of_its_sandbox_only(sandbox, api):
+    other = api.create()
+    made = session(sandbox, lifetime="sandbox")["access_token"]
+    plane = DataPlane(sandbox.stack, {"access_token": made, "data_plane_url": other["data_plane_url"]})
+    assert plane.request("GET", "/files?path=/etc/hostname").status == 401
+
+
+def test_what_a_session_takes(sandbox, account):
+    refused = sandbox.api.post(f"{sandbox.path}/sessions", {"lifetime": "year"})
+    assert_error(refused, 422, "invalid_request", "/lifetime")
+    assert sandbox.api.post(f"/v1/sandboxes/sbx_{'0' * 26}/sessions", {}).status == 404
+    reader = type(sandbox.api)(sandbox.stack, account.key("read"))
+    assert reader.post(f"{sandbox.path}/sessions", {}).status == 403
+
+
+def test_a_resume_may_extend_only(sandbox):
+    before = sandbox.show()["deadline"]
+    answer = sandbox.api.post(f"{sandbox.path}/connect", {"timeout": 1, "extend_only": True})
+    assert answer.status == 200 and answer.json()["sandbox"]["deadline"] == before, answer
+    answer = sandbox.api.post(f"{sandbox.path}/connect", {"timeout": 3000, "extend_only": True})
+    assert answer.json()["sandbox"]["deadline"] > before
+
+
+def test_all_ports(api, make_sandbox):
+    sandbox = make_sandbox(expose_all_ports=True)
+    assert sandbox.show()["expose_all_ports"] is True
+    port = 3000 + secrets.randbelow(20000)
+    sandbox.data.background("python3", "-m", "http.server", str(port))
+    wait_until(lambda: sandbox.preview(port).request("GET", "/").status == 200, 30, "the server")
+    assert sandbox.api.get(f"{sandbox.path}/ports/{port}").json()["gateway_status"] == "ready"
+    for reserved in (22, 49983, 49984):
+        assert sandbox.preview(reserved).request("GET", "/").status == 404
+    assert sandbox.api.request("PATCH", sandbox.path, {"allow_public_traffic": False}).status == 200
+    wait_until(lambda: sandbox.preview(port).request("GET", "/").status == 401, 10, "the closed port")
+
+
+def test_pages_of_any_origin_may_call(sandbox):
+    asked = sandbox.data.origin.request("OPTIONS", "/process.Process/Start", headers={
+        "Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization,connect-protocol-version"})
+    assert asked.status == 204 and asked.headers["Access-Control-Allow-Origin"] == "*"
+    assert "Authorization" in asked.headers["Access-Control-Allow-Headers"]
+    refused = sandbox.data.origin.request("GET", "/files?path=/", headers={"Origin": "https://elsewhere.example"})
+    assert refused.status == 401

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// usage: node facade.mjs life|pause|network|snapshots|errors
+// The unmodified npm package and nothing beside it: E2B_DOMAIN and E2B_API_KEY say where, CLIENT which
+// of the packages.
+
+import assert from 'node:assert/strict'
+import dns from 'node:dns'
+
+// *.localhost is this machine, whatever the resolver thinks of it.
+const lookup = dns.lookup
+dns.lookup = (host, options, callback) =>
+  host.endsWith('.localhost') ? lookup('127.0.0.1', options, callback) : lookup(host, options, callback)
+
+const { Sandbox, SandboxNotFoundError, AuthenticationError, RateLimitError, NotFoundError } = await import(process.env.CLIENT)
+const say = (text) => console.log(text)
+const { fetch: plain } = globalThis
+
+async function withSandbox(options, work) {
+  const sandbox = await Sandbox.create({ timeoutMs: 120_000, ...options })
+  try {
+    await work(sandbox)
+  } finally {
+    await Sandbox.kill(sandbox.sandboxId)
+  }
+}
+
+async function all(paginator) {
+  const found = []
+  while (paginator.hasNext) found.push(...(await paginator.nextItems()))
+  return found
+}
+
+async function life() {
+  const tag = Math.random().toString(36).slice(2)
+  await withSandbox({ metadata: { tag, 'b c&d': 'é=1 %' }, envs: { GIVEN: 'here' } }, async (sandbox) => {
+    assert.match(sandbox.sandboxId, /^[a-z0-9]+$/)
+    assert.equal((await sandbox.commands.run('echo $GIVEN')).stdout, 'here\n')
+    await sandbox.files.write('/home/user/a.txt', 'text')
+    assert.equal(await sandbox.files.read('/home/user/a.txt'), 'text')
+    assert.equal(await (await plain(await sandbox.downloadUrl('/home/user/a.txt'))).text(), 'text')
+    say('create, command, file, signed link')
+
+    const info = await sandbox.getInfo()
+    assert.equal(info.sandboxId, sandbox.sandboxId)
+    assert.equal(info.metadata['b c&d'], 'é=1 %')
+    assert.equal(info.state, 'running')
+    assert.ok(info.cpuCount >= 1 && info.memoryMB >= 256)
+    assert.ok(info.endAt > info.startedAt)
+    say('info')
+
+    const before = (await sandbox.getInfo()).endAt.getTime()
+    const again = await Sandbox.connect(sandbox.sandboxId, { timeoutMs: 10_000 })
+    assert.equal((await again.getInfo()).endAt.getTime(), before, 'connect never shortens')
+    assert.equal(await again.files.read('/home/user/a.txt'), 'text')
+    await Sandbox.connect(sandbox.sandboxId, { timeoutMs: 600_000 })
+    assert.ok((await sandbox.getInfo()).endAt.getTime() > before, 'and extends')
+    await sandbox.setTimeout(60_000)
+    assert.ok((await sandbox.getInfo()).endAt.getTime() < before, 'setTimeout goes both ways')
+    say('connect and setTimeout')
+
+    const listed = await all(Sandbox.list({ query: { metadata: { tag, 'b c&d': 'é=1 %' } } }))
+    assert.deepEqual(listed.map((one) => one.sandboxId), [sandbox.sandboxId])
+    assert.deepEqual(await all(Sandbox.list({ query: { metadata: { tag: 'none' } } })), [])
+    assert.deepEqual(await all(Sandbox.list({ query: { metadata: { tag }, state: ['paused'] } })), [])
+    say('list with metadata and states')
+
+    assert.ok(Array.isArray(await sandbox.getMetrics()))
+    assert.equal(await sandbox.isRunning(), true)
+    assert.equal(await sandbox.kill(), true)
+    assert.equal(await sandbox.kill(), false)
+    assert.equal(await sandbox.isRunning(), false)
+    await assert.rejects(Sandbox.connect(sandbox.sandboxId), SandboxNotFoundError)
+    say('kill twice')
+  })
+}
+
+async function pages() {
+  const tag = Math.random().toString(36).slice(2)
+  const made = []
+  try {
+    for (let i = 0; i < 3; i++) made.push(await Sandbox.create({ timeoutMs: 120_000, metadata: { tag } }))
+    const ids = (await all(Sandbox.list({ limit: 1, query: { metadata: { tag } } }))).map((one) => one.sandboxId)
+    assert.deepEqual(ids.sort(), made.map((one) => one.sandboxId).sort())
+  } finally {
+    for (const sandbox of made) await sandbox.kill()
+  }
+  say('pages of one')
+}
+
+async function pause() {
+  await withSandbox({}, async (sandbox) => {
+    const counter = await sandbox.commands.run('i=0; while sleep 0.1; do i=$((i+1)); echo $i >/tmp/count; done', { background: true })
+    const pid = counter.pid
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    await sandbox.pause()
+    assert.equal((await Sandbox.getInfo(sandbox.sandboxId)).state, 'paused')
+    assert.equal(await sandbox.isRunning(), false)
+    const resumed = await Sandbox.connect(sandbox.sandboxId, { timeoutMs: 60_000 })
+    assert.ok((await resumed.commands.list()).some((process) => process.pid === pid), 'with its memory')
+    assert.equal(await sandbox.isRunning(), true)
+    assert.equal((await sandbox.commands.run('echo same token')).stdout, 'same token\n')
+    say('pause, resume, the first token still holds')
+  })
+}
+
+async function serve(sandbox, port) {
+  await sandbox.commands.run(`mkdir -p /tmp/www && echo shown >/tmp/www/index.html && cd /tmp/www && python3 -m http.server ${port}`, { background: true })
+  for (const end = Date.now() + 20_000; ;) {
+    const answer = await plain(`https://${sandbox.getHost(port)}/`, { headers: { 'e2b-traffic-access-token': sandbox.trafficAccessToken ?? '' } })
+    if (answer.status === 200) return answer.text()
+    await answer.text()
+    assert.ok(Date.now() < end, `the server listens: ${answer.status}`)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+}
+
+async function network() {
+  await withSandbox({}, async (sandbox) => {
+    assert.equal(await serve(sandbox, 8123), 'shown\n')
+    const reserved = await plain(`https://${sandbox.getHost(22)}/`)
+    assert.notEqual(reserved.status, 200)
+    const closed = await plain(`https://${sandbox.getHost(8124)}/`)
+    assert.equal(closed.status, 502)
+    const body = await closed.json()
+    assert.deepEqual([body.code, body.port, body.sandboxId], [502, 8124, sandbox.sandboxId])
+    say('any port')
+    if (sandbox.updateNetwork) {
+      await sandbox.updateNetwork({ allowOut: ['203.0.113.0/24'], denyOut: ['203.0.113.7', '0.0.0.0/0'] })
+      const { network } = await sandbox.getInfo()
+      assert.deepEqual([network.allowOut, network.denyOut], [['203.0.113.0/24'], ['0.0.0.0/0']])
+      say('an allowed network wins over what is denied inside it')
+    }
+    await sandbox.kill()
+    const gone = await plain(`https://${sandbox.getHost(8123)}/`)
+    assert.equal(gone.status, 502)
+    assert.equal((await gone.json()).message, 'The sandbox was not found')
+  })
+  await withSandbox({ network: { allowPublicTraffic: false } }, async (sandbox) => {
+    assert.equal(await serve(sandbox, 8123), 'shown\n')
+    for (const headers of [{}, { 'e2b-traffic-access-token': 'wrong' }]) {
+      const refused = await plain(`https://${sandbox.getHost(8123)}/`, { headers })
+      assert.equal(refused.status, 403)
+      assert.equal((await refused.json()).code, 403)
+    }
+    say('the traffic token')
+  })
+}
+
+async function snapshots() {
+  await withSandbox({}, async (sandbox) => {
+    await sandbox.files.write('/home/user/kept', 'kept')
+    const { snapshotId } = await sandbox.createSnapshot()
+    const listed = await all(Sandbox.listSnapshots({ sandboxId: sandbox.sandboxId }))
+    assert.deepEqual(listed.map((one) => one.snapshotId), [snapshotId])
+    await withSandbox({ template: snapshotId }, async (copy) => {
+      assert.equal(await copy.files.read('/home/user/kept'), 'kept')
+    })
+    assert.equal(await Sandbox.deleteSnapshot(snapshotId), true)
+    assert.equal(await Sandbox.deleteSnapshot(snapshotId), false)
+    say('snapshots')
+  })
+}
+
+async function errors() {
+  await assert.rejects(Sandbox.create({ apiKey: `e2b_${'0'.repeat(110)}` }), AuthenticationError)
+  await assert.rejects(Sandbox.create({ template: 'no-such-template' }), /404/)
+  await assert.rejects(Sandbox.create({ timeoutMs: 10 * 365 * 86_400_000 }), /400/)
+  await assert.rejects(Sandbox.create({ volumeMounts: { '/data': 'no-such-volume' } }), /404/)
+  assert.equal(await Sandbox.kill('a'.repeat(26)), false)
+  await assert.rejects(Sandbox.getInfo('nonsense'), SandboxNotFoundError)
+  say('errors as the classes of the package')
+}
+
+async function quota() {
+  const made = []
+  try {
+    await assert.rejects(async () => {
+      for (let i = 0; i < 3; i++) made.push(await Sandbox.create({ timeoutMs: 60_000 }))
+    }, RateLimitError)
+    assert.equal(made.length, 1)
+  } finally {
+    for (const sandbox of made) await sandbox.kill()
+  }
+  say('the quota')
+}
+
+await { life, pages, pause, network, snapshots, errors, quota }[process.argv[2]]()
