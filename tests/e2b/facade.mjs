@@ -100,6 +100,11 @@ async function pause() {
     assert.equal(await sandbox.isRunning(), true)
     assert.equal((await sandbox.commands.run('echo same token')).stdout, 'same token\n')
     say('pause, resume, the first token still holds')
+
+    await sandbox.pause({ keepMemory: false })
+    const anew = await Sandbox.connect(sandbox.sandboxId, { timeoutMs: 60_000 })
+    assert.ok(!(await anew.commands.list()).some((process) => process.pid === pid), 'without its memory')
+    say('pause without the memory')
   })
 }
 

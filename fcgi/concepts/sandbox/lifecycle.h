@@ -29,6 +29,7 @@ struct sandbox_create {
     uint64_t timeout_s;
     enum sandbox_on_timeout on_timeout;
     bool auto_resume;
+    bool pause_memory; /* a pause at the deadline keeps it */
     enum sandbox_on_pause_failure on_pause_failure;
     uint32_t cpu, memory_mb; /* overrides; 0: the version's baseline */
     const char *metadata;    /* JSON object of strings */
@@ -51,15 +52,21 @@ struct sandbox_create {
 int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct error **err);
 
-/* Stop it with its memory where the runtime can, joining a pause in flight. Stopped already:
- * success. Where it cannot, on_pause_failure says whether it is stopped with its disk only, or
- * keeps running: ERR_MEMORY_NOT_KEPT, ERR_RUNTIME_UNAVAILABLE (the host was short of something). */
-int sandbox_pause(struct worker *worker, const char *id, struct sandbox *sandbox,
+/* Stop it, with its memory if that is wanted and the runtime can, joining a pause in flight.
+ * Stopped already: success. Where it cannot, on_pause_failure says whether it is stopped with its
+ * disk only, or keeps running: ERR_MEMORY_NOT_KEPT, ERR_RUNTIME_UNAVAILABLE (the host was short of
+ * something). */
+int sandbox_pause(struct worker *worker, const char *id, bool keep_memory, struct sandbox *sandbox,
                   struct error **err);
 
-/* Make it run, waiting for moves in flight, and refresh its deadline: timeout_s from now, or its
- * own timeout for 0. extend_only: of one that runs already the deadline is never moved back. */
-int sandbox_resume(struct worker *worker, const char *id, uint64_t timeout_s, bool extend_only,
+struct sandbox_resume {
+    uint64_t timeout_s;  /* 0: the sandbox's own */
+    bool extend_only;    /* of one that runs already the deadline is never moved back */
+    bool without_memory; /* of one that is stopped: start it from its disk */
+};
+
+/* Make it run, waiting for moves in flight, and refresh its deadline. */
+int sandbox_resume(struct worker *worker, const char *id, const struct sandbox_resume *how,
                    struct sandbox *sandbox, struct error **err);
 
 /* As sandbox_resume() for a request that found it paused: one that runs already is left as it is,
@@ -71,9 +78,10 @@ int sandbox_wake(struct worker *worker, const char *id, struct sandbox *sandbox,
 struct sandbox_update {
     const json_t *metadata; /* a JSON merge patch, or NULL; borrowed */
     uint64_t timeout_s;     /* 0: not set; else the deadline becomes now + timeout_s */
-    bool set_on_timeout, set_auto_resume, set_on_pause_failure, set_public_traffic;
+    bool set_on_timeout, set_auto_resume, set_on_pause_failure, set_pause_memory,
+        set_public_traffic;
     enum sandbox_on_timeout on_timeout;
-    bool auto_resume;
+    bool auto_resume, pause_memory;
     enum sandbox_on_pause_failure on_pause_failure;
     bool allow_public_traffic;
 };

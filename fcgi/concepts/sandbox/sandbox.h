@@ -57,6 +57,8 @@ struct sandbox {
     int64_t deadline_at_ms; /* 0: none, it is not running */
     enum sandbox_on_timeout on_timeout;
     bool auto_resume;
+    bool pause_memory; /* a pause at the deadline keeps it */
+    bool memory_left;  /* the pause or resume in flight, or the last one, goes without the memory */
     enum sandbox_on_pause_failure on_pause_failure;
     uint32_t pause_failures; /* in a row */
     struct runtime_shape shape;

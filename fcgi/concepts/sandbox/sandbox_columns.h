@@ -44,6 +44,8 @@
     CHANGED("auto_resume", s->auto_resume = db_get_bool(rows, c), db_bool(s->auto_resume))         \
     CHANGED("on_pause_failure", s->on_pause_failure = on_pause_failure_of(db_get_text(rows, c)),   \
             db_text(on_pause_failure_name(s->on_pause_failure)))                                   \
+    CHANGED("pause_memory", s->pause_memory = db_get_bool(rows, c), db_bool(s->pause_memory))      \
+    LATER("memory_left", s->memory_left = db_get_bool(rows, c), db_bool(s->memory_left))           \
     LATER("pause_failures", s->pause_failures = READ_U32_, db_u64(s->pause_failures))              \
     FIXED("cpu", s->shape.cpu = READ_U32_, db_u64(s->shape.cpu))                                   \
     FIXED("memory_mb", s->shape.memory_mb = READ_U32_, db_u64(s->shape.memory_mb))                 \

@@ -126,6 +126,7 @@ static int plan_sandbox(struct worker *worker, const struct sandbox_create *requ
     sandbox->timeout_s = (uint32_t)request->timeout_s;
     sandbox->on_timeout = request->on_timeout;
     sandbox->auto_resume = request->auto_resume;
+    sandbox->pause_memory = request->pause_memory;
     sandbox->on_pause_failure = request->on_pause_failure;
     sandbox->metadata = xstrdup(request->metadata);
     sandbox->volume_mounts = xstrdup(request->volume_mounts ? request->volume_mounts : "{}");

@@ -30,7 +30,8 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
     work_hang_up(work);
     fault_point(FAULT_PAUSE_HUNG_UP);
     int result = runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->shape,
-                                     !sandbox_has_volumes(sandbox), or_disk, origin, err);
+                                     !sandbox_has_volumes(sandbox) && !sandbox->memory_left,
+                                     or_disk, origin, err);
     memcpy(work->memory_lost, runtime->memory_lost, sizeof work->memory_lost);
     return result;
 }
@@ -58,14 +59,23 @@ int work_run_pause(struct work *work, struct error **err)
     return settle_refused_pause(work, &failure, err);
 }
 
-int sandbox_pause(struct worker *worker, const char *id, struct sandbox *sandbox,
+/* context: whether the memory is kept. */
+static int admit(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
+{
+    (void)db;
+    (void)err;
+    sandbox->memory_left = !*(const bool *)context;
+    return 0;
+}
+
+int sandbox_pause(struct worker *worker, const char *id, bool keep_memory, struct sandbox *sandbox,
                   struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
     for (;;) {
         work_auto work = {.worker = worker};
-        if (work_begin(&work, worker, id, SANDBOX_EVENT_PAUSE, OPERATION_PAUSE, NULL, NULL, err) ==
-            0) {
+        if (work_begin(&work, worker, id, SANDBOX_EVENT_PAUSE, OPERATION_PAUSE, admit, &keep_memory,
+                       err) == 0) {
             if (work_run_pause(&work, err) < 0)
                 return work_public_error(&work, err);
             *sandbox = work.sandbox;

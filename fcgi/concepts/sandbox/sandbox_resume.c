@@ -19,7 +19,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
 {
     struct sandbox *sandbox = &work->sandbox;
     struct runtime *runtime = work->runtime;
-    bool with_memory = !sandbox_has_volumes(sandbox);
+    bool with_memory = !sandbox_has_volumes(sandbox) && !sandbox->memory_left;
     *origin = with_memory ? RUNTIME_FROM_MEMORY : RUNTIME_FROM_DISK;
     if (runtime->ops->resume(runtime, sandbox->instance_name, &sandbox->shape, with_memory, origin,
                              err) < 0)
@@ -99,6 +99,7 @@ int work_run_resume(struct work *work, struct error **err)
 
 struct admission {
     uint64_t timeout_s; /* 0: the sandbox's own */
+    bool without_memory;
     enum {
         DEADLINE_REFRESHED,
         DEADLINE_EXTENDED,
@@ -112,6 +113,7 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
     struct admission *admission = context;
     if (sandbox->state != SANDBOX_STOPPED)
         return 0;
+    sandbox->memory_left = admission->without_memory;
     if (sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0 ||
         (sandbox_has_volumes(sandbox) && volume_mounts_lock_again(db, sandbox->id, err) < 0))
         return -1;
@@ -176,15 +178,19 @@ static int bring_up(struct worker *worker, const char *id, struct admission *adm
     return -1;
 }
 
-int sandbox_resume(struct worker *worker, const char *id, uint64_t timeout_s, bool extend_only,
+int sandbox_resume(struct worker *worker, const char *id, const struct sandbox_resume *how,
                    struct sandbox *sandbox, struct error **err)
 {
-    struct admission admission = {timeout_s, extend_only ? DEADLINE_EXTENDED : DEADLINE_REFRESHED};
+    struct admission admission = {
+        .timeout_s = how->timeout_s,
+        .without_memory = how->without_memory,
+        .deadline = how->extend_only ? DEADLINE_EXTENDED : DEADLINE_REFRESHED,
+    };
     return bring_up(worker, id, &admission, sandbox, err);
 }
 
 int sandbox_wake(struct worker *worker, const char *id, struct sandbox *sandbox, struct error **err)
 {
-    struct admission admission = {0, DEADLINE_KEPT};
+    struct admission admission = {.deadline = DEADLINE_KEPT};
     return bring_up(worker, id, &admission, sandbox, err);
 }

@@ -69,6 +69,8 @@ static int update_body(struct db *db, void *context, struct error **err)
         sandbox->auto_resume = wanted->auto_resume;
     if (wanted->set_on_pause_failure)
         sandbox->on_pause_failure = wanted->on_pause_failure;
+    if (wanted->set_pause_memory)
+        sandbox->pause_memory = wanted->pause_memory;
     if (sandbox->auto_resume && sandbox->on_timeout != ON_TIMEOUT_PAUSE)
         return error_set_field(err, ERR_INVALID_REQUEST, "/lifecycle/auto_resume",
                                "auto_resume needs on_timeout = pause.");

@@ -56,6 +56,8 @@ int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *s
 int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **json,
                     struct error **err);
 
+#define LIFETIME_SANDBOX "sandbox" /* of a session; anything else has the usual life */
+
 /* The same for one that lives as long as the sandbox. */
 int api_lasting_session(struct api *api, const struct sandbox *sandbox, json_t **json,
                         struct error **err);

@@ -42,8 +42,6 @@ static const struct route_query checkpoints_query[] = {{.name = "team"},
                                                        {.name = "sandbox_id"},
                                                        {.name = NULL}};
 
-static const struct schema_member no_members[] = {{.name = NULL}};
-
 const struct route api_routes[] = {
 #define ENDPOINT(method_, pattern_, pool_, subject_, operation_, ...) \
     {.method = method_,                                               \

@@ -43,6 +43,7 @@ static int check_timeout(const json_t *value, const char *pointer, struct error 
 static const struct schema_member lifecycle_members[] = {
     {.name = "on_timeout", .type = SCHEMA_STRING, .choices = on_timeout_choices},
     {.name = "auto_resume", .type = SCHEMA_BOOLEAN},
+    {.name = "pause_memory", .type = SCHEMA_BOOLEAN},
     {.name = "on_pause_failure", .type = SCHEMA_STRING, .choices = on_pause_failure_choices},
     {.name = "auto_pause", .hint = "it stands beside lifecycle, and means on_timeout = pause"},
     {.name = "timeout", .hint = "it stands beside lifecycle, not in it"},
@@ -88,6 +89,12 @@ const struct schema_member sandbox_create_schema[] = {
 const struct schema_member sandbox_resume_schema[] = {
     TIMEOUT_MEMBER,
     {.name = "extend_only", .type = SCHEMA_BOOLEAN},
+    {.name = "memory", .type = SCHEMA_BOOLEAN},
+    {.name = NULL},
+};
+
+const struct schema_member sandbox_pause_schema[] = {
+    {.name = "memory", .type = SCHEMA_BOOLEAN},
     {.name = NULL},
 };
 
@@ -146,6 +153,7 @@ static int read_lifecycle(const json_t *body, struct sandbox_create *create, str
                                "auto_pause = false contradicts lifecycle.on_timeout = pause.");
     create->on_timeout = pause ? ON_TIMEOUT_PAUSE : ON_TIMEOUT_KILL;
     create->auto_resume = json_is_true(json_object_get(lifecycle, "auto_resume"));
+    create->pause_memory = !json_is_false(json_object_get(lifecycle, "pause_memory"));
     create->on_pause_failure =
         on_pause_failure_of(json_string_value(json_object_get(lifecycle, "on_pause_failure")));
     if (create->auto_resume && !pause)
@@ -254,6 +262,7 @@ void sandbox_update_read(const json_t *body, struct sandbox_update *update)
     const json_t *lifecycle = json_object_get(body, "lifecycle");
     const char *on_timeout = json_string_value(json_object_get(lifecycle, "on_timeout"));
     const json_t *auto_resume = json_object_get(lifecycle, "auto_resume");
+    const json_t *pause_memory = json_object_get(lifecycle, "pause_memory");
     const char *on_pause_failure =
         json_string_value(json_object_get(lifecycle, "on_pause_failure"));
     const json_t *public_traffic = json_object_get(body, "allow_public_traffic");
@@ -264,6 +273,8 @@ void sandbox_update_read(const json_t *body, struct sandbox_update *update)
         .on_timeout = str_equal(on_timeout, "pause") ? ON_TIMEOUT_PAUSE : ON_TIMEOUT_KILL,
         .set_auto_resume = auto_resume != NULL,
         .auto_resume = json_is_true(auto_resume),
+        .set_pause_memory = pause_memory != NULL,
+        .pause_memory = json_is_true(pause_memory),
         .set_on_pause_failure = on_pause_failure != NULL,
         .on_pause_failure = on_pause_failure_of(on_pause_failure),
         .set_public_traffic = public_traffic != NULL,

@@ -7,7 +7,8 @@
 
 /* The members of POST /v1/sandboxes. */
 extern const struct schema_member sandbox_create_schema[];
-/* Those of POST /v1/sandboxes/:id/resume. */
+/* Those of POST /v1/sandboxes/:id/pause and …/resume. */
+extern const struct schema_member sandbox_pause_schema[];
 extern const struct schema_member sandbox_resume_schema[];
 /* Those of PATCH /v1/sandboxes/:id, and of PUT /v1/sandboxes/:id/ports/:port. */
 extern const struct schema_member sandbox_update_schema[];

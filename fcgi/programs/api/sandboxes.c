@@ -116,8 +116,8 @@ int sandboxes_pause(void *context, struct http_request *request, struct http_res
 {
     struct api *api = context;
     sandbox_auto paused = {0};
-    (void)request;
-    if (sandbox_pause(&api->worker, api->access.sandbox.id, &paused, err) < 0)
+    bool keep_memory = !json_is_false(json_object_get(request->json, "memory"));
+    if (sandbox_pause(&api->worker, api->access.sandbox.id, keep_memory, &paused, err) < 0)
         return -1;
     return http_response_json(response, 200, sandbox_to_json(api->settings, &paused));
 }
@@ -127,11 +127,13 @@ int sandboxes_resume(void *context, struct http_request *request, struct http_re
 {
     struct api *api = context;
     sandbox_auto resumed = {0};
-    uint64_t timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout"));
-    bool extend_only = json_is_true(json_object_get(request->json, "extend_only"));
+    const struct sandbox_resume how = {
+        .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout")),
+        .extend_only = json_is_true(json_object_get(request->json, "extend_only")),
+        .without_memory = json_is_false(json_object_get(request->json, "memory")),
+    };
     json_t *session;
-    if (sandbox_resume(&api->worker, api->access.sandbox.id, timeout_s, extend_only, &resumed,
-                       err) < 0 ||
+    if (sandbox_resume(&api->worker, api->access.sandbox.id, &how, &resumed, err) < 0 ||
         api_new_session(api, &resumed, &session, err) < 0)
         return -1;
     return http_response_json(response, 200,

@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "session/session.h"
 
-static const char *const lifetime_choices[] = {"session", "sandbox", NULL};
+static const char *const lifetime_choices[] = {"session", LIFETIME_SANDBOX, NULL};
 
 const struct schema_member session_create_schema[] = {
     {.name = "lifetime", .type = SCHEMA_STRING, .choices = lifetime_choices},
@@ -18,11 +18,15 @@ int sessions_create(void *context, struct http_request *request, struct http_res
     struct api *api = context;
     const struct sandbox *sandbox = &api->access.sandbox;
     const char *lifetime = json_string_value(json_object_get(request->json, "lifetime"));
-    json_t *json;
-    if ((str_equal(lifetime, "sandbox") ? api_lasting_session(api, sandbox, &json, err)
-                                        : api_new_session(api, sandbox, &json, err)) < 0)
+    json_t *session;
+    if (!lifetime)
+        lifetime = lifetime_choices[0];
+    if ((str_equal(lifetime, LIFETIME_SANDBOX) ? api_lasting_session(api, sandbox, &session, err)
+                                               : api_new_session(api, sandbox, &session, err)) < 0)
         return -1;
-    return http_response_json(response, 201, json);
+    return http_response_json(
+        response, 201,
+        json_pack("{s:s, s:s, s:o}", "id", sandbox->id, "lifetime", lifetime, "session", session));
 }
 
 int sessions_delete(void *context, struct http_request *request, struct http_response *response,

@@ -52,6 +52,7 @@ static int expire_body(struct db *db, void *context, struct error **err)
         return -1;
     fault_point(FAULT_DEADLINE_EXPIRING);
     bool kill = sandbox->on_timeout == ON_TIMEOUT_KILL;
+    sandbox->memory_left = !sandbox->pause_memory;
     return work_begin_locked(work, db, kill ? SANDBOX_EVENT_DELETE : SANDBOX_EVENT_PAUSE,
                              kill ? OPERATION_DESTROY : OPERATION_PAUSE, err);
 }

@@ -172,9 +172,10 @@ static void add_lifecycle(const json_t *body, json_t *out)
 {
     bool pause = json_is_true(json_object_get(body, "autoPause"));
     bool resume = json_is_true(json_object_get(json_object_get(body, "autoResume"), "enabled"));
+    bool memory = !json_is_false(json_object_get(body, "autoPauseMemory"));
     json_object_set_new(out, "lifecycle",
-                        json_pack("{s:s, s:b}", "on_timeout", pause ? "pause" : "kill",
-                                  "auto_resume", (int)resume));
+                        json_pack("{s:s, s:b, s:b}", "on_timeout", pause ? "pause" : "kill",
+                                  "auto_resume", (int)resume, "pause_memory", (int)memory));
 }
 
 static int add_volumes(const json_t *body, json_t *out, struct error **err)
@@ -209,9 +210,6 @@ int e2b_create_body(const json_t *body, unsigned timeout_s, json_t **out, struct
     if (refuse_given(body, missing, err) < 0 || add_policy(network, made, err) < 0 ||
         add_volumes(body, made, err) < 0)
         return -1;
-    if (json_is_false(json_object_get(body, "autoPauseMemory")))
-        return error_set_field(err, ERR_NOT_SERVED, "/autoPauseMemory",
-                               "A pause of this deployment keeps the memory.");
     add_template(json_string_value(json_object_get(body, "templateID")), made);
     json_object_set_new(made, "timeout",
                         json_integer(timeout ? json_integer_value(timeout) : timeout_s));

@@ -106,12 +106,9 @@ static int done(struct http_response *response)
     return 0;
 }
 
-static int refuse_without_memory(const struct http_request *request, struct error **err)
+static bool is_without_memory(const struct http_request *request)
 {
-    if (!json_is_false(json_object_get(request->json, "memory")))
-        return 0;
-    return error_set_field(err, ERR_NOT_SERVED, "memory",
-                           "This deployment pauses and resumes with the memory.");
+    return json_is_false(json_object_get(request->json, "memory"));
 }
 
 int e2b_sandboxes_pause(void *context, struct http_request *request, struct http_response *response,
@@ -119,11 +116,10 @@ int e2b_sandboxes_pause(void *context, struct http_request *request, struct http
 {
     struct api *api = context;
     sandbox_auto paused = {0};
-    if (refuse_without_memory(request, err) < 0)
-        return -1;
     if (api->access.sandbox.state == SANDBOX_STOPPED)
         return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused already.");
-    if (sandbox_pause(&api->worker, api->access.sandbox.id, &paused, err) < 0)
+    if (sandbox_pause(&api->worker, api->access.sandbox.id, !is_without_memory(request), &paused,
+                      err) < 0)
         return -1;
     return done(response);
 }
@@ -136,9 +132,12 @@ static int bring_up(struct api *api, const struct http_request *request,
     json_int_t timeout_s = json_integer_value(json_object_get(request->json, "timeout"));
     sandbox_auto sandbox = {0};
     json_t *json;
-    if (refuse_without_memory(request, err) < 0 ||
-        sandbox_resume(&api->worker, found->id, timeout_s ? (uint64_t)timeout_s : TIMEOUT_S, true,
-                       &sandbox, err) < 0 ||
+    const struct sandbox_resume how = {
+        .timeout_s = timeout_s ? (uint64_t)timeout_s : TIMEOUT_S,
+        .extend_only = true,
+        .without_memory = is_without_memory(request),
+    };
+    if (sandbox_resume(&api->worker, found->id, &how, &sandbox, err) < 0 ||
         e2b_sandbox_to_json(api, &sandbox, &json, err) < 0)
         return -1;
     return http_response_json(response, was_running ? 200 : 201, json);
@@ -172,7 +171,7 @@ static int end_now(struct api *api, const struct sandbox *sandbox, struct error 
 {
     sandbox_auto paused = {0};
     return sandbox->on_timeout == ON_TIMEOUT_PAUSE
-               ? sandbox_pause(&api->worker, sandbox->id, &paused, err)
+               ? sandbox_pause(&api->worker, sandbox->id, sandbox->pause_memory, &paused, err)
                : sandbox_destroy(&api->worker, sandbox->id, err);
 }
 
@@ -198,10 +197,13 @@ int e2b_sandboxes_refresh(void *context, struct http_request *request,
 {
     struct api *api = context;
     const struct sandbox *found = &api->access.sandbox;
-    json_int_t duration_s = json_integer_value(json_object_get(request->json, "duration"));
+    const struct sandbox_resume how = {
+        .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "duration")),
+        .extend_only = true,
+    };
     sandbox_auto sandbox = {0};
     if (require_running(found, err) < 0 ||
-        sandbox_resume(&api->worker, found->id, (uint64_t)duration_s, true, &sandbox, err) < 0)
+        sandbox_resume(&api->worker, found->id, &how, &sandbox, err) < 0)
         return -1;
     return done(response);
 }

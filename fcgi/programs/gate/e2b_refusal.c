@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "gate/e2b_refusal.h"
 
-#include <stdlib.h>
+#include "base/str.h"
 
 bool e2b_refusal_is_due(const struct http_request *request)
 {
@@ -48,10 +48,12 @@ void e2b_refusal_answer(const struct http_request *request, enum refusal_reason 
 {
     const char *route = http_parameter(request, "SANDLOT_ROUTE");
     const char *port = http_parameter(request, "SANDLOT_PORT");
+    uint64_t number;
     int code = status_of(reason, status);
     json_t *body = json_pack("{s:s, s:s, s:i}", "sandboxId", route ? route : "", "message",
                              message_of(reason), "code", code);
-    if (port && (reason == REFUSAL_NO_LISTENER || reason == REFUSAL_PORT_NOT_EXPOSED))
-        json_object_set_new(body, "port", json_integer(atoi(port)));
+    bool is_closed = reason == REFUSAL_NO_LISTENER || reason == REFUSAL_PORT_NOT_EXPOSED;
+    if (is_closed && port && str_parse_u64(port, 1, 65535, &number) == 0)
+        json_object_set_new(body, "port", json_integer((json_int_t)number));
     http_response_json(response, code, body);
 }

@@ -2,6 +2,7 @@
 """Keys through the API: listed, made, revoked."""
 
 import datetime
+import re
 
 import pytest
 
@@ -18,6 +19,8 @@ def test_a_key_is_made_shown_once_and_revoked(api, account, stack):
     made = make(api, name="of a test", scopes=["write"])
     key = made.pop("key")
     assert key.startswith("slk_") and len(key) == 60
+    spelled = made.pop("e2b_key")
+    assert re.fullmatch("e2b_[0-9a-f]+", spelled)
     assert made["id"].startswith("key_")
     assert made["scopes"] == ["read", "write"]
     assert made["teams"] is None and made["expires_at"] is None
@@ -28,6 +31,8 @@ def test_a_key_is_made_shown_once_and_revoked(api, account, stack):
 
     theirs = Api(stack, key)
     assert theirs.list() == []
+    for name, value in (("X-API-Key", key), ("X-API-Key", spelled), ("Authorization", f"Bearer {spelled}")):
+        assert Api(stack, None).request("GET", "/v1/me", headers={name: value}).json()["key"]["id"] == made["id"]
     assert api.delete(f"/v1/keys/{made['id']}").status == 204
     assert_error(theirs.get("/v1/sandboxes"), 401, "unauthorized")
     assert made["id"] not in [one["id"] for one in api.get("/v1/keys").json()["keys"]]

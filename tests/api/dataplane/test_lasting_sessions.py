@@ -11,7 +11,7 @@ from stack import wait_until
 def session(sandbox, **fields):
     answer = sandbox.api.post(f"{sandbox.path}/sessions", fields)
     assert answer.status == 201, answer
-    return answer.json()
+    return answer.json()["session"]
 
 
 def reads(sandbox, token):
@@ -39,6 +39,16 @@ def test_a_lasting_token_lives_over_pauses_until_all_are_ended(sandbox):
     wait_until(lambda: reads(sandbox, made["access_token"]) == 401, 10, "the end of the token")
     assert reads(sandbox, short) == 200
     assert reads(sandbox, session(sandbox, lifetime="sandbox")["access_token"]) == 200
+
+
+def test_a_replay_has_a_session_of_the_same_life(sandbox):
+    headers = {"Idempotency-Key": secrets.token_hex(8)}
+    first, again = (sandbox.api.post(f"{sandbox.path}/sessions", {"lifetime": "sandbox"}, headers=headers)
+                    for _ in range(2))
+    assert again.headers["Idempotent-Replayed"] == "true" and again.json()["lifetime"] == "sandbox"
+    assert again.json()["session"]["expires_at"] is None
+    assert first.json()["id"] == again.json()["id"]
+    assert reads(sandbox, again.json()["session"]["access_token"]) == 200
 
 
 def test_it_is_of_its_sandbox_only(sandbox, api):

@@ -43,7 +43,7 @@ class HolderKiller:
         row = wait_until(self._ask, 10, f"the {self.question[1]} in flight", 0.001)
         numbers = {int(number) for number in re.findall(r"\d+", row["lease_owner"])}
         pids = numbers & self.workers
-        assert len(pids) == 1, f"the lease owner {row["lease_owner"]} names its process"
+        assert len(pids) == 1, f"the lease owner {row['lease_owner']} names its process"
         self.pid = pids.pop()
         os.kill(self.pid, signal.SIGKILL)
         self.connection.close()
