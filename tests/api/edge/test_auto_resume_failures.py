@@ -62,6 +62,7 @@ def test_a_host_without_room(paused, stack):
     assert_wakes(paused)
 
 
+@pytest.mark.long
 def test_a_runtime_daemon_that_is_away(paused, stack):
     daemon = stack.daemon("incusd")
     daemon.stop()

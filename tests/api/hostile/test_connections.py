@@ -63,6 +63,7 @@ def begin(sandbox, kind, count, seconds):
     sandbox.data.background("python3", "/tmp/connect.py", kind, OUTSIDE, str(count), str(seconds))
 
 
+@pytest.mark.long
 def test_datagrams_without_end(stack, hostile, bystander):
     before = counter(stack, "connections_refused")
     begin(hostile, "udp", 10**9, 30)
@@ -107,6 +108,7 @@ def test_handshakes_without_end(stack, hostile, internet, bystander):
         ).strip() == "again"
 
 
+@pytest.mark.long
 def test_visitors_without_end(stack, hostile, bystander):
     """What comes to a sandbox has a bound of its own, and takes nothing of what it begins itself."""
     hostile.put_guest("accept.py")

@@ -168,6 +168,7 @@ def promised(stack):
         " + (SELECT COALESCE(SUM(size_gb), 0) FROM volumes WHERE taken = 1) AS n")[0]["n"]
 
 
+@pytest.mark.long
 def test_nothing_new_on_a_pool_that_is_nearly_full(account, stack):
     sandbox = Sandbox.create(account.api)
     with FullPool(stack, left_mb=128) as pool:

@@ -127,6 +127,7 @@ def test_what_a_mute_agent_did_is_forgotten_soon(hostile):
     wait_until(lambda: origin.request("GET", "/").status == 200, 60, "the preview")
 
 
+@pytest.mark.long
 def test_mute_agents_do_not_hold_the_wake_pool(hostile, bystander):
     mute = [mute_sandbox(hostile, lifecycle=WAKES) for _ in range(5)]
     own = Sandbox.create(bystander.api, exposed_ports=PUBLIC, lifecycle=WAKES)
@@ -148,6 +149,7 @@ def test_mute_agents_do_not_hold_the_wake_pool(hostile, bystander):
 
 # --- the API ---
 
+@pytest.mark.long
 def test_creates_with_a_mute_agent_do_not_hold_the_api(hostile, bystander):
     sandbox = mute_sandbox(hostile)
     answer = hostile.api.post(f"/v1/sandboxes/{sandbox.id}/checkpoints", {"name": "mute"})

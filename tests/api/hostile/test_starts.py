@@ -84,7 +84,7 @@ def assert_nothing_waits(stack):
 # --- from a checkpoint ---
 
 
-@pytest.mark.parametrize("place", ["/proc", "/sys", "/dev"])
+@pytest.mark.parametrize("place", ["/proc", pytest.param("/sys", marks=pytest.mark.long), "/dev"])
 def test_creates_from_a_disk_with_a_pipe_for_a_mount_point(attacker, bystander, stack, place):
     sandbox = Sandbox.create(attacker)
     put_pipe(stack, sandbox, place)
@@ -126,7 +126,9 @@ def link_that_leads_nowhere(path):
     path.symlink_to("/nowhere")
 
 
-@pytest.mark.parametrize("make", [pipe, file, link, link_that_leads_nowhere])
+@pytest.mark.parametrize("make", [
+    pipe, link, pytest.param(file, marks=pytest.mark.long),
+    pytest.param(link_that_leads_nowhere, marks=pytest.mark.long)])
 def test_a_create_with_a_volume_on_what_is_no_directory(attacker, bystander, stack, make):
     volume = Volume(attacker, "v" + secrets.token_hex(3))
     sandbox = Sandbox.create(attacker)
@@ -235,6 +237,7 @@ def test_a_start_that_does_not_end_is_ended(attacker, bystander, stack):
     assert_nothing_waits(stack)
 
 
+@pytest.mark.long
 def test_a_delete_of_a_sandbox_whose_start_does_not_end(attacker, bystander, stack):
     sandbox = Sandbox.create(attacker, template=checkpoint_of(Sandbox.create(attacker)))
     os.kill(stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"], signal.SIGKILL)

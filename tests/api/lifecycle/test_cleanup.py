@@ -39,6 +39,7 @@ def warned(sandbox):
     return sandbox.show().get("cleanup_at")
 
 
+@pytest.mark.long
 def test_a_stopped_sandbox_is_warned_of_and_then_removed(sandbox, stack, warning):
     sandbox.pause()
     instance = sandbox.instance

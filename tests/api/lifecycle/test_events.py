@@ -74,6 +74,7 @@ def test_an_event_that_is_lost_is_made_up_for(sandbox, stack, between):
     assert hears(stack), "the stream was up all the time"
 
 
+@pytest.mark.long
 def test_a_stream_that_has_died_without_a_word(make_sandbox, stack, between):
     sandboxes = [make_sandbox() for _ in range(2)]
     between.mute = True
@@ -88,6 +89,7 @@ def test_a_stream_that_has_died_without_a_word(make_sandbox, stack, between):
     wait_until(lambda: hears(stack), 30, "the stream being back")
 
 
+@pytest.mark.long
 def test_the_daemon_restarted_and_a_death_in_between(make_sandbox, stack):
     dies, lives = make_sandbox(), make_sandbox()
     pid = init_of(stack, dies)
@@ -105,6 +107,7 @@ def test_the_daemon_restarted_and_a_death_in_between(make_sandbox, stack):
     wait_stopped(lives)
 
 
+@pytest.mark.long
 def test_the_daemon_hangs(sandbox, stack):
     pid, daemon = init_of(stack, sandbox), stack.daemon("incusd")
     os.kill(daemon.pid, signal.SIGSTOP)
@@ -117,6 +120,7 @@ def test_the_daemon_hangs(sandbox, stack):
     wait_until(lambda: hears(stack), 30, "the stream being back")
 
 
+@pytest.mark.long
 def test_many_at_once(make_account, stack):
     account = make_account("pro")
     sandboxes = [Sandbox.create(account.api) for _ in range(6)]

@@ -4,6 +4,8 @@
 import datetime
 import time
 
+import pytest
+
 from client import assert_error
 from stack import wait_until
 
@@ -42,6 +44,7 @@ def add_samples(stack, sandbox_id, times):
         connection.close()
 
 
+@pytest.mark.long
 def test_a_busy_and_an_idle_sandbox_and_a_pause(make_sandbox, stack):
     interval_s = int(stack.settings.get("metrics_interval_s", "30"))
     busy, idle = make_sandbox(timeout=900), make_sandbox(timeout=900)

@@ -75,6 +75,7 @@ def test_a_memory_that_cannot_be_kept_keeps_running(make_sandbox):
     assert sandbox.boot_id() == boot
 
 
+@pytest.mark.long
 def test_a_patch_decides_for_the_next_pause(make_sandbox):
     sandbox = make_sandbox()
     with traced(sandbox):
@@ -119,6 +120,7 @@ def test_a_host_without_room_for_a_moment_loses_nothing(holding, pool, stack):
     assert sandbox.resume()["resumed_from"] == "memory" and sandbox.boot_id() == boot
 
 
+@pytest.mark.long
 def test_at_the_deadline_it_runs_on_and_is_tried_again(make_sandbox):
     sandbox = make_sandbox(timeout=3, lifecycle={"on_timeout": "pause", **KEEP})
     boot = sandbox.boot_id()

@@ -151,6 +151,7 @@ def test_a_start_from_disk_has_a_clean_agent(make_sandbox):
 HOG = "held = []\nwhile True: held.append(b'x' * (1 << 20))"
 
 
+@pytest.mark.long
 def test_running_out_of_memory(make_sandbox):
     """Who took it dies and its stream says so; the agent, what it knows, and who took little do not.
     Root is no exception, nor is a program that asks to be spared."""
