@@ -7,6 +7,7 @@ build_programs()
 {
     local wanted
 
+    set -- "$@" ${SANITIZER_OPTIONS:+"$SANITIZER_OPTIONS"}
     wanted="$SOURCE_DIR --prefix=$PREFIX $*"
     if [[ -e $SOURCE_DIR/config.status ]]; then
         die "the source tree itself is configured, which stops a build elsewhere: run make distclean in it"

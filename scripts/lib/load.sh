@@ -8,6 +8,7 @@ SCRIPTS_DIR=$SOURCE_DIR/scripts
 . "$SCRIPTS_DIR/lib/packages.sh"
 . "$SCRIPTS_DIR/lib/users.sh"
 . "$SCRIPTS_DIR/lib/services.sh"
+. "$SCRIPTS_DIR/lib/sanitize.sh"
 . "$SCRIPTS_DIR/lib/database.sh"
 . "$SCRIPTS_DIR/lib/criu.sh"
 . "$SCRIPTS_DIR/lib/crypt.sh"

@@ -6,6 +6,9 @@
 # whether the number still means the process that we started.
 # shellcheck shell=bash
 
+# What each of them has in its environment beside the usual: NAME=VALUE words.
+SERVICE_ENVIRONMENT=()
+
 boot_id()
 {
     cat /proc/sys/kernel/random/boot_id
@@ -74,12 +77,12 @@ service_start()
             --property=LimitNOFILE=1048576 --property=TasksMax=infinity \
             --property=StandardOutput="append:$LOG_DIR/$name.log" \
             --property=StandardError="append:$LOG_DIR/$name.log" \
-            --setenv=PATH="$PATH" -- "$@"
+            --setenv=PATH="$PATH" "${SERVICE_ENVIRONMENT[@]/#/--setenv=}" -- "$@"
         return
     fi
     # Nothing of the caller's environment: the next start may be made from another one.
     setsid setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups \
-        env -i PATH="$PATH" LANG=C.UTF-8 HOME=/ "$@" </dev/null \
+        env -i PATH="$PATH" LANG=C.UTF-8 HOME=/ "${SERVICE_ENVIRONMENT[@]}" "$@" </dev/null \
         >>"$LOG_DIR/$name.log" 2>&1 30>&- 38>&- 39>&- &
     service_pid_write "$name" $!
 }

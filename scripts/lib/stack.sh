@@ -10,6 +10,7 @@ stack_directories()
     install -d -m 755 "$STATE_ROOT"
     settings_remember
     install -d -m 755 "$ETC_DIR" "$NGINX_DIR" "$TLS_DIR" "$LOG_DIR"
+    sanitize_prepare
     install -d -m 775 -o root -g "$WORKER_USER" "$RUN_DIR"
     install -d -m 700 -o "$WORKER_USER" -g "$WORKER_USER" "$RUN_DIR/pools"
 }

@@ -280,7 +280,7 @@ void router_serve(const struct router *router, struct http_request *request,
     const struct route *route = NULL;
     autofree char *allow = NULL;
     error_auto err = NULL;
-    if (match(router, request, &route, &allow, &err) == 0) {
+    if (match(router, request, &route, &allow, &err) == 0 && route) {
         request->operation = route->operation;
         if (serve_route(router, route, request, response, &err) == 0)
             return;

@@ -50,7 +50,7 @@ int ctl_profile_show(struct ctl *ctl, const struct ctl_arguments *arguments, str
     json_auto_t *object = profile_json(&profile);
     egress_profile_deinit(&profile);
     if (ctl->json) {
-        ctl_print_json(object);
+        ctl_print_json(json_incref(object));
         return 0;
     }
     json_array_foreach (json_object_get(object, "entries"), index, entry) {

@@ -90,7 +90,7 @@ static void *run(void *context)
 static void wait_for(struct removal *removal)
 {
     struct timespec end;
-    clock_gettime(CLOCK_REALTIME, &end);
+    clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += WAIT_S;
     pthread_mutex_lock(&removal->mutex);
     while (!removal->has_ended &&
@@ -103,6 +103,16 @@ static void wait_for(struct removal *removal)
         removal_free(removal);
 }
 
+/* Its waits are not to last longer because somebody sets the clock. */
+static void init_ended(struct removal *removal)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&removal->ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
 /* Begin a removal; NULL when it cannot be: it is then left for the next one. */
 static struct removal *begin(struct request *request, const char *name)
 {
@@ -111,7 +121,7 @@ static struct removal *begin(struct request *request, const char *name)
         return NULL;
     struct removal *removal = xcalloc(1, sizeof *removal);
     pthread_mutex_init(&removal->mutex, NULL);
-    pthread_cond_init(&removal->ended, NULL);
+    init_ended(removal);
     snprintf(removal->name, sizeof removal->name, "%s", name);
     removal->alone = !*name;
     removal->volume = openat(request->volume, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

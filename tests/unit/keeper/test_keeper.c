@@ -85,6 +85,58 @@ static void raising_waits_for_what_is_under_way(void **state)
     assert_true(raised);
 }
 
+/* --- many at once --- */
+
+#define CROWD  4
+#define ROUNDS 300
+
+/* One generation after the other is raised while others go in and out with the one that they
+ * know. */
+struct crowd {
+    struct fence *fence;
+    uint64_t newest;             /* atomic: what is about to be raised, or is */
+    unsigned inside[ROUNDS + 2]; /* atomic, by generation */
+};
+
+static void *go_in_and_out(void *context)
+{
+    struct crowd *crowd = context;
+    struct refusal refusal;
+    uint64_t generation;
+    while ((generation = __atomic_load_n(&crowd->newest, __ATOMIC_SEQ_CST)) <= ROUNDS) {
+        bool slow = generation % 2;
+        int result = slow ? fence_enter_slow(crowd->fence, generation)
+                          : fence_enter(crowd->fence, generation, &refusal);
+        if (result < 0)
+            continue;
+        __atomic_add_fetch(&crowd->inside[generation], 1, __ATOMIC_SEQ_CST);
+        if (fence_is_first(crowd->fence))
+            fence_ask_again(crowd->fence);
+        __atomic_sub_fetch(&crowd->inside[generation], 1, __ATOMIC_SEQ_CST);
+        slow ? fence_leave_slow(crowd->fence) : fence_leave(crowd->fence);
+    }
+    return NULL;
+}
+
+static void nobody_is_inside_behind_a_raised_fence(void **state)
+{
+    struct crowd crowd = {fence_of("crowd"), 1, {0}};
+    pthread_t threads[CROWD];
+    unsigned late = 0;
+    (void)state;
+    for (size_t i = 0; i < CROWD; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, go_in_and_out, &crowd), 0);
+    for (uint64_t generation = 2; generation <= ROUNDS + 1; generation++) {
+        fence_raise(crowd.fence, generation);
+        for (uint64_t older = 0; older < generation; older++)
+            late += __atomic_load_n(&crowd.inside[older], __ATOMIC_SEQ_CST);
+        __atomic_store_n(&crowd.newest, generation, __ATOMIC_SEQ_CST);
+    }
+    for (size_t i = 0; i < CROWD; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(late, 0);
+}
+
 static void links_do_not_lead_out(void **state)
 {
     struct stat status;
@@ -143,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_older_generation_is_refused),
         cmocka_unit_test(raising_waits_for_what_is_under_way),
+        cmocka_unit_test(nobody_is_inside_behind_a_raised_fence),
         cmocka_unit_test(links_do_not_lead_out),
         cmocka_unit_test(a_deep_tree_goes_and_links_stay_unfollowed),
     };

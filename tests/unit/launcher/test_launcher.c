@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the launcher reads of a container's configuration, what it looks at before a start, and how
+ * it ends one that does not end. */
+#include "unit/unit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "launcher/bounded.h"
+#include "launcher/container_config.h"
+#include "launcher/leftovers.h"
+#include "launcher/mount_points.h"
+
+static char folder[] = "/tmp/sandlot-launcher-XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    autofree char *command = xasprintf("rm -rf %s", folder);
+    (void)state;
+    return chdir("/") == 0 && system(command) == 0 ? 0 : -1; /* NOLINT(cert-env33-c) */
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* --- the configuration --- */
+
+static void a_configuration_is_read(void **state)
+{
+    container_config_auto config;
+    error_auto err = NULL;
+    (void)state;
+    write_file("lxc.conf",
+               "lxc.log.file = /log/c/lxc.log\n"
+               "# a remark\n"
+               "no value\n"
+               "lxc.rootfs.path = btrfs:/former\n"
+               "lxc.rootfs.path = dir:/pool/c/rootfs\n"
+               "lxc.mount.entry = /dev/fuse dev/fuse none bind,create=file,optional 0 0\n"
+               "lxc.mount.entry = /a\\040b\\134c //data\\011x none bind,create=dir 0 0\n"
+               "lxc.mount.entry = lonely\n"
+               "lxc.mount.entry = proc proc\n"
+               "lxc.mount.entry = /\\4 x\\");
+    assert_ok(container_config_read("lxc.conf", &config, &err));
+    assert_string_equal(config.rootfs, "/pool/c/rootfs");
+    assert_string_equal(config.log_file, "/log/c/lxc.log");
+    assert_string_equal(config.run_folder, ".");
+    assert_int_equal(config.mount_count, 4);
+    assert_string_equal(config.mounts[0].target, "dev/fuse");
+    assert_true(config.mounts[0].is_file);
+    assert_string_equal(config.mounts[1].source, "/a b\\c");
+    assert_string_equal(config.mounts[1].target, "data\tx");
+    assert_false(config.mounts[1].is_file);
+    assert_string_equal(config.mounts[2].target, "proc");
+    assert_string_equal(config.mounts[3].source, "/\\4");
+    assert_string_equal(config.mounts[3].target, "x\\");
+}
+
+static void a_configuration_has_a_bound(void **state)
+{
+    container_config_auto config, missing;
+    error_auto err = NULL;
+    FILE *file = fopen("large.conf", "we");
+    (void)state;
+    for (unsigned i = 0; i <= CONTAINER_MOUNTS_MAX; i++)
+        assert_true(fprintf(file, "lxc.mount.entry = /s t%u\n", i) > 0);
+    assert_int_equal(fclose(file), 0);
+    assert_fails_saying(container_config_read("large.conf", &config, &err), ERR_CONFIG,
+                        "more than");
+    assert_fails_saying(container_config_read("missing.conf", &missing, &err), ERR_CONFIG,
+                        "missing.conf");
+}
+
+/* --- what is mounted on --- */
+
+/* A root file system with the places of every start, and one more mount entry. */
+static void check_mount(const char *entry, struct error **err)
+{
+    container_config_auto config;
+    autofree char *text =
+        xasprintf("lxc.rootfs.path = dir:%s/rootfs\nlxc.mount.entry = %s\n", folder, entry);
+    write_file("mounts.conf", text);
+    assert_int_equal(container_config_read("mounts.conf", &config, err), 0);
+    mount_points_check(&config, err);
+}
+
+static void assert_refused(const char *entry, const char *says)
+{
+    error_auto err = NULL;
+    check_mount(entry, &err);
+    if (!err)
+        fail_msg("%s is not refused", entry);
+    assert_int_equal(err->code, ERR_INVALID_REQUEST);
+    if (!strstr(err->message, says))
+        fail_msg("\"%s\" does not say \"%s\"", err->message, says);
+}
+
+static void assert_let(const char *entry)
+{
+    error_auto err = NULL;
+    check_mount(entry, &err);
+    if (err)
+        fail_msg("%s is refused: %s", entry, err->message);
+}
+
+static void make_rootfs(void)
+{
+    static const char *const folders[] = {"rootfs",     "rootfs/proc", "rootfs/sys",
+                                          "rootfs/dev", "rootfs/mnt",  "outside"};
+    for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+        assert_int_equal(mkdir(folders[i], 0755), 0);
+    assert_int_equal(mkfifo("rootfs/pipe", 0600), 0);
+    assert_int_equal(symlink("/etc", "rootfs/link"), 0);
+    write_file("rootfs/file", "");
+    assert_int_equal(mkfifo("outside/pipe", 0600), 0);
+}
+
+static void places_of_mounts_are_looked_at(void **state)
+{
+    (void)state;
+    make_rootfs();
+    assert_let("/s mnt none bind");
+    assert_let("/s not/there/yet none bind");
+    assert_let("/s file none bind,create=file");
+    assert_refused("/s pipe none bind", "a named pipe");
+    assert_refused("/s pipe none bind,create=file", "a named pipe");
+    assert_refused("/s pipe/below none bind", "/pipe is a named pipe");
+    assert_refused("/s link none bind", "a symbolic link");
+    assert_refused("/s link/below none bind", "a symbolic link");
+    assert_refused("/s file none bind", "a file");
+    assert_refused("/s mnt/../pipe none bind", "not plain");
+    /* Covered before anything below them. */
+    assert_let("/s dev/fuse none bind,create=file");
+}
+
+static void a_mount_on_a_mount_is_looked_at_where_it_is(void **state)
+{
+    autofree char *let =
+        xasprintf("%s/outside mnt none bind\nlxc.mount.entry = /s mnt/new", folder);
+    autofree char *refused =
+        xasprintf("%s/outside mnt none bind\nlxc.mount.entry = /s mnt/pipe", folder);
+    (void)state;
+    assert_let(let);
+    assert_refused(refused, "a named pipe");
+    assert_let("/s mnt/pipe none bind");
+}
+
+static void the_kernels_own_places_are_looked_at(void **state)
+{
+    (void)state;
+    assert_int_equal(rmdir("rootfs/sys"), 0);
+    assert_int_equal(mkfifo("rootfs/sys", 0600), 0);
+    assert_refused("/s mnt none bind", "/sys: it is a named pipe");
+}
+
+/* --- the limit --- */
+
+static int run_shell(const char *script, unsigned limit_s, int *status, struct error **err)
+{
+    char shell[] = "/bin/sh", option[] = "-c";
+    autofree char *copy = xstrdup(script);
+    return bounded_run((char *[]){shell, option, copy, NULL}, limit_s, status, err);
+}
+
+static pid_t pid_in(const char *path)
+{
+    int pid = 0;
+    FILE *file = fopen(path, "re");
+    if (file) {
+        assert_int_equal(fscanf(file, "%d", &pid), 1); /* NOLINT(cert-err34-c) */
+        assert_int_equal(fclose(file), 0);
+    }
+    return pid;
+}
+
+static void a_command_in_time_has_its_status(void **state)
+{
+    char missing[] = "/nothing/there";
+    error_auto err = NULL;
+    int status = 0;
+    (void)state;
+    assert_ok(run_shell("exit 7", 60, &status, &err));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    assert_ok(bounded_run((char *[]){missing, NULL}, 60, &status, &err));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 127);
+}
+
+static void what_made_itself_independent_is_killed_too(void **state)
+{
+    error_auto err = NULL;
+    int status;
+    (void)state;
+    assert_fails_saying(
+        run_shell("(setsid sh -c 'trap \"\" TERM HUP; echo $$ >pid; exec sleep 1000' &); "
+                  "until test -s pid; do sleep 0.01; done; exec sleep 1000",
+                  5, &status, &err),
+        ERR_RUNTIME_STUCK, "5 s");
+    pid_t pid = pid_in("pid");
+    assert_true(pid > 0);
+    assert_int_equal(kill(pid, 0), -1);
+}
+
+static void what_a_command_in_time_left_lives_on(void **state)
+{
+    error_auto err = NULL;
+    int status;
+    (void)state;
+    assert_ok(run_shell("(setsid sleep 1000 & echo $! >alive)", 60, &status, &err));
+    pid_t pid = pid_in("alive");
+    assert_int_equal(kill(pid, 0), 0);
+    kill(pid, SIGKILL);
+}
+
+/* --- leftovers --- */
+
+static void make_old(const char *path)
+{
+    struct timespec times[2] = {{.tv_sec = time(NULL) - 3600}, {.tv_sec = time(NULL) - 3600}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void folders_of_deleted_instances_go(void **state)
+{
+    static const char *const folders[] = {
+        "state",
+        "state/containers",
+        "state/containers/there",
+        "state/virtual-machines",
+        "state/virtual-machines/vm",
+        "run",
+        "run/there",
+        "run/vm",
+        "run/gone",
+        "run/young",
+        "run/.ours",
+        "run/full",
+        "run/full/folder",
+    };
+    autofree char *containers = xasprintf("%s/state/containers", folder);
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+        assert_int_equal(mkdir(folders[i], 0755), 0);
+    write_file("run/gone/lxc.conf", "");
+    assert_int_equal(symlink("/etc", "run/link"), 0);
+    for (size_t i = 6; i < ARRAY_SIZE(folders); i++)
+        if (strcmp(folders[i], "run/young"))
+            make_old(folders[i]);
+    assert_int_equal(leftovers_remove_in("run", containers), 1);
+    assert_int_equal(access("run/gone", F_OK), -1);
+    for (size_t i = 6; i < ARRAY_SIZE(folders); i++)
+        if (strcmp(folders[i], "run/gone"))
+            assert_int_equal(access(folders[i], F_OK), 0);
+    assert_int_equal(access("/etc/passwd", F_OK), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_configuration_is_read),
+        cmocka_unit_test(a_configuration_has_a_bound),
+        cmocka_unit_test(places_of_mounts_are_looked_at),
+        cmocka_unit_test(a_mount_on_a_mount_is_looked_at_where_it_is),
+        cmocka_unit_test(the_kernels_own_places_are_looked_at),
+        cmocka_unit_test(a_command_in_time_has_its_status),
+        cmocka_unit_test(what_made_itself_independent_is_killed_too),
+        cmocka_unit_test(what_a_command_in_time_left_lives_on),
+        cmocka_unit_test(folders_of_deleted_instances_go),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
+}
