@@ -107,6 +107,7 @@ incus_bin_install()
     incus_bin_put "$SOURCE_DIR/conf/incus/incusd-exec" incusd-exec
     incus_bin_put "$SOURCE_DIR/conf/incus/btrfs-wrapper" btrfs
     incus_bin_put "$SOURCE_DIR/conf/incus/ip-wrapper" ip
+    incus_bin_put "$SOURCE_DIR/conf/incus/nft-wrapper" nft
     incus_bin_put "$SOURCE_DIR/conf/incus/pool-guard" pool-guard
     if [[ -n $CRIU_PATH ]]; then
         mkdir -p "$STATE_ROOT/criu-bin"

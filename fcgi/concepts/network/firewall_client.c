@@ -208,10 +208,10 @@ static char *policy_path(uint32_t address, const char *suffix, const char *sandb
     return xasprintf("/v1/policies/%s%s%s", policy_address_text(&of, text), suffix, sandbox_id);
 }
 
-void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wire)
+void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wire, bool is_new)
 {
     json_auto_t *json = policy_wire_json(wire);
-    autofree char *path = policy_path(wire->address, "", "");
+    autofree char *path = policy_path(wire->address, is_new ? "?new=1" : "", "");
     begin(firewall, "PUT", path, json_dumps(json, JSON_COMPACT));
 }
 

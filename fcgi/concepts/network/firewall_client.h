@@ -30,8 +30,9 @@ int firewall_open(const struct firewall_options *options, struct firewall **fire
                   struct error **err);
 void firewall_close(struct firewall *firewall); /* NULL is allowed */
 
-/* Put a policy into force, replacing what stands at its address. */
-void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wire);
+/* Put a policy into force, replacing what stands at its address. is_new: the sandbox has not begun
+ * any flow yet, so that none need be looked for. */
+void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wire, bool is_new);
 /* Remove the policy of a sandbox from an address; none there, or another sandbox's: success. From
  * then on the sandbox reaches nothing, and its host does not reach it. */
 void firewall_remove_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id);

@@ -49,9 +49,13 @@ void operation_keep(struct db *db, const struct operation *operation, uint64_t l
 int operation_defer(struct db *db, const struct operation *operation, uint64_t delay_ms,
                     const char *failure, struct error **err);
 
-/* Take over one operation whose lease has run out; operation->id is "" when there is none. Runs in
- * a transaction of its own. */
-int operation_take_overdue(struct db *db, const char *lease_owner, uint64_t lease_s,
+/* Take over one operation whose lease has run out; operation->id is "" when there is none. urgent:
+ * one that somebody waits for, which is all but removals. Runs in a transaction of its own. */
+int operation_take_overdue(struct db *db, const char *lease_owner, uint64_t lease_s, bool urgent,
                            struct operation *operation, struct error **err);
+
+/* Whether clients are being answered whom removals would slow down: something was deleted a moment
+ * ago, or is being created. */
+int operation_answers_wait(struct db *db, bool *wait, struct error **err);
 
 extern const struct db_statement_list operation_statements;

@@ -7,6 +7,7 @@
 #include "sandbox/operation.h"
 
 #define FAILURE_MAX 500 /* bytes of last_error */
+#define MOMENT_MS   700
 
 static const struct db_statement supersede_statement = {
     "operation.supersede",
@@ -23,6 +24,14 @@ static const struct db_statement end_statement = {
     "UPDATE operations SET state = ?, last_error = ?, finished_at_ms = ? WHERE id = ?", false};
 static const struct lease_table operations =
     LEASE_TABLE_OWNED("operations", "id", "lease_until_ms", "state = 'running'");
+static const struct lease_table urgent_operations =
+    LEASE_TABLE_OWNED_AS("operations.urgent", "operations", "id", "lease_until_ms",
+                         "state = 'running' AND kind <> 'destroy'");
+static const struct db_statement answers_statement = {
+    "operation.answers_wait",
+    "SELECT 1 FROM operations WHERE state = 'running' AND ((kind = 'destroy' AND created_at_ms > ?)"
+    " OR (kind = 'create' AND lease_until_ms > ?)) LIMIT 1",
+    true};
 static const struct db_statement defer_statement = {
     "operation.defer",
     "UPDATE operations SET lease_until_ms = ?, last_error = ?"
@@ -33,8 +42,9 @@ static const struct db_statement get_statement = {
     false};
 
 static const struct db_statement *const statements[] = {
-    &supersede_statement, &insert_statement, &end_statement,   &operations.renew,
-    &defer_statement,     &operations.due,   &operations.take, &get_statement,
+    &supersede_statement,    &insert_statement, &end_statement,     &operations.renew,
+    &defer_statement,        &operations.due,   &operations.take,   &urgent_operations.due,
+    &urgent_operations.take, &get_statement,    &answers_statement,
 };
 const struct db_statement_list operation_statements = DB_STATEMENT_LIST(statements);
 
@@ -112,6 +122,7 @@ int operation_defer(struct db *db, const struct operation *operation, uint64_t d
 struct take {
     const char *lease_owner;
     uint64_t lease_s;
+    const struct lease_table *table;
     struct operation *operation;
 };
 
@@ -121,7 +132,7 @@ static int take_body(struct db *db, void *context, struct error **err)
     struct operation *operation = take->operation;
     char id[LEASE_KEY_SIZE];
     *operation = (struct operation){0};
-    if (lease_take(db, &operations, take->lease_owner, take->lease_s * 1000, id,
+    if (lease_take(db, take->table, take->lease_owner, take->lease_s * 1000, id,
                    &operation->attempts, err) < 0)
         return -1;
     if (!*id)
@@ -138,9 +149,16 @@ static int take_body(struct db *db, void *context, struct error **err)
     return 0;
 }
 
-int operation_take_overdue(struct db *db, const char *lease_owner, uint64_t lease_s,
+int operation_take_overdue(struct db *db, const char *lease_owner, uint64_t lease_s, bool urgent,
                            struct operation *operation, struct error **err)
 {
-    struct take take = {lease_owner, lease_s, operation};
+    struct take take = {lease_owner, lease_s, urgent ? &urgent_operations : &operations, operation};
     return db_transaction(db, take_body, &take, err);
+}
+
+int operation_answers_wait(struct db *db, bool *wait, struct error **err)
+{
+    int64_t now_ms = clock_now_ms();
+    return db_query_finds(db, &answers_statement,
+                          DB_ARGS(db_i64(now_ms - MOMENT_MS), db_i64(now_ms)), wait, err);
 }

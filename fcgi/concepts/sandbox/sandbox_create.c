@@ -300,11 +300,17 @@ static int start_cold(struct work *work, const struct source *from, const struct
 }
 
 /* Incus hands processors out again behind its answer, by tenths of a second: a command that counts
- * them before would start too few workers. `before`: how many there were; a host with fewer than
- * were asked for gives what it has. */
+ * them before would start too few workers. `before`: how many there were, if the host has so many;
+ * it gives no more than it has. */
 static int wait_for_cpus(struct work *work, unsigned before, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
+    unsigned most;
+    if (work->runtime->ops->processors(work->runtime, &most, err) < 0)
+        return -1;
+    if (before >= most && sandbox->shape.cpu >= most)
+        return 0;
+    before = before < most ? before : most;
     int64_t give_up_ms = clock_monotonic_ms() + CPUS_WAIT_MS;
     char secret[AGENT_SECRET_SIZE];
     unsigned cpus = before;

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
-#include "base/wake.h"
 #include "sandbox/lifecycle_steps.h"
 
 /* A removal takes a second at most; where a start or a pause has to end first, it is tried again in
@@ -82,9 +81,9 @@ int sandbox_destroy(struct worker *worker, const char *id, struct error **err)
     error_auto failure = NULL;
     if (db_transaction(worker->db, remove_body, &removal, err) < 0)
         return work_public_error(&work, err);
+    /* Nobody is woken for what nobody waits for: a dispatcher looks within a second. */
     if (work.queued) {
         work_cut_off(&work);
-        wake_send(worker->settings->api_socket, WAKE_OPERATIONS);
         return 0;
     }
     work_start(&work, worker);

@@ -33,7 +33,7 @@ void work_network_begin(struct work *work)
         fail(work, failure);
         return;
     }
-    firewall_put_begin(firewall, &wire);
+    firewall_put_begin(firewall, &wire, work->operation.kind == OPERATION_CREATE);
     work->firewall = firewall;
 }
 

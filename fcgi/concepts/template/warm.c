@@ -130,7 +130,8 @@ static int add(struct worker *worker, const struct warm_want *want, unsigned mos
 
 /* --- the whole --- */
 
-/* While creates are under way they have the machine to themselves, for so long in a row. */
+/* While creates are under way they have the machine to themselves, for so long in a row; then one
+ * instance is made, and again. */
 #define GIVE_WAY_MS 5000
 /* With nothing to do, and nobody who says that there is. */
 #define LOOK_AGAIN_MS 4000
@@ -235,7 +236,12 @@ static bool gives_way(const struct warm_plan *plan)
         since_ms = 0;
     else if (!since_ms)
         since_ms = now_ms;
-    return since_ms && now_ms - since_ms < GIVE_WAY_MS;
+    if (!since_ms)
+        return false;
+    if (now_ms - since_ms < GIVE_WAY_MS)
+        return true;
+    since_ms = now_ms;
+    return false;
 }
 
 static int tend(struct worker *worker, bool *worked, struct error **err)

@@ -40,18 +40,22 @@ struct lease_table {
                   "UPDATE " table " SET " until " = ? WHERE " key " = ? AND " rows, false},     \
     }
 
-#define LEASE_TABLE_OWNED(table, key, until, rows)                                      \
-    {                                                                                   \
-        .due = {table ".due", LEASE_DUE_(key ", attempts", table, until, rows), false}, \
-        .take = {table ".take",                                                         \
-                 "UPDATE " table " SET " until                                          \
-                 " = ?, lease_owner = ?, attempts = attempts + 1 WHERE " key " = ?",    \
-                 false},                                                                \
-        .renew = {table ".renew",                                                       \
-                  "UPDATE " table " SET " until " = ? WHERE " key                       \
-                  " = ? AND lease_owner = ? AND " rows,                                 \
-                  false},                                                               \
-        .has_owner = true,                                                              \
+#define LEASE_TABLE_OWNED(table, key, until, rows) \
+    LEASE_TABLE_OWNED_AS(table, table, key, until, rows)
+
+/* One of several of the same table; name: of its statements. */
+#define LEASE_TABLE_OWNED_AS(name, table, key, until, rows)                            \
+    {                                                                                  \
+        .due = {name ".due", LEASE_DUE_(key ", attempts", table, until, rows), false}, \
+        .take = {name ".take",                                                         \
+                 "UPDATE " table " SET " until                                         \
+                 " = ?, lease_owner = ?, attempts = attempts + 1 WHERE " key " = ?",   \
+                 false},                                                               \
+        .renew = {name ".renew",                                                       \
+                  "UPDATE " table " SET " until " = ? WHERE " key                      \
+                  " = ? AND lease_owner = ? AND " rows,                                \
+                  false},                                                              \
+        .has_owner = true,                                                             \
     }
 
 /* Inside a transaction: take the row that has been free for longest, for lease_ms. key is "" when

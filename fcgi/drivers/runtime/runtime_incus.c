@@ -260,6 +260,7 @@ static const struct runtime_ops incus_ops = {
     .volume_list = runtime_incus_volume_list,
     .measure = runtime_incus_measure,
     .measure_disk = runtime_incus_measure_disk,
+    .processors = runtime_incus_processors,
     .measure_pool = runtime_incus_measure_pool,
     .list_copies = list_copies,
     .keeper_start = runtime_incus_keeper_start,

@@ -57,10 +57,24 @@ static const struct db_statement warm_statement = {
     " COUNT(CASE WHEN state = 'starting' THEN 1 END) FROM warm_instances",
     true};
 
+/* A create without the pool names its instance after the sandbox. */
+static const struct db_statement demands_statement = {
+    "ctl.demands",
+    "SELECT d.template_slug, d.cpu, d.memory_mb, d.disk_gb, d.n, d.warm, (SELECT COUNT(*)"
+    "   FROM warm_instances w WHERE w.template_version_id = d.template_version_id"
+    "   AND w.cpu = d.cpu AND w.memory_mb = d.memory_mb AND w.disk_gb = d.disk_gb"
+    "   AND w.state = 'ready')"
+    " FROM (SELECT template_slug, template_version_id, cpu, memory_mb, disk_gb, COUNT(*) AS n,"
+    "   CAST(SUM(CASE WHEN instance_name LIKE 'warm-%' THEN 1 ELSE 0 END) AS UNSIGNED) AS warm"
+    "   FROM sandboxes WHERE id >= ? AND snapshot_id IS NULL"
+    "   GROUP BY template_slug, template_version_id, cpu, memory_mb, disk_gb) d"
+    " ORDER BY d.n DESC, d.template_slug, d.memory_mb, d.cpu, d.disk_gb LIMIT ?",
+    true};
+
 static const struct db_statement *const statements[] = {
-    &stuck_statement,          &warm_statement,    &states_statement,
-    &operations_statement,     &due_statement,     &sandboxes_statement,
-    &team_sandboxes_statement, &outcome_statement, &lost_memory_statement,
+    &stuck_statement,       &warm_statement,      &states_statement,         &operations_statement,
+    &due_statement,         &sandboxes_statement, &team_sandboxes_statement, &outcome_statement,
+    &lost_memory_statement, &demands_statement,
 };
 const struct db_statement_list ctl_statements = DB_STATEMENT_LIST(statements);
 
@@ -191,6 +205,29 @@ int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list,
         db_copy_text(stuck->host, rows, 2);
         stuck->attempts = (uint32_t)db_get_u64(rows, 3);
         db_copy_text(stuck->last_error, rows, 4);
+    }
+    return 0;
+}
+
+int ctl_db_demands(struct db *db, int64_t since_ms, struct ctl_demand demands[CTL_DEMANDS_MAX],
+                   unsigned *count, struct error **err)
+{
+    char since[ID_SIZE];
+    db_rows_auto *rows = NULL;
+    *count = 0;
+    id_floor("sbx_", since_ms, since);
+    if (db_query(db, &demands_statement, DB_ARGS(db_text(since), db_u64(CTL_DEMANDS_MAX)), &rows,
+                 err) < 0)
+        return -1;
+    while (*count < CTL_DEMANDS_MAX && db_rows_next(rows)) {
+        struct ctl_demand *demand = &demands[(*count)++];
+        db_copy_text(demand->template_slug, rows, 0);
+        demand->cpu = (uint32_t)db_get_u64(rows, 1);
+        demand->memory_mb = (uint32_t)db_get_u64(rows, 2);
+        demand->disk_gb = (uint32_t)db_get_u64(rows, 3);
+        demand->creates = db_get_u64(rows, 4);
+        demand->warm = db_get_u64(rows, 5);
+        demand->waiting = db_get_u64(rows, 6);
     }
     return 0;
 }

@@ -27,6 +27,17 @@ int ctl_db_count_operations(struct db *db, int64_t now_ms,
 /* Ready sandboxes whose deadline lies before a time. */
 int ctl_db_count_due(struct db *db, int64_t before_ms, uint64_t *count, struct error **err);
 
+/* What was asked for lately, by template version and size: how many, how many of them got an
+ * instance of the warm pool, and how many of that size wait now. Most asked for first. */
+struct ctl_demand {
+    char template_slug[SLUG_MAX + 1];
+    uint32_t cpu, memory_mb, disk_gb;
+    uint64_t creates, warm, waiting;
+};
+#define CTL_DEMANDS_MAX 16
+int ctl_db_demands(struct db *db, int64_t since_ms, struct ctl_demand demands[CTL_DEMANDS_MAX],
+                   unsigned *count, struct error **err);
+
 struct ctl_sandbox {
     char id[ID_SIZE];
     char team[SLUG_MAX + 1];

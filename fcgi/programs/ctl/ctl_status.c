@@ -114,6 +114,41 @@ static int add_operations(struct ctl *ctl, json_t *status, struct error **err)
     return 0;
 }
 
+/* --- the warm pool --- */
+
+#define DEMAND_MS (15 * 60 * 1000) /* as long as the pool remembers (template/warm_plan.h) */
+
+/* Why some started cold. */
+static const char *why_cold(const struct ctl_demand *demand)
+{
+    if (demand->warm >= demand->creates)
+        return "";
+    if (demand->creates == 1)
+        return "asked for once";
+    return demand->waiting ? "more at once than waited"
+                           : "none of the size waits: warm_memory_percent may be used up";
+}
+
+static int add_demands(struct ctl *ctl, json_t *status, struct error **err)
+{
+    struct ctl_demand demands[CTL_DEMANDS_MAX];
+    unsigned count;
+    if (ctl_db_demands(ctl->db, clock_now_ms() - DEMAND_MS, demands, &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++) {
+        const struct ctl_demand *d = &demands[i];
+        json_array_append_new(rows, json_pack("{s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:s}",
+                                              "template", d->template_slug, "cpu", (int)d->cpu,
+                                              "memory_mb", (int)d->memory_mb, "disk_gb",
+                                              (int)d->disk_gb, "creates", (json_int_t)d->creates,
+                                              "warm", (json_int_t)d->warm, "waiting",
+                                              (json_int_t)d->waiting, "why_cold", why_cold(d)));
+    }
+    json_object_set_new(status, "warm_pool", rows);
+    return 0;
+}
+
 /* --- what is wrong, in sentences --- */
 
 #define LATE_MS 10000
@@ -236,12 +271,20 @@ static void print_status(const json_t *status)
     };
     static const struct ctl_column operations[] = {
         {"KIND", "kind"}, {"RUNNING", "running"}, {"OVERDUE", "overdue"}};
+    static const struct ctl_column demands[] = {
+        {"TEMPLATE", "template"},   {"CPU", "cpu"},
+        {"MEMORY MB", "memory_mb"}, {"DISK GB", "disk_gb"},
+        {"CREATES", "creates"},     {"WARM", "warm"},
+        {"WAITING", "waiting"},     {"COLD BECAUSE", "why_cold"},
+    };
     print_section(status, "sandboxes", sandboxes, ARRAY_SIZE(sandboxes));
     printf("past their deadline: %lld\n\n",
            (long long)json_integer_value(json_object_get(status, "past_deadline")));
     print_section(status, "hosts", hosts, ARRAY_SIZE(hosts));
     putchar('\n');
     print_section(status, "operations", operations, ARRAY_SIZE(operations));
+    puts("\nof the last 15 minutes:");
+    print_section(status, "warm_pool", demands, ARRAY_SIZE(demands));
     print_problems(status);
 }
 
@@ -250,7 +293,8 @@ int ctl_status(struct ctl *ctl, const struct ctl_arguments *arguments, struct er
     json_auto_t *status = json_object();
     (void)arguments;
     if (add_sandboxes(ctl, status, err) < 0 || add_hosts(ctl, status, err) < 0 ||
-        add_operations(ctl, status, err) < 0 || add_problems(ctl, status, err) < 0)
+        add_operations(ctl, status, err) < 0 || add_demands(ctl, status, err) < 0 ||
+        add_problems(ctl, status, err) < 0)
         return -1;
     if (ctl->json)
         ctl_print_json(json_incref(status));

@@ -12,6 +12,10 @@
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 
+/* Removals wait while clients are answered, for so long in a row. */
+#define REMOVALS_REST_MS 5000
+/* After so many others in a row comes a removal, if there is one. */
+#define URGENT_MOST     16
 #define CUT_OFF_MOST_MS 200
 #define CUT_OFF_REST_MS 10000
 
@@ -81,7 +85,8 @@ int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err)
     *worked = true;
     if (work.sandbox.state == SANDBOX_DESTROYING)
         cut_off_quickly(&work);
-    wake_send(worker->settings->api_socket, WAKE_OPERATIONS);
+    else
+        wake_send(worker->settings->api_socket, WAKE_OPERATIONS);
     log_info("deadline", LOG_STR("sandbox", work.sandbox.id),
              LOG_STR("on_timeout", on_timeout_name(work.sandbox.on_timeout)),
              LOG_STR("operation", work.operation.id));
@@ -90,12 +95,50 @@ int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err)
 
 /* --- operations without a lease owner --- */
 
+static int removals_rest(struct worker *worker, bool *rest, struct error **err)
+{
+    static int64_t since_ms; /* monotonic; 0: nobody is answered */
+    int64_t now_ms = clock_monotonic_ms();
+    if (operation_answers_wait(worker->db, rest, err) < 0)
+        return -1;
+    if (!*rest)
+        since_ms = 0;
+    else if (!since_ms)
+        since_ms = now_ms;
+    *rest = *rest && now_ms - since_ms < REMOVALS_REST_MS;
+    return 0;
+}
+
+static int take(struct worker *worker, bool urgent, struct work *work, struct error **err)
+{
+    return operation_take_overdue(worker->db, worker->lease_owner, worker->settings->lease_s,
+                                  urgent, &work->operation, err);
+}
+
+/* What somebody waits for comes before removals, of which there may be hundreds. */
+static int take_next(struct worker *worker, struct work *work, struct error **err)
+{
+    static unsigned urgent_in_a_row;
+    bool rest;
+    if (urgent_in_a_row < URGENT_MOST) {
+        if (take(worker, true, work, err) < 0)
+            return -1;
+        if (work->operation.id[0]) {
+            urgent_in_a_row++;
+            return 0;
+        }
+    }
+    urgent_in_a_row = 0;
+    if (removals_rest(worker, &rest, err) < 0)
+        return -1;
+    return rest ? 0 : take(worker, false, work, err);
+}
+
 int sandbox_recover_next(struct worker *worker, bool *worked, struct error **err)
 {
     work_auto work = {.worker = worker};
     *worked = false;
-    if (operation_take_overdue(worker->db, worker->lease_owner, worker->settings->lease_s,
-                               &work.operation, err) < 0)
+    if (take_next(worker, &work, err) < 0)
         return -1;
     if (!work.operation.id[0])
         return 0;

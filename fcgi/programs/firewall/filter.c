@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "firewall/ended.h"
 #include "firewall/state.h"
 
 #define DNS_PORT      53
@@ -86,6 +87,7 @@ void filter_close(struct filter *filter)
             sandbox_free(filter, sandbox);
         }
     }
+    free(filter->ended.addresses);
     kernel_close(filter->kernel);
     flows_close(filter->flows);
     if (filter->wake_fd >= 0)
@@ -458,33 +460,53 @@ static int check_wire(const struct filter *filter, const struct policy_wire *wir
     return 0;
 }
 
-int filter_put(struct filter *filter, struct policy_wire *wire, struct error **err)
+/* Which flows of the address the policy that is put in force may have to cut. */
+enum to_cut { CUT_NONE, CUT_FORBIDDEN, CUT_ALL };
+
+/* What has been looked at under the same revision need not be looked at again. */
+static enum to_cut what_to_cut(const struct filter_sandbox *sandbox, const struct policy_wire *wire,
+                               bool is_new)
+{
+    if (!sandbox->wire.sandbox_id)
+        return is_new ? CUT_NONE : CUT_FORBIDDEN;
+    if (!same_sandbox(sandbox, wire->sandbox_id))
+        return CUT_ALL;
+    return sandbox->wire.revision == wire->revision && !sandbox->closed ? CUT_NONE : CUT_FORBIDDEN;
+}
+
+static void cut_all(struct filter *filter, const struct filter_sandbox *sandbox)
+{
+    error_auto err = NULL;
+    size_t cut;
+    if (flows_cut(filter->flows, sandbox->address, NULL, NULL, &cut, &err) < 0)
+        log_error("cannot cut connections of the address's former sandbox", LOG_ERROR(err));
+}
+
+int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, struct error **err)
 {
     struct names names;
     int64_t started_ms = clock_monotonic_ms();
-    if (check_wire(filter, wire, err) < 0)
-        return -1;
     uint32_t address = wire->address;
+    if (check_wire(filter, wire, err) < 0 || ended_cut_now(filter, address, err) < 0)
+        return -1;
     struct filter_sandbox *sandbox = filter_find(filter, address);
-    bool is_new = !sandbox;
-    if (is_new)
+    bool added = !sandbox;
+    if (added)
         sandbox = add_sandbox(filter, address);
+    enum to_cut to_cut = what_to_cut(sandbox, wire, is_new);
     if (names_under(filter, sandbox, wire, &names, err) < 0 ||
         apply_policy(filter, sandbox, wire, &names, err) < 0) {
         release_watches(filter, &names);
         names_deinit(&names);
-        if (is_new)
+        if (added)
             remove_sandbox(filter, sandbox);
         return -1;
     }
-    if (!is_new && !same_sandbox(sandbox, wire->sandbox_id)) {
-        error_auto failure = NULL;
-        size_t cut;
-        if (flows_cut(filter->flows, address, NULL, NULL, &cut, &failure) < 0)
-            log_error("cannot cut connections of the address's former sandbox", LOG_ERROR(failure));
-    }
+    if (to_cut == CUT_ALL)
+        cut_all(filter, sandbox);
     take_policy(filter, sandbox, wire, &names);
-    cut_forbidden(filter, sandbox);
+    if (to_cut == CUT_FORBIDDEN)
+        cut_forbidden(filter, sandbox);
     if (state_save(filter->settings->firewall_state_dir, sandbox, err) < 0)
         return -1;
     sandbox->dirty = false;
@@ -508,19 +530,17 @@ int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_i
                   struct error **err)
 {
     rules_auto rules = {0};
-    size_t cut;
     struct filter_sandbox *sandbox = filter_find(filter, address);
     if (!sandbox || !same_sandbox(sandbox, sandbox_id))
         return 0;
     rules_init(&rules, filter->settings->firewall_table);
     rules_sandbox_remove(&rules, address);
     rules_names(&rules, address, sandbox->elements, sandbox->element_count, NULL, 0, 0);
-    if (kernel_run(filter->kernel, rules.commands, err) < 0 ||
-        state_remove(filter->settings->firewall_state_dir, address, err) < 0)
+    if (kernel_run(filter->kernel, rules.commands, err) < 0 || ended_add(filter, address, err) < 0)
         return -1;
     log_info("policy removed", LOG_STR("sandbox", sandbox_id));
     remove_sandbox(filter, sandbox);
-    return flows_cut(filter->flows, address, NULL, NULL, &cut, err);
+    return 0;
 }
 
 int filter_ended(struct filter *filter, uint32_t address, const char *sandbox_id,
@@ -615,7 +635,8 @@ static void on_state(void *context, struct policy_wire *wire, const json_t *answ
 
 int filter_restore(struct filter *filter, struct error **err)
 {
-    if (state_load(filter->settings->firewall_state_dir, on_state, filter, err) < 0)
+    if (state_load(filter->settings->firewall_state_dir, on_state, filter, err) < 0 ||
+        ended_restore(filter, err) < 0)
         return -1;
     wake_other_thread(filter);
     return filter_apply_all(filter, err);

@@ -38,6 +38,13 @@ struct filter_sandbox {
     struct filter_sandbox *next;
 };
 
+/* Addresses of sandboxes that are gone: see ended.h. */
+struct filter_ended {
+    uint32_t *addresses; /* rising */
+    size_t count;
+    int64_t due_at_ms; /* monotonic */
+};
+
 #define FILTER_BUCKETS 4096
 
 struct filter {
@@ -48,6 +55,7 @@ struct filter {
     struct flows *flows;
     struct protected_networks protected_networks;
     struct watch_list watches;
+    struct filter_ended ended;
     struct filter_sandbox *buckets[FILTER_BUCKETS];
     size_t count;
     int64_t started_at_ms; /* wall clock */
@@ -69,12 +77,14 @@ int filter_restore(struct filter *filter, struct error **err);
 int filter_apply_all(struct filter *filter, struct error **err);
 
 /* Put a policy in force, take the contents of wire, cut what it forbids, wait a moment for the
- * addresses of names that it denies. Errors: ERR_STALE_REVISION, ERR_INVALID_REQUEST,
+ * addresses of names that it denies. is_new: the sandbox has not begun any flow yet, so that there
+ * is nothing to cut. Errors: ERR_STALE_REVISION, ERR_INVALID_REQUEST,
  * ERR_RUNTIME_REFUSED, ERR_NO_CAPACITY (a name that it denies cannot be watched); the former policy
  * stays in force, or the address closed. */
-int filter_put(struct filter *filter, struct policy_wire *wire, struct error **err);
+int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, struct error **err);
 
-/* Close the address, unless it has another sandbox's policy by now. */
+/* Close the address, unless it has another sandbox's policy by now. No packet passes when this
+ * returns; what is left in the connection table is cut within a second. */
 int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_id,
                   struct error **err);
 

@@ -25,14 +25,16 @@ struct cut_flow {
 
 struct flows {
     struct nfct_handle *handle;
-    int tun; /* -1: none */
+    struct nfct_handle *finder; /* flows_find()'s own */
+    int tun;                    /* -1: none */
     struct cut_flow *first, **last;
     size_t waiting;
 };
 
 /* What a walk collects: the table must not be changed from its callback. */
 struct walk {
-    uint32_t address;
+    const uint32_t *addresses; /* rising */
+    size_t address_count;
     bool (*allowed)(void *context, const struct flow *flow);
     void *context;
     struct nf_conntrack **found;
@@ -50,12 +52,30 @@ static struct flow flow_of(const struct nf_conntrack *entry)
     };
 }
 
+static bool is_of(const struct walk *walk, uint32_t address)
+{
+    for (size_t low = 0, high = walk->address_count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (walk->addresses[middle] == address)
+            return true;
+        if (walk->addresses[middle] < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+static uint32_t began_at(const struct nf_conntrack *entry)
+{
+    return ntohl(nfct_get_attr_u32(entry, ATTR_ORIG_IPV4_SRC));
+}
+
 static int on_entry(enum nf_conntrack_msg_type type, struct nf_conntrack *entry, void *data)
 {
     struct walk *walk = data;
     (void)type;
-    if (nfct_get_attr_u8(entry, ATTR_ORIG_L3PROTO) != AF_INET ||
-        ntohl(nfct_get_attr_u32(entry, ATTR_ORIG_IPV4_SRC)) != walk->address)
+    if (nfct_get_attr_u8(entry, ATTR_ORIG_L3PROTO) != AF_INET || !is_of(walk, began_at(entry)))
         return NFCT_CB_CONTINUE;
     struct flow flow = flow_of(entry);
     if ((flow.mark & MARK_CUT) || (walk->allowed && walk->allowed(walk->context, &flow)))
@@ -127,41 +147,102 @@ static void cut_one(struct flows *flows, uint32_t address, struct nf_conntrack *
     nfct_destroy(tuple);
 }
 
-int flows_cut(struct flows *flows, uint32_t address,
-              bool (*allowed)(void *context, const struct flow *flow), void *context, size_t *cut,
-              struct error **err)
+/* --- walks --- */
+
+/* Only entries whose mark has what those of all the addresses have in common are handed out. */
+static void mark_of(const struct walk *walk, struct nfct_filter_dump_mark *mark)
 {
-    struct walk walk = {.address = address, .allowed = allowed, .context = context};
-    struct nfct_filter_dump_mark mark = {address & MARK_SANDBOX, MARK_SANDBOX};
+    uint32_t differs = 0;
+    for (size_t i = 1; i < walk->address_count; i++)
+        differs |= walk->addresses[i] ^ walk->addresses[0];
+    mark->mask = MARK_SANDBOX & ~differs;
+    mark->val = walk->addresses[0] & mark->mask;
+}
+
+/* What was found before an error is in walk, too. */
+static int walk_table(struct nfct_handle *handle, struct walk *walk, struct error **err)
+{
+    struct nfct_filter_dump_mark mark;
     struct nfct_filter_dump *filter = nfct_filter_dump_create();
     if (!filter)
         panic("out of memory");
+    mark_of(walk, &mark);
     nfct_filter_dump_set_attr(filter, NFCT_FILTER_DUMP_MARK, &mark);
     nfct_filter_dump_set_attr_u8(filter, NFCT_FILTER_DUMP_L3NUM, AF_INET);
-    nfct_callback_register(flows->handle, NFCT_T_ALL, on_entry, &walk);
-    int result = nfct_query(flows->handle, NFCT_Q_DUMP_FILTER, filter);
+    nfct_callback_register(handle, NFCT_T_ALL, on_entry, walk);
+    int result = nfct_query(handle, NFCT_Q_DUMP_FILTER, filter);
     int errnum = errno;
-    nfct_callback_unregister(flows->handle);
+    nfct_callback_unregister(handle);
     nfct_filter_dump_destroy(filter);
-    for (size_t i = 0; i < walk.count; i++) {
-        cut_one(flows, address, walk.found[i]);
-        nfct_destroy(walk.found[i]);
-    }
-    free(walk.found);
-    *cut = walk.count;
     if (result < 0)
         return error_set_errno(err, ERR_RUNTIME_REFUSED, errnum,
                                "the connection table cannot be read");
     return 0;
 }
 
+static void walk_deinit(struct walk *walk)
+{
+    for (size_t i = 0; i < walk->count; i++)
+        nfct_destroy(walk->found[i]);
+    free(walk->found);
+}
+
+int flows_cut(struct flows *flows, uint32_t address,
+              bool (*allowed)(void *context, const struct flow *flow), void *context, size_t *cut,
+              struct error **err)
+{
+    struct walk walk = {
+        .addresses = &address, .address_count = 1, .allowed = allowed, .context = context};
+    int result = walk_table(flows->handle, &walk, err);
+    for (size_t i = 0; i < walk.count; i++)
+        cut_one(flows, address, walk.found[i]);
+    *cut = walk.count;
+    walk_deinit(&walk);
+    return result;
+}
+
+struct flows_found {
+    struct walk walk;
+};
+
+int flows_find(struct flows *flows, const uint32_t *addresses, size_t count,
+               struct flows_found **found, struct error **err)
+{
+    *found = xcalloc(1, sizeof **found);
+    (*found)->walk = (struct walk){.addresses = addresses, .address_count = count};
+    return walk_table(flows->finder, &(*found)->walk, err);
+}
+
+void flows_cut_found(struct flows *flows, const struct flows_found *found, uint32_t address,
+                     size_t *cut)
+{
+    for (size_t i = 0; i < found->walk.count; i++) {
+        if (began_at(found->walk.found[i]) != address)
+            continue;
+        cut_one(flows, address, found->walk.found[i]);
+        ++*cut;
+    }
+}
+
+void flows_found_free(struct flows_found *found)
+{
+    if (found)
+        walk_deinit(&found->walk);
+    free(found);
+}
+
 int flows_open(const char *tun_name, struct flows **flows, struct error **err)
 {
-    struct nfct_handle *handle = nfct_open(CONNTRACK, 0);
-    if (!handle)
-        return error_set_errno(err, ERR_CONFIG, errno, "the connection table cannot be used");
+    struct nfct_handle *handle = nfct_open(CONNTRACK, 0), *finder = nfct_open(CONNTRACK, 0);
+    if (!handle || !finder) {
+        error_set_errno(err, ERR_CONFIG, errno, "the connection table cannot be used");
+        if (handle)
+            nfct_close(handle);
+        return -1;
+    }
     *flows = xcalloc(1, sizeof **flows);
     (*flows)->handle = handle;
+    (*flows)->finder = finder;
     (*flows)->last = &(*flows)->first;
     (*flows)->tun = wake_open(tun_name);
     return 0;
@@ -179,6 +260,7 @@ void flows_close(struct flows *flows)
     while (flows->first)
         release_first(flows);
     nfct_close(flows->handle);
+    nfct_close(flows->finder);
     if (flows->tun >= 0)
         close(flows->tun);
     free(flows);

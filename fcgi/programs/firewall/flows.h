@@ -37,5 +37,19 @@ int flows_cut(struct flows *flows, uint32_t address,
               bool (*allowed)(void *context, const struct flow *flow), void *context, size_t *cut,
               struct error **err);
 
+/* Flows of sandboxes that are gone. The table is walked bucket by bucket, some tens of milliseconds
+ * for a large one, whosever flows are asked for: so that is done once for many, by one thread that
+ * holds no lock meanwhile. */
+struct flows_found;
+
+/* Look for the flows that began at any of the addresses, in rising order. Errors:
+ * ERR_RUNTIME_REFUSED. */
+int flows_find(struct flows *flows, const uint32_t *addresses, size_t count,
+               struct flows_found **found, struct error **err);
+/* Cut those of an address. */
+void flows_cut_found(struct flows *flows, const struct flows_found *found, uint32_t address,
+                     size_t *cut);
+void flows_found_free(struct flows_found *found); /* NULL is allowed */
+
 /* Take out of the table what was cut long enough ago. */
 void flows_reap(struct flows *flows, int64_t now_ms);

@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "firewall/netfilter.h"
+#include "firewall/nft_batch.h"
 
 #define MESSAGE_MAX 300 /* bytes of an explanation of nftables that an error repeats */
 
 struct kernel {
     struct nft_ctx *nft;
+    struct buffer batch;
 };
 
 int kernel_open(struct kernel **kernel, struct error **err)
@@ -25,6 +28,7 @@ int kernel_open(struct kernel **kernel, struct error **err)
     }
     *kernel = xcalloc(1, sizeof **kernel);
     (*kernel)->nft = nft;
+    buffer_init(&(*kernel)->batch, NFT_BATCH_MAX);
     return 0;
 }
 
@@ -33,6 +37,7 @@ void kernel_close(struct kernel *kernel)
     if (!kernel)
         return;
     nft_ctx_free(kernel->nft);
+    buffer_deinit(&kernel->batch);
     free(kernel);
 }
 
@@ -45,13 +50,35 @@ static int refused(struct kernel *kernel, struct error **err)
                      (int)(size < MESSAGE_MAX ? size : MESSAGE_MAX), message);
 }
 
-int kernel_run(struct kernel *kernel, json_t *commands, struct error **err)
+static int run_by_library(struct kernel *kernel, json_t *commands, struct error **err)
 {
     json_auto_t *document = json_pack("{s:O}", "nftables", commands);
     autofree char *text = json_dumps(document, JSON_COMPACT);
     if (nft_run_cmd_from_buffer(kernel->nft, text) != 0)
         return refused(kernel, err);
     return 0;
+}
+
+/* The command that was refused, cut to a line of a log. */
+static int refused_command(json_t *commands, uint32_t number, struct error **err)
+{
+    autofree char *text =
+        number ? json_dumps(json_array_get(commands, number - 1), JSON_COMPACT) : NULL;
+    if (text)
+        error_context(err, "%.*s", MESSAGE_MAX, text);
+    return -1;
+}
+
+int kernel_run(struct kernel *kernel, json_t *commands, struct error **err)
+{
+    uint32_t failed;
+    buffer_clear(&kernel->batch);
+    if (!nft_batch_write(&kernel->batch, commands))
+        return run_by_library(kernel, commands, err);
+    if (netfilter_change(kernel->batch.data, kernel->batch.size,
+                         (uint32_t)json_array_size(commands), &failed, err) == 0)
+        return 0;
+    return refused_command(commands, failed, err);
 }
 
 int kernel_query(struct kernel *kernel, json_t *commands, json_t **answer, struct error **err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* nftables through libnftables in its JSON form (libnftables-json(5)): each call is one atomic
- * transaction of the kernel. Not to be used by two threads at once. */
+/* nftables in the JSON form of libnftables (libnftables-json(5)): each call is one atomic
+ * transaction of the kernel. What nft_batch.h knows goes to the kernel at once, the rest through
+ * libnftables. Not to be used by two threads at once. */
 #pragma once
 
 #include <jansson.h>

@@ -176,6 +176,54 @@ int netfilter_table_handle(const char *table, uint64_t *handle, struct error **e
     return 0;
 }
 
+/* --- changes --- */
+
+/* Replies come in the order of the messages, after the whole is in force or not. */
+struct outcome {
+    uint32_t last;
+    bool done;
+    int errnum;
+    uint32_t failed;
+};
+
+static void on_outcome(void *context, uint16_t type, const uint8_t *body, size_t size)
+{
+    struct outcome *outcome = context;
+    struct nlmsgerr reply;
+    if (type != NLMSG_ERROR || size < sizeof reply)
+        return;
+    memcpy(&reply, body, sizeof reply);
+    if (reply.error && !outcome->errnum) {
+        outcome->errnum = -reply.error;
+        outcome->failed = reply.msg.nlmsg_seq;
+    }
+    /* Number 0: the transaction as a whole was refused. */
+    if (reply.msg.nlmsg_seq == outcome->last || (reply.error && !reply.msg.nlmsg_seq))
+        outcome->done = true;
+}
+
+int netfilter_change(const void *batch, size_t size, uint32_t last, uint32_t *failed,
+                     struct error **err)
+{
+    uint8_t data[MESSAGE_MAX];
+    struct outcome outcome = {.last = last};
+    autoclose int fd = -1;
+    *failed = 0;
+    if (open_socket(&fd) < 0 || send(fd, batch, size, 0) < 0)
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "netlink");
+    while (!outcome.done) {
+        ssize_t got = recv(fd, data, sizeof data, 0);
+        if (got < 0 && errno != EINTR)
+            return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "netlink: no answer");
+        if (got > 0)
+            each_message(data, (size_t)got, on_outcome, &outcome);
+    }
+    *failed = outcome.failed;
+    if (outcome.errnum)
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, outcome.errnum, "nftables");
+    return 0;
+}
+
 /* --- the log --- */
 
 static int log_configure_group(int fd, uint16_t group)

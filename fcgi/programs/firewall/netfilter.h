@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Two things of netfilter that libnftables does not do: what the packet filter logs (NFLOG), and
- * whether our table is still the same. Plain netlink; layouts of linux/netfilter/nfnetlink*.h. */
+/* What of netfilter libnftables does not do, or does slowly: what the packet filter logs (NFLOG),
+ * whether our table is still the same, and small changes of it. Plain netlink; layouts of
+ * linux/netfilter/nfnetlink*.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,3 +33,9 @@ void netfilter_log_parse(const uint8_t *data, size_t size,
 /* The kernel's number of the table of family inet with that name: another one when it was made
  * anew. 0 when there is none. Errors: ERR_RUNTIME_REFUSED. */
 int netfilter_table_handle(const char *table, uint64_t *handle, struct error **err);
+
+/* Run a transaction of nft_batch.h, size bytes whose last command has the number last: all of it,
+ * or on an error none. *failed: the number of the command that the kernel refused, 0: none of them.
+ * Errors: ERR_RUNTIME_REFUSED. */
+int netfilter_change(const void *batch, size_t size, uint32_t last, uint32_t *failed,
+                     struct error **err);

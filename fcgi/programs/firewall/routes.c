@@ -32,7 +32,7 @@ static int put_policy(void *context, struct http_request *request, struct http_r
         return error_set_field(err, ERR_INVALID_REQUEST, "/address",
                                "the path names another address");
     json_int_t revision = (json_int_t)wire.revision;
-    if (filter_put(context, &wire, err) < 0)
+    if (filter_put(context, &wire, http_query(request, "new"), err) < 0)
         return -1;
     return http_response_json(response, 200, json_pack("{s:I}", "revision", revision));
 }
@@ -116,6 +116,7 @@ static int get_health(void *context, struct http_request *request, struct http_r
                                         "sandboxes", (int)filter->count));
 }
 
+static const struct route_query put_query[] = {{.name = "new"}, {.name = NULL}};
 static const struct route_query delete_query[] = {
     {.name = "sandbox_id"}, {.name = "ended"}, {.name = NULL}};
 
@@ -131,7 +132,8 @@ static const struct route routes[] = {
      .operation = "putPolicy",
      .handler = put_policy,
      .body = policy_wire_members,
-     .body_required = true},
+     .body_required = true,
+     .query = put_query},
     {.method = "DELETE",
      .pattern = ADDRESS,
      .operation = "deletePolicy",

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "firewall/dns_server.h"
+#include "firewall/ended.h"
 #include "firewall/netfilter.h"
 
 #define TICK_MS         50
@@ -203,6 +204,7 @@ static void *run(void *context)
         if (loop_run_once(&service->loop, TICK_MS) < 0)
             panic("the event loop of the firewall cannot wait");
         tick(service);
+        ended_cut_due(service->filter);
     }
     return NULL;
 }

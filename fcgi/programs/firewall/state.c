@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "firewall/state.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 
-#define SUFFIX   ".json"
-#define FILE_MAX (POLICY_WIRE_MAX + NAMES_MAX * 512)
+#define SUFFIX       ".json"
+#define SUFFIX_ENDED ".ended"
+#define FILE_MAX     (POLICY_WIRE_MAX + NAMES_MAX * 512)
 
 static char *path_of(const char *directory, uint32_t address, const char *suffix)
 {
@@ -44,9 +47,18 @@ int state_save(const char *directory, const struct filter_sandbox *sandbox, stru
     return 0;
 }
 
-int state_remove(const char *directory, uint32_t address, struct error **err)
+int state_end(const char *directory, uint32_t address, struct error **err)
 {
     autofree char *path = path_of(directory, address, SUFFIX);
+    autofree char *ended = path_of(directory, address, SUFFIX_ENDED);
+    if (rename(path, ended) < 0 && errno != ENOENT)
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot rename %s", path);
+    return 0;
+}
+
+int state_forget_ended(const char *directory, uint32_t address, struct error **err)
+{
+    autofree char *path = path_of(directory, address, SUFFIX_ENDED);
     if (unlink(path) < 0 && errno != ENOENT)
         return error_set_errno(err, ERR_INTERNAL, errno, "cannot remove %s", path);
     return 0;
@@ -64,15 +76,22 @@ static int load_file(const char *path, json_t **json, struct policy_wire *wire, 
     return policy_wire_read(json_object_get(*json, "policy"), wire, err);
 }
 
+static DIR *open_directory(const char *directory, struct error **err)
+{
+    DIR *entries = opendir(directory);
+    if (!entries)
+        error_set_errno(err, ERR_CONFIG, errno, "firewall_state_dir: cannot read %s", directory);
+    return entries;
+}
+
 int state_load(const char *directory,
                void (*found)(void *context, struct policy_wire *wire, const json_t *answers),
                void *context, struct error **err)
 {
-    DIR *entries = opendir(directory);
-    if (!entries)
-        return error_set_errno(err, ERR_CONFIG, errno, "firewall_state_dir: cannot read %s",
-                               directory);
+    DIR *entries = open_directory(directory, err);
     struct dirent *entry;
+    if (!entries)
+        return -1;
     while ((entry = readdir(entries))) {
         if (!str_ends_with(entry->d_name, SUFFIX))
             continue;
@@ -85,6 +104,28 @@ int state_load(const char *directory,
                       LOG_STR("path", path), LOG_ERROR(problem));
         else
             found(context, &wire, json_object_get(json, "answers"));
+    }
+    closedir(entries);
+    return 0;
+}
+
+int state_load_ended(const char *directory, void (*found)(void *context, uint32_t address),
+                     void *context, struct error **err)
+{
+    DIR *entries = open_directory(directory, err);
+    struct dirent *entry;
+    if (!entries)
+        return -1;
+    while ((entry = readdir(entries))) {
+        struct in_addr address;
+        char text[POLICY_ADDRESS_TEXT_MAX];
+        size_t length = strlen(entry->d_name), suffix = strlen(SUFFIX_ENDED);
+        if (!str_ends_with(entry->d_name, SUFFIX_ENDED) || length - suffix >= sizeof text)
+            continue;
+        memcpy(text, entry->d_name, length - suffix);
+        text[length - suffix] = '\0';
+        if (inet_pton(AF_INET, text, &address) == 1)
+            found(context, ntohl(address.s_addr));
     }
     closedir(entries);
     return 0;

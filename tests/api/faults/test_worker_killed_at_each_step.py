@@ -131,14 +131,14 @@ def test_resumed_from_is_the_truth_when_the_worker_that_started_it_died(sandbox,
     assert sandbox.data.read("/home/user/kept") == b"kept"
 
 
-@pytest.mark.parametrize("paused", [False, True], ids=["running", "paused"])
-@pytest.mark.parametrize("point", ["delete.begun", "delete.removed", "finishing", "delete.finished"])
-def test_a_worker_killed_in_a_delete(sandbox, stack, fault_points, point, paused):
-    instance = sandbox.instance
-    if paused:
-        sandbox.pause()
-    fault_points.arm(point, "kill", "sandlot-api")
+def test_a_worker_killed_in_a_delete(sandbox, stack, fault_points):
+    fault_points.arm("delete.cut", "kill", "sandlot-api")
     assert sandbox.api.delete(sandbox.path).status >= 500
+    assert_deleted(sandbox, stack)
+
+
+def assert_deleted(sandbox, stack):
+    instance = sandbox.instance
     assert_error(sandbox.api.get(sandbox.path), 404, "not_found")
     assert settled_row(stack, sandbox.id)["state"] == "destroyed"
     settle(stack)
@@ -147,6 +147,17 @@ def test_a_worker_killed_in_a_delete(sandbox, stack, fault_points, point, paused
 
 
 # --- the dispatcher, at the same steps ---
+
+
+@pytest.mark.parametrize("paused", [False, True], ids=["running", "paused"])
+@pytest.mark.parametrize("point", ["delete.begun", "delete.removed", "finishing", "delete.finished"])
+def test_a_dispatcher_killed_in_a_removal(sandbox, stack, fault_points, point, paused):
+    if paused:
+        sandbox.pause()
+    fault_points.arm(point, "kill", "sandlot-dispatcher")
+    sandbox.api.destroy(sandbox.id)
+    wait_until(lambda: not (fault_points.directory / point).exists(), 20, f"a dispatcher at {point}")
+    assert_deleted(sandbox, stack)
 
 
 @pytest.mark.parametrize("point", ["deadline.expiring", "pause.begun", "pause.stopped", "finishing", "pause.finished"])

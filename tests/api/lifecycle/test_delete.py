@@ -119,3 +119,12 @@ def test_the_address_of_a_deleted_sandbox_serves_the_next_one(account, stack):
     listing = ["nft", "list", "set", "inet", table, "gone"]
     closed = subprocess.run(listing, check=True, capture_output=True, text=True).stdout
     assert address not in closed.replace(",", " ").split()
+
+
+def test_status_tells_what_the_warm_pool_had(make_account, stack):
+    """Sizes that nobody else asks for: the first starts cold, and the reason stands beside it."""
+    Sandbox.create(make_account("pro").api, memory_mb=1792)
+    row = next(row for row in stack.ctl("status")["warm_pool"] if row["memory_mb"] == 1792)
+    assert row["template"] == stack.template
+    assert row["creates"] >= 1 and row["warm"] <= row["creates"]
+    assert bool(row["why_cold"]) == (row["warm"] < row["creates"])
