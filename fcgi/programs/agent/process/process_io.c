@@ -10,6 +10,8 @@
 
 #define PIECE_MAX     (32 * 1024)
 #define PTY_PIECE_MAX (16 * 1024)
+/* A terminal holds 64 KiB on their way, and 4 KiB that can be read. */
+#define PTY_UNDERWAY_MAX (128 * 1024)
 
 /* Pieces per turn of the loop: a fast producer does not keep the others waiting. */
 #define PIECES_PER_TURN 4
@@ -105,11 +107,13 @@ size_t process_unread(const struct process *process, enum process_output_kind ki
     return unread(kind == PROCESS_STDERR ? &process->error : &process->output);
 }
 
+/* What was written to a terminal may still be on its way, where nothing counts it: it is read until
+ * there is no more, and what its children go on to write has this bound. */
 static void hurry(struct process_output *output)
 {
     if (output->source.fd < 0 || output->last_gasp)
         return;
-    output->bytes_left = unread(output);
+    output->bytes_left = output->kind == PROCESS_PTY ? PTY_UNDERWAY_MAX : unread(output);
     output->last_gasp = true;
     pump(output);
 }
