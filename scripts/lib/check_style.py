@@ -20,8 +20,9 @@ CLANG_FORMAT_MAJOR = 14
 # lies in a lower layer; base/ is the ground and has no folders.
 LAYERS = ("programs", "concepts", "drivers", "base")
 
-# Programs that stand alone: static ones, which know nothing but their HTTP server and the ground.
-STANDALONE = {"agent": {"httpd"}, "keeper": {"httpd"}}
+# Programs that stand alone: static ones, which know nothing but their HTTP server and the ground, and
+# the users' command line, which runs where nothing else of the service is.
+STANDALONE = {"agent": {"httpd"}, "keeper": {"httpd"}, "cli": set()}
 
 # The folders inside the agent, from the ground up. Each may include those before it, and the program's
 # own folder includes all; agent.h names the services without knowing them.
@@ -36,9 +37,9 @@ PROGRAM_ARROWS = {"e2b": {"api"}}
 INTERFACES = {"fcgi/programs/api/main.c": {"e2b"}}
 
 # Where libcurl may be used: the clients of the runtime, of the agent, of the firewall and of the
-# keeper, and what the last three have in common.
+# keeper, and what the last three have in common; and the command line for users.
 CURL_ALLOWED = re.compile(r"fcgi/(drivers/incus/|drivers/http/client|drivers/runtime/agent_client|"
-                          r"concepts/network/firewall_client|concepts/volume/keeper_client)")
+                          r"concepts/network/firewall_client|concepts/volume/keeper_client|programs/cli/)")
 # What panic() itself stands on.
 ABORT_ALLOWED = re.compile(r"fcgi/base/(panic|log|mem)\.c$")
 SQL_ALLOWED = re.compile(r"fcgi/drivers/db/|_db\.c$")

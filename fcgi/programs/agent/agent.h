@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 
 #include "agent/common/environment.h"
+#include "base/clock.h"
 #include "base/loop.h"
 #include "httpd/secret.h"
 
@@ -42,3 +43,9 @@ struct agent {
     /* POST /init and /internal/ come from outside the sandbox; from inside only in tests. */
     bool trust_local_peers;
 };
+
+/* Whether the sandbox is about to be paused. */
+static inline bool agent_is_hung_up(const struct agent *agent)
+{
+    return agent->hung_up_until_ms && clock_monotonic_ms() < agent->hung_up_until_ms;
+}

@@ -7,6 +7,7 @@
 #include "agent/framework/request.h"
 #include "agent/framework/worker.h"
 #include "agent/handlers.h"
+#include "agent/process/exec.h"
 #include "agent/process/process_rpc.h"
 #include "agent/watch/watch_rpc.h"
 #include "base/mem.h"
@@ -31,6 +32,12 @@ static const struct route rows[] = {
      .path = "/files/compose",
      .finish = files_compose_finish,
      .closed = worker_closed},
+
+    {.method = "POST",
+     .path = "/exec",
+     .begin = exec_begin,
+     .finish = exec_finish,
+     .closed = exec_closed},
 
     {.method = "GET", .path = "/metrics", .finish = metrics_finish},
     {.method = "GET", .path = "/envs", .finish = envs_finish},

@@ -9,6 +9,7 @@ import subprocess
 import time
 import urllib.parse
 
+import dataplane_contract
 from client import Origin, address_of
 
 END_OF_STREAM = 2
@@ -98,11 +99,13 @@ class DataPlane:
         return headers
 
     def request(self, method, path, body=None, headers=None, timeout_s=60):
-        return self.origin.request(method, path, body, {**self.headers(), **(headers or {})}, timeout_s)
+        response = self.origin.request(method, path, body, {**self.headers(), **(headers or {})}, timeout_s)
+        dataplane_contract.check(method, path, response)
+        return response
 
     def call(self, method, message, user=None):
         """A unary call."""
-        return self.origin.request(
+        response = self.origin.request(
             "POST",
             "/" + method,
             json.dumps(message).encode(),
@@ -112,6 +115,8 @@ class DataPlane:
                 **self.headers(user),
             },
         )
+        dataplane_contract.check("POST", "/" + method, response)
+        return response
 
     def curl(self, version, path, *options):
         """A transfer by curl, over HTTP/2 for one: a process with pipes at all its ends."""

@@ -62,11 +62,6 @@ static int check_secret(const struct request *request, struct fault *fault)
     return 0;
 }
 
-static bool has_hung_up(const struct agent *agent)
-{
-    return agent->hung_up_until_ms && clock_monotonic_ms() < agent->hung_up_until_ms;
-}
-
 static int check_head(struct request *request, const char *method, struct fault *fault)
 {
     bool path_known;
@@ -82,7 +77,7 @@ static int check_head(struct request *request, const char *method, struct fault 
         request->outsider = check_secret(request, fault) < 0;
         if (request->outsider)
             return -1;
-        if (has_hung_up(request->agent) && !(route && route->flags & ROUTE_INTERNAL))
+        if (agent_is_hung_up(request->agent) && !(route && route->flags & ROUTE_INTERNAL))
             return fault_set(fault, FAULT_UNAVAILABLE, "the sandbox is being paused");
     }
     if (!route && path_known)

@@ -19,6 +19,8 @@
 
 #define KEEPALIVE_DEFAULT_S 90
 #define KEEPALIVE_MAX_S     3600
+/* Of a format that proxies know, and cut off when it is silent for a minute. */
+#define KEEPALIVE_EVENTS_S 15
 
 static ssize_t on_read(void *context, uint64_t position, char *out, size_t room)
 {
@@ -47,6 +49,14 @@ static void touch(struct stream *stream)
     httpd_resume(&stream->request->http);
 }
 
+static void append_message(struct stream *stream, const char *text)
+{
+    if (stream->events->framing == STREAM_ENVELOPES)
+        envelope_append(&stream->pending, 0, text, strlen(text));
+    else
+        buffer_append_string(&stream->pending, text);
+}
+
 static void on_keepalive(struct loop_timer *timer)
 {
     struct stream *stream = container_of(timer, struct stream, keepalive_timer);
@@ -55,8 +65,7 @@ static void on_keepalive(struct loop_timer *timer)
         stream->last_sent_ms = now_ms;
         /* A reader that left bytes unread needs no sign of life. */
         if (!stream->pending.size) {
-            const char *message = stream->events->keepalive;
-            envelope_append(&stream->pending, 0, message, strlen(message));
+            append_message(stream, stream->events->keepalive);
             touch(stream);
         }
     }
@@ -78,12 +87,12 @@ static void on_peer_gone(struct request *request)
     stream_abort(request->state);
 }
 
-static int64_t keepalive_interval_ms(const struct request *request)
+static int64_t keepalive_interval_ms(const struct request *request, enum stream_framing framing)
 {
     const char *text = httpd_header(&request->http, "Keepalive-Ping-Interval");
     uint64_t interval_s;
     if (!text || str_parse_u64(text, 1, KEEPALIVE_MAX_S, &interval_s) < 0)
-        interval_s = KEEPALIVE_DEFAULT_S;
+        interval_s = framing == STREAM_ENVELOPES ? KEEPALIVE_DEFAULT_S : KEEPALIVE_EVENTS_S;
     return (int64_t)interval_s * 1000;
 }
 
@@ -92,7 +101,9 @@ static int reply(struct stream *stream)
     struct request *request = stream->request;
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, on_read, stream, NULL);
-    MHD_add_response_header(response, "Content-Type", "application/connect+json");
+    MHD_add_response_header(response, "Content-Type",
+                            stream->events->framing == STREAM_ENVELOPES ? RPC_TYPE_STREAM
+                                                                        : "text/event-stream");
     /* A proxy that was not told so otherwise must not hold back what comes in drops. */
     MHD_add_response_header(response, "X-Accel-Buffering", "no");
     MHD_set_connection_option(request->http.connection, MHD_CONNECTION_OPTION_TIMEOUT, 0);
@@ -102,8 +113,8 @@ static int reply(struct stream *stream)
 int stream_open(struct request *request, const struct stream_events *events, void *owner,
                 struct stream **stream, struct fault *fault)
 {
-    int64_t timeout_ms;
-    if (rpc_timeout_ms(request, &timeout_ms, fault) < 0)
+    int64_t timeout_ms = 0;
+    if (events->framing == STREAM_ENVELOPES && rpc_timeout_ms(request, &timeout_ms, fault) < 0)
         return -1;
     struct stream *s = xcalloc(1, sizeof *s);
     s->request = request;
@@ -117,7 +128,7 @@ int stream_open(struct request *request, const struct stream_events *events, voi
     struct loop *loop = &request->agent->loop;
     LIST_INSERT_HEAD(&request->agent->streams, s, link);
     request->state = s;
-    s->keepalive_ms = keepalive_interval_ms(request);
+    s->keepalive_ms = keepalive_interval_ms(request, events->framing);
     s->last_sent_ms = clock_monotonic_ms();
     loop_timer_arm(loop, &s->keepalive_timer, s->last_sent_ms + s->keepalive_ms, on_keepalive);
     if (timeout_ms)
@@ -139,7 +150,21 @@ void stream_send(struct stream *stream, json_t *message)
     json_decref(message);
     if (stream->state != STREAM_OPEN || !text)
         return;
-    envelope_append(&stream->pending, 0, text, strlen(text));
+    append_message(stream, text);
+    check_overflow(stream);
+    touch(stream);
+}
+
+void stream_send_event(struct stream *stream, const char *name, json_t *data)
+{
+    autofree char *text = json_dumps(data, JSON_COMPACT);
+    json_decref(data);
+    if (stream->state != STREAM_OPEN || !text)
+        return;
+    /* One line of data: JSON has none in it. */
+    const char *const parts[] = {"event: ", name, "\ndata: ", text, "\n\n"};
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+        buffer_append_string(&stream->pending, parts[i]);
     check_overflow(stream);
     touch(stream);
 }
@@ -172,7 +197,8 @@ void stream_end(struct stream *stream, const struct fault *fault)
 {
     if (stream->state != STREAM_OPEN)
         return;
-    envelope_append_end(&stream->pending, fault);
+    if (stream->events->framing == STREAM_ENVELOPES)
+        envelope_append_end(&stream->pending, fault);
     stream->state = buffer_overflowed(&stream->pending) ? STREAM_ABORTED : STREAM_ENDED;
     loop_timer_disarm(&stream->request->agent->loop, &stream->keepalive_timer);
     loop_timer_disarm(&stream->request->agent->loop, &stream->deadline_timer);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The response of a server-streaming call. The owner appends messages while stream_has_room(),
- * stops its source when there is none, and goes on when it is told that the stream drained: so the
- * memory of a stream with a slow reader is bounded.
+ * The response of a server-streaming call of the Connect protocol, or one of server-sent events.
+ * The owner appends messages while stream_has_room(), stops its source when there is none, and goes
+ * on when it is told that the stream drained: so the memory of a stream with a slow reader is
+ * bounded.
  */
 #pragma once
 
@@ -19,7 +20,13 @@ struct agent;
 struct request;
 struct stream;
 
+enum stream_framing {
+    STREAM_ENVELOPES,         /* Connect: stream_send(), stream_send_base64() */
+    STREAM_SERVER_SENT_EVENTS /* text/event-stream: stream_send_event() */
+};
+
 struct stream_events {
+    enum stream_framing framing;
     const char *keepalive;                   /* message that is sent when nothing else was */
     void (*drained)(struct stream *stream);  /* there is room again */
     void (*deadline)(struct stream *stream); /* the client's time is over; the stream ends next */
@@ -39,7 +46,8 @@ struct stream {
     struct loop_timer keepalive_timer, deadline_timer;
 };
 
-/* Answer the request with a stream. Fails on bad time-out headers; the request is as before then.
+/* Answer the request with a stream. Fails on bad time-out headers (which envelopes alone have); the
+ * request is as before then.
  * It replies to the request: nothing else may. */
 int stream_open(struct request *request, const struct stream_events *events, void *owner,
                 struct stream **stream, struct fault *fault);
@@ -52,10 +60,13 @@ void stream_send(struct stream *stream, json_t *message);
 void stream_send_base64(struct stream *stream, const char *before, const void *data, size_t size,
                         const char *after);
 
+/* Append one server-sent event. The JSON value's reference is taken over. */
+void stream_send_event(struct stream *stream, const char *name, json_t *data);
+
 /* False: the owner waits for drained(). */
 bool stream_has_room(struct stream *stream);
 
-/* The end envelope: success (fault NULL) or a fault. */
+/* The end: of envelopes one that says success (fault NULL) or a fault. */
 void stream_end(struct stream *stream, const struct fault *fault);
 
 /* Cut the response off without an end. */

@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/framework/stream.h"
-#include "agent/process/process_end.h"
 #include "agent/process/process_io.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -84,12 +82,10 @@ int process_start(struct agent *agent, const struct process_spec *spec, json_t *
     return 0;
 }
 
-static void watch_end(struct process_watch *watch, int wait_status)
+static void tell_end(struct process_watch *watch, int wait_status)
 {
-    LIST_REMOVE(watch, link);
-    watch->process = NULL;
-    stream_send(watch->stream, process_end_event(wait_status));
-    stream_end(watch->stream, NULL);
+    process_unwatch(watch);
+    watch->events->ended(watch, wait_status);
 }
 
 static void end(struct process *process)
@@ -99,7 +95,7 @@ static void end(struct process *process)
         ;
     process_io_close(process);
     while (!LIST_EMPTY(&process->watches))
-        watch_end(LIST_FIRST(&process->watches), process->wait_status);
+        tell_end(LIST_FIRST(&process->watches), process->wait_status);
     TAILQ_REMOVE(&table->live, process, link);
     table->live_count--;
     table->config_bytes -= process->config_size;
@@ -121,6 +117,17 @@ void process_end_if_done(struct process *process)
         end(process);
 }
 
+static void tell_exit(struct process *process)
+{
+    struct process_watch *watch = LIST_FIRST(&process->watches);
+    while (watch) {
+        struct process_watch *next = LIST_NEXT(watch, link);
+        if (watch->events->exited)
+            watch->events->exited(watch);
+        watch = next;
+    }
+}
+
 static void note_exit(struct process *process)
 {
     siginfo_t info = {.si_pid = 0};
@@ -132,6 +139,7 @@ static void note_exit(struct process *process)
     else
         process->wait_status =
             W_EXITCODE(0, info.si_status) | (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
+    tell_exit(process);
     /* A terminal is over when the leader of its session is, as with any terminal program. */
     if (process->hurried || process->has_pty || info.si_code != CLD_EXITED)
         process_io_hurry(process);
@@ -166,65 +174,42 @@ struct process *process_find(struct process_table *table, pid_t pid, const char 
     return process || !ended ? process : find_in(&table->ended, pid, tag);
 }
 
-void process_watch(struct process *process, struct stream *stream, bool started_it)
+void process_watch(struct process *process, struct process_watch *watch)
 {
-    struct process_watch *watch = xcalloc(1, sizeof *watch);
     watch->process = process;
-    watch->stream = stream;
-    watch->started_it = started_it;
-    stream->owner = watch;
     LIST_INSERT_HEAD(&process->watches, watch, link);
-    stream_send(stream, json_pack("{s:{s:{s:i}}}", "event", "start", "pid", (int)process->pid));
-    if (!process->config)
-        watch_end(watch, process->wait_status);
 }
 
-static void on_drained(struct stream *stream)
+void process_unwatch(struct process_watch *watch)
 {
-    struct process_watch *watch = stream->owner;
-    if (watch->process)
-        process_io_resume(watch->process);
+    LIST_REMOVE(watch, link);
+    watch->process = NULL;
 }
 
-static void on_deadline(struct stream *stream)
+static void note_kill(struct process *process)
 {
-    struct process_watch *watch = stream->owner;
-    struct fault ignored;
-    if (watch->process && watch->started_it)
-        process_signal(watch->process, SIGKILL, &ignored);
+    process->hurried = true;
+    if (!process->exited)
+        return;
+    process_io_hurry(process);
+    process_end_if_done(process);
 }
-
-static void on_closed(struct stream *stream)
-{
-    struct process_watch *watch = stream->owner;
-    struct process *process = watch->process;
-    if (process) {
-        LIST_REMOVE(watch, link);
-        process_io_resume(process);
-    }
-    free(watch);
-}
-
-const struct stream_events process_stream_events = {
-    .keepalive = "{\"event\":{\"keepalive\":{}}}",
-    .drained = on_drained,
-    .deadline = on_deadline,
-    .closed = on_closed,
-};
 
 int process_signal(struct process *process, int number, struct fault *fault)
 {
     /* The pid is the program's: it is not reaped while it is in the live list. */
     if (kill(process->pid, number) < 0)
         return fault_set_errno(fault, errno, "the signal cannot be sent");
-    if (number == SIGKILL || number == SIGTERM) {
-        process->hurried = true;
-        if (process->exited) {
-            process_io_hurry(process);
-            process_end_if_done(process);
-        }
-    }
+    if (number == SIGKILL || number == SIGTERM)
+        note_kill(process);
     return 0;
+}
+
+void process_kill_group(struct process *process)
+{
+    /* Each process has a session of its own, so its group has its pid. */
+    kill(-process->pid, SIGKILL);
+    note_kill(process);
 }
 
 int process_resize(struct process *process, unsigned short cols, unsigned short rows,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The processes that clients started. A process lives on without clients; each client that follows
- * it has a watch, which is a stream of its output. What nobody watches is thrown away; what a
+ * it has a watch, which is told its output. What nobody watches is thrown away; what a
  * watcher is slow to read stays in the pipe, so the program waits and not our memory grows.
  *
  * A program that ended stays a zombie until its output is at an end, so that its pid cannot come
@@ -27,20 +27,35 @@
 
 struct agent;
 struct process;
+struct process_watch;
 struct request;
 struct stream;
 
+enum process_output_kind { PROCESS_STDOUT, PROCESS_STDERR, PROCESS_PTY };
+
+/* What a watch is told. It may leave in any of these but has_room(). */
+struct process_watch_events {
+    /* False: nothing more is read until process_io_resume(). Each watch is asked, so that it knows
+     * that it is waited for. */
+    bool (*has_room)(struct process_watch *watch);
+    void (*output)(struct process_watch *watch, enum process_output_kind kind, const char *data,
+                   size_t size);
+    /* The program has exited; its output may go on (optional). */
+    void (*exited)(struct process_watch *watch);
+    /* The process has ended, and the watch is of none any more. */
+    void (*ended)(struct process_watch *watch, int wait_status);
+};
+
 struct process_watch {
     LIST_ENTRY(process_watch) link;
-    struct process *process; /* NULL once the process has ended */
-    struct stream *stream;
-    bool started_it; /* its time limit is the process's */
+    struct process *process; /* NULL once the process has ended, or the watch has left */
+    const struct process_watch_events *events;
 };
 
 struct process_output {
     struct process *process;
     struct loop_source source; /* fd -1: at its end */
-    const char *before;        /* of a message around the bytes */
+    enum process_output_kind kind;
     size_t piece_max;
     bool last_gasp; /* no end of file is awaited: it ends when bytes_left are read */
     size_t bytes_left;
@@ -98,13 +113,24 @@ void process_reap(struct agent *agent);
  * those that ended lately are looked at as well. */
 struct process *process_find(struct process_table *table, pid_t pid, const char *tag, bool ended);
 
-/* Tell a stream everything from now on. A process that ended is told at once. */
-void process_watch(struct process *process, struct stream *stream, bool started_it);
+/* Tell a watch everything from now on; it leaves by itself, or when the process has ended. */
+void process_watch(struct process *process, struct process_watch *watch);
+void process_unwatch(struct process_watch *watch);
+
+/* Tell a stream of the Connect protocol everything from now on. A process that ended is told at
+ * once. started_it: the time limit of the call is the process's. */
+void process_watch_stream(struct process *process, struct stream *stream, bool started_it);
 
 /* For the streams of watches. */
 extern const struct stream_events process_stream_events;
 
 int process_signal(struct process *process, int number, struct fault *fault);
+
+/* Kill it and all others of its process group. */
+void process_kill_group(struct process *process);
+
+/* What its outputs hold at the moment, unread. */
+size_t process_unread(const struct process *process, enum process_output_kind kind);
 
 /* Queue bytes for standard input or the terminal (data is taken over). Returns 0 when they are
  * written, 1 when the caller has to suspend the request until written() is called for it. */

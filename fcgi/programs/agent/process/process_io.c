@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/framework/stream.h"
 #include "base/mem.h"
 
 #define PIECE_MAX     (32 * 1024)
 #define PTY_PIECE_MAX (16 * 1024)
+/* A terminal holds 64 KiB on their way, and 4 KiB that can be read. */
+#define PTY_UNDERWAY_MAX (128 * 1024)
 
 /* Pieces per turn of the loop: a fast producer does not keep the others waiting. */
 #define PIECES_PER_TURN 4
@@ -19,17 +20,20 @@ static bool all_have_room(struct process *process)
 {
     struct process_watch *watch;
     bool room = true;
-    /* No short cut: each stream has to know that it is waited for. */
+    /* No short cut: each watch has to know that it is waited for. */
     LIST_FOREACH(watch, &process->watches, link)
-    room &= stream_has_room(watch->stream);
+    room &= watch->events->has_room(watch);
     return room;
 }
 
 static void deliver(struct process_output *output, const char *data, size_t size)
 {
-    struct process_watch *watch;
-    LIST_FOREACH(watch, &output->process->watches, link)
-    stream_send_base64(watch->stream, output->before, data, size, "\"}}}");
+    struct process_watch *watch = LIST_FIRST(&output->process->watches);
+    while (watch) {
+        struct process_watch *next = LIST_NEXT(watch, link);
+        watch->events->output(watch, output->kind, data, size);
+        watch = next;
+    }
 }
 
 /* Read and pass on one piece. Returns whether more may be there. */
@@ -89,15 +93,28 @@ void process_io_resume(struct process *process)
     process_end_if_done(process);
 }
 
-static void hurry(struct process_output *output)
+static size_t unread(const struct process_output *output)
 {
     int available = 0;
+    if (output->source.fd < 0 || ioctl(output->source.fd, FIONREAD, &available) < 0 ||
+        available < 0)
+        return 0;
+    return (size_t)available;
+}
+
+size_t process_unread(const struct process *process, enum process_output_kind kind)
+{
+    return unread(kind == PROCESS_STDERR ? &process->error : &process->output);
+}
+
+/* What was written to a terminal may still be on its way, where nothing counts it: it is read until
+ * there is no more, and what its children go on to write has this bound. */
+static void hurry(struct process_output *output)
+{
     if (output->source.fd < 0 || output->last_gasp)
         return;
-    if (ioctl(output->source.fd, FIONREAD, &available) < 0 || available < 0)
-        available = 0;
+    output->bytes_left = output->kind == PROCESS_PTY ? PTY_UNDERWAY_MAX : unread(output);
     output->last_gasp = true;
-    output->bytes_left = (size_t)available;
     pump(output);
 }
 
@@ -108,11 +125,11 @@ void process_io_hurry(struct process *process)
 }
 
 static void open_output(struct process *process, struct process_output *output, int fd,
-                        const char *before, size_t piece_max)
+                        enum process_output_kind kind)
 {
     output->process = process;
-    output->before = before;
-    output->piece_max = piece_max;
+    output->kind = kind;
+    output->piece_max = kind == PROCESS_PTY ? PTY_PIECE_MAX : PIECE_MAX;
     output->source.fd = -1;
     if (fd >= 0 && loop_watch(&process->agent->loop, &output->source, fd, EPOLLIN, on_output) < 0)
         close(fd);
@@ -120,12 +137,9 @@ static void open_output(struct process *process, struct process_output *output, 
 
 void process_io_open(struct process *process, const struct process_ends *ends)
 {
-    bool pty = process->has_pty;
     open_output(process, &process->output, ends->output,
-                pty ? "{\"event\":{\"data\":{\"pty\":\"" : "{\"event\":{\"data\":{\"stdout\":\"",
-                pty ? PTY_PIECE_MAX : PIECE_MAX);
-    open_output(process, &process->error, ends->error, "{\"event\":{\"data\":{\"stderr\":\"",
-                PIECE_MAX);
+                process->has_pty ? PROCESS_PTY : PROCESS_STDOUT);
+    open_output(process, &process->error, ends->error, PROCESS_STDERR);
     process_input_open(process, ends->input);
 }
 

@@ -1,33 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* process.Process/Start: the one method with a large request. */
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "agent/agent.h"
-#include "agent/common/paths.h"
 #include "agent/common/proto.h"
 #include "agent/framework/stream.h"
+#include "agent/process/process_launch.h"
 #include "agent/process/process_rpc.h"
-#include "base/mem.h"
-#include "base/str.h"
 
-#define ARGS_MAX         4096
 #define PTY_SIDE_MAX     4096
 #define PTY_COLS_DEFAULT 80
 #define PTY_ROWS_DEFAULT 24
 
-#define PATH_DEFAULT     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-/* A checked request. */
-struct start {
-    const char *command, *cwd, *tag;
-    const json_t *args, *envs;
-    bool with_stdin, with_pty;
-    int64_t cols, rows;
-};
-
-static int read_pty(const json_t *message, struct start *start, struct fault *fault)
+static int read_pty(const json_t *message, struct process_call *start, struct fault *fault)
 {
     const json_t *pty, *size = NULL;
     if (proto_object(message, "pty", &pty, fault) < 0)
@@ -46,7 +31,7 @@ static int read_pty(const json_t *message, struct start *start, struct fault *fa
     return 0;
 }
 
-static int read_request(const json_t *message, struct start *start, struct fault *fault)
+static int read_request(const json_t *message, struct process_call *start, struct fault *fault)
 {
     const json_t *process;
     if (proto_object(message, "process", &process, fault) < 0)
@@ -60,81 +45,23 @@ static int read_request(const json_t *message, struct start *start, struct fault
         proto_string(message, "tag", &start->tag, fault) < 0 ||
         proto_bool(message, "stdin", true, &start->with_stdin, fault) < 0)
         return -1;
-    if (!*start->command || strlen(start->command) > PATH_LENGTH_MAX)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "cmd is missing or too long");
-    if (json_array_size(start->args) > ARGS_MAX)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "more than %d args", ARGS_MAX);
-    for (size_t i = 0; i < json_array_size(start->args); i++)
-        if (!json_is_string(json_array_get(start->args, i)))
-            return fault_set(fault, FAULT_INVALID_ARGUMENT, "args must be strings");
+    if (process_call_check(start, fault) < 0)
+        return -1;
     return read_pty(message, start, fault);
 }
 
-/* From the outside in: what every process has, the user's own, the sandbox's, the request's. */
-static int make_environment(const struct agent *agent, const struct user *user,
-                            const struct start *start, struct environment *environment,
-                            struct fault *fault)
-{
-    const char *path = getenv("PATH");
-    if (environment_set(environment, "PATH", path && *path ? path : PATH_DEFAULT, fault) < 0 ||
-        environment_set(environment, "HOME", user->home, fault) < 0 ||
-        environment_set(environment, "USER", user->name, fault) < 0 ||
-        environment_set(environment, "LOGNAME", user->name, fault) < 0 ||
-        environment_merge(environment, &agent->environment, fault) < 0 ||
-        environment_set(environment, "E2B_SANDBOX", "true", fault) < 0)
-        return -1;
-    return environment_set_json(environment, start->envs, fault);
-}
-
-static char **make_argv(const struct start *start)
-{
-    size_t count = json_array_size(start->args);
-    char **argv = xcalloc(count + 2, sizeof *argv);
-    argv[0] = (char *)start->command;
-    for (size_t i = 0; i < count; i++)
-        argv[i + 1] = (char *)json_string_value(json_array_get(start->args, i));
-    return argv;
-}
-
-static json_t *make_config(const struct start *start, const char *cwd)
-{
-    json_t *config = json_pack("{s:s}", "cmd", start->command);
-    if (start->args)
-        json_object_set(config, "args", (json_t *)start->args);
-    if (start->envs)
-        json_object_set(config, "envs", (json_t *)start->envs);
-    if (str_is_utf8(cwd, strlen(cwd)))
-        json_object_set_new(config, "cwd", json_string(cwd));
-    return config;
-}
-
-static int launch(struct request *request, const struct start *start, struct process **process,
-                  struct fault *fault)
+static int launch(struct request *request, const struct process_call *call,
+                  struct process **process, struct fault *fault)
 {
     user_auto user = {.name = NULL};
-    environment_auto environment = {NULL, 0, 0};
-    autofree char *cwd = NULL;
-    if (rpc_user(request, &user, fault) < 0 || paths_resolve(start->cwd, &user, &cwd, fault) < 0 ||
-        make_environment(request->agent, &user, start, &environment, fault) < 0)
+    if (rpc_user(request, &user, fault) < 0)
         return -1;
-    autofree char **argv = make_argv(start);
-    const struct process_spec spec = {
-        .argv = argv,
-        .cwd = cwd,
-        .environment = &environment,
-        .user = &user,
-        .with_stdin = start->with_stdin,
-        .with_pty = start->with_pty,
-        .cols = (unsigned short)start->cols,
-        .rows = (unsigned short)start->rows,
-    };
-    return process_start(request->agent, &spec, make_config(start, cwd),
-                         *start->tag ? start->tag : NULL, process, fault);
+    return process_launch(request->agent, &user, call, process, fault);
 }
 
 static int start_process(struct request *request, const json_t *message, struct fault *fault)
 {
-    struct start start = {.command = NULL};
+    struct process_call start = {.command = NULL};
     struct process *process;
     struct stream *stream;
     int64_t ignored_ms;
@@ -146,7 +73,7 @@ static int start_process(struct request *request, const json_t *message, struct 
         process_signal(process, SIGKILL, &ignored);
         return -1;
     }
-    process_watch(process, stream, true);
+    process_watch_stream(process, stream, true);
     return 0;
 }
 

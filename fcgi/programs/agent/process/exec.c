@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/process/exec.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "agent/agent.h"
+#include "agent/framework/connect_rpc.h"
+#include "agent/framework/stream.h"
+#include "agent/process/exec_call.h"
+#include "agent/process/exec_text.h"
+#include "agent/process/process_io.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define EXEC_MAX   64            /* at once */
+#define OUTPUT_MAX (1024 * 1024) /* of each of the two in an answer; a stream has no such bound */
+
+struct exec_output {
+    struct buffer kept; /* the answer's; of a stream, a character whose rest has not come */
+    bool truncated;
+    size_t left; /* once the program has exited: bytes that are still its own */
+};
+
+struct exec {
+    struct process_watch watch;
+    struct agent *agent;
+    struct request *request; /* NULL: the client is gone */
+    struct stream *stream;   /* NULL: one answer at the end */
+    struct exec_output outputs[2];
+    struct loop_timer limit;
+    int64_t began_ms;
+    bool timed_out;
+};
+
+static unsigned exec_count;
+
+static const char *const output_names[] = {"stdout", "stderr"};
+
+static bool wants_stream(const struct request *request)
+{
+    const char *accept = httpd_header(&request->http, "Accept");
+    return accept && strstr(accept, "text/event-stream");
+}
+
+/* --- what the client is told --- */
+
+static json_t *describe_end(const struct exec *exec, int wait_status)
+{
+    bool killed = WIFSIGNALED(wait_status);
+    json_t *signal_name = json_null();
+    if (killed) {
+        const char *name = sigabbrev_np(WTERMSIG(wait_status));
+        autofree char *text =
+            name ? xasprintf("SIG%s", name) : xasprintf("SIG%d", WTERMSIG(wait_status));
+        signal_name = json_string(text);
+    }
+    return json_pack("{s:i, s:o, s:b, s:I}", "exit_code",
+                     killed ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status), "signal",
+                     signal_name, "timed_out", exec->timed_out, "duration_ms",
+                     (json_int_t)(clock_monotonic_ms() - exec->began_ms));
+}
+
+static void add_output(json_t *answer, const char *name, struct exec_output *output)
+{
+    const char *encoding;
+    size_t size = output->kept.size;
+    if (output->truncated)
+        size -= exec_text_unfinished(output->kept.data, size);
+    json_object_set_new(answer, name, exec_text_json(output->kept.data, size, &encoding));
+    autofree char *encoding_name = xasprintf("%s_encoding", name);
+    json_object_set_new(answer, encoding_name, json_string(encoding));
+}
+
+static void reply(struct exec *exec, int wait_status)
+{
+    json_t *answer = describe_end(exec, wait_status);
+    for (size_t i = 0; i < ARRAY_SIZE(output_names); i++)
+        add_output(answer, output_names[i], &exec->outputs[i]);
+    json_object_set_new(answer, "truncated",
+                        json_boolean(exec->outputs[0].truncated || exec->outputs[1].truncated));
+    exec->request->state = NULL;
+    httpd_reply_json(&exec->request->http, 200, answer);
+}
+
+static void send_output(struct exec *exec, size_t which, const char *data, size_t size)
+{
+    const char *encoding;
+    json_t *text = exec_text_json(data, size, &encoding);
+    stream_send_event(exec->stream, output_names[which],
+                      json_pack("{s:o, s:s}", "data", text, "encoding", encoding));
+}
+
+static void send_end(struct exec *exec, int wait_status)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(output_names); i++) {
+        const struct buffer *kept = &exec->outputs[i].kept;
+        if (kept->size)
+            send_output(exec, i, kept->data, kept->size);
+    }
+    stream_send_event(exec->stream, "exit", describe_end(exec, wait_status));
+    stream_end(exec->stream, NULL);
+}
+
+/* --- its life --- */
+
+static void exec_free(struct exec *exec)
+{
+    loop_timer_disarm(&exec->agent->loop, &exec->limit);
+    for (size_t i = 0; i < ARRAY_SIZE(exec->outputs); i++)
+        buffer_deinit(&exec->outputs[i].kept);
+    free(exec);
+    exec_count--;
+}
+
+/* The watch has left the process. */
+static void finish(struct exec *exec, int wait_status)
+{
+    loop_timer_disarm(&exec->agent->loop, &exec->limit);
+    if (exec->stream) {
+        send_end(exec, wait_status); /* freed when the stream is over */
+        return;
+    }
+    if (exec->request)
+        reply(exec, wait_status);
+    exec_free(exec);
+}
+
+static bool finish_if_all_is_read(struct exec *exec)
+{
+    struct process *process = exec->watch.process;
+    if (!process->exited || exec->outputs[0].left || exec->outputs[1].left)
+        return false;
+    process_unwatch(&exec->watch);
+    finish(exec, process->wait_status);
+    return true;
+}
+
+static bool has_room(struct process_watch *watch)
+{
+    struct exec *exec = container_of(watch, struct exec, watch);
+    return !exec->stream || stream_has_room(exec->stream);
+}
+
+static void keep(struct exec_output *output, const char *data, size_t size)
+{
+    size_t room = OUTPUT_MAX - output->kept.size;
+    output->truncated |= size > room;
+    buffer_append(&output->kept, data, size < room ? size : room);
+}
+
+/* Whole characters, so that text stays text wherever the pieces end. */
+static void pass_on(struct exec *exec, size_t which, const char *data, size_t size)
+{
+    struct buffer *kept = &exec->outputs[which].kept;
+    buffer_append(kept, data, size);
+    size_t whole = kept->size - exec_text_unfinished(kept->data, kept->size);
+    if (whole)
+        send_output(exec, which, kept->data, whole);
+    buffer_consume(kept, whole);
+}
+
+static void on_output(struct process_watch *watch, enum process_output_kind kind, const char *data,
+                      size_t size)
+{
+    struct exec *exec = container_of(watch, struct exec, watch);
+    size_t which = kind == PROCESS_STDERR;
+    struct exec_output *output = &exec->outputs[which];
+    if (exec->stream)
+        pass_on(exec, which, data, size);
+    else if (exec->request)
+        keep(output, data, size);
+    output->left -= size < output->left ? size : output->left;
+    finish_if_all_is_read(exec);
+}
+
+static void on_exited(struct process_watch *watch)
+{
+    struct exec *exec = container_of(watch, struct exec, watch);
+    loop_timer_disarm(&exec->agent->loop, &exec->limit);
+    exec->outputs[0].left = process_unread(watch->process, PROCESS_STDOUT);
+    exec->outputs[1].left = process_unread(watch->process, PROCESS_STDERR);
+    finish_if_all_is_read(exec);
+}
+
+static void on_ended(struct process_watch *watch, int wait_status)
+{
+    finish(container_of(watch, struct exec, watch), wait_status);
+}
+
+static const struct process_watch_events watch_events = {
+    .has_room = has_room,
+    .output = on_output,
+    .exited = on_exited,
+    .ended = on_ended,
+};
+
+static void on_limit(struct loop_timer *timer)
+{
+    struct exec *exec = container_of(timer, struct exec, limit);
+    exec->timed_out = true;
+    process_kill_group(exec->watch.process);
+}
+
+/* --- the client --- */
+
+static void lose_client(struct exec *exec)
+{
+    struct process *process = exec->watch.process;
+    exec->request = NULL;
+    exec->stream = NULL;
+    if (!process || process->exited) {
+        if (process) {
+            process_unwatch(&exec->watch);
+            process_io_resume(process);
+        }
+        exec_free(exec);
+        return;
+    }
+    /* A pause cuts everybody off, and what ran goes on behind it. */
+    if (agent_is_hung_up(exec->agent))
+        process_io_resume(process);
+    else
+        process_kill_group(process);
+}
+
+static void on_peer_gone(struct request *request)
+{
+    exec_closed(request);
+    httpd_resume(&request->http);
+}
+
+static void on_drained(struct stream *stream)
+{
+    struct exec *exec = stream->owner;
+    if (exec->watch.process)
+        process_io_resume(exec->watch.process);
+}
+
+static void on_stream_closed(struct stream *stream)
+{
+    lose_client(stream->owner);
+}
+
+static const struct stream_events stream_events = {
+    .framing = STREAM_SERVER_SENT_EVENTS,
+    .keepalive = ": keep-alive\n\n",
+    .drained = on_drained,
+    .closed = on_stream_closed,
+};
+
+void exec_closed(struct request *request)
+{
+    if (!request->state)
+        return;
+    if (wants_stream(request))
+        stream_closed(request->state);
+    else
+        lose_client(request->state);
+    request->state = NULL;
+}
+
+/* --- its beginning --- */
+
+static int find_user(struct request *request, const char *name, struct user *user,
+                     struct fault *fault)
+{
+    if (!*name)
+        return rpc_user(request, user, fault);
+    if (users_find(name, user, fault) == 0)
+        return 0;
+    if (fault->code == FAULT_UNAUTHENTICATED)
+        fault_set(fault, FAULT_INVALID_ARGUMENT, "user '%s' is not known in the sandbox", name);
+    return -1;
+}
+
+static int launch(struct request *request, const struct exec_call *call, struct process **process,
+                  struct fault *fault)
+{
+    user_auto user = {.name = NULL};
+    if (exec_count >= EXEC_MAX)
+        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "more than %d calls of /exec at once",
+                         EXEC_MAX);
+    if (find_user(request, call->user, &user, fault) < 0)
+        return -1;
+    return process_launch(request->agent, &user, &call->process, process, fault);
+}
+
+/* A program may end without having read its input. */
+static void give_input(struct process *process, struct exec_call *call)
+{
+    struct fault ignored;
+    if (!call->input)
+        return;
+    process_write(process, NULL, NULL, steal_pointer(&call->input), call->input_size, &ignored);
+    process_close_input(process, &ignored);
+}
+
+static struct exec *exec_new(struct request *request, struct process *process, int64_t timeout_ms)
+{
+    struct exec *exec = xcalloc(1, sizeof *exec);
+    exec_count++;
+    exec->agent = request->agent;
+    exec->request = request;
+    exec->watch.events = &watch_events;
+    exec->began_ms = clock_monotonic_ms();
+    for (size_t i = 0; i < ARRAY_SIZE(exec->outputs); i++)
+        buffer_init(&exec->outputs[i].kept, OUTPUT_MAX);
+    process_watch(process, &exec->watch);
+    loop_timer_arm(&exec->agent->loop, &exec->limit, exec->began_ms + timeout_ms, on_limit);
+    return exec;
+}
+
+static int await(struct exec *exec, struct request *request, struct fault *fault)
+{
+    if (wants_stream(request)) {
+        if (stream_open(request, &stream_events, exec, &exec->stream, fault) == 0)
+            return 0;
+        lose_client(exec);
+        return -1;
+    }
+    request->state = exec;
+    httpd_suspend(&request->http);
+    request_watch_peer(request, on_peer_gone);
+    return 0;
+}
+
+int exec_begin(struct request *request, struct fault *fault)
+{
+    return rpc_check_type(request, false, fault);
+}
+
+int exec_finish(struct request *request, struct fault *fault)
+{
+    exec_call_auto call = {.args = NULL};
+    struct process *process;
+    json_auto_t *message = rpc_parse(request->body.data, request->body.size, fault);
+    if (!message)
+        return -1;
+    buffer_deinit(&request->body);
+    if (exec_call_read(message, &call, fault) < 0 || launch(request, &call, &process, fault) < 0)
+        return -1;
+    give_input(process, &call);
+    return await(exec_new(request, process, call.timeout_ms), request, fault);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/process/process_launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/common/paths.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define ARGS_MAX     4096
+
+#define PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+int process_call_check(const struct process_call *call, struct fault *fault)
+{
+    if (!*call->command || strlen(call->command) > PATH_LENGTH_MAX)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "cmd is missing or too long");
+    if (json_array_size(call->args) > ARGS_MAX)
+        return fault_set(fault, FAULT_INVALID_ARGUMENT, "more than %d args", ARGS_MAX);
+    for (size_t i = 0; i < json_array_size(call->args); i++)
+        if (!json_is_string(json_array_get(call->args, i)))
+            return fault_set(fault, FAULT_INVALID_ARGUMENT, "args must be strings");
+    return 0;
+}
+
+static int make_environment(const struct agent *agent, const struct user *user,
+                            const struct process_call *call, struct environment *environment,
+                            struct fault *fault)
+{
+    const char *path = getenv("PATH");
+    if (environment_set(environment, "PATH", path && *path ? path : PATH_DEFAULT, fault) < 0 ||
+        environment_set(environment, "HOME", user->home, fault) < 0 ||
+        environment_set(environment, "USER", user->name, fault) < 0 ||
+        environment_set(environment, "LOGNAME", user->name, fault) < 0 ||
+        environment_merge(environment, &agent->environment, fault) < 0 ||
+        environment_set(environment, "E2B_SANDBOX", "true", fault) < 0)
+        return -1;
+    return environment_set_json(environment, call->envs, fault);
+}
+
+static char **make_argv(const struct process_call *call)
+{
+    size_t count = json_array_size(call->args);
+    char **argv = xcalloc(count + 2, sizeof *argv);
+    argv[0] = (char *)call->command;
+    for (size_t i = 0; i < count; i++)
+        argv[i + 1] = (char *)json_string_value(json_array_get(call->args, i));
+    return argv;
+}
+
+static json_t *make_config(const struct process_call *call, const char *cwd)
+{
+    json_t *config = json_pack("{s:s}", "cmd", call->command);
+    if (call->args)
+        json_object_set(config, "args", (json_t *)call->args);
+    if (call->envs)
+        json_object_set(config, "envs", (json_t *)call->envs);
+    if (str_is_utf8(cwd, strlen(cwd)))
+        json_object_set_new(config, "cwd", json_string(cwd));
+    return config;
+}
+
+int process_launch(struct agent *agent, const struct user *user, const struct process_call *call,
+                   struct process **process, struct fault *fault)
+{
+    environment_auto environment = {NULL, 0, 0};
+    autofree char *cwd = NULL;
+    if (paths_resolve(call->cwd, user, &cwd, fault) < 0 ||
+        make_environment(agent, user, call, &environment, fault) < 0)
+        return -1;
+    autofree char **argv = make_argv(call);
+    const struct process_spec spec = {
+        .argv = argv,
+        .cwd = cwd,
+        .environment = &environment,
+        .user = user,
+        .with_stdin = call->with_stdin,
+        .with_pty = call->with_pty,
+        .cols = (unsigned short)call->cols,
+        .rows = (unsigned short)call->rows,
+    };
+    return process_start(agent, &spec, make_config(call, cwd),
+                         call->tag && *call->tag ? call->tag : NULL, process, fault);
+}

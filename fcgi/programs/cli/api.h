@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Calls of the API, and what is asked of a sandbox's data plane in one piece. */
+#pragma once
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+#include "cli/exchange.h"
+
+/* Call the API. body (NULL: none) is taken over. *answer, if it is asked for, is a new reference,
+ * NULL for an empty one. A call that the service puts off is made again by itself; a change has an
+ * Idempotency-Key, so it is made once. Errors have the code that the API gave. */
+int api_call(struct cli *cli, const char *method, const char *path, json_t *body, json_t **answer,
+             struct error **err);
+
+/* All pages of a list: its rows, a new reference. path may have a query. */
+int api_list(struct cli *cli, const char *path, const char *member, json_t **rows,
+             struct error **err);
+
+/* A path with a value in it, which is escaped; the caller's. */
+char *api_path(const char *before, const char *after, const char *value);
+char *api_escape(const char *text);
+
+/* The error of an answer that is none of 2xx; field and message as they came. Returns -1. */
+int api_error(const struct exchange *exchange, struct error **err);
+
+/* The id of the sandbox that a word means: an id, or the name among its metadata. The caller's. */
+int api_sandbox_id(struct cli *cli, const char *word, char **id, struct error **err);
+
+/* Likewise of a volume. */
+int api_volume_id(struct cli *cli, const char *word, char **id, struct error **err);
+
+/* A sandbox that runs, and how its data plane is reached. */
+struct session {
+    char *id, *url;
+    char *token_header; /* wiped at its end */
+};
+
+/* Make the sandbox run if it is paused, and open a session. */
+int session_open(struct cli *cli, const char *word, struct session *session, struct error **err);
+void session_close(struct session *session);
+#define session_auto __attribute__((cleanup(session_close))) struct session
+
+/* Run a program in the sandbox (POST /exec); it has to succeed. what: for the message when it does
+ * not. *output, if asked for, is its standard output, the caller's. */
+int session_run(struct cli *cli, const struct session *session, json_t *call, const char *what,
+                char **output, struct error **err);

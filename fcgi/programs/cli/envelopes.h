@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Messages of the Connect protocol, a byte of flags and four of length before each. */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/buffer.h"
+
+/* Append a message, which is taken over. */
+void envelope_put(struct buffer *buffer, json_t *message);
+
+/* Take the first message off the buffer: 1 with *message (a new reference) and *is_last, 0 when it
+ * is not all there, -1 when it is none. */
+int envelope_take(struct buffer *buffer, json_t **message, bool *is_last);
+
+/* Base64 of bytes as a JSON string, and back: the caller's memory, NULL for none. */
+json_t *envelope_bytes(const void *data, size_t size);
+char *envelope_decode(const char *text, size_t *size);

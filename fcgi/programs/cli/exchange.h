@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One HTTPS request and its answer, over libcurl. */
+#pragma once
+
+#include <curl/curl.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buffer.h"
+#include "cli/cli.h"
+
+#define EXCHANGE_HEADERS_MAX 6
+
+struct exchange {
+    const char *method, *url;
+    const char *headers[EXCHANGE_HEADERS_MAX]; /* "Name: value" */
+
+    /* The body: in memory, or read from a file from where it stands, of upload_size bytes (-1: to
+     * its end). */
+    const char *body;
+    size_t body_size;
+    FILE *upload;
+    int64_t upload_size, uploaded;
+
+    FILE *download;     /* where the body of a 2xx goes; NULL: into answer */
+    const char *shown;  /* the name of what is transferred, for a progress bar; NULL: none */
+    int64_t shown_from; /* bytes that were transferred before */
+
+    long status;
+    struct buffer answer;
+    unsigned retry_after_s;
+    char etag[128];
+    CURL *handle;
+};
+
+/* Make it, at most once. ERR_RUNTIME_UNAVAILABLE: there is no answer; an answer of any status is a
+ * success. The exchange is to be freed in either case. */
+int exchange_run(struct cli *cli, struct exchange *exchange, struct error **err);
+void exchange_free(struct exchange *exchange);
+#define exchange_auto __attribute__((cleanup(exchange_free))) struct exchange
+
+/* What all requests have in common: certificates, and names below localhost, which are this machine
+ * whatever the resolver says (RFC 6761). Names are checked against the certificate all the same.
+ * The list, if any, is freed by the caller after the handle. */
+struct curl_slist *exchange_prepare(const struct cli *cli, CURL *handle, const char *url);
+
+/* The error that a failed transfer amounts to. Returns -1. */
+int exchange_failed(const struct cli *cli, CURLcode code, const char *url, struct error **err);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One connection of a local client to a server in a sandbox, through the preview of its port. The
+ * head of the request goes on with the session's token in it; everything behind it passes as it is,
+ * WebSockets too. A connection serves one request: a second one would need a token of its own.
+ */
+#pragma once
+
+#include "base/buffer.h"
+#include "cli/api.h"
+
+struct forward {
+    const char *url;  /* of the preview */
+    const char *host; /* its Host header */
+    const char *token_header;
+};
+
+/* Serve a connection to its end; client stays the caller's. */
+void forward_serve(const struct cli *cli, const struct forward *forward, int client);
+
+/* The head that goes on, of one that ends with an empty line. Returns 0, or -1 when it is no head.
+ */
+int forward_head(const struct forward *forward, const char *head, size_t size, struct buffer *out);

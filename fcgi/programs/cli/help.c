@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/help.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/arguments.h"
+#include "cli/verbs.h"
+
+static void print_options(FILE *out, const struct cli_option *options)
+{
+    for (; options && options->name; options++) {
+        autofree char *left = xasprintf(
+            "%c%c%s--%s%s%s", options->letter ? '-' : ' ', options->letter ? options->letter : ' ',
+            options->letter ? ", " : "  ", options->name, options->argument ? " " : "",
+            options->argument ? options->argument : "");
+        fprintf(out, "  %-30s %s\n", left, options->help);
+    }
+}
+
+void help_print_verb(FILE *out, const struct cli_verb *verb)
+{
+    fprintf(out, "usage: sandlot %s [OPTION...]%s%s\n%s.\n\n", verb->name,
+            *verb->operands ? " " : "", verb->operands, verb->help);
+    print_options(out, verb->options);
+    print_options(out, cli_common_options);
+}
+
+void help_print_all(FILE *out)
+{
+    fputs("usage: sandlot [OPTION...] COMMAND [OPTION...] [OPERAND...]\n\n", out);
+    for (size_t i = 0; i < cli_verb_count; i++) {
+        const struct cli_verb *verb = &cli_verbs[i];
+        if (verb->flags & CLI_HIDDEN)
+            continue;
+        autofree char *left =
+            xasprintf("%s%s%s", verb->name, *verb->operands ? " " : "", verb->operands);
+        fprintf(out, "  %-38s %s\n", left, verb->help);
+    }
+    fputs("\nA SANDBOX is an id, or the name that it was given. Options of every command:\n", out);
+    print_options(out, cli_common_options);
+}
+
+int verb_help(struct cli_call *call, struct error **err)
+{
+    size_t words;
+    if (!call->operand_count) {
+        help_print_all(stdout);
+        return 0;
+    }
+    const struct cli_verb *verb = arguments_verb(call->operands, call->operand_count, &words);
+    if (!verb)
+        return cli_misuse(err, "there is no command '%s'", cli_operand(call, 0));
+    help_print_verb(stdout, verb);
+    return 0;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the table of verbs says to a reader. */
+#pragma once
+
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+void help_print_all(FILE *out);
+void help_print_verb(FILE *out, const struct cli_verb *verb);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/input.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+void input_text(json_t *body, const char *member, const char *value)
+{
+    if (value)
+        json_object_set_new(body, member, json_string(value));
+}
+
+int input_number(json_t *body, const char *member, const char *value, const char *option,
+                 struct error **err)
+{
+    uint64_t number;
+    if (!value)
+        return 0;
+    if (str_parse_u64(value, 1, INT32_MAX, &number) < 0)
+        return cli_misuse(err, "%s is a number, not '%s'", option, value);
+    json_object_set_new(body, member, json_integer((json_int_t)number));
+    return 0;
+}
+
+int input_pair(json_t *object, const char *value, struct error **err)
+{
+    const char *equals = strchr(value, '=');
+    if (!equals || equals == value)
+        return cli_misuse(err, "NAME=VALUE is wanted, not '%s'", value);
+    autofree char *name = xstrndup(value, (size_t)(equals - value));
+    json_t *text = json_string(equals + 1);
+    if (!text)
+        return cli_misuse(err, "the value of %s is no text in UTF-8", name);
+    json_object_set_new(object, name, text);
+    return 0;
+}
+
+static void add_texts(const struct cli_call *call, const char *option, json_t *body,
+                      const char *member)
+{
+    json_t *texts = json_array();
+    const char *value;
+    size_t at = 0;
+    while ((value = cli_next_value(call, option, &at)))
+        json_array_append_new(texts, json_string(value));
+    if (json_array_size(texts))
+        json_object_set(body, member, texts);
+    json_decref(texts);
+}
+
+int input_network(const struct cli_call *call, json_t *body, struct error **err)
+{
+    if (cli_flag(call, "no-internet") && cli_flag(call, "internet"))
+        return cli_misuse(err, "--internet and --no-internet exclude each other");
+    if (cli_flag(call, "no-internet"))
+        json_object_set_new(body, "allow_internet_access", json_false());
+    if (cli_flag(call, "internet"))
+        json_object_set_new(body, "allow_internet_access", json_true());
+    add_texts(call, "allow", body, "allow_out");
+    add_texts(call, "deny", body, "deny_out");
+    add_texts(call, "profile", body, "egress_profiles");
+    return 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From options to the members of a request. */
+#pragma once
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+
+/* A member, unless the value is NULL. */
+void input_text(json_t *body, const char *member, const char *value);
+int input_number(json_t *body, const char *member, const char *value, const char *option,
+                 struct error **err);
+
+/* "NAME=VALUE" into an object. */
+int input_pair(json_t *object, const char *value, struct error **err);
+
+/* --no-internet, --internet, --allow, --deny, --profile as members of a network policy. */
+int input_network(const struct cli_call *call, json_t *body, struct error **err);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What verbs say on standard output: the JSON of the API with --json, else tables and lines. */
+#pragma once
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+
+struct output_column {
+    const char *title;
+    const char *key; /* member of each row; "a.b" of a member of it */
+};
+
+/* {"<name>": rows} or a table; rows are taken over. */
+void output_rows(const struct cli *cli, const char *name, json_t *rows,
+                 const struct output_column *columns, size_t count);
+
+/* One object as JSON, or a line for each of its members; taken over. */
+void output_object(const struct cli *cli, json_t *object);
+
+/* One object as JSON, or only one member of it: what a script wants of it. Taken over. */
+void output_result(const struct cli *cli, json_t *object, const char *member);
+
+/* A line on standard error for a person: nothing with --json. */
+void output_note(const struct cli *cli, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files of a sandbox as the file commands see them, and the programs `tar` at both ends. */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "cli/api.h"
+
+/* "SANDBOX:PATH" as its two parts, which are the caller's. False: a path of this machine. */
+bool place_split(const char *word, char **sandbox, char **path);
+
+struct remote_entry {
+    char *path; /* absolute; as it would be where nothing is there */
+    bool exists, is_folder;
+    int64_t size;
+    unsigned mode;
+};
+
+/* Look at a path, absolute or in the user's home. What is not there is no error. */
+int remote_look(struct cli *cli, const struct session *session, const char *path,
+                struct remote_entry *entry, struct error **err);
+void remote_entry_free(struct remote_entry *entry);
+#define remote_entry_auto __attribute__((cleanup(remote_entry_free))) struct remote_entry
+
+/* A unary call of filesystem.Filesystem; the message is taken over. ERR_NOT_FOUND as it comes. */
+int remote_call(struct cli *cli, const struct session *session, const char *method, json_t *message,
+                json_t **answer, struct error **err);
+
+/* The address of a file of the data plane; the caller's. */
+char *remote_file_url(const struct session *session, const char *path);
+
+/* A name for a file of no length of life, in the sandbox's /tmp; the caller's. */
+char *remote_temporary(void);
+
+/* Start tar of this machine with a pipe to its standard input or from its output. */
+int local_tar(const char *const argv[], bool to_it, FILE **pipe, pid_t *pid, struct error **err);
+int local_tar_end(pid_t pid, struct error **err);
+
+/* Send an archive that is read from a pipe, and unpack it below a folder, which is made. */
+int remote_unpack(struct cli *cli, const struct session *session, FILE *archive, const char *folder,
+                  struct error **err);
+
+const char *path_base(const char *path); /* what follows the last slash */

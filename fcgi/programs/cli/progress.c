@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/progress.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define BAR_WIDTH   24
+#define INTERVAL_MS 100
+
+static struct {
+    int64_t began_ms, shown_ms;
+    int64_t began_at; /* bytes */
+    bool visible;
+} state;
+
+bool progress_is_wanted(void)
+{
+    return isatty(STDERR_FILENO);
+}
+
+static void print_size(double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    while (bytes >= 1024 && unit < 4) {
+        bytes /= 1024;
+        unit++;
+    }
+    fprintf(stderr, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+}
+
+void progress_show(const char *name, int64_t done, int64_t total)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (!state.began_ms) {
+        state.began_ms = now_ms;
+        state.began_at = done;
+    }
+    if (now_ms - state.shown_ms < INTERVAL_MS)
+        return;
+    state.shown_ms = now_ms;
+    state.visible = true;
+    fprintf(stderr, "\r\033[K%.40s  ", name);
+    if (total > 0) {
+        int filled = (int)(BAR_WIDTH * done / total);
+        fprintf(stderr, "[%.*s%*s] %3d %%  ", filled, "########################",
+                BAR_WIDTH - filled, "", (int)(100 * done / total));
+    }
+    print_size((double)done);
+    if (now_ms > state.began_ms) {
+        fputs("  ", stderr);
+        print_size((double)(done - state.began_at) * 1000.0 / (double)(now_ms - state.began_ms));
+        fputs("/s", stderr);
+    }
+    fflush(stderr);
+}
+
+void progress_end(void)
+{
+    if (state.visible)
+        fputs("\r\033[K", stderr);
+    state.visible = false;
+    state.began_ms = state.shown_ms = 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A program in a sandbox with this process's standard streams: process.Process of the data plane.
+ * Input goes as a stream as it comes; a slow reader of the output slows the program down.
+ */
+#pragma once
+
+#include "cli/api.h"
+
+struct remote_program {
+    json_t *process;  /* {"cmd","args","envs","cwd"}, borrowed */
+    const char *user; /* NULL: the default one */
+    bool terminal;    /* a pseudo terminal of this one's size, which is put into raw mode */
+    bool with_input;  /* standard input; with a terminal always */
+};
+
+/* Run it to its end. *exit_code as a shell has it: 128 and the number for a signal. SIGINT and
+ * SIGTERM end it (a terminal passes keys on instead). ERR_INVALID_REQUEST: it cannot be started. */
+int remote_run(struct cli *cli, const struct session *session, const struct remote_program *program,
+               int *exit_code, struct error **err);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The functions and options of the rows in verbs.c, a file for each group. */
+#pragma once
+
+#include "cli/cli.h"
+
+#define VERB(name) int verb_##name(struct cli_call *call, struct error **err)
+
+/* verbs_account.c */
+VERB(login);
+VERB(logout);
+VERB(deployments);
+VERB(whoami);
+VERB(key_create);
+VERB(key_list);
+VERB(key_revoke);
+VERB(usage);
+extern const struct cli_option login_options[], key_create_options[], usage_options[];
+
+/* verbs_sandbox.c */
+VERB(create);
+VERB(list);
+VERB(show);
+VERB(pause);
+VERB(resume);
+VERB(rm);
+VERB(extend);
+extern const struct cli_option create_options[], list_options[], resume_options[];
+
+/* verbs_exec.c */
+VERB(exec);
+VERB(shell);
+extern const struct cli_option exec_options[], shell_options[];
+
+/* verbs_copy.c */
+VERB(cp);
+VERB(sync);
+extern const struct cli_option cp_options[], sync_options[];
+
+/* verbs_network.c */
+VERB(network_show);
+VERB(network_set);
+VERB(network_check);
+VERB(network_denials);
+extern const struct cli_option network_set_options[], denials_options[];
+
+/* verbs_checkpoint.c, verbs_template.c */
+VERB(checkpoint_create);
+VERB(checkpoint_list);
+VERB(checkpoint_show);
+VERB(checkpoint_rm);
+extern const struct cli_option checkpoint_list_options[];
+VERB(template_build);
+VERB(template_list);
+VERB(template_log);
+VERB(template_rm);
+VERB(template_show);
+extern const struct cli_option template_build_options[], template_options[], template_log_options[];
+
+/* verbs_volume.c */
+VERB(volume_cat);
+VERB(volume_create);
+VERB(volume_delete);
+VERB(volume_get);
+VERB(volume_list);
+VERB(volume_ls);
+VERB(volume_mkdir);
+VERB(volume_mv);
+VERB(volume_put);
+VERB(volume_rm);
+VERB(volume_show);
+extern const struct cli_option volume_create_options[], volume_put_options[], volume_rm_options[];
+
+/* verbs_port.c */
+VERB(forward);
+VERB(open);
+extern const struct cli_option forward_options[], open_options[];
+
+/* help.c, completion.c, manual.c */
+VERB(help);
+VERB(completion);
+VERB(complete);
+VERB(manual);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Deployments, keys and what was used. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/api.h"
+#include "cli/deployments.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+
+/* --- deployments --- */
+
+const struct cli_option login_options[] = {
+    {"name", 'n', "NAME", "what to call the deployment; default: its host name"},
+    {NULL, 0, NULL, NULL},
+};
+
+static char *host_of(const char *url)
+{
+    const char *host = strstr(url, "://");
+    host = host ? host + 3 : url;
+    return xstrndup(host, strcspn(host, "/"));
+}
+
+static int read_key(struct cli *cli, struct error **err)
+{
+    free(cli->key);
+    cli->key = terminal_read_secret("API key: ");
+    if (!cli->key || !*cli->key)
+        return cli_misuse(err, "the key is read from standard input, and nothing came");
+    return 0;
+}
+
+static int keep(const struct cli *cli, const char *name, struct error **err)
+{
+    json_auto_t *document = NULL;
+    autofree char *ca_file = cli->ca_file ? realpath(cli->ca_file, NULL) : NULL;
+    if (deployments_load(&document, err) < 0)
+        return -1;
+    json_t *entry = json_pack("{s:s, s:s}", "url", cli->url, "key", cli->key);
+    input_text(entry, "ca_file", ca_file);
+    json_object_set_new(json_object_get(document, "deployments"), name, entry);
+    json_object_set_new(document, "default", json_string(name));
+    return deployments_save(document, err);
+}
+
+int verb_login(struct cli_call *call, struct error **err)
+{
+    struct cli *cli = call->cli;
+    json_auto_t *me = NULL;
+    const char *given = cli_operand(call, 0);
+    free(cli->url);
+    cli->url = str_starts_with(given, "https://") ? xstrdup(given) : xasprintf("https://%s", given);
+    size_t length = strlen(cli->url);
+    if (cli->url[length - 1] == '/')
+        cli->url[length - 1] = '\0';
+    if (!cli->ca_file)
+        cli->ca_file = xstrdup_or_null(getenv("SANDLOT_CA"));
+    if (read_key(cli, err) < 0 || api_call(cli, "GET", "/v1/me", NULL, &me, err) < 0)
+        return -1;
+    autofree char *host = host_of(cli->url);
+    const char *name = cli_value(call, "name");
+    name = name ? name : cli->deployment ? cli->deployment : host;
+    if (keep(cli, name, err) < 0)
+        return -1;
+    output_note(cli, "Logged in to %s as %s.", name,
+                json_string_value(json_object_get(json_object_get(me, "user"), "name")));
+    return 0;
+}
+
+int verb_logout(struct cli_call *call, struct error **err)
+{
+    json_auto_t *document = NULL;
+    if (deployments_load(&document, err) < 0)
+        return -1;
+    json_t *entries = json_object_get(document, "deployments");
+    const char *usual = json_string_value(json_object_get(document, "default"));
+    const char *name = cli_operand(call, 0);
+    name = name ? name : call->cli->deployment ? call->cli->deployment : usual;
+    if (!name || !json_object_get(entries, name))
+        return error_set(err, ERR_NOT_FOUND, "there is no deployment '%s'", name ? name : "");
+    autofree char *gone = xstrdup(name);
+    if (str_equal(usual, gone))
+        json_object_del(document, "default");
+    json_object_del(entries, gone);
+    return deployments_save(document, err);
+}
+
+int verb_deployments(struct cli_call *call, struct error **err)
+{
+    static const struct output_column columns[] = {
+        {"NAME", "name"}, {"URL", "url"}, {"CA", "ca_file"}, {"DEFAULT", "default"}};
+    json_auto_t *document = NULL;
+    json_t *rows = json_array();
+    const char *name;
+    json_t *entry;
+    if (deployments_load(&document, err) < 0) {
+        json_decref(rows);
+        return -1;
+    }
+    const char *usual = json_string_value(json_object_get(document, "default"));
+    json_object_foreach (json_object_get(document, "deployments"), name, entry) {
+        json_t *row = json_pack("{s:s, s:b}", "name", name, "default", str_equal(name, usual));
+        input_text(row, "url", json_string_value(json_object_get(entry, "url")));
+        input_text(row, "ca_file", json_string_value(json_object_get(entry, "ca_file")));
+        json_array_append_new(rows, row);
+    }
+    output_rows(call->cli, "deployments", rows, columns, ARRAY_SIZE(columns));
+    return 0;
+}
+
+int verb_whoami(struct cli_call *call, struct error **err)
+{
+    json_t *me;
+    if (api_call(call->cli, "GET", "/v1/me", NULL, &me, err) < 0)
+        return -1;
+    output_object(call->cli, me);
+    return 0;
+}
+
+/* --- keys --- */
+
+const struct cli_option key_create_options[] = {
+    {"scope", 0, "read|write", "what it may; default: what the present key may"},
+    {"team", 0, "TEAM", "a team that it reaches; may be repeated; default: all of the user's"},
+    {"expires", 0, "TIME", "when it ends, such as 2027-01-31T12:00:00Z"},
+    {NULL, 0, NULL, NULL},
+};
+
+int verb_key_create(struct cli_call *call, struct error **err)
+{
+    json_t *body = json_object();
+    json_t *teams = json_array();
+    json_t *key;
+    const char *team;
+    size_t at = 0;
+    while ((team = cli_next_value(call, "team", &at)))
+        json_array_append_new(teams, json_string(team));
+    input_text(body, "name", cli_operand(call, 0));
+    input_text(body, "expires_at", cli_value(call, "expires"));
+    if (cli_value(call, "scope"))
+        json_object_set_new(body, "scopes", json_pack("[s]", cli_value(call, "scope")));
+    if (json_array_size(teams))
+        json_object_set(body, "teams", teams);
+    json_decref(teams);
+    if (api_call(call->cli, "POST", "/v1/keys", body, &key, err) < 0)
+        return -1;
+    output_result(call->cli, key, "key");
+    output_note(call->cli, "The key is shown this once.");
+    return 0;
+}
+
+int verb_key_list(struct cli_call *call, struct error **err)
+{
+    static const struct output_column columns[] = {{"ID", "id"},
+                                                   {"NAME", "name"},
+                                                   {"SCOPES", "scopes"},
+                                                   {"TEAMS", "teams"},
+                                                   {"CREATED", "created_at"},
+                                                   {"EXPIRES", "expires_at"},
+                                                   {"USED", "last_used_at"}};
+    json_auto_t *answer = NULL;
+    if (api_call(call->cli, "GET", "/v1/keys", NULL, &answer, err) < 0)
+        return -1;
+    output_rows(call->cli, "keys", json_incref(json_object_get(answer, "keys")), columns,
+                ARRAY_SIZE(columns));
+    return 0;
+}
+
+int verb_key_revoke(struct cli_call *call, struct error **err)
+{
+    autofree char *path = api_path("/v1/keys/", "", cli_operand(call, 0));
+    return api_call(call->cli, "DELETE", path, NULL, NULL, err);
+}
+
+/* --- usage --- */
+
+const struct cli_option usage_options[] = {
+    {"team", 0, "TEAM", "whose"},
+    {"from", 0, "TIME", "since when, such as 2026-11-01T00:00:00Z"},
+    {"to", 0, "TIME", "until when"},
+    {NULL, 0, NULL, NULL},
+};
+
+static void add_query(struct buffer *path, const struct cli_call *call, const char *name)
+{
+    const char *value = cli_value(call, name);
+    if (!value)
+        return;
+    autofree char *escaped = api_escape(value);
+    buffer_printf(path, "%c%s=%s", strchr(path->data, '?') ? '&' : '?', name, escaped);
+}
+
+int verb_usage(struct cli_call *call, struct error **err)
+{
+    buffer_auto path = BUFFER_INIT(4096);
+    json_t *answer;
+    buffer_append_string(&path, "/v1/usage");
+    add_query(&path, call, "team");
+    add_query(&path, call, "from");
+    add_query(&path, call, "to");
+    if (api_call(call->cli, "GET", buffer_string(&path), NULL, &answer, err) < 0)
+        return -1;
+    if (!call->cli->json) {
+        json_object_del(json_object_get(answer, "runtime"), "sizes");
+        json_object_del(json_object_get(answer, "storage"), "sizes");
+    }
+    output_object(call->cli, answer);
+    return 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Checkpoints: disks of sandboxes that are kept. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cli/api.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+int verb_checkpoint_create(struct cli_call *call, struct error **err)
+{
+    autofree char *id = NULL;
+    json_t *checkpoint;
+    if (api_sandbox_id(call->cli, cli_operand(call, 0), &id, err) < 0)
+        return -1;
+    autofree char *path = api_path("/v1/sandboxes/", "/checkpoints", id);
+    json_t *body = json_object();
+    input_text(body, "name", cli_operand(call, 1));
+    if (api_call(call->cli, "POST", path, body, &checkpoint, err) < 0)
+        return -1;
+    output_result(call->cli, checkpoint, "id");
+    return 0;
+}
+
+const struct cli_option checkpoint_list_options[] = {
+    {"sandbox", 's', "SANDBOX", "of this sandbox only"},
+    {"team", 0, "TEAM", "of this team only"},
+    {NULL, 0, NULL, NULL},
+};
+
+int verb_checkpoint_list(struct cli_call *call, struct error **err)
+{
+    static const struct output_column columns[] = {
+        {"ID", "id"},       {"NAME", "name"},         {"SANDBOX", "sandbox_id"},
+        {"MIB", "size_mb"}, {"TEMPLATE", "template"}, {"CREATED", "created_at"}};
+    autofree char *id = NULL;
+    json_t *rows;
+    const char *sandbox = cli_value(call, "sandbox"), *team = cli_value(call, "team");
+    if (sandbox && api_sandbox_id(call->cli, sandbox, &id, err) < 0)
+        return -1;
+    autofree char *of_team = api_path("team=", "&", team ? team : "");
+    autofree char *of_sandbox = api_path("sandbox_id=", "&", id ? id : "");
+    autofree char *path =
+        xasprintf("/v1/checkpoints?%s%s", team ? of_team : "", id ? of_sandbox : "");
+    if (api_list(call->cli, path, "checkpoints", &rows, err) < 0)
+        return -1;
+    output_rows(call->cli, "checkpoints", rows, columns, ARRAY_SIZE(columns));
+    return 0;
+}
+
+int verb_checkpoint_show(struct cli_call *call, struct error **err)
+{
+    autofree char *path = api_path("/v1/checkpoints/", "", cli_operand(call, 0));
+    json_t *checkpoint;
+    if (api_call(call->cli, "GET", path, NULL, &checkpoint, err) < 0)
+        return -1;
+    output_object(call->cli, checkpoint);
+    return 0;
+}
+
+int verb_checkpoint_rm(struct cli_call *call, struct error **err)
+{
+    for (size_t i = 0; i < call->operand_count; i++) {
+        autofree char *path = api_path("/v1/checkpoints/", "", call->operands[i]);
+        if (api_call(call->cli, "DELETE", path, NULL, NULL, err) < 0)
+            return error_context(err, "%s", call->operands[i]);
+    }
+    return 0;
+}

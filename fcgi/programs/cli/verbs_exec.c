@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Commands and shells in a sandbox. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/input.h"
+#include "cli/remote.h"
+#include "cli/verbs.h"
+
+#define LOGIN_SHELL "exec \"$(command -v bash || echo /bin/sh)\" -l"
+
+const struct cli_option exec_options[] = {
+    {"env", 'e', "NAME=VALUE", "an environment variable; may be repeated"},
+    {"cwd", 'w', "PATH", "the working directory"},
+    {"user", 'u', "USER", "a user of the sandbox"},
+    {"tty", 't', NULL, "a terminal for it"},
+    {"no-stdin", 'n', NULL, "no standard input"},
+    {NULL, 0, NULL, NULL},
+};
+
+const struct cli_option shell_options[] = {
+    {"env", 'e', "NAME=VALUE", "an environment variable; may be repeated"},
+    {"cwd", 'w', "PATH", "the working directory"},
+    {"user", 'u', "USER", "a user of the sandbox"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* A terminal's programs want to know which one, and in what letters it speaks. */
+static json_t *terminal_environment(void)
+{
+    const char *kind = getenv("TERM");
+    return json_pack("{s:s, s:s, s:s}", "TERM", kind && *kind ? kind : "xterm-256color", "LANG",
+                     "C.UTF-8", "LC_ALL", "C.UTF-8");
+}
+
+static int run(struct cli_call *call, json_t *process, bool terminal, struct error **err)
+{
+    json_auto_t *owned = process;
+    session_auto session = {.id = NULL};
+    json_t *envs = terminal ? terminal_environment() : json_object();
+    const char *value;
+    size_t at = 0;
+    json_object_set_new(owned, "envs", envs);
+    input_text(owned, "cwd", cli_value(call, "cwd"));
+    while ((value = cli_next_value(call, "env", &at)))
+        if (input_pair(envs, value, err) < 0)
+            return -1;
+    const struct remote_program program = {
+        .process = owned,
+        .user = cli_value(call, "user"),
+        .terminal = terminal,
+        .with_input = !cli_flag(call, "no-stdin") && (terminal || !isatty(STDIN_FILENO)),
+    };
+    if (session_open(call->cli, cli_operand(call, 0), &session, err) < 0)
+        return -1;
+    return remote_run(call->cli, &session, &program, &call->cli->exit_code, err);
+}
+
+int verb_exec(struct cli_call *call, struct error **err)
+{
+    json_t *args = json_array();
+    json_t *process = json_pack("{s:s, s:o}", "cmd", cli_operand(call, 1), "args", args);
+    if (!process)
+        return cli_misuse(err, "the command is no text in UTF-8");
+    for (size_t i = 2; i < call->operand_count; i++)
+        json_array_append_new(args, json_string(call->operands[i]));
+    return run(call, process, cli_flag(call, "tty"), err);
+}
+
+int verb_shell(struct cli_call *call, struct error **err)
+{
+    return run(call, json_pack("{s:s, s:[s, s]}", "cmd", "/bin/sh", "args", "-c", LOGIN_SHELL),
+               true, err);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a sandbox may reach. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/api.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+#define FOLLOW_S 2
+
+static int call_network(struct cli_call *call, const char *method, const char *what, json_t *body,
+                        json_t **answer, struct error **err)
+{
+    autofree char *id = NULL;
+    json_auto_t *owned = body;
+    if (api_sandbox_id(call->cli, cli_operand(call, 0), &id, err) < 0)
+        return -1;
+    autofree char *path = api_path("/v1/sandboxes/", what, id);
+    return api_call(call->cli, method, path, json_incref(owned), answer, err);
+}
+
+int verb_network_show(struct cli_call *call, struct error **err)
+{
+    json_t *policy;
+    if (call_network(call, "GET", "/network", NULL, &policy, err) < 0)
+        return -1;
+    output_object(call->cli, policy);
+    return 0;
+}
+
+const struct cli_option network_set_options[] = {
+    {"internet", 0, NULL, "reach everything but what is denied"},
+    {"no-internet", 0, NULL, "reach nothing but what is allowed"},
+    {"allow", 0, "ENTRY", "a name, address or network that it reaches; may be repeated"},
+    {"deny", 0, "ENTRY", "one that it does not reach; may be repeated"},
+    {"profile", 0, "PROFILE", "an egress profile of the operator; may be repeated"},
+    {NULL, 0, NULL, NULL},
+};
+
+int verb_network_set(struct cli_call *call, struct error **err)
+{
+    json_auto_t *body = json_object();
+    json_t *policy;
+    if (input_network(call, body, err) < 0 ||
+        call_network(call, "PUT", "/network", json_incref(body), &policy, err) < 0)
+        return -1;
+    output_result(call->cli, policy, "status");
+    return 0;
+}
+
+int verb_network_check(struct cli_call *call, struct error **err)
+{
+    json_auto_t *body = json_pack("{s:s}", "host", cli_operand(call, 1));
+    json_t *verdict;
+    if (input_number(body, "port", cli_operand(call, 2), "the port", err) < 0 ||
+        call_network(call, "POST", "/network/check", json_incref(body), &verdict, err) < 0)
+        return -1;
+    if (str_equal(json_string_value(json_object_get(verdict, "verdict")), "deny"))
+        call->cli->exit_code = CLI_FAILED;
+    if (call->cli->json)
+        output_object(call->cli, verdict);
+    else
+        output_result(call->cli, verdict, "message");
+    return 0;
+}
+
+/* --- denials --- */
+
+const struct cli_option denials_options[] = {
+    {"follow", 'f', NULL, "go on with those that follow"},
+    {NULL, 0, NULL, NULL},
+};
+
+static void print_denial(const struct cli *cli, const json_t *denial)
+{
+    autofree char *text = json_dumps(denial, JSON_COMPACT);
+    const json_t *port = json_object_get(denial, "port");
+    if (cli->json) {
+        puts(text);
+        return;
+    }
+    printf("%s  %-10s  %s", json_string_value(json_object_get(denial, "at")),
+           json_string_value(json_object_get(denial, "kind")),
+           json_string_value(json_object_get(denial, "target")));
+    if (json_is_integer(port))
+        printf(":%lld", (long long)json_integer_value(port));
+    printf("  %lld\n", (long long)json_integer_value(json_object_get(denial, "count")));
+}
+
+/* Those that were not in the former answer as they are now. */
+static void print_new(const struct cli *cli, const json_t *denials, const json_t *known)
+{
+    size_t i, k;
+    json_t *denial, *old;
+    json_array_foreach ((json_t *)denials, i, denial) {
+        bool is_known = false;
+        json_array_foreach ((json_t *)known, k, old)
+            is_known |= json_equal(denial, old);
+        if (!is_known)
+            print_denial(cli, denial);
+    }
+    fflush(stdout);
+}
+
+static int follow(struct cli_call *call, struct error **err)
+{
+    json_auto_t *known = NULL;
+    while (!ferror(stdout)) {
+        json_t *answer;
+        if (call_network(call, "GET", "/network/denials", NULL, &answer, err) < 0)
+            return -1;
+        print_new(call->cli, json_object_get(answer, "denials"), json_object_get(known, "denials"));
+        json_decref(known);
+        known = answer;
+        sleep(FOLLOW_S);
+    }
+    return 0;
+}
+
+int verb_network_denials(struct cli_call *call, struct error **err)
+{
+    static const struct output_column columns[] = {
+        {"AT", "at"},     {"KIND", "kind"},         {"TARGET", "target"},
+        {"PORT", "port"}, {"PROTOCOL", "protocol"}, {"COUNT", "count"}};
+    json_auto_t *answer = NULL;
+    if (cli_flag(call, "follow"))
+        return follow(call, err);
+    if (call_network(call, "GET", "/network/denials", NULL, &answer, err) < 0)
+        return -1;
+    output_rows(call->cli, "denials", json_incref(json_object_get(answer, "denials")), columns,
+                ARRAY_SIZE(columns));
+    return 0;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sandboxes and their life. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/api.h"
+#include "cli/duration.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+#define WATCH_S 2
+
+static const struct output_column sandbox_columns[] = {
+    {"ID", "id"},   {"NAME", "metadata.name"}, {"STATE", "state"},        {"TEMPLATE", "template"},
+    {"CPU", "cpu"}, {"MEMORY", "memory_mb"},   {"CREATED", "created_at"}, {"UNTIL", "deadline"},
+};
+
+/* --- create --- */
+
+const struct cli_option create_options[] = {
+    {"name", 'n', "NAME", "a name, by which other commands find the sandbox"},
+    {"team", 0, "TEAM", "whose it is"},
+    {"timeout", 't', "DURATION", "how long it lives: 300, 30m, 2h, 1d"},
+    {"on-timeout", 0, "kill|pause", "what happens then"},
+    {"auto-resume", 0, NULL, "a request resumes it (with --on-timeout pause)"},
+    {"cpu", 0, "COUNT", "processors, instead of the template's"},
+    {"memory", 'm', "MIB", "memory, instead of the template's"},
+    {"env", 'e', "NAME=VALUE", "an environment variable; may be repeated"},
+    {"label", 'l', "NAME=VALUE", "a piece of metadata; may be repeated"},
+    {"port", 'p', "PORT[:public]",
+     "a port to expose, private unless it says public; may be repeated"},
+    {"volume", 'v', "VOLUME:PATH", "a volume to mount; may be repeated"},
+    {"checkpoint", 0, "CHECKPOINT", "start from a checkpoint instead of a template"},
+    {"no-internet", 0, NULL, "reach nothing but what is allowed"},
+    {"allow", 0, "ENTRY", "a name, address or network that it reaches; may be repeated"},
+    {"deny", 0, "ENTRY", "one that it does not reach; may be repeated"},
+    {"profile", 0, "PROFILE", "an egress profile of the operator; may be repeated"},
+    {NULL, 0, NULL, NULL},
+};
+
+static int add_volume(json_t *mounts, const char *value, struct error **err)
+{
+    const char *colon = strchr(value, ':');
+    if (!colon || colon == value || colon[1] != '/')
+        return cli_misuse(err, "--volume is NAME:/PATH, not '%s'", value);
+    autofree char *name = xstrndup(value, (size_t)(colon - value));
+    json_object_set_new(mounts, colon + 1, json_string(name));
+    return 0;
+}
+
+static int add_port(json_t *ports, const char *value, struct error **err)
+{
+    uint64_t port;
+    autofree char *number = xstrndup(value, strcspn(value, ":"));
+    const char *mode = value + strlen(number);
+    if (str_parse_u64(number, 1, UINT16_MAX, &port) < 0 ||
+        (*mode && !str_is_choice(":public|:private", mode)))
+        return cli_misuse(err, "--port is PORT or PORT:public, not '%s'", value);
+    json_array_append_new(ports, json_pack("{s:I, s:b}", "port", (json_int_t)port, "public",
+                                           str_equal(mode, ":public")));
+    return 0;
+}
+
+static int add_all(const struct cli_call *call, const char *option, json_t *body,
+                   const char *member, json_t *values,
+                   int (*add)(json_t *values, const char *value, struct error **err),
+                   struct error **err)
+{
+    json_auto_t *owned = values;
+    const char *value;
+    size_t at = 0, count = 0;
+    for (; (value = cli_next_value(call, option, &at)); count++)
+        if (add(owned, value, err) < 0)
+            return -1;
+    if (count)
+        json_object_set(body, member, owned);
+    return 0;
+}
+
+static int add_lifecycle(const struct cli_call *call, json_t *body, struct error **err)
+{
+    json_auto_t *lifecycle = json_object();
+    const char *on_timeout = cli_value(call, "on-timeout");
+    if (on_timeout && !str_is_choice("kill|pause", on_timeout))
+        return cli_misuse(err, "--on-timeout is kill or pause, not '%s'", on_timeout);
+    if (on_timeout)
+        json_object_set_new(lifecycle, "on_timeout", json_string(on_timeout));
+    if (cli_flag(call, "auto-resume"))
+        json_object_set_new(lifecycle, "auto_resume", json_true());
+    if (json_object_size(lifecycle))
+        json_object_set(body, "lifecycle", lifecycle);
+    return 0;
+}
+
+static int add_labels(const struct cli_call *call, json_t *body, struct error **err)
+{
+    const char *name = cli_value(call, "name");
+    if (add_all(call, "label", body, "metadata", json_object(), input_pair, err) < 0)
+        return -1;
+    if (!name)
+        return 0;
+    json_t *labels = json_object_get(body, "metadata");
+    if (!labels) {
+        labels = json_object();
+        json_object_set_new(body, "metadata", labels);
+    }
+    json_object_set_new(labels, "name", json_string(name));
+    return 0;
+}
+
+static int make_body(const struct cli_call *call, json_t *body, struct error **err)
+{
+    input_text(body, "template", cli_operand(call, 0));
+    input_text(body, "team", cli_value(call, "team"));
+    input_text(body, "snapshot_id", cli_value(call, "checkpoint"));
+    if (duration_set(body, "timeout", cli_value(call, "timeout"), err) < 0 ||
+        input_number(body, "cpu", cli_value(call, "cpu"), "--cpu", err) < 0 ||
+        input_number(body, "memory_mb", cli_value(call, "memory"), "--memory", err) < 0 ||
+        add_lifecycle(call, body, err) < 0 || add_labels(call, body, err) < 0 ||
+        add_all(call, "env", body, "envs", json_object(), input_pair, err) < 0 ||
+        add_all(call, "volume", body, "volume_mounts", json_object(), add_volume, err) < 0 ||
+        add_all(call, "port", body, "exposed_ports", json_array(), add_port, err) < 0)
+        return -1;
+    return input_network(call, body, err);
+}
+
+int verb_create(struct cli_call *call, struct error **err)
+{
+    json_auto_t *body = json_object();
+    json_t *sandbox;
+    if (make_body(call, body, err) < 0 ||
+        api_call(call->cli, "POST", "/v1/sandboxes", json_incref(body), &sandbox, err) < 0)
+        return -1;
+    output_result(call->cli, sandbox, "id");
+    return 0;
+}
+
+/* --- list --- */
+
+const struct cli_option list_options[] = {
+    {"team", 0, "TEAM", "of this team only"},
+    {"state", 's', "STATE", "in this state (running, paused, …); may be repeated"},
+    {"label", 'l', "NAME=VALUE", "with this metadata; may be repeated"},
+    {"watch", 'w', NULL, "show it again every two seconds"},
+    {NULL, 0, NULL, NULL},
+};
+
+static void add_query(struct buffer *path, const char *name, const char *value)
+{
+    autofree char *escaped_name = api_escape(name);
+    autofree char *escaped = api_escape(value);
+    buffer_printf(path, "%c%s=%s", strchr(buffer_string(path), '?') ? '&' : '?', escaped_name,
+                  escaped);
+}
+
+static int list_path(const struct cli_call *call, struct buffer *path, struct error **err)
+{
+    const char *value;
+    size_t states = 0, labels = 0;
+    buffer_append_string(path, "/v1/sandboxes");
+    if (cli_value(call, "team"))
+        add_query(path, "team", cli_value(call, "team"));
+    while ((value = cli_next_value(call, "state", &states)))
+        add_query(path, "query[state][]", value);
+    while ((value = cli_next_value(call, "label", &labels))) {
+        const char *equals = strchr(value, '=');
+        if (!equals || equals == value)
+            return cli_misuse(err, "--label is NAME=VALUE, not '%s'", value);
+        autofree char *name = xasprintf("query[metadata][%.*s]", (int)(equals - value), value);
+        add_query(path, name, equals + 1);
+    }
+    return 0;
+}
+
+int verb_list(struct cli_call *call, struct error **err)
+{
+    buffer_auto path = BUFFER_INIT(65536);
+    bool watched = cli_flag(call, "watch");
+    if (list_path(call, &path, err) < 0)
+        return -1;
+    do {
+        json_t *rows;
+        if (api_list(call->cli, buffer_string(&path), "sandboxes", &rows, err) < 0)
+            return -1;
+        if (watched && isatty(STDOUT_FILENO))
+            printf("\033[H\033[2J");
+        output_rows(call->cli, "sandboxes", rows, sandbox_columns, ARRAY_SIZE(sandbox_columns));
+        if (fflush(stdout) != 0)
+            return 0;
+        if (watched)
+            sleep(WATCH_S);
+    } while (watched);
+    return 0;
+}
+
+/* --- one sandbox --- */
+
+static int change(struct cli_call *call, const char *method, const char *what, json_t *body,
+                  json_t **answer, struct error **err)
+{
+    autofree char *id = NULL;
+    json_auto_t *owned = body;
+    if (api_sandbox_id(call->cli, cli_operand(call, 0), &id, err) < 0)
+        return -1;
+    autofree char *path = api_path("/v1/sandboxes/", what, id);
+    return api_call(call->cli, method, path, json_incref(owned), answer, err);
+}
+
+int verb_show(struct cli_call *call, struct error **err)
+{
+    json_t *sandbox;
+    if (change(call, "GET", "", NULL, &sandbox, err) < 0)
+        return -1;
+    output_object(call->cli, sandbox);
+    return 0;
+}
+
+int verb_pause(struct cli_call *call, struct error **err)
+{
+    json_t *sandbox;
+    if (change(call, "POST", "/pause", NULL, &sandbox, err) < 0)
+        return -1;
+    output_result(call->cli, sandbox, "state");
+    return 0;
+}
+
+const struct cli_option resume_options[] = {
+    {"timeout", 't', "DURATION", "how long it lives from now on"},
+    {NULL, 0, NULL, NULL},
+};
+
+int verb_resume(struct cli_call *call, struct error **err)
+{
+    json_auto_t *body = json_object();
+    json_auto_t *answer = NULL;
+    if (duration_set(body, "timeout", cli_value(call, "timeout"), err) < 0 ||
+        change(call, "POST", "/resume", json_object_size(body) ? json_incref(body) : NULL, &answer,
+               err) < 0)
+        return -1;
+    output_result(call->cli, json_incref(json_object_get(answer, "sandbox")), "resumed_from");
+    return 0;
+}
+
+int verb_extend(struct cli_call *call, struct error **err)
+{
+    json_auto_t *body = json_object();
+    json_t *sandbox;
+    if (duration_set(body, "timeout", cli_operand(call, 1), err) < 0 ||
+        change(call, "PATCH", "", json_incref(body), &sandbox, err) < 0)
+        return -1;
+    output_result(call->cli, sandbox, "deadline");
+    return 0;
+}
+
+int verb_rm(struct cli_call *call, struct error **err)
+{
+    for (size_t i = 0; i < call->operand_count; i++) {
+        autofree char *id = NULL;
+        if (api_sandbox_id(call->cli, call->operands[i], &id, err) < 0)
+            return -1;
+        autofree char *path = api_path("/v1/sandboxes/", "", id);
+        if (api_call(call->cli, "DELETE", path, NULL, NULL, err) < 0)
+            return error_context(err, "%s", call->operands[i]);
+    }
+    return 0;
+}

@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""sandlot, the command line for users, against the real stack."""
+
+import filecmp
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import urllib.request
+
+import pytest
+
+from stack import wait_until
+from tenant import Account, Sandbox
+from terminal import Terminal
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+class Cli:
+    def __init__(self, stack, folder, key):
+        self.program = stack.root / "build" / "sandlot"
+        self.stack = stack
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config"),
+            "SANDLOT_URL": stack.base_url, "SANDLOT_KEY": key, "SANDLOT_CA": str(stack.ca_file),
+            "TERM": "xterm"}
+
+    def without(self, *names):
+        return {name: value for name, value in self.environment.items() if name not in names}
+
+    def __call__(self, *words, stdin=b"", environment=None, timeout_s=120):
+        return subprocess.run([self.program, *map(str, words)], input=stdin, capture_output=True,
+                              env=environment or self.environment, timeout=timeout_s, check=False)
+
+    def say(self, *words, **options):
+        """What it says when it succeeds."""
+        done = self(*words, **options)
+        assert done.returncode == 0, done
+        return done.stdout.decode()
+
+    def json(self, *words):
+        return json.loads(self.say(*words, "--json"))
+
+    def terminal(self, *words, **options):
+        return Terminal([str(self.program), *words], self.environment, **options)
+
+
+@pytest.fixture(scope="module")
+def cli(stack, module_account, tmp_path_factory):
+    return Cli(stack, tmp_path_factory.mktemp("cli"), module_account.api.key)
+
+
+@pytest.fixture(scope="module")
+def sandbox(cli, module_account):
+    """A sandbox called "work", made by the command line."""
+    made = cli.say("create", "--name", "work", "--timeout", "30m", "-e", "GREETING=hello", "-l", "kind=test",
+                   "-p", "3000").strip()
+    return Sandbox(module_account.api, module_account.api.post(f"/v1/sandboxes/{made}/connect").json()
+                   | {"id": made})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A tree with links, modes and a name that wants care."""
+    tree = tmp_path / "tree"
+    (tree / "below").mkdir(parents=True)
+    (tree / "below" / "file with ä\n").write_bytes(bytes(range(256)))
+    (tree / "run").write_text("#!/bin/sh\necho it runs\n", encoding="utf-8")
+    (tree / "run").chmod(0o750)
+    (tree / "empty").mkdir(mode=0o711)
+    (tree / "link").symlink_to("below/file with ä\n")
+    (tree / "dangling").symlink_to("nowhere")
+    return tree
+
+
+def assert_same_tree(one, other):
+    def listing(root):
+        return {str(path.relative_to(root)): (path.lstat().st_mode, os.readlink(path) if path.is_symlink() else
+                                              path.read_bytes() if path.is_file() else None)
+                for path in root.rglob("*")}
+    assert listing(one) == listing(other)
+
+
+# --- keys and deployments ---
+
+
+def test_login_keeps_the_key_for_its_owner_alone(cli, stack, module_account, tmp_path):
+    environment = cli.without("SANDLOT_URL", "SANDLOT_KEY", "SANDLOT_CA") | {"XDG_CONFIG_HOME": str(tmp_path)}
+    refused = cli("list", environment=environment)
+    assert refused.returncode == 4 and b"sandlot login" in refused.stderr
+    key = module_account.api.key.encode() + b"\n"
+    done = cli("login", stack.base_url, "--ca", stack.ca_file, "--name", "here", stdin=key, environment=environment)
+    assert done.returncode == 0 and module_account.user.encode() in done.stderr, done
+    kept = tmp_path / "sandlot" / "deployments.json"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert cli("list", "--deployment", "here", environment=environment).returncode == 0
+    assert module_account.api.key not in cli.say("deployments", environment=environment)
+    assert cli("list", "--deployment", "elsewhere", environment=environment).returncode == 2
+    assert cli("logout", "here", environment=environment).returncode == 0
+    assert cli("list", environment=environment).returncode == 4
+
+
+def test_a_wrong_key_is_not_kept(cli, stack, tmp_path):
+    environment = cli.without("SANDLOT_URL", "SANDLOT_KEY") | {"XDG_CONFIG_HOME": str(tmp_path)}
+    done = cli("login", stack.base_url, stdin=b"slk_wrong\n", environment=environment)
+    assert done.returncode == 4 and b"slk_wrong" not in done.stderr
+    assert not (tmp_path / "sandlot").exists()
+
+
+def test_a_certificate_that_is_not_trusted(cli):
+    done = cli("list", environment=cli.without("SANDLOT_CA"))
+    assert done.returncode == 2 and b"--ca" in done.stderr, done
+
+
+def test_a_service_that_is_not_there(cli):
+    done = cli("list", environment=cli.environment | {"SANDLOT_URL": "https://api.localhost:1"})
+    assert done.returncode == 5 and b"not reached" in done.stderr, done
+
+
+def test_a_key_that_may_only_read(cli, module_account):
+    reader = cli.environment | {"SANDLOT_KEY": module_account.key("read")}
+    assert cli("list", environment=reader).returncode == 0
+    done = cli("create", environment=reader)
+    assert done.returncode == 4 and b"may write" in done.stderr
+
+
+@pytest.mark.parametrize("words", [
+    ["lsit"], ["list", "--sate", "ready"], ["exec", "work"], ["create", "--timeout", "soon"], ["key"],
+    ["create", "--env", "NONE"], ["list", "--state"], ["cp", "a", "b"], ["completion", "tcsh"]], ids=" ".join)
+def test_wrong_usage(cli, words):
+    done = cli(*words)
+    assert done.returncode == 2 and done.stderr.startswith(b"sandlot") and not done.stdout, done
+
+
+# --- sandboxes ---
+
+
+def test_what_was_created_is_listed_and_shown(cli, sandbox):
+    shown = cli.json("show", "work")
+    assert (shown["id"], shown["timeout"], shown["metadata"]) == (sandbox.id, 1800, {"name": "work", "kind": "test"})
+    assert shown["exposed_ports"] == [{"port": 3000, "protocol": "http", "public": False}]
+    assert [row["id"] for row in cli.json("list", "-l", "kind=test")["sandboxes"]] == [sandbox.id]
+    assert cli.json("list", "-l", "kind=other")["sandboxes"] == []
+    table = cli.say("list", "--state", "running")
+    assert table.startswith("ID ") and sandbox.id in table and "\033" not in table
+
+
+def test_colors_on_a_terminal_only_and_not_with_no_color(cli, sandbox):
+    terminal = cli.terminal("show", sandbox.id)
+    terminal.expect("\033[32mready")
+    assert terminal.wait() == 0
+    cli.environment["NO_COLOR"] = "1"
+    terminal = cli.terminal("show", sandbox.id)
+    assert "\033" not in terminal.expect("data_plane_url")
+    assert terminal.wait() == 0
+    del cli.environment["NO_COLOR"]
+
+
+def test_a_sandbox_that_is_not_there(cli):
+    for words in (["show", "nothing"], ["rm", "sbx_01kamqj6rk5f4v3x0e7s2hjw8a"], ["pause", "nothing"]):
+        done = cli(*words)
+        assert done.returncode == 3 and done.stderr, done
+    assert cli("exec", "nothing", "true").returncode == 125
+
+
+def test_a_list_that_is_watched(cli, sandbox):
+    with subprocess.Popen([cli.program, "list", "--watch"], stdout=subprocess.PIPE, env=cli.environment) as watching:
+        for _ in range(2):
+            assert watching.stdout.readline().startswith(b"ID ")
+            assert sandbox.id.encode() in watching.stdout.readline()
+        watching.terminate()
+
+
+def test_extend(cli, sandbox):
+    before = cli.json("show", "work")["deadline"]
+    assert cli.say("extend", "work", "50m").strip() > before
+    assert cli.json("show", "work")["timeout"] == 3000
+
+
+def test_pause_resume_and_rm(cli):
+    made = cli.say("create", "--on-timeout", "pause").strip()
+    assert cli.say("pause", made) == "stopped\n"
+    assert cli.say("resume", made).strip() in ("memory", "disk")
+    assert cli.say("exec", "-n", made, "echo", "awake") == "awake\n"
+    assert cli.say("rm", made) == ""
+    assert cli("show", made).returncode == 3
+
+
+# --- commands ---
+
+
+def test_exec_has_the_programs_output_and_exit_code(cli, sandbox):
+    done = cli("exec", "work", "sh", "-c", "echo $GREETING; echo err >&2; exit 42")
+    assert (done.returncode, done.stdout, done.stderr) == (42, b"hello\n", b"err\n")
+    assert cli("exec", "work", "sh", "-c", "kill -TERM $$").returncode == 143
+    missing = cli("exec", "work", "/no/such/program")
+    assert missing.returncode == 125 and b"/no/such/program" in missing.stderr
+
+
+def test_exec_takes_the_commands_own_options(cli, sandbox):
+    assert cli.say("exec", "-w", "/usr", "-u", "root", "-e", "A=b", "work", "sh", "-c", "pwd; id -un; echo $A") \
+        == "/usr\nroot\nb\n"
+    assert cli.say("exec", "work", "--", "echo", "--json", "-t") == "--json -t\n"
+
+
+def test_exec_passes_bytes_both_ways(cli, sandbox):
+    sent = os.urandom(3_000_000)
+    assert cli("exec", "work", "cat", stdin=sent).stdout == sent
+    assert cli("exec", "work", "true", stdin=sent).returncode == 0
+    assert cli("exec", "work", "cat").stdout == b""
+
+
+def test_a_signal_ends_the_program(cli, sandbox):
+    with subprocess.Popen([cli.program, "exec", "-n", "work", "sh", "-c", "echo begun; exec sleep 8765"],
+                          stdout=subprocess.PIPE, env=cli.environment) as running:
+        assert running.stdout.readline() == b"begun\n"
+        running.terminate()
+        assert running.wait(60) == 143
+    assert cli("exec", "-n", "work", "pgrep", "-f", "^sleep 8765").returncode == 1
+
+
+def test_exec_with_a_terminal(cli, sandbox):
+    terminal = cli.terminal("exec", "-t", "work", "sh", "-c", "tty; stty size; read line; echo got:$line; exit 9")
+    terminal.expect("/dev/pts/")
+    terminal.expect("30 100")
+    terminal.type("word\r")
+    terminal.expect("got:word")
+    assert terminal.wait() == 9
+
+
+def test_a_shell_is_resized_and_ends_with_its_code(cli, sandbox):
+    terminal = cli.terminal("shell", "work")
+    terminal.expect("$ ")
+    terminal.resize(40, 120)
+    # The size follows the signal: ask until it is there.
+    terminal.type("until [ \"$(stty size)\" = '40 120' ]; do sleep 0.1; done; echo re''sized\r")
+    terminal.expect("resized")
+    terminal.type("cat\r\x03")
+    terminal.expect("^C")
+    terminal.type("exit 5\r")
+    assert terminal.wait() == 5
+
+
+# --- files ---
+
+
+def test_cp_of_a_folder_both_ways(cli, sandbox, folder, tmp_path):
+    assert cli.say("cp", folder, "work:tree") == ""
+    assert cli.say("exec", "work", "tree/run") == "it runs\n"
+    assert cli.say("cp", "work:tree", tmp_path / "back") == ""
+    assert_same_tree(folder, tmp_path / "back")
+    cli.say("cp", folder, "work:tree")
+    assert cli("exec", "work", "test", "-x", "tree/tree/run").returncode == 0
+    assert cli.say("exec", "work", "sh", "-c", "ls -a /tmp | grep -c sandlot || true") == "0\n"
+
+
+def test_cp_of_files(cli, sandbox, folder, tmp_path):
+    cli.say("cp", folder / "run", "work:")
+    assert cli.say("exec", "work", "./run") == "it runs\n"
+    cli.say("cp", folder / "below" / "file with ä\n", "work:/tmp/other")
+    cli.say("cp", "work:/tmp/other", tmp_path)
+    assert (tmp_path / "other").read_bytes() == bytes(range(256))
+    cli.say("cp", "-", "work:/tmp/piped", stdin=b"\0piped")
+    assert cli("cp", "work:/tmp/piped", "-").stdout == b"\0piped"
+    assert cli("cp", "work:/no/such", tmp_path).returncode == 3
+    assert cli("cp", tmp_path / "none", "work:").returncode == 3
+
+
+def test_a_large_file_goes_on_where_it_was_broken_off(cli, sandbox, tmp_path):
+    large = tmp_path / "large"
+    large.write_bytes(os.urandom(1 << 20) * 33)
+    with subprocess.Popen([cli.program, "cp", large, "work:/tmp/large"], env=cli.environment) as broken:
+        wait_until(lambda: cli("exec", "-n", "work", "sh", "-c", "ls /tmp/large.sandlot-*.0").returncode == 0,
+                   60, "a part is there")
+        broken.kill()
+    cli.say("cp", large, "work:/tmp/large")
+    cli.say("cp", "work:/tmp/large", tmp_path / "back")
+    assert filecmp.cmp(large, tmp_path / "back", shallow=False)
+    assert cli.say("exec", "work", "sh", "-c", "ls /tmp | grep -c sandlot || true") == "0\n"
+
+
+def test_sync_sends_what_differs(cli, sandbox, folder, tmp_path):
+    (folder / "dangling").unlink()
+    (folder / "link").unlink()
+    assert cli.json("sync", folder, "work:synced") == {"sent": 4, "removed": 0}
+    assert cli.json("sync", folder, "work:synced") == {"sent": 0, "removed": 0}
+    (folder / "run").write_text("#!/bin/sh\necho changed\n", encoding="utf-8")
+    (folder / "below" / "file with ä\n").unlink()
+    assert b"send run" in cli("sync", "--dry-run", folder, "work:synced").stderr
+    assert cli.json("sync", "--delete", folder, "work:synced") == {"sent": 1, "removed": 1}
+    cli.say("cp", "work:synced", tmp_path / "back")
+    assert_same_tree(folder, tmp_path / "back")
+
+
+# --- what else there is ---
+
+
+def test_network(cli, sandbox):
+    assert cli.say("network", "set", "work", "--no-internet", "--allow", "api.example.com:443") == "applied\n"
+    assert cli.json("network", "show", "work")["allow_out"] == ["api.example.com:443"]
+    assert cli.say("network", "check", "work", "api.example.com", "443")
+    refused = cli("network", "check", "work", "198.51.100.1", "80", "--json")
+    assert refused.returncode == 1 and json.loads(refused.stdout)["verdict"] == "deny"
+    cli("exec", "-n", "work", "python3", "-c",
+        "import socket; s = socket.socket(); s.settimeout(1); s.connect_ex(('198.51.100.1', 80))")
+    with subprocess.Popen([cli.program, "network", "denials", "work", "--follow"], stdout=subprocess.PIPE,
+                          env=cli.environment) as following:
+        assert b"198.51.100.1:80" in following.stdout.readline()
+        following.terminate()
+    assert "198.51.100.1" in cli.say("network", "denials", "work")
+
+
+def test_checkpoints_and_templates(cli, sandbox, module_account):
+    made = cli.say("checkpoint", "create", "work", "kept").strip()
+    assert [row["id"] for row in cli.json("checkpoint", "list", "--sandbox", "work")["checkpoints"]] == [made]
+    assert cli.json("checkpoint", "show", made)["name"] == "kept"
+    slug = f"{module_account.team}-made"
+    built = cli.say("template", "build", slug, "--checkpoint", made, "--follow")
+    assert built.startswith("1\n") and len(built) > 3, built
+    assert cli.say("template", "log", slug) == built.removeprefix("1\n")
+    assert cli.json("template", "show", slug)["versions"][0]["state"] == "ready"
+    assert slug in cli.say("template", "list")
+    assert cli.say("template", "rm", slug) == ""
+    assert cli.say("checkpoint", "rm", made) == ""
+    assert cli("checkpoint", "show", made).returncode == 3
+    assert cli("template", "build", "x").returncode == 2
+
+
+def test_volumes_and_their_files(cli, tmp_path):
+    made = cli.say("volume", "create", "disk").strip()
+    content = bytes(range(256)) * 1000
+    (tmp_path / "sent").write_bytes(content)
+    cli.say("volume", "put", tmp_path / "sent", "disk:/below/file")
+    assert cli("volume", "cat", "disk:/below/file").stdout == content
+    cli.say("volume", "get", "disk:/below/file", tmp_path)
+    assert (tmp_path / "file").read_bytes() == content
+    cli.say("volume", "put", "-", "disk:/piped", "--mode", "0600", stdin=b"piped")
+    cli.say("volume", "mkdir", "disk:/empty")
+    cli.say("volume", "mv", "disk:/piped", "/empty/moved")
+    entries = {entry["name"]: entry for entry in cli.json("volume", "ls", "disk:/empty")["entries"]}
+    assert entries["moved"]["size"] == 5 and entries["moved"]["mode"] == "0600"
+    assert "below" in cli.say("volume", "ls", "disk:")
+    assert cli("volume", "rm", "disk:/below").returncode == 1
+    cli.say("volume", "rm", "-r", "disk:/below")
+    assert cli.json("volume", "show", "disk")["id"] == made
+    assert made in cli.say("volume", "list")
+    assert cli.say("volume", "delete", "disk") == ""
+    assert cli("volume", "cat", "disk:/x").returncode == 3
+
+
+def test_keys_and_usage(cli, module_account):
+    made = cli.json("key", "create", "mine", "--scope", "read")
+    assert made["key"] and made["scopes"] == ["read"]
+    assert "mine" in cli.say("key", "list")
+    assert cli.say("key", "revoke", made["id"]) == ""
+    assert cli("list", environment=cli.environment | {"SANDLOT_KEY": made["key"]}).returncode == 4
+    assert cli.json("usage", "--team", module_account.team)["team"] == module_account.team
+    assert module_account.user in cli.say("whoami")
+
+
+def test_a_port_is_forwarded_and_opened(cli, sandbox):
+    """A private one, of a server that listens on the sandbox's 127.0.0.1."""
+    cli.say("exec", "-n", "work", "sh", "-c", "echo served >index.html; python3 -m http.server -b 127.0.0.1 3000 "
+            ">/dev/null 2>&1 & sleep 1")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with subprocess.Popen([cli.program, "forward", "work", f"{port}:3000"], stderr=subprocess.PIPE,
+                          env=cli.environment) as forwarding:
+        assert f"127.0.0.1:{port}".encode() in forwarding.stderr.readline()
+        for _ in range(2):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/index.html") as answer:
+                assert answer.read() == b"served\n"
+        forwarding.terminate()
+    url = cli.say("open", "work", "3000").strip()
+    assert url.startswith("https://p3000-") and "access_token=slt_" in url
+
+
+# --- what is made from the table of verbs ---
+
+
+def verbs(cli):
+    return [line.split("  ")[1] for line in cli.say("help").splitlines() if line.startswith("  ") and line[2] != " "
+            and line[2] != "-"]
+
+
+def test_every_verb_has_help_and_is_in_the_manual(cli):
+    manual = (ROOT / "conf" / "man" / "sandlot.1").read_text(encoding="utf-8")
+    assert manual == cli.say("__manual")
+    for verb in verbs(cli):
+        name = " ".join(word for word in verb.split() if word.islower())
+        assert f".It Cm {name}" in manual, name
+        assert cli.say(*name.split(), "--help").startswith(f"usage: sandlot {name}")
+
+
+def complete(cli, *words):
+    return cli.say("__complete", "x", *words).split()
+
+
+def test_completion(cli, sandbox):
+    assert {"list", "login"} <= set(complete(cli, "l"))
+    assert complete(cli, "sho") == ["show"]
+    assert set(complete(cli, "key", "")) == {"create", "list", "revoke"}
+    assert complete(cli, "show", "wo") == ["work"]
+    assert complete(cli, "exec", sandbox.id[:-3]) == [sandbox.id]
+    assert complete(cli, "cp", "wo") == ["work:"]
+    assert complete(cli, "create", "--on-timeout", "") == ["kill", "pause"]
+    assert "--on-timeout" in complete(cli, "create", "--on")
+    assert complete(cli, "create", "pyth") == ["python"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shells_take_the_completion(cli, shell):
+    script = cli.say("completion", shell)
+    assert "__complete" in script
+    if shell != "bash":
+        return
+    done = subprocess.run(
+        ["bash", "-c", script + "\nCOMP_WORDS=(sandlot sho) COMP_CWORD=1; _sandlot 2>/dev/null; echo ${COMPREPLY[@]}"],
+        capture_output=True, check=True, env=cli.environment | {"PATH": f"{cli.program.parent}:/usr/bin:/bin"})
+    assert done.stdout == b"show\n"

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""POST /exec of the data plane: a command as one plain request."""
+
+import base64
+import json
+import threading
+
+import pytest
+
+from stack import wait_until
+
+
+@pytest.fixture(scope="module")
+def data(shared_sandbox):
+    return shared_sandbox.data
+
+
+def post(data, body, **headers):
+    return data.request("POST", "/exec", json.dumps(body).encode(),
+                        {"Content-Type": "application/json", **headers})
+
+
+def run(data, cmd, **fields):
+    response = post(data, {"cmd": cmd, **fields})
+    assert response.status == 200, response
+    return response.json()
+
+
+def events(data, cmd, **fields):
+    """Those of the stream, (name, data); comments have the name None."""
+    connection, response = data.origin.open(
+        "POST", "/exec", json.dumps({"cmd": cmd, **fields}).encode(),
+        {"Content-Type": "application/json", "Accept": "text/event-stream", **data.headers(),
+         "Keepalive-Ping-Interval": "1"})
+    assert response.status == 200
+    assert response.headers.get_content_type() == "text/event-stream"
+    try:
+        for block in iter(lambda: read_block(response), ""):
+            lines = dict(line.split(": ", 1) for line in block.splitlines())
+            yield lines.get("event"), json.loads(lines["data"]) if "data" in lines else None
+    finally:
+        connection.close()
+
+
+def read_block(response):
+    block = ""
+    while line := response.readline().decode():
+        if line == "\n":
+            break
+        block += line
+    return block
+
+
+def test_a_shell_line(data):
+    answer = run(data, "echo out; echo err >&2; exit 3")
+    assert answer.pop("duration_ms") >= 0
+    assert answer == {"exit_code": 3, "signal": None, "timed_out": False, "truncated": False,
+                      "stdout": "out\n", "stdout_encoding": "utf-8",
+                      "stderr": "err\n", "stderr_encoding": "utf-8"}
+
+
+def test_with_args_it_is_a_program_and_no_shell_reads_them(data):
+    assert run(data, "echo", args=["$HOME", "a; b"])["stdout"] == "$HOME a; b\n"
+    assert run(data, "/bin/pwd", args=[])["stdout"] == "/home/user\n"
+
+
+def test_environment_directory_and_user(data):
+    answer = run(data, "echo $MINE; pwd; id -un", envs={"MINE": "a b"}, cwd="/usr/lib")
+    assert answer["stdout"] == "a b\n/usr/lib\nuser\n"
+    assert run(data, "id -un; pwd", user="root")["stdout"] == "root\n/root\n"
+
+
+def test_standard_input(data):
+    assert run(data, "cat", stdin="grüße\n")["stdout"] == "grüße\n"
+    sent = bytes(range(256)) * 1000
+    answer = run(data, "cat", stdin=base64.b64encode(sent).decode(), stdin_encoding="base64")
+    assert answer["stdout_encoding"] == "base64"
+    assert base64.b64decode(answer["stdout"]) == sent
+    assert run(data, "cat")["stdout"] == ""
+    assert run(data, "true", stdin="x" * 1000000)["exit_code"] == 0
+
+
+def test_output_is_text_where_it_can_be(data):
+    answer = run(data, r"printf 'a\0b'; printf '\377' >&2")
+    assert (answer["stdout"], answer["stdout_encoding"]) == ("a\0b", "utf-8")
+    assert (answer["stderr"], answer["stderr_encoding"]) == ("/w==", "base64")
+
+
+def test_long_output_is_cut_and_the_program_goes_on(data):
+    """Cut between characters: what is text stays text. The program writes on to its end."""
+    answer = run(data, "yes ä | head -c 8000000; echo end >&2")
+    assert answer["truncated"] and answer["exit_code"] == 0
+    assert answer["stderr"] == "end\n"
+    assert answer["stdout_encoding"] == "utf-8"
+    assert len(answer["stdout"].encode()) in (1024 * 1024, 1024 * 1024 - 1)
+
+
+def test_the_time_limit_ends_the_process_group_and_is_told(data):
+    answer = run(data, "sleep 4321 & echo begun; sleep 4321", timeout=0.5)
+    assert answer["timed_out"] and answer["exit_code"] == 137 and answer["signal"] == "SIGKILL"
+    assert answer["stdout"] == "begun\n"
+    wait_until(lambda: run(data, "pgrep", args=["-f", "^sleep 4321"])["exit_code"] == 1,
+               30, "the group has ended")
+
+
+def test_a_signal_is_told(data):
+    answer = run(data, "kill -TERM $$")
+    assert (answer["exit_code"], answer["signal"], answer["timed_out"]) == (143, "SIGTERM", False)
+
+
+def test_what_runs_in_the_background_is_not_waited_for(data):
+    answer = run(data, "sleep 5432 & echo $!")
+    assert answer["exit_code"] == 0
+    pid = int(answer["stdout"])
+    assert run(data, f"kill -0 {pid}")["exit_code"] == 0
+    run(data, f"kill {pid}")
+
+
+def test_a_client_that_hangs_up_ends_the_process_group(data):
+    for accept in ("application/json", "text/event-stream"):
+        with data.origin.tls_socket() as sock:
+            body = json.dumps({"cmd": "touch began; sleep 6543 & sleep 6543"}).encode()
+            sock.sendall(f"POST /exec HTTP/1.1\r\nHost: {data.origin.host}\r\nAccept: {accept}\r\n"
+                         f"X-Access-Token: {data.token}\r\nContent-Type: application/json\r\n"
+                         f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            wait_until(lambda: run(data, "pgrep -cf '^sleep 6543'")["stdout"] == "2\n", 30, "it runs")
+        wait_until(lambda: run(data, "pgrep -cf '^sleep 6543'")["stdout"] == "0\n", 30, "it is ended")
+
+
+def test_as_a_stream(data):
+    said = list(events(data, r"echo one; sleep 0.2; echo two >&2; sleep 0.2; printf '\377'; exit 5"))
+    name, end = said.pop()
+    assert name == "exit"
+    assert end.pop("duration_ms") >= 400
+    assert end == {"exit_code": 5, "signal": None, "timed_out": False}
+    assert said == [("stdout", {"data": "one\n", "encoding": "utf-8"}),
+                    ("stderr", {"data": "two\n", "encoding": "utf-8"}),
+                    ("stdout", {"data": "/w==", "encoding": "base64"})]
+
+
+def test_a_stream_is_whole_and_keeps_characters_whole(data):
+    text = ""
+    for name, event in events(data, "yes äöü | head -c 3500000"):
+        if name == "stdout":
+            assert event["encoding"] == "utf-8"
+            text += event["data"]
+    assert text == "äöü\n" * 500000
+
+
+def test_a_silent_stream_is_kept_alive(data):
+    said = events(data, "sleep 2.5; echo end")
+    assert next(said) == (None, None)
+    assert [name for name, _ in said if name] == ["stdout", "exit"]
+
+
+def test_a_stream_tells_of_the_time_limit(data):
+    name, end = list(events(data, "sleep 4321", timeout=0.3))[-1]
+    assert name == "exit" and end["timed_out"] and end["signal"] == "SIGKILL"
+
+
+@pytest.mark.parametrize("body, field", [
+    ({}, "cmd"), ({"cmd": 5}, "cmd"), ({"cmd": "a", "args": "b"}, "args"),
+    ({"cmd": "a", "envs": {"A": 1}}, "'A'"), ({"cmd": "a", "timeout": -1}, "timeout"),
+    ({"cmd": "a", "cwd": "/no/such"}, "cwd"), ({"cmd": "a", "user": "no-such"}, "user"),
+    ({"cmd": "/no/such", "args": []}, "/no/such"), ({"cmd": "a", "shell": True}, "shell"),
+], ids=str)
+def test_bad_fields_are_named(data, body, field):
+    response = post(data, body)
+    assert response.status == 400, response
+    assert response.json()["code"] == 400 and field in response.json()["message"], response
+
+
+def test_what_is_no_such_request(data):
+    assert data.request("GET", "/exec").status == 405
+    assert post(data, [1]).status == 400
+    assert data.request("POST", "/exec", b"{", {"Content-Type": "application/json"}).status == 400
+    assert data.request("POST", "/exec", b"{}", {"Content-Type": "text/plain"}).status == 415
+    large = post(data, {"cmd": "cat", "stdin": "x" * (5 << 20)})
+    assert large.status == 413, large
+
+
+def test_only_with_a_token(data):
+    response = data.origin.request("POST", "/exec", b'{"cmd": "id"}', {"Content-Type": "application/json"})
+    assert response.status == 401, response
+
+
+def test_many_at_once_are_bounded(data):
+    """Sixty-four run, the next is refused, and all is well when they have ended."""
+    statuses = []
+    threads = [threading.Thread(target=lambda: statuses.append(
+        post(data, {"cmd": "until [ -e go ]; do sleep 0.2; done", "timeout": 60}).status))
+               for _ in range(66)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(statuses) == 2, 30, "two are refused")
+    assert statuses == [429, 429]
+    data.upload("/home/user/go", b"")
+    for thread in threads:
+        thread.join(60)
+    assert statuses[2:] == [200] * 64
+    assert run(data, "rm go")["exit_code"] == 0
+
+
+def test_a_pause_cuts_the_client_off_and_the_next_call_finds_the_program(make_sandbox):
+    """The next call also wakes the sandbox."""
+    sandbox = make_sandbox(lifecycle={"on_timeout": "pause", "auto_resume": True})
+    cut = []
+
+    def ask():
+        try:
+            cut.append(post(sandbox.data, {"cmd": "touch began; sleep 7654"}).status)
+        except OSError:
+            cut.append(0)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    wait_until(lambda: run(sandbox.data, "test -e began")["exit_code"] == 0, 30, "it runs")
+    sandbox.pause()
+    thread.join(60)
+    assert cut and cut[0] != 200
+    assert run(sandbox.data, "pgrep", args=["-f", "^sleep 7654"])["exit_code"] == 0

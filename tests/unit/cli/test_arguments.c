@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/mem.h"
+#include "cli/arguments.h"
+#include "cli/duration.h"
+#include "cli/envelopes.h"
+#include "cli/forward.h"
+
+struct parsed {
+    struct cli cli;
+    struct cli_call call;
+};
+
+static int parse(struct parsed *parsed, const char **words, struct error **err)
+{
+    size_t count = 0;
+    *parsed = (struct parsed){.call = {.cli = &parsed->cli}};
+    while (words[count])
+        count++;
+    return arguments_parse((char **)words, count, &parsed->call, err);
+}
+
+#define PARSE(parsed, ...) parse(parsed, (const char *[]){__VA_ARGS__, NULL}, &err)
+
+static void test_options_stand_anywhere(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct parsed parsed;
+    size_t at = 0;
+    assert_ok(PARSE(&parsed, "-d", "home", "create", "--name=work", "python", "-e", "A=b", "-eC=d",
+                    "-j"));
+    assert_string_equal(parsed.call.verb->name, "create");
+    assert_string_equal(cli_value(&parsed.call, "deployment"), "home");
+    assert_string_equal(cli_value(&parsed.call, "name"), "work");
+    assert_string_equal(cli_next_value(&parsed.call, "env", &at), "A=b");
+    assert_string_equal(cli_next_value(&parsed.call, "env", &at), "C=d");
+    assert_null(cli_next_value(&parsed.call, "env", &at));
+    assert_true(cli_flag(&parsed.call, "json"));
+    assert_string_equal(cli_operand(&parsed.call, 0), "python");
+    assert_null(cli_operand(&parsed.call, 1));
+    arguments_free(&parsed.call);
+}
+
+static void test_a_command_keeps_its_own_options(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct parsed parsed;
+    assert_ok(PARSE(&parsed, "exec", "-t", "work", "ls", "-la", "--json"));
+    assert_true(cli_flag(&parsed.call, "tty"));
+    assert_false(cli_flag(&parsed.call, "json"));
+    assert_string_equal(cli_operand(&parsed.call, 2), "-la");
+    assert_int_equal(parsed.call.operand_count, 4);
+    arguments_free(&parsed.call);
+    assert_ok(PARSE(&parsed, "exec", "work", "--", "ls", "--", "x"));
+    assert_int_equal(parsed.call.operand_count, 4);
+    assert_string_equal(cli_operand(&parsed.call, 1), "ls");
+    assert_string_equal(cli_operand(&parsed.call, 2), "--");
+    assert_null(parsed.call.operands[4]);
+    arguments_free(&parsed.call);
+}
+
+static void test_names_of_two_words(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct parsed parsed;
+    assert_ok(PARSE(&parsed, "volume", "put", "-", "disk:/x"));
+    assert_string_equal(parsed.call.verb->name, "volume put");
+    assert_string_equal(cli_operand(&parsed.call, 0), "-");
+    arguments_free(&parsed.call);
+    assert_fails_saying(PARSE(&parsed, "volume"), ERR_CONFIG, "second word");
+    arguments_free(&parsed.call);
+}
+
+static void test_what_is_wrong_is_said(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct parsed parsed;
+    assert_fails_saying(PARSE(&parsed, "creat"), ERR_CONFIG, "'create' meant");
+    arguments_free(&parsed.call);
+    assert_fails_saying(PARSE(&parsed, "list", "--none"), ERR_CONFIG, "--none of list");
+    arguments_free(&parsed.call);
+    assert_fails_saying(PARSE(&parsed, "list", "--json=yes"), ERR_CONFIG, "takes no value");
+    arguments_free(&parsed.call);
+    assert_fails_saying(PARSE(&parsed, "list", "--team"), ERR_CONFIG, "needs a value");
+    arguments_free(&parsed.call);
+    assert_fails_saying(PARSE(&parsed, "show"), ERR_CONFIG, "more operands");
+    arguments_free(&parsed.call);
+    assert_fails_saying(PARSE(&parsed, "show", "a", "b"), ERR_CONFIG, "fewer operands");
+    arguments_free(&parsed.call);
+}
+
+static void test_every_row_can_be_found_by_its_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < cli_verb_count; i++) {
+        size_t words;
+        autofree char *name = xstrdup(cli_verbs[i].name);
+        char *space = strchr(name, ' ');
+        char *parts[] = {name, space ? space + 1 : NULL};
+        if (space)
+            *space = '\0';
+        assert_ptr_equal(arguments_verb(parts, space ? 2 : 1, &words), &cli_verbs[i]);
+    }
+}
+
+static void test_durations(void **state)
+{
+    (void)state;
+    uint64_t seconds;
+    assert_int_equal(duration_parse("300", &seconds), 0);
+    assert_int_equal(seconds, 300);
+    assert_int_equal(duration_parse("2h", &seconds), 0);
+    assert_int_equal(seconds, 7200);
+    assert_int_equal(duration_parse("1d", &seconds), 0);
+    assert_int_equal(seconds, 86400);
+    const char *const bad[] = {"", "h", "0", "-1", "1w", "1hm", "1.5h", "99999999999"};
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_int_equal(duration_parse(bad[i], &seconds), -1);
+}
+
+static void test_envelopes_come_in_pieces(void **state)
+{
+    (void)state;
+    buffer_auto sent = BUFFER_INIT(1024), received = BUFFER_INIT(1024);
+    json_t *message = NULL;
+    bool is_last;
+    envelope_put(&sent, json_pack("{s:i}", "a", 1));
+    for (size_t i = 0; i < sent.size; i++) {
+        assert_int_equal(envelope_take(&received, &message, &is_last), 0);
+        buffer_append(&received, sent.data + i, 1);
+    }
+    assert_int_equal(envelope_take(&received, &message, &is_last), 1);
+    assert_false(is_last);
+    assert_int_equal(json_integer_value(json_object_get(message, "a")), 1);
+    json_decref(message);
+    buffer_append(&received, "\2\0\0\0\2{}", 7);
+    assert_int_equal(envelope_take(&received, &message, &is_last), 1);
+    assert_true(is_last);
+    json_decref(message);
+    buffer_append(&received, "\0\377\377\377\377", 5);
+    assert_int_equal(envelope_take(&received, &message, &is_last), -1);
+}
+
+static void test_the_head_of_a_forwarded_request(void **state)
+{
+    (void)state;
+    const struct forward forward = {.host = "p3000-x", .token_header = "X-Access-Token: slt_1"};
+    buffer_auto out = BUFFER_INIT(4096);
+    const char plain[] = "GET /a HTTP/1.1\r\nHost: localhost:8000\r\nConnection: keep-alive\r\n"
+                         "Accept: */*\r\nX-Access-Token: mine\r\n\r\n";
+    assert_int_equal(forward_head(&forward, plain, strlen(plain), &out), 0);
+    assert_string_equal(buffer_string(&out), "GET /a HTTP/1.1\r\nAccept: */*\r\nHost: p3000-x\r\n"
+                                             "X-Access-Token: slt_1\r\nConnection: close\r\n\r\n");
+    buffer_clear(&out);
+    const char socket[] = "GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    assert_int_equal(forward_head(&forward, socket, strlen(socket), &out), 0);
+    assert_non_null(strstr(buffer_string(&out), "Upgrade: websocket\r\n"));
+    assert_non_null(strstr(buffer_string(&out), "Connection: upgrade\r\n"));
+    assert_int_equal(forward_head(&forward, "nothing", 7, &out), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_options_stand_anywhere),
+        cmocka_unit_test(test_a_command_keeps_its_own_options),
+        cmocka_unit_test(test_names_of_two_words),
+        cmocka_unit_test(test_what_is_wrong_is_said),
+        cmocka_unit_test(test_every_row_can_be_found_by_its_name),
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_envelopes_come_in_pieces),
+        cmocka_unit_test(test_the_head_of_a_forwarded_request),
+    };
+    return run_tests(tests);
+}
