@@ -235,15 +235,15 @@ static void wait_for_watches(struct filter *filter, uint32_t address)
 
 struct flow_question {
     const struct filter *filter;
-    const struct filter_sandbox *sandbox;
+    const struct policy *policy;
+    const struct names *names;
     int64_t now_ms;
 };
 
-static bool answer_holds(const struct filter_sandbox *sandbox, uint32_t address, int64_t now_ms)
+static bool answer_holds(const struct names *names, uint32_t address, int64_t now_ms)
 {
-    for (size_t i = 0; i < sandbox->names.count; i++)
-        if (sandbox->names.answers[i].address == address &&
-            sandbox->names.answers[i].expires_at_ms > now_ms)
+    for (size_t i = 0; i < names->count; i++)
+        if (names->answers[i].address == address && names->answers[i].expires_at_ms > now_ms)
             return true;
     return false;
 }
@@ -252,7 +252,6 @@ static bool answer_holds(const struct filter_sandbox *sandbox, uint32_t address,
 static bool flow_is_allowed(void *context, const struct flow *flow)
 {
     const struct flow_question *question = context;
-    const struct filter_sandbox *sandbox = question->sandbox;
     struct policy_address remote = policy_address_ipv4(flow->remote);
     uint16_t port = flow->protocol == IPPROTO_ICMP ? 0 : flow->remote_port;
     if (flow->remote == FILTER_RESOLVER)
@@ -260,26 +259,31 @@ static bool flow_is_allowed(void *context, const struct flow *flow)
     if (protected_reason(&question->filter->protected_networks, &remote) || port == DNS_PORT ||
         port == DNS_TLS_PORT)
         return false;
-    enum name_verdict named = names_decide(&sandbox->names, flow->remote, port);
+    enum name_verdict named = names_decide(question->names, flow->remote, port);
     bool quic = flow->protocol == IPPROTO_UDP && port == QUIC_PORT;
     if (named == NAME_DENIES)
         return false;
     if (named == NAME_ALLOWS && !quic &&
-        ((flow->mark & MARK_NAMED) || answer_holds(sandbox, flow->remote, question->now_ms)))
+        ((flow->mark & MARK_NAMED) ||
+         answer_holds(question->names, flow->remote, question->now_ms)))
         return true;
-    return policy_decide_address(&sandbox->wire.policy, &remote, port).verdict == POLICY_ALLOW;
+    return policy_decide_address(question->policy, &remote, port).verdict == POLICY_ALLOW;
 }
 
-static void cut_forbidden(struct filter *filter, const struct filter_sandbox *sandbox)
+/* Cut what a policy forbids, twice: before it is in force and after. A packet that the new rules
+ * reset closes the flow for the kernel, and of a closed one the other end cannot be told any more;
+ * so what is there is told first. What begins until the rules are there is cut behind them. */
+static void cut_forbidden(struct filter *filter, uint32_t address, const struct policy_wire *wire,
+                          const struct names *names)
 {
     error_auto err = NULL;
     size_t cut = 0;
-    struct flow_question question = {filter, sandbox, clock_now_ms()};
-    if (flows_cut(filter->flows, sandbox->address, flow_is_allowed, &question, &cut, &err) < 0)
+    struct flow_question question = {filter, &wire->policy, names, clock_now_ms()};
+    if (flows_cut(filter->flows, address, flow_is_allowed, &question, &cut, &err) < 0)
         log_error("cannot cut connections that the new policy forbids",
-                  LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
+                  LOG_STR("sandbox", wire->sandbox_id), LOG_ERROR(err));
     else if (cut)
-        log_info("flows cut", LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_INT("count", cut));
+        log_info("flows cut", LOG_STR("sandbox", wire->sandbox_id), LOG_INT("count", cut));
 }
 
 /* --- putting a policy in force --- */
@@ -439,13 +443,14 @@ static void apply_changed(struct filter *filter, struct filter_sandbox *sandbox)
     sandbox->names_applied_at_ms = clock_monotonic_ms();
     if (sandbox->closed)
         return;
+    cut_forbidden(filter, sandbox->address, &sandbox->wire, &sandbox->names);
     if (apply_names(filter, sandbox, &err) < 0) {
         log_error("denied names are not in force: the sandbox is closed",
                   LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
         close_sandbox(filter, sandbox);
         return;
     }
-    cut_forbidden(filter, sandbox);
+    cut_forbidden(filter, sandbox->address, &sandbox->wire, &sandbox->names);
 }
 
 static int check_wire(const struct filter *filter, const struct policy_wire *wire,
@@ -494,8 +499,10 @@ int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, str
     if (added)
         sandbox = add_sandbox(filter, address);
     enum to_cut to_cut = what_to_cut(sandbox, wire, is_new);
-    if (names_under(filter, sandbox, wire, &names, err) < 0 ||
-        apply_policy(filter, sandbox, wire, &names, err) < 0) {
+    int result = names_under(filter, sandbox, wire, &names, err);
+    if (result == 0 && to_cut == CUT_FORBIDDEN)
+        cut_forbidden(filter, address, wire, &names);
+    if (result < 0 || apply_policy(filter, sandbox, wire, &names, err) < 0) {
         release_watches(filter, &names);
         names_deinit(&names);
         if (added)
@@ -506,7 +513,7 @@ int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, str
         cut_all(filter, sandbox);
     take_policy(filter, sandbox, wire, &names);
     if (to_cut == CUT_FORBIDDEN)
-        cut_forbidden(filter, sandbox);
+        cut_forbidden(filter, address, &sandbox->wire, &sandbox->names);
     if (state_save(filter->settings->firewall_state_dir, sandbox, err) < 0)
         return -1;
     sandbox->dirty = false;
