@@ -6,13 +6,8 @@
 // sandbox's data plane. Everything else goes from the package through nginx and the gate to the
 // agent.
 
-import dns from 'node:dns'
 import http from 'node:http'
-
-// *.localhost is this machine, whatever the resolver thinks of it.
-const lookup = dns.lookup
-dns.lookup = (host, options, callback) =>
-  host.endsWith('.localhost') ? lookup('127.0.0.1', options, callback) : lookup(host, options, callback)
+import './local_names.mjs'
 
 const { Sandbox } = await import(process.env.CLIENT)
 const { API_URL, API_KEY, SANDBOX_ID } = process.env

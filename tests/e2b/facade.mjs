@@ -4,12 +4,7 @@
 // of the packages.
 
 import assert from 'node:assert/strict'
-import dns from 'node:dns'
-
-// *.localhost is this machine, whatever the resolver thinks of it.
-const lookup = dns.lookup
-dns.lookup = (host, options, callback) =>
-  host.endsWith('.localhost') ? lookup('127.0.0.1', options, callback) : lookup(host, options, callback)
+import './local_names.mjs'
 
 const { Sandbox, SandboxNotFoundError, AuthenticationError, RateLimitError, NotFoundError } = await import(process.env.CLIENT)
 const say = (text) => console.log(text)

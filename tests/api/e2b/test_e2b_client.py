@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""E2B's npm package as it was published, told a domain and a key and nothing else."""
+"""E2B's npm packages as they were published, told a domain and a key and nothing else."""
 
 import os
 import subprocess
@@ -8,37 +8,60 @@ import urllib.parse
 import pytest
 
 
-def run(installed, stack, account, part, client):
-    key = account.key_document("write")["e2b_key"]
-    done = subprocess.run(
-        ["node", "facade.mjs", part],
-        cwd=installed,
-        env={
-            "PATH": os.environ["PATH"],
-            "NODE_EXTRA_CA_CERTS": stack.ca_file,
-            "E2B_DOMAIN": stack.data_plane_host,
-            "E2B_API_URL": stack.base_url,
-            "E2B_API_KEY": key,
-            "CLIENT": client,
-        },
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+def environment(stack, account):
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": "/nonexistent",
+        "NODE_EXTRA_CA_CERTS": stack.ca_file,
+        "E2B_DOMAIN": stack.data_plane_host,
+        "E2B_API_URL": stack.base_url,
+        "E2B_API_KEY": account.key_document("write")["e2b_key"],
+    }
+
+
+def run(command, folder, env, **options):
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=180, check=False,
+                          **options)
+
+
+def run_part(installed, stack, account, part, client):
+    done = run(["node", "facade.mjs", part], installed, {**environment(stack, account), "CLIENT": client})
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("client", ["e2b", "e2b-2.45"])
 @pytest.mark.parametrize("part", ["life", "pages", "pause", "network", "snapshots", "errors"])
 def test_the_public_client_by_itself(installed, stack, account, part, client):
-    run(installed, stack, account, part, client)
+    run_part(installed, stack, account, part, client)
+
+
+def test_the_public_command_line(installed, stack, account, tmp_path):
+    hook = installed / "local_names.mjs"
+    env = {**environment(stack, account), "HOME": str(tmp_path), "NODE_OPTIONS": f"--import {hook}"}
+
+    def e2b(*words, **options):
+        done = run([installed / "node_modules/.bin/e2b", *words], tmp_path, env, **options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    sandbox = account.api.create(timeout=600)
+    name = sandbox["data_plane_url"].removeprefix("https://").split(".")[0]
+    assert name in e2b("sandbox", "list")
+    assert "State: running" in e2b("sandbox", "info", name)
+    assert e2b("sandbox", "exec", name, "--", "echo", "shown") == "shown\n"
+    assert e2b("sandbox", "exec", name, "--", "cat", input="piped\n") == "piped\n"
+    e2b("sandbox", "pause", name)
+    assert name in e2b("sandbox", "list", "--state", "paused")
+    e2b("sandbox", "resume", name)
+    assert sandbox["template"] in e2b("template", "list")
+    e2b("sandbox", "kill", name)
+    assert account.api.list() == []
 
 
 def test_the_quota_is_a_rate_limit_to_it(installed, stack, make_account, set_plan):
     account = make_account("enterprise")
     set_plan("enterprise", sandboxes=1)
-    run(installed, stack, account, "quota", "e2b")
+    run_part(installed, stack, account, "quota", "e2b")
 
 
 def test_the_domain_is_all_that_it_needs(stack):
