@@ -24,8 +24,8 @@ void loop_deinit(struct loop *loop)
     *loop = (struct loop){.epoll_fd = -1};
 }
 
-int loop_watch(struct loop *loop, struct loop_source *source, int fd, uint32_t events,
-               void (*ready)(struct loop_source *source, uint32_t events))
+int loop_add(struct loop *loop, struct loop_source *source, int fd, uint32_t events,
+             void (*ready)(struct loop_source *source, uint32_t events))
 {
     *source = (struct loop_source){.ready = ready, .fd = fd, .events = events};
     struct epoll_event event = {.events = events, .data.ptr = source};
@@ -57,7 +57,7 @@ void loop_change(struct loop *loop, struct loop_source *source, uint32_t events)
         forget_in_batch(loop, source);
 }
 
-void loop_unwatch(struct loop *loop, struct loop_source *source)
+void loop_remove(struct loop *loop, struct loop_source *source)
 {
     if (source->fd < 0)
         return;
@@ -71,7 +71,7 @@ void loop_unwatch(struct loop *loop, struct loop_source *source)
 void loop_close(struct loop *loop, struct loop_source *source)
 {
     int fd = source->fd;
-    loop_unwatch(loop, source);
+    loop_remove(loop, source);
     if (fd >= 0)
         close(fd);
 }

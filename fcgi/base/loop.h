@@ -15,7 +15,7 @@
 
 struct loop_source {
     void (*ready)(struct loop_source *source, uint32_t events);
-    int fd;          /* -1: not watched; the owner closes it, after loop_unwatch() */
+    int fd;          /* -1: not watched; the owner closes it, after loop_remove() */
     uint32_t events; /* what is watched now; 0: not in the epoll set */
 };
 
@@ -40,16 +40,16 @@ int loop_init(struct loop *loop);
 void loop_deinit(struct loop *loop);
 
 /* Watch fd for events (EPOLLIN, EPOLLOUT, …; level-triggered unless EPOLLET is given). The source
- * must stay where it is until loop_unwatch(). Returns 0, or -1 with errno. */
-int loop_watch(struct loop *loop, struct loop_source *source, int fd, uint32_t events,
-               void (*ready)(struct loop_source *source, uint32_t events));
+ * must stay where it is until loop_remove(). Returns 0, or -1 with errno. */
+int loop_add(struct loop *loop, struct loop_source *source, int fd, uint32_t events,
+             void (*ready)(struct loop_source *source, uint32_t events));
 
 /* Watch for other events; 0 takes the fd out of the set, so that not even a hang-up is reported. */
 void loop_change(struct loop *loop, struct loop_source *source, uint32_t events);
 
 /* Stop watching; nothing is dispatched to the source afterwards, not even from the batch in hand.
  */
-void loop_unwatch(struct loop *loop, struct loop_source *source);
+void loop_remove(struct loop *loop, struct loop_source *source);
 
 /* The same, and close the descriptor. Nothing happens when the source is not watched. */
 void loop_close(struct loop *loop, struct loop_source *source);

@@ -62,7 +62,7 @@ int hosts_each(struct db *db,
                void *context, const char *failure, struct error **err);
 /* Whether this connection is the one whose process watches the hosts; the first that asks becomes
  * it, and stays it as long as it is connected. */
-int host_watch_lock(struct db *db, bool *ours, struct error **err);
+int host_monitor_lock(struct db *db, bool *ours, struct error **err);
 /* Whether there is such a process: a dispatcher is alive. */
 int host_is_watched(struct db *db, bool *watched, struct error **err);
 /* Whether the host's runtime tells us of instances that end, at the moment they do. It is this

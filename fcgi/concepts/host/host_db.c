@@ -38,8 +38,8 @@ static const struct db_statement set_state_statement = {
     "host.set_state", "UPDATE hosts SET state = ? WHERE name = ?", false};
 
 /* One level of the lock is enough: asking again while it is held would add another. */
-static const struct db_statement watch_lock_statement = {
-    "host.watch_lock",
+static const struct db_statement monitor_lock_statement = {
+    "host.monitor_lock",
     "SELECT IF(COALESCE(IS_USED_LOCK(n), 0) = CONNECTION_ID(), 1, GET_LOCK(n, 0))"
     " FROM (SELECT LEFT(CONCAT('sandlot.watch.', DATABASE()), 64) AS n) names",
     true};
@@ -167,7 +167,7 @@ static const struct db_statement *const statements[] = {
     &get_by_name_statement,
     &list_statement,
     &set_state_statement,
-    &watch_lock_statement,
+    &monitor_lock_statement,
     &watched_statement,
     &heard_lock_statement,
     &heard_unlock_statement,
@@ -258,10 +258,10 @@ int host_list(struct db *db, struct host **hosts, unsigned *count, struct error 
     return 0;
 }
 
-int host_watch_lock(struct db *db, bool *ours, struct error **err)
+int host_monitor_lock(struct db *db, bool *ours, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &watch_lock_statement, DB_NO_ARGS, &rows, err) < 0)
+    if (db_query(db, &monitor_lock_statement, DB_NO_ARGS, &rows, err) < 0)
         return -1;
     *ours = db_rows_next(rows) && db_get_u64(rows, 0) == 1;
     return 0;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "crypto/envelope.h"
+#include "crypto/aead.h"
 #include "crypto/mac.h"
 #include "idempotency/idempotency.h"
 
@@ -112,7 +112,7 @@ static int read_answer(const struct begin *begin, const struct db_rows *rows, st
     out->verdict = IDEMPOTENCY_REPLAY;
     out->status = (int)db_get_u64(rows, 7);
     buffer_wipe(&out->answer);
-    return size ? envelope_open(begin->ring, sealed, size, out->id, &out->answer, err) : 0;
+    return size ? aead_open(begin->ring, sealed, size, out->id, &out->answer, err) : 0;
 }
 
 /* The row is there and locked: whose is it, and how far did it get? */
@@ -202,7 +202,7 @@ int idempotency_finish(struct db *db, const struct keyring *ring,
                        const char *answer, size_t size, struct error **err)
 {
     buffer_auto sealed = BUFFER_INIT(IDEMPOTENCY_ANSWER_MAX + 128);
-    if (size && envelope_seal(ring, answer, size, idempotency->id, &sealed, err) < 0)
+    if (size && aead_seal(ring, answer, size, idempotency->id, &sealed, err) < 0)
         return -1;
     return db_exec(db, &finish_statement,
                    DB_ARGS(db_u64((uint64_t)status),

@@ -8,7 +8,7 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "crypto/envelope.h"
+#include "crypto/aead.h"
 #include "runtime/agent_client.h"
 #include "sandbox/quota.h"
 #include "sandbox/sandbox_row.h"
@@ -177,7 +177,7 @@ int work_init_agent(struct work *work, unsigned wait_ms, struct error **err)
     int result = -1;
     if (sandbox_row_envs(worker->db, sandbox->id, &sealed, err) == 0 &&
         (!sealed.size ||
-         envelope_open(worker->ring, sealed.data, sealed.size, sandbox->id, &envs, err) == 0) &&
+         aead_open(worker->ring, sealed.data, sealed.size, sandbox->id, &envs, err) == 0) &&
         agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) == 0)
         result = wait_for_agent(work, secret, buffer_string(&envs), wait_ms, err);
     buffer_wipe(&envs);

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "base/wake.h"
 #include "checkpoint/checkpoint.h"
-#include "crypto/envelope.h"
+#include "crypto/aead.h"
 #include "host/host.h"
 #include "http/schema.h"
 #include "network/denied_names.h"
@@ -252,8 +252,7 @@ static int seal_envs(struct worker *worker, const struct sandbox_create *request
 {
     if (!request->envs)
         return 0;
-    return envelope_seal(worker->ring, request->envs, strlen(request->envs), sandbox_id, sealed,
-                         err);
+    return aead_seal(worker->ring, request->envs, strlen(request->envs), sandbox_id, sealed, err);
 }
 
 /* The volumes as the runtime knows them. The names are kept in `names`. */

@@ -17,12 +17,12 @@
 struct keyring;
 
 enum key_purpose {
-    KEY_PURPOSE_ENVELOPE = 1, /* environment and stored replies at rest */
-    KEY_PURPOSE_API_KEY,      /* keyed hashes of API-key secrets */
-    KEY_PURPOSE_SESSION,      /* MAC of session tokens */
-    KEY_PURPOSE_AGENT,        /* secrets of the agents in the sandboxes */
-    KEY_PURPOSE_PAGE_TOKEN,   /* MAC of continuation tokens */
-    KEY_PURPOSE_IDEMPOTENCY,  /* fingerprints of request bodies */
+    KEY_PURPOSE_SEALED = 1,  /* environment and stored replies at rest */
+    KEY_PURPOSE_API_KEY,     /* keyed hashes of API-key secrets */
+    KEY_PURPOSE_SESSION,     /* MAC of session tokens */
+    KEY_PURPOSE_AGENT,       /* secrets of the agents in the sandboxes */
+    KEY_PURPOSE_PAGE_TOKEN,  /* MAC of continuation tokens */
+    KEY_PURPOSE_IDEMPOTENCY, /* fingerprints of request bodies */
 };
 
 /* Reads the file (refused unless only its owner and group can read it; not world-readable).

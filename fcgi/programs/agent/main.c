@@ -116,7 +116,7 @@ static void on_signal(struct loop_source *source, uint32_t events)
     process_reap(&agent);
 }
 
-static int watch_signals(struct error **err)
+static int catch_signals(struct error **err)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -126,7 +126,7 @@ static int watch_signals(struct error **err)
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (fd < 0 || loop_watch(&agent.loop, &signals, fd, EPOLLIN, on_signal) < 0)
+    if (fd < 0 || loop_add(&agent.loop, &signals, fd, EPOLLIN, on_signal) < 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "signals cannot be watched");
     return 0;
 }
@@ -158,7 +158,7 @@ static int start(const struct options *options, struct error **err)
     agent.routes = &routes;
     if (guard_recall(&agent))
         log_info("state taken over from a killed agent");
-    if (watch_signals(err) < 0)
+    if (catch_signals(err) < 0)
         return -1;
     int fd = httpd_listen(options->listen_address, options->port, err);
     if (fd < 0 || server_start(&agent, fd, &agent.server, err) < 0)

@@ -234,7 +234,7 @@ static void connect_to_server(struct link *link)
         server_is_not_there(link);
         return;
     }
-    if (loop_watch(loop_of(link), &link->server.source, fd, EPOLLOUT, on_side) < 0)
+    if (loop_add(loop_of(link), &link->server.source, fd, EPOLLOUT, on_side) < 0)
         close(fd);
     if (link->server.source.fd < 0)
         refuse(link, "503 Service Unavailable");
@@ -312,7 +312,7 @@ static void link_new(struct relay *relay, int fd)
     relay->link_count++;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     loop_timer_arm(loop_of(link), &link->timer, link->active_at_ms + HEAD_TIMEOUT_MS, on_timer);
-    if (loop_watch(loop_of(link), &link->client.source, fd, EPOLLIN, on_side) < 0) {
+    if (loop_add(loop_of(link), &link->client.source, fd, EPOLLIN, on_side) < 0) {
         close(fd);
         link_free(link);
     }
@@ -346,7 +346,7 @@ int relay_start(struct agent *agent, int listen_fd, struct relay **relay, struct
     struct relay *r = xcalloc(1, sizeof *r);
     r->agent = agent;
     LIST_INIT(&r->links);
-    if (loop_watch(&agent->loop, &r->listener, listen_fd, EPOLLIN, on_connection) < 0) {
+    if (loop_add(&agent->loop, &r->listener, listen_fd, EPOLLIN, on_connection) < 0) {
         free(r);
         return error_set_errno(err, ERR_INTERNAL, errno, "the relay cannot be watched");
     }

@@ -13,7 +13,7 @@
 #include "base/buffer.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "ctl/nginx_page.h"
+#include "ctl/nginx_html.h"
 #include "endpoint/endpoint.h"
 
 #define TEMPLATE_MAX       262144
@@ -156,7 +156,7 @@ static char *derived_value(const struct renderer *renderer, const char *name)
         return xasprintf("%" PRIu64, settings->resume_wait_s + WAKE_MARGIN_S);
     if (!strcmp(name, "api_timeout_s"))
         return xasprintf("%" PRIu64, settings->resume_wait_s + API_TIMEOUT_S);
-    return nginx_page_value(name, settings->base_url);
+    return nginx_html_value(name, settings->base_url);
 }
 
 static int append_value(const struct renderer *renderer, const char *name, struct buffer *out,

@@ -2,7 +2,7 @@
 /*
  * Agents that have started anew know neither their secret nor the environment of their sandbox
  * until someone tells them. The init of a sandbox starts an agent again that was killed, which a
- * round over all sandboxes finds; a guest that has rebooted is named by the watch of its host.
+ * round over all sandboxes finds; a guest that has rebooted is named by the monitor of its host.
  */
 #pragma once
 

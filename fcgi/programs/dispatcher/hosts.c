@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The processes that watch the hosts, and the one that looks after agents. */
+/* The processes that monitor the hosts, and the one that looks after agents. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@
 #include "base/mem.h"
 #include "dispatcher/agent_tender.h"
 #include "dispatcher/dispatcher.h"
-#include "dispatcher/host_watch.h"
+#include "dispatcher/host_monitor.h"
 #include "host/host.h"
 
-/* How soon the watch of a host begins whose row is new, or whose process has ended. */
+/* How soon the monitor of a host begins whose row is new, or whose process has ended. */
 #define HOSTS_COMPARE_MS 2000
 
-/* From the watches of hosts to the process for agents: one datagram names one instance. */
+/* From the monitors of hosts to the process for agents: one datagram names one instance. */
 static int restarts[2] = {-1, -1};
 
 int dispatcher_prepare(void)
@@ -29,7 +29,7 @@ int dispatcher_prepare(void)
     return socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, restarts);
 }
 
-/* --- watching --- */
+/* --- monitoring --- */
 
 static void tell_restart(const char *instance_name)
 {
@@ -38,35 +38,35 @@ static void tell_restart(const char *instance_name)
                     LOG_STR("instance", instance_name), LOG_STR("reason", strerror(errno)));
 }
 
-struct watcher {
+struct monitor {
     uint32_t host_id;
     pid_t pid;
     bool wanted;
 };
 
-struct watchers {
-    struct watcher *list;
+struct monitors {
+    struct monitor *list;
     unsigned count;
 };
 
-static int watch_host(const struct settings *settings, uint32_t host_id,
-                      const volatile sig_atomic_t *stop)
+static int monitor_host(const struct settings *settings, uint32_t host_id,
+                        const volatile sig_atomic_t *stop)
 {
     struct worker worker = {0};
     error_auto err = NULL;
     if (dispatcher_open(settings, &worker, &err) < 0) {
-        log_error("cannot watch a host", LOG_INT("host", host_id), LOG_ERROR(err));
+        log_error("cannot monitor a host", LOG_INT("host", host_id), LOG_ERROR(err));
         return EX_UNAVAILABLE;
     }
-    struct host_watch *watch = host_watch_new(&worker, host_id, tell_restart);
+    struct host_monitor *monitor = host_monitor_new(&worker, host_id, tell_restart);
     while (!*stop)
-        host_watch_turn(watch);
-    host_watch_free(watch);
+        host_monitor_turn(monitor);
+    host_monitor_free(monitor);
     worker_close(&worker);
     return EXIT_SUCCESS;
 }
 
-static void start_watcher(struct watchers *watchers, struct worker *worker, uint32_t host_id,
+static void start_monitor(struct monitors *monitors, struct worker *worker, uint32_t host_id,
                           const volatile sig_atomic_t *stop)
 {
     pid_t parent = getpid(), pid = fork();
@@ -75,77 +75,77 @@ static void start_watcher(struct watchers *watchers, struct worker *worker, uint
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() != parent)
             _exit(EXIT_SUCCESS);
-        _exit(watch_host(worker->settings, host_id, stop));
+        _exit(monitor_host(worker->settings, host_id, stop));
     }
     if (pid < 0) {
-        log_error("cannot watch a host", LOG_INT("host", host_id),
+        log_error("cannot monitor a host", LOG_INT("host", host_id),
                   LOG_STR("reason", strerror(errno)));
         return;
     }
-    watchers->list = xreallocarray(watchers->list, watchers->count + 1, sizeof *watchers->list);
-    watchers->list[watchers->count++] = (struct watcher){host_id, pid, true};
+    monitors->list = xreallocarray(monitors->list, monitors->count + 1, sizeof *monitors->list);
+    monitors->list[monitors->count++] = (struct monitor){host_id, pid, true};
 }
 
-static struct watcher *find(struct watchers *watchers, uint32_t host_id)
+static struct monitor *find(struct monitors *monitors, uint32_t host_id)
 {
-    for (unsigned i = 0; i < watchers->count; i++)
-        if (watchers->list[i].host_id == host_id)
-            return &watchers->list[i];
+    for (unsigned i = 0; i < monitors->count; i++)
+        if (monitors->list[i].host_id == host_id)
+            return &monitors->list[i];
     return NULL;
 }
 
 /* Forget those that have ended, and end those that are not wanted. */
-static void reap(struct watchers *watchers)
+static void reap(struct monitors *monitors)
 {
-    for (unsigned i = watchers->count; i-- > 0;) {
-        struct watcher *one = &watchers->list[i];
+    for (unsigned i = monitors->count; i-- > 0;) {
+        struct monitor *one = &monitors->list[i];
         if (!one->wanted)
             kill(one->pid, SIGTERM);
         if (waitpid(one->pid, NULL, WNOHANG) != 0)
-            *one = watchers->list[--watchers->count];
+            *one = monitors->list[--monitors->count];
     }
 }
 
-/* A process for each host, if it is this dispatcher that watches. */
-static int compare(struct watchers *watchers, struct worker *worker,
+/* A process for each host, if it is this dispatcher that monitors. */
+static int compare(struct monitors *monitors, struct worker *worker,
                    const volatile sig_atomic_t *stop, struct error **err)
 {
     struct host *hosts = NULL;
     unsigned count = 0;
     bool ours;
-    if (host_watch_lock(worker->db, &ours, err) < 0 ||
+    if (host_monitor_lock(worker->db, &ours, err) < 0 ||
         (ours && host_list(worker->db, &hosts, &count, err) < 0))
         return -1;
-    for (unsigned i = 0; i < watchers->count; i++)
-        watchers->list[i].wanted = false;
+    for (unsigned i = 0; i < monitors->count; i++)
+        monitors->list[i].wanted = false;
     for (unsigned i = 0; i < count; i++) {
-        struct watcher *one = find(watchers, hosts[i].id);
+        struct monitor *one = find(monitors, hosts[i].id);
         if (one)
             one->wanted = true;
         else
-            start_watcher(watchers, worker, hosts[i].id, stop);
+            start_monitor(monitors, worker, hosts[i].id, stop);
     }
     hosts_free(hosts, count);
     return 0;
 }
 
-void hosts_watch_serve(struct worker *worker, const volatile sig_atomic_t *stop)
+void hosts_monitor_serve(struct worker *worker, const volatile sig_atomic_t *stop)
 {
-    struct watchers watchers = {0};
+    struct monitors monitors = {0};
     while (!*stop) {
         error_auto err = NULL;
         /* With the database away they go on: it may be back for them before it is for us. */
-        if (compare(&watchers, worker, stop, &err) < 0)
+        if (compare(&monitors, worker, stop, &err) < 0)
             log_warning("cannot list the hosts", LOG_ERROR(err));
-        reap(&watchers);
+        reap(&monitors);
         if (!*stop)
             clock_sleep_ms(HOSTS_COMPARE_MS);
     }
-    for (unsigned i = 0; i < watchers.count; i++)
-        kill(watchers.list[i].pid, SIGTERM);
-    for (unsigned i = 0; i < watchers.count; i++)
-        waitpid(watchers.list[i].pid, NULL, 0);
-    free(watchers.list);
+    for (unsigned i = 0; i < monitors.count; i++)
+        kill(monitors.list[i].pid, SIGTERM);
+    for (unsigned i = 0; i < monitors.count; i++)
+        waitpid(monitors.list[i].pid, NULL, 0);
+    free(monitors.list);
 }
 
 /* --- agents --- */

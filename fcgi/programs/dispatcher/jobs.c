@@ -97,7 +97,7 @@ struct job dispatcher_jobs[] = {
     {"template removals", PROCESS_BUILDS, .next = template_remove_next, .is_due = due_removals},
 
     {"samples", PROCESS_SAMPLES, .serve = sample_serve},
-    {"hosts", PROCESS_HOSTS, .serve = hosts_watch_serve},
+    {"hosts", PROCESS_HOSTS, .serve = hosts_monitor_serve},
     {"agents", PROCESS_AGENTS, .serve = agents_serve},
     {.process = PROCESS_COUNT},
 };

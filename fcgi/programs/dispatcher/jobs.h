@@ -77,8 +77,8 @@ void sample_serve(struct worker *worker, const volatile sig_atomic_t *stop);
 
 /* Watch the hosts for sandboxes that go down by themselves: each in a process of its own, so that
  * one that hangs delays no other. Of all dispatchers one does it. */
-void hosts_watch_serve(struct worker *worker, const volatile sig_atomic_t *stop);
+void hosts_monitor_serve(struct worker *worker, const volatile sig_atomic_t *stop);
 
 /* Refresh the agents of running sandboxes: at the interval of the samples, and at once when
- * hosts_watch_serve() of this dispatcher saw a guest reboot. */
+ * hosts_monitor_serve() of this dispatcher saw a guest reboot. */
 void agents_serve(struct worker *worker, const volatile sig_atomic_t *stop);

@@ -162,7 +162,7 @@ static void on_listener(struct loop_source *source, uint32_t events)
     client->address = address;
     client->close_at_ms = clock_monotonic_ms() + IDLE_MS;
     buffer_init(&client->output, OUTPUT_MAX);
-    if (loop_watch(clients->loop, &client->source, fd, EPOLLIN, on_client) < 0) {
+    if (loop_add(clients->loop, &client->source, fd, EPOLLIN, on_client) < 0) {
         free(client);
         return;
     }
@@ -192,7 +192,7 @@ struct dns_clients *dns_clients_open(struct loop *loop, int listen_fd,
     struct dns_clients *clients = xcalloc(1, sizeof *clients);
     *clients = (struct dns_clients){
         .loop = loop, .may_connect = may_connect, .question = question, .context = context};
-    if (loop_watch(loop, &clients->listener, listen_fd, EPOLLIN, on_listener) == 0)
+    if (loop_add(loop, &clients->listener, listen_fd, EPOLLIN, on_listener) == 0)
         return clients;
     close(listen_fd);
     free(clients);

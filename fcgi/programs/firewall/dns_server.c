@@ -299,7 +299,7 @@ int dns_server_open(struct filter *filter, struct loop *loop, struct resolver *r
     int tcp = udp < 0 ? -1 : listen_on(SOCK_STREAM, port, err);
     if (tcp >= 0)
         fresh->clients = dns_clients_open(loop, tcp, may_connect, on_tcp_question, fresh);
-    if (fresh->clients && loop_watch(loop, &fresh->udp, udp, EPOLLIN, on_udp) == 0)
+    if (fresh->clients && loop_add(loop, &fresh->udp, udp, EPOLLIN, on_udp) == 0)
         steal_fd(&udp);
     if (fresh->udp.fd < 0) {
         dns_server_close(fresh);

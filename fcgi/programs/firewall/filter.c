@@ -13,10 +13,10 @@
 #include "firewall/ended.h"
 #include "firewall/state.h"
 
-#define DNS_PORT      53
-#define DNS_TLS_PORT  853
-#define QUIC_PORT     443
-#define WATCH_WAIT_MS 1000 /* what a change waits for the addresses of denied names */
+#define DNS_PORT       53
+#define DNS_TLS_PORT   853
+#define QUIC_PORT      443
+#define LOOKUP_WAIT_MS 1000 /* what a change waits for the addresses of denied names */
 /* Denied names that nobody else denies, how many at once for a sandbox and how many a second: each
  * is a question to the upstream at once. */
 #define NEW_WATCHES_BURST 1024
@@ -58,20 +58,20 @@ int filter_open(const struct settings *settings, struct filter **filter, struct 
     return 0;
 }
 
-static void release_watches(struct filter *filter, struct names *names)
+static void release_lookups(struct filter *filter, struct names *names)
 {
-    for (size_t i = 0; i < names->watch_count; i++) {
-        watch_release(&filter->watches, names->watches[i].watch);
-        name_rights_deinit(&names->watches[i].rights);
+    for (size_t i = 0; i < names->lookup_count; i++) {
+        lookup_release(&filter->lookups, names->lookups[i].lookup);
+        name_rights_deinit(&names->lookups[i].rights);
     }
-    free(names->watches);
-    names->watches = NULL;
-    names->watch_count = 0;
+    free(names->lookups);
+    names->lookups = NULL;
+    names->lookup_count = 0;
 }
 
 static void sandbox_free(struct filter *filter, struct filter_sandbox *sandbox)
 {
-    release_watches(filter, &sandbox->names);
+    release_lookups(filter, &sandbox->names);
     names_deinit(&sandbox->names);
     policy_wire_deinit(&sandbox->wire);
     free(sandbox->elements);
@@ -145,53 +145,53 @@ static void remove_sandbox(struct filter *filter, struct filter_sandbox *sandbox
 
 /* --- names that are denied --- */
 
-static bool uses_watch(const struct names *names, const struct watch *watch)
+static bool uses_lookup(const struct names *names, const struct lookup *lookup)
 {
-    for (size_t i = 0; i < names->watch_count; i++)
-        if (names->watches[i].watch == watch)
+    for (size_t i = 0; i < names->lookup_count; i++)
+        if (names->lookups[i].lookup == lookup)
             return true;
     return false;
 }
 
-/* fresh: what bounds watches that there are not yet; NULL: nothing. */
-static struct watch *use_watch(struct filter *filter, const char *name, struct rate *fresh,
-                               struct error **err)
+/* fresh: what bounds lookups that there are not yet; NULL: nothing. */
+static struct lookup *use_lookup(struct filter *filter, const char *name, struct rate *fresh,
+                                 struct error **err)
 {
-    if (fresh && !watch_find(&filter->watches, name) &&
+    if (fresh && !lookup_find(&filter->lookups, name) &&
         !rate_take(fresh, NEW_WATCHES_BURST, NEW_WATCHES_PER_S, clock_monotonic_ms())) {
         error_set(err, ERR_RATE_LIMITED,
                   "%s cannot be denied yet: the sandbox denied too many new names in a short time",
                   name);
         return NULL;
     }
-    struct watch *watch = watch_use(&filter->watches, name);
-    if (!watch)
+    struct lookup *lookup = lookup_use(&filter->lookups, name);
+    if (!lookup)
         error_set(err, ERR_RATE_LIMITED,
-                  "%s cannot be denied: this host watches %d denied names already", name,
-                  WATCHES_MAX);
-    return watch;
+                  "%s cannot be denied: this host looks up %d denied names already", name,
+                  LOOKUPS_MAX);
+    return lookup;
 }
 
 /* What the policy denies by host name, for some port at least. Errors: ERR_RATE_LIMITED; some
- * watches are in names then. */
-static int watch_denied(struct filter *filter, const struct policy *policy, struct names *names,
-                        struct rate *fresh, struct error **err)
+ * lookups are in names then. */
+static int lookup_denied(struct filter *filter, const struct policy *policy, struct names *names,
+                         struct rate *fresh, struct error **err)
 {
     for (size_t i = 0; i < policy->count; i++) {
         const struct policy_entry *entry = &policy->rules[i].entry;
         if (entry->kind != POLICY_HOST || policy->rules[i].verdict != POLICY_DENY)
             continue;
-        struct name_watch watch = {use_watch(filter, entry->name, fresh, err), {0}};
-        if (!watch.watch)
+        struct name_lookup lookup = {use_lookup(filter, entry->name, fresh, err), {0}};
+        if (!lookup.lookup)
             return -1;
-        if (uses_watch(names, watch.watch)) { /* denied for several ports */
-            watch_release(&filter->watches, watch.watch);
+        if (uses_lookup(names, lookup.lookup)) { /* denied for several ports */
+            lookup_release(&filter->lookups, lookup.lookup);
             continue;
         }
-        name_rights_find(policy, entry->name, &watch.rights);
-        names->watches =
-            xreallocarray(names->watches, names->watch_count + 1, sizeof *names->watches);
-        names->watches[names->watch_count++] = watch;
+        name_rights_find(policy, entry->name, &lookup.rights);
+        names->lookups =
+            xreallocarray(names->lookups, names->lookup_count + 1, sizeof *names->lookups);
+        names->lookups[names->lookup_count++] = lookup;
     }
     return 0;
 }
@@ -205,17 +205,17 @@ static void wake_other_thread(const struct filter *filter)
 
 static bool watches_answered(const struct names *names)
 {
-    for (size_t i = 0; i < names->watch_count; i++)
-        if (!names->watches[i].watch->answered)
+    for (size_t i = 0; i < names->lookup_count; i++)
+        if (!names->lookups[i].lookup->answered)
             return false;
     return true;
 }
 
 /* The lock is open meanwhile, so the sandbox may be another one afterwards, or none. */
-static void wait_for_watches(struct filter *filter, uint32_t address)
+static void wait_for_lookups(struct filter *filter, uint32_t address)
 {
     struct timespec until;
-    int64_t until_ms = clock_monotonic_ms() + WATCH_WAIT_MS;
+    int64_t until_ms = clock_monotonic_ms() + LOOKUP_WAIT_MS;
     until.tv_sec = until_ms / 1000;
     until.tv_nsec = until_ms % 1000 * 1000000;
     for (;;) {
@@ -405,7 +405,7 @@ static void close_sandbox(struct filter *filter, struct filter_sandbox *sandbox)
                   LOG_ERROR(err));
 }
 
-/* A copy of the answers, as the new policy sees them. Errors: of watch_denied(); the names must be
+/* A copy of the answers, as the new policy sees them. Errors: of lookup_denied(); the names must be
  * released all the same. */
 static int names_under(struct filter *filter, struct filter_sandbox *sandbox,
                        const struct policy_wire *wire, struct names *names, struct error **err)
@@ -418,13 +418,13 @@ static int names_under(struct filter *filter, struct filter_sandbox *sandbox,
                            answer->expires_at_ms);
         }
     names_apply(names, &wire->policy);
-    return watch_denied(filter, &wire->policy, names, &sandbox->new_watches, err);
+    return lookup_denied(filter, &wire->policy, names, &sandbox->new_lookups, err);
 }
 
 static void take_policy(struct filter *filter, struct filter_sandbox *sandbox,
                         struct policy_wire *wire, struct names *names)
 {
-    release_watches(filter, &sandbox->names);
+    release_lookups(filter, &sandbox->names);
     names_deinit(&sandbox->names);
     if (!same_sandbox(sandbox, wire->sandbox_id))
         sandbox->denials.count = 0;
@@ -503,7 +503,7 @@ int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, str
     if (result == 0 && to_cut == CUT_FORBIDDEN)
         cut_forbidden(filter, address, wire, &names);
     if (result < 0 || apply_policy(filter, sandbox, wire, &names, err) < 0) {
-        release_watches(filter, &names);
+        release_lookups(filter, &names);
         names_deinit(&names);
         if (added)
             remove_sandbox(filter, sandbox);
@@ -522,7 +522,7 @@ int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, str
              LOG_INT("rules", sandbox->wire.policy.count),
              LOG_INT("duration_ms", clock_monotonic_ms() - started_ms));
     if (!watches_answered(&sandbox->names))
-        wait_for_watches(filter, address);
+        wait_for_lookups(filter, address);
     sandbox = filter_find(filter, address);
     if (sandbox && sandbox->names_changed)
         apply_changed(filter, sandbox);
@@ -633,7 +633,7 @@ static void on_state(void *context, struct policy_wire *wire, const json_t *answ
                            (uint32_t)json_integer_value(json_array_get(row, 1)),
                            json_integer_value(json_array_get(row, 2)));
     }
-    if (watch_denied(filter, &sandbox->wire.policy, &sandbox->names, NULL, &err) == 0)
+    if (lookup_denied(filter, &sandbox->wire.policy, &sandbox->names, NULL, &err) == 0)
         return;
     log_error("policy is not restored, its sandbox stays closed",
               LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
@@ -665,13 +665,13 @@ int filter_answered(struct filter *filter, struct filter_sandbox *sandbox, const
     return apply_names(filter, sandbox, err);
 }
 
-void filter_watch_answered(struct filter *filter, struct watch *watch, const uint32_t *addresses,
+void filter_watch_answered(struct filter *filter, struct lookup *lookup, const uint32_t *addresses,
                            size_t count, int64_t again_ms)
 {
-    bool changed = watch_answered(watch, addresses, count, clock_monotonic_ms(), again_ms);
+    bool changed = lookup_answered(lookup, addresses, count, clock_monotonic_ms(), again_ms);
     for (size_t i = 0; changed && i < FILTER_BUCKETS; i++)
         for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox; sandbox = sandbox->next)
-            if (uses_watch(&sandbox->names, watch))
+            if (uses_lookup(&sandbox->names, lookup))
                 sandbox->names_changed = true;
     pthread_cond_broadcast(&filter->watches_changed);
 }

@@ -30,7 +30,7 @@ struct filter_sandbox {
     struct rate lookups, wildcard_lookups; /* that go to the upstream */
     unsigned waiting;                      /* questions without an answer yet */
     int64_t flood_logged_at_ms;            /* monotonic */
-    struct rate new_watches;               /* denied names that nobody else had denied */
+    struct rate new_lookups;               /* denied names that nobody else had denied */
     bool names_changed;                    /* a denied name has other addresses; to be applied */
     int64_t names_applied_at_ms;           /* monotonic */
     bool closed;                           /* what it denies cannot be denied: reaches nothing */
@@ -54,12 +54,12 @@ struct filter {
     struct kernel *kernel;
     struct flows *flows;
     struct protected_networks protected_networks;
-    struct watch_list watches;
+    struct lookup_list lookups;
     struct filter_ended ended;
     struct filter_sandbox *buckets[FILTER_BUCKETS];
     size_t count;
     int64_t started_at_ms; /* wall clock */
-    int wake_fd;           /* eventfd: the other thread should look at the watches */
+    int wake_fd;           /* eventfd: the other thread should look at the lookups */
     bool table_missing;
 };
 
@@ -101,7 +101,7 @@ int filter_answered(struct filter *filter, struct filter_sandbox *sandbox, const
                     struct error **err);
 
 /* A watched name has an answer: deny what is new in it. */
-void filter_watch_answered(struct filter *filter, struct watch *watch, const uint32_t *addresses,
+void filter_watch_answered(struct filter *filter, struct lookup *lookup, const uint32_t *addresses,
                            size_t count, int64_t again_ms);
 
 /* Bring the kernel what filter_watch_answered() left, of sandboxes whose turn it is: each has one

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "firewall/challenge.h"
 #include "firewall/rules.h"
-#include "firewall/wake.h"
 
 #define REAP_AFTER_MS 2000
 #define CUT_MAX       65536 /* that wait to be taken out; past it the oldest go at once */
@@ -124,7 +124,7 @@ static void cut_tcp(struct flows *flows, uint32_t address, const struct nf_connt
     nfct_query(flows->handle, NFCT_Q_UPDATE, tuple);
     nfct_destroy(tuple);
     if (flows->tun >= 0)
-        wake_both_ends(flows->tun, address, &flow);
+        challenge_both_ends(flows->tun, address, &flow);
     if (flows->waiting == CUT_MAX)
         release_first(flows);
     struct cut_flow *cut = xcalloc(1, sizeof *cut);
@@ -244,7 +244,7 @@ int flows_open(const char *tun_name, struct flows **flows, struct error **err)
     (*flows)->handle = handle;
     (*flows)->finder = finder;
     (*flows)->last = &(*flows)->first;
-    (*flows)->tun = wake_open(tun_name);
+    (*flows)->tun = challenge_open(tun_name);
     return 0;
 }
 

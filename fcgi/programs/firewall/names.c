@@ -67,10 +67,10 @@ void names_deinit(struct names *names)
 {
     for (size_t i = 0; i < names->count; i++)
         answer_deinit(&names->answers[i]);
-    for (size_t i = 0; i < names->watch_count; i++)
-        name_rights_deinit(&names->watches[i].rights);
+    for (size_t i = 0; i < names->lookup_count; i++)
+        name_rights_deinit(&names->lookups[i].rights);
     free(names->answers);
-    free(names->watches);
+    free(names->lookups);
     *names = (struct names){0};
 }
 
@@ -140,18 +140,18 @@ static int compare_claims(const void *a, const void *b)
 static size_t collect_claims(const struct names *names, int64_t now_ms, struct claim **claims)
 {
     size_t count = 0, capacity = names->count;
-    for (size_t i = 0; i < names->watch_count; i++)
-        capacity += names->watches[i].watch->count;
+    for (size_t i = 0; i < names->lookup_count; i++)
+        capacity += names->lookups[i].lookup->count;
     *claims = xcalloc(capacity + 1, sizeof **claims);
     for (size_t i = 0; i < names->count; i++)
         if (names->answers[i].expires_at_ms > now_ms)
             (*claims)[count++] =
                 (struct claim){names->answers[i].address, names->answers[i].expires_at_ms,
                                &names->answers[i].rights};
-    for (size_t i = 0; i < names->watch_count; i++)
-        for (size_t j = 0; j < names->watches[i].watch->count; j++)
-            (*claims)[count++] = (struct claim){names->watches[i].watch->addresses[j].address, 0,
-                                                &names->watches[i].rights};
+    for (size_t i = 0; i < names->lookup_count; i++)
+        for (size_t j = 0; j < names->lookups[i].lookup->count; j++)
+            (*claims)[count++] = (struct claim){names->lookups[i].lookup->addresses[j].address, 0,
+                                                &names->lookups[i].rights};
     if (count)
         qsort(*claims, count, sizeof **claims, compare_claims);
     return count;
@@ -163,7 +163,7 @@ static bool is_later(int64_t a_ms, int64_t b_ms)
 }
 
 /* What the claims about one address say together about a port (0: those that none mentions): one
- * that denies is enough. A watch by itself opens nothing: nobody was answered. */
+ * that denies is enough. A lookup by itself opens nothing: nobody was answered. */
 static enum name_verdict decide_claims(const struct claim *claims, size_t count, uint16_t port,
                                        int64_t *expires_at_ms)
 {
@@ -237,9 +237,9 @@ bool names_elements(const struct names *names, int64_t now_ms, struct name_eleme
 enum name_verdict names_decide(const struct names *names, uint32_t address, uint16_t port)
 {
     enum name_verdict verdict = NAME_SAYS_NOTHING;
-    for (size_t i = 0; i < names->watch_count; i++)
-        if (rights_decide(&names->watches[i].rights, port) == NAME_DENIES &&
-            watch_has(names->watches[i].watch, address))
+    for (size_t i = 0; i < names->lookup_count; i++)
+        if (rights_decide(&names->lookups[i].rights, port) == NAME_DENIES &&
+            lookup_has(names->lookups[i].lookup, address))
             return NAME_DENIES;
     for (size_t i = 0; i < names->count; i++) {
         if (names->answers[i].address != address)

@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
+#include "firewall/lookup.h"
 #include "firewall/rules.h"
-#include "firewall/watch.h"
 
 #define NAMES_MAX    512  /* answered addresses that a sandbox may hold; past it the oldest go */
 #define ELEMENTS_MAX 4096 /* that they may become in the kernel's sets */
@@ -33,23 +33,23 @@ struct name_answer {
     struct name_rights rights;
 };
 
-struct name_watch {
-    struct watch *watch; /* borrowed from the watch list, which counts it */
+struct name_lookup {
+    struct lookup *lookup; /* borrowed from the lookup list, which counts it */
     struct name_rights rights;
 };
 
 struct names {
     struct name_answer *answers;
     size_t count;
-    struct name_watch *watches;
-    size_t watch_count;
+    struct name_lookup *lookups;
+    size_t lookup_count;
 };
 
 void name_rights_find(const struct policy *policy, const char *name, struct name_rights *rights);
 void name_rights_deinit(struct name_rights *rights);
 bool name_rights_allow(const struct name_rights *rights); /* for some port */
 
-/* The names must be given to a watch list's release first. */
+/* The names must be given to a lookup list's release first. */
 void names_deinit(struct names *names);
 
 /* Remember an answer; one that is known gets the later time. True when anything is new. */

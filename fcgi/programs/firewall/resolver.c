@@ -296,9 +296,9 @@ static int open_socket(struct lookup *lookup, const struct upstream *upstream)
 {
     int type = lookup->over_tcp ? SOCK_STREAM : SOCK_DGRAM;
     autoclose int fd = socket(upstream->address.ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || loop_watch(lookup->resolver->loop, &lookup->socket, fd,
-                             lookup->over_tcp ? EPOLLIN | EPOLLOUT : EPOLLIN,
-                             lookup->over_tcp ? on_tcp : on_udp) < 0)
+    if (fd < 0 || loop_add(lookup->resolver->loop, &lookup->socket, fd,
+                           lookup->over_tcp ? EPOLLIN | EPOLLOUT : EPOLLIN,
+                           lookup->over_tcp ? on_tcp : on_udp) < 0)
         return -1;
     steal_fd(&fd);
     /* The connected socket takes datagrams from there only; the kernel picks a random port. */

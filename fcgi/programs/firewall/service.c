@@ -17,15 +17,15 @@
 #include "firewall/ended.h"
 #include "firewall/netfilter.h"
 
-#define TICK_MS         50
-#define TABLE_CHECK_MS  500
-#define SAVE_MS         1000
-#define WATCH_AGAIN_S   30 /* least time between two looks at a denied name */
-#define WATCH_MOST_S    300
-#define WATCH_FAILED_MS 5000
-#define WATCHES_AT_ONCE 64   /* started in one go */
-#define WATCH_LOOKS     4096 /* in one go, so that all are looked at within a second */
-#define MS_PER_S        1000
+#define TICK_MS          50
+#define TABLE_CHECK_MS   500
+#define SAVE_MS          1000
+#define LOOKUP_AGAIN_S   30 /* least time between two looks at a denied name */
+#define LOOKUP_MOST_S    300
+#define LOOKUP_FAILED_MS 5000
+#define WATCHES_AT_ONCE  64   /* started in one go */
+#define LOOKUP_LOOKS     4096 /* in one go, so that all are looked at within a second */
+#define MS_PER_S         1000
 
 struct service {
     struct filter *filter;
@@ -83,45 +83,45 @@ static void on_log(struct loop_source *source, uint32_t events)
 
 /* --- names that are denied --- */
 
-struct watch_question {
+struct lookup_question {
     struct filter *filter;
     char name[POLICY_HOST_MAX + 1];
 };
 
-/* The watch may be gone by now: it is found again by its name. */
+/* The lookup may be gone by now: it is found again by its name. */
 static void on_watched(void *context, const struct dns_result *result, int64_t left_ms)
 {
-    struct watch_question *question = context;
-    uint32_t addresses[WATCH_ADDRESSES_MAX];
-    int64_t again_ms = WATCH_FAILED_MS;
+    struct lookup_question *question = context;
+    uint32_t addresses[LOOKUP_ADDRESSES_MAX];
+    int64_t again_ms = LOOKUP_FAILED_MS;
     size_t count = 0;
-    struct watch *watch = watch_find(&question->filter->watches, question->name);
+    struct lookup *lookup = lookup_find(&question->filter->lookups, question->name);
     if (result) {
-        count = dns_result_addresses(result, addresses, WATCH_ADDRESSES_MAX);
-        again_ms = left_ms < WATCH_AGAIN_S * MS_PER_S  ? WATCH_AGAIN_S * MS_PER_S
-                   : left_ms > WATCH_MOST_S * MS_PER_S ? WATCH_MOST_S * MS_PER_S
-                                                       : left_ms;
+        count = dns_result_addresses(result, addresses, LOOKUP_ADDRESSES_MAX);
+        again_ms = left_ms < LOOKUP_AGAIN_S * MS_PER_S  ? LOOKUP_AGAIN_S * MS_PER_S
+                   : left_ms > LOOKUP_MOST_S * MS_PER_S ? LOOKUP_MOST_S * MS_PER_S
+                                                        : left_ms;
     }
-    if (watch)
-        filter_watch_answered(question->filter, watch, addresses, count, again_ms);
+    if (lookup)
+        filter_watch_answered(question->filter, lookup, addresses, count, again_ms);
     free(question);
 }
 
-static void ask_watches(struct service *service)
+static void ask_lookups(struct service *service)
 {
-    struct watch *watch;
+    struct lookup *lookup;
     int64_t now_ms = clock_monotonic_ms();
-    unsigned looks = WATCH_LOOKS;
+    unsigned looks = LOOKUP_LOOKS;
     for (unsigned i = 0;
-         i < WATCHES_AT_ONCE && (watch = watch_due(&service->filter->watches, now_ms, &looks));
+         i < WATCHES_AT_ONCE && (lookup = lookup_due(&service->filter->lookups, now_ms, &looks));
          i++) {
-        struct watch_question *question = xmalloc(sizeof *question);
+        struct lookup_question *question = xmalloc(sizeof *question);
         question->filter = service->filter;
-        snprintf(question->name, sizeof question->name, "%s", watch->name);
-        watch->asked = true;
-        if (resolver_ask(service->resolver, watch->name, LDNS_RR_TYPE_A, on_watched, question) <
+        snprintf(question->name, sizeof question->name, "%s", lookup->name);
+        lookup->asked = true;
+        if (resolver_ask(service->resolver, lookup->name, LDNS_RR_TYPE_A, on_watched, question) <
             0) {
-            watch->asked = false;
+            lookup->asked = false;
             free(question);
             return;
         }
@@ -133,7 +133,7 @@ static void on_wake(struct loop_source *source, uint32_t events)
     uint64_t ignored;
     (void)events;
     if (read(source->fd, &ignored, sizeof ignored) > 0)
-        ask_watches(container_of(source, struct wake_source, source)->service);
+        ask_lookups(container_of(source, struct wake_source, source)->service);
 }
 
 /* --- what is due by time --- */
@@ -174,7 +174,7 @@ static void tick(struct service *service)
     resolver_tick(service->resolver, now_ms);
     dns_server_tick(service->dns, now_ms);
     flows_reap(service->filter->flows, now_ms);
-    ask_watches(service);
+    ask_lookups(service);
     filter_apply_changed(service->filter);
     if (now_ms >= service->next_table_check_ms) {
         check_table(service);
@@ -226,10 +226,10 @@ static int open_sources(struct service *service, struct error **err)
         return -1;
     service->log.filter = service->filter;
     service->wake.service = service;
-    if (loop_watch(loop, &service->log.source, log_fd, EPOLLIN, on_log) < 0)
+    if (loop_add(loop, &service->log.source, log_fd, EPOLLIN, on_log) < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "epoll_ctl()");
     steal_fd(&log_fd);
-    return loop_watch(loop, &service->wake.source, service->filter->wake_fd, EPOLLIN, on_wake) < 0
+    return loop_add(loop, &service->wake.source, service->filter->wake_fd, EPOLLIN, on_wake) < 0
                ? error_set_errno(err, ERR_CONFIG, errno, "epoll_ctl()")
                : 0;
 }

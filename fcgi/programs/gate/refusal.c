@@ -10,7 +10,7 @@
 #include "gate/decide.h"
 #include "gate/e2b_refusal.h"
 #include "gate/token.h"
-#include "refusal/page.h"
+#include "refusal/html.h"
 
 #define LOCATION_MAX  65536
 #define RETRY_AFTER_S "2"
@@ -86,7 +86,7 @@ static void answer_page(const struct worker *worker, struct http_request *reques
 {
     const char *host = http_parameter(request, "SANDLOT_HOST");
     const char *port = http_parameter(request, "SANDLOT_PORT");
-    struct refusal_page page = {
+    struct refusal_html page = {
         .reason = reason,
         .status = status,
         /* Loading a form's answer again would send the form again. */
@@ -96,7 +96,7 @@ static void answer_page(const struct worker *worker, struct http_request *reques
         .port = port ? port : "",
         .request_id = request->request_id,
     };
-    refusal_page_answer(&page, response);
+    refusal_html_answer(&page, response);
 }
 
 void gate_serve_refusal(struct gate *gate, struct http_request *request,

@@ -47,8 +47,8 @@ static void on_ready(struct loop_source *source, uint32_t events)
     (void)source;
     assert_true(events & EPOLLIN);
     ready_count++;
-    loop_unwatch(&loop, &first);
-    loop_unwatch(&loop, &second);
+    loop_remove(&loop, &first);
+    loop_remove(&loop, &second);
 }
 
 static void forgets_sources_in_the_batch(void **state)
@@ -59,8 +59,8 @@ static void forgets_sources_in_the_batch(void **state)
     assert_int_equal(pipe(ends), 0);
     int copy = dup(ends[0]);
     assert_int_equal(write(ends[1], "x", 1), 1);
-    assert_int_equal(loop_watch(&loop, &first, ends[0], EPOLLIN, on_ready), 0);
-    assert_int_equal(loop_watch(&loop, &second, copy, EPOLLIN, on_ready), 0);
+    assert_int_equal(loop_add(&loop, &first, ends[0], EPOLLIN, on_ready), 0);
+    assert_int_equal(loop_add(&loop, &second, copy, EPOLLIN, on_ready), 0);
     assert_int_equal(loop_run_once(&loop, 0), 0);
     assert_int_equal(ready_count, 1);
     assert_int_equal(loop_run_once(&loop, 0), 0);
@@ -78,7 +78,7 @@ static void can_pause_a_source(void **state)
     ready_count = 0;
     assert_int_equal(loop_init(&loop), 0);
     assert_int_equal(pipe(ends), 0);
-    assert_int_equal(loop_watch(&loop, &first, ends[0], 0, on_ready), 0);
+    assert_int_equal(loop_add(&loop, &first, ends[0], 0, on_ready), 0);
     second.fd = -1;
     assert_int_equal(write(ends[1], "x", 1), 1);
     close(ends[1]);
@@ -131,8 +131,8 @@ static void encloses_each_callback(void **state)
     assert_int_equal(pipe(ends), 0);
     int copy = dup(ends[0]);
     assert_int_equal(write(ends[1], "x", 1), 1);
-    assert_int_equal(loop_watch(&loop, &first, ends[0], EPOLLIN, on_either), 0);
-    assert_int_equal(loop_watch(&loop, &second, copy, EPOLLIN, on_either), 0);
+    assert_int_equal(loop_add(&loop, &first, ends[0], EPOLLIN, on_either), 0);
+    assert_int_equal(loop_add(&loop, &second, copy, EPOLLIN, on_either), 0);
     loop_timer_arm(&loop, &timer, 0, on_enclosed_timer);
     assert_int_equal(loop_run_once(&loop, -1), 0);
     assert_int_equal(calls, 3);

@@ -70,10 +70,10 @@ static void reads_keys_in_their_order(void **state)
     assert_ok(parse("# ring\n\n9 " KEY_A "\r\n  3\t" KEY_B "  \n#end", &ring, &err));
     assert_int_equal(keyring_newest(ring), 3); /* newest is last, whatever its number */
     unsigned char nine[32], three[32];
-    assert_ok(keyring_subkey(ring, 9, KEY_PURPOSE_ENVELOPE, nine, &err));
-    assert_ok(keyring_subkey(ring, 3, KEY_PURPOSE_ENVELOPE, three, &err));
+    assert_ok(keyring_subkey(ring, 9, KEY_PURPOSE_SEALED, nine, &err));
+    assert_ok(keyring_subkey(ring, 3, KEY_PURPOSE_SEALED, three, &err));
     assert_memory_not_equal(nine, three, 32);
-    assert_fails_saying(keyring_subkey(ring, 1, KEY_PURPOSE_ENVELOPE, nine, &err), ERR_CONFIG,
+    assert_fails_saying(keyring_subkey(ring, 1, KEY_PURPOSE_SEALED, nine, &err), ERR_CONFIG,
                         "no key 1");
     keyring_free(ring);
 }
@@ -108,7 +108,7 @@ static void derives_what_it_always_did(void **state)
     struct keyring *ring = NULL;
     unsigned char key[32];
     assert_ok(parse("1 " KEY_A, &ring, &err));
-    assert_ok(keyring_subkey(ring, 1, KEY_PURPOSE_ENVELOPE, key, &err));
+    assert_ok(keyring_subkey(ring, 1, KEY_PURPOSE_SEALED, key, &err));
     assert_memory_equal(key, expected, 32);
     keyring_free(ring);
 }

@@ -70,50 +70,50 @@ static void of_two_names_of_an_address_the_denied_one_counts(void **state)
 
 static void watches_are_asked_in_turn_and_at_a_rate(void **state)
 {
-    struct watch_list *list = calloc(1, sizeof *list);
-    struct watch *watches[2 * WATCH_BURST], *due;
-    unsigned looks = 10 * WATCH_BURST, asked = 0;
+    struct lookup_list *list = calloc(1, sizeof *list);
+    struct lookup *lookups[2 * LOOKUP_BURST], *due;
+    unsigned looks = 10 * LOOKUP_BURST, asked = 0;
     (void)state;
-    for (unsigned i = 0; i < 2 * WATCH_BURST; i++) {
+    for (unsigned i = 0; i < 2 * LOOKUP_BURST; i++) {
         char name[32];
         snprintf(name, sizeof name, "n%u.example", i);
-        watches[i] = watch_use(list, name);
-        assert_ptr_equal(watch_find(list, name), watches[i]);
+        lookups[i] = lookup_use(list, name);
+        assert_ptr_equal(lookup_find(list, name), lookups[i]);
     }
-    while ((due = watch_due(list, 1, &looks))) {
+    while ((due = lookup_due(list, 1, &looks))) {
         due->asked = true;
         asked++;
     }
-    assert_int_equal(asked, WATCH_BURST);
+    assert_int_equal(asked, LOOKUP_BURST);
     assert_int_equal(looks, 0);
     /* What was answered once does not wait for those. */
-    looks = 10 * WATCH_BURST;
-    for (unsigned i = 0; i < 2 * WATCH_BURST; i++)
-        if (watches[i]->asked)
-            watch_answered(watches[i], (uint32_t[]){X}, 1, 1, 0);
-    due = watch_due(list, 1, &looks);
+    looks = 10 * LOOKUP_BURST;
+    for (unsigned i = 0; i < 2 * LOOKUP_BURST; i++)
+        if (lookups[i]->asked)
+            lookup_answered(lookups[i], (uint32_t[]){X}, 1, 1, 0);
+    due = lookup_due(list, 1, &looks);
     assert_non_null(due);
     assert_true(due->answered);
-    for (unsigned i = 0; i < 2 * WATCH_BURST; i++)
-        watch_release(list, watches[i]);
+    for (unsigned i = 0; i < 2 * LOOKUP_BURST; i++)
+        lookup_release(list, lookups[i]);
     assert_null(list->at);
     assert_int_equal(list->count, 0);
     free(list);
 }
 
-static void there_is_an_end_to_watches(void **state)
+static void there_is_an_end_to_lookups(void **state)
 {
-    struct watch_list *list = calloc(1, sizeof *list);
+    struct lookup_list *list = calloc(1, sizeof *list);
     char name[32];
     (void)state;
-    for (unsigned i = 0; i <= WATCHES_MAX; i++) {
+    for (unsigned i = 0; i <= LOOKUPS_MAX; i++) {
         snprintf(name, sizeof name, "n%u.example", i);
-        assert_int_equal(watch_use(list, name) != NULL, i < WATCHES_MAX);
+        assert_int_equal(lookup_use(list, name) != NULL, i < LOOKUPS_MAX);
     }
-    assert_non_null(watch_use(list, "n7.example"));
-    watch_release(list, watch_find(list, "n7.example"));
+    assert_non_null(lookup_use(list, "n7.example"));
+    lookup_release(list, lookup_find(list, "n7.example"));
     while (list->at)
-        watch_release(list, list->at);
+        lookup_release(list, list->at);
     assert_int_equal(list->count, 0);
     free(list);
 }
@@ -121,30 +121,30 @@ static void there_is_an_end_to_watches(void **state)
 static void what_is_denied_and_does_not_fit_is_told(void **state)
 {
     policy_auto policy = {.default_verdict = POLICY_ALLOW};
-    struct name_watch watches[ELEMENTS_MAX / WATCH_ADDRESSES_MAX + 1];
-    struct watch_list *list = calloc(1, sizeof *list);
-    struct names names = {.watches = watches};
+    struct name_lookup lookups[ELEMENTS_MAX / LOOKUP_ADDRESSES_MAX + 1];
+    struct lookup_list *list = calloc(1, sizeof *list);
+    struct names names = {.lookups = lookups};
     (void)state;
-    for (unsigned i = 0; i < ARRAY_SIZE(watches); i++) {
+    for (unsigned i = 0; i < ARRAY_SIZE(lookups); i++) {
         char name[32];
-        uint32_t addresses[WATCH_ADDRESSES_MAX];
+        uint32_t addresses[LOOKUP_ADDRESSES_MAX];
         struct name_element *elements;
         size_t count;
         snprintf(name, sizeof name, "n%u.example", i);
-        for (unsigned j = 0; j < WATCH_ADDRESSES_MAX; j++)
-            addresses[j] = 0x01000000 + i * WATCH_ADDRESSES_MAX + j;
+        for (unsigned j = 0; j < LOOKUP_ADDRESSES_MAX; j++)
+            addresses[j] = 0x01000000 + i * LOOKUP_ADDRESSES_MAX + j;
         assert_int_equal(policy_add(&policy, name, POLICY_DENY, "test", NULL), 0);
-        watches[i] = (struct name_watch){.watch = watch_use(list, name)};
-        watch_answered(watches[i].watch, addresses, WATCH_ADDRESSES_MAX, 0, 1000);
-        name_rights_find(&policy, name, &watches[i].rights);
-        names.watch_count++;
+        lookups[i] = (struct name_lookup){.lookup = lookup_use(list, name)};
+        lookup_answered(lookups[i].lookup, addresses, LOOKUP_ADDRESSES_MAX, 0, 1000);
+        name_rights_find(&policy, name, &lookups[i].rights);
+        names.lookup_count++;
         assert_int_equal(names_elements(&names, NOW, &elements, &count),
-                         names.watch_count * WATCH_ADDRESSES_MAX <= ELEMENTS_MAX);
+                         names.lookup_count * LOOKUP_ADDRESSES_MAX <= ELEMENTS_MAX);
         free(elements);
     }
-    for (unsigned i = 0; i < ARRAY_SIZE(watches); i++) {
-        name_rights_deinit(&watches[i].rights);
-        watch_release(list, watches[i].watch);
+    for (unsigned i = 0; i < ARRAY_SIZE(lookups); i++) {
+        name_rights_deinit(&lookups[i].rights);
+        lookup_release(list, lookups[i].lookup);
     }
     free(list);
 }
@@ -152,25 +152,25 @@ static void what_is_denied_and_does_not_fit_is_told(void **state)
 static void a_watched_name_denies_without_end(void **state)
 {
     policy_auto policy = POLICY_OF(POLICY_ALLOW, "-bad.example:25", "+good.example");
-    struct watch_list list = {0};
-    struct watch *watch = watch_use(&list, "bad.example");
-    struct name_watch watched = {.watch = watch};
-    struct names names = {.watches = &watched, .watch_count = 1};
+    struct lookup_list list = {0};
+    struct lookup *lookup = lookup_use(&list, "bad.example");
+    struct name_lookup watched = {.lookup = lookup};
+    struct names names = {.lookups = &watched, .lookup_count = 1};
     (void)state;
     name_rights_find(&policy, "bad.example", &watched.rights);
     assert_elements(&names, NOW, "");
-    assert_true(watch_answered(watch, (uint32_t[]){X}, 1, 0, 1000));
-    assert_false(watch_answered(watch, (uint32_t[]){X}, 1, 10, 1000));
+    assert_true(lookup_answered(lookup, (uint32_t[]){X}, 1, 0, 1000));
+    assert_false(lookup_answered(lookup, (uint32_t[]){X}, 1, 10, 1000));
     assert_elements(&names, NOW, "-7:25");
     names_answered(&names, &policy, "good.example", X, NOW + 5000);
     assert_elements(&names, NOW, "-7:25 +7:0");
-    assert_false(watch_answered(watch, NULL, 0, WATCH_KEEP_MS + 1000, 1000));
+    assert_false(lookup_answered(lookup, NULL, 0, LOOKUP_KEEP_MS + 1000, 1000));
     assert_elements(&names, NOW, "-7:25 +7:0");
-    names.watches = NULL;
-    names.watch_count = 0;
+    names.lookups = NULL;
+    names.lookup_count = 0;
     names_deinit(&names);
     name_rights_deinit(&watched.rights);
-    watch_release(&list, watch);
+    lookup_release(&list, lookup);
     assert_null(list.at);
 }
 
@@ -271,7 +271,7 @@ int main(void)
         cmocka_unit_test(answers_open_their_ports_until_they_end),
         cmocka_unit_test(of_two_names_of_an_address_the_denied_one_counts),
         cmocka_unit_test(watches_are_asked_in_turn_and_at_a_rate),
-        cmocka_unit_test(there_is_an_end_to_watches),
+        cmocka_unit_test(there_is_an_end_to_lookups),
         cmocka_unit_test(what_is_denied_and_does_not_fit_is_told),
         cmocka_unit_test(a_watched_name_denies_without_end),
         cmocka_unit_test(another_policy_keeps_what_it_allows),

@@ -19,7 +19,7 @@ void request_free(struct request *request)
 {
     if (request->route && request->route->closed)
         request->route->closed(request);
-    loop_unwatch(&request->agent->loop, &request->peer);
+    loop_remove(&request->agent->loop, &request->peer);
     if (request->to_nudge)
         LIST_REMOVE(request, nudge_link);
     if (request->route && request->route->flags & ROUTE_SECRET)
@@ -57,7 +57,7 @@ static void on_peer(struct loop_source *source, uint32_t events)
     (void)events;
     struct request *request = container_of(source, struct request, peer);
     /* Once is enough, and a hang-up cannot be masked out of a level-triggered watch. */
-    loop_unwatch(&request->agent->loop, &request->peer);
+    loop_remove(&request->agent->loop, &request->peer);
     request->peer_gone = true;
     if (request->hung_up)
         request->hung_up(request);
@@ -70,5 +70,5 @@ void request_watch_peer(struct request *request, void (*hung_up)(struct request 
     request->hung_up = hung_up;
     int fd = httpd_fd(&request->http);
     if (fd >= 0 && request->peer.fd < 0)
-        loop_watch(&request->agent->loop, &request->peer, fd, EPOLLRDHUP | EPOLLET, on_peer);
+        loop_add(&request->agent->loop, &request->peer, fd, EPOLLRDHUP | EPOLLET, on_peer);
 }

@@ -241,7 +241,7 @@ int server_start(struct agent *agent, int listen_fd, struct server **server, str
         return -1;
     }
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-    if (loop_watch(&agent->loop, &s->source, info->epoll_fd, EPOLLIN, on_ready) < 0) {
+    if (loop_add(&agent->loop, &s->source, info->epoll_fd, EPOLLIN, on_ready) < 0) {
         error_set_errno(err, ERR_INTERNAL, errno, "the HTTP server cannot be watched");
         MHD_stop_daemon(s->daemon);
         free(s);

@@ -135,7 +135,7 @@ int worker_run(struct request *request, worker_function *work, const void *conte
     close(ends[1]);
     struct worker *worker = xcalloc(1, sizeof *worker);
     if (pid < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ||
-        loop_watch(&request->agent->loop, &worker->output, ends[0], EPOLLIN, on_output) < 0) {
+        loop_add(&request->agent->loop, &worker->output, ends[0], EPOLLIN, on_output) < 0) {
         int errnum = errno;
         close(ends[0]);
         free(worker);

@@ -25,7 +25,7 @@ struct exec_output {
 };
 
 struct exec {
-    struct process_watch watch;
+    struct process_follower follower;
     struct agent *agent;
     struct request *request; /* NULL: the client is gone */
     struct stream *stream;   /* NULL: one answer at the end */
@@ -115,7 +115,7 @@ static void exec_free(struct exec *exec)
     exec_count--;
 }
 
-/* The watch has left the process. */
+/* The follower has left the process. */
 static void finish(struct exec *exec, int wait_status)
 {
     loop_timer_disarm(&exec->agent->loop, &exec->limit);
@@ -130,17 +130,17 @@ static void finish(struct exec *exec, int wait_status)
 
 static bool finish_if_all_is_read(struct exec *exec)
 {
-    struct process *process = exec->watch.process;
+    struct process *process = exec->follower.process;
     if (!process->exited || exec->outputs[0].left || exec->outputs[1].left)
         return false;
-    process_unwatch(&exec->watch);
+    process_unfollow(&exec->follower);
     finish(exec, process->wait_status);
     return true;
 }
 
-static bool has_room(struct process_watch *watch)
+static bool has_room(struct process_follower *follower)
 {
-    struct exec *exec = container_of(watch, struct exec, watch);
+    struct exec *exec = container_of(follower, struct exec, follower);
     return !exec->stream || stream_has_room(exec->stream);
 }
 
@@ -162,10 +162,10 @@ static void pass_on(struct exec *exec, size_t which, const char *data, size_t si
     buffer_consume(kept, whole);
 }
 
-static void on_output(struct process_watch *watch, enum process_output_kind kind, const char *data,
-                      size_t size)
+static void on_output(struct process_follower *follower, enum process_output_kind kind,
+                      const char *data, size_t size)
 {
-    struct exec *exec = container_of(watch, struct exec, watch);
+    struct exec *exec = container_of(follower, struct exec, follower);
     size_t which = kind == PROCESS_STDERR;
     struct exec_output *output = &exec->outputs[which];
     if (exec->stream)
@@ -176,21 +176,21 @@ static void on_output(struct process_watch *watch, enum process_output_kind kind
     finish_if_all_is_read(exec);
 }
 
-static void on_exited(struct process_watch *watch)
+static void on_exited(struct process_follower *follower)
 {
-    struct exec *exec = container_of(watch, struct exec, watch);
+    struct exec *exec = container_of(follower, struct exec, follower);
     loop_timer_disarm(&exec->agent->loop, &exec->limit);
-    exec->outputs[0].left = process_unread(watch->process, PROCESS_STDOUT);
-    exec->outputs[1].left = process_unread(watch->process, PROCESS_STDERR);
+    exec->outputs[0].left = process_unread(follower->process, PROCESS_STDOUT);
+    exec->outputs[1].left = process_unread(follower->process, PROCESS_STDERR);
     finish_if_all_is_read(exec);
 }
 
-static void on_ended(struct process_watch *watch, int wait_status)
+static void on_ended(struct process_follower *follower, int wait_status)
 {
-    finish(container_of(watch, struct exec, watch), wait_status);
+    finish(container_of(follower, struct exec, follower), wait_status);
 }
 
-static const struct process_watch_events watch_events = {
+static const struct process_follower_events follower_events = {
     .has_room = has_room,
     .output = on_output,
     .exited = on_exited,
@@ -201,19 +201,19 @@ static void on_limit(struct loop_timer *timer)
 {
     struct exec *exec = container_of(timer, struct exec, limit);
     exec->timed_out = true;
-    process_kill_group(exec->watch.process);
+    process_kill_group(exec->follower.process);
 }
 
 /* --- the client --- */
 
 static void lose_client(struct exec *exec)
 {
-    struct process *process = exec->watch.process;
+    struct process *process = exec->follower.process;
     exec->request = NULL;
     exec->stream = NULL;
     if (!process || process->exited) {
         if (process) {
-            process_unwatch(&exec->watch);
+            process_unfollow(&exec->follower);
             process_io_resume(process);
         }
         exec_free(exec);
@@ -235,8 +235,8 @@ static void on_peer_gone(struct request *request)
 static void on_drained(struct stream *stream)
 {
     struct exec *exec = stream->owner;
-    if (exec->watch.process)
-        process_io_resume(exec->watch.process);
+    if (exec->follower.process)
+        process_io_resume(exec->follower.process);
 }
 
 static void on_stream_closed(struct stream *stream)
@@ -304,11 +304,11 @@ static struct exec *exec_new(struct request *request, struct process *process, i
     exec_count++;
     exec->agent = request->agent;
     exec->request = request;
-    exec->watch.events = &watch_events;
+    exec->follower.events = &follower_events;
     exec->began_ms = clock_monotonic_ms();
     for (size_t i = 0; i < ARRAY_SIZE(exec->outputs); i++)
         buffer_init(&exec->outputs[i].kept, OUTPUT_MAX);
-    process_watch(process, &exec->watch);
+    process_follow(process, &exec->follower);
     loop_timer_arm(&exec->agent->loop, &exec->limit, exec->began_ms + timeout_ms, on_limit);
     return exec;
 }

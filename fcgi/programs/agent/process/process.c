@@ -72,7 +72,7 @@ int process_start(struct agent *agent, const struct process_spec *spec, json_t *
     p->config = steal_pointer(&description);
     p->config_size = config_size;
     p->has_pty = spec->with_pty;
-    LIST_INIT(&p->watches);
+    LIST_INIT(&p->followers);
     STAILQ_INIT(&p->inputs);
     process_io_open(p, &ends);
     TAILQ_INSERT_TAIL(&table->live, p, link);
@@ -82,10 +82,10 @@ int process_start(struct agent *agent, const struct process_spec *spec, json_t *
     return 0;
 }
 
-static void tell_end(struct process_watch *watch, int wait_status)
+static void tell_end(struct process_follower *follower, int wait_status)
 {
-    process_unwatch(watch);
-    watch->events->ended(watch, wait_status);
+    process_unfollow(follower);
+    follower->events->ended(follower, wait_status);
 }
 
 static void end(struct process *process)
@@ -94,8 +94,8 @@ static void end(struct process *process)
     while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     process_io_close(process);
-    while (!LIST_EMPTY(&process->watches))
-        tell_end(LIST_FIRST(&process->watches), process->wait_status);
+    while (!LIST_EMPTY(&process->followers))
+        tell_end(LIST_FIRST(&process->followers), process->wait_status);
     TAILQ_REMOVE(&table->live, process, link);
     table->live_count--;
     table->config_bytes -= process->config_size;
@@ -119,12 +119,12 @@ void process_end_if_done(struct process *process)
 
 static void tell_exit(struct process *process)
 {
-    struct process_watch *watch = LIST_FIRST(&process->watches);
-    while (watch) {
-        struct process_watch *next = LIST_NEXT(watch, link);
-        if (watch->events->exited)
-            watch->events->exited(watch);
-        watch = next;
+    struct process_follower *follower = LIST_FIRST(&process->followers);
+    while (follower) {
+        struct process_follower *next = LIST_NEXT(follower, link);
+        if (follower->events->exited)
+            follower->events->exited(follower);
+        follower = next;
     }
 }
 
@@ -174,16 +174,16 @@ struct process *process_find(struct process_table *table, pid_t pid, const char 
     return process || !ended ? process : find_in(&table->ended, pid, tag);
 }
 
-void process_watch(struct process *process, struct process_watch *watch)
+void process_follow(struct process *process, struct process_follower *follower)
 {
-    watch->process = process;
-    LIST_INSERT_HEAD(&process->watches, watch, link);
+    follower->process = process;
+    LIST_INSERT_HEAD(&process->followers, follower, link);
 }
 
-void process_unwatch(struct process_watch *watch)
+void process_unfollow(struct process_follower *follower)
 {
-    LIST_REMOVE(watch, link);
-    watch->process = NULL;
+    LIST_REMOVE(follower, link);
+    follower->process = NULL;
 }
 
 static void note_kill(struct process *process)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The processes that clients started. A process lives on without clients; each client that follows
- * it has a watch, which is told its output. What nobody watches is thrown away; what a
+ * it has a follower, which is told its output. What nobody follows is thrown away; what a
  * watcher is slow to read stays in the pipe, so the program waits and not our memory grows.
  *
  * A program that ended stays a zombie until its output is at an end, so that its pid cannot come
@@ -27,29 +27,29 @@
 
 struct agent;
 struct process;
-struct process_watch;
+struct process_follower;
 struct request;
 struct stream;
 
 enum process_output_kind { PROCESS_STDOUT, PROCESS_STDERR, PROCESS_PTY };
 
-/* What a watch is told. It may leave in any of these but has_room(). */
-struct process_watch_events {
-    /* False: nothing more is read until process_io_resume(). Each watch is asked, so that it knows
-     * that it is waited for. */
-    bool (*has_room)(struct process_watch *watch);
-    void (*output)(struct process_watch *watch, enum process_output_kind kind, const char *data,
-                   size_t size);
+/* What a follower is told. It may leave in any of these but has_room(). */
+struct process_follower_events {
+    /* False: nothing more is read until process_io_resume(). Each follower is asked, so that it
+     * knows that it is waited for. */
+    bool (*has_room)(struct process_follower *follower);
+    void (*output)(struct process_follower *follower, enum process_output_kind kind,
+                   const char *data, size_t size);
     /* The program has exited; its output may go on (optional). */
-    void (*exited)(struct process_watch *watch);
-    /* The process has ended, and the watch is of none any more. */
-    void (*ended)(struct process_watch *watch, int wait_status);
+    void (*exited)(struct process_follower *follower);
+    /* The process has ended, and the follower is of none any more. */
+    void (*ended)(struct process_follower *follower, int wait_status);
 };
 
-struct process_watch {
-    LIST_ENTRY(process_watch) link;
-    struct process *process; /* NULL once the process has ended, or the watch has left */
-    const struct process_watch_events *events;
+struct process_follower {
+    LIST_ENTRY(process_follower) link;
+    struct process *process; /* NULL once the process has ended, or the follower has left */
+    const struct process_follower_events *events;
 };
 
 struct process_output {
@@ -88,7 +88,7 @@ struct process {
     struct loop_source input;
     STAILQ_HEAD(, process_input) inputs;
     size_t input_bytes;
-    LIST_HEAD(, process_watch) watches;
+    LIST_HEAD(, process_follower) followers;
     struct loop_timer linger;
 };
 
@@ -113,15 +113,15 @@ void process_reap(struct agent *agent);
  * those that ended lately are looked at as well. */
 struct process *process_find(struct process_table *table, pid_t pid, const char *tag, bool ended);
 
-/* Tell a watch everything from now on; it leaves by itself, or when the process has ended. */
-void process_watch(struct process *process, struct process_watch *watch);
-void process_unwatch(struct process_watch *watch);
+/* Tell a follower everything from now on; it leaves by itself, or when the process has ended. */
+void process_follow(struct process *process, struct process_follower *follower);
+void process_unfollow(struct process_follower *follower);
 
 /* Tell a stream of the Connect protocol everything from now on. A process that ended is told at
  * once. started_it: the time limit of the call is the process's. */
-void process_watch_stream(struct process *process, struct stream *stream, bool started_it);
+void process_follow_stream(struct process *process, struct stream *stream, bool started_it);
 
-/* For the streams of watches. */
+/* For the streams of followers. */
 extern const struct stream_events process_stream_events;
 
 int process_signal(struct process *process, int number, struct fault *fault);

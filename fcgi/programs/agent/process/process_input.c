@@ -85,7 +85,7 @@ void process_input_open(struct process *process, int fd)
     if (fd < 0)
         return;
     process->input_open = true;
-    loop_watch(&process->agent->loop, &process->input, fd, 0, on_writable);
+    loop_add(&process->agent->loop, &process->input, fd, 0, on_writable);
 }
 
 int process_write(struct process *process, struct request *request, process_written *written,

@@ -18,21 +18,21 @@
 
 static bool all_have_room(struct process *process)
 {
-    struct process_watch *watch;
+    struct process_follower *follower;
     bool room = true;
-    /* No short cut: each watch has to know that it is waited for. */
-    LIST_FOREACH(watch, &process->watches, link)
-    room &= watch->events->has_room(watch);
+    /* No short cut: each follower has to know that it is waited for. */
+    LIST_FOREACH(follower, &process->followers, link)
+    room &= follower->events->has_room(follower);
     return room;
 }
 
 static void deliver(struct process_output *output, const char *data, size_t size)
 {
-    struct process_watch *watch = LIST_FIRST(&output->process->watches);
-    while (watch) {
-        struct process_watch *next = LIST_NEXT(watch, link);
-        watch->events->output(watch, output->kind, data, size);
-        watch = next;
+    struct process_follower *follower = LIST_FIRST(&output->process->followers);
+    while (follower) {
+        struct process_follower *next = LIST_NEXT(follower, link);
+        follower->events->output(follower, output->kind, data, size);
+        follower = next;
     }
 }
 
@@ -131,7 +131,7 @@ static void open_output(struct process *process, struct process_output *output, 
     output->kind = kind;
     output->piece_max = kind == PROCESS_PTY ? PTY_PIECE_MAX : PIECE_MAX;
     output->source.fd = -1;
-    if (fd >= 0 && loop_watch(&process->agent->loop, &output->source, fd, EPOLLIN, on_output) < 0)
+    if (fd >= 0 && loop_add(&process->agent->loop, &output->source, fd, EPOLLIN, on_output) < 0)
         close(fd);
 }
 

@@ -4,7 +4,7 @@
 
 #include "agent/process/process.h"
 
-/* Take the agent's ends over and watch the outputs. */
+/* Take the agent's ends over and follow the outputs. */
 void process_io_open(struct process *process, const struct process_ends *ends);
 
 /* Close everything; writers that wait are answered. */

@@ -41,7 +41,7 @@ static int connect_to(struct request *request, const json_t *message, struct fau
     if (process_rpc_select(request, message, true, &process, fault) < 0 ||
         stream_open(request, &process_stream_events, NULL, &stream, fault) < 0)
         return -1;
-    process_watch_stream(process, stream, false);
+    process_follow_stream(process, stream, false);
     return 0;
 }
 

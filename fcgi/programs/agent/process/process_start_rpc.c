@@ -73,7 +73,7 @@ static int start_process(struct request *request, const json_t *message, struct 
         process_signal(process, SIGKILL, &ignored);
         return -1;
     }
-    process_watch_stream(process, stream, true);
+    process_follow_stream(process, stream, true);
     return 0;
 }
 

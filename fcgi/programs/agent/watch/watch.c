@@ -283,7 +283,7 @@ static struct watch_hub *hub_get(struct agent *agent, struct fault *fault)
         return NULL;
     }
     hub = xcalloc(1, sizeof *hub);
-    if (loop_watch(&agent->loop, &hub->source, fd, EPOLLIN, on_ready) < 0) {
+    if (loop_add(&agent->loop, &hub->source, fd, EPOLLIN, on_ready) < 0) {
         fault_set_errno(fault, errno, "directories cannot be watched");
         close(fd);
         free(hub);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crypto/envelope.h"
+#include "crypto/aead.h"
 #include "crypto/keyring_file.h"
 
 #define OVERHEAD (1 + 2 + 24 + 16)
@@ -31,7 +31,7 @@ static void open_foreign(const uint8_t *data, size_t size)
 {
     error_auto err = NULL;
     buffer_auto plain = BUFFER_INIT(1 << 20);
-    int result = envelope_open(fixed_ring(), data, size, "sbx_1", &plain, &err);
+    int result = aead_open(fixed_ring(), data, size, "sbx_1", &plain, &err);
     assert(result == 0 ? !err && plain.size + OVERHEAD == size
                        : err && err->code == ERR_INTERNAL && plain.size == 0);
 }
@@ -41,12 +41,12 @@ static void come_back(const uint8_t *data, size_t size)
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1 << 20);
     buffer_auto plain = BUFFER_INIT(1 << 20);
-    if (envelope_seal(fixed_ring(), data, size, "sbx_1", &sealed, &err) < 0 ||
-        envelope_open(fixed_ring(), sealed.data, sealed.size, "sbx_1", &plain, &err) < 0)
+    if (aead_seal(fixed_ring(), data, size, "sbx_1", &sealed, &err) < 0 ||
+        aead_open(fixed_ring(), sealed.data, sealed.size, "sbx_1", &plain, &err) < 0)
         abort();
     assert(plain.size == size && (!size || memcmp(plain.data, data, size) == 0));
     size_t cut = size ? data[0] % sealed.size : 0;
-    int result = envelope_open(fixed_ring(), sealed.data, cut, "sbx_1", &plain, &err);
+    int result = aead_open(fixed_ring(), sealed.data, cut, "sbx_1", &plain, &err);
     assert(result < 0);
 }
 

@@ -8,8 +8,8 @@
 /* Open the device, or take the one that was handed down as the descriptor in the environment's
  * SANDLOT_TUN_FD (where /dev/net/tun is root's alone), and bring it up. Returns -1 after a warning
  * in the log when that is not possible. */
-int wake_open(const char *name);
+int challenge_open(const char *name);
 
 /* Send a bare SYN to either end of the connection as if from the other. sandbox: address, host
  * byte order. */
-void wake_both_ends(int tun, uint32_t sandbox, const struct flow *flow);
+void challenge_both_ends(int tun, uint32_t sandbox, const struct flow *flow);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "refusal/page.h"
+#include "refusal/html.h"
 
 #include <assert.h>
 #include <sodium.h>
@@ -107,7 +107,7 @@ static char *fragment(const char *template, const struct slot *slots)
     return buffer_steal(&text);
 }
 
-static void append_page(struct buffer *out, const struct refusal_page *page, const char *style)
+static void append_page(struct buffer *out, const struct refusal_html *page, const char *style)
 {
     const struct slot outside[] = {
         {"base_url", page->base_url, false},
@@ -163,7 +163,7 @@ static char *policy(bool waits)
                      style, waiting);
 }
 
-static void add_headers(const struct refusal_page *page, struct http_response *response)
+static void add_headers(const struct refusal_html *page, struct http_response *response)
 {
     autofree char *value = policy(page->waits);
     http_response_header(response, "Content-Security-Policy", "%s", value);
@@ -171,7 +171,7 @@ static void add_headers(const struct refusal_page *page, struct http_response *r
     http_response_header(response, "Referrer-Policy", "no-referrer");
 }
 
-void refusal_page_answer(const struct refusal_page *page, struct http_response *response)
+void refusal_html_answer(const struct refusal_html *page, struct http_response *response)
 {
     response->status = page->status;
     response->content_type = "text/html; charset=utf-8";
@@ -179,17 +179,17 @@ void refusal_page_answer(const struct refusal_page *page, struct http_response *
     append_page(&response->body, page, page_css);
 }
 
-const char *refusal_page_style(void)
+const char *refusal_html_style(void)
 {
     return page_css;
 }
 
-char *refusal_page_policy(void)
+char *refusal_html_policy(void)
 {
     return policy(false);
 }
 
-char *refusal_page_text(const struct refusal_page *page, const char *style)
+char *refusal_html_text(const struct refusal_html *page, const char *style)
 {
     struct buffer text;
     buffer_init(&text, FRAGMENT_MAX);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
-#include "refusal/page.h"
+#include "refusal/html.h"
 
-static void render(struct refusal_page page, struct http_response *response)
+static void render(struct refusal_html page, struct http_response *response)
 {
     http_response_init(response);
-    refusal_page_answer(&page, response);
+    refusal_html_answer(&page, response);
 }
 
-static struct refusal_page page_of(enum refusal_reason reason)
+static struct refusal_html page_of(enum refusal_reason reason)
 {
-    return (struct refusal_page){
+    return (struct refusal_html){
         .reason = reason,
         .status = refusal_reason_status(reason, true),
         .base_url = "https://api.example",
@@ -50,7 +50,7 @@ static void test_what_is_not_ours_is_escaped(void **state)
 {
     static const char evil[] = "\"><script>alert('1')</script>&{{script}}";
     struct http_response response;
-    struct refusal_page page = page_of(REFUSAL_PORT_NOT_EXPOSED);
+    struct refusal_html page = page_of(REFUSAL_PORT_NOT_EXPOSED);
     (void)state;
     page.host = page.port = page.base_url = page.request_id = evil;
     render(page, &response);
@@ -63,7 +63,7 @@ static void test_what_is_not_ours_is_escaped(void **state)
 static void test_only_a_waiting_page_has_a_script(void **state)
 {
     struct http_response response;
-    struct refusal_page page = page_of(REFUSAL_NO_LISTENER);
+    struct refusal_html page = page_of(REFUSAL_NO_LISTENER);
     (void)state;
     page.waits = true;
     render(page, &response);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "firewall/wake.h"
+#include "firewall/challenge.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -81,7 +81,7 @@ static int attach(int fd, const char *name)
     return ioctl(fd, TUNSETIFF, &request);
 }
 
-int wake_open(const char *name)
+int challenge_open(const char *name)
 {
     autoclose int fd = device_fd();
     if (fd < 0 || fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 || attach(fd, name) < 0 ||
@@ -150,7 +150,7 @@ static void send_syn(int tun, uint32_t from, uint16_t from_port, uint32_t to, ui
         log_debug("segment not sent", LOG_STR("reason", strerror(errno)));
 }
 
-void wake_both_ends(int tun, uint32_t sandbox, const struct flow *flow)
+void challenge_both_ends(int tun, uint32_t sandbox, const struct flow *flow)
 {
     send_syn(tun, flow->remote, flow->remote_port, sandbox, flow->local_port);
     send_syn(tun, sandbox, flow->local_port, flow->remote, flow->remote_port);

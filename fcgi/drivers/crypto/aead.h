@@ -12,14 +12,14 @@
 #include "crypto/keyring.h"
 
 /* Most bytes that are sealed at once, and the longest associated name. */
-#define ENVELOPE_DATA_MAX       ((size_t)16 << 20)
-#define ENVELOPE_ASSOCIATED_MAX ((size_t)1024)
+#define AEAD_DATA_MAX       ((size_t)16 << 20)
+#define AEAD_ASSOCIATED_MAX ((size_t)1024)
 
 /* Append the sealed form of data to out. associated: usually the row's id. */
-int envelope_seal(const struct keyring *ring, const void *data, size_t size, const char *associated,
-                  struct buffer *out, struct error **err);
+int aead_seal(const struct keyring *ring, const void *data, size_t size, const char *associated,
+              struct buffer *out, struct error **err);
 
 /* Append the plain bytes to out (the caller wipes it). Tampered, truncated, moved, or sealed under
  * a key that the ring does not have: ERR_INTERNAL. */
-int envelope_open(const struct keyring *ring, const void *sealed, size_t size,
-                  const char *associated, struct buffer *out, struct error **err);
+int aead_open(const struct keyring *ring, const void *sealed, size_t size, const char *associated,
+              struct buffer *out, struct error **err);

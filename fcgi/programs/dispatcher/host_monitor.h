@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Watching one host for sandboxes that go down by themselves: someone inside switched them off,
+ * Monitoring one host for sandboxes that go down by themselves: someone inside switched them off,
  * they ran out of memory, or the host was started anew. They are stopped then, and a resume starts
  * them from their disk.
  *
@@ -13,13 +13,13 @@
 
 #include "sandbox/lifecycle.h"
 
-struct host_watch;
+struct host_monitor;
 
 /* restarted is told of each instance that has started anew without our doing. */
-struct host_watch *host_watch_new(struct worker *worker, uint32_t host_id,
-                                  void (*restarted)(const char *instance_name));
-void host_watch_free(struct host_watch *watch);
+struct host_monitor *host_monitor_new(struct worker *worker, uint32_t host_id,
+                                      void (*restarted)(const char *instance_name));
+void host_monitor_free(struct host_monitor *monitor);
 
 /* Wait for news, half a second at most, and do what is due. Only this host is waited for, and a
  * look at one that hangs takes some seconds. */
-void host_watch_turn(struct host_watch *watch);
+void host_monitor_turn(struct host_monitor *monitor);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
-#include "crypto/envelope.h"
+#include "crypto/aead.h"
 #include "unit/keyring.h"
 
 static struct keyring *ring;
@@ -29,10 +29,10 @@ static void opens_what_was_sealed(void **state)
     buffer_auto plain = BUFFER_INIT(1000);
     buffer_append_string(&sealed, "before");
     buffer_append_string(&plain, "kept");
-    assert_ok(envelope_seal(ring, secret, sizeof secret, "sbx_1", &sealed, &err));
+    assert_ok(aead_seal(ring, secret, sizeof secret, "sbx_1", &sealed, &err));
     assert_int_equal(sealed.size, 6 + 1 + 2 + 24 + sizeof secret + 16);
     assert_null(memmem(sealed.data, sealed.size, "s3cr3t", 6));
-    assert_ok(envelope_open(ring, sealed.data + 6, sealed.size - 6, "sbx_1", &plain, &err));
+    assert_ok(aead_open(ring, sealed.data + 6, sealed.size - 6, "sbx_1", &plain, &err));
     assert_int_equal(plain.size, 4 + sizeof secret);
     assert_memory_equal(plain.data, "kept", 4);
     assert_memory_equal(plain.data + 4, secret, sizeof secret);
@@ -44,8 +44,8 @@ static void seals_nothing(void **state)
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1000);
     buffer_auto plain = BUFFER_INIT(1000);
-    assert_ok(envelope_seal(ring, NULL, 0, "", &sealed, &err));
-    assert_ok(envelope_open(ring, sealed.data, sealed.size, "", &plain, &err));
+    assert_ok(aead_seal(ring, NULL, 0, "", &sealed, &err));
+    assert_ok(aead_open(ring, sealed.data, sealed.size, "", &plain, &err));
     assert_int_equal(plain.size, 0);
 }
 
@@ -55,8 +55,8 @@ static void never_seals_alike(void **state)
     error_auto err = NULL;
     buffer_auto one = BUFFER_INIT(1000);
     buffer_auto two = BUFFER_INIT(1000);
-    assert_ok(envelope_seal(ring, "x", 1, "sbx_1", &one, &err));
-    assert_ok(envelope_seal(ring, "x", 1, "sbx_1", &two, &err));
+    assert_ok(aead_seal(ring, "x", 1, "sbx_1", &one, &err));
+    assert_ok(aead_seal(ring, "x", 1, "sbx_1", &two, &err));
     assert_memory_not_equal(one.data, two.data, one.size);
 }
 
@@ -66,16 +66,16 @@ static void refuses_each_changed_bit(void **state)
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1000);
     buffer_auto plain = BUFFER_INIT(1000);
-    assert_ok(envelope_seal(ring, "envs", 4, "sbx_1", &sealed, &err));
+    assert_ok(aead_seal(ring, "envs", 4, "sbx_1", &sealed, &err));
     for (size_t bit = 0; bit < sealed.size * 8; bit++) {
         sealed.data[bit / 8] ^= (char)(1 << bit % 8);
-        assert_fails(envelope_open(ring, sealed.data, sealed.size, "sbx_1", &plain, &err),
+        assert_fails(aead_open(ring, sealed.data, sealed.size, "sbx_1", &plain, &err),
                      ERR_INTERNAL);
         error_clear(&err);
         sealed.data[bit / 8] ^= (char)(1 << bit % 8);
     }
     assert_int_equal(plain.size, 0);
-    assert_ok(envelope_open(ring, sealed.data, sealed.size, "sbx_1", &plain, &err));
+    assert_ok(aead_open(ring, sealed.data, sealed.size, "sbx_1", &plain, &err));
 }
 
 static void refuses_each_shorter_one(void **state)
@@ -84,13 +84,13 @@ static void refuses_each_shorter_one(void **state)
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1000);
     buffer_auto plain = BUFFER_INIT(1000);
-    assert_ok(envelope_seal(ring, "envs", 4, "sbx_1", &sealed, &err));
+    assert_ok(aead_seal(ring, "envs", 4, "sbx_1", &sealed, &err));
     for (size_t size = 0; size < sealed.size; size++) {
-        assert_fails(envelope_open(ring, sealed.data, size, "sbx_1", &plain, &err), ERR_INTERNAL);
+        assert_fails(aead_open(ring, sealed.data, size, "sbx_1", &plain, &err), ERR_INTERNAL);
         error_clear(&err);
     }
     buffer_append_char(&sealed, 'x');
-    assert_fails_saying(envelope_open(ring, sealed.data, sealed.size, "sbx_1", &plain, &err),
+    assert_fails_saying(aead_open(ring, sealed.data, sealed.size, "sbx_1", &plain, &err),
                         ERR_INTERNAL, "changed");
     assert_int_equal(plain.size, 0);
 }
@@ -101,11 +101,11 @@ static void refuses_what_was_moved_to_another_row(void **state)
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1000);
     buffer_auto plain = BUFFER_INIT(1000);
-    assert_ok(envelope_seal(ring, "envs", 4, "sbx_1", &sealed, &err));
-    assert_fails_saying(envelope_open(ring, sealed.data, sealed.size, "sbx_2", &plain, &err),
+    assert_ok(aead_seal(ring, "envs", 4, "sbx_1", &sealed, &err));
+    assert_fails_saying(aead_open(ring, sealed.data, sealed.size, "sbx_2", &plain, &err),
                         ERR_INTERNAL, "belongs elsewhere");
-    assert_fails_saying(envelope_open(ring, sealed.data, sealed.size, "", &plain, &err),
-                        ERR_INTERNAL, "belongs elsewhere");
+    assert_fails_saying(aead_open(ring, sealed.data, sealed.size, "", &plain, &err), ERR_INTERNAL,
+                        "belongs elsewhere");
 }
 
 static void outlives_a_rotation(void **state)
@@ -117,13 +117,13 @@ static void outlives_a_rotation(void **state)
     buffer_auto plain = BUFFER_INIT(1000);
     struct keyring *rotated = unit_keyring(UNIT_KEY_1 UNIT_KEY_2),
                    *only_new = unit_keyring(UNIT_KEY_2);
-    assert_ok(envelope_seal(ring, "old", 3, "a", &old, &err));
-    assert_ok(envelope_seal(rotated, "new", 3, "a", &new, &err));
-    assert_ok(envelope_open(rotated, old.data, old.size, "a", &plain, &err));
-    assert_ok(envelope_open(rotated, new.data, new.size, "a", &plain, &err));
+    assert_ok(aead_seal(ring, "old", 3, "a", &old, &err));
+    assert_ok(aead_seal(rotated, "new", 3, "a", &new, &err));
+    assert_ok(aead_open(rotated, old.data, old.size, "a", &plain, &err));
+    assert_ok(aead_open(rotated, new.data, new.size, "a", &plain, &err));
     assert_string_equal(buffer_string(&plain), "oldnew");
-    assert_fails_saying(envelope_open(only_new, old.data, old.size, "a", &plain, &err),
-                        ERR_INTERNAL, "no key 1");
+    assert_fails_saying(aead_open(only_new, old.data, old.size, "a", &plain, &err), ERR_INTERNAL,
+                        "no key 1");
     keyring_free(rotated);
     keyring_free(only_new);
 }
@@ -139,7 +139,7 @@ static void opens_the_first_format(void **state)
         0x50, 0x09, 0x06, 0x24, 0x88, 0x07, 0xd2, 0x24, 0x7a, 0x35};
     error_auto err = NULL;
     buffer_auto plain = BUFFER_INIT(1000);
-    assert_ok(envelope_open(ring, sealed, sizeof sealed, "sbx_1", &plain, &err));
+    assert_ok(aead_open(ring, sealed, sizeof sealed, "sbx_1", &plain, &err));
     assert_string_equal(buffer_string(&plain), "A=1");
 }
 
@@ -148,20 +148,19 @@ static void holds_to_its_limits(void **state)
     (void)state;
     error_auto err = NULL;
     buffer_auto small = BUFFER_INIT(46);
-    assert_ok(envelope_seal(ring, "123", 3, "a", &small, &err));
+    assert_ok(aead_seal(ring, "123", 3, "a", &small, &err));
     buffer_auto plain = BUFFER_INIT(2);
-    assert_fails_saying(envelope_open(ring, small.data, small.size, "a", &plain, &err),
-                        ERR_INTERNAL, "too large");
+    assert_fails_saying(aead_open(ring, small.data, small.size, "a", &plain, &err), ERR_INTERNAL,
+                        "too large");
     buffer_auto tiny = BUFFER_INIT(45);
-    assert_fails_saying(envelope_seal(ring, "123", 3, "a", &tiny, &err), ERR_INTERNAL, "too many");
-    assert_fails_saying(envelope_seal(ring, "", ENVELOPE_DATA_MAX + 1, "a", &tiny, &err),
-                        ERR_INTERNAL, "too many");
+    assert_fails_saying(aead_seal(ring, "123", 3, "a", &tiny, &err), ERR_INTERNAL, "too many");
+    assert_fails_saying(aead_seal(ring, "", AEAD_DATA_MAX + 1, "a", &tiny, &err), ERR_INTERNAL,
+                        "too many");
 
-    static char endless[ENVELOPE_ASSOCIATED_MAX + 2];
+    static char endless[AEAD_ASSOCIATED_MAX + 2];
     memset(endless, 'a', sizeof endless - 1);
     buffer_auto sealed = BUFFER_INIT(1000);
-    assert_fails_saying(envelope_seal(ring, "1", 1, endless, &sealed, &err), ERR_INTERNAL,
-                        "too long");
+    assert_fails_saying(aead_seal(ring, "1", 1, endless, &sealed, &err), ERR_INTERNAL, "too long");
     assert_int_equal(sealed.size, 0);
 }
 

@@ -5,4 +5,4 @@
 /* What stands for @name@: page_style, page_policy, page_404, page_429 and page_503 (variables of
  * nginx fill in style and request id), in quotes, owned by the caller; NULL for every other name.
  */
-char *nginx_page_value(const char *name, const char *base_url);
+char *nginx_html_value(const char *name, const char *base_url);

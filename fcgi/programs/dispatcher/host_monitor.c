@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "dispatcher/host_watch.h"
+#include "dispatcher/host_monitor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ struct rebooting {
     int64_t last_ms; /* monotonic */
 };
 
-struct host_watch {
+struct host_monitor {
     struct worker *worker;
     uint32_t host_id;
     void (*restarted)(const char *instance_name);
@@ -65,48 +65,48 @@ struct host_watch {
     int64_t listen_at_ms, list_at_ms, measure_at_ms; /* monotonic */
 };
 
-struct host_watch *host_watch_new(struct worker *worker, uint32_t host_id,
-                                  void (*restarted)(const char *instance_name))
+struct host_monitor *host_monitor_new(struct worker *worker, uint32_t host_id,
+                                      void (*restarted)(const char *instance_name))
 {
-    struct host_watch *watch = xcalloc(1, sizeof *watch);
-    watch->worker = worker;
-    watch->host_id = host_id;
-    watch->restarted = restarted;
-    return watch;
+    struct host_monitor *monitor = xcalloc(1, sizeof *monitor);
+    monitor->worker = worker;
+    monitor->host_id = host_id;
+    monitor->restarted = restarted;
+    return monitor;
 }
 
-void host_watch_free(struct host_watch *watch)
+void host_monitor_free(struct host_monitor *monitor)
 {
-    free(watch);
+    free(monitor);
 }
 
 /* --- reboots --- */
 
-static struct rebooting *rebooting_of(struct host_watch *watch, const char *instance_name)
+static struct rebooting *rebooting_of(struct host_monitor *monitor, const char *instance_name)
 {
-    struct rebooting *oldest = &watch->rebooting[0];
+    struct rebooting *oldest = &monitor->rebooting[0];
     for (size_t i = 0; i < REBOOTING_MAX; i++) {
-        if (!strcmp(watch->rebooting[i].instance_name, instance_name))
-            return &watch->rebooting[i];
-        if (watch->rebooting[i].last_ms < oldest->last_ms)
-            oldest = &watch->rebooting[i];
+        if (!strcmp(monitor->rebooting[i].instance_name, instance_name))
+            return &monitor->rebooting[i];
+        if (monitor->rebooting[i].last_ms < oldest->last_ms)
+            oldest = &monitor->rebooting[i];
     }
     *oldest = (struct rebooting){0};
     snprintf(oldest->instance_name, sizeof oldest->instance_name, "%s", instance_name);
     return oldest;
 }
 
-static void count_reboot(struct host_watch *watch, const char *instance_name)
+static void count_reboot(struct host_monitor *monitor, const char *instance_name)
 {
-    struct rebooting *one = rebooting_of(watch, instance_name);
+    struct rebooting *one = rebooting_of(monitor, instance_name);
     int64_t now_ms = clock_monotonic_ms();
     one->times = now_ms - one->last_ms > REBOOTS_APART_MS ? 1 : one->times + 1;
     one->last_ms = now_ms;
 }
 
-static void log_end(struct host_watch *watch, const char *id, const char *instance_name)
+static void log_end(struct host_monitor *monitor, const char *id, const char *instance_name)
 {
-    const struct rebooting *one = rebooting_of(watch, instance_name);
+    const struct rebooting *one = rebooting_of(monitor, instance_name);
     bool looped =
         one->times >= REBOOTS_MANY && clock_monotonic_ms() - one->last_ms <= REBOOTS_APART_MS;
     if (looped)
@@ -153,10 +153,10 @@ static int verdict_body(struct db *db, void *context, struct error **err)
 }
 
 /* Returns after how many milliseconds to ask again; 0: the case is closed. */
-static int judge(struct host_watch *watch, const char *instance_name, unsigned *again_ms,
+static int judge(struct host_monitor *monitor, const char *instance_name, unsigned *again_ms,
                  struct error **err)
 {
-    struct worker *worker = watch->worker;
+    struct worker *worker = monitor->worker;
     char id[ID_SIZE];
     enum sandbox_state state = SANDBOX_DESTROYED;
     *again_ms = 0;
@@ -167,14 +167,14 @@ static int judge(struct host_watch *watch, const char *instance_name, unsigned *
     *again_ms = ASK_AGAIN_MS;
     if (state != SANDBOX_READY) /* a move is under way: ours, or one that will come upon it */
         return 0;
-    struct verdict verdict = {.id = id, .runtime = watch->runtime};
-    runtime_limit(watch->runtime, PATIENCE_MS);
+    struct verdict verdict = {.id = id, .runtime = monitor->runtime};
+    runtime_limit(monitor->runtime, PATIENCE_MS);
     int result = db_transaction(worker->db, verdict_body, &verdict, err);
-    runtime_limit(watch->runtime, 0);
+    runtime_limit(monitor->runtime, 0);
     if (result < 0)
         return -1;
     if (verdict.ended)
-        log_end(watch, id, instance_name);
+        log_end(monitor, id, instance_name);
     if (verdict.status != RUNTIME_OTHER)
         *again_ms = 0;
     return 0;
@@ -182,17 +182,17 @@ static int judge(struct host_watch *watch, const char *instance_name, unsigned *
 
 /* --- suspects --- */
 
-static void suspect(struct host_watch *watch, const char *instance_name, unsigned in_ms)
+static void suspect(struct host_monitor *monitor, const char *instance_name, unsigned in_ms)
 {
     int64_t now_ms = clock_monotonic_ms();
     struct suspect *place = NULL;
-    for (size_t i = 0; i < watch->suspect_count && !place; i++)
-        if (!strcmp(watch->suspects[i].instance_name, instance_name))
-            place = &watch->suspects[i];
+    for (size_t i = 0; i < monitor->suspect_count && !place; i++)
+        if (!strcmp(monitor->suspects[i].instance_name, instance_name))
+            place = &monitor->suspects[i];
     if (!place) {
-        if (watch->suspect_count == SUSPECTS_MAX)
+        if (monitor->suspect_count == SUSPECTS_MAX)
             return;
-        place = &watch->suspects[watch->suspect_count++];
+        place = &monitor->suspects[monitor->suspect_count++];
         snprintf(place->instance_name, sizeof place->instance_name, "%s", instance_name);
         place->due_ms = now_ms + in_ms;
         place->give_up_ms = place->due_ms + ASK_MOST_MS;
@@ -201,83 +201,83 @@ static void suspect(struct host_watch *watch, const char *instance_name, unsigne
     }
 }
 
-static void acquit(struct host_watch *watch, size_t i)
+static void acquit(struct host_monitor *monitor, size_t i)
 {
-    watch->suspects[i] = watch->suspects[--watch->suspect_count];
+    monitor->suspects[i] = monitor->suspects[--monitor->suspect_count];
 }
 
-static void judge_suspects(struct host_watch *watch)
+static void judge_suspects(struct host_monitor *monitor)
 {
-    for (size_t i = watch->suspect_count; i-- > 0;) {
-        struct suspect *one = &watch->suspects[i];
+    for (size_t i = monitor->suspect_count; i-- > 0;) {
+        struct suspect *one = &monitor->suspects[i];
         error_auto err = NULL;
         unsigned again_ms = 0;
-        if (!watch->runtime || clock_monotonic_ms() < one->due_ms)
+        if (!monitor->runtime || clock_monotonic_ms() < one->due_ms)
             continue;
         /* Of a host or a database that is away the next listing tells the truth. */
-        if (judge(watch, one->instance_name, &again_ms, &err) < 0)
+        if (judge(monitor, one->instance_name, &again_ms, &err) < 0)
             log_warning("cannot inspect an instance that ended",
                         LOG_STR("instance", one->instance_name), LOG_ERROR(err));
         one->due_ms = clock_monotonic_ms() + again_ms;
         if (!again_ms || one->due_ms > one->give_up_ms)
-            acquit(watch, i);
+            acquit(monitor, i);
     }
 }
 
 /* --- news --- */
 
-static void mark_heard(struct host_watch *watch, bool heard)
+static void mark_heard(struct host_monitor *monitor, bool heard)
 {
     error_auto err = NULL;
-    watch->hears = heard;
-    if (host_mark_heard(watch->worker->db, watch->host_id, heard, &err) < 0)
+    monitor->hears = heard;
+    if (host_mark_heard(monitor->worker->db, monitor->host_id, heard, &err) < 0)
         log_warning("cannot record the state of a host's event stream", LOG_ERROR(err));
 }
 
-static void news_end(struct host_watch *watch, const struct error *reason)
+static void news_end(struct host_monitor *monitor, const struct error *reason)
 {
     int64_t now_ms = clock_monotonic_ms();
-    if (watch->hears)
+    if (monitor->hears)
         log_warning("event stream of a host is down, listing its instances every second",
-                    LOG_INT("host", watch->host_id), LOG_ERROR(reason));
-    if (watch->hears || watch->list_at_ms > now_ms + POLL_MS)
-        watch->list_at_ms = now_ms;
-    unsigned longer_ms = watch->back_off_ms ? watch->back_off_ms * 2 : BACK_OFF_MIN_MS;
-    watch->back_off_ms = longer_ms < BACK_OFF_MAX_MS ? longer_ms : BACK_OFF_MAX_MS;
-    watch->listen_at_ms = now_ms + watch->back_off_ms;
-    if (watch->hears)
-        mark_heard(watch, false);
+                    LOG_INT("host", monitor->host_id), LOG_ERROR(reason));
+    if (monitor->hears || monitor->list_at_ms > now_ms + POLL_MS)
+        monitor->list_at_ms = now_ms;
+    unsigned longer_ms = monitor->back_off_ms ? monitor->back_off_ms * 2 : BACK_OFF_MIN_MS;
+    monitor->back_off_ms = longer_ms < BACK_OFF_MAX_MS ? longer_ms : BACK_OFF_MAX_MS;
+    monitor->listen_at_ms = now_ms + monitor->back_off_ms;
+    if (monitor->hears)
+        mark_heard(monitor, false);
 }
 
 /* An instance that has started anew is up again, and its sandbox as well; one that was judged while
  * it was down stays stopped, and must not run beside its record. */
-static void take_restart(struct host_watch *watch, const char *instance_name)
+static void take_restart(struct host_monitor *monitor, const char *instance_name)
 {
     error_auto err = NULL;
-    for (size_t i = watch->suspect_count; i-- > 0;)
-        if (!strcmp(watch->suspects[i].instance_name, instance_name))
-            acquit(watch, i);
-    count_reboot(watch, instance_name);
-    watch->restarted(instance_name);
-    if (sandbox_stop_risen(watch->worker, watch->runtime, instance_name, &err) < 0)
+    for (size_t i = monitor->suspect_count; i-- > 0;)
+        if (!strcmp(monitor->suspects[i].instance_name, instance_name))
+            acquit(monitor, i);
+    count_reboot(monitor, instance_name);
+    monitor->restarted(instance_name);
+    if (sandbox_stop_risen(monitor->worker, monitor->runtime, instance_name, &err) < 0)
         log_warning("instance of a stopped sandbox runs", LOG_STR("instance", instance_name),
                     LOG_ERROR(err));
 }
 
-static void take_news(struct host_watch *watch, const struct runtime_news *news)
+static void take_news(struct host_monitor *monitor, const struct runtime_news *news)
 {
     switch (news->kind) {
     case RUNTIME_NEWS_BEGIN:
-        log_info("event stream of a host is up", LOG_INT("host", watch->host_id));
-        watch->back_off_ms = 0;
-        watch->list_at_ms = clock_monotonic_ms();
-        mark_heard(watch, true);
+        log_info("event stream of a host is up", LOG_INT("host", monitor->host_id));
+        monitor->back_off_ms = 0;
+        monitor->list_at_ms = clock_monotonic_ms();
+        mark_heard(monitor, true);
         break;
     case RUNTIME_NEWS_ENDED:
-        suspect(watch, news->instance, 0);
+        suspect(monitor, news->instance, 0);
         break;
     case RUNTIME_NEWS_RESTARTED:
-        take_restart(watch, news->instance);
+        take_restart(monitor, news->instance);
         break;
     case RUNTIME_NEWS_NONE:
         break;
@@ -285,103 +285,105 @@ static void take_news(struct host_watch *watch, const struct runtime_news *news)
 }
 
 /* Wait for the first news and take all that have come. */
-static void listen_to_host(struct host_watch *watch, unsigned wait_ms)
+static void listen_to_host(struct host_monitor *monitor, unsigned wait_ms)
 {
     struct runtime_news news = {.kind = RUNTIME_NEWS_NONE};
-    if (!watch->runtime || clock_monotonic_ms() < watch->listen_at_ms) {
+    if (!monitor->runtime || clock_monotonic_ms() < monitor->listen_at_ms) {
         clock_sleep_ms(wait_ms);
         return;
     }
     do {
         error_auto err = NULL;
-        if (watch->runtime->ops->listen(watch->runtime, wait_ms, &news, &err) < 0) {
-            news_end(watch, err);
+        if (monitor->runtime->ops->listen(monitor->runtime, wait_ms, &news, &err) < 0) {
+            news_end(monitor, err);
             return;
         }
-        take_news(watch, &news);
+        take_news(monitor, &news);
         wait_ms = 0;
-    } while (news.kind != RUNTIME_NEWS_NONE && watch->suspect_count < SUSPECTS_MAX);
+    } while (news.kind != RUNTIME_NEWS_NONE && monitor->suspect_count < SUSPECTS_MAX);
 }
 
 /* --- the listing --- */
 
-static int compare(struct host_watch *watch, const struct runtime_listing *list, size_t count,
+static int compare(struct host_monitor *monitor, const struct runtime_listing *list, size_t count,
                    struct error **err)
 {
     autofree struct sandbox_ready *ready = NULL;
     size_t ready_count;
-    if (sandbox_row_ready_on_host(watch->worker->db, watch->host_id, &ready, &ready_count, err) < 0)
+    if (sandbox_row_ready_on_host(monitor->worker->db, monitor->host_id, &ready, &ready_count,
+                                  err) < 0)
         return -1;
     for (size_t i = 0; i < ready_count; i++) {
         const struct runtime_listing *found =
             runtime_listing_find(list, count, ready[i].instance_name);
         enum runtime_status status = found ? found->status : RUNTIME_ABSENT;
         if (runtime_is_down(status))
-            suspect(watch, ready[i].instance_name, status == RUNTIME_STOPPED ? REBOOT_MS : 0);
+            suspect(monitor, ready[i].instance_name, status == RUNTIME_STOPPED ? REBOOT_MS : 0);
     }
     return 0;
 }
 
-static int list_host(struct host_watch *watch, struct error **err)
+static int list_host(struct host_monitor *monitor, struct error **err)
 {
-    struct worker *worker = watch->worker;
+    struct worker *worker = monitor->worker;
     struct runtime *runtime;
     struct runtime_listing *list = NULL;
     size_t count = 0;
-    if (runtimes_get(worker->runtimes, worker->db, watch->host_id, &runtime, err) < 0)
+    if (runtimes_get(worker->runtimes, worker->db, monitor->host_id, &runtime, err) < 0)
         return -1;
-    watch->runtime = runtime;
+    monitor->runtime = runtime;
     runtime_limit(runtime, PATIENCE_MS);
     int result = runtime->ops->list(runtime, &list, &count, err);
     runtime_limit(runtime, 0);
     if (result == 0)
-        result = compare(watch, list, count, err);
+        result = compare(monitor, list, count, err);
     runtime_listing_free(list, count);
     return result;
 }
 
 /* What keeps it from being listed is said by the sweep, often enough. */
-static void list_when_due(struct host_watch *watch)
+static void list_when_due(struct host_monitor *monitor)
 {
     error_auto ignored = NULL;
     int64_t begun_ms = clock_monotonic_ms();
-    if (begun_ms < watch->list_at_ms)
+    if (begun_ms < monitor->list_at_ms)
         return;
-    list_host(watch, &ignored);
+    list_host(monitor, &ignored);
     int64_t ended_ms = clock_monotonic_ms(), rest_ms = SWEEP_SHARE * (ended_ms - begun_ms);
-    if (!watch->hears)
+    if (!monitor->hears)
         rest_ms = POLL_MS;
     else if (rest_ms < SWEEP_MS)
         rest_ms = SWEEP_MS;
-    watch->list_at_ms = ended_ms + (rest_ms < SWEEP_MOST_MS ? rest_ms : SWEEP_MOST_MS);
-    if (watch->hears) /* on a database connection that may be a new one */
-        mark_heard(watch, true);
+    monitor->list_at_ms = ended_ms + (rest_ms < SWEEP_MOST_MS ? rest_ms : SWEEP_MOST_MS);
+    if (monitor->hears) /* on a database connection that may be a new one */
+        mark_heard(monitor, true);
 }
 
 /* --- the pool --- */
 
 /* How full the pool is decides about what is new on the host. */
-static void measure_pool(struct host_watch *watch)
+static void measure_pool(struct host_monitor *monitor)
 {
     error_auto err = NULL;
     uint64_t total, used;
-    runtime_limit(watch->runtime, PATIENCE_MS);
-    int result = watch->runtime->ops->measure_pool(watch->runtime, &total, &used, &err);
-    runtime_limit(watch->runtime, 0);
+    runtime_limit(monitor->runtime, PATIENCE_MS);
+    int result = monitor->runtime->ops->measure_pool(monitor->runtime, &total, &used, &err);
+    runtime_limit(monitor->runtime, 0);
     if (result == 0)
-        result = host_pool_put(watch->worker->db, watch->host_id, total >> 20, used >> 20, &err);
+        result =
+            host_pool_put(monitor->worker->db, monitor->host_id, total >> 20, used >> 20, &err);
     if (result < 0)
-        log_warning("pool of a host cannot be measured", LOG_INT("host", watch->host_id),
+        log_warning("pool of a host cannot be measured", LOG_INT("host", monitor->host_id),
                     LOG_ERROR(err));
 }
 
 /* One call without work for the daemon, however many instances there are. */
-static void measure_when_due(struct host_watch *watch)
+static void measure_when_due(struct host_monitor *monitor)
 {
-    if (!watch->runtime || clock_monotonic_ms() < watch->measure_at_ms)
+    if (!monitor->runtime || clock_monotonic_ms() < monitor->measure_at_ms)
         return;
-    measure_pool(watch);
-    watch->measure_at_ms = clock_monotonic_ms() + MEASURE_MS;
+    measure_pool(monitor);
+    monitor->measure_at_ms = clock_monotonic_ms() + MEASURE_MS;
 }
 
 /* --- one turn --- */
@@ -392,18 +394,18 @@ static void earlier(int64_t *at_ms, int64_t other_ms)
         *at_ms = other_ms;
 }
 
-void host_watch_turn(struct host_watch *watch)
+void host_monitor_turn(struct host_monitor *monitor)
 {
     int64_t now_ms = clock_monotonic_ms(), wake_ms = now_ms + TURN_MOST_MS;
-    earlier(&wake_ms, watch->list_at_ms);
-    if (watch->runtime)
-        earlier(&wake_ms, watch->measure_at_ms);
-    if (now_ms < watch->listen_at_ms)
-        earlier(&wake_ms, watch->listen_at_ms);
-    for (size_t i = 0; i < watch->suspect_count; i++)
-        earlier(&wake_ms, watch->suspects[i].due_ms);
-    listen_to_host(watch, wake_ms > now_ms ? (unsigned)(wake_ms - now_ms) : 0);
-    judge_suspects(watch);
-    list_when_due(watch);
-    measure_when_due(watch);
+    earlier(&wake_ms, monitor->list_at_ms);
+    if (monitor->runtime)
+        earlier(&wake_ms, monitor->measure_at_ms);
+    if (now_ms < monitor->listen_at_ms)
+        earlier(&wake_ms, monitor->listen_at_ms);
+    for (size_t i = 0; i < monitor->suspect_count; i++)
+        earlier(&wake_ms, monitor->suspects[i].due_ms);
+    listen_to_host(monitor, wake_ms > now_ms ? (unsigned)(wake_ms - now_ms) : 0);
+    judge_suspects(monitor);
+    list_when_due(monitor);
+    measure_when_due(monitor);
 }

@@ -8,7 +8,7 @@
 #include "http/http.h"
 #include "refusal/reason.h"
 
-struct refusal_page {
+struct refusal_html {
     enum refusal_reason reason;
     int status;
     bool waits;           /* asks by itself until a server listens, and loads the address again */
@@ -20,12 +20,12 @@ struct refusal_page {
 
 /* Answer with the page and the headers that keep it to itself. Everything that is not ours is
  * escaped. */
-void refusal_page_answer(const struct refusal_page *page, struct http_response *response);
+void refusal_html_answer(const struct refusal_html *page, struct http_response *response);
 
 /* Parts of such a page for who serves it without us (nginx, when the gate is not asked or does not
  * answer): the page as text, owned by the caller, with style in the place of the style sheet; that
  * style sheet; and the Content-Security-Policy of a page that does not wait, owned by the caller.
  */
-char *refusal_page_text(const struct refusal_page *page, const char *style);
-const char *refusal_page_style(void);
-char *refusal_page_policy(void);
+char *refusal_html_text(const struct refusal_html *page, const char *style);
+const char *refusal_html_style(void);
+char *refusal_html_policy(void);
