@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/wake.h"
+#include "base/notify.h"
 #include "checkpoint/checkpoint.h"
 #include "crypto/aead.h"
 #include "host/host.h"
@@ -426,7 +426,7 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
         work_auto work = {.worker = worker};
         bool was_warm = warm;
         int result = attempt(&work, request, &was_warm, err);
-        wake_send(worker->settings->api_socket, WAKE_POOL);
+        notify_send(worker->settings->api_socket, NOTIFY_POOL);
         if (result == 0) {
             *sandbox = work.sandbox;
             work.sandbox = (struct sandbox){0};

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/wake.h"
+#include "base/notify.h"
 #include "checkpoint/checkpoint.h"
 #include "dispatcher/cleanup.h"
 #include "dispatcher/due.h"
@@ -122,16 +122,16 @@ static void tell(const struct worker *worker, const struct due *due)
 {
     const struct {
         bool due;
-        enum wake_kind kind;
+        enum notify_kind kind;
     } words[] = {
-        {due->operations, WAKE_OPERATIONS},
-        {due->volumes || due->checkpoints, WAKE_POOL},
-        {due->builds || due->removals, WAKE_BUILDS},
-        {due->policies, WAKE_POLICIES},
+        {due->operations, NOTIFY_OPERATIONS},
+        {due->volumes || due->checkpoints, NOTIFY_POOL},
+        {due->builds || due->removals, NOTIFY_BUILDS},
+        {due->policies, NOTIFY_POLICIES},
     };
     for (size_t i = 0; i < ARRAY_SIZE(words); i++)
         if (words[i].due)
-            wake_send(worker->settings->api_socket, words[i].kind);
+            notify_send(worker->settings->api_socket, words[i].kind);
 }
 
 /* Not longer than this, whoever may say something: until the next deadline that is known, or one
@@ -154,11 +154,11 @@ static int64_t longest_rest_ms(const struct worker *worker, enum dispatcher_proc
 }
 
 static void rest(const struct worker *worker, enum dispatcher_process process,
-                 const struct due *due, int wakes)
+                 const struct due *due, int notices)
 {
-    int64_t ms = longest_rest_ms(worker, process, due, wakes >= 0);
-    if (wake_wait(wakes, ms > 1 ? (unsigned)ms : 1) && dispatcher_processes[process].woken)
-        dispatcher_processes[process].woken();
+    int64_t ms = longest_rest_ms(worker, process, due, notices >= 0);
+    if (notify_wait(notices, ms > 1 ? (unsigned)ms : 1) && dispatcher_processes[process].notified)
+        dispatcher_processes[process].notified();
 }
 
 static const struct job *own_loop(enum dispatcher_process process)
@@ -185,13 +185,13 @@ void dispatcher_serve(struct worker *worker, enum dispatcher_process process,
         return;
     }
     begin(worker);
-    int wakes = wake_open(worker->settings->api_socket, dispatcher_processes[process].wakes);
+    int notices = notify_open(worker->settings->api_socket, dispatcher_processes[process].notices);
     while (!*stop) {
         struct due due = look(worker);
         if (process == PROCESS_DEADLINES)
             tell(worker, &due);
         if (!work_once(worker, process, &due) && !*stop)
-            rest(worker, process, &due, wakes);
+            rest(worker, process, &due, notices);
     }
-    wake_close(wakes);
+    notify_close(notices);
 }

@@ -61,14 +61,14 @@ static bool due_deadlines(const struct due *due)
 
 /* Operations wait for runtimes, so several go on beside each other. */
 const struct process dispatcher_processes[PROCESS_COUNT] = {
-    [PROCESS_WORK] = {1, WAKE_POOL, warm_hurry},
-    [PROCESS_OPERATIONS] = {2, WAKE_OPERATIONS, NULL},
-    [PROCESS_DEADLINES] = {1, WAKE_NONE, NULL},
-    [PROCESS_HOSTS] = {1, WAKE_NONE, NULL},
-    [PROCESS_AGENTS] = {1, WAKE_NONE, NULL},
-    [PROCESS_SAMPLES] = {1, WAKE_NONE, NULL},
-    [PROCESS_POLICIES] = {1, WAKE_POLICIES, NULL},
-    [PROCESS_BUILDS] = {1, WAKE_BUILDS, NULL},
+    [PROCESS_WORK] = {1, NOTIFY_POOL, warm_hurry},
+    [PROCESS_OPERATIONS] = {2, NOTIFY_OPERATIONS, NULL},
+    [PROCESS_DEADLINES] = {1, NOTIFY_NONE, NULL},
+    [PROCESS_HOSTS] = {1, NOTIFY_NONE, NULL},
+    [PROCESS_AGENTS] = {1, NOTIFY_NONE, NULL},
+    [PROCESS_SAMPLES] = {1, NOTIFY_NONE, NULL},
+    [PROCESS_POLICIES] = {1, NOTIFY_POLICIES, NULL},
+    [PROCESS_BUILDS] = {1, NOTIFY_BUILDS, NULL},
 };
 
 struct job dispatcher_jobs[] = {

@@ -7,7 +7,7 @@
 
 #include <signal.h>
 
-#include "base/wake.h"
+#include "base/notify.h"
 #include "dispatcher/due.h"
 #include "worker/worker.h"
 
@@ -27,8 +27,8 @@ enum dispatcher_process {
 
 struct process {
     unsigned count;       /* how many there are of it */
-    enum wake_kind wakes; /* who makes work for it says so by these */
-    void (*woken)(void);  /* called when somebody did; may be NULL */
+    enum notify_kind notices; /* who makes work for it says so by these */
+    void (*notified)(void);  /* called when somebody did; may be NULL */
 };
 extern const struct process dispatcher_processes[PROCESS_COUNT];
 #define DISPATCHER_PROCESSES_MAX 16 /* of all of them together */

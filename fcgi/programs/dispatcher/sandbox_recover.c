@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
-#include "base/wake.h"
+#include "base/notify.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 
@@ -86,7 +86,7 @@ int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err)
     if (work.sandbox.state == SANDBOX_DESTROYING)
         cut_off_quickly(&work);
     else
-        wake_send(worker->settings->api_socket, WAKE_OPERATIONS);
+        notify_send(worker->settings->api_socket, NOTIFY_OPERATIONS);
     log_info("deadline", LOG_STR("sandbox", work.sandbox.id),
              LOG_STR("on_timeout", on_timeout_name(work.sandbox.on_timeout)),
              LOG_STR("operation", work.operation.id));

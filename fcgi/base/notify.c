@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/wake.h"
+#include "base/notify.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -23,7 +23,7 @@ static uint64_t hash(const char *text)
     return value;
 }
 
-static socklen_t name(const char *scope, enum wake_kind kind, unsigned number,
+static socklen_t name(const char *scope, enum notify_kind kind, unsigned number,
                       struct sockaddr_un *address)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -33,10 +33,10 @@ static socklen_t name(const char *scope, enum wake_kind kind, unsigned number,
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-int wake_open(const char *scope, enum wake_kind kind)
+int notify_open(const char *scope, enum notify_kind kind)
 {
     struct sockaddr_un address;
-    if (kind == WAKE_NONE)
+    if (kind == NOTIFY_NONE)
         return -1;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     for (unsigned i = 0; fd >= 0 && i < WAITING_MAX; i++) {
@@ -44,17 +44,17 @@ int wake_open(const char *scope, enum wake_kind kind)
         if (bind(fd, (struct sockaddr *)&address, size) == 0)
             return fd;
     }
-    wake_close(fd);
+    notify_close(fd);
     return -1;
 }
 
-void wake_close(int fd)
+void notify_close(int fd)
 {
     if (fd >= 0)
         close(fd);
 }
 
-bool wake_wait(int fd, unsigned ms)
+bool notify_wait(int fd, unsigned ms)
 {
     struct pollfd waiting = {.fd = fd, .events = POLLIN}; /* -1 is passed over */
     char ignored[1];
@@ -65,7 +65,7 @@ bool wake_wait(int fd, unsigned ms)
     return true;
 }
 
-void wake_send(const char *scope, enum wake_kind kind)
+void notify_send(const char *scope, enum notify_kind kind)
 {
     static int from = -1;
     struct sockaddr_un address;
