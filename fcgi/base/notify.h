@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Who makes work notifies who waits for it, between processes of one deployment on one machine. A
- * notice says nothing but "look": whoever waits looks by itself from time to time, so that one which is
- * lost, or was sent on another machine, costs nothing but that time.
+ * notice says nothing but "look": whoever waits looks by itself from time to time, so that one
+ * which is lost, or was sent on another machine, costs nothing but that time.
  */
 #pragma once
 

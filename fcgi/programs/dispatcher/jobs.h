@@ -26,9 +26,9 @@ enum dispatcher_process {
 };
 
 struct process {
-    unsigned count;       /* how many there are of it */
+    unsigned count;           /* how many there are of it */
     enum notify_kind notices; /* who makes work for it says so by these */
-    void (*notified)(void);  /* called when somebody did; may be NULL */
+    void (*notified)(void);   /* called when somebody did; may be NULL */
 };
 extern const struct process dispatcher_processes[PROCESS_COUNT];
 #define DISPATCHER_PROCESSES_MAX 16 /* of all of them together */

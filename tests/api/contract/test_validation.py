@@ -33,7 +33,8 @@ def test_everything_at_its_edge_is_accepted(make_account):
         # Counted as a process gets them: NAME=VALUE and the byte that ends it.
         "envs": {"_": "", "a9_Z": "€", "LONG": "x" * (65536 - len("_=.a9_Z=...LONG=..") - 1)},
         "exposed_ports": [{"port": port, "protocol": "http", "public": True} for port in ports],
-        "lifecycle": {"on_timeout": "pause", "auto_resume": True, "on_pause_failure": "keep_running"},
+        "lifecycle": {
+            "on_timeout": "pause", "auto_resume": True, "pause_memory": False, "on_pause_failure": "keep_running"},
         "volume_mounts": {},
         "allow_out": [f"host-{number}.example:443" for number in range(256)],
         "deny_out": [f"10.{number}.0.0/16" for number in range(256)],
@@ -360,7 +361,7 @@ def test_a_misplaced_member_of_an_update(shared_sandbox, body, said):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/v1", "/v1/", "/v1/nothing", "/v1/sandboxes/", "/v2/sandboxes", "/v1/sandboxes/x/y/z"]
+    "path", ["/", "/v1", "/v1/", "/v1/nothing", "/v1/sandboxes/", "/v4/sandboxes", "/v1/sandboxes/x/y/z"]
 )
 def test_paths_that_are_not_there(api, path):
     assert_error(api.get(path), 404, "not_found")

@@ -5,6 +5,8 @@ import os
 import pathlib
 import signal
 
+import pytest
+
 from client import assert_error
 from faults import InBackground
 from stack import wait_until
@@ -31,6 +33,7 @@ def dumping(instance):
     return None
 
 
+@pytest.mark.long
 def test_a_dump_that_hangs_is_ended_and_the_sandbox_runs_on(make_sandbox):
     sandbox = make_sandbox(lifecycle={"on_pause_failure": "keep_running"})
     sandbox.data.background("/bin/sh", "-c", "while :; do date +%s%N >/tmp/now; sleep 0.1; done")

@@ -42,7 +42,8 @@ def test_a_timeout_counts_from_now(make_sandbox):
 
 def test_the_lifecycle_can_change(make_sandbox):
     sandbox = make_sandbox()
-    lifecycle = {"on_timeout": "pause", "auto_resume": True, "on_pause_failure": "keep_running"}
+    lifecycle = {
+        "on_timeout": "pause", "auto_resume": True, "pause_memory": True, "on_pause_failure": "keep_running"}
     assert patch(sandbox, {"lifecycle": lifecycle})["lifecycle"] == lifecycle
     sandbox.pause()
     assert sandbox.data.check("echo awake") == "awake\n"
