@@ -41,7 +41,7 @@ int e2b_sandbox_to_json(struct api *api, const struct sandbox *sandbox, json_t *
                         struct error **err);
 /* What a list shows of one. */
 json_t *e2b_listed_to_json(const struct sandbox *sandbox);
-/* What a GET of one shows. */
+/* What a GET of one shows; the token for keys that may write only. */
 int e2b_detail_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
                        struct error **err);
 json_t *e2b_snapshot_to_json(const struct checkpoint *checkpoint);

@@ -87,23 +87,33 @@ static json_t *network_of(const struct sandbox *sandbox)
                      (int)sandbox->allow_public_traffic);
 }
 
-int e2b_detail_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
-                       struct error **err)
+static int add_token(struct api *api, const struct sandbox *sandbox, json_t *json,
+                     struct error **err)
 {
     struct session session;
     if (lasting_token(api, sandbox, &session, err) < 0)
         return -1;
+    json_object_set_new(json, "envdAccessToken", json_string(session.token));
+    session_wipe(&session);
+    return 0;
+}
+
+int e2b_detail_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
+                       struct error **err)
+{
     json_auto_t *policy = stored(sandbox->network);
-    *json = e2b_listed_to_json(sandbox);
-    show_volumes(sandbox, *json);
-    json_object_set_new(*json, "envdAccessToken", json_string(session.token));
-    json_object_set_new(*json, "domain", json_string(api->settings->data_plane_host));
-    json_object_set(*json, "allowInternetAccess", json_object_get(policy, "allow_internet_access"));
-    json_object_set_new(*json, "network", network_of(sandbox));
-    json_object_set_new(*json, "lifecycle",
+    json_auto_t *made = e2b_listed_to_json(sandbox);
+    /* A key that can only read gets no session. */
+    if (api->principal.can_write && add_token(api, sandbox, made, err) < 0)
+        return -1;
+    show_volumes(sandbox, made);
+    json_object_set_new(made, "domain", json_string(api->settings->data_plane_host));
+    json_object_set(made, "allowInternetAccess", json_object_get(policy, "allow_internet_access"));
+    json_object_set_new(made, "network", network_of(sandbox));
+    json_object_set_new(made, "lifecycle",
                         json_pack("{s:s, s:b}", "onTimeout", on_timeout_name(sandbox->on_timeout),
                                   "autoResume", (int)sandbox->auto_resume));
-    session_wipe(&session);
+    *json = json_incref(made);
     return 0;
 }
 
