@@ -74,13 +74,15 @@ static int authorize(void *context, const struct route *route, struct http_reque
                      struct error **err)
 {
     struct api *api = context;
-    if (route->subject == SUBJECT_SANDBOX && find_sandbox(api, request, err) < 0)
-        return -1;
     if (api_authorize(api, route, request, err) < 0)
         return -1;
-    return route->handler ? 0
-                          : error_set(err, ERR_NOT_SERVED, "This deployment does not serve %s.",
-                                      route->operation);
+    if (!route->handler)
+        return error_set(err, ERR_NOT_SERVED, "This deployment does not serve %s.",
+                         route->operation);
+    if (route->subject != SUBJECT_SANDBOX)
+        return 0;
+    /* The share is that of the sandbox's team, which is known by its id. */
+    return find_sandbox(api, request, err) < 0 ? -1 : api_take_share(api, request, false, err);
 }
 
 struct router e2b_router(struct api *api)
