@@ -31,6 +31,15 @@ struct api {
     bool has_share;                        /* the request in hand has entered the pool */
 };
 
+/* A row of a table of endpoints (endpoint/) as a route. */
+#define ENDPOINT_ROUTE(method_, pattern_, pool_, subject_, operation_, ...) \
+    {.method = method_,                                                     \
+     .pattern = pattern_,                                                   \
+     .pool = pool_,                                                         \
+     .subject = subject_,                                                   \
+     .operation = operation_,                                               \
+     __VA_ARGS__},
+
 /* All routes of the interface. */
 extern const struct route api_routes[];
 extern const size_t api_route_count;

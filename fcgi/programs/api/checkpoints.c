@@ -71,7 +71,7 @@ static json_t *row_to_json(const struct api *api, const void *row)
     return checkpoint_to_json(row);
 }
 
-static const struct page_kind page_kind = {
+const struct page_kind checkpoints_page = {
     .member = "checkpoints",
     .row_size = sizeof(struct checkpoint),
     .list = list_rows,
@@ -81,7 +81,7 @@ static const struct page_kind page_kind = {
 int checkpoints_list(void *context, struct http_request *request, struct http_response *response,
                      struct error **err)
 {
-    return page_list(context, &page_kind, request, response, err);
+    return page_list(context, &checkpoints_page, request, response, err);
 }
 
 int checkpoints_show(void *context, struct http_request *request, struct http_response *response,

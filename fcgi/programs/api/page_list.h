@@ -30,6 +30,10 @@ struct page_kind {
     _Static_assert(offsetof(type, id) == 0 && sizeof(((type *)0)->id) == ID_SIZE, \
                    "a row begins with its id")
 
+/* The lists of /v1. An interface that shows the same rows in another form copies one, with a
+ * to_json() of its own. */
+extern const struct page_kind sandboxes_page, checkpoints_page;
+
 /* Answer the request with its page of the list.
  * Errors: those of page_read() and of the kind's functions. */
 int page_list(struct api *api, const struct page_kind *kind, const struct http_request *request,

@@ -43,13 +43,7 @@ static const struct route_query checkpoints_query[] = {{.name = "team"},
                                                        {.name = NULL}};
 
 const struct route api_routes[] = {
-#define ENDPOINT(method_, pattern_, pool_, subject_, operation_, ...) \
-    {.method = method_,                                               \
-     .pattern = pattern_,                                             \
-     .pool = pool_,                                                   \
-     .subject = subject_,                                             \
-     .operation = operation_,                                         \
-     __VA_ARGS__},
+#define ENDPOINT ENDPOINT_ROUTE
 #include "endpoint/endpoints.def"
 #undef ENDPOINT
 };

@@ -65,7 +65,7 @@ static void row_deinit(void *row)
     sandbox_deinit(row);
 }
 
-static const struct page_kind page_kind = {
+const struct page_kind sandboxes_page = {
     .member = "sandboxes",
     .row_size = sizeof(struct sandbox),
     .list = list_rows,
@@ -76,7 +76,7 @@ static const struct page_kind page_kind = {
 int sandboxes_list(void *context, struct http_request *request, struct http_response *response,
                    struct error **err)
 {
-    return page_list(context, &page_kind, request, response, err);
+    return page_list(context, &sandboxes_page, request, response, err);
 }
 
 int sandboxes_show(void *context, struct http_request *request, struct http_response *response,

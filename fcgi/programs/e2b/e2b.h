@@ -10,6 +10,7 @@
 #pragma once
 
 #include "api/api.h"
+#include "api/page_list.h"
 #include "http/router.h"
 
 /* Its paths and how they are served; context: struct api. */
@@ -30,9 +31,13 @@ int e2b_create_body(const json_t *body, unsigned timeout_s, json_t **out, struct
 /* The body of PUT /v1/sandboxes/:id/network; a new reference. Errors as above. */
 int e2b_network_body(const json_t *body, json_t **out, struct error **err);
 
-/* Rename the parameters of a list (limit, nextToken, state, metadata, sandboxID) to those that
- * api/page.h reads. Errors: ERR_INVALID_REQUEST with the parameter; ERR_NOT_SERVED. */
-int e2b_list_query(struct api *api, struct http_request *request, struct error **err);
+/* --- lists.c --- */
+
+/* Answer with a page of a list as they know it: the parameters limit, nextToken, state, metadata
+ * and sandboxID, a bare array, the header X-Next-Token. Errors: those of page_list();
+ * ERR_NOT_SERVED for filters that this deployment has not. */
+int e2b_list(struct api *api, const struct page_kind *kind, struct http_request *request,
+             struct http_response *response, struct error **err);
 
 /* --- view.c: from our records to their answers; new references --- */
 
@@ -48,10 +53,6 @@ json_t *e2b_snapshot_to_json(const struct checkpoint *checkpoint);
 /* The template whose versions begin at `at` of a list of them. */
 json_t *e2b_template_to_json(const struct template_version *versions, unsigned count, unsigned at);
 
-/* Turn the page that api/page_list.h has put into the response into a bare array and the header
- * X-Next-Token. member: under which the page has its rows. */
-void e2b_answer_page(struct http_response *response, const char *member);
-
 /* --- error.c --- */
 
 /* Turn an error in the shape of /v1 into theirs, with the status that their clients look for. */
@@ -60,7 +61,7 @@ void e2b_answer_error(struct http_response *response);
 /* --- handlers --- */
 
 route_handler e2b_sandboxes_create, e2b_sandboxes_create_v2, e2b_sandboxes_list;
-route_handler e2b_sandboxes_show, e2b_sandboxes_delete, e2b_sandboxes_pause;
+route_handler e2b_sandboxes_show, e2b_sandboxes_pause;
 route_handler e2b_sandboxes_connect, e2b_sandboxes_resume, e2b_sandboxes_timeout;
 route_handler e2b_sandboxes_refresh, e2b_sandboxes_network, e2b_sandboxes_metrics;
 route_handler e2b_snapshots_create, e2b_snapshots_list;

@@ -42,13 +42,7 @@ static const struct schema_member snapshot_schema[] = {
     {.name = "name", .type = SCHEMA_STRING, .min = 1, .max = 63}, {.name = NULL}};
 
 static const struct route routes[] = {
-#define ENDPOINT(method_, pattern_, pool_, subject_, operation_, ...) \
-    {.method = method_,                                               \
-     .pattern = pattern_,                                             \
-     .pool = pool_,                                                   \
-     .subject = subject_,                                             \
-     .operation = operation_,                                         \
-     __VA_ARGS__},
+#define ENDPOINT ENDPOINT_ROUTE
 #include "endpoint/e2b_endpoints.def"
 #undef ENDPOINT
 };

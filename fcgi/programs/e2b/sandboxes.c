@@ -42,45 +42,18 @@ int e2b_sandboxes_create_v2(void *context, struct http_request *request,
     return create(context, request, TIMEOUT_S, response, err);
 }
 
-PAGE_ROW(struct sandbox);
-
-static int list_rows(struct db *db, const struct page_query *query, void **rows, unsigned *count,
-                     struct error **err)
-{
-    struct sandbox *sandboxes;
-    int result = sandbox_list(db, query->team_id, &query->page->filter, query->before, query->limit,
-                              &sandboxes, count, err);
-    *rows = sandboxes;
-    return result;
-}
-
 static json_t *row_to_json(const struct api *api, const void *row)
 {
     (void)api;
     return e2b_listed_to_json(row);
 }
 
-static void row_deinit(void *row)
-{
-    sandbox_deinit(row);
-}
-
-static const struct page_kind page_kind = {
-    .member = "sandboxes",
-    .row_size = sizeof(struct sandbox),
-    .list = list_rows,
-    .to_json = row_to_json,
-    .deinit = row_deinit,
-};
-
 int e2b_sandboxes_list(void *context, struct http_request *request, struct http_response *response,
                        struct error **err)
 {
-    if (e2b_list_query(context, request, err) < 0 ||
-        page_list(context, &page_kind, request, response, err) < 0)
-        return -1;
-    e2b_answer_page(response, page_kind.member);
-    return 0;
+    struct page_kind kind = sandboxes_page;
+    kind.to_json = row_to_json;
+    return e2b_list(context, &kind, request, response, err);
 }
 
 int e2b_sandboxes_show(void *context, struct http_request *request, struct http_response *response,
@@ -92,12 +65,6 @@ int e2b_sandboxes_show(void *context, struct http_request *request, struct http_
     if (e2b_detail_to_json(api, &api->access.sandbox, &json, err) < 0)
         return -1;
     return http_response_json(response, 200, json);
-}
-
-int e2b_sandboxes_delete(void *context, struct http_request *request,
-                         struct http_response *response, struct error **err)
-{
-    return sandboxes_delete(context, request, response, err);
 }
 
 static int done(struct http_response *response)
@@ -124,9 +91,10 @@ int e2b_sandboxes_pause(void *context, struct http_request *request, struct http
     return done(response);
 }
 
-static int bring_up(struct api *api, const struct http_request *request,
-                    struct http_response *response, struct error **err)
+int e2b_sandboxes_connect(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
 {
+    struct api *api = context;
     const struct sandbox *found = &api->access.sandbox;
     bool was_running = found->state == SANDBOX_READY || found->state == SANDBOX_CHECKPOINTING;
     json_int_t timeout_s = json_integer_value(json_object_get(request->json, "timeout"));
@@ -143,12 +111,6 @@ static int bring_up(struct api *api, const struct http_request *request,
     return http_response_json(response, was_running ? 200 : 201, json);
 }
 
-int e2b_sandboxes_connect(void *context, struct http_request *request,
-                          struct http_response *response, struct error **err)
-{
-    return bring_up(context, request, response, err);
-}
-
 /* The call of old clients, for a paused one only. */
 int e2b_sandboxes_resume(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
@@ -156,7 +118,7 @@ int e2b_sandboxes_resume(void *context, struct http_request *request,
     struct api *api = context;
     if (api->access.sandbox.state == SANDBOX_READY)
         return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is running already.");
-    return bring_up(api, request, response, err);
+    return e2b_sandboxes_connect(api, request, response, err);
 }
 
 static int require_running(const struct sandbox *sandbox, struct error **err)

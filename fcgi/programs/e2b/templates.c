@@ -36,39 +36,18 @@ int e2b_snapshots_create(void *context, struct http_request *request,
     return http_response_json(response, 201, e2b_snapshot_to_json(&checkpoint));
 }
 
-PAGE_ROW(struct checkpoint);
-
-static int list_rows(struct db *db, const struct page_query *query, void **rows, unsigned *count,
-                     struct error **err)
-{
-    struct checkpoint *checkpoints;
-    int result = checkpoint_list(db, query->team_id, query->page->sandbox_id, query->before,
-                                 query->limit, &checkpoints, count, err);
-    *rows = checkpoints;
-    return result;
-}
-
 static json_t *row_to_json(const struct api *api, const void *row)
 {
     (void)api;
     return e2b_snapshot_to_json(row);
 }
 
-static const struct page_kind page_kind = {
-    .member = "snapshots",
-    .row_size = sizeof(struct checkpoint),
-    .list = list_rows,
-    .to_json = row_to_json,
-};
-
 int e2b_snapshots_list(void *context, struct http_request *request, struct http_response *response,
                        struct error **err)
 {
-    if (e2b_list_query(context, request, err) < 0 ||
-        page_list(context, &page_kind, request, response, err) < 0)
-        return -1;
-    e2b_answer_page(response, page_kind.member);
-    return 0;
+    struct page_kind kind = checkpoints_page;
+    kind.to_json = row_to_json;
+    return e2b_list(context, &kind, request, response, err);
 }
 
 /* --- templates --- */

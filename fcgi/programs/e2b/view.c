@@ -140,13 +140,3 @@ json_t *e2b_template_to_json(const struct template_version *versions, unsigned c
                      (json_int_t)builds, "envdVersion", PROTOCOL_VERSION, "buildStatus",
                      newest->state == TEMPLATE_READY ? "ready" : "building");
 }
-
-void e2b_answer_page(struct http_response *response, const char *member)
-{
-    const char *next = json_string_value(json_object_get(response->json, "next_token"));
-    json_t *rows = json_incref(json_object_get(response->json, member));
-    if (next)
-        http_response_header(response, "X-Next-Token", "%s", next);
-    json_decref(response->json);
-    response->json = rows;
-}
