@@ -20,18 +20,15 @@ static const struct route_query snapshots_query[] = {{.name = "limit"},
                                                      {.name = "name"},
                                                      {.name = NULL}};
 static const struct route_query span_query[] = {{.name = "start"}, {.name = "end"}, {.name = NULL}};
-static const struct route_query templates_query[] = {
-    {.name = "teamID"}, {.name = "limit"}, {.name = "nextToken"}, {.name = NULL}};
+static const struct route_query templates_query[] = {{.name = "teamID"}, {.name = NULL}};
 
 /* The plan's bound is checked with the sandbox. */
 #define TIMEOUT(name_, least)                                                   \
     {                                                                           \
         .name = name_, .type = SCHEMA_INTEGER, .min = (least), .max = 31536000, \
     }
-static const struct schema_member connect_schema[] = {TIMEOUT("timeout", 0),
-                                                      {.name = "autoPause", .type = SCHEMA_BOOLEAN},
-                                                      {.name = "memory", .type = SCHEMA_BOOLEAN},
-                                                      {.name = NULL}};
+static const struct schema_member connect_schema[] = {
+    TIMEOUT("timeout", 0), {.name = "memory", .type = SCHEMA_BOOLEAN}, {.name = NULL}};
 static const struct schema_member timeout_schema[] = {
     {.name = "timeout", .type = SCHEMA_INTEGER, .required = true, .min = 0, .max = 31536000},
     {.name = NULL}};

@@ -63,7 +63,11 @@ int e2b_templates_list(void *context, struct http_request *request, struct http_
     struct api *api = context;
     autofree struct template_version *versions = NULL;
     unsigned count = 0;
-    (void)request;
+    const char *team = http_query(request, "teamID");
+    if (team && !str_equal(team, api->access.team->id) && !str_equal(team, api->access.team->slug))
+        return error_set_field(err, ERR_TEAM_FORBIDDEN, "teamID",
+                               "A key lists the templates of its own team, %s, only.",
+                               api->access.team->slug);
     if (template_version_list(api->worker.db, api->access.team->id, &versions, &count, err) < 0)
         return -1;
     json_t *list = json_array();

@@ -138,5 +138,7 @@ json_t *e2b_template_to_json(const struct template_version *versions, unsigned c
                      newest->slug, "createdAt", time_to_json(newest->template_created_at_ms),
                      "updatedAt", time_to_json(newest->created_at_ms), "buildCount",
                      (json_int_t)builds, "envdVersion", PROTOCOL_VERSION, "buildStatus",
-                     newest->state == TEMPLATE_READY ? "ready" : "building");
+                     newest->state == TEMPLATE_FAILED  ? "error"
+                     : newest->state == TEMPLATE_READY ? "ready"
+                                                       : "building");
 }
