@@ -106,8 +106,9 @@ int error_move(struct error **to, struct error **from)
 
 bool error_is_transient(const struct error *err)
 {
-    return err->code == ERR_RUNTIME_UNAVAILABLE || err->code == ERR_OUTCOME_UNKNOWN ||
-           err->code == ERR_DB_UNAVAILABLE || err->code == ERR_DB_DEADLOCK;
+    return err->code == ERR_RUNTIME_UNAVAILABLE || err->code == ERR_HOST_UNREACHABLE ||
+           err->code == ERR_OUTCOME_UNKNOWN || err->code == ERR_DB_UNAVAILABLE ||
+           err->code == ERR_DB_DEADLOCK;
 }
 
 const char *error_api_code(enum error_code code)

@@ -18,7 +18,7 @@
  * leaves room for the others. */
 #define LINE_MAX_BYTES  16384
 #define VALUE_MAX_BYTES 4096
-#define CONTEXT_MAX     4
+#define CONTEXT_MAX     6
 
 static const char *const level_names[] = {"debug", "info", "warning", "error"};
 

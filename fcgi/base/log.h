@@ -43,7 +43,7 @@ void log_configure(enum log_level least, enum log_format format);
 int log_to_file(const char *path);
 int log_reopen(void);
 
-/* Fields that every event carries until they are cleared: request id, operation. At most 4;
+/* Fields that every event carries until they are cleared: request id, operation. At most 6;
  * value is copied (cut at 63 bytes); NULL removes the field. key has static storage. */
 void log_context_set(const char *key, const char *value);
 void log_context_clear(void);

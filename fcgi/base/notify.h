@@ -9,7 +9,17 @@
 #include <stdbool.h>
 
 /* NOTIFY_NONE: nobody sends any. */
-enum notify_kind { NOTIFY_NONE, NOTIFY_OPERATIONS, NOTIFY_POOL, NOTIFY_BUILDS, NOTIFY_POLICIES };
+enum notify_kind {
+    NOTIFY_NONE,
+    NOTIFY_OPERATIONS,
+    NOTIFY_POOL,
+    NOTIFY_BUILDS,
+    NOTIFY_POLICIES,
+    NOTIFY_EVENTS,     /* some wait for their numbers */
+    NOTIFY_DELIVERIES, /* events have their numbers and can be delivered */
+    NOTIFY_WEBHOOKS,   /* webhooks have changed */
+    NOTIFY_FORKS,      /* sandboxes of forks are to be started */
+};
 
 /* A socket on which notices of that kind arrive; scope: the same text on both sides, such as a path
  * of the deployment. -1: there is none, because too many wait already, or there are

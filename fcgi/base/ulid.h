@@ -3,6 +3,10 @@
  * Identifiers: a type prefix ("sbx_") and a ULID in lower-case Crockford base 32, 48 bits of
  * milliseconds before 80 random bits, so that they sort by creation.
  * Format: https://github.com/ulid/spec
+ *
+ * Their first character is set aside for the deployment of several (the cell) that has the row, and
+ * so is that of API keys: what stands in front of cells can route by an id or a key without asking
+ * anybody. The milliseconds leave it '0' until the year 3084.
  */
 #pragma once
 
@@ -11,6 +15,7 @@
 
 #define ULID_LENGTH 26
 #define ID_SIZE     (4 + ULID_LENGTH + 1) /* "sbx_" + ULID + NUL */
+#define ID_CELL     '0'                   /* the first character of the ULID */
 
 /* A new identifier of the type; prefix is three letters and '_'. Returns out. */
 const char *id_new(const char *prefix, char out[ID_SIZE]);

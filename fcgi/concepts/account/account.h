@@ -25,6 +25,8 @@ struct plan {
     /* What is stopped, or a checkpoint, for longer is removed (0: never), and not before a warning
      * has stood in its record for so long. */
     uint32_t stopped_days, checkpoint_days, cleanup_warning_hours;
+    uint32_t audit_days;      /* that the log of what was done to its things goes back */
+    uint32_t process_log_kib; /* of what the processes of a sandbox wrote, kept in its memory */
     char currency[4], vcpu_hour[17], memory_gb_hour[17], storage_gb_month[17];
 };
 
@@ -34,20 +36,41 @@ struct plan {
 int plan_get(struct db *db, const char *name, struct plan *plan, struct error **err);
 /* All plans in catalogue order. */
 int plan_list(struct db *db, struct plan plans[PLANS_MAX], unsigned *count, struct error **err);
-/* Change one column of a plan by its name ("sandboxes", "vcpu_hour"); the value is checked.
- * Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST with the field. */
-int plan_set(struct db *db, const char *name, const char *column, const char *value,
+struct plan_value {
+    char column[32];   /* "sandboxes" */
+    const char *value; /* "200"; borrowed */
+};
+/* Change columns of a plan by their names, all of them or none; the values are checked, and whether
+ * they fit together. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST with the column as its field. */
+int plan_set(struct db *db, const char *name, const struct plan_value *values, unsigned count,
              struct error **err);
+
+/* A new plan with the values of another, behind all in the catalogue. Errors: ERR_NOT_FOUND (from),
+ * ERR_NAME_TAKEN, ERR_INVALID_REQUEST. */
+int plan_create(struct db *db, const char *name, const char *from, struct error **err);
+/* Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST (a team is on it). */
+int plan_remove(struct db *db, const char *name, struct error **err);
 
 /* Whether a sandbox of the plan may have as much. Errors: ERR_INVALID_REQUEST with the field. */
 int plan_check_cpu(const struct plan *plan, uint32_t cpu, const char *field, struct error **err);
 int plan_check_memory(const struct plan *plan, uint32_t memory_mb, const char *field,
                       struct error **err);
 
+/* What a member of a team may do in it; each includes those before it. */
+enum team_role {
+    ROLE_VIEWER, /* read */
+    ROLE_MEMBER, /* write */
+    ROLE_OWNER,  /* manage members */
+};
+const char *team_role_name(enum team_role role); /* "viewer" */
+/* Returns 0, or -1 when name is none. */
+int team_role_parse(const char *name, enum team_role *role);
+
 struct team {
     char id[ID_SIZE];
     char slug[SLUG_MAX + 1];
     char plan[33];
+    enum team_role role; /* of the user who asks; of the teams of a principal only */
 };
 
 /* The team that owns the templates of the deployment, made with the schema. Its members build and
@@ -58,9 +81,12 @@ struct user {
     char id[ID_SIZE];
     char name[SLUG_MAX + 1];
     char personal_team_id[ID_SIZE];
+    int64_t disabled_at_ms; /* 0: not */
+    bool has_password, has_second_factor;
 };
 
-/* Make a user with the personal team (plan basic). Errors: ERR_NAME_TAKEN, ERR_INVALID_REQUEST. */
+/* Make a user with the personal team (plan basic), which the user owns. Errors: ERR_NAME_TAKEN,
+ * ERR_INVALID_REQUEST. */
 int user_create(struct db *db, const char *name, struct user *user, struct error **err);
 /* Errors: ERR_NOT_FOUND. */
 int user_get_by_name(struct db *db, const char *name, struct user *user, struct error **err);
@@ -80,8 +106,6 @@ int team_get_by_slug(struct db *db, const char *slug, struct team *team, struct 
 int team_list(struct db *db, struct team **teams, unsigned *count, struct error **err);
 /* In force for the next request. Errors: ERR_NOT_FOUND (team), ERR_INVALID_REQUEST (plan). */
 int team_set_plan(struct db *db, const char *slug, const char *plan, struct error **err);
-/* A member already: success. Errors: ERR_NOT_FOUND (team or user). */
-int team_add_member(struct db *db, const char *slug, const char *user_name, struct error **err);
 
 extern const struct db_statement_list account_statements;
 extern const struct db_statement_list plan_statements;

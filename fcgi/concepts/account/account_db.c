@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/access_revision.h"
 #include "account/plan.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -9,22 +10,28 @@
 static const struct db_statement insert_team_statement = {
     "team.insert", "INSERT INTO teams (id, slug, plan, created_at_ms) VALUES (?, ?, ?, ?)", false};
 static const struct db_statement get_team_statement = {
-    "team.get", "SELECT id, slug, plan FROM teams WHERE slug = ?", true};
+    "team.get", "SELECT id, slug, plan FROM teams WHERE slug = ? AND removed_at_ms IS NULL", true};
 static const struct db_statement lock_team_statement = {
-    "team.lock", "SELECT plan FROM teams WHERE id = ? FOR UPDATE", false};
+    "team.lock", "SELECT plan FROM teams WHERE id = ? AND removed_at_ms IS NULL FOR UPDATE", false};
 static const struct db_statement list_teams_statement = {
-    "team.list", "SELECT id, slug, plan FROM teams ORDER BY slug LIMIT 100000", true};
+    "team.list",
+    "SELECT id, slug, plan FROM teams WHERE removed_at_ms IS NULL ORDER BY slug LIMIT 100000",
+    true};
 static const struct db_statement set_plan_statement = {
     "team.set_plan", "UPDATE teams SET plan = ? WHERE slug = ?", false};
 static const struct db_statement insert_member_statement = {
-    "team.insert_member", "INSERT INTO memberships (user_id, team_id) VALUES (?, ?)", false};
+    "team.insert_member",
+    "INSERT INTO memberships (user_id, team_id, role, added_at_ms) VALUES (?, ?, ?, ?)", false};
 static const struct db_statement insert_user_statement = {
     "user.insert",
     "INSERT INTO users (id, name, personal_team_id, created_at_ms) VALUES (?, ?, ?, ?)", false};
-static const struct db_statement get_user_statement = {
-    "user.get", "SELECT id, name, personal_team_id FROM users WHERE name = ?", true};
+#define USER_COLUMNS                                                                              \
+    "SELECT id, name, personal_team_id, disabled_at_ms, password_hash IS NOT NULL, totp_on FROM " \
+    "users"
+static const struct db_statement get_user_statement = {"user.get", USER_COLUMNS " WHERE name = ?",
+                                                       true};
 static const struct db_statement list_users_statement = {
-    "user.list", "SELECT id, name, personal_team_id FROM users ORDER BY name LIMIT 100000", true};
+    "user.list", USER_COLUMNS " ORDER BY name LIMIT 100000", true};
 
 static const struct db_statement *const statements[] = {
     &insert_team_statement, &get_team_statement,  &list_teams_statement,
@@ -102,16 +109,12 @@ static int insert_team(struct db *db, const struct team *team, struct error **er
     return error_set_field(err, ERR_NAME_TAKEN, "slug", "The team %s exists already.", team->slug);
 }
 
-static int insert_member(struct db *db, const char *user_id, const char *team_id,
-                         struct error **err)
+static int insert_owner(struct db *db, const char *user_id, const char *team_id, struct error **err)
 {
-    if (db_exec(db, &insert_member_statement, DB_ARGS(db_text(user_id), db_text(team_id)), NULL,
-                err) == 0)
-        return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
-        return -1;
-    error_clear(err); /* a member already */
-    return 0;
+    return db_exec(db, &insert_member_statement,
+                   DB_ARGS(db_text(user_id), db_text(team_id), db_text(team_role_name(ROLE_OWNER)),
+                           db_i64(clock_now_ms())),
+                   NULL, err);
 }
 
 struct new_team {
@@ -124,7 +127,9 @@ static int team_body(struct db *db, void *context, struct error **err)
     const struct new_team *made = context;
     if (insert_team(db, &made->team, err) < 0)
         return -1;
-    return insert_member(db, made->owner.id, made->team.id, err);
+    if (insert_owner(db, made->owner.id, made->team.id, err) < 0)
+        return -1;
+    return access_revision_bump(db, err);
 }
 
 int team_create(struct db *db, const char *slug, const char *plan, const char *owner_name,
@@ -146,25 +151,27 @@ int team_create(struct db *db, const char *slug, const char *plan, const char *o
     return 0;
 }
 
-int team_set_plan(struct db *db, const char *slug, const char *plan, struct error **err)
+struct plan_change {
+    const char *slug, *plan;
+};
+
+static int set_plan_body(struct db *db, void *context, struct error **err)
 {
+    const struct plan_change *change = context;
     uint64_t affected;
-    if (require_plan(db, plan, err) < 0 ||
-        db_exec(db, &set_plan_statement, DB_ARGS(db_text(plan), db_text(slug)), &affected, err) < 0)
+    if (require_plan(db, change->plan, err) < 0 ||
+        db_exec(db, &set_plan_statement, DB_ARGS(db_text(change->plan), db_text(change->slug)),
+                &affected, err) < 0)
         return -1;
     if (!affected)
         return error_set(err, ERR_NOT_FOUND, "There is no such team.");
-    return 0;
+    return access_revision_bump(db, err);
 }
 
-int team_add_member(struct db *db, const char *slug, const char *user_name, struct error **err)
+int team_set_plan(struct db *db, const char *slug, const char *plan, struct error **err)
 {
-    struct team team;
-    struct user user;
-    if (team_get_by_slug(db, slug, &team, err) < 0 ||
-        user_get_by_name(db, user_name, &user, err) < 0)
-        return -1;
-    return insert_member(db, user.id, team.id, err);
+    struct plan_change change = {slug, plan};
+    return db_transaction(db, set_plan_body, &change, err);
 }
 
 /* --- users --- */
@@ -174,6 +181,9 @@ static void read_user(const struct db_rows *rows, struct user *user)
     db_copy_text(user->id, rows, 0);
     db_copy_text(user->name, rows, 1);
     db_copy_text(user->personal_team_id, rows, 2);
+    user->disabled_at_ms = db_get_i64(rows, 3);
+    user->has_password = db_get_bool(rows, 4);
+    user->has_second_factor = db_get_bool(rows, 5);
 }
 
 int user_get_by_name(struct db *db, const char *name, struct user *user, struct error **err)
@@ -217,7 +227,7 @@ static int user_body(struct db *db, void *context, struct error **err)
                         db_i64(clock_now_ms())),
                 NULL, err) < 0)
         return -1;
-    return insert_member(db, user->id, made->team.id, err);
+    return insert_owner(db, user->id, made->team.id, err);
 }
 
 int user_create(struct db *db, const char *name, struct user *user, struct error **err)

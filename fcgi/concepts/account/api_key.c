@@ -7,7 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "account/api_key_row.h"
+#include "account/principal_cache_row.h"
+#include "account/ssh_token.h"
+#include "account/volume_token.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -68,7 +70,7 @@ void api_key_to_hex(const char text[API_KEY_TEXT_SIZE], char hex[API_KEY_HEX_SIZ
 /* The parts of "slk_<lookup>_<secret>"; -1 when it has any other form. */
 static int parse_text(const char *key, struct key_text *parts)
 {
-    static const char lookup_alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
+    static const char lookup_alphabet[] = "abcdefghijklmnopqrstuvwxyz0234567"; /* 0: ID_CELL */
     static const char secret_alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     if (!str_starts_with(key, PREFIX) || strlen(key) != API_KEY_TEXT_SIZE - 1)
@@ -100,6 +102,7 @@ static void new_key_text(struct key_text *parts)
     unsigned char secret[32];
     snprintf(parts->lookup, sizeof parts->lookup, "%.*s", API_KEY_LOOKUP_LENGTH,
              route_token_new(token));
+    parts->lookup[0] = ID_CELL;
     random_fill(secret, sizeof secret);
     base64url_encode(secret, sizeof secret, parts->secret);
     mem_wipe(secret, sizeof secret);
@@ -145,7 +148,8 @@ static bool secret_matches(const struct keyring *ring, const struct key_text *pa
 }
 
 /* A failure to note the use is no reason to refuse the request. */
-static void note_use(struct db *db, const char *id, int64_t last_used_at_ms)
+static void note_use(struct principal_cache *cache, struct db *db, const char *lookup,
+                     const char *id, int64_t last_used_at_ms)
 {
     error_auto err = NULL;
     int64_t now_ms = clock_now_ms();
@@ -153,36 +157,57 @@ static void note_use(struct db *db, const char *id, int64_t last_used_at_ms)
         return;
     if (api_key_row_used(db, id, now_ms, now_ms - USED_RESOLUTION_MS, &err) < 0)
         log_warning("cannot record the use of an API key", LOG_STR("key", id), LOG_ERROR(err));
+    else
+        principal_cache_used(cache, lookup, now_ms);
 }
 
-int principal_authenticate(struct db *db, const struct keyring *ring, const char *authorization,
-                           struct principal *principal, struct error **err)
+int principal_authenticate(struct principal_cache *cache, struct db *db, const struct keyring *ring,
+                           const char *authorization, struct principal *principal,
+                           struct error **err)
 {
-    return principal_authenticate_key(db, ring, key_of_authorization(authorization), principal,
-                                      err);
+    return principal_authenticate_key(cache, db, ring, key_of_authorization(authorization),
+                                      principal, err);
 }
 
-int principal_authenticate_key(struct db *db, const struct keyring *ring, const char *key,
+/* A key, or a token that was made with one and is signed. */
+static int read_key(const struct keyring *ring, const char *key, struct key_text *parts,
+                    char volume_id[ID_SIZE], bool *is_signed)
+{
+    *is_signed = key && (str_starts_with(key, SSH_TOKEN_PREFIX) ||
+                         str_starts_with(key, VOLUME_TOKEN_PREFIX));
+    if (!*is_signed)
+        return parse_key(key, parts);
+    return str_starts_with(key, SSH_TOKEN_PREFIX)
+               ? ssh_token_open(ring, key, parts->lookup)
+               : volume_token_open(ring, key, parts->lookup, volume_id);
+}
+
+int principal_authenticate_key(struct principal_cache *cache, struct db *db,
+                               const struct keyring *ring, const char *key,
                                struct principal *principal, struct error **err)
 {
-    struct key_text parts;
+    struct key_text parts = {.lookup = ""};
     struct api_key_credential credential;
+    char volume_id[ID_SIZE] = "";
+    bool is_signed = false;
     *principal = (struct principal){0};
-    if (parse_key(key, &parts) < 0)
+    if (read_key(ring, key, &parts, volume_id, &is_signed) < 0)
         return refuse(err);
-    int result = api_key_row_find(db, parts.lookup, &credential, principal, err);
+    int result = principal_cache_find(cache, db, parts.lookup, &credential, principal, err);
     if (result == 0) {
-        bool valid = secret_matches(ring, &parts, &credential);
+        bool valid = is_signed ? credential.found : secret_matches(ring, &parts, &credential);
         bool expired = credential.expires_at_ms && credential.expires_at_ms <= clock_now_ms();
         if (!valid || expired || credential.revoked_at_ms)
             result = refuse(err);
     }
-    mem_wipe(&parts, sizeof parts);
-    mem_wipe(&credential.hash, sizeof credential.hash);
+    memcpy(principal->key_lookup, parts.lookup, sizeof principal->key_lookup);
+    memcpy(principal->volume_id, volume_id, sizeof volume_id);
     if (result < 0)
         principal_deinit(principal);
     else
-        note_use(db, principal->key_id, credential.last_used_at_ms);
+        note_use(cache, db, parts.lookup, principal->key_id, credential.last_used_at_ms);
+    mem_wipe(&parts, sizeof parts);
+    mem_wipe(&credential.hash, sizeof credential.hash);
     return result;
 }
 
@@ -199,6 +224,12 @@ static char *teams_named(const struct principal *principal)
     return buffer_steal(&text);
 }
 
+/* How a sentence about it begins. */
+static const char *reaches(const struct principal *principal)
+{
+    return *principal->login_id ? "You reach" : "This API key reaches";
+}
+
 /* A query holds text of any length; only what could be a slug is repeated. */
 static int unknown_team(const struct principal *principal, const char *slug, const char *field,
                         struct error **err)
@@ -210,18 +241,18 @@ static int unknown_team(const struct principal *principal, const char *slug, con
     const char *nearest = str_nearest(slug, names, count);
     autofree char *reached = teams_named(principal);
     autofree char *hint = nearest ? xasprintf("; did you mean \"%s\"?", nearest) : xstrdup(".");
-    return error_set_field(err, ERR_TEAM_FORBIDDEN, field,
-                           "This API key reaches no team \"%s\"%s It reaches: %s.",
-                           slug_is_valid(slug) ? slug : "…", hint, reached);
+    return error_set_field(err, ERR_TEAM_FORBIDDEN, field, "%s no team \"%s\"%s %s: %s.",
+                           reaches(principal), slug_is_valid(slug) ? slug : "…", hint,
+                           *principal->login_id ? "You reach" : "It reaches", reached);
 }
 
 static int no_default_team(const struct principal *principal, const char *field, struct error **err)
 {
     autofree char *reached = teams_named(principal);
     return error_set_field(err, ERR_TEAM_FORBIDDEN, field,
-                           "This API key does not reach the personal team of its user, and more "
-                           "than one other; name the one that is meant: %s.",
-                           reached);
+                           "%s more than one team and not the personal one; name the one that is "
+                           "meant: %s.",
+                           reaches(principal), reached);
 }
 
 const struct team *principal_default_team(const struct principal *principal)
@@ -248,17 +279,38 @@ int principal_team(const struct principal *principal, const char *slug, const ch
     if (*team)
         return 0;
     if (!principal->team_count)
-        return error_set_field(err, ERR_TEAM_FORBIDDEN, field, "This API key reaches no team.");
+        return error_set_field(err, ERR_TEAM_FORBIDDEN, field, "%s no team.", reaches(principal));
     return slug ? unknown_team(principal, slug, field, err)
                 : no_default_team(principal, field, err);
 }
 
-bool principal_reaches(const struct principal *principal, const char *team_id)
+static const struct team *team_of_id(const struct principal *principal, const char *id)
 {
     for (unsigned i = 0; i < principal->team_count; i++)
-        if (!strcmp(principal->teams[i].id, team_id))
-            return true;
-    return false;
+        if (!strcmp(principal->teams[i].id, id))
+            return &principal->teams[i];
+    return NULL;
+}
+
+bool principal_reaches(const struct principal *principal, const char *team_id)
+{
+    return team_of_id(principal, team_id) != NULL;
+}
+
+enum team_role principal_role(const struct principal *principal, const char *team_id)
+{
+    const struct team *team = team_of_id(principal, team_id);
+    return team ? team->role : ROLE_VIEWER;
+}
+
+bool principal_is_operator(const struct principal *principal)
+{
+    return principal_role(principal, TEAM_DEPLOYMENT_ID) == ROLE_OWNER;
+}
+
+bool principal_writes(const struct principal *principal, const char *team_id)
+{
+    return principal->can_write && principal_role(principal, team_id) > ROLE_VIEWER;
 }
 
 bool principal_covers(const struct principal *principal, const struct api_key *key)
@@ -276,7 +328,9 @@ bool principal_covers(const struct principal *principal, const struct api_key *k
 void api_key_deinit(struct api_key *key)
 {
     free(key->teams);
+    free(key->ssh_public_key);
     key->teams = NULL;
+    key->ssh_public_key = NULL;
     key->team_count = 0;
 }
 
@@ -329,7 +383,7 @@ int api_key_create(struct db *db, const struct keyring *ring, const struct api_k
         .created_at_ms = clock_now_ms(),
         .expires_at_ms = request->expires_at_ms,
     };
-    id_new("key_", key->id);
+    id_new(request->ssh ? "ssk_" : "key_", key->id);
     snprintf(key->name, sizeof key->name, "%s", request->name ? request->name : "");
     new_key_text(&parts);
     memcpy(key->lookup, parts.lookup, sizeof key->lookup);
@@ -343,4 +397,23 @@ int api_key_create(struct db *db, const struct keyring *ring, const struct api_k
     mem_wipe(&parts, sizeof parts);
     mem_wipe(hash, sizeof hash);
     return result;
+}
+
+int ssh_key_create(struct db *db, const struct keyring *ring, const struct api_key_request *request,
+                   struct api_key *key, struct error **err)
+{
+    char nobodys[API_KEY_TEXT_SIZE];
+    int result = api_key_create(db, ring, request, key, nobodys, err);
+    mem_wipe(nobodys, sizeof nobodys);
+    if (result < 0 && (*err)->code == ERR_DB_DUPLICATE) {
+        error_clear(err);
+        return error_set_field(err, ERR_NAME_TAKEN, "/public_key",
+                               "This public key signs somebody in already; a key belongs to one "
+                               "user.");
+    }
+    if (result < 0)
+        return -1;
+    memcpy(key->ssh_fingerprint, request->ssh->fingerprint, sizeof key->ssh_fingerprint);
+    key->ssh_public_key = xstrdup(request->ssh->text);
+    return 0;
 }

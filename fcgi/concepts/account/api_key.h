@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * API keys: `slk_<12 lookup characters>_<43 secret characters>`. The lookup part (base 32) finds
- * the row; the secret (32 random bytes, base64url) is compared in constant time against a keyed
- * BLAKE2b hash and is shown once, when the key is made. Clients that take keys of the form `e2b_`
- * and hexadecimal digits only are given the same two parts in those: one key, two spellings.
+ * API keys: `slk_<12 lookup characters>_<43 secret characters>`. The lookup part (base 32,
+ * after the character of the cell: base/ulid.h) finds the row; the secret (32 random bytes,
+ * base64url) is compared in constant time against a keyed BLAKE2b hash and is shown once, when the
+ * key is made. Clients that take keys of the form `e2b_` and hexadecimal digits only are given the
+ * same two parts in those: one key, two spellings.
+ *
+ * An SSH key is such a key too, which a public key proves and no secret: its id begins with `ssk_`,
+ * it is for the SSH entry point alone, and what signs in with it acts with a token that
+ * sandlot-ssh makes, `sls_` and what ssh_token_make() says.
  */
 #pragma once
 
 #include "account/account.h"
+#include "account/ssh_public_key.h"
 #include "crypto/keyring.h"
 
 #define API_KEY_TEXT_SIZE (4 + 12 + 1 + 43 + 1)
@@ -24,14 +30,20 @@ struct api_key {
     int64_t created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms; /* 0: none */
     struct team *teams; /* of a restricted key; owned */
     unsigned team_count;
+    char ssh_fingerprint[SSH_FINGERPRINT_SIZE]; /* of an SSH key, "" when it is revoked */
+    char *ssh_public_key;                       /* NULL: no SSH key; owned */
 };
 void api_key_deinit(struct api_key *key);
 void api_keys_free(struct api_key *keys, unsigned count); /* of api_key_list() */
 
-/* Who makes a request: the user behind a key and the teams that this key reaches. */
+/* Who makes a request: the user behind a key, or one who has signed in (login/), and the teams that
+ * are reached with it. */
 struct principal {
     char user_id[ID_SIZE];
-    char key_id[ID_SIZE];
+    char key_id[ID_SIZE];    /* "" of one who has signed in */
+    char key_lookup[13];     /* of that key */
+    char volume_id[ID_SIZE]; /* of a token of a volume, which opens its files alone; else "" */
+    char login_id[ID_SIZE];  /* "" of a key */
     bool can_write;
     bool all_teams;        /* every team of the user, later ones too */
     int64_t expires_at_ms; /* of the key; 0: never */
@@ -41,14 +53,19 @@ struct principal {
 };
 void principal_deinit(struct principal *principal);
 
+struct principal_cache;
+
 /* The principal behind the value of an Authorization header ("Bearer slk_…"; NULL: none sent).
- * Unknown, malformed, expired and revoked keys all answer the same ERR_UNAUTHORIZED. One query;
- * last_used_at is written at most once a minute. */
-int principal_authenticate(struct db *db, const struct keyring *ring, const char *authorization,
-                           struct principal *principal, struct error **err);
+ * Unknown, malformed, expired and revoked keys all answer the same ERR_UNAUTHORIZED. One query, a
+ * small one for a key that the cache (NULL: none) knows; last_used_at is written at most once a
+ * minute. */
+int principal_authenticate(struct principal_cache *cache, struct db *db, const struct keyring *ring,
+                           const char *authorization, struct principal *principal,
+                           struct error **err);
 
 /* The same for a key by itself, in either spelling. */
-int principal_authenticate_key(struct db *db, const struct keyring *ring, const char *key,
+int principal_authenticate_key(struct principal_cache *cache, struct db *db,
+                               const struct keyring *ring, const char *key,
                                struct principal *principal, struct error **err);
 
 /* The other spelling of a key as api_key_create() gives it: "e2b_…". */
@@ -67,6 +84,16 @@ int principal_team(const struct principal *principal, const char *slug, const ch
 /* Whether the key reaches the team of that id. */
 bool principal_reaches(const struct principal *principal, const char *team_id);
 
+/* What the user may do in the team of that id, which the key reaches. */
+enum team_role principal_role(const struct principal *principal, const char *team_id);
+
+/* Whether it may look at the deployment itself: an owner of its own team, which the key reaches. */
+bool principal_is_operator(const struct principal *principal);
+
+/* Whether it may change what belongs to the team of that id: the key can write, and the user is
+ * more than a viewer. */
+bool principal_writes(const struct principal *principal, const char *team_id);
+
 /* Whether the key of that user gives no access that the principal's own key does not give: what a
  * key may see and revoke. */
 bool principal_covers(const struct principal *principal, const struct api_key *key);
@@ -77,7 +104,8 @@ struct api_key_request {
     bool can_write;
     const char *const *team_slugs; /* NULL or none: every team of the user */
     unsigned team_count;
-    int64_t expires_at_ms; /* 0: never */
+    int64_t expires_at_ms;            /* 0: never */
+    const struct ssh_public_key *ssh; /* NULL: an API key */
 };
 
 /* Make a key; text receives the whole key, shown once and then wiped by the caller. Errors, with
@@ -86,9 +114,16 @@ struct api_key_request {
 int api_key_create(struct db *db, const struct keyring *ring, const struct api_key_request *request,
                    struct api_key *key, char text[API_KEY_TEXT_SIZE], struct error **err);
 
+/* The same with request->ssh, which stays the caller's. Errors: also ERR_NAME_TAKEN
+ * ("/public_key"), when it signs somebody in already. */
+int ssh_key_create(struct db *db, const struct keyring *ring, const struct api_key_request *request,
+                   struct api_key *key, struct error **err);
+
+enum api_key_kind { API_KEYS, SSH_KEYS };
+
 /* Keys of a user (NULL: of all), newest first, revoked ones too; for api_keys_free(). */
-int api_key_list(struct db *db, const char *user_id, struct api_key **keys, unsigned *count,
-                 struct error **err);
+int api_key_list(struct db *db, enum api_key_kind kind, const char *user_id, struct api_key **keys,
+                 unsigned *count, struct error **err);
 
 /* A key of the user, a revoked one too; for api_key_deinit(). Errors: ERR_NOT_FOUND. */
 int api_key_get(struct db *db, const char *user_id, const char *id, struct api_key *key,
@@ -97,4 +132,25 @@ int api_key_get(struct db *db, const char *user_id, const char *id, struct api_k
 /* Effective for the next request. user_id NULL: any user's. Errors: ERR_NOT_FOUND. */
 int api_key_revoke(struct db *db, const char *user_id, const char *id, struct error **err);
 
+/* --- signing in over SSH --- */
+
+#define SSH_TOKEN_SIZE 160
+
+/* Who an SSH key signs in. Revoked, expired and unknown ones are the same ERR_UNAUTHORIZED. */
+struct ssh_login {
+    char key_id[ID_SIZE];
+    char lookup[13];
+    char user_id[ID_SIZE];
+    char user_name[SLUG_MAX + 1];
+};
+int ssh_login_find(struct db *db, const char *fingerprint, struct ssh_login *login,
+                   struct error **err);
+
+/* What a session of that key acts with towards the API, as a key would be, for ttl_s. It ends with
+ * the key. The caller wipes it. */
+int ssh_token_make(const struct keyring *ring, const struct ssh_login *login, uint64_t ttl_s,
+                   char token[SSH_TOKEN_SIZE], struct error **err);
+
 extern const struct db_statement_list api_key_statements;
+/* For sandlot-ssh. */
+extern const struct db_statement_list ssh_login_statements;

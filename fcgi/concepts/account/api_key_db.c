@@ -2,21 +2,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/access_revision.h"
 #include "account/api_key_row.h"
+#include "account/principal_row.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/panic.h"
 
-/* More memberships than a request may carry; a user who reaches it is refused, never cut short. */
-#define PRINCIPAL_TEAMS_MAX 4096
-#define LIST_ROWS_MAX       200000
+#define LIST_ROWS_MAX 200000
 
 /* A row for each team of the user; the team is NULL where the key is not for it. A key stays one
- * when its user has left all of its teams. */
+ * when its user has left all of its teams, and is none while its user is disabled. */
 static const struct db_statement find_statement = {
     "api_key.find",
     "SELECT k.id, k.user_id, k.can_write, k.hash_key_id, k.hash, k.expires_at_ms, k.revoked_at_ms,"
-    " k.last_used_at_ms, u.personal_team_id, t.id, t.slug, t.plan, k.all_teams"
-    " FROM api_keys k JOIN users u ON u.id = k.user_id"
+    " k.last_used_at_ms, u.personal_team_id, t.id, t.slug, t.plan, m.role, k.all_teams"
+    " FROM api_keys k JOIN users u ON u.id = k.user_id AND u.disabled_at_ms IS NULL"
     " LEFT JOIN memberships m ON m.user_id = k.user_id"
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id AND r.team_id = m.team_id"
     " LEFT JOIN teams t ON t.id = m.team_id AND (k.all_teams = 1 OR r.team_id IS NOT NULL)"
@@ -35,36 +36,61 @@ static const struct db_statement member_statement = {
 static const struct db_statement insert_statement = {
     "api_key.insert",
     "INSERT INTO api_keys (id, lookup, user_id, name, can_write, all_teams, hash_key_id, hash,"
-    " created_at_ms, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    " created_at_ms, expires_at_ms, ssh_public_key, ssh_fingerprint)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 static const struct db_statement insert_team_statement = {
     "api_key.insert_team", "INSERT INTO api_key_teams (api_key_id, team_id) VALUES (?, ?)", false};
 
 #define LIST_COLUMNS                                                                    \
     "SELECT k.id, u.name, k.lookup, k.name, k.can_write, k.all_teams, k.created_at_ms," \
-    " k.expires_at_ms, k.revoked_at_ms, k.last_used_at_ms, t.id, t.slug, t.plan"        \
+    " k.expires_at_ms, k.revoked_at_ms, k.last_used_at_ms, t.id, t.slug, t.plan,"       \
+    " k.ssh_fingerprint, k.ssh_public_key"                                              \
     " FROM api_keys k JOIN users u ON u.id = k.user_id"                                 \
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id LEFT JOIN teams t ON t.id = r.team_id"
 static const struct db_statement list_statement = {
-    "api_key.list", LIST_COLUMNS " WHERE k.user_id = ? ORDER BY k.id DESC, t.slug LIMIT ?", true};
+    "api_key.list",
+    LIST_COLUMNS " WHERE (k.ssh_public_key IS NOT NULL) = ? AND k.user_id = ?"
+                 " ORDER BY k.id DESC, t.slug LIMIT ?",
+    true};
 static const struct db_statement get_statement = {
     "api_key.get", LIST_COLUMNS " WHERE k.id = ? AND k.user_id = ? ORDER BY t.slug LIMIT ?", true};
 static const struct db_statement list_all_statement = {
-    "api_key.list_all", LIST_COLUMNS " ORDER BY k.id DESC, t.slug LIMIT ?", true};
+    "api_key.list_all",
+    LIST_COLUMNS " WHERE (k.ssh_public_key IS NOT NULL) = ? ORDER BY k.id DESC, t.slug LIMIT ?",
+    true};
 static const struct db_statement revoke_statement = {
     "api_key.revoke",
-    "UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ?) WHERE id = ? AND user_id = ?",
+    "UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ?), ssh_fingerprint = NULL"
+    " WHERE id = ? AND user_id = ?",
     false};
 static const struct db_statement revoke_any_statement = {
     "api_key.revoke_any",
-    "UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ?) WHERE id = ?", false};
+    "UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ?), ssh_fingerprint = NULL"
+    " WHERE id = ?",
+    false};
+/* An expired key keeps its fingerprint until it is revoked or its owner adds it again. */
+static const struct db_statement free_fingerprint_statement = {
+    "api_key.free_fingerprint",
+    "UPDATE api_keys SET ssh_fingerprint = NULL WHERE ssh_fingerprint = ? AND expires_at_ms <= ?",
+    false};
+static const struct db_statement login_statement = {
+    "api_key.ssh_login",
+    "SELECT k.id, k.lookup, k.user_id, u.name FROM api_keys k"
+    " JOIN users u ON u.id = k.user_id AND u.disabled_at_ms IS NULL"
+    " WHERE k.ssh_fingerprint = ? AND k.revoked_at_ms IS NULL"
+    " AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?)",
+    true};
 
 static const struct db_statement *const statements[] = {
-    &find_statement,        &used_statement,       &member_statement,   &insert_statement,
-    &insert_team_statement, &list_statement,       &list_all_statement, &get_statement,
-    &revoke_statement,      &revoke_any_statement,
+    &find_statement,        &used_statement,       &member_statement,           &insert_statement,
+    &insert_team_statement, &list_statement,       &list_all_statement,         &get_statement,
+    &revoke_statement,      &revoke_any_statement, &free_fingerprint_statement,
 };
 const struct db_statement_list api_key_statements = DB_STATEMENT_LIST(statements);
+
+static const struct db_statement *const login_statements[] = {&login_statement};
+const struct db_statement_list ssh_login_statements = DB_STATEMENT_LIST(login_statements);
 
 /* Append the team in three columns from first; nothing for NULL. */
 static void append_team(const struct db_rows *rows, unsigned first, struct team **teams,
@@ -74,12 +100,31 @@ static void append_team(const struct db_rows *rows, unsigned first, struct team 
         return;
     *teams = xreallocarray(*teams, *count + 1, sizeof **teams);
     struct team *team = &(*teams)[(*count)++];
+    *team = (struct team){0};
     db_copy_text(team->id, rows, first);
     db_copy_text(team->slug, rows, first + 1);
     db_copy_text(team->plan, rows, first + 2);
 }
 
 /* --- authentication --- */
+
+void principal_row_append_team(const struct db_rows *rows, unsigned first,
+                               struct principal *principal)
+{
+    unsigned before = principal->team_count;
+    append_team(rows, first, &principal->teams, &principal->team_count);
+    if (principal->team_count > before &&
+        team_role_parse(db_get_text(rows, first + 3), &principal->teams[before].role) < 0)
+        panic("a membership has a role that is none");
+}
+
+int principal_row_check_count(const struct principal *principal, unsigned count, struct error **err)
+{
+    if (count > PRINCIPAL_TEAMS_MAX)
+        return error_set(err, ERR_INTERNAL, "user %s is a member of more than %d teams",
+                         principal->user_id, PRINCIPAL_TEAMS_MAX);
+    return 0;
+}
 
 static int read_credential(const struct db_rows *rows, struct api_key_credential *credential,
                            struct error **err)
@@ -115,15 +160,12 @@ int api_key_row_find(struct db *db, const char *lookup, struct api_key_credentia
             db_copy_text(principal->user_id, rows, 1);
             principal->can_write = db_get_bool(rows, 2);
             db_copy_text(principal->personal_team_id, rows, 8);
-            principal->all_teams = db_get_bool(rows, 12);
+            principal->all_teams = db_get_bool(rows, 13);
             principal->expires_at_ms = credential->expires_at_ms;
         }
-        append_team(rows, 9, &principal->teams, &principal->team_count);
+        principal_row_append_team(rows, 9, principal);
     }
-    if (count > PRINCIPAL_TEAMS_MAX)
-        return error_set(err, ERR_INTERNAL, "user %s is a member of more than %d teams",
-                         principal->user_id, PRINCIPAL_TEAMS_MAX);
-    return 0;
+    return principal_row_check_count(principal, count, err);
 }
 
 int api_key_row_used(struct db *db, const char *id, int64_t now_ms, int64_t before_ms,
@@ -176,13 +218,20 @@ static int insert_body(struct db *db, void *context, struct error **err)
 {
     struct insert *insert = context;
     struct api_key *key = insert->key;
+    const struct ssh_public_key *ssh = insert->request->ssh;
     api_key_deinit(key);
+    if (ssh &&
+        db_exec(db, &free_fingerprint_statement,
+                DB_ARGS(db_text(ssh->fingerprint), db_i64(key->created_at_ms)), NULL, err) < 0)
+        return -1;
     if (db_exec(db, &insert_statement,
                 DB_ARGS(db_text(key->id), db_text(key->lookup), db_text(insert->request->user_id),
                         db_text(key->name), db_bool(key->can_write), db_bool(key->all_teams),
                         db_u64(insert->hash_key_id), db_blob(insert->hash, MAC_BYTES),
                         db_i64(key->created_at_ms),
-                        key->expires_at_ms ? db_i64(key->expires_at_ms) : db_null()),
+                        key->expires_at_ms ? db_i64(key->expires_at_ms) : db_null(),
+                        ssh ? db_text(ssh->text) : db_null(),
+                        ssh ? db_text(ssh->fingerprint) : db_null()),
                 NULL, err) < 0)
         return -1;
     for (unsigned i = 0; i < insert->request->team_count; i++)
@@ -213,6 +262,10 @@ static void read_key(const struct db_rows *rows, struct api_key *key)
     key->expires_at_ms = db_get_i64(rows, 7);
     key->revoked_at_ms = db_get_i64(rows, 8);
     key->last_used_at_ms = db_get_i64(rows, 9);
+    if (!db_is_null(rows, 13))
+        db_copy_text(key->ssh_fingerprint, rows, 13);
+    if (!db_is_null(rows, 14))
+        key->ssh_public_key = xstrdup(db_get_text(rows, 14));
 }
 
 /* A row for each team of each key. */
@@ -230,14 +283,16 @@ static void read_keys(struct db_rows *rows, struct api_key **keys, unsigned *cou
     }
 }
 
-int api_key_list(struct db *db, const char *user_id, struct api_key **keys, unsigned *count,
-                 struct error **err)
+int api_key_list(struct db *db, enum api_key_kind kind, const char *user_id, struct api_key **keys,
+                 unsigned *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
+    const struct db_value is_ssh = db_bool(kind == SSH_KEYS);
     int result =
-        user_id ? db_query(db, &list_statement, DB_ARGS(db_text(user_id), db_u64(LIST_ROWS_MAX)),
-                           &rows, err)
-                : db_query(db, &list_all_statement, DB_ARGS(db_u64(LIST_ROWS_MAX)), &rows, err);
+        user_id
+            ? db_query(db, &list_statement,
+                       DB_ARGS(is_ssh, db_text(user_id), db_u64(LIST_ROWS_MAX)), &rows, err)
+            : db_query(db, &list_all_statement, DB_ARGS(is_ssh, db_u64(LIST_ROWS_MAX)), &rows, err);
     if (result == 0)
         read_keys(rows, keys, count);
     return result;
@@ -259,18 +314,46 @@ int api_key_get(struct db *db, const char *user_id, const char *id, struct api_k
     return 0;
 }
 
-int api_key_revoke(struct db *db, const char *user_id, const char *id, struct error **err)
+struct revocation {
+    const char *user_id, *id;
+};
+
+static int revoke_body(struct db *db, void *context, struct error **err)
 {
+    const struct revocation *key = context;
+    struct db_value now = db_i64(clock_now_ms()), id = db_text(key->id);
     uint64_t affected;
-    int64_t now_ms = clock_now_ms();
-    int result =
-        user_id ? db_exec(db, &revoke_statement,
-                          DB_ARGS(db_i64(now_ms), db_text(id), db_text(user_id)), &affected, err)
-                : db_exec(db, &revoke_any_statement, DB_ARGS(db_i64(now_ms), db_text(id)),
-                          &affected, err);
+    int result = key->user_id
+                     ? db_exec(db, &revoke_statement, DB_ARGS(now, id, db_text(key->user_id)),
+                               &affected, err)
+                     : db_exec(db, &revoke_any_statement, DB_ARGS(now, id), &affected, err);
     if (result < 0)
         return -1;
     if (!affected)
         return error_set(err, ERR_NOT_FOUND, "There is no such API key.");
+    return access_revision_bump(db, err);
+}
+
+int api_key_revoke(struct db *db, const char *user_id, const char *id, struct error **err)
+{
+    struct revocation key = {user_id, id};
+    return db_transaction(db, revoke_body, &key, err);
+}
+
+/* --- SSH --- */
+
+int ssh_login_find(struct db *db, const char *fingerprint, struct ssh_login *login,
+                   struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &login_statement, DB_ARGS(db_text(fingerprint), db_i64(clock_now_ms())), &rows,
+                 err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_UNAUTHORIZED, "This SSH key signs nobody in.");
+    db_copy_text(login->key_id, rows, 0);
+    db_copy_text(login->lookup, rows, 1);
+    db_copy_text(login->user_id, rows, 2);
+    db_copy_text(login->user_name, rows, 3);
     return 0;
 }

@@ -30,6 +30,8 @@
     X(stopped_days, NUMBER, 0, 36500, NULL)            \
     X(checkpoint_days, NUMBER, 0, 36500, NULL)         \
     X(cleanup_warning_hours, NUMBER, 0, 87600, NULL)   \
+    X(audit_days, NUMBER, 30, 36500, NULL)             \
+    X(process_log_kib, NUMBER, 0, 65536, NULL)         \
     X(currency, TEXT, 0, 0, plan_currency_is_valid)    \
     X(vcpu_hour, TEXT, 0, 0, plan_price_is_valid)      \
     X(memory_gb_hour, TEXT, 0, 0, plan_price_is_valid) \

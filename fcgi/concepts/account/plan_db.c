@@ -17,6 +17,24 @@ static const struct db_statement list_statement = {
 static const struct db_statement lock_statement = {
     "plan.lock", "SELECT name FROM plans WHERE name = ? FOR UPDATE", false};
 
+static const struct db_statement copy_statement = {
+    "plan.copy",
+    "INSERT INTO plans (name, position" PLAN_COLUMNS(
+        COLUMN_NAME) ")"
+                     " SELECT ?, (SELECT MAX(position) + 1 FROM plans p)" PLAN_COLUMNS(
+                         COLUMN_NAME) " FROM plans WHERE name = ?",
+    false};
+/* Removed teams are no reason to keep it: they move to the first of the catalogue. */
+static const struct db_statement used_statement = {
+    "plan.used", "SELECT slug FROM teams WHERE plan = ? AND removed_at_ms IS NULL LIMIT 1", true};
+static const struct db_statement move_statement = {
+    "plan.move",
+    "UPDATE teams SET plan = (SELECT name FROM plans WHERE name <> ? ORDER BY position LIMIT 1)"
+    " WHERE plan = ? AND removed_at_ms IS NOT NULL",
+    false};
+static const struct db_statement delete_statement = {"plan.delete",
+                                                     "DELETE FROM plans WHERE name = ?", false};
+
 #define UPDATE_STATEMENT(column, kind, least, most, check)        \
     static const struct db_statement set_##column##_statement = { \
         "plan.set_" #column, "UPDATE plans SET " #column " = ? WHERE name = ?", false};
@@ -24,7 +42,13 @@ PLAN_COLUMNS(UPDATE_STATEMENT)
 
 #define UPDATE_POINTER(column, kind, least, most, check) , &set_##column##_statement
 static const struct db_statement *const statements[] = {
-    &get_statement, &list_statement, &lock_statement PLAN_COLUMNS(UPDATE_POINTER)};
+    &get_statement,
+    &list_statement,
+    &lock_statement,
+    &copy_statement,
+    &used_statement,
+    &move_statement,
+    &delete_statement PLAN_COLUMNS(UPDATE_POINTER)};
 const struct db_statement_list plan_statements = DB_STATEMENT_LIST(statements);
 
 /* --- reading --- */
@@ -133,11 +157,21 @@ static int check_value(const struct column *column, const char *value, struct er
 
 struct change {
     const char *plan_name;
-    const struct column *column;
-    const char *value;
+    const struct plan_value *values;
+    unsigned count;
 };
 
-/* The new value must also fit the others; the lock keeps two changes from missing each other. */
+static int change_column(struct db *db, const char *plan_name, const struct plan_value *wanted,
+                         struct error **err)
+{
+    const struct column *column = find_column(wanted->column, err);
+    if (!column || check_value(column, wanted->value, err) < 0)
+        return -1;
+    return db_exec(db, column->update, DB_ARGS(db_text(wanted->value), db_text(plan_name)), NULL,
+                   err);
+}
+
+/* What was changed must also fit the rest; the lock keeps two changes from missing each other. */
 static int change_body(struct db *db, void *context, struct error **err)
 {
     const struct change *change = context;
@@ -145,18 +179,64 @@ static int change_body(struct db *db, void *context, struct error **err)
     db_rows_auto *rows = NULL;
     if (db_query(db, &lock_statement, DB_ARGS(db_text(change->plan_name)), &rows, err) < 0)
         return -1;
-    if (db_exec(db, change->column->update,
-                DB_ARGS(db_text(change->value), db_text(change->plan_name)), NULL, err) < 0 ||
-        plan_get(db, change->plan_name, &plan, err) < 0)
-        return -1;
-    return plan_check(&plan, err);
+    for (unsigned i = 0; i < change->count; i++)
+        if (change_column(db, change->plan_name, &change->values[i], err) < 0)
+            return -1;
+    return plan_get(db, change->plan_name, &plan, err) < 0 ? -1 : plan_check(&plan, err);
 }
 
-int plan_set(struct db *db, const char *name, const char *column, const char *value,
+int plan_set(struct db *db, const char *name, const struct plan_value *values, unsigned count,
              struct error **err)
 {
-    struct change change = {name, find_column(column, err), value};
-    if (!change.column || check_value(change.column, value, err) < 0)
+    return db_transaction(db, change_body, &(struct change){name, values, count}, err);
+}
+
+/* --- plans as a whole --- */
+
+static int check_name(const char *name, struct error **err)
+{
+    if (slug_is_valid(name) && strlen(name) <= 32)
+        return 0;
+    return error_set(err, ERR_INVALID_REQUEST,
+                     "The name of a plan is 1 to 32 lower-case letters, digits and hyphens.");
+}
+
+int plan_create(struct db *db, const char *name, const char *from, struct error **err)
+{
+    uint64_t made;
+    if (check_name(name, err) < 0)
         return -1;
-    return db_transaction(db, change_body, &change, err);
+    if (db_exec(db, &copy_statement, DB_ARGS(db_text(name), db_text(from)), &made, err) < 0) {
+        if ((*err)->code != ERR_DB_DUPLICATE)
+            return -1;
+        error_clear(err);
+        return error_set(err, ERR_NAME_TAKEN, "There is a plan %s already.", name);
+    }
+    return made ? 0 : error_set(err, ERR_NOT_FOUND, "There is no plan %s.", from);
+}
+
+static int remove_body(struct db *db, void *context, struct error **err)
+{
+    struct db_value name = db_text(context);
+    db_rows_auto *locked = NULL;
+    db_rows_auto *teams = NULL;
+    if (db_query(db, &lock_statement, DB_ARGS(name), &locked, err) < 0 ||
+        db_query(db, &used_statement, DB_ARGS(name), &teams, err) < 0)
+        return -1;
+    if (!db_rows_next(locked))
+        return error_set(err, ERR_NOT_FOUND, "There is no such plan.");
+    if (db_rows_next(teams))
+        return error_set(err, ERR_INVALID_REQUEST, "The team %s is on this plan.",
+                         db_get_text(teams, 0));
+    if (db_exec(db, &move_statement, DB_ARGS(name, name), NULL, err) < 0)
+        return -1;
+    return db_exec(db, &delete_statement, DB_ARGS(name), NULL, err);
+}
+
+int plan_remove(struct db *db, const char *name, struct error **err)
+{
+    /* The plan of new users. */
+    if (!strcmp(name, "basic"))
+        return error_set(err, ERR_INVALID_REQUEST, "New users get the plan basic; it stays.");
+    return db_transaction(db, remove_body, (void *)name, err);
 }

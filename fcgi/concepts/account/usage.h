@@ -21,7 +21,7 @@ int usage_follow(struct db *db, const char *sandbox_id, enum usage_kind kind, in
 /* The time that sandboxes of one size have taken together. */
 struct usage {
     enum usage_kind kind;
-    struct runtime_shape shape;
+    struct runtime_resources resources;
     uint64_t sandboxes; /* how many different ones */
     uint64_t total_ms;
 };

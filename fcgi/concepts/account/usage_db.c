@@ -70,8 +70,8 @@ int usage_read(struct db *db, const char *team_id, int64_t from_ms, int64_t to_m
         *list = xreallocarray(*list, *count + 1, sizeof **list);
         (*list)[(*count)++] = (struct usage){
             .kind = strcmp(db_get_text(rows, 0), "storage") ? USAGE_RUNTIME : USAGE_STORAGE,
-            .shape = {(unsigned)db_get_u64(rows, 1), (unsigned)db_get_u64(rows, 2),
-                      (unsigned)db_get_u64(rows, 3)},
+            .resources = {(unsigned)db_get_u64(rows, 1), (unsigned)db_get_u64(rows, 2),
+                          (unsigned)db_get_u64(rows, 3)},
             .sandboxes = db_get_u64(rows, 4),
             .total_ms = db_get_u64(rows, 5),
         };

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "checkpoint/checkpoint.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "checkpoint/checkpoint_row.h"
 
 #define ALPHANUMERIC "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
@@ -10,6 +15,46 @@ const char *const checkpoint_state_names[CHECKPOINT_STATE_COUNT] = {
 #include "checkpoint/checkpoint_state.def"
 #undef STATE
 };
+
+void checkpoint_source(const struct checkpoint *checkpoint, char out[CHECKPOINT_SOURCE_SIZE])
+{
+    bool snapshot = checkpoint->for_fork;
+    snprintf(out, CHECKPOINT_SOURCE_SIZE, "%s%s%s", snapshot ? checkpoint->agent_instance : "",
+             snapshot ? "/" : "", checkpoint->instance_name);
+}
+
+static int not_found(struct error **err)
+{
+    return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
+}
+
+static int get_of_team(struct db *db, const struct team *team, const char *id,
+                       struct checkpoint *checkpoint, struct error **err)
+{
+    if (checkpoint_get(db, id, checkpoint, err) < 0)
+        return -1;
+    return str_equal(checkpoint->team_id, team->id) ? 0 : not_found(err);
+}
+
+int checkpoint_resolve(struct db *db, const struct team *team, const char *reference,
+                       struct checkpoint *checkpoint, struct error **err)
+{
+    uint64_t version = 0; /* the newest */
+    if (id_is_valid("ckp_", reference))
+        return get_of_team(db, team, reference, checkpoint, err);
+    size_t prefix = strlen(team->slug);
+    if (strncmp(reference, team->slug, prefix) == 0 && reference[prefix] == '/')
+        reference += prefix + 1;
+    autofree char *name = xstrdup(reference);
+    char *suffix = strchr(name, ':');
+    if (suffix)
+        *suffix++ = '\0';
+    bool newest = !suffix || str_equal(suffix, "latest") || str_equal(suffix, "default");
+    if (!checkpoint_name_is_valid(name) ||
+        (!newest && str_parse_u64(suffix, 1, UINT32_MAX, &version) < 0))
+        return not_found(err);
+    return checkpoint_row_find(db, team->id, name, (uint32_t)version, checkpoint, err);
+}
 
 bool checkpoint_name_is_valid(const char *name)
 {

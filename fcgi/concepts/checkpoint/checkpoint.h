@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The record of a checkpoint: a named copy of a sandbox's disk that outlives the sandbox. On its
+ * The record of a checkpoint: a named copy of a sandbox's disk, with its memory if that was wanted,
+ * that outlives the sandbox. On its
  * host it is a stopped instance of its own, copied on write, from which new sandboxes are copied as
  * they are from a template. Making one is a move of its sandbox (sandbox/lifecycle.h);
  * checkpoint_removal.h ends it.
@@ -33,6 +34,7 @@ struct checkpoint {
     char sandbox_id[ID_SIZE];
     uint32_t incarnation; /* of the sandbox while it is made */
     char name[CHECKPOINT_NAME_MAX + 1];
+    uint32_t version; /* of those of the team that have this name, counted from 1 */
     enum checkpoint_state state;
     char template_slug[SLUG_MAX + 1];
     char template_version_id[ID_SIZE];
@@ -42,9 +44,18 @@ struct checkpoint {
     uint32_t size_mb; /* what the pool keeps for it beside its template */
     uint32_t host_id;
     char instance_name[INSTANCE_NAME_SIZE];
+    bool memory;   /* sandboxes that are made from it go on where it was made */
+    bool for_fork; /* nobody is shown it, it counts against no plan, and it is no instance but a
+                      snapshot of its sandbox's */
+    char agent_instance[INSTANCE_NAME_SIZE]; /* memory: whose secret the agent in it knows, */
+    uint16_t agent_key_id;                   /* made with this key */
     int64_t created_at_ms;
     int64_t cleanup_at_ms; /* when it is removed for its age; 0: not foreseen */
 };
+
+/* What the runtime makes instances from. */
+#define CHECKPOINT_SOURCE_SIZE (2 * INSTANCE_NAME_SIZE)
+void checkpoint_source(const struct checkpoint *checkpoint, char out[CHECKPOINT_SOURCE_SIZE]);
 
 /* 1 to 63 letters, digits, dots, underscores and hyphens, beginning with a letter or a digit. */
 bool checkpoint_name_is_valid(const char *name);
@@ -53,15 +64,23 @@ bool checkpoint_name_is_valid(const char *name);
 int checkpoint_get(struct db *db, const char *id, struct checkpoint *checkpoint,
                    struct error **err);
 
+/* What a request names: an id, or [team/]name[:version], of which the newest is meant without a
+ * version, and with `latest` or `default` for one. Only those of the team are found. Errors:
+ * ERR_NOT_FOUND. */
+int checkpoint_resolve(struct db *db, const struct team *team, const char *reference,
+                       struct checkpoint *checkpoint, struct error **err);
+
 /* A row in whatever state, deleted ones included. lock: FOR UPDATE, inside a transaction. Errors:
  * ERR_NOT_FOUND. */
 int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoint *checkpoint,
                        struct error **err);
 
-/* The newest checkpoints of a team, or of a sandbox if sandbox_id is not NULL, with an id before
- * `before` (NULL: from the newest), at most limit. The caller frees, also after an error. */
-int checkpoint_list(struct db *db, const char *team_id, const char *sandbox_id, const char *before,
-                    unsigned limit, struct checkpoint **list, unsigned *count, struct error **err);
+/* The newest checkpoints of a team, or of a sandbox if sandbox_id is not NULL, of this name or id
+ * if name is not NULL, with an id before `before` (NULL: from the newest), at most limit. The
+ * caller frees, also after an error. */
+int checkpoint_list(struct db *db, const char *team_id, const char *sandbox_id, const char *name,
+                    const char *before, unsigned limit, struct checkpoint **list, unsigned *count,
+                    struct error **err);
 
 /* Inside a transaction that makes something from it: it can be used, and cannot be deleted before
  * the transaction ends. Errors: ERR_NOT_FOUND. */

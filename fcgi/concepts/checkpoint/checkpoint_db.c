@@ -5,15 +5,19 @@
 #include "base/mem.h"
 #include "checkpoint/checkpoint_row.h"
 #include "db/lease.h"
+#include "event/event.h"
 
 #define SELECT_CHECKPOINT                                                                      \
     "SELECT c.id, c.team_id, t.slug, c.created_by, c.sandbox_id, c.incarnation, c.name,"       \
     " c.state, c.template_slug, c.template_version_id, v.virtual_machine, c.parent_id, c.cpu," \
     " c.memory_mb, c.disk_gb, c.size_mb, c.host_id, c.instance_name, c.created_at_ms,"         \
-    " c.cleanup_at_ms"                                                                         \
+    " c.cleanup_at_ms, c.memory, c.for_fork, c.agent_instance, c.agent_key_id, c.version"      \
     " FROM checkpoints c JOIN teams t ON t.id = c.team_id"                                     \
     " JOIN template_versions v ON v.id = c.template_version_id"
-#define NEWEST_FIRST " ORDER BY c.id DESC LIMIT ?"
+/* What a worker may take to write the rows of a fork; of one that is gone the copy stays so long.
+ */
+#define FORK_KEEP_MS 120000
+#define NEWEST_FIRST " AND (? IS NULL OR c.name = ? OR c.id = ?) ORDER BY c.id DESC LIMIT ?"
 
 static const struct db_statement get_statement = {
     "checkpoint.get", SELECT_CHECKPOINT " WHERE c.id = ? AND c.state = 'ready'", true};
@@ -29,23 +33,37 @@ static const struct db_statement list_of_sandbox_statement = {
     SELECT_CHECKPOINT " WHERE c.sandbox_id = ? AND c.state = 'ready' AND c.team_id = ?"
                       " AND c.id < ?" NEWEST_FIRST,
     true};
+static const struct db_statement find_statement = {
+    "checkpoint.find",
+    SELECT_CHECKPOINT " WHERE c.team_id = ? AND c.name = ? AND (? = 0 OR c.version = ?)"
+                      " AND c.state = 'ready' ORDER BY c.version DESC LIMIT 1",
+    true};
+static const struct db_statement next_version_statement = {
+    "checkpoint.next_version",
+    "SELECT COALESCE(MAX(version), 0) + 1 FROM checkpoints WHERE team_id = ? AND name = ?", true};
 /* Both servers know this form of a shared lock. */
 static const struct db_statement hold_statement = {
     "checkpoint.hold",
-    "SELECT id FROM checkpoints WHERE id = ? AND state = 'ready' LOCK IN SHARE MODE", false};
+    "SELECT id FROM checkpoints WHERE id = ? AND state IN ('ready', 'forking')"
+    " LOCK IN SHARE MODE",
+    false};
 static const struct db_statement count_statement = {
     "checkpoint.count",
-    "SELECT COUNT(*) FROM checkpoints WHERE team_id = ? AND state IN ('creating', 'ready')", true};
+    "SELECT COUNT(*) FROM checkpoints WHERE team_id = ? AND state IN ('creating', 'ready')"
+    " AND NOT for_fork",
+    true};
 static const struct db_statement insert_statement = {
     "checkpoint.insert",
     "INSERT INTO checkpoints (id, team_id, created_by, sandbox_id, incarnation, name, state,"
     " template_slug, template_version_id, parent_id, cpu, memory_mb, disk_gb, size_mb, host_id,"
-    " instance_name, lease_until_ms, created_at_ms)"
-    " VALUES (?, ?, ?, ?, ?, ?, 'creating', ?, ?, ?, ?, ?, ?, 0, ?, ?, 0, ?)",
+    " instance_name, memory, for_fork, agent_instance, agent_key_id, version, lease_until_ms,"
+    " created_at_ms)"
+    " VALUES (?, ?, ?, ?, ?, ?, 'creating', ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
     false};
 static const struct db_statement ready_statement = {
     "checkpoint.ready",
-    "UPDATE checkpoints SET state = 'ready', size_mb = ? WHERE id = ? AND state = 'creating'",
+    "UPDATE checkpoints SET state = IF(for_fork, 'forking', 'ready'), size_mb = ?,"
+    " lease_until_ms = ? WHERE id = ? AND state = 'creating'",
     false};
 static const struct db_statement size_statement = {
     "checkpoint.size", "SELECT size_mb FROM checkpoints WHERE id = ?", true};
@@ -55,8 +73,8 @@ static const struct db_statement made_in_statement = {
     true};
 static const struct db_statement deleting_statement = {
     "checkpoint.deleting",
-    "UPDATE checkpoints SET state = 'deleting', name = NULL, lease_until_ms = ?"
-    " WHERE id = ? AND state IN ('creating', 'ready')",
+    "UPDATE checkpoints SET state = 'deleting', lease_until_ms = ?"
+    " WHERE id = ? AND state IN ('creating', 'ready', 'forking')",
     false};
 /* The row and its sandbox's change in the same transaction, so no other state than this one is
  * ever seen of a checkpoint that somebody still makes. */
@@ -64,16 +82,28 @@ static const struct db_statement abandoned_statement = {
     "checkpoint.abandoned",
     "SELECT c.id FROM checkpoints c JOIN sandboxes s ON s.id = c.sandbox_id"
     " WHERE c.state = 'creating' AND (s.incarnation <> c.incarnation OR"
-    " s.state <> 'checkpointing') LIMIT 100",
+    " s.state NOT IN ('checkpointing', 'copying'))"
+    " UNION ALL"
+    " SELECT id FROM checkpoints WHERE state = 'forking' AND lease_until_ms < ? LIMIT 100",
     true};
 static const struct lease_table removals =
     LEASE_TABLE("checkpoints", "id", "lease_until_ms", "state = 'deleting'");
 static const struct db_statement in_use_statement = {
     "checkpoint.in_use",
     "SELECT 1 FROM sandboxes s JOIN operations o ON o.id = s.operation_id"
-    " WHERE s.snapshot_id = ? AND s.state = 'restoring' AND o.kind = 'create'"
+    " WHERE s.snapshot_id = ? AND s.state = 'restoring' AND o.kind IN ('create', 'fork')"
     " UNION ALL"
     " SELECT 1 FROM template_versions v WHERE v.checkpoint_id = ? AND v.state = 'building' LIMIT 1",
+    true};
+static const struct db_statement forking_statement = {
+    "checkpoint.forking",
+    "SELECT 1 FROM checkpoints c JOIN sandboxes s ON s.snapshot_id = c.id"
+    " JOIN operations o ON o.id = s.operation_id"
+    " WHERE c.sandbox_id = ? AND c.for_fork AND o.kind = 'fork' LIMIT 1",
+    true};
+static const struct db_statement made_from_statement = {
+    "checkpoint.made_from",
+    "SELECT instance_name FROM sandboxes WHERE snapshot_id = ? AND state <> 'destroyed' LIMIT 1000",
     true};
 static const struct db_statement deleted_statement = {
     "checkpoint.deleted",
@@ -93,6 +123,8 @@ static const struct db_statement *const statements[] = {
     &lock_statement,
     &list_statement,
     &list_of_sandbox_statement,
+    &find_statement,
+    &next_version_statement,
     &hold_statement,
     &count_statement,
     &insert_statement,
@@ -105,6 +137,8 @@ static const struct db_statement *const statements[] = {
     &removals.take,
     &removals.renew,
     &in_use_statement,
+    &forking_statement,
+    &made_from_statement,
     &deleted_statement,
     &uses_instance_statement,
     &on_host_statement,
@@ -137,6 +171,11 @@ static void read_checkpoint(const struct db_rows *rows, struct checkpoint *check
     db_copy_text(checkpoint->instance_name, rows, c++);
     checkpoint->created_at_ms = db_get_i64(rows, c++);
     checkpoint->cleanup_at_ms = db_get_i64(rows, c++);
+    checkpoint->memory = db_get_bool(rows, c++);
+    checkpoint->for_fork = db_get_bool(rows, c++);
+    db_copy_text(checkpoint->agent_instance, rows, c++);
+    checkpoint->agent_key_id = (uint16_t)db_get_u64(rows, c++);
+    checkpoint->version = (uint32_t)db_get_u64(rows, c++);
 }
 
 static void read_all(struct db_rows *rows, struct checkpoint **list, unsigned *count)
@@ -177,19 +216,22 @@ int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoi
     return get_one(db, &get_any_statement, id, checkpoint, err);
 }
 
-int checkpoint_list(struct db *db, const char *team_id, const char *sandbox_id, const char *before,
-                    unsigned limit, struct checkpoint **list, unsigned *count, struct error **err)
+int checkpoint_list(struct db *db, const char *team_id, const char *sandbox_id, const char *name,
+                    const char *before, unsigned limit, struct checkpoint **list, unsigned *count,
+                    struct error **err)
 {
     db_rows_auto *rows = NULL;
     *list = NULL;
     *count = 0;
     /* Behind every id of this kind. */
-    struct db_value last = db_text(before ? before : "ckp_~");
+    struct db_value last = db_text(before ? before : "ckp_~"), named = db_text(name);
     int result = sandbox_id
                      ? db_query(db, &list_of_sandbox_statement,
-                                DB_ARGS(db_text(sandbox_id), db_text(team_id), last, db_u64(limit)),
+                                DB_ARGS(db_text(sandbox_id), db_text(team_id), last, named, named,
+                                        named, db_u64(limit)),
                                 &rows, err)
-                     : db_query(db, &list_statement, DB_ARGS(db_text(team_id), last, db_u64(limit)),
+                     : db_query(db, &list_statement,
+                                DB_ARGS(db_text(team_id), last, named, named, named, db_u64(limit)),
                                 &rows, err);
     if (result < 0)
         return -1;
@@ -239,6 +281,27 @@ int checkpoint_row_in_use(struct db *db, const char *id, bool *in_use, struct er
     return db_query_finds(db, &in_use_statement, DB_ARGS(db_text(id), db_text(id)), in_use, err);
 }
 
+int checkpoint_row_forking(struct db *db, const char *sandbox_id, bool *forking, struct error **err)
+{
+    return db_query_finds(db, &forking_statement, DB_ARGS(db_text(sandbox_id)), forking, err);
+}
+
+int checkpoint_row_made_from(struct db *db, const char *id, char (**names)[INSTANCE_NAME_SIZE],
+                             unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *names = NULL;
+    *count = 0;
+    if (db_query(db, &made_from_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *names = xreallocarray(*names, *count + 1, sizeof **names);
+        db_copy_text((*names)[*count], rows, 0);
+        (*count)++;
+    }
+    return 0;
+}
+
 int checkpoint_row_uses_instance(struct db *db, const char *instance_name, bool *uses,
                                  struct error **err)
 {
@@ -257,43 +320,108 @@ int checkpoint_row_on_host(struct db *db, uint32_t host_id, struct checkpoint **
 
 /* --- writing --- */
 
-int checkpoint_row_insert(struct db *db, const struct checkpoint *c, struct error **err)
+static int number(struct db *db, struct checkpoint *checkpoint, struct error **err)
 {
-    if (db_exec(db, &insert_statement,
-                DB_ARGS(db_text(c->id), db_text(c->team_id), db_text(c->created_by),
-                        db_text(c->sandbox_id), db_u64(c->incarnation), db_text(c->name),
-                        db_text(c->template_slug), db_text(c->template_version_id),
-                        db_text(*c->parent_id ? c->parent_id : NULL), db_u64(c->cpu),
-                        db_u64(c->memory_mb), db_u64(c->disk_gb), db_u64(c->host_id),
-                        db_text(c->instance_name), db_i64(c->created_at_ms)),
-                NULL, err) == 0)
+    db_rows_auto *rows = NULL;
+    checkpoint->version = 1;
+    if (!checkpoint->name[0])
         return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
+    if (db_query(db, &next_version_statement,
+                 DB_ARGS(db_text(checkpoint->team_id), db_text(checkpoint->name)), &rows, err) < 0)
         return -1;
-    error_clear(err);
-    return error_set_field(err, ERR_NAME_TAKEN, "/name",
-                           "This sandbox has a checkpoint \"%s\" already.", c->name);
+    if (db_rows_next(rows))
+        checkpoint->version = (uint32_t)db_get_u64(rows, 0);
+    return 0;
+}
+
+int checkpoint_row_insert(struct db *db, struct checkpoint *c, struct error **err)
+{
+    if (number(db, c, err) < 0)
+        return -1;
+    return db_exec(
+        db, &insert_statement,
+        DB_ARGS(db_text(c->id), db_text(c->team_id), db_text(c->created_by), db_text(c->sandbox_id),
+                db_u64(c->incarnation), db_text(*c->name ? c->name : NULL),
+                db_text(c->template_slug), db_text(c->template_version_id),
+                db_text(*c->parent_id ? c->parent_id : NULL), db_u64(c->cpu), db_u64(c->memory_mb),
+                db_u64(c->disk_gb), db_u64(c->host_id), db_text(c->instance_name),
+                db_bool(c->memory), db_bool(c->for_fork), db_text(c->agent_instance),
+                db_u64(c->agent_key_id), db_u64(c->version), db_i64(c->created_at_ms)),
+        NULL, err);
+}
+
+int checkpoint_row_find(struct db *db, const char *team_id, const char *name, uint32_t version,
+                        struct checkpoint *checkpoint, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &find_statement,
+                 DB_ARGS(db_text(team_id), db_text(name), db_u64(version), db_u64(version)), &rows,
+                 err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
+    read_checkpoint(rows, checkpoint);
+    return 0;
+}
+
+static int tell(struct db *db, const struct checkpoint *checkpoint, enum event_kind kind,
+                struct error **err)
+{
+    if (checkpoint->for_fork)
+        return 0;
+    const struct event_note note = {
+        kind, checkpoint->team_id, checkpoint->sandbox_id,
+        json_pack("{s:s, s:s}", "checkpoint_id", checkpoint->id, "name", checkpoint->name)};
+    return event_add(db, &note, err);
 }
 
 int checkpoint_row_ready(struct db *db, const struct checkpoint *c, struct error **err)
 {
     uint64_t matched;
-    if (db_exec(db, &ready_statement, DB_ARGS(db_u64(c->size_mb), db_text(c->id)), &matched, err) <
-        0)
+    if (db_exec(db, &ready_statement,
+                DB_ARGS(db_u64(c->size_mb), db_i64(c->for_fork ? clock_in_ms(FORK_KEEP_MS) : 0),
+                        db_text(c->id)),
+                &matched, err) < 0)
         return -1;
-    return matched ? 0 : error_set(err, ERR_LEASE_LOST, "checkpoint %s was given up", c->id);
+    return matched ? tell(db, c, EVENT_CHECKPOINT_CREATED, err)
+                   : error_set(err, ERR_LEASE_LOST, "checkpoint %s was given up", c->id);
+}
+
+struct deleting {
+    const char *id;
+    uint64_t lease_s;
+};
+
+static int deleting_body(struct db *db, void *context, struct error **err)
+{
+    const struct deleting *deleting = context;
+    struct checkpoint was;
+    if (checkpoint_get_any(db, deleting->id, true, &was, err) < 0) {
+        if ((*err)->code != ERR_NOT_FOUND)
+            return -1;
+        error_clear(err);
+        return 0;
+    }
+    if (db_exec(db, &deleting_statement,
+                DB_ARGS(db_i64(clock_in_s(deleting->lease_s)), db_text(deleting->id)), NULL,
+                err) < 0)
+        return -1;
+    if (was.state == CHECKPOINT_CREATING)
+        return tell(db, &was, EVENT_CHECKPOINT_FAILED, err);
+    return was.state == CHECKPOINT_READY ? tell(db, &was, EVENT_CHECKPOINT_DELETED, err) : 0;
 }
 
 int checkpoint_row_deleting(struct db *db, const char *id, uint64_t lease_s, struct error **err)
 {
-    return db_exec(db, &deleting_statement, DB_ARGS(db_i64(clock_in_s(lease_s)), db_text(id)), NULL,
-                   err);
+    struct deleting deleting = {id, lease_s};
+    return db_in_transaction(db) ? deleting_body(db, &deleting, err)
+                                 : db_transaction(db, deleting_body, &deleting, err);
 }
 
 int checkpoint_row_abandon(struct db *db, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &abandoned_statement, DB_NO_ARGS, &rows, err) < 0)
+    if (db_query(db, &abandoned_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
         return -1;
     while (db_rows_next(rows))
         if (checkpoint_row_deleting(db, db_get_text(rows, 0), 0, err) < 0)

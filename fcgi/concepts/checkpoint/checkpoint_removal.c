@@ -5,24 +5,53 @@
 #include "account/usage_kept.h"
 #include "base/fault_point.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "checkpoint/checkpoint_row.h"
 
 #define IN_USE_DELAY_MS 500
+
+/* A fork was in a hurry: what its sandboxes have left of their start goes with its copy. */
+static int drop_snapshots(struct worker *worker, struct runtime *runtime,
+                          const struct checkpoint *checkpoint, struct error **err)
+{
+    autofree char(*names)[INSTANCE_NAME_SIZE] = NULL;
+    unsigned count;
+    if (checkpoint_row_made_from(worker->db, checkpoint->id, &names, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++)
+        if (runtime->ops->snapshot_drop(runtime, names[i], RUNTIME_MEMORY_SNAPSHOT, err) < 0)
+            return -1;
+    return runtime->ops->snapshot_drop(runtime, checkpoint->agent_instance,
+                                       checkpoint->instance_name, err);
+}
+
+/* On a lost host there is nothing left to remove. */
+static int remove_copy(struct worker *worker, const struct checkpoint *checkpoint,
+                       struct error **err)
+{
+    struct runtime *runtime;
+    if (runtimes_get(worker->runtimes, worker->db, checkpoint->host_id, &runtime, err) < 0) {
+        if ((*err)->code != ERR_HOST_LOST)
+            return -1;
+        error_clear(err);
+        return 0;
+    }
+    return checkpoint->for_fork ? drop_snapshots(worker, runtime, checkpoint, err)
+                                : runtime->ops->destroy(runtime, checkpoint->instance_name, err);
+}
 
 /* Its row says that it is being deleted, so nothing more begins with it; what has begun is waited
  * for. *removed: whether nothing is left of it. */
 static int remove_disk(struct worker *worker, const struct checkpoint *checkpoint, bool *removed,
                        struct error **err)
 {
-    struct runtime *runtime;
     bool in_use;
     *removed = false;
     if (checkpoint_row_in_use(worker->db, checkpoint->id, &in_use, err) < 0)
         return -1;
     if (in_use)
         return checkpoint_row_defer(worker->db, checkpoint->id, IN_USE_DELAY_MS, err);
-    if (runtimes_get(worker->runtimes, worker->db, checkpoint->host_id, &runtime, err) < 0 ||
-        runtime->ops->destroy(runtime, checkpoint->instance_name, err) < 0)
+    if (remove_copy(worker, checkpoint, err) < 0)
         return -1;
     fault_point(FAULT_CHECKPOINT_REMOVED);
     *removed = true;

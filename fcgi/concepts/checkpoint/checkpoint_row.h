@@ -4,11 +4,16 @@
 
 #include "checkpoint/checkpoint.h"
 
-/* Inside the transaction that begins to make it. Errors: ERR_NAME_TAKEN. */
-int checkpoint_row_insert(struct db *db, const struct checkpoint *checkpoint, struct error **err);
+/* Inside the transaction that begins to make it, with its team locked: one that has a name gets its
+ * version. */
+int checkpoint_row_insert(struct db *db, struct checkpoint *checkpoint, struct error **err);
 
-/* Inside the transaction that ends it: creating → ready, with its size. Errors: ERR_LEASE_LOST when
- * it was given up meanwhile. */
+/* One of a team that can be used, by its name; version 0: the newest. Errors: ERR_NOT_FOUND. */
+int checkpoint_row_find(struct db *db, const char *team_id, const char *name, uint32_t version,
+                        struct checkpoint *checkpoint, struct error **err);
+
+/* Inside the transaction that ends it: creating → ready, or forking, with its size. Errors:
+ * ERR_LEASE_LOST when it was given up meanwhile. */
 int checkpoint_row_ready(struct db *db, const struct checkpoint *checkpoint, struct error **err);
 
 /* The size that is known of one that is deleted or not; 0 for an id that is "" or unknown. */
@@ -18,8 +23,8 @@ int checkpoint_row_size(struct db *db, const char *id, uint32_t *size_mb, struct
 int checkpoint_row_made_in(struct db *db, const char *sandbox_id, uint32_t incarnation,
                            char id[ID_SIZE], struct error **err);
 
-/* → deleting; the name is free. lease_s: the caller removes it within that time. Others than
- * creating and ready ones stay what they are. */
+/* → deleting. lease_s: the caller removes it within that time. Others than
+ * creating, ready and forking ones stay what they are. */
 int checkpoint_row_deleting(struct db *db, const char *id, uint64_t lease_s, struct error **err);
 
 /* Mark as deleting, for anybody to remove, those whose making was given up or superseded. */
@@ -31,6 +36,14 @@ int checkpoint_row_take_deleting(struct db *db, uint64_t lease_s, struct checkpo
 
 /* Whether a sandbox or a template is being made from it. */
 int checkpoint_row_in_use(struct db *db, const char *id, bool *in_use, struct error **err);
+
+/* Whether a sandbox is being made from a copy that a fork of this one has made for itself. */
+int checkpoint_row_forking(struct db *db, const char *sandbox_id, bool *forking,
+                           struct error **err);
+
+/* The instances that were made from it and may be there. The caller frees, also after an error. */
+int checkpoint_row_made_from(struct db *db, const char *id, char (**names)[INSTANCE_NAME_SIZE],
+                             unsigned *count, struct error **err);
 
 /* Look at it again in delay_ms. */
 int checkpoint_row_defer(struct db *db, const char *id, uint64_t delay_ms, struct error **err);

@@ -8,8 +8,10 @@
 
 #include "account/account.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "host/host_check.h"
+#include "http/link.h"
 #include "network/firewall_client.h"
 
 #define ALPHANUMERIC "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -22,11 +24,35 @@ const char *const host_state_names[HOST_STATE_COUNT] = {
 #undef STATE
 };
 
+const char *host_condition_name(const struct host_condition *condition, int64_t *since_ms)
+{
+    const struct {
+        int64_t since_ms;
+        const char *name;
+    } worst_first[] = {
+        {condition->lost_at_ms, "lost"},
+        {condition->down_since_ms, "down"},
+        {condition->silent_since_ms, "silent"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(worst_first); i++) {
+        *since_ms = worst_first[i].since_ms;
+        if (*since_ms)
+            return worst_first[i].name;
+    }
+    return "up";
+}
+
+bool host_answers(const struct host *host)
+{
+    return !host->condition.lost_at_ms && (!host->condition.silent_since_ms || !host->relay_url);
+}
+
 void host_deinit(struct host *host)
 {
     free(host->url);
     free(host->server_cert);
     free(host->firewall_url);
+    free(host->relay_url);
     *host = (struct host){0};
 }
 
@@ -45,6 +71,8 @@ int hosts_each(struct db *db,
     unsigned count = 0;
     int result = host_list(db, &hosts, &count, err);
     for (unsigned i = 0; i < count && result == 0; i++) {
+        if (hosts[i].condition.lost_at_ms)
+            continue;
         result = act(context, &hosts[i], err);
         if (result < 0 && failure) {
             log_warning(failure, LOG_STR("host", hosts[i].name), LOG_ERROR(*err));
@@ -150,6 +178,14 @@ static int check_place(const struct host *host, struct error **err)
         return error_set_field(err, ERR_INVALID_REQUEST, "firewall",
                                "A firewall's address is http+unix:///path/to/socket or "
                                "https://host:port.");
+    if (host->relay_url &&
+        (!http_link_url_is_valid(host->relay_url) || strlen(host->relay_url) > URL_MAX))
+        return error_set_field(err, ERR_INVALID_REQUEST, "relay",
+                               "A relay's address is https://a.b.c.d:port.");
+    if (host->relay_url && str_starts_with(host->url, "unix://"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "relay",
+                               "A host with a relay is another machine: its Incus is reached at "
+                               "https://host:port.");
     if (!runtime_name_is_valid(host->project))
         return error_set_field(err, ERR_INVALID_REQUEST, "project",
                                "A project is named with letters, digits, '-', '_' and '.'.");
@@ -177,6 +213,9 @@ int host_check(const struct host *host, struct error **err)
     if (host->memory_mb < 64 || host->memory_mb > 2147483648)
         return error_set_field(err, ERR_INVALID_REQUEST, "memory_mb",
                                "memory_mb must be 64 to 2147483648.");
+    if (host->memory_overcommit < 100 || host->memory_overcommit > 2000)
+        return error_set_field(err, ERR_INVALID_REQUEST, "memory_overcommit",
+                               "memory_overcommit must be 100 to 2000 per cent.");
     if (host->disk_overcommit > 10000)
         return error_set_field(err, ERR_INVALID_REQUEST, "disk_overcommit",
                                "disk_overcommit must be 0 to 10000.");

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/ulid.h"
+#include "host/host_answers.h"
 #include "host/host_check.h"
 
 /* How long a client should wait before it asks a full deployment again. */
@@ -18,9 +19,11 @@
 #define SOURCES_MS    2000
 #define SOURCES_KNOWN 8
 
-#define COLUMNS                                                                     \
-    "h.id, h.name, h.state, h.url, h.server_cert, h.project, h.pool, h.nic_prefix," \
-    " h.address_range, h.vcpus, h.memory_mb, h.firewall_url, h.disk_overcommit"
+#define COLUMNS                                                                            \
+    "h.id, h.name, h.state, h.url, h.server_cert, h.project, h.pool, h.nic_prefix,"        \
+    " h.address_range, h.vcpus, h.memory_mb, h.firewall_url, h.disk_overcommit,"           \
+    " h.memory_overcommit, h.memory_low, h.relay_url, h.silent_since_ms, h.down_since_ms," \
+    " h.lost_at_ms"
 #define USED                                        \
     " h.used_vcpus, h.used_memory_mb, h.sandboxes," \
     " COALESCE(p.total_mb, 0), COALESCE(p.used_mb, 0), COALESCE(p.promised_gb, 0)"
@@ -35,7 +38,10 @@ static const struct db_statement list_statement = {
     " ORDER BY h.name LIMIT 10000",
     true};
 static const struct db_statement set_state_statement = {
-    "host.set_state", "UPDATE hosts SET state = ? WHERE name = ?", false};
+    "host.set_state", "UPDATE hosts SET state = ? WHERE name = ? AND lost_at_ms IS NULL", false};
+static const struct db_statement set_memory_low_statement = {
+    "host.set_memory_low", "UPDATE hosts SET memory_low = ? WHERE id = ? AND memory_low <> ?",
+    false};
 
 /* One level of the lock is enough: asking again while it is held would add another. */
 static const struct db_statement monitor_lock_statement = {
@@ -62,18 +68,21 @@ static const struct db_statement heard_statement = {
 /* --- writing a host --- */
 
 static const struct db_statement lock_all_statement = {
-    "host.lock_all", "SELECT id, name, address_range FROM hosts ORDER BY id FOR UPDATE", false};
+    "host.lock_all",
+    "SELECT id, name, address_range, relay_url, lost_at_ms FROM hosts ORDER BY id FOR UPDATE",
+    false};
 static const struct db_statement insert_statement = {
     "host.insert",
     "INSERT INTO hosts (name, state, url, server_cert, project, pool, nic_prefix, address_range,"
-    " vcpus, memory_mb, firewall_url, disk_overcommit, created_at_ms)"
-    " VALUES (?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    " vcpus, memory_mb, firewall_url, disk_overcommit, memory_overcommit, relay_url,"
+    " created_at_ms)"
+    " VALUES (?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 static const struct db_statement update_statement = {
     "host.update",
     "UPDATE hosts SET url = ?, server_cert = ?, project = ?, pool = ?, nic_prefix = ?,"
-    " address_range = ?, vcpus = ?, memory_mb = ?, firewall_url = ?, disk_overcommit = ?"
-    " WHERE name = ?",
+    " address_range = ?, vcpus = ?, memory_mb = ?, firewall_url = ?, disk_overcommit = ?,"
+    " memory_overcommit = ?, relay_url = ? WHERE name = ?",
     false};
 static const struct db_statement address_in_use_statement = {
     "host.address_in_use",
@@ -105,13 +114,16 @@ static const struct db_statement insert_addresses_statement = {
 static const struct db_statement sources_statement = {
     "host.sources",
     "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
-    " WHERE t.template_version_id = ? AND h.state = 'active' LIMIT 10000",
+    " WHERE t.template_version_id = ? AND h.state = 'active' AND " HOST_ANSWERS(
+        "h.") " LIMIT 10000",
     true};
 /* Unlocked looks at who might have room, among a few and among all; the row that is written
  * decides. */
-#define HAS_ROOM                                                         \
-    "h.state = 'active' AND h.used_vcpus + CAST(? AS SIGNED) <= h.vcpus" \
-    " AND h.used_memory_mb + CAST(? AS SIGNED) <= h.memory_mb"
+#define MEMORY_MB(host) "CAST(" host "memory_mb AS SIGNED) * " host "memory_overcommit DIV 100"
+#define HAS_ROOM                                                 \
+    "h.state = 'active' AND h.memory_low = 0 AND " HOST_ANSWERS( \
+        "h.") " AND h.used_vcpus + CAST(? AS SIGNED) <= h.vcpus" \
+              " AND h.used_memory_mb + CAST(? AS SIGNED) <= " MEMORY_MB("h.")
 static const struct db_statement drawn_statement = {
     "host.drawn",
     "SELECT h.id FROM hosts h WHERE h.id IN (?, ?, ?) AND " HAS_ROOM
@@ -130,8 +142,10 @@ static const struct db_statement take_room_statement = {
     "host.take_room",
     "UPDATE hosts SET used_vcpus = used_vcpus + CAST(? AS SIGNED),"
     " used_memory_mb = used_memory_mb + CAST(? AS SIGNED), sandboxes = sandboxes + 1"
-    " WHERE id = ? AND (? = 0 OR state = 'active') AND used_vcpus + CAST(? AS SIGNED) <= vcpus"
-    " AND used_memory_mb + CAST(? AS SIGNED) <= memory_mb",
+    " WHERE id = ? AND (? = 0 OR (state = 'active' AND memory_low = 0 AND " HOST_ANSWERS(
+        "") "))"
+            " AND used_vcpus + CAST(? AS SIGNED) <= vcpus"
+            " AND used_memory_mb + CAST(? AS SIGNED) <= " MEMORY_MB(""),
     false};
 static const struct db_statement give_room_statement = {
     "host.give_room",
@@ -167,6 +181,7 @@ static const struct db_statement *const statements[] = {
     &get_by_name_statement,
     &list_statement,
     &set_state_statement,
+    &set_memory_low_statement,
     &monitor_lock_statement,
     &watched_statement,
     &heard_lock_statement,
@@ -213,6 +228,13 @@ static unsigned read_host(const struct db_rows *rows, struct host *host)
     host->firewall_url = db_is_null(rows, c) ? NULL : xstrdup(db_get_text(rows, c));
     c++;
     host->disk_overcommit = (uint32_t)db_get_u64(rows, c++);
+    host->memory_overcommit = (uint32_t)db_get_u64(rows, c++);
+    host->memory_low = db_get_bool(rows, c++);
+    host->relay_url = db_is_null(rows, c) ? NULL : xstrdup(db_get_text(rows, c));
+    c++;
+    host->condition.silent_since_ms = db_get_i64(rows, c++);
+    host->condition.down_since_ms = db_get_i64(rows, c++);
+    host->condition.lost_at_ms = db_get_i64(rows, c++);
     return c;
 }
 
@@ -267,15 +289,35 @@ int host_monitor_lock(struct db *db, bool *ours, struct error **err)
     return 0;
 }
 
+int host_set_memory_low(struct db *db, uint32_t id, bool low, bool *changed, struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &set_memory_low_statement, DB_ARGS(db_bool(low), db_u64(id), db_bool(low)),
+                &matched, err) < 0)
+        return -1;
+    *changed = matched == 1;
+    return 0;
+}
+
+static int is_lost(const char *name, struct error **err)
+{
+    return error_set_field(err, ERR_INVALID_REQUEST, "name",
+                           "The host %s is lost; a machine in its place needs another name.", name);
+}
+
 int host_set_state(struct db *db, const char *name, enum host_state state, struct error **err)
 {
     uint64_t affected;
     if (db_exec(db, &set_state_statement, DB_ARGS(db_text(host_state_names[state]), db_text(name)),
                 &affected, err) < 0)
         return -1;
-    if (!affected)
-        return error_set(err, ERR_NOT_FOUND, "There is no such host.");
-    return 0;
+    if (affected)
+        return 0;
+    struct host lost;
+    if (host_get_by_name(db, name, &lost, err) < 0)
+        return -1;
+    host_deinit(&lost);
+    return is_lost(name, err);
 }
 
 /* --- writing --- */
@@ -298,6 +340,8 @@ static int put_lock(struct db *db, struct put *put, struct error **err)
         const char *name = db_get_text(rows, 1), *text = db_get_text(rows, 2);
         struct address_range other;
         if (!strcmp(name, put->host->name)) {
+            if (!db_is_null(rows, 4))
+                return is_lost(name, err);
             put->is_known = true;
             put->host->id = (uint32_t)db_get_u64(rows, 0);
             put->range_changes = strcmp(text, put->host->address_range) != 0;
@@ -306,6 +350,10 @@ static int put_lock(struct db *db, struct put *put, struct error **err)
             return error_set_field(err, ERR_INVALID_REQUEST, "range",
                                    "The range %s overlaps with %s of the host %s.",
                                    put->host->address_range, text, name);
+        } else if (put->host->relay_url && !db_is_null(rows, 3) &&
+                   !strcmp(put->host->relay_url, db_get_text(rows, 3))) {
+            return error_set_field(err, ERR_INVALID_REQUEST, "relay",
+                                   "%s is the relay of the host %s.", put->host->relay_url, name);
         }
     }
     return 0;
@@ -319,13 +367,15 @@ static int put_row(struct db *db, struct put *put, struct error **err)
                        DB_ARGS(db_text(h->url), db_text(h->server_cert), db_text(h->project),
                                db_text(h->pool), db_text(h->nic_prefix), db_text(h->address_range),
                                db_u64(h->vcpus), db_u64(h->memory_mb), db_text(h->firewall_url),
-                               db_u64(h->disk_overcommit), db_text(h->name)),
+                               db_u64(h->disk_overcommit), db_u64(h->memory_overcommit),
+                               db_text(h->relay_url), db_text(h->name)),
                        NULL, err);
     if (db_exec(db, &insert_statement,
                 DB_ARGS(db_text(h->name), db_text(h->url), db_text(h->server_cert),
                         db_text(h->project), db_text(h->pool), db_text(h->nic_prefix),
                         db_text(h->address_range), db_u64(h->vcpus), db_u64(h->memory_mb),
                         db_text(h->firewall_url), db_u64(h->disk_overcommit),
+                        db_u64(h->memory_overcommit), db_text(h->relay_url),
                         db_i64(clock_now_ms())),
                 NULL, err) < 0)
         return -1;
@@ -389,11 +439,11 @@ static int no_capacity(struct error **err, const char *message)
 /* --- room --- */
 
 /* The row itself refuses what is too much, whoever else is at it. */
-static int take_room(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
+static int take_room(struct db *db, uint32_t host_id, const struct runtime_resources *resources,
                      bool new_sandbox, bool *taken, struct error **err)
 {
     uint64_t matched;
-    struct db_value cpu = db_u64(shape->cpu), memory_mb = db_u64(shape->memory_mb);
+    struct db_value cpu = db_u64(resources->cpu), memory_mb = db_u64(resources->memory_mb);
     if (db_exec(db, &take_room_statement,
                 DB_ARGS(cpu, memory_mb, db_u64(host_id), db_bool(new_sandbox), cpu, memory_mb),
                 &matched, err) < 0)
@@ -402,12 +452,12 @@ static int take_room(struct db *db, uint32_t host_id, const struct runtime_shape
     return 0;
 }
 
-int host_room_give(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
+int host_room_give(struct db *db, uint32_t host_id, const struct runtime_resources *resources,
                    struct error **err)
 {
     return db_exec(db, &give_room_statement,
-                   DB_ARGS(db_u64(shape->cpu), db_u64(shape->memory_mb), db_u64(host_id)), NULL,
-                   err);
+                   DB_ARGS(db_u64(resources->cpu), db_u64(resources->memory_mb), db_u64(host_id)),
+                   NULL, err);
 }
 
 /* *claimed: whether there was a free address. */
@@ -497,7 +547,8 @@ static void draw(struct sources *sources, uint32_t drawn[DRAWN])
 
 struct placing {
     const char *template_version_id, *instance_name;
-    const struct runtime_shape *shape;
+    const struct runtime_resources *resources;
+    uint32_t avoid_host;
     bool reserves; /* what takes part of a host that is reserved already, or waits, does not */
     uint32_t host_id, address;
     struct error *no_disk; /* what a host lacked that had room for it otherwise */
@@ -506,15 +557,15 @@ struct placing {
 static int lock_room(struct db *db, const struct placing *placing, bool *fits, struct error **err)
 {
     return db_query_finds(db, &lock_statement,
-                          DB_ARGS(db_u64(placing->host_id), db_u64(placing->shape->cpu),
-                                  db_u64(placing->shape->memory_mb)),
+                          DB_ARGS(db_u64(placing->host_id), db_u64(placing->resources->cpu),
+                                  db_u64(placing->resources->memory_mb)),
                           fits, err);
 }
 
 /* *has: there is room on its disk, which is promised when it reserves. */
 static int take_disk(struct db *db, struct placing *placing, bool *has, struct error **err)
 {
-    uint32_t disk_gb = placing->reserves ? placing->shape->disk_gb : 0;
+    uint32_t disk_gb = placing->reserves ? placing->resources->disk_gb : 0;
     error_clear(&placing->no_disk);
     *has = host_disk_reserve(db, placing->host_id, disk_gb, &placing->no_disk) == 0;
     return *has || placing->no_disk->code == ERR_INSUFFICIENT_STORAGE
@@ -527,7 +578,7 @@ static int place_on(struct db *db, struct placing *placing, bool *placed, struct
 {
     bool fits, has_disk;
     *placed = false;
-    if ((placing->reserves ? take_room(db, placing->host_id, placing->shape, true, &fits, err)
+    if ((placing->reserves ? take_room(db, placing->host_id, placing->resources, true, &fits, err)
                            : lock_room(db, placing, &fits, err)) < 0)
         return -1;
     if (!fits)
@@ -538,7 +589,7 @@ static int place_on(struct db *db, struct placing *placing, bool *placed, struct
         return -1;
     return *placed || !placing->reserves
                ? 0
-               : host_room_give(db, placing->host_id, placing->shape, err);
+               : host_room_give(db, placing->host_id, placing->resources, err);
 }
 
 /* Nobody had room; a full disk is what a client is told of first. */
@@ -552,6 +603,8 @@ static int place_on_first(struct db *db, struct placing *placing, struct db_rows
 {
     while (!*placed && db_rows_next(rows)) {
         placing->host_id = (uint32_t)db_get_u64(rows, 0);
+        if (placing->host_id == placing->avoid_host)
+            continue;
         if (place_on(db, placing, placed, err) < 0)
             return -1;
     }
@@ -570,7 +623,7 @@ static int place_on_drawn(struct db *db, struct placing *placing, bool *placed, 
     draw(sources, drawn);
     if (db_query(db, &drawn_statement,
                  DB_ARGS(db_u64(drawn[0]), db_u64(drawn[1]), db_u64(drawn[2]),
-                         db_u64(placing->shape->cpu), db_u64(placing->shape->memory_mb)),
+                         db_u64(placing->resources->cpu), db_u64(placing->resources->memory_mb)),
                  &rows, err) < 0)
         return -1;
     return place_on_first(db, placing, rows, placed, err);
@@ -583,8 +636,8 @@ static int place_on_any(struct db *db, struct placing *placing, uint32_t only_ho
     find_sources(placing->template_version_id)->until_ms = 0;
     if (db_query(db, &candidates_statement,
                  DB_ARGS(db_text(placing->template_version_id), db_u64(only_host),
-                         db_u64(only_host), db_u64(placing->shape->cpu),
-                         db_u64(placing->shape->memory_mb)),
+                         db_u64(only_host), db_u64(placing->resources->cpu),
+                         db_u64(placing->resources->memory_mb)),
                  &rows, err) < 0)
         return -1;
     return place_on_first(db, placing, rows, placed, err);
@@ -597,19 +650,25 @@ static int place(struct db *db, struct placing *placing, uint32_t only_host, str
         return -1;
     if (!placed && place_on_any(db, placing, only_host, &placed, err) < 0)
         return -1;
+    if (!placed && placing->avoid_host) {
+        placing->avoid_host = 0;
+        if (place_on_any(db, placing, only_host, &placed, err) < 0)
+            return -1;
+    }
     return placed ? 0
                   : not_placed(placing,
                                "No runtime host has room for such a sandbox now; try again soon.",
                                err);
 }
 
-int host_place(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
-               uint32_t only_host, const char *instance_name, uint32_t *host_id, uint32_t *address,
-               struct error **err)
+int host_place(struct db *db, const char *template_version_id,
+               const struct runtime_resources *resources, uint32_t only_host, uint32_t avoid_host,
+               const char *instance_name, uint32_t *host_id, uint32_t *address, struct error **err)
 {
     struct placing placing = {.template_version_id = template_version_id,
                               .instance_name = instance_name,
-                              .shape = shape,
+                              .resources = resources,
+                              .avoid_host = avoid_host,
                               .reserves = true};
     int result = place(db, &placing, only_host, err);
     error_clear(&placing.no_disk);
@@ -619,11 +678,12 @@ int host_place(struct db *db, const char *template_version_id, const struct runt
 }
 
 int host_place_waiting(struct db *db, const char *template_version_id,
-                       const struct runtime_shape *shape, const char *instance_name,
+                       const struct runtime_resources *resources, const char *instance_name,
                        uint32_t *host_id, uint32_t *address, struct error **err)
 {
-    struct placing placing = {
-        .template_version_id = template_version_id, .instance_name = instance_name, .shape = shape};
+    struct placing placing = {.template_version_id = template_version_id,
+                              .instance_name = instance_name,
+                              .resources = resources};
     int result = place(db, &placing, 0, err);
     error_clear(&placing.no_disk);
     *host_id = placing.host_id;
@@ -631,11 +691,13 @@ int host_place_waiting(struct db *db, const char *template_version_id,
     return result;
 }
 
-int host_place_on(struct db *db, uint32_t host_id, const struct runtime_shape *shape, bool reserves,
-                  const char *instance_name, uint32_t *address, struct error **err)
+int host_place_on(struct db *db, uint32_t host_id, const struct runtime_resources *resources,
+                  bool reserves, const char *instance_name, uint32_t *address, struct error **err)
 {
-    struct placing placing = {
-        .instance_name = instance_name, .shape = shape, .reserves = reserves, .host_id = host_id};
+    struct placing placing = {.instance_name = instance_name,
+                              .resources = resources,
+                              .reserves = reserves,
+                              .host_id = host_id};
     bool placed;
     if (place_on(db, &placing, &placed, err) < 0)
         return -1;
@@ -647,21 +709,21 @@ int host_place_on(struct db *db, uint32_t host_id, const struct runtime_shape *s
                                err);
 }
 
-int host_reserve_new(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
+int host_reserve_new(struct db *db, uint32_t host_id, const struct runtime_resources *resources,
                      struct error **err)
 {
     bool taken;
-    if (take_room(db, host_id, shape, true, &taken, err) < 0)
+    if (take_room(db, host_id, resources, true, &taken, err) < 0)
         return -1;
-    return taken ? host_disk_reserve(db, host_id, shape->disk_gb, err)
+    return taken ? host_disk_reserve(db, host_id, resources->disk_gb, err)
                  : no_capacity(err, "The runtime host takes no new sandbox now.");
 }
 
-int host_reserve(struct db *db, uint32_t host_id, const struct runtime_shape *shape,
+int host_reserve(struct db *db, uint32_t host_id, const struct runtime_resources *resources,
                  struct error **err)
 {
     bool taken;
-    if (take_room(db, host_id, shape, false, &taken, err) < 0)
+    if (take_room(db, host_id, resources, false, &taken, err) < 0)
         return -1;
     return taken ? 0
                  : no_capacity(err, "The runtime host of this sandbox has no room for it now; try "

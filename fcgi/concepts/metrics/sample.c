@@ -12,12 +12,16 @@
 
 #define PURGE_ROWS 5000 /* in one statement */
 
+#define WANTED_MS  30000 /* after somebody has asked */
+#define NEW_MS     (2 * SAMPLE_SOON_MS)
+
 /* What a sample is compared with when the next one comes. */
 struct sample_last {
     char sandbox_id[ID_SIZE];
     char instance_name[INSTANCE_NAME_SIZE];
     uint32_t incarnation;
     bool virtual_machine;
+    bool is_new;     /* seen in this look */
     uint64_t cpu_ms; /* the counter */
     int64_t seen_ms; /* monotonic */
     uint64_t span_ms, cpu_used_ms;
@@ -50,9 +54,17 @@ void sampler_deinit(struct sampler *sampler)
     *sampler = (struct sampler){0};
 }
 
-/* A look at every sandbox of one host. */
+/* Who is looked at between rounds. */
+struct wanted {
+    sample_id *ids; /* in order */
+    size_t count;
+    int64_t new_since_ms;
+};
+
+/* A look at sandboxes of one host. */
 struct look {
     struct worker *worker;
+    const struct wanted *wanted; /* NULL: everyone */
     struct runtime *runtime;
     struct sample_last *seen;
     size_t count;
@@ -77,6 +89,7 @@ static void see(struct look *look, const struct sampler *sampler, const struct s
     struct sample_last *now = &look->seen[look->count++];
     *now = (struct sample_last){
         .incarnation = ready->incarnation,
+        .is_new = true,
         .virtual_machine = usage->virtual_machine,
         .cpu_ms = usage->cpu_ms,
         .seen_ms = clock_monotonic_ms(),
@@ -93,13 +106,44 @@ static void see(struct look *look, const struct sampler *sampler, const struct s
         compare(now, last);
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static bool is_wanted(const struct look *look, const struct sandbox_ready *ready)
+{
+    const struct wanted *wanted = look->wanted;
+    if (!wanted || ready->created_at_ms >= wanted->new_since_ms)
+        return true;
+    return wanted->count &&
+           bsearch(ready->id, wanted->ids, wanted->count, sizeof *wanted->ids, by_text);
+}
+
+/* Of one that is not looked at now the next look still counts from the last. */
+static void keep_last(struct look *look, const struct sampler *sampler,
+                      const struct sandbox_ready *ready)
+{
+    struct sample_last key;
+    memcpy(key.sandbox_id, ready->id, sizeof key.sandbox_id);
+    const struct sample_last *last =
+        sampler->count ? bsearch(&key, sampler->last, sampler->count, sizeof key, last_by_id)
+                       : NULL;
+    if (!last)
+        return;
+    look->seen[look->count] = *last;
+    look->seen[look->count++].is_new = false;
+}
+
 static void look_at_disks(struct look *look)
 {
     autofree struct sample_last **order = xcalloc(look->count + 1, sizeof *order);
+    size_t count = 0;
     for (size_t i = 0; i < look->count; i++)
-        order[i] = &look->seen[i];
-    qsort(order, look->count, sizeof *order, disk_by_age);
-    for (size_t i = 0; i < look->count && i < SAMPLE_DISKS_MAX; i++) {
+        if (look->seen[i].is_new)
+            order[count++] = &look->seen[i];
+    qsort(order, count, sizeof *order, disk_by_age);
+    for (size_t i = 0; i < count && i < SAMPLE_DISKS_MAX; i++) {
         error_auto failure = NULL; /* it may be gone by now */
         if (look->runtime->ops->measure_disk(look->runtime, order[i]->instance_name,
                                              order[i]->virtual_machine, &order[i]->disk_bytes,
@@ -115,6 +159,8 @@ static int insert_body(struct db *db, void *context, struct error **err)
     const struct look *look = context;
     for (size_t i = 0; i < look->count; i++) {
         const struct sample_last *seen = &look->seen[i];
+        if (!seen->is_new)
+            continue;
         const struct sample_row row = {
             .sandbox_id = seen->sandbox_id,
             .at_ms = look->at_ms,
@@ -131,6 +177,14 @@ static int insert_body(struct db *db, void *context, struct error **err)
     return 0;
 }
 
+static bool wants_any(const struct look *look, const struct sandbox_ready *ready, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_wanted(look, &ready[i]))
+            return true;
+    return false;
+}
+
 /* Which sandboxes are ready is read first: one that is resumed meanwhile has another incarnation
  * at the next look, and is not taken for the same run. */
 static int look_at_host(struct look *look, const struct sampler *sampler, uint32_t host_id,
@@ -145,18 +199,25 @@ static int look_at_host(struct look *look, const struct sampler *sampler, uint32
         return -1;
     if (!ready_count)
         return 0;
+    look->seen = xcalloc(ready_count, sizeof *look->seen);
+    if (!wants_any(look, ready, ready_count)) {
+        for (size_t i = 0; i < ready_count; i++)
+            keep_last(look, sampler, &ready[i]);
+        return 0;
+    }
     if (look->runtime->ops->measure(look->runtime, &usage, &usage_count, err) < 0)
         return -1;
     look->at_ms = clock_now_ms();
-    look->seen = xcalloc(ready_count, sizeof *look->seen);
     if (usage_count)
         qsort(usage, usage_count, sizeof *usage, usage_by_name);
     for (size_t i = 0; usage_count && i < ready_count; i++) {
         const struct runtime_usage key = {.name = ready[i].instance_name};
         const struct runtime_usage *found =
             bsearch(&key, usage, usage_count, sizeof *usage, usage_by_name);
-        if (found)
+        if (found && is_wanted(look, &ready[i]))
             see(look, sampler, &ready[i], found);
+        else if (found)
+            keep_last(look, sampler, &ready[i]);
     }
     runtime_usage_free(usage, usage_count);
     look_at_disks(look);
@@ -174,6 +235,7 @@ static void keep(struct sampler *next, const struct look *look)
 
 struct round {
     struct worker *worker;
+    const struct wanted *wanted;
     const struct sampler *last;
     struct sampler next;
 };
@@ -181,16 +243,17 @@ struct round {
 static int sample_host(void *context, const struct host *host, struct error **err)
 {
     struct round *round = context;
-    struct look look = {.worker = round->worker};
+    struct look look = {.worker = round->worker, .wanted = round->wanted};
     int result = look_at_host(&look, round->last, host->id, err);
     keep(&round->next, &look);
     free(look.seen);
     return result;
 }
 
-int sample_round(struct worker *worker, struct sampler *sampler, struct error **err)
+static int sample(struct worker *worker, struct sampler *sampler, const struct wanted *wanted,
+                  struct error **err)
 {
-    struct round round = {.worker = worker, .last = sampler};
+    struct round round = {.worker = worker, .wanted = wanted, .last = sampler};
     struct sampler *next = &round.next;
     bool ours;
     if (sample_lock(worker->db, &ours, err) < 0)
@@ -209,12 +272,29 @@ int sample_round(struct worker *worker, struct sampler *sampler, struct error **
     return 0;
 }
 
+int sample_round(struct worker *worker, struct sampler *sampler, struct error **err)
+{
+    return sample(worker, sampler, NULL, err);
+}
+
+int sample_soon(struct worker *worker, struct sampler *sampler, struct error **err)
+{
+    int64_t now_ms = clock_now_ms();
+    struct wanted wanted = {.new_since_ms = now_ms - NEW_MS};
+    if (sample_wanted(worker->db, now_ms - WANTED_MS, &wanted.ids, &wanted.count, err) < 0)
+        return -1;
+    int result = sample(worker, sampler, &wanted, err);
+    free(wanted.ids);
+    return result;
+}
+
 int sample_purge(struct worker *worker, bool *more, struct error **err)
 {
     int64_t kept_ms = (int64_t)worker->settings->metrics_retention_h * 3600 * 1000;
     uint64_t removed;
     *more = false;
-    if (sample_delete_before(worker->db, clock_now_ms() - kept_ms, PURGE_ROWS, &removed, err) < 0)
+    if (sample_delete_wants_before(worker->db, clock_now_ms() - WANTED_MS, err) < 0 ||
+        sample_delete_before(worker->db, clock_now_ms() - kept_ms, PURGE_ROWS, &removed, err) < 0)
         return -1;
     *more = removed == PURGE_ROWS;
     return 0;

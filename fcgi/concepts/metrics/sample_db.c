@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "metrics/sample.h"
 
@@ -30,8 +31,21 @@ static const struct db_statement lock_statement = {
     " FROM (SELECT LEFT(CONCAT('sandlot.sample.', DATABASE()), 64) AS n) names",
     true};
 
+static const struct db_statement want_statement = {
+    "sample.want",
+    "INSERT INTO sample_wants (sandbox_id, asked_at_ms) VALUES (?, ?) ON DUPLICATE KEY UPDATE"
+    " asked_at_ms = IF(asked_at_ms < ?, VALUES(asked_at_ms), asked_at_ms)",
+    false};
+static const struct db_statement wanted_statement = {
+    "sample.wanted",
+    "SELECT sandbox_id FROM sample_wants WHERE asked_at_ms >= ? ORDER BY sandbox_id LIMIT 10000",
+    true};
+static const struct db_statement delete_wants_statement = {
+    "sample.delete_wants", "DELETE FROM sample_wants WHERE asked_at_ms < ?", false};
+
 static const struct db_statement *const statements[] = {
-    &insert_statement, &delete_statement, &count_statement, &read_statement, &lock_statement};
+    &insert_statement, &delete_statement, &count_statement,  &read_statement,
+    &lock_statement,   &want_statement,   &wanted_statement, &delete_wants_statement};
 const struct db_statement_list sample_statements = DB_STATEMENT_LIST(statements);
 
 int sample_insert(struct db *db, const struct sample_row *row, struct error **err)
@@ -47,6 +61,35 @@ int sample_delete_before(struct db *db, int64_t at_ms, uint64_t limit, uint64_t 
                          struct error **err)
 {
     return db_exec(db, &delete_statement, DB_ARGS(db_i64(at_ms), db_u64(limit)), removed, err);
+}
+
+int sample_want(struct db *db, const char *sandbox_id, struct error **err)
+{
+    int64_t now_ms = clock_now_ms();
+    return db_exec(db, &want_statement,
+                   DB_ARGS(db_text(sandbox_id), db_i64(now_ms), db_i64(now_ms - SAMPLE_SOON_MS)),
+                   NULL, err);
+}
+
+int sample_wanted(struct db *db, int64_t since_ms, sample_id **ids, size_t *count,
+                  struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *ids = NULL;
+    *count = 0;
+    if (db_query(db, &wanted_statement, DB_ARGS(db_i64(since_ms)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *ids = xreallocarray(*ids, *count + 1, sizeof **ids);
+        db_copy_text((*ids)[*count], rows, 0);
+        ++*count;
+    }
+    return 0;
+}
+
+int sample_delete_wants_before(struct db *db, int64_t at_ms, struct error **err)
+{
+    return db_exec(db, &delete_wants_statement, DB_ARGS(db_i64(at_ms)), NULL, err);
 }
 
 int sample_lock(struct db *db, bool *ours, struct error **err)

@@ -11,8 +11,10 @@
 #include "base/panic.h"
 #include "base/str.h"
 #include "http/client.h"
+#include "http/link.h"
 
 #define ANSWER_TIMEOUT_MS 5000
+#define CONNECT_MS_MAX    600000
 #define BACK_OFF_MIN_MS   200
 #define BACK_OFF_MAX_MS   5000
 #define STATUS_STALE      409
@@ -22,6 +24,7 @@
 
 struct firewall {
     char *url, *base, *socket_path; /* socket_path NULL: TLS */
+    struct http_link *link;         /* by the host's relay; NULL: by url */
     char *ca_file, *client_cert_file, *client_key_file;
     CURLM *multi;
     CURL *curl; /* is in multi while a call is in hand */
@@ -47,13 +50,17 @@ bool firewall_url_is_valid(const char *url)
     return *authority && strcspn(authority, "/?#@") == strlen(authority);
 }
 
-static void set_options(struct firewall *firewall)
+static struct curl_slist *json_headers(void)
 {
-    CURL *curl = http_client_handle(&firewall->curl);
-    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, http_client_collect);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &firewall->answer);
-    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, firewall->headers);
+    struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
+    return curl_slist_append(headers, "Expect:");
+}
+
+static void set_address(struct firewall *firewall, const char *path)
+{
+    CURL *curl = firewall->curl;
+    autofree char *url = xasprintf("%s%s", firewall->base, path);
+    curl_easy_setopt(curl, CURLOPT_URL, url);
     if (firewall->socket_path) {
         curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
         curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, firewall->socket_path);
@@ -69,23 +76,44 @@ static void set_options(struct firewall *firewall)
     }
 }
 
+static void set_options(struct firewall *firewall, const char *path)
+{
+    CURL *curl = http_client_handle(&firewall->curl);
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, http_client_collect);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &firewall->answer);
+    curl_slist_free_all(firewall->headers);
+    firewall->headers = json_headers();
+    if (firewall->link)
+        http_link_set(firewall->link, curl, LINK_TARGET_FIREWALL, path, &firewall->headers);
+    else
+        set_address(firewall, path);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, firewall->headers);
+    /* The handshake with another machine goes on in finish(), which has a limit of its own: the
+     * time that a create takes in between is none of it. */
+    if (!firewall->socket_path)
+        curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS_MAX);
+}
+
 int firewall_open(const struct firewall_options *options, struct firewall **out, struct error **err)
 {
-    if (!firewall_url_is_valid(options->url))
+    if (options->url && !firewall_url_is_valid(options->url))
         return error_set(err, ERR_CONFIG,
                          "%s is no address of a firewall: http+unix:///path or https://host:port",
                          options->url);
     struct firewall *firewall = xcalloc(1, sizeof *firewall);
-    bool is_local = str_starts_with(options->url, UNIX_SCHEME);
-    firewall->url = xstrdup(options->url);
-    firewall->base = xstrdup(is_local ? "http://firewall" : options->url);
-    firewall->socket_path = is_local ? xstrdup(options->url + strlen(UNIX_SCHEME)) : NULL;
+    const char *at = options->url ? options->url : options->relay_url;
+    bool is_local = str_starts_with(at, UNIX_SCHEME);
+    firewall->url = xstrdup(at);
+    firewall->base = xstrdup(is_local ? "http://firewall" : at);
+    firewall->socket_path = is_local ? xstrdup(at + strlen(UNIX_SCHEME)) : NULL;
+    firewall->link =
+        options->url ? NULL
+                     : http_link_new(options->host_name, options->relay_url, options->relay_dir);
     firewall->ca_file = xstrdup(options->ca_file);
     firewall->client_cert_file = xstrdup(options->client_cert_file);
     firewall->client_key_file = xstrdup(options->client_key_file);
     buffer_init(&firewall->answer, ANSWER_MAX);
-    firewall->headers = curl_slist_append(NULL, "Content-Type: application/json");
-    firewall->headers = curl_slist_append(firewall->headers, "Expect:");
     http_client_handle(&firewall->curl);
     firewall->multi = curl_multi_init();
     if (!firewall->multi)
@@ -103,6 +131,7 @@ void firewall_close(struct firewall *firewall)
     curl_easy_cleanup(firewall->curl);
     curl_multi_cleanup(firewall->multi);
     curl_slist_free_all(firewall->headers);
+    http_link_free(firewall->link);
     buffer_deinit(&firewall->answer);
     free(firewall->url);
     free(firewall->base);
@@ -121,12 +150,10 @@ static void begin(struct firewall *firewall, const char *method, const char *pat
     int running;
     error_auto before = NULL;
     firewall_end(firewall, &before);
-    autofree char *url = xasprintf("%s%s", firewall->base, path);
     free(firewall->body);
     firewall->body = body;
     buffer_clear(&firewall->answer);
-    set_options(firewall);
-    curl_easy_setopt(firewall->curl, CURLOPT_URL, url);
+    set_options(firewall, path);
     if (body)
         curl_easy_setopt(firewall->curl, CURLOPT_POSTFIELDS, body);
     curl_easy_setopt(firewall->curl, CURLOPT_CUSTOMREQUEST, method);
@@ -177,7 +204,7 @@ int firewall_end(struct firewall *firewall, struct error **err)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE, "no call of the firewall was begun");
     CURLcode result = finish(firewall);
     if (result == CURLE_OK)
-        curl_easy_getinfo(firewall->curl, CURLINFO_RESPONSE_CODE, &status);
+        status = http_link_status(firewall->link, firewall->curl);
     curl_multi_remove_handle(firewall->multi, firewall->curl);
     firewall->in_hand = false;
     if (!status || status >= 500) {
@@ -248,7 +275,8 @@ static bool read_policy(const json_t *json, struct firewall_policy *policy)
         address.family != POLICY_IPV4)
         return false;
     *policy = (struct firewall_policy){
-        .revision = (uint64_t)json_integer_value(json_object_get(json, "revision"))};
+        .revision = (uint64_t)json_integer_value(json_object_get(json, "revision")),
+        .denied = (uint64_t)json_integer_value(json_object_get(json, "denied"))};
     snprintf(policy->sandbox_id, sizeof policy->sandbox_id, "%s", sandbox_id);
     for (unsigned i = 0; i < 4; i++)
         policy->address = policy->address << 8 | address.bytes[i];

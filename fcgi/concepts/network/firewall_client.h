@@ -16,7 +16,10 @@
 struct firewall;
 
 struct firewall_options {
-    const char *url;              /* http+unix:///path/of/socket or https://host:port */
+    const char *url;              /* http+unix:///path/of/socket or https://host:port; NULL: the */
+    const char *relay_url;        /* relay of the host, if it has one */
+    const char *relay_dir;        /* our credentials for it (http/link.h) */
+    const char *host_name;        /* and whom we ask there */
     const char *ca_file;          /* who signs its certificate; "": the system's authorities */
     const char *client_cert_file; /* what we show to https; "": nothing */
     const char *client_key_file;
@@ -49,6 +52,7 @@ struct firewall_policy {
     uint32_t address;
     char sandbox_id[65];
     uint64_t revision;
+    uint64_t denied; /* how much it was refused under any policy since it began */
 };
 
 /* What it has in force; the caller frees. */

@@ -69,6 +69,15 @@ static struct protected_network known_network(size_t index)
     return network;
 }
 
+static int add_open(struct protected_networks *networks, const char *setting,
+                    const struct protected_network *network, struct error **err)
+{
+    if (networks->open_count == PROTECTED_OPEN_MAX)
+        return error_set(err, ERR_CONFIG, "%s: more than %d networks", setting, PROTECTED_OPEN_MAX);
+    networks->open[networks->open_count++] = *network;
+    return 0;
+}
+
 static int open_one(struct protected_networks *networks, const char *text, struct error **err)
 {
     struct protected_network network;
@@ -82,10 +91,21 @@ static int open_one(struct protected_networks *networks, const char *text, struc
                              "never opened",
                              text, known[i].reason);
     }
-    if (networks->open_count == PROTECTED_OPEN_MAX)
-        return error_set(err, ERR_CONFIG, "protected_networks_open: more than %d networks",
-                         PROTECTED_OPEN_MAX);
-    networks->open[networks->open_count++] = network;
+    return add_open(networks, "protected_networks_open", &network, err);
+}
+
+int protected_open_any(struct protected_networks *networks, const char *setting, const char *text,
+                       struct error **err)
+{
+    autofree char *copy = xstrdup(text);
+    char *rest = NULL;
+    for (char *word = strtok_r(copy, ", \t", &rest); word; word = strtok_r(NULL, ", \t", &rest)) {
+        struct protected_network network;
+        if (read_network(word, &network, err) < 0)
+            return error_context(err, "%s: %s", setting, word);
+        if (add_open(networks, setting, &network, err) < 0)
+            return -1;
+    }
     return 0;
 }
 

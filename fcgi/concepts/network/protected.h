@@ -29,6 +29,10 @@ struct protected_networks {
  * can never be opened. */
 int protected_open(struct protected_networks *networks, const char *text, struct error **err);
 
+/* The same for those who are no sandboxes: whatever is written opens. setting: its name. */
+int protected_open_any(struct protected_networks *networks, const char *setting, const char *text,
+                       struct error **err);
+
 /* Add a network that is never opened: the sandboxes' range, an address of a host. Errors:
  * ERR_CONFIG for what is no network or one too many. */
 int protected_close(struct protected_networks *networks, const char *text, struct error **err);

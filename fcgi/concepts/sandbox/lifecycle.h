@@ -24,7 +24,7 @@
 struct sandbox_create {
     const char *user_id;
     const struct team *team;
-    const char *source;       /* template reference; NULL: the deployment's default */
+    const char *source;       /* template or checkpoint reference; NULL: the deployment's default */
     const char *source_field; /* JSON pointer of the member that named it */
     uint64_t timeout_s;
     enum sandbox_on_timeout on_timeout;
@@ -35,17 +35,26 @@ struct sandbox_create {
     const char *metadata;    /* JSON object of strings */
     const char *network;     /* JSON object: the policy */
     bool allow_public_traffic;
-    bool all_ports;   /* every one that is not reserved is exposed */
-    const char *envs; /* JSON object of strings, secret; NULL: none */
+    bool all_ports;           /* every one that is not reserved is exposed */
+    const char *request_host; /* what its servers see as Host, "": the preview's name */
+    const char *envs;         /* JSON object of strings, secret; NULL: none */
     struct volume_mount mounts[VOLUME_MOUNTS_MAX];
     unsigned mount_count;
     const char *volume_mounts; /* the same as a JSON object; NULL: none */
     struct exposed_port ports[SANDBOX_PORTS_MAX];
     unsigned port_count;
+    const struct checkpoint *copy; /* what it is made from instead, for a fork; NULL: source */
+    const char *forked_from;       /* NULL: none */
+    unsigned turn;                 /* of a fork: how many of it come before */
     /* Called inside the transaction that inserts the sandbox; may refuse. May be NULL. */
     int (*claim)(struct db *db, const char *sandbox_id, void *context, struct error **err);
     void *claim_context;
 };
+
+/* For a fork: write the rows of a sandbox that a dispatcher is to start, work_run_fork(). Errors:
+ * as below. */
+int sandbox_create_queued(struct worker *worker, const struct sandbox_create *request,
+                          struct sandbox *sandbox, struct error **err);
 
 /* Make a sandbox and wait until it is ready. Whatever fails, nothing is left behind. Errors:
  * ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details. */
@@ -80,6 +89,7 @@ struct sandbox_update {
     uint64_t timeout_s;     /* 0: not set; else the deadline becomes now + timeout_s */
     bool set_on_timeout, set_auto_resume, set_on_pause_failure, set_pause_memory,
         set_public_traffic;
+    const char *request_host; /* "": none; NULL: not set; borrowed */
     enum sandbox_on_timeout on_timeout;
     bool auto_resume, pause_memory;
     enum sandbox_on_pause_failure on_pause_failure;
@@ -104,18 +114,54 @@ int sandbox_take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeou
 /* A checkpoint request, checked. Strings are borrowed. */
 struct checkpoint_create {
     const char *user_id;
-    const char *name;
+    const char *name; /* "" for a fork; NULL: one is made */
+    bool memory;      /* with the memory, also of one that is stopped and has its memory */
+    bool for_fork;    /* counts against no plan, and the caller removes it */
     /* Called inside the transaction that inserts the checkpoint; may refuse. May be NULL. */
     int (*claim)(struct db *db, const char *checkpoint_id, void *context, struct error **err);
     void *claim_context;
 };
 
-/* Make a checkpoint of a running sandbox, waiting for moves in flight; the sandbox runs on.
- * Whatever fails, nothing is left behind. Errors: ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its
- * details, ERR_NAME_TAKEN, ERR_SANDBOX_NOT_RUNNING. */
+/* Make a checkpoint of a running sandbox, waiting for moves in flight; the sandbox runs on, with
+ * the memory after standing still for a moment. Whatever fails, nothing is left behind. Errors:
+ * ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details, ERR_SANDBOX_NOT_RUNNING,
+ * ERR_MEMORY_NOT_KEPT. */
 int sandbox_checkpoint(struct worker *worker, const char *id,
                        const struct checkpoint_create *request, struct checkpoint *checkpoint,
                        struct error **err);
+
+#define SANDBOX_FORKS_MAX 100
+
+struct sandbox_fork {
+    const char *user_id;
+    const struct team *team;
+    unsigned count;     /* 1 to SANDBOX_FORKS_MAX */
+    uint64_t timeout_s; /* 0: the original's */
+    /* As in struct checkpoint_create, for the copy that they are made from. */
+    int (*claim)(struct db *db, const char *checkpoint_id, void *context, struct error **err);
+    void *claim_context;
+};
+
+/* What became of one: either a sandbox, or why there is none. */
+struct sandbox_forked {
+    struct sandbox sandbox;
+    struct error *failure;
+};
+void sandbox_forked_free(struct sandbox_forked *list, unsigned count);
+
+/* Make sandboxes that go on with the disk and the memory of one that runs or is paused with its
+ * memory, each under an id, an address and secrets of its own; the original stands still for a
+ * moment and goes on. Quota and room are taken for each by itself. A dispatcher starts them,
+ * several at once; those that are not started after a while are left to it and are still restoring.
+ * list: request->count entries, all zero. Fails only where there is no copy to make any from:
+ * errors of sandbox_checkpoint(). */
+int sandbox_fork(struct worker *worker, const char *id, const struct sandbox_fork *request,
+                 struct sandbox_forked *list, struct error **err);
+
+/* What an earlier attempt made from that copy; its worker is gone. *count: how many. The caller
+ * frees. Errors: ERR_REQUEST_IN_PROGRESS. */
+int sandbox_fork_found(struct db *db, const struct checkpoint *copy, struct sandbox_forked **list,
+                       unsigned *count, struct error **err);
 
 /* Delete it, whatever runs on it. Success means that it is gone for good as far as anyone can see:
  * it is cut off from the network and its team has its quota back. Its instance goes in the

@@ -5,12 +5,14 @@
 
 #include "account/usage.h"
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "crypto/aead.h"
 #include "runtime/agent_client.h"
 #include "sandbox/quota.h"
+#include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
 
 #define BUSY_POLL_MS   15
@@ -78,7 +80,8 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
     if (operation_begin(db, sandbox, kind, work->queued ? NULL : work->worker->lease_owner,
                         work->worker->settings->lease_s, &work->operation, err) < 0)
         return -1;
-    if (sandbox_row_update(db, sandbox, err) < 0 || sandbox_usage_follow(db, sandbox, err) < 0)
+    if (sandbox_row_update(db, sandbox, err) < 0 || sandbox_usage_follow(db, sandbox, err) < 0 ||
+        sandbox_tell_move(db, sandbox, event, false, err) < 0)
         return -1;
     return sandbox_state_is_shown(sandbox->state) ? 0
                                                   : sandbox_row_index_metadata(db, sandbox, err);
@@ -102,6 +105,8 @@ static int begin_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!sandbox_state_is_shown(sandbox->state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    if (begin->event != SANDBOX_EVENT_DELETE && work_check_host(begin->work, err) < 0)
+        return -1;
     if (begin->admit && begin->admit(db, sandbox, begin->context, err) < 0)
         return -1;
     return work_begin_locked(begin->work, db, begin->event, begin->kind, err);
@@ -129,7 +134,34 @@ static int tick(void *context, struct error **err)
     struct work *work = context;
     if (work->answer_by_ms && clock_monotonic_ms() >= work->answer_by_ms)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the host is still at work on it");
-    return lease_tick(&work->lease, err);
+    if (lease_tick(&work->lease, err) < 0)
+        return -1;
+    return work_check_host(work, err);
+}
+
+int work_check_host(struct work *work, struct error **err)
+{
+    struct worker *worker = work->worker;
+    return runtimes_check(worker->runtimes, worker->db, work->sandbox.host_id, err);
+}
+
+bool work_lacks_host(struct work *work, const struct error *failure)
+{
+    struct worker *worker = work->worker;
+    struct relay_place relay;
+    error_auto refused = NULL;
+    switch (failure->code) {
+    case ERR_HOST_UNREACHABLE:
+        return true;
+    case ERR_RUNTIME_UNAVAILABLE:
+    case ERR_OUTCOME_UNKNOWN:
+        return runtimes_relay(worker->runtimes, worker->db, work->sandbox.host_id, &relay,
+                              &refused) < 0
+                   ? refused->code == ERR_HOST_UNREACHABLE
+                   : relay.url != NULL;
+    default:
+        return false;
+    }
 }
 
 int work_still_ours(struct work *work, struct error **err)
@@ -150,39 +182,71 @@ int work_open_runtime(struct work *work, struct error **err)
     return 0;
 }
 
+int work_find_agent(struct work *work, struct agent_place *at, struct error **err)
+{
+    struct worker *worker = work->worker;
+    return runtimes_agent(worker->runtimes, worker->db, work->sandbox.host_id,
+                          work->sandbox.address, at, err);
+}
+
 /* The agent's start can take longer than the lease, and a delete that took the instance away should
  * not be waited out. */
-static int wait_for_agent(struct work *work, const char *secret, const char *envs, unsigned wait_ms,
+static int wait_for_agent(struct work *work, const struct agent_init *init, unsigned wait_ms,
                           struct error **err)
 {
+    struct agent_place at;
     int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
-    while (agent_init(work->sandbox.address, work->sandbox.id, secret, envs,
-                      wait_ms < AGENT_SLICE_MS ? wait_ms : AGENT_SLICE_MS, err) < 0) {
+    if (work_find_agent(work, &at, err) < 0)
+        return -1;
+    while (agent_init(&at, init, wait_ms < AGENT_SLICE_MS ? wait_ms : AGENT_SLICE_MS, err) < 0) {
         if ((*err)->code != ERR_RUNTIME_UNAVAILABLE || clock_monotonic_ms() >= give_up_ms)
             return -1;
         error_clear(err);
-        if (work_still_ours(work, err) < 0)
+        if (work_still_ours(work, err) < 0 || work_check_host(work, err) < 0)
             return -1;
     }
     return 0;
 }
 
-int work_init_agent(struct work *work, unsigned wait_ms, struct error **err)
+int sandbox_open_envs(struct worker *worker, const char *id, struct buffer *envs, uint32_t *log_kib,
+                      struct error **err)
 {
-    struct worker *worker = work->worker;
-    struct sandbox *sandbox = &work->sandbox;
     buffer_auto sealed = BUFFER_INIT(SANDBOX_ENVS_MAX + 128);
+    if (sandbox_row_agent(worker->db, id, &sealed, log_kib, err) < 0)
+        return -1;
+    return sealed.size ? aead_open(worker->ring, sealed.data, sealed.size, id, envs, err) : 0;
+}
+
+int work_succeed_agent(struct work *work, const struct former_agent *former, unsigned wait_ms,
+                       struct error **err)
+{
+    const struct keyring *ring = work->worker->ring;
+    struct sandbox *sandbox = &work->sandbox;
     struct buffer envs = BUFFER_INIT(SANDBOX_ENVS_MAX);
-    char secret[AGENT_SECRET_SIZE];
+    char secret[AGENT_SECRET_SIZE], known[AGENT_SECRET_SIZE];
+    struct agent_init init = {
+        .sandbox_id = sandbox->id,
+        .route = sandbox->route,
+        .template = sandbox_made_from(sandbox),
+        .secret = secret,
+        .former = former ? known : NULL,
+    };
     int result = -1;
-    if (sandbox_row_envs(worker->db, sandbox->id, &sealed, err) == 0 &&
-        (!sealed.size ||
-         aead_open(worker->ring, sealed.data, sealed.size, sandbox->id, &envs, err) == 0) &&
-        agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) == 0)
-        result = wait_for_agent(work, secret, buffer_string(&envs), wait_ms, err);
+    if (sandbox_open_envs(work->worker, sandbox->id, &envs, &init.log_kib, err) == 0 &&
+        agent_secret(ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) == 0 &&
+        (!former || agent_secret(ring, former->instance_name, former->key_id, known, err) == 0)) {
+        init.envs = buffer_string(&envs);
+        result = wait_for_agent(work, &init, wait_ms, err);
+    }
     buffer_wipe(&envs);
     mem_wipe(secret, sizeof secret);
+    mem_wipe(known, sizeof known);
     return result;
+}
+
+int work_init_agent(struct work *work, unsigned wait_ms, struct error **err)
+{
+    return work_succeed_agent(work, NULL, wait_ms, err);
 }
 
 void work_greet_agent(struct work *work)
@@ -197,10 +261,12 @@ void work_hang_up(struct work *work)
 {
     const struct sandbox *sandbox = &work->sandbox;
     char secret[AGENT_SECRET_SIZE];
+    struct agent_place at;
     error_auto failure = NULL;
-    if (agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
+    if (work_find_agent(work, &at, &failure) < 0 ||
+        agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
                      &failure) < 0 ||
-        agent_hang_up(sandbox->address, secret, &failure) < 0)
+        agent_hang_up(&at, secret, &failure) < 0)
         log_info("cannot disconnect open streams before a pause", LOG_STR("sandbox", sandbox->id),
                  LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
@@ -210,10 +276,12 @@ int work_agent_continues(struct work *work, unsigned wait_ms, bool *continues, s
 {
     const struct sandbox *sandbox = &work->sandbox;
     char secret[AGENT_SECRET_SIZE];
+    struct agent_place at;
     int result = -1;
-    if (agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
+    if (work_find_agent(work, &at, err) == 0 &&
+        agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
                      err) == 0)
-        result = agent_knows(sandbox->address, secret, wait_ms, continues, err);
+        result = agent_knows(&at, secret, wait_ms, continues, err);
     mem_wipe(secret, sizeof secret);
     return result;
 }
@@ -255,6 +323,13 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
         sandbox->stopped_at_ms = now_ms;
         sandbox->resumed_from[0] = '\0';
         break;
+    case SANDBOX_EVENT_LOST:
+        sandbox->reserved = RESERVES_NOTHING;
+        sandbox->deadline_at_ms = sandbox->network_due_at_ms = 0;
+        sandbox->resumed_from[0] = '\0';
+        if (!sandbox->stopped_at_ms)
+            sandbox->stopped_at_ms = now_ms;
+        break;
     case SANDBOX_EVENT_PAUSE_FAILED:
         postpone(sandbox, now_ms);
         break;
@@ -265,6 +340,13 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
     default:
         break;
     }
+}
+
+/* Of a pause: what it was to keep, unless that was lost. */
+static bool memory_is_kept(const struct finish *finish)
+{
+    return !finish->row.memory_left && !sandbox_has_volumes(&finish->row) && !finish->failure &&
+           !finish->work->memory_lost[0];
 }
 
 static int finish_body(struct db *db, void *context, struct error **err)
@@ -293,7 +375,8 @@ static int finish_body(struct db *db, void *context, struct error **err)
     if (work_network_settle(finish->work, db, row, err) < 0)
         return -1;
     if (sandbox_row_update(db, row, err) < 0 || sandbox_usage_follow(db, row, err) < 0 ||
-        operation_end(db, operation, finish->failure, finish->work->memory_lost, err) < 0)
+        operation_end(db, operation, finish->failure, finish->work->memory_lost, err) < 0 ||
+        sandbox_tell_move(db, row, finish->event, memory_is_kept(finish), err) < 0)
         return -1;
     if (finish->work->settle && finish->work->settle(db, finish->work->settle_context, err) < 0)
         return -1;
@@ -305,13 +388,16 @@ static int finish_body(struct db *db, void *context, struct error **err)
     return 0;
 }
 
-static void log_outcome(const struct work *work, const char *failure)
+static void log_outcome(struct work *work, const char *outcome, const char *failure)
 {
-    log_info("sandbox operation", LOG_STR("kind", operation_kind_name(work->operation.kind)),
-             LOG_STR("sandbox", work->sandbox.id),
+    const char *kind = operation_kind_name(work->operation.kind);
+    int64_t duration_ms = clock_monotonic_ms() - work->started_ms;
+    work->outcome = outcome;
+    COUNT(COUNT_OPERATIONS, kind, outcome);
+    OBSERVE(COUNT_OPERATION_SECONDS, duration_ms * 1000, kind);
+    log_info("sandbox operation", LOG_STR("kind", kind), LOG_STR("sandbox", work->sandbox.id),
              LOG_STR("state", sandbox_state_name(work->sandbox.state)),
-             LOG_INT("attempt", work->operation.attempts),
-             LOG_INT("duration_ms", clock_monotonic_ms() - work->started_ms),
+             LOG_INT("attempt", work->operation.attempts), LOG_INT("duration_ms", duration_ms),
              LOG_STR("failure", failure));
     log_context_set("operation", NULL);
 }
@@ -331,7 +417,7 @@ int work_finish(struct work *work, enum sandbox_event event, const char *failure
     }
     sandbox_deinit(&work->sandbox);
     work->sandbox = finish.row;
-    log_outcome(work, failure);
+    log_outcome(work, failure ? "failed" : "done", failure);
     return 0;
 }
 
@@ -339,7 +425,7 @@ void work_defer(struct work *work, const struct error *failure)
 {
     uint64_t delay_ms = 500u << (work->operation.attempts < 6 ? work->operation.attempts : 6);
     error_auto ignored = NULL;
-    log_outcome(work, failure->message);
+    log_outcome(work, "deferred", failure->message);
     /* When this fails too, the lease runs out by itself. */
     operation_defer(work->worker->db, &work->operation, delay_ms, failure->message, &ignored);
 }

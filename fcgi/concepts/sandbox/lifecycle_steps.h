@@ -3,6 +3,7 @@
  * that go on with an operation. */
 #pragma once
 
+#include "base/buffer.h"
 #include "sandbox/lifecycle.h"
 
 #define SANDBOX_ENVS_MAX (512 * 1024) /* sealed: 64 KiB in JSON, where a byte may take six */
@@ -23,6 +24,7 @@ struct work {
     struct firewall *firewall; /* a call to it is in hand */
     enum { NETWORK_UNTOUCHED, NETWORK_APPLIED, NETWORK_FAILED } network; /* how the policy fared */
     char memory_lost[256]; /* why a move that was to keep memory did not; "": it did */
+    const char *outcome;   /* "done", "failed" or "deferred"; static, NULL: none yet */
     bool policy_may_stand; /* its removal from the firewall was not confirmed */
 };
 void work_deinit(struct work *work);
@@ -48,6 +50,10 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
 /* Start the clock of the lease; done by work_begin(), needed after an own transaction. */
 void work_start(struct work *work, struct worker *worker);
 
+/* Before something is begun that a host must answer, which nobody waits for in vain. Errors: those
+ * of runtimes_check(). */
+int work_check_host(struct work *work, struct error **err);
+
 /* Connect to the host; while the runtime waits, the lease is renewed. */
 int work_open_runtime(struct work *work, struct error **err);
 
@@ -58,8 +64,24 @@ int work_fence_volumes(struct work *work, struct error **err);
 /* Before an act that would harm a sandbox that has gone on without us. Errors: ERR_LEASE_LOST. */
 int work_still_ours(struct work *work, struct error **err);
 
+/* Where its agent is. Errors: those of runtimes_link(). */
+int work_find_agent(struct work *work, struct agent_place *at, struct error **err);
+
 /* Give the agent its secret and the sandbox's environment. */
 int work_init_agent(struct work *work, unsigned wait_ms, struct error **err);
+
+/* The environment of a sandbox, appended to envs, which the caller wipes; how many KiB of its
+ * processes' output are kept. */
+int sandbox_open_envs(struct worker *worker, const char *id, struct buffer *envs, uint32_t *log_kib,
+                      struct error **err);
+
+/* The same where the agent has come out of the memory of another instance. */
+struct former_agent {
+    const char *instance_name;
+    uint16_t key_id;
+};
+int work_succeed_agent(struct work *work, const struct former_agent *former, unsigned wait_ms,
+                       struct error **err);
 
 /* The same for a sandbox that runs: an agent that its init had to start again has lost its secret,
  * one that has hung up takes requests again, and any other answers the same. */
@@ -114,6 +136,7 @@ int work_public_error(struct work *work, struct error **err);
 int work_run_pause(struct work *work, struct error **err);
 int work_run_resume(struct work *work, struct error **err);
 int work_run_destroy(struct work *work, struct error **err);
+int work_run_fork(struct work *work, struct error **err);
 
 /* Give up the checkpoint that the operation of a worker who is gone was to make. */
 int work_undo_checkpoint(struct work *work, struct error **err);
@@ -122,7 +145,11 @@ int work_undo_checkpoint(struct work *work, struct error **err);
  * may run on for a while. */
 void work_cut_off(struct work *work);
 
-/* Begin and run the removal of a sandbox whose create did not work out. */
+/* Whether an operation failed because its host, another machine, could not be reached. */
+bool work_lacks_host(struct work *work, const struct error *failure);
+
+/* Begin and run the removal of a sandbox whose create did not work out; of one whose host could not
+ * be reached only begin it. */
 int work_undo_create(struct work *work, struct error **err);
 
 /* Wait a moment for a move in flight. give_up_ms is monotonic. Returns -1 with ERR_SANDBOX_BUSY

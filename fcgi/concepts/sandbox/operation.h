@@ -16,6 +16,7 @@ enum operation_kind {
     OPERATION_PAUSE,
     OPERATION_RESUME,
     OPERATION_CHECKPOINT,
+    OPERATION_FORK, /* the create of a sandbox of a fork, by a dispatcher */
     OPERATION_DESTROY,
 };
 const char *operation_kind_name(enum operation_kind kind);
@@ -36,6 +37,12 @@ int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind 
                     const char *lease_owner, uint64_t lease_s, struct operation *operation,
                     struct error **err);
 
+/* Of an operation of sandboxes that nobody works on yet: its turn among others of its kind, which
+ * are taken in the order of their turns. The n-th of a request has a later turn than those that
+ * come within n seconds, so that a small request does not wait for a large one. */
+int operation_set_turn(struct db *db, const struct operation *operation, unsigned n,
+                       struct error **err);
+
 /* Inside a transaction: the operation ended. failure NULL: done, else failed with that text. note:
  * what is to be known of one that is done; "" for nothing. */
 int operation_end(struct db *db, const struct operation *operation, const char *failure,
@@ -49,10 +56,15 @@ void operation_keep(struct db *db, const struct operation *operation, uint64_t l
 int operation_defer(struct db *db, const struct operation *operation, uint64_t delay_ms,
                     const char *failure, struct error **err);
 
-/* Take over one operation whose lease has run out; operation->id is "" when there is none. urgent:
- * one that somebody waits for, which is all but removals. Runs in a transaction of its own. */
-int operation_take_overdue(struct db *db, const char *lease_owner, uint64_t lease_s, bool urgent,
-                           struct operation *operation, struct error **err);
+/* Which operations: those that somebody waits for, which is all but removals; these and removals;
+ * the sandboxes of forks, which are in none of the others. */
+enum operation_class { OPERATIONS_URGENT, OPERATIONS_ANY, OPERATIONS_FORK };
+
+/* Take over one operation whose lease has run out; operation->id is "" when there is none. Runs in
+ * a transaction of its own. */
+int operation_take_overdue(struct db *db, const char *lease_owner, uint64_t lease_s,
+                           enum operation_class class, struct operation *operation,
+                           struct error **err);
 
 /* Whether clients are being answered whom removals would slow down: something was deleted a moment
  * ago, or is being created. */

@@ -8,6 +8,8 @@
 
 #define FAILURE_MAX 500 /* bytes of last_error */
 #define MOMENT_MS   700
+#define TURN_MS     1000 /* about what one takes */
+#define TURNS_MOST  1000
 
 static const struct db_statement supersede_statement = {
     "operation.supersede",
@@ -22,15 +24,25 @@ static const struct db_statement insert_statement = {
 static const struct db_statement end_statement = {
     "operation.end",
     "UPDATE operations SET state = ?, last_error = ?, finished_at_ms = ? WHERE id = ?", false};
-static const struct lease_table operations =
-    LEASE_TABLE_OWNED("operations", "id", "lease_until_ms", "state = 'running'");
-static const struct lease_table urgent_operations =
-    LEASE_TABLE_OWNED_AS("operations.urgent", "operations", "id", "lease_until_ms",
-                         "state = 'running' AND kind <> 'destroy'");
+static const struct db_statement turn_statement = {
+    "operation.turn", "UPDATE operations SET lease_until_ms = ? WHERE id = ? AND lease_owner = ''",
+    false};
+static const struct lease_table held_operations = LEASE_TABLE_OWNED_AS(
+    "operations.held", "operations", "id", "lease_until_ms", "state = 'running'");
+static const struct lease_table due_operations[] = {
+    [OPERATIONS_URGENT] =
+        LEASE_TABLE_OWNED_AS("operations.urgent", "operations", "id", "lease_until_ms",
+                             "state = 'running' AND kind NOT IN ('destroy', 'fork')"),
+    [OPERATIONS_ANY] = LEASE_TABLE_OWNED("operations", "id", "lease_until_ms",
+                                         "state = 'running' AND kind <> 'fork'"),
+    [OPERATIONS_FORK] =
+        LEASE_TABLE_OWNED_AS("operations.fork", "operations", "id", "lease_until_ms",
+                             "state = 'running' AND kind = 'fork'"),
+};
 static const struct db_statement answers_statement = {
     "operation.answers_wait",
     "SELECT 1 FROM operations WHERE state = 'running' AND ((kind = 'destroy' AND created_at_ms > ?)"
-    " OR (kind = 'create' AND lease_until_ms > ?)) LIMIT 1",
+    " OR (kind IN ('create', 'fork') AND lease_until_ms > ?)) LIMIT 1",
     true};
 static const struct db_statement defer_statement = {
     "operation.defer",
@@ -42,16 +54,27 @@ static const struct db_statement get_statement = {
     false};
 
 static const struct db_statement *const statements[] = {
-    &supersede_statement,    &insert_statement, &end_statement,     &operations.renew,
-    &defer_statement,        &operations.due,   &operations.take,   &urgent_operations.due,
-    &urgent_operations.take, &get_statement,    &answers_statement,
+    &supersede_statement,
+    &insert_statement,
+    &turn_statement,
+    &end_statement,
+    &held_operations.renew,
+    &defer_statement,
+    &due_operations[OPERATIONS_URGENT].due,
+    &due_operations[OPERATIONS_URGENT].take,
+    &due_operations[OPERATIONS_ANY].due,
+    &due_operations[OPERATIONS_ANY].take,
+    &due_operations[OPERATIONS_FORK].due,
+    &due_operations[OPERATIONS_FORK].take,
+    &get_statement,
+    &answers_statement,
 };
 const struct db_statement_list operation_statements = DB_STATEMENT_LIST(statements);
 
 static const char *const kind_names[] = {
-    [OPERATION_CREATE] = "create",   [OPERATION_PAUSE] = "pause",
-    [OPERATION_RESUME] = "resume",   [OPERATION_CHECKPOINT] = "checkpoint",
-    [OPERATION_DESTROY] = "destroy",
+    [OPERATION_CREATE] = "create", [OPERATION_PAUSE] = "pause",
+    [OPERATION_RESUME] = "resume", [OPERATION_CHECKPOINT] = "checkpoint",
+    [OPERATION_FORK] = "fork",     [OPERATION_DESTROY] = "destroy",
 };
 
 const char *operation_kind_name(enum operation_kind kind)
@@ -94,6 +117,14 @@ int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind 
                    NULL, err);
 }
 
+int operation_set_turn(struct db *db, const struct operation *operation, unsigned n,
+                       struct error **err)
+{
+    int64_t turn_ms = clock_now_ms() - (int64_t)(TURNS_MOST - n) * TURN_MS;
+    return db_exec(db, &turn_statement, DB_ARGS(db_i64(turn_ms), db_text(operation->id)), NULL,
+                   err);
+}
+
 int operation_end(struct db *db, const struct operation *operation, const char *failure,
                   const char *note, struct error **err)
 {
@@ -107,7 +138,7 @@ int operation_end(struct db *db, const struct operation *operation, const char *
 void operation_keep(struct db *db, const struct operation *operation, uint64_t lease_s,
                     struct lease *lease)
 {
-    lease_keep(lease, db, &operations, operation->id, operation->lease_owner, lease_s * 1000);
+    lease_keep(lease, db, &held_operations, operation->id, operation->lease_owner, lease_s * 1000);
 }
 
 int operation_defer(struct db *db, const struct operation *operation, uint64_t delay_ms,
@@ -149,10 +180,11 @@ static int take_body(struct db *db, void *context, struct error **err)
     return 0;
 }
 
-int operation_take_overdue(struct db *db, const char *lease_owner, uint64_t lease_s, bool urgent,
-                           struct operation *operation, struct error **err)
+int operation_take_overdue(struct db *db, const char *lease_owner, uint64_t lease_s,
+                           enum operation_class class, struct operation *operation,
+                           struct error **err)
 {
-    struct take take = {lease_owner, lease_s, urgent ? &urgent_operations : &operations, operation};
+    struct take take = {lease_owner, lease_s, &due_operations[class], operation};
     return db_transaction(db, take_body, &take, err);
 }
 

@@ -18,22 +18,22 @@ struct quota {
     struct quota_amount limits, usage, reservation;
 };
 
-/* What a team uses now, against its plan; reservation is what the shape would take. */
+/* What a team uses now, against its plan; reservation is what the resources would take. */
 int quota_read(struct db *db, const char *team_id, const struct plan *plan,
-               const struct runtime_shape *shape, struct quota *quota, struct error **err);
+               const struct runtime_resources *resources, struct quota *quota, struct error **err);
 
 /* As the interface shows it; a new reference. */
 json_t *quota_to_json(const struct quota *quota);
 
-/* Inside a transaction: take quota for one more sandbox of the shape. The team's row is locked to
- * the end of the transaction, in which the caller writes the row that holds the reservation.
+/* Inside a transaction: take quota for one more sandbox of the resources. The team's row is locked
+ * to the end of the transaction, in which the caller writes the row that holds the reservation.
  * Errors: ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details. */
-int quota_reserve(struct db *db, const char *team_id, const struct runtime_shape *shape,
+int quota_reserve(struct db *db, const char *team_id, const struct runtime_resources *resources,
                   struct error **err);
 
 /* The same for a sandbox that is not there yet. A pause is never refused for want of room among the
  * stopped, and while there are more of those than the plan keeps, no new one is made either. */
-int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_shape *shape,
+int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_resources *resources,
                       struct error **err);
 
 /* Whether a deleted sandbox of the team gives its quota back before its instance is gone. Not once

@@ -37,8 +37,8 @@ static uint32_t amount(const struct db_rows *rows, unsigned column)
 }
 
 static int read_usage(struct db *db, const char *team_id, const struct plan *plan,
-                      const struct runtime_shape *shape, struct quota *quota, uint32_t *stopped,
-                      struct error **err)
+                      const struct runtime_resources *resources, struct quota *quota,
+                      uint32_t *stopped, struct error **err)
 {
     db_rows_auto *rows = NULL;
     if (db_query(db, &usage_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
@@ -48,17 +48,17 @@ static int read_usage(struct db *db, const char *team_id, const struct plan *pla
     *quota = (struct quota){
         .limits = {plan->sandboxes, plan->vcpus, plan->memory_mb},
         .usage = {amount(rows, 0), amount(rows, 1), amount(rows, 2)},
-        .reservation = {1, shape->cpu, shape->memory_mb},
+        .reservation = {1, resources->cpu, resources->memory_mb},
     };
     *stopped = amount(rows, 3);
     return 0;
 }
 
 int quota_read(struct db *db, const char *team_id, const struct plan *plan,
-               const struct runtime_shape *shape, struct quota *quota, struct error **err)
+               const struct runtime_resources *resources, struct quota *quota, struct error **err)
 {
     uint32_t stopped;
-    return read_usage(db, team_id, plan, shape, quota, &stopped, err);
+    return read_usage(db, team_id, plan, resources, quota, &stopped, err);
 }
 
 json_t *quota_to_json(const struct quota *quota)
@@ -87,14 +87,14 @@ static const char *what_exceeds(const struct quota *q)
 }
 
 /* What has been refused, in words. */
-static int refuse(struct db *db, const char *team_id, const struct runtime_shape *shape,
+static int refuse(struct db *db, const char *team_id, const struct runtime_resources *resources,
                   struct error **err)
 {
     struct plan plan;
     struct quota quota;
     uint32_t stopped;
     if (team_lock(db, team_id, &plan, err) < 0 ||
-        read_usage(db, team_id, &plan, shape, &quota, &stopped, err) < 0)
+        read_usage(db, team_id, &plan, resources, &quota, &stopped, err) < 0)
         return -1;
     const char *what = what_exceeds(&quota);
     if (what)
@@ -111,28 +111,28 @@ static int refuse(struct db *db, const char *team_id, const struct runtime_shape
     return error_add_detail(err, "quota", quota_to_json(&quota));
 }
 
-static int take(struct db *db, const char *team_id, const struct runtime_shape *shape,
+static int take(struct db *db, const char *team_id, const struct runtime_resources *resources,
                 bool new_sandbox, struct error **err)
 {
     uint64_t matched;
-    struct db_value cpu = db_u64(shape->cpu), memory_mb = db_u64(shape->memory_mb);
+    struct db_value cpu = db_u64(resources->cpu), memory_mb = db_u64(resources->memory_mb);
     if (db_exec(db, &take_statement,
                 DB_ARGS(cpu, memory_mb, db_text(team_id), cpu, memory_mb, db_bool(new_sandbox)),
                 &matched, err) < 0)
         return -1;
-    return matched ? 0 : refuse(db, team_id, shape, err);
+    return matched ? 0 : refuse(db, team_id, resources, err);
 }
 
-int quota_reserve(struct db *db, const char *team_id, const struct runtime_shape *shape,
+int quota_reserve(struct db *db, const char *team_id, const struct runtime_resources *resources,
                   struct error **err)
 {
-    return take(db, team_id, shape, false, err);
+    return take(db, team_id, resources, false, err);
 }
 
-int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_shape *shape,
+int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_resources *resources,
                       struct error **err)
 {
-    return take(db, team_id, shape, true, err);
+    return take(db, team_id, resources, true, err);
 }
 
 int quota_may_leave(struct db *db, const char *team_id, bool *may, struct error **err)

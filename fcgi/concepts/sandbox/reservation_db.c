@@ -67,7 +67,7 @@ const struct db_statement_list reservation_statements = DB_STATEMENT_LIST(statem
 
 int reservation_take_quota(struct db *db, struct sandbox *sandbox, struct error **err)
 {
-    if (quota_reserve_new(db, sandbox->team_id, &sandbox->shape, err) < 0)
+    if (quota_reserve_new(db, sandbox->team_id, &sandbox->resources, err) < 0)
         return -1;
     sandbox->counted.by_team = true;
     return 0;
@@ -75,8 +75,8 @@ int reservation_take_quota(struct db *db, struct sandbox *sandbox, struct error 
 
 int reservation_renew(struct db *db, struct sandbox *sandbox, struct error **err)
 {
-    if (quota_reserve(db, sandbox->team_id, &sandbox->shape, err) < 0 ||
-        host_reserve(db, sandbox->host_id, &sandbox->shape, err) < 0)
+    if (quota_reserve(db, sandbox->team_id, &sandbox->resources, err) < 0 ||
+        host_reserve(db, sandbox->host_id, &sandbox->resources, err) < 0)
         return -1;
     sandbox->counted.by_team = sandbox->counted.by_host = true;
     return 0;
@@ -87,14 +87,15 @@ int reservation_renew(struct db *db, struct sandbox *sandbox, struct error **err
 static int follow_team(struct db *db, struct sandbox *sandbox, bool counts, bool stopped,
                        struct error **err)
 {
-    const struct runtime_shape *shape = &sandbox->shape;
+    const struct runtime_resources *resources = &sandbox->resources;
     unsigned gives = sandbox->counted.by_team && !counts;
     int stops = (int)stopped - (int)sandbox->counted.as_stopped;
     if (!gives && !stops)
         return 0;
     if (db_exec(db, &move_team_statement,
-                DB_ARGS(db_u64(gives), db_u64(gives * shape->cpu), db_u64(gives * shape->memory_mb),
-                        db_i64(stops), db_text(sandbox->team_id)),
+                DB_ARGS(db_u64(gives), db_u64(gives * resources->cpu),
+                        db_u64(gives * resources->memory_mb), db_i64(stops),
+                        db_text(sandbox->team_id)),
                 NULL, err) < 0)
         return -1;
     sandbox->counted.by_team = counts;
@@ -111,7 +112,7 @@ int reservation_follow(struct db *db, struct sandbox *sandbox, struct error **er
     if (host || !sandbox->counted.by_host)
         return 0;
     sandbox->counted.by_host = false;
-    return host_room_give(db, sandbox->host_id, &sandbox->shape, err);
+    return host_room_give(db, sandbox->host_id, &sandbox->resources, err);
 }
 
 /* --- comparing --- */

@@ -4,9 +4,6 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "runtime/agent_client.h"
-
-#define SSH_PORT 22
 
 const char *on_timeout_name(enum sandbox_on_timeout on_timeout)
 {
@@ -41,27 +38,20 @@ const char *sandbox_network_reason(const struct sandbox *sandbox)
 {
     if (sandbox->network_applied == sandbox->network_revision)
         return NULL;
-    if (sandbox->state == SANDBOX_STOPPED)
+    if (sandbox->state == SANDBOX_STOPPED || sandbox->state == SANDBOX_COPYING)
         return "The sandbox is stopped; the policy is applied before its first packet.";
     if (sandbox->network_failure && *sandbox->network_failure)
         return sandbox->network_failure;
     return "The firewall of the sandbox's host is being told.";
 }
 
+const char *sandbox_made_from(const struct sandbox *sandbox)
+{
+    bool restored = *sandbox->snapshot_id && !*sandbox->forked_from;
+    return restored ? sandbox->snapshot_id : sandbox->template_slug;
+}
+
 bool sandbox_has_volumes(const struct sandbox *sandbox)
 {
     return !str_equal(sandbox->volume_mounts, "{}");
-}
-
-bool sandbox_port_is_reserved(uint16_t port)
-{
-    return port == SSH_PORT || port == AGENT_PORT || port == AGENT_RELAY_PORT;
-}
-
-const struct exposed_port *sandbox_port(const struct sandbox *sandbox, uint16_t port)
-{
-    for (unsigned i = 0; i < sandbox->port_count; i++)
-        if (sandbox->ports[i].port == port)
-            return &sandbox->ports[i];
-    return NULL;
 }

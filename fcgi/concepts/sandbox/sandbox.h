@@ -12,7 +12,8 @@
 #include "runtime/runtime.h"
 #include "sandbox/sandbox_state.h"
 
-#define SANDBOX_PORTS_MAX 20
+#define SANDBOX_PORTS_MAX 200 /* room; the setting sandbox_ports_max may say less */
+#define SANDBOX_HOST_SIZE 256
 
 enum sandbox_on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_PAUSE };
 const char *on_timeout_name(enum sandbox_on_timeout on_timeout);
@@ -25,7 +26,8 @@ enum sandbox_on_pause_failure on_pause_failure_of(const char *name);
 
 struct exposed_port {
     uint16_t port;
-    bool is_public; /* protocol is always http */
+    bool is_public;
+    bool is_https; /* the server in the sandbox speaks TLS */
 };
 
 /* What it takes part of: quota of its team and room on its host; or, deleted and not gone yet, the
@@ -52,6 +54,7 @@ struct sandbox {
     char template_slug[SLUG_MAX + 1];
     char template_version_id[ID_SIZE];
     char snapshot_id[ID_SIZE]; /* "" when it came from a template */
+    char forked_from[ID_SIZE]; /* the sandbox whose memory it went on with, or "" */
     bool virtual_machine;
     uint32_t timeout_s;
     int64_t deadline_at_ms; /* 0: none, it is not running */
@@ -61,7 +64,7 @@ struct sandbox {
     bool memory_left;  /* the pause or resume in flight, or the last one, goes without the memory */
     enum sandbox_on_pause_failure on_pause_failure;
     uint32_t pause_failures; /* in a row */
-    struct runtime_shape shape;
+    struct runtime_resources resources;
     char *metadata;            /* JSON object of strings */
     char *volume_mounts;       /* JSON object */
     char *network;             /* JSON object: the policy as it was asked for, defaults filled in */
@@ -70,8 +73,9 @@ struct sandbox {
     int64_t network_due_at_ms; /* when a dispatcher tries to apply it; 0: nothing is due */
     char *network_failure;     /* why the last attempt to apply it failed, or "" */
     bool allow_public_traffic;
-    bool all_ports;         /* all that are not reserved are exposed, to everybody */
-    uint32_t session_epoch; /* lasting tokens of another one are over */
+    bool all_ports;                       /* all that are not reserved are exposed, to everybody */
+    char request_host[SANDBOX_HOST_SIZE]; /* what servers see as Host, or ""; request_host.h */
+    uint32_t session_epoch;               /* lasting tokens of another one are over */
     uint32_t host_id;
     char instance_name[INSTANCE_NAME_SIZE];
     uint32_t address; /* IPv4, host byte order */
@@ -79,7 +83,7 @@ struct sandbox {
     char resumed_from[9]; /* memory, disk or "" */
     int64_t created_at_ms, updated_at_ms, stopped_at_ms;
     int64_t cleanup_at_ms; /* when it is removed unless it is resumed; 0: not foreseen */
-    struct exposed_port ports[SANDBOX_PORTS_MAX];
+    struct exposed_port ports[SANDBOX_PORTS_MAX]; /* sandbox_ports.h */
     unsigned port_count;
 };
 void sandbox_deinit(struct sandbox *sandbox);
@@ -98,12 +102,9 @@ const char *sandbox_network_reason(const struct sandbox *sandbox);
 
 bool sandbox_has_volumes(const struct sandbox *sandbox);
 
-/* Whether a port cannot be exposed: those of the agent and of its relay, and that of ssh, which is
- * no business of a preview. */
-bool sandbox_port_is_reserved(uint16_t port);
-
-/* The exposed port of that number, or NULL. */
-const struct exposed_port *sandbox_port(const struct sandbox *sandbox, uint16_t port);
+/* What a create would name to make another like it: the id of a checkpoint, or the slug of its
+ * template. The copy that a fork is made from can be named by nobody. Borrowed from the sandbox. */
+const char *sandbox_made_from(const struct sandbox *sandbox);
 
 /* A sandbox that is not deleted. Errors: ERR_NOT_FOUND. */
 int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct error **err);

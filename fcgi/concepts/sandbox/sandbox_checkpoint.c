@@ -8,6 +8,9 @@
 #include "base/log.h"
 #include "checkpoint/checkpoint_row.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_events.h"
+
+#define STOPPED_WITHOUT "The sandbox was stopped without its memory."
 
 struct making {
     const struct checkpoint_create *request;
@@ -23,10 +26,13 @@ static void plan_checkpoint(struct making *making, const struct sandbox *sandbox
         .state = CHECKPOINT_CREATING,
         .incarnation = sandbox->incarnation + 1, /* that of the move which follows */
         .virtual_machine = sandbox->virtual_machine,
-        .cpu = sandbox->shape.cpu,
-        .memory_mb = sandbox->shape.memory_mb,
-        .disk_gb = sandbox->shape.disk_gb,
+        .cpu = sandbox->resources.cpu,
+        .memory_mb = sandbox->resources.memory_mb,
+        .disk_gb = sandbox->resources.disk_gb,
         .host_id = sandbox->host_id,
+        .memory = making->request->memory,
+        .for_fork = making->request->for_fork,
+        .agent_key_id = sandbox->agent_key_id,
         .created_at_ms = clock_now_ms(),
     };
     id_new("ckp_", checkpoint->id);
@@ -36,9 +42,12 @@ static void plan_checkpoint(struct making *making, const struct sandbox *sandbox
     memcpy(checkpoint->template_slug, sandbox->template_slug, sizeof checkpoint->template_slug);
     memcpy(checkpoint->template_version_id, sandbox->template_version_id,
            sizeof checkpoint->template_version_id);
+    memcpy(checkpoint->agent_instance, sandbox->instance_name, sizeof checkpoint->agent_instance);
     memcpy(checkpoint->parent_id, sandbox->snapshot_id, sizeof checkpoint->parent_id);
     snprintf(checkpoint->created_by, sizeof checkpoint->created_by, "%s", making->request->user_id);
-    snprintf(checkpoint->name, sizeof checkpoint->name, "%s", making->request->name);
+    const char *name = making->request->name;
+    snprintf(checkpoint->name, sizeof checkpoint->name, "%s%s", name ? name : "checkpoint-",
+             name ? "" : checkpoint->id + strlen("ckp_"));
     snprintf(checkpoint->instance_name, sizeof checkpoint->instance_name, "ckp-%s",
              checkpoint->id + strlen("ckp_"));
 }
@@ -51,7 +60,7 @@ static int check_quota(struct db *db, const struct sandbox *sandbox, struct erro
     unsigned count;
     if (team_lock(db, sandbox->team_id, &plan, err) < 0 ||
         checkpoint_count(db, sandbox->team_id, &count, err) < 0 ||
-        quota_read(db, sandbox->team_id, &plan, &sandbox->shape, &quota, err) < 0)
+        quota_read(db, sandbox->team_id, &plan, &sandbox->resources, &quota, err) < 0)
         return -1;
     if (count < plan.checkpoints)
         return 0;
@@ -62,15 +71,36 @@ static int check_quota(struct db *db, const struct sandbox *sandbox, struct erro
     return error_add_detail(err, "quota", quota_to_json(&quota));
 }
 
-/* With the sandbox's row locked. In another state than ready the move itself is refused. */
+static int no_memory(struct error **err, const char *sentence)
+{
+    return error_set(err, ERR_MEMORY_NOT_KEPT, "%s", sentence);
+}
+
+static int check_memory(const struct sandbox *sandbox, struct error **err)
+{
+    if (sandbox->virtual_machine)
+        return no_memory(err, "The memory of a virtual machine is not copied.");
+    if (sandbox_has_volumes(sandbox))
+        return no_memory(err, "A sandbox with volumes keeps no memory.");
+    if (sandbox->state == SANDBOX_STOPPED && sandbox->memory_left)
+        return no_memory(err, STOPPED_WITHOUT);
+    return 0;
+}
+
+/* With the sandbox's row locked. In another state than these the move itself is refused. */
 static int admit(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
 {
     struct making *making = context;
     const struct checkpoint_create *request = making->request;
-    if (sandbox->state != SANDBOX_READY)
+    if (sandbox->state == SANDBOX_STOPPED && !request->memory)
+        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is stopped.");
+    if (sandbox->state != SANDBOX_READY && sandbox->state != SANDBOX_STOPPED)
         return 0;
+    if (request->memory && check_memory(sandbox, err) < 0)
+        return -1;
     plan_checkpoint(making, sandbox);
-    if (check_quota(db, sandbox, err) < 0 || host_disk_reserve(db, sandbox->host_id, 0, err) < 0 ||
+    if ((!request->for_fork && check_quota(db, sandbox, err) < 0) ||
+        host_disk_reserve(db, sandbox->host_id, 0, err) < 0 ||
         checkpoint_row_insert(db, making->checkpoint, err) < 0)
         return -1;
     return request->claim ? request->claim(db, making->checkpoint->id, request->claim_context, err)
@@ -85,6 +115,8 @@ static int keep(struct db *db, void *context, struct error **err)
     struct checkpoint *checkpoint = context;
     if (checkpoint_row_ready(db, checkpoint, err) < 0)
         return -1;
+    if (checkpoint->for_fork)
+        return 0;
     return usage_checkpoint_begin(db, checkpoint->id, checkpoint->team_id, checkpoint->size_mb,
                                   err);
 }
@@ -93,6 +125,15 @@ static int give_up(struct db *db, void *context, struct error **err)
 {
     const struct checkpoint *checkpoint = context;
     return checkpoint_row_deleting(db, checkpoint->id, 0, err);
+}
+
+/* It must not stand still any longer. */
+static int let_go_on(struct work *work, const struct checkpoint *checkpoint, struct error **err)
+{
+    if (!checkpoint->memory || !work->runtime)
+        return 0;
+    return work->runtime->ops->undo_copy_memory(work->runtime, work->sandbox.instance_name,
+                                                checkpoint->instance_name, err);
 }
 
 /* What is left behind of the copy is removed in the background. Others may have ended the
@@ -104,6 +145,14 @@ static int undo(struct work *work, struct checkpoint *checkpoint, struct error *
     log_warning("checkpoint failed and is undone", LOG_STR("sandbox", work->sandbox.id),
                 LOG_STR("checkpoint", checkpoint->id), LOG_ERROR(*failure));
     work->settle = give_up;
+    if ((*failure)->code != ERR_LEASE_LOST && let_go_on(work, checkpoint, &second) < 0) {
+        work_defer(work, second);
+        return error_move(err, failure);
+    }
+    if ((*failure)->code == ERR_MEMORY_NOT_KEPT && work->sandbox.state == SANDBOX_COPYING) {
+        error_clear(failure);
+        error_set(failure, ERR_SANDBOX_NOT_RUNNING, STOPPED_WITHOUT);
+    }
     if ((*failure)->code != ERR_LEASE_LOST &&
         work_finish(work, SANDBOX_EVENT_CHECKPOINT_FAILED, (*failure)->message, &second) < 0 &&
         second->code == ERR_LEASE_LOST) /* which explains the failure */
@@ -129,21 +178,31 @@ static int add_parent_size(struct db *db, struct checkpoint *checkpoint, struct 
     return 0;
 }
 
+static int copy(struct work *work, struct checkpoint *checkpoint, struct error **err)
+{
+    struct runtime *runtime = work->runtime;
+    const char *name = work->sandbox.instance_name;
+    if (checkpoint->for_fork)
+        return runtime->ops->snapshot_memory(runtime, name, checkpoint->instance_name, err);
+    if (checkpoint->memory)
+        return runtime->ops->copy_memory(runtime, name, checkpoint->instance_name, checkpoint->id,
+                                         &checkpoint->size_mb, err);
+    return runtime->ops->copy(runtime, name, checkpoint->instance_name, RUNTIME_CHECKPOINT,
+                              checkpoint->id, &checkpoint->size_mb, err);
+}
+
 static int run(struct work *work, struct checkpoint *checkpoint, struct error **err)
 {
     error_auto failure = NULL;
     work->settle = keep;
     work->settle_context = checkpoint;
     fault_point(FAULT_CHECKPOINT_BEGUN);
-    if (work_open_runtime(work, &failure) == 0 &&
-        work->runtime->ops->copy(work->runtime, work->sandbox.instance_name,
-                                 checkpoint->instance_name, RUNTIME_CHECKPOINT, checkpoint->id,
-                                 &checkpoint->size_mb, &failure) == 0) {
+    if (work_open_runtime(work, &failure) == 0 && copy(work, checkpoint, &failure) == 0) {
         fault_point(FAULT_CHECKPOINT_COPIED);
         if (add_parent_size(work->worker->db, checkpoint, &failure) == 0 &&
             work_finish(work, SANDBOX_EVENT_CHECKPOINTED, NULL, &failure) == 0) {
             fault_point(FAULT_CHECKPOINT_FINISHED);
-            checkpoint->state = CHECKPOINT_READY;
+            checkpoint->state = checkpoint->for_fork ? CHECKPOINT_FORKING : CHECKPOINT_READY;
             return 0;
         }
     }
@@ -153,9 +212,16 @@ static int run(struct work *work, struct checkpoint *checkpoint, struct error **
 int work_undo_checkpoint(struct work *work, struct error **err)
 {
     struct checkpoint checkpoint = {.id = ""};
-    if (checkpoint_row_made_in(work->worker->db, work->sandbox.id, work->operation.incarnation,
-                               checkpoint.id, err) < 0)
+    struct db *db = work->worker->db;
+    char id[ID_SIZE];
+    if (checkpoint_row_made_in(db, work->sandbox.id, work->operation.incarnation, id, err) < 0 ||
+        (*id && checkpoint_get_any(db, id, false, &checkpoint, err) < 0))
         return -1;
+    if (checkpoint.memory &&
+        (work_open_runtime(work, err) < 0 || let_go_on(work, &checkpoint, err) < 0)) {
+        work_defer(work, *err);
+        return -1;
+    }
     work->settle = give_up;
     work->settle_context = &checkpoint;
     return work_finish(work, SANDBOX_EVENT_CHECKPOINT_FAILED,
@@ -173,8 +239,10 @@ int sandbox_checkpoint(struct worker *worker, const char *id,
         if (work_begin(&work, worker, id, SANDBOX_EVENT_CHECKPOINT, OPERATION_CHECKPOINT, admit,
                        &making, err) == 0)
             return run(&work, checkpoint, err) < 0 ? work_public_error(&work, err) : 0;
-        if ((*err)->code != ERR_SANDBOX_BUSY)
+        if ((*err)->code != ERR_SANDBOX_BUSY) {
+            sandbox_tell_refused(worker->db, work.sandbox.team_id, *err);
             return work_public_error(&work, err);
+        }
         if (wait_while_busy(give_up_ms, err) < 0)
             return -1;
     }

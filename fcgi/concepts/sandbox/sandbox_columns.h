@@ -12,12 +12,10 @@
  */
 #pragma once
 
-#include "sandbox/sandbox.h"
+#include "sandbox/sandbox_ports.h"
 
-#define READ_U32_ ((uint32_t)db_get_u64(rows, c))
-#define READ_PORTS_                                                       \
-    "(SELECT GROUP_CONCAT(CONCAT(p.port, '/', p.public) ORDER BY p.port)" \
-    " FROM exposed_ports p WHERE p.sandbox_id = s.id)"
+#define READ_U32_   ((uint32_t)db_get_u64(rows, c))
+#define PORTS_TEXT_ sandbox_ports_to_text(s, (char[SANDBOX_PORTS_TEXT_SIZE]){0})
 
 /* clang-format off */
 #define SANDBOX_TABLE(JOINED, FIXED, MOVED, LATER, CHANGED)                                        \
@@ -35,6 +33,7 @@
     FIXED("template_version_id", db_copy_text(s->template_version_id, rows, c),                    \
           db_text(s->template_version_id))                                                         \
     FIXED("snapshot_id", db_copy_text(s->snapshot_id, rows, c), text_or_null(s->snapshot_id))      \
+    FIXED("forked_from", db_copy_text(s->forked_from, rows, c), text_or_null(s->forked_from))      \
     JOINED("v.virtual_machine", s->virtual_machine = db_get_bool(rows, c))                         \
     MOVED("timeout_s", s->timeout_s = READ_U32_, db_u64(s->timeout_s))                             \
     MOVED("deadline_at_ms", s->deadline_at_ms = db_get_i64(rows, c),                               \
@@ -47,9 +46,9 @@
     CHANGED("pause_memory", s->pause_memory = db_get_bool(rows, c), db_bool(s->pause_memory))      \
     LATER("memory_left", s->memory_left = db_get_bool(rows, c), db_bool(s->memory_left))           \
     LATER("pause_failures", s->pause_failures = READ_U32_, db_u64(s->pause_failures))              \
-    FIXED("cpu", s->shape.cpu = READ_U32_, db_u64(s->shape.cpu))                                   \
-    FIXED("memory_mb", s->shape.memory_mb = READ_U32_, db_u64(s->shape.memory_mb))                 \
-    FIXED("disk_gb", s->shape.disk_gb = READ_U32_, db_u64(s->shape.disk_gb))                       \
+    FIXED("cpu", s->resources.cpu = READ_U32_, db_u64(s->resources.cpu))                                   \
+    FIXED("memory_mb", s->resources.memory_mb = READ_U32_, db_u64(s->resources.memory_mb))                 \
+    FIXED("disk_gb", s->resources.disk_gb = READ_U32_, db_u64(s->resources.disk_gb))                       \
     CHANGED("metadata", s->metadata = xstrdup(db_get_text(rows, c)), db_text(s->metadata))         \
     FIXED("volume_mounts", s->volume_mounts = xstrdup(db_get_text(rows, c)),                       \
           db_text(s->volume_mounts))                                                               \
@@ -63,6 +62,8 @@
     CHANGED("allow_public_traffic", s->allow_public_traffic = db_get_bool(rows, c),                \
             db_bool(s->allow_public_traffic))                                                      \
     FIXED("all_ports", s->all_ports = db_get_bool(rows, c), db_bool(s->all_ports))                 \
+    CHANGED("request_host", db_copy_text(s->request_host, rows, c), db_text(s->request_host))      \
+    FIXED("ports", sandbox_ports_of_text(db_get_text(rows, c), s), db_text(PORTS_TEXT_))         \
     JOINED("s.session_epoch", s->session_epoch = READ_U32_)                                        \
     FIXED("host_id", s->host_id = READ_U32_, db_u64(s->host_id))                                   \
     FIXED("instance_name", db_copy_text(s->instance_name, rows, c), db_text(s->instance_name))     \
@@ -73,8 +74,7 @@
     FIXED("created_at_ms", s->created_at_ms = db_get_i64(rows, c), db_i64(s->created_at_ms))       \
     MOVED("updated_at_ms", s->updated_at_ms = db_get_i64(rows, c), db_i64(s->updated_at_ms))       \
     LATER("stopped_at_ms", s->stopped_at_ms = db_get_i64(rows, c), time_or_null(s->stopped_at_ms)) \
-    LATER("cleanup_at_ms", s->cleanup_at_ms = db_get_i64(rows, c), time_or_null(s->cleanup_at_ms)) \
-    JOINED(READ_PORTS_, read_ports(db_get_text(rows, c), s))
+    LATER("cleanup_at_ms", s->cleanup_at_ms = db_get_i64(rows, c), time_or_null(s->cleanup_at_ms))
 /* clang-format on */
 
 /* What a statement selects for sandbox_row_read(), and from where; conditions speak of s. The last

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,13 +18,18 @@
 #include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/reservation.h"
+#include "sandbox/sandbox_events.h"
+#include "sandbox/sandbox_ports.h"
 #include "sandbox/sandbox_row.h"
 #include "template/template.h"
 #include "template/warm.h"
 
-#define AGENT_WARM_WAIT_MS 2000 /* it answered before */
-#define CPUS_WAIT_MS       1500 /* on a busy host */
+#define AGENT_WARM_WAIT_MS 2000  /* it answered before */
+#define CPUS_WAIT_MS       10000 /* on a busy host */
 #define CPUS_LOOK_MS       10
+#define FORK_ATTEMPTS      3
+/* Within this time a create is begun once more on another host. */
+#define ELSEWHERE_MOST_MS 20000
 
 static int check_overrides(const struct sandbox_create *request, const struct plan *plan,
                            struct error **err)
@@ -49,24 +55,36 @@ struct source {
 static int no_checkpoint(const char *field, struct error **err)
 {
     return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
-                           "The team has no checkpoint of this id.");
+                           "The team has no checkpoint of this id or name.");
 }
 
 static int find_checkpoint(struct db *db, const struct sandbox_create *request,
                            struct source *source, struct error **err)
 {
     struct checkpoint *checkpoint = &source->checkpoint;
-    if (!id_is_valid("ckp_", request->source))
-        return no_checkpoint(request->source_field, err);
-    if (checkpoint_get(db, request->source, checkpoint, err) < 0) {
+    if (checkpoint_resolve(db, request->team, request->source, checkpoint, err) < 0) {
         if ((*err)->code != ERR_NOT_FOUND)
             return -1;
         error_clear(err);
         return no_checkpoint(request->source_field, err);
     }
-    if (strcmp(checkpoint->team_id, request->team->id) != 0)
-        return no_checkpoint(request->source_field, err);
     return template_version_get(db, checkpoint->template_version_id, &source->version, err);
+}
+
+/* What is no template may be a checkpoint by its name. */
+static int find_named(struct worker *worker, const struct sandbox_create *request, const char *name,
+                      const char *field, struct source *source, struct error **err)
+{
+    error_auto no_template = NULL;
+    error_auto failure = NULL;
+    if (template_resolve(worker->db, request->team->id, name, field, &source->version,
+                         &no_template) == 0)
+        return 0;
+    if (no_template->code != ERR_TEMPLATE_NOT_FOUND || !request->source)
+        return error_move(err, &no_template);
+    if (find_checkpoint(worker->db, request, source, &failure) == 0)
+        return 0;
+    return error_move(err, failure->code == ERR_TEMPLATE_NOT_FOUND ? &no_template : &failure);
 }
 
 /* No template is named like the id of a checkpoint, so one look tells them apart. */
@@ -76,9 +94,29 @@ static int find_source(struct worker *worker, const struct sandbox_create *reque
     const char *name = request->source ? request->source : worker->settings->default_template;
     const char *field = request->source_field ? request->source_field : "/template";
     *source = (struct source){.version = {.id = ""}};
+    if (request->copy) {
+        source->checkpoint = *request->copy;
+        return template_version_get(worker->db, request->copy->template_version_id,
+                                    &source->version, err);
+    }
     if (str_equal(field, "/snapshot_id") || id_is_valid("ckp_", name))
         return find_checkpoint(worker->db, request, source, err);
-    return template_resolve(worker->db, request->team->id, name, field, &source->version, err);
+    return find_named(worker, request, name, field, source, err);
+}
+
+/* The memory holds how large it is, and which mounts there are. */
+static int check_memory(const struct sandbox_create *request, const struct source *source,
+                        struct error **err)
+{
+    const char *field = request->cpu           ? "/cpu"
+                        : request->memory_mb   ? "/memory_mb"
+                        : request->mount_count ? "/volume_mounts"
+                                               : NULL;
+    if (!source->checkpoint.memory || !field)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, field,
+                           "A sandbox that goes on with the memory of a checkpoint has its size, "
+                           "and no volumes.");
 }
 
 static void take_source(const struct sandbox_create *request, const struct plan *plan,
@@ -91,16 +129,17 @@ static void take_source(const struct sandbox_create *request, const struct plan 
            sizeof sandbox->template_slug);
     memcpy(sandbox->template_version_id, version->id, sizeof sandbox->template_version_id);
     memcpy(sandbox->snapshot_id, checkpoint->id, sizeof sandbox->snapshot_id);
+    snprintf(sandbox->forked_from, ID_SIZE, "%s", request->forked_from ? request->forked_from : "");
     sandbox->virtual_machine = version->virtual_machine;
-    sandbox->shape = (struct runtime_shape){restored ? checkpoint->cpu : version->cpu,
-                                            restored ? checkpoint->memory_mb : version->memory_mb,
-                                            plan->disk_gb};
+    sandbox->resources = (struct runtime_resources){
+        restored ? checkpoint->cpu : version->cpu,
+        restored ? checkpoint->memory_mb : version->memory_mb, plan->disk_gb};
     if (request->cpu)
-        sandbox->shape.cpu = request->cpu;
+        sandbox->resources.cpu = request->cpu;
     if (request->memory_mb)
-        sandbox->shape.memory_mb = request->memory_mb;
-    if (sandbox->shape.disk_gb < checkpoint->disk_gb)
-        sandbox->shape.disk_gb = checkpoint->disk_gb;
+        sandbox->resources.memory_mb = request->memory_mb;
+    if (sandbox->resources.disk_gb < checkpoint->disk_gb)
+        sandbox->resources.disk_gb = checkpoint->disk_gb;
 }
 
 /* Everything that can be settled before anything is locked. */
@@ -108,13 +147,17 @@ static int plan_sandbox(struct worker *worker, const struct sandbox_create *requ
                         struct sandbox *sandbox, struct source *source, struct error **err)
 {
     struct plan plan;
+    if (request->port_count > worker->settings->sandbox_ports_max)
+        return sandbox_too_many_ports("/exposed_ports",
+                                      (unsigned)worker->settings->sandbox_ports_max, err);
     if (plan_get(worker->db, request->team->plan, &plan, err) < 0)
         return -1;
     if (request->timeout_s > plan.max_timeout_s)
         return error_set_field(err, ERR_INVALID_REQUEST, "/timeout",
                                "The plan %s allows a timeout of at most %u seconds.", plan.name,
                                plan.max_timeout_s);
-    if (check_overrides(request, &plan, err) < 0 || find_source(worker, request, source, err) < 0)
+    if (check_overrides(request, &plan, err) < 0 || find_source(worker, request, source, err) < 0 ||
+        check_memory(request, source, err) < 0)
         return -1;
 
     id_new("sbx_", sandbox->id);
@@ -134,9 +177,10 @@ static int plan_sandbox(struct worker *worker, const struct sandbox_create *requ
     sandbox->network_revision = 1;
     sandbox->allow_public_traffic = request->allow_public_traffic;
     sandbox->all_ports = request->all_ports;
+    snprintf(sandbox->request_host, sizeof sandbox->request_host, "%s", request->request_host);
     sandbox->agent_key_id = keyring_newest(worker->ring);
-    memcpy(sandbox->ports, request->ports, sizeof sandbox->ports);
-    sandbox->port_count = request->port_count;
+    for (unsigned i = 0; i < request->port_count; i++)
+        sandbox_port_add(sandbox, request->ports[i]);
     return 0;
 }
 
@@ -145,6 +189,7 @@ struct insert {
     const struct source *source;
     struct work *work;
     const struct buffer *envs_sealed;
+    uint32_t avoid_host;                           /* one that has just failed; 0: none */
     bool may_claim;                                /* an instance of the warm pool */
     struct warm_instance warm;                     /* the one that was claimed; name "": none */
     struct volume_mount mounts[VOLUME_MOUNTS_MAX]; /* the request's, found */
@@ -160,7 +205,7 @@ static int place_restored(struct db *db, struct insert *insert, uint32_t only_ho
     if (only_host && only_host != checkpoint->host_id)
         return error_set_field(err, ERR_INVALID_REQUEST, "/volume_mounts",
                                "The volumes are on another host than the checkpoint.");
-    if (host_place_on(db, checkpoint->host_id, &sandbox->shape, true, sandbox->instance_name,
+    if (host_place_on(db, checkpoint->host_id, &sandbox->resources, true, sandbox->instance_name,
                       &sandbox->address, err) < 0)
         return -1;
     sandbox->counted.by_host = true;
@@ -182,7 +227,7 @@ static int claim(struct db *db, struct insert *insert, uint32_t only_host, struc
     snprintf(sandbox->instance_name, sizeof sandbox->instance_name, "sbx-%s", sandbox->id + 4);
     if (insert->source->checkpoint.id[0] || !insert->may_claim)
         return 0;
-    if (warm_claim(db, sandbox->template_version_id, &sandbox->shape, only_host, warm, err) < 0)
+    if (warm_claim(db, sandbox->template_version_id, &sandbox->resources, only_host, warm, err) < 0)
         return -1;
     if (!warm->name[0])
         return 0;
@@ -199,10 +244,10 @@ static int place(struct db *db, struct insert *insert, uint32_t only_host, struc
     struct sandbox *sandbox = &insert->work->sandbox;
     if (insert->source->checkpoint.id[0])
         return place_restored(db, insert, only_host, err);
-    if ((insert->warm.name[0]
-             ? host_reserve_new(db, sandbox->host_id, &sandbox->shape, err)
-             : host_place(db, sandbox->template_version_id, &sandbox->shape, only_host,
-                          sandbox->instance_name, &sandbox->host_id, &sandbox->address, err)) < 0)
+    if ((insert->warm.name[0] ? host_reserve_new(db, sandbox->host_id, &sandbox->resources, err)
+                              : host_place(db, sandbox->template_version_id, &sandbox->resources,
+                                           only_host, insert->avoid_host, sandbox->instance_name,
+                                           &sandbox->host_id, &sandbox->address, err)) < 0)
         return -1;
     sandbox->counted.by_host = true;
     return 0;
@@ -224,18 +269,22 @@ static int insert_body(struct db *db, void *context, struct error **err)
     sandbox->operation_id[0] = '\0';
     sandbox->created_at_ms = sandbox->updated_at_ms = clock_now_ms();
     memcpy(insert->mounts, request->mounts, sizeof insert->mounts);
+    bool queued = work->queued;
     if (denied_names_admit(db, sandbox->team_id, sandbox->id, sandbox->network,
                            (unsigned)work->worker->settings->denied_names_per_team, err) < 0 ||
         volume_mounts_lock(db, sandbox->team_id, insert->mounts, request->mount_count, &only_host,
                            err) < 0 ||
         claim(db, insert, only_host, err) < 0 ||
-        operation_begin(db, sandbox, OPERATION_CREATE, work->worker->lease_owner,
-                        work->worker->settings->lease_s, &work->operation, err) < 0)
+        operation_begin(db, sandbox, queued ? OPERATION_FORK : OPERATION_CREATE,
+                        queued ? NULL : work->worker->lease_owner, work->worker->settings->lease_s,
+                        &work->operation, err) < 0 ||
+        (queued && operation_set_turn(db, &work->operation, request->turn, err) < 0))
         return -1;
     if (request->claim && request->claim(db, sandbox->id, request->claim_context, err) < 0)
         return -1;
     if (reservation_take_quota(db, sandbox, err) < 0 || place(db, insert, only_host, err) < 0 ||
         sandbox_row_insert(db, sandbox, insert->envs_sealed, err) < 0 ||
+        sandbox_tell_created(db, sandbox, err) < 0 ||
         volume_mounts_attach(db, sandbox->team_id, sandbox->id, insert->mounts,
                              request->mount_count, err) < 0 ||
         egress_profile_follow(db, sandbox->id, sandbox->network, true, err) < 0)
@@ -275,10 +324,10 @@ static void list_mounts(const struct insert *insert, struct mount_list *list)
 static int start_cold(struct work *work, const struct source *from, const struct mount_list *list,
                       struct error **err)
 {
-    const struct sandbox *sandbox = &work->sandbox;
-    char address[IPV4_TEXT_SIZE], source[INSTANCE_NAME_SIZE];
+    struct sandbox *sandbox = &work->sandbox;
+    char address[IPV4_TEXT_SIZE], source[CHECKPOINT_SOURCE_SIZE];
     if (from->checkpoint.id[0])
-        memcpy(source, from->checkpoint.instance_name, sizeof source);
+        checkpoint_source(&from->checkpoint, source);
     else
         template_source_name(sandbox->template_version_id, source);
     struct runtime_instance instance = {
@@ -288,14 +337,26 @@ static int start_cold(struct work *work, const struct source *from, const struct
         .sandbox_id = sandbox->id,
         .virtual_machine = sandbox->virtual_machine,
         .net_admin = from->version.net_admin,
-        .shape = sandbox->shape,
+        .resources = sandbox->resources,
         .mounts = list->mounts,
         .mount_count = list->count,
+        .with_memory = from->checkpoint.memory,
     };
     if (work->runtime->ops->create(work->runtime, &instance, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_STARTED);
-    return work_init_agent(work, AGENT_START_WAIT_MS, err);
+    if (!instance.with_memory)
+        return work_init_agent(work, AGENT_START_WAIT_MS, err);
+    snprintf(sandbox->resumed_from, sizeof sandbox->resumed_from, "memory");
+    const struct former_agent former = {from->checkpoint.agent_instance,
+                                        from->checkpoint.agent_key_id};
+    if (work_succeed_agent(work, &former, AGENT_START_WAIT_MS, err) < 0)
+        return -1;
+    /* That of a fork goes with the copy, when nobody waits for it. */
+    return from->checkpoint.for_fork
+               ? 0
+               : work->runtime->ops->snapshot_drop(work->runtime, sandbox->instance_name,
+                                                   RUNTIME_MEMORY_SNAPSHOT, err);
 }
 
 /* Incus hands processors out again behind its answer, by tenths of a second: a command that counts
@@ -307,16 +368,21 @@ static int wait_for_cpus(struct work *work, unsigned before, struct error **err)
     unsigned most;
     if (work->runtime->ops->processors(work->runtime, &most, err) < 0)
         return -1;
-    if (before >= most && sandbox->shape.cpu >= most)
+    if (before >= most && sandbox->resources.cpu >= most)
         return 0;
     before = before < most ? before : most;
     int64_t give_up_ms = clock_monotonic_ms() + CPUS_WAIT_MS;
     char secret[AGENT_SECRET_SIZE];
+    struct agent_place at;
+    if (work_find_agent(work, &at, err) < 0)
+        return -1;
     unsigned cpus = before;
     int result = agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id,
                               secret, err);
     while (result == 0 && cpus == before && clock_monotonic_ms() < give_up_ms) {
-        result = agent_cpus(sandbox->address, secret, &cpus, err);
+        result = lease_tick(&work->lease, err);
+        if (result == 0)
+            result = agent_cpus(&at, secret, &cpus, err);
         if (result == 0 && cpus == before)
             clock_sleep_ms(CPUS_LOOK_MS);
     }
@@ -329,15 +395,17 @@ static int start_warm(struct work *work, const struct warm_instance *warm,
                       const struct mount_list *list, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
-    bool resize = memcmp(&warm->shape, &sandbox->shape, sizeof warm->shape) != 0;
+    bool resize = memcmp(&warm->resources, &sandbox->resources, sizeof warm->resources) != 0;
     if ((resize || list->count) && work->runtime->ops->adapt(work->runtime, sandbox->instance_name,
-                                                             resize ? &sandbox->shape : NULL,
+                                                             resize ? &sandbox->resources : NULL,
                                                              list->mounts, list->count, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_ADAPTED);
     if (work_init_agent(work, AGENT_WARM_WAIT_MS, err) < 0)
         return -1;
-    return warm->shape.cpu == sandbox->shape.cpu ? 0 : wait_for_cpus(work, warm->shape.cpu, err);
+    return warm->resources.cpu == sandbox->resources.cpu
+               ? 0
+               : wait_for_cpus(work, warm->resources.cpu, err);
 }
 
 /* The kernel takes the policy in while the agent of a waiting instance gets ready; a fresh copy
@@ -355,29 +423,40 @@ static int start(struct work *work, const struct warm_instance *warm, const stru
     return result;
 }
 
-/* One attempt. *was_warm: may it claim a waiting instance, and did it, so that another attempt
- * without one may do better? */
-static int attempt(struct work *work, const struct sandbox_create *request, bool *was_warm,
-                   struct error **err)
+/* Settle what can be settled before, and write the rows. */
+static int insert_rows(struct work *work, struct insert *insert, struct source *source,
+                       struct error **err)
+{
+    buffer_auto envs_sealed = BUFFER_INIT(SANDBOX_ENVS_MAX);
+    const struct sandbox_create *request = insert->request;
+    insert->envs_sealed = &envs_sealed;
+    if (plan_sandbox(work->worker, request, &work->sandbox, source, err) < 0 ||
+        seal_envs(work->worker, request, work->sandbox.id, &envs_sealed, err) < 0)
+        return -1;
+    fault_point(FAULT_CREATE_PLANNED);
+    if (db_transaction(work->worker->db, insert_body, insert, err) == 0)
+        return 0;
+    sandbox_tell_refused(work->worker->db, request->team->id, *err);
+    return error_is_transient(*err) ? work_public_error(work, err) : -1;
+}
+
+/* One attempt; avoid_host: where the last one failed. *was_warm: may it claim a waiting instance,
+ * and did it, so that another attempt without one may do better? */
+static int attempt(struct work *work, const struct sandbox_create *request, uint32_t avoid_host,
+                   bool *was_warm, struct error **err)
 {
     struct worker *worker = work->worker;
-    buffer_auto envs_sealed = BUFFER_INIT(SANDBOX_ENVS_MAX);
     struct mount_list list;
     struct source source;
     struct insert insert = {.request = request,
                             .source = &source,
                             .work = work,
-                            .envs_sealed = &envs_sealed,
+                            .avoid_host = avoid_host,
                             .may_claim = *was_warm};
-    *was_warm = false;
-    if (plan_sandbox(worker, request, &work->sandbox, &source, err) < 0 ||
-        seal_envs(worker, request, work->sandbox.id, &envs_sealed, err) < 0)
-        return -1;
-    fault_point(FAULT_CREATE_PLANNED);
-    int inserted = db_transaction(worker->db, insert_body, &insert, err);
+    int inserted = insert_rows(work, &insert, &source, err);
     *was_warm = insert.warm.name[0] && (inserted == 0 || (*err)->code == ERR_NO_CAPACITY);
     if (inserted < 0)
-        return error_is_transient(*err) ? work_public_error(work, err) : -1;
+        return -1;
     work_start(work, worker);
     fault_point(FAULT_CREATE_INSERTED);
     list_mounts(&insert, &list);
@@ -389,6 +468,51 @@ static int attempt(struct work *work, const struct sandbox_create *request, bool
         return work_undo_create(work, err);
     fault_point(FAULT_CREATE_FINISHED);
     return 0;
+}
+
+int sandbox_create_queued(struct worker *worker, const struct sandbox_create *request,
+                          struct sandbox *sandbox, struct error **err)
+{
+    work_auto work = {.worker = worker, .queued = true};
+    struct source source;
+    struct insert insert = {.request = request, .source = &source, .work = &work};
+    if (insert_rows(&work, &insert, &source, err) < 0)
+        return -1;
+    *sandbox = work.sandbox;
+    work.sandbox = (struct sandbox){0};
+    return 0;
+}
+
+static int start_fork(struct work *work, struct error **err)
+{
+    const struct mount_list no_mounts = {.count = 0};
+    const struct warm_instance not_warm = {.name = ""};
+    struct source source;
+    if (checkpoint_get_any(work->worker->db, work->sandbox.snapshot_id, false, &source.checkpoint,
+                           err) < 0 ||
+        template_version_get(work->worker->db, work->sandbox.template_version_id, &source.version,
+                             err) < 0 ||
+        work_open_runtime(work, err) < 0)
+        return -1;
+    return start(work, &not_warm, &source, &no_mounts, err);
+}
+
+int work_run_fork(struct work *work, struct error **err)
+{
+    error_auto failure = NULL;
+    if (start_fork(work, &failure) == 0 &&
+        work_finish(work, SANDBOX_EVENT_CREATED, NULL, &failure) == 0) {
+        COUNT(COUNT_CREATES, "cold");
+        fault_point(FAULT_CREATE_FINISHED);
+        return 0;
+    }
+    /* What keeps it from starting may be in the host's hands for a moment. */
+    if (failure->code != ERR_LEASE_LOST && work->operation.attempts < FORK_ATTEMPTS) {
+        work_defer(work, failure);
+        return error_move(err, &failure);
+    }
+    work_undo_create(work, &failure);
+    return error_move(err, &failure);
 }
 
 /* Somebody ended the create before it was done: a client who saw the sandbox in the list, or a
@@ -422,12 +546,15 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct error **err)
 {
     bool warm = true, again = true;
+    uint32_t avoid_host = 0;
+    int64_t give_up_ms = clock_monotonic_ms() + ELSEWHERE_MOST_MS;
     for (;;) {
         work_auto work = {.worker = worker};
         bool was_warm = warm;
-        int result = attempt(&work, request, &was_warm, err);
+        int result = attempt(&work, request, avoid_host, &was_warm, err);
         notify_send(worker->settings->api_socket, NOTIFY_POOL);
         if (result == 0) {
+            COUNT(COUNT_CREATES, was_warm ? "warm" : "cold");
             *sandbox = work.sandbox;
             work.sandbox = (struct sandbox){0};
             return 0;
@@ -440,9 +567,14 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
         /* What keeps one instance from starting may be in its address, or in the host's hands for a
          * moment: another one is tried, once. */
         bool refused = (*err)->code == ERR_RUNTIME_REFUSED || (*err)->code == ERR_RUNTIME_FAILED;
-        if (!was_warm && !(refused && again))
+        /* Nor is a host that is away; another one is tried, once. */
+        bool elsewhere = !avoid_host && work.operation.id[0] && clock_monotonic_ms() < give_up_ms &&
+                         work_lacks_host(&work, *err);
+        if (elsewhere)
+            avoid_host = work.sandbox.host_id;
+        if (!was_warm && !elsewhere && !(refused && again))
             return work_public_error(&work, err);
-        again = again && was_warm;
+        again = again && (was_warm || elsewhere);
         error_clear(err);
         warm = false;
     }

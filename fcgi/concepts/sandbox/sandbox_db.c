@@ -44,20 +44,13 @@ static const struct db_statement insert_statement = {
     "INSERT INTO sandboxes (visible, reserved, envs_sealed" INSERTED(
         NAME) ") VALUES (1, 1, ?" INSERTED(PLACE) ")",
     false};
-static const struct db_statement insert_port_statement = {
-    "sandbox.insert_port",
-    "INSERT INTO exposed_ports (sandbox_id, port, protocol, public) VALUES (?, ?, 'http', ?)",
-    false};
 static const struct db_statement update_statement = {
     "sandbox.update", "UPDATE sandboxes SET visible = ?" MOVED(ASSIGNMENT) " WHERE id = ?", false};
 static const struct db_statement update_policy_statement = {
     "sandbox.update_policy",
     "UPDATE sandboxes SET visible = visible" CHANGED(ASSIGNMENT) " WHERE id = ?", false};
-static const struct db_statement update_port_statement = {
-    "sandbox.update_port", "UPDATE exposed_ports SET public = ? WHERE sandbox_id = ? AND port = ?",
-    false};
-static const struct db_statement delete_port_statement = {
-    "sandbox.delete_port", "DELETE FROM exposed_ports WHERE sandbox_id = ? AND port = ?", false};
+static const struct db_statement update_ports_statement = {
+    "sandbox.update_ports", "UPDATE sandboxes SET ports = ? WHERE id = ?", false};
 static const struct db_statement clear_metadata_statement = {
     "sandbox.clear_metadata", "DELETE FROM sandbox_metadata WHERE sandbox_id = ?", false};
 static const struct db_statement index_metadata_statement = {
@@ -71,8 +64,11 @@ static const struct db_statement of_route_statement = {
 static const struct db_statement end_sessions_statement = {
     "sandbox.end_sessions", "UPDATE sandboxes SET session_epoch = session_epoch + 1 WHERE id = ?",
     false};
-static const struct db_statement envs_statement = {
-    "sandbox.envs", "SELECT envs_sealed FROM sandboxes WHERE id = ?", true};
+static const struct db_statement agent_statement = {
+    "sandbox.agent",
+    "SELECT s.envs_sealed, p.process_log_kib FROM sandboxes s JOIN teams t ON t.id = s.team_id"
+    " JOIN plans p ON p.name = t.plan WHERE s.id = ?",
+    true};
 
 static const struct db_statement of_instance_statement = {
     "sandbox.of_instance",
@@ -80,17 +76,33 @@ static const struct db_statement of_instance_statement = {
 
 static const struct db_statement ready_on_host_statement = {
     "sandbox.ready_on_host",
-    "SELECT id, instance_name, incarnation FROM sandboxes"
+    "SELECT id, instance_name, incarnation, created_at_ms FROM sandboxes"
     " WHERE host_id = ? AND reserved = 1 AND state = 'ready'",
     true};
 
+static const struct db_statement kept_on_host_statement = {
+    "sandbox.kept_on_host",
+    "SELECT id FROM sandboxes WHERE host_id = ? AND visible = 1 AND id > ? ORDER BY id LIMIT ?",
+    true};
+
 static const struct db_statement *const statements[] = {
-    &get_statement,         &get_any_statement,        &lock_statement,
-    &lock_due_statement,    &insert_statement,         &insert_port_statement,
-    &update_statement,      &update_policy_statement,  &update_port_statement,
-    &delete_port_statement, &clear_metadata_statement, &index_metadata_statement,
-    &destroyed_statement,   &envs_statement,           &of_instance_statement,
-    &of_route_statement,    &end_sessions_statement,   &ready_on_host_statement,
+    &get_statement,
+    &get_any_statement,
+    &lock_statement,
+    &lock_due_statement,
+    &insert_statement,
+    &update_statement,
+    &update_policy_statement,
+    &update_ports_statement,
+    &clear_metadata_statement,
+    &index_metadata_statement,
+    &destroyed_statement,
+    &agent_statement,
+    &of_instance_statement,
+    &of_route_statement,
+    &end_sessions_statement,
+    &ready_on_host_statement,
+    &kept_on_host_statement,
 };
 const struct db_statement_list sandbox_statements = DB_STATEMENT_LIST(statements);
 
@@ -105,19 +117,6 @@ static struct db_value time_or_null(int64_t at_ms)
 }
 
 /* --- reading --- */
-
-static void read_ports(const char *list, struct sandbox *sandbox)
-{
-    unsigned port, is_public;
-    int used;
-    while (sandbox->port_count < SANDBOX_PORTS_MAX &&
-           sscanf(list, "%u/%u%n", &port, &is_public, &used) == 2) {
-        sandbox->ports[sandbox->port_count++] =
-            (struct exposed_port){(uint16_t)port, is_public != 0};
-        list += used;
-        list += *list == ',';
-    }
-}
 
 static enum sandbox_state state_of(const struct db_rows *rows, unsigned column)
 {
@@ -188,16 +187,18 @@ int sandbox_end_sessions(struct db *db, const char *id, struct error **err)
     return db_exec(db, &end_sessions_statement, DB_ARGS(db_text(id)), NULL, err);
 }
 
-int sandbox_row_envs(struct db *db, const char *id, struct buffer *out, struct error **err)
+int sandbox_row_agent(struct db *db, const char *id, struct buffer *envs, uint32_t *log_kib,
+                      struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &envs_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+    if (db_query(db, &agent_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
         return -1;
     if (!db_rows_next(rows))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
     size_t size;
     const void *sealed = db_get_blob(rows, 0, &size);
-    if (buffer_append(out, sealed, size) < 0)
+    *log_kib = (uint32_t)db_get_u64(rows, 1);
+    if (buffer_append(envs, sealed, size) < 0)
         return error_set(err, ERR_INTERNAL, "the stored environment of %s is too large", id);
     return 0;
 }
@@ -240,7 +241,20 @@ int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_re
         db_copy_text(ready->id, rows, 0);
         db_copy_text(ready->instance_name, rows, 1);
         ready->incarnation = (uint32_t)db_get_u64(rows, 2);
+        ready->created_at_ms = db_get_i64(rows, 3);
     }
+    return 0;
+}
+
+int sandbox_row_kept_on_host(struct db *db, uint32_t host_id, const char *after, unsigned limit,
+                             char (*ids)[ID_SIZE], unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &kept_on_host_statement,
+                 DB_ARGS(db_u64(host_id), db_text(after), db_u64(limit)), &rows, err) < 0)
+        return -1;
+    for (*count = 0; *count < limit && db_rows_next(rows); ++*count)
+        db_copy_text(ids[*count], rows, 0);
     return 0;
 }
 
@@ -270,12 +284,6 @@ int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buff
     assert(s->counted.by_team && s->counted.by_host);
     if (db_exec(db, &insert_statement, values, ARRAY_SIZE(values), NULL, err) < 0)
         return -1;
-    for (unsigned i = 0; i < s->port_count; i++)
-        if (db_exec(
-                db, &insert_port_statement,
-                DB_ARGS(db_text(s->id), db_u64(s->ports[i].port), db_bool(s->ports[i].is_public)),
-                NULL, err) < 0)
-            return -1;
     return insert_metadata(db, s, err);
 }
 
@@ -310,22 +318,9 @@ int sandbox_row_update_policy(struct db *db, const struct sandbox *s, struct err
     return sandbox_row_index_metadata(db, s, err);
 }
 
-int sandbox_row_port_put(struct db *db, const char *id, struct exposed_port port, bool is_new,
-                         struct error **err)
+int sandbox_row_update_ports(struct db *db, const struct sandbox *s, struct error **err)
 {
-    if (is_new)
-        return db_exec(db, &insert_port_statement,
-                       DB_ARGS(db_text(id), db_u64(port.port), db_bool(port.is_public)), NULL, err);
-    return db_exec(db, &update_port_statement,
-                   DB_ARGS(db_bool(port.is_public), db_text(id), db_u64(port.port)), NULL, err);
-}
-
-int sandbox_row_port_delete(struct db *db, const char *id, uint16_t port, struct error **err)
-{
-    uint64_t deleted;
-    if (db_exec(db, &delete_port_statement, DB_ARGS(db_text(id), db_u64(port)), &deleted, err) < 0)
-        return -1;
-    if (!deleted)
-        return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
-    return 0;
+    char text[SANDBOX_PORTS_TEXT_SIZE];
+    return db_exec(db, &update_ports_statement,
+                   DB_ARGS(db_text(sandbox_ports_to_text(s, text)), db_text(s->id)), NULL, err);
 }

@@ -2,7 +2,9 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
+#include "checkpoint/checkpoint_row.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_events.h"
 
 /* A removal takes a second at most; where a start or a pause has to end first, it is tried again in
  * the background, so that neither a client nor the work for others waits for it. */
@@ -20,11 +22,29 @@ static int remove_instance(struct work *work, struct error **err)
     return result;
 }
 
+/* Sandboxes of a fork are made from the instance of their original. */
+static int wait_for_forks(struct work *work, struct error **err)
+{
+    bool forking;
+    if (checkpoint_row_forking(work->worker->db, work->sandbox.id, &forking, err) < 0)
+        return -1;
+    return forking ? error_set(err, ERR_RUNTIME_UNAVAILABLE, "sandboxes of a fork are made from it")
+                   : 0;
+}
+
+/* Of what was on a lost host there is nothing left to remove. */
+static bool is_gone(struct work *work, struct error **err)
+{
+    if (work_open_runtime(work, err) == 0)
+        return remove_instance(work, err) == 0;
+    return (*err)->code == ERR_HOST_LOST;
+}
+
 int work_run_destroy(struct work *work, struct error **err)
 {
     error_auto failure = NULL;
     fault_point(FAULT_DELETE_BEGUN);
-    if (work_open_runtime(work, &failure) == 0 && remove_instance(work, &failure) == 0) {
+    if (wait_for_forks(work, &failure) == 0 && is_gone(work, &failure)) {
         fault_point(FAULT_DELETE_REMOVED);
         if (work_finish(work, SANDBOX_EVENT_DESTROYED, NULL, err) < 0)
             return -1;
@@ -95,7 +115,7 @@ int sandbox_destroy(struct worker *worker, const char *id, struct error **err)
 
 /* Someone else ended the operation, most likely a delete that did not find the instance yet: what
  * we have made since must go. */
-static void remove_leftover(struct work *work)
+static void remove_orphan(struct work *work)
 {
     error_auto failure = NULL;
     work->runtime->tick = NULL;
@@ -104,24 +124,32 @@ static void remove_leftover(struct work *work)
                     LOG_STR("instance", work->sandbox.instance_name), LOG_ERROR(failure));
 }
 
+static int tell_failed(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
+{
+    (void)context;
+    return sandbox_tell_failed(db, sandbox, "create", err);
+}
+
 int work_undo_create(struct work *work, struct error **err)
 {
+    bool waits = !work_lacks_host(work, *err);
     if ((*err)->code == ERR_LEASE_LOST) {
         if (work->runtime)
-            remove_leftover(work);
+            remove_orphan(work);
         return -1;
     }
     log_warning("create failed and is undone", LOG_STR("sandbox", work->sandbox.id),
                 LOG_ERROR(*err));
-    work_auto undo = {.worker = work->worker};
+    work_auto undo = {.worker = work->worker, .queued = !waits};
     error_auto failure = NULL;
     /* When the database is away the create's own lease runs out and the dispatcher does this. */
     if (work_begin(&undo, work->worker, work->sandbox.id, SANDBOX_EVENT_DELETE, OPERATION_DESTROY,
-                   NULL, NULL, &failure) == 0) {
-        work_run_destroy(&undo, &failure);
+                   tell_failed, NULL, &failure) == 0) {
+        if (waits)
+            work_run_destroy(&undo, &failure);
     } else if (failure->code == ERR_NOT_FOUND) { /* deleted meanwhile, which explains the failure */
         if (work->runtime)
-            remove_leftover(work);
+            remove_orphan(work);
         error_clear(err);
         return error_set(err, ERR_LEASE_LOST, "the sandbox was deleted");
     }

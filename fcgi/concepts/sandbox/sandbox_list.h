@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The list of a team's sandboxes, newest first, by keyset. Each combination of filters is served
+ * The list of a team's sandboxes, newest or oldest first, by keyset. States and metadata are served
  * from an index in the order of the answer, so that a page costs what it shows and not what the
  * table holds: all of a team from (team, visible, id), one state from (team, state, id), metadata
  * from (team, name, value, sandbox). What several filters share is looked for in the stretch of the
- * rarest pair of metadata.
+ * rarest pair of metadata. With a template or a time the team's sandboxes are walked through.
  */
 #pragma once
 
@@ -22,12 +22,20 @@ struct sandbox_filter {
     bool states[SANDBOX_STATE_COUNT];                                 /* none set: all */
     struct sandbox_filter_pair metadata[SANDBOX_FILTER_METADATA_MAX]; /* all must match */
     unsigned metadata_count;
+    const char *template;     /* a slug, or the id of a version or of a checkpoint; NULL: all */
+    int64_t started_after_ms; /* 0: all */
+    bool oldest_first;
 };
 
-/* The newest sandboxes of a team that match, with an id before `before` (NULL: from the newest), at
- * most limit. The caller deinits each and frees the array, also after an error. */
+/* The sandboxes of a team that match, behind the one with id `last` in the order of the filter
+ * (NULL: from the beginning), at most limit. The caller deinits each and frees the array, also
+ * after an error. */
 int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter *filter,
-                 const char *before, unsigned limit, struct sandbox **sandboxes, unsigned *count,
+                 const char *last, unsigned limit, struct sandbox **sandboxes, unsigned *count,
                  struct error **err);
+
+/* Those that were made from a checkpoint, newest first. The caller does as above. */
+int sandbox_list_of_copy(struct db *db, const char *checkpoint_id, unsigned limit,
+                         struct sandbox **sandboxes, unsigned *count, struct error **err);
 
 extern const struct db_statement_list sandbox_list_statements;

@@ -1,60 +1,120 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
 #include "base/mem.h"
 #include "sandbox/sandbox_columns.h"
 #include "sandbox/sandbox_list.h"
 #include "sandbox/sandbox_row.h"
 
 /* A page's ids are found first, from an index alone and in its order; only then are their rows
- * joined. Left to itself the optimizer joins first and sorts the whole team for each page. */
-#define PAGE_OF(ids)                                      \
+ * joined. Left to itself the optimizer joins first and sorts the whole team for each page. A page
+ * lies between two ids, one of which is open: its order says which. */
+#define PAGE_OF(ids, order)                               \
     "SELECT STRAIGHT_JOIN " SANDBOX_COLUMNS " FROM (" ids \
-    ") found JOIN sandboxes s ON s.id = found.id" SANDBOX_JOINS " ORDER BY s.id DESC"
-static const struct db_statement all_statement = {
-    "sandbox_list.all",
-    PAGE_OF("SELECT id FROM sandboxes FORCE INDEX (sandboxes_list)"
-            " WHERE team_id = ? AND visible = 1 AND id < ? ORDER BY id DESC LIMIT ?"),
-    true};
+    ") found JOIN sandboxes s ON s.id = found.id" SANDBOX_JOINS " ORDER BY s.id " order
+
+#define ALL(order)                                                                        \
+    PAGE_OF("SELECT id FROM sandboxes FORCE INDEX (sandboxes_list)"                       \
+            " WHERE team_id = ? AND visible = 1 AND id > ? AND id < ? ORDER BY id " order \
+            " LIMIT ?",                                                                   \
+            order)
 
 /* Each state from its own stretch of the index, '' for one that is not asked for. One statement
  * sees one state of the table: asked one after the other, a sandbox that moves on meanwhile would
  * be found twice, or not at all. */
-#define OF_STATE                                                   \
+#define OF_STATE(order)                                            \
     "(SELECT id FROM sandboxes FORCE INDEX (sandboxes_list_state)" \
-    " WHERE team_id = ? AND state = ? AND id < ? ORDER BY id DESC LIMIT ?)"
-static const struct db_statement state_statement = {
-    "sandbox_list.state",
-    PAGE_OF(OF_STATE " UNION ALL " OF_STATE " UNION ALL " OF_STATE " UNION ALL " OF_STATE
-                     " UNION ALL " OF_STATE " UNION ALL " OF_STATE " ORDER BY id DESC LIMIT ?"),
-    true};
+    " WHERE team_id = ? AND state = ? AND id > ? AND id < ? ORDER BY id " order " LIMIT ?)"
+#define OR_STATE(order) " UNION ALL " OF_STATE(order)
+#define STATES(order)                                                                       \
+    PAGE_OF(OF_STATE(order) OR_STATE(order) OR_STATE(order) OR_STATE(order) OR_STATE(order) \
+                OR_STATE(order) OR_STATE(order) " ORDER BY id " order " LIMIT ?",           \
+            order)
 
-/* One pair leads, the others are looked up by primary key; a pair that is not used is NULL, a state
- * that is not used ''. An EXISTS would say the same, and may be run by reading all pairs first. */
-#define ALSO                                                     \
+/* A pair that is not used is NULL, a state that is not used ''. An EXISTS would say the same, and
+ * may be run by reading all pairs first. */
+#define IN_STATE " AND (? = 0 OR c.state IN (?, ?, ?, ?, ?, ?, ?))"
+#define HAS_PAIR                                                 \
     " AND (? IS NULL OR (SELECT n.value FROM sandbox_metadata n" \
-    " WHERE n.sandbox_id = m.sandbox_id AND n.name = ?) = ?)"
-static const struct db_statement metadata_statement = {
-    "sandbox_list.metadata",
-    PAGE_OF("SELECT STRAIGHT_JOIN m.sandbox_id AS id"
-            " FROM sandbox_metadata m FORCE INDEX (sandbox_metadata_match)"
-            " JOIN sandboxes c ON c.id = m.sandbox_id"
-            " WHERE m.team_id = ? AND m.name = ? AND m.value = ? AND m.sandbox_id < ?"
-            " AND c.visible = 1 AND (? = 0 OR c.state IN (?, ?, ?, ?, ?, ?))" ALSO ALSO ALSO ALSO
-                ALSO ALSO ALSO " ORDER BY m.sandbox_id DESC LIMIT ?"),
-    true};
+    " WHERE n.sandbox_id = c.id AND n.name = ?) = ?)"
+#define HAS_OTHERS HAS_PAIR HAS_PAIR HAS_PAIR HAS_PAIR HAS_PAIR HAS_PAIR HAS_PAIR
+
+/* One pair leads, the others are looked up by primary key. */
+#define METADATA(order)                                                                \
+    PAGE_OF("SELECT STRAIGHT_JOIN m.sandbox_id AS id"                                  \
+            " FROM sandbox_metadata m FORCE INDEX (sandbox_metadata_match)"            \
+            " JOIN sandboxes c ON c.id = m.sandbox_id"                                 \
+            " WHERE m.team_id = ? AND m.name = ? AND m.value = ? AND m.sandbox_id > ?" \
+            " AND m.sandbox_id < ? AND c.visible = 1" IN_STATE HAS_OTHERS              \
+            " ORDER BY m.sandbox_id " order " LIMIT ?",                                \
+            order)
+
+/* No index has these: every sandbox of the team between the two ids is looked at. */
+#define PICKED(order)                                                                     \
+    PAGE_OF("SELECT c.id FROM sandboxes c FORCE INDEX (sandboxes_list)"                   \
+            " WHERE c.team_id = ? AND c.visible = 1 AND c.id > ? AND c.id < ?"            \
+            " AND c.created_at_ms > ?"                                                    \
+            " AND (? IS NULL OR c.template_slug = ? OR c.template_version_id = ?"         \
+            " OR c.snapshot_id = ?)" IN_STATE HAS_PAIR HAS_OTHERS " ORDER BY c.id " order \
+            " LIMIT ?",                                                                   \
+            order)
+
+/* In both orders, the newest first at 0. */
+#define BOTH(name, text)                                   \
+    {                                                      \
+        {"sandbox_list." name, text("DESC"), true},        \
+        {                                                  \
+            "sandbox_list." name "_asc", text("ASC"), true \
+        }                                                  \
+    }
+static const struct db_statement all_statements[2] = BOTH("all", ALL);
+static const struct db_statement state_statements[2] = BOTH("state", STATES);
+static const struct db_statement metadata_statements[2] = BOTH("metadata", METADATA);
+static const struct db_statement picked_statements[2] = BOTH("picked", PICKED);
 
 #define FEW 1000
 static const struct db_statement count_statement = {
     "sandbox_list.count",
     "SELECT COUNT(*) FROM (SELECT 1 FROM sandbox_metadata FORCE INDEX (sandbox_metadata_match)"
-    " WHERE team_id = ? AND name = ? AND value = ? AND sandbox_id < ? LIMIT ?) counted",
+    " WHERE team_id = ? AND name = ? AND value = ? AND sandbox_id > ? AND sandbox_id < ? LIMIT ?)"
+    " counted",
     true};
 
-static const struct db_statement *const statements[] = {&all_statement, &state_statement,
-                                                        &metadata_statement, &count_statement};
+static const struct db_statement copy_statement = {
+    "sandbox_list.copy",
+    PAGE_OF("SELECT id FROM sandboxes WHERE snapshot_id = ? AND visible = 1 LIMIT ?", "DESC"),
+    true};
+
+static const struct db_statement *const statements[] = {
+    &all_statements[0],      &all_statements[1],      &state_statements[0],  &state_statements[1],
+    &metadata_statements[0], &metadata_statements[1], &picked_statements[0], &picked_statements[1],
+    &count_statement,        &copy_statement};
 const struct db_statement_list sandbox_list_statements = DB_STATEMENT_LIST(statements);
 
-#define SHOWN_STATES 6
-#define ALSO_PAIRS   (SANDBOX_FILTER_METADATA_MAX - 1)
+#define SHOWN_STATES 7
+
+/* A sandbox is found by the time in its id, which is that of the request that made it: its record
+ * may be as much younger as a create may take. */
+#define CREATE_MAX_MS (15 * 60 * 1000)
+
+/* What is asked of a team. */
+struct asked {
+    const char *team_id;
+    const struct sandbox_filter *filter;
+    const char *after, *before; /* ids */
+    unsigned limit;
+};
+
+#define ARGS_MAX 64
+struct args {
+    struct db_value values[ARGS_MAX];
+    size_t count;
+};
+
+static void add(struct args *args, struct db_value value)
+{
+    args->values[args->count++] = value;
+}
 
 /* Run the statement and append its rows. */
 static int append(struct db *db, const struct db_statement *statement, const struct db_value *args,
@@ -85,17 +145,18 @@ static struct db_value state_text(const struct sandbox_filter *filter, unsigned 
 
 /* The pair that fewest sandboxes have, as far as FEW counts, so that one that is rare finds its
  * sandboxes without a walk through those that have one that is common. */
-static int choose_lead(struct db *db, const char *team_id, const struct sandbox_filter *filter,
-                       const char *before, unsigned *lead, struct error **err)
+static int choose_lead(struct db *db, const struct asked *asked, unsigned *lead, struct error **err)
 {
+    const struct sandbox_filter *filter = asked->filter;
     uint64_t fewest = FEW;
     *lead = 0;
     for (unsigned i = 0; filter->metadata_count > 1 && i < filter->metadata_count; i++) {
         const struct sandbox_filter_pair *pair = &filter->metadata[i];
         db_rows_auto *rows = NULL;
         if (db_query(db, &count_statement,
-                     DB_ARGS(db_text(team_id), db_blob(pair->name, pair->name_size),
-                             db_blob(pair->value, pair->value_size), db_text(before), db_u64(FEW)),
+                     DB_ARGS(db_text(asked->team_id), db_blob(pair->name, pair->name_size),
+                             db_blob(pair->value, pair->value_size), db_text(asked->after),
+                             db_text(asked->before), db_u64(FEW)),
                      &rows, err) < 0)
             return -1;
         uint64_t count = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
@@ -107,65 +168,115 @@ static int choose_lead(struct db *db, const char *team_id, const struct sandbox_
     return 0;
 }
 
-static int list_by_metadata(struct db *db, const char *team_id, const struct sandbox_filter *filter,
-                            const char *before, unsigned limit, struct sandbox **sandboxes,
-                            unsigned *count, struct error **err)
+/* For IN_STATE. */
+static void add_states(struct args *args, const struct sandbox_filter *filter)
 {
-    static const struct sandbox_filter_pair unused = {"", "", 0, 0};
-    struct db_value args[5 + SHOWN_STATES + ALSO_PAIRS * 3 + 1];
-    size_t n = 0;
-    unsigned lead;
-    if (choose_lead(db, team_id, filter, before, &lead, err) < 0)
-        return -1;
-    const struct sandbox_filter_pair *pair = &filter->metadata[lead];
-    args[n++] = db_text(team_id);
-    args[n++] = db_blob(pair->name, pair->name_size);
-    args[n++] = db_blob(pair->value, pair->value_size);
-    args[n++] = db_text(before);
-    args[n++] = db_u64(wants_states(filter));
+    add(args, db_u64(wants_states(filter)));
     for (unsigned i = 0; i < SHOWN_STATES; i++)
-        args[n++] = state_text(filter, i);
-    for (unsigned i = 0; i < SANDBOX_FILTER_METADATA_MAX; i++) {
-        bool used = i < filter->metadata_count;
-        if (i == lead)
-            continue;
-        pair = used ? &filter->metadata[i] : &unused;
-        args[n++] = used ? db_u64(1) : db_null();
-        args[n++] = db_blob(pair->name, pair->name_size);
-        args[n++] = db_blob(pair->value, pair->value_size);
-    }
-    args[n++] = db_u64(limit);
-    return append(db, &metadata_statement, args, n, sandboxes, count, err);
+        add(args, state_text(filter, i));
 }
 
-static int list_by_states(struct db *db, const char *team_id, const struct sandbox_filter *filter,
-                          const char *before, unsigned limit, struct sandbox **sandboxes,
-                          unsigned *count, struct error **err)
+/* For HAS_PAIR; but for the pair at `lead`. */
+static void add_pairs(struct args *args, const struct sandbox_filter *filter, unsigned lead)
 {
-    struct db_value args[SHOWN_STATES * 4 + 1];
-    size_t n = 0;
-    for (unsigned i = 0; i < SHOWN_STATES; i++) {
-        args[n++] = db_text(team_id);
-        args[n++] = state_text(filter, i);
-        args[n++] = db_text(before);
-        args[n++] = db_u64(limit);
+    static const struct sandbox_filter_pair unused = {"", "", 0, 0};
+    for (unsigned i = 0; i < SANDBOX_FILTER_METADATA_MAX; i++) {
+        bool used = i < filter->metadata_count;
+        const struct sandbox_filter_pair *pair = used ? &filter->metadata[i] : &unused;
+        if (i == lead)
+            continue;
+        add(args, used ? db_u64(1) : db_null());
+        add(args, db_blob(pair->name, pair->name_size));
+        add(args, db_blob(pair->value, pair->value_size));
     }
-    args[n++] = db_u64(limit);
-    return append(db, &state_statement, args, n, sandboxes, count, err);
+}
+
+static int args_by_metadata(struct db *db, const struct asked *asked, struct args *args,
+                            struct error **err)
+{
+    unsigned lead;
+    if (choose_lead(db, asked, &lead, err) < 0)
+        return -1;
+    const struct sandbox_filter_pair *pair = &asked->filter->metadata[lead];
+    add(args, db_text(asked->team_id));
+    add(args, db_blob(pair->name, pair->name_size));
+    add(args, db_blob(pair->value, pair->value_size));
+    add(args, db_text(asked->after));
+    add(args, db_text(asked->before));
+    add_states(args, asked->filter);
+    add_pairs(args, asked->filter, lead);
+    add(args, db_u64(asked->limit));
+    return 0;
+}
+
+static void args_by_states(const struct asked *asked, struct args *args)
+{
+    for (unsigned i = 0; i < SHOWN_STATES; i++) {
+        add(args, db_text(asked->team_id));
+        add(args, state_text(asked->filter, i));
+        add(args, db_text(asked->after));
+        add(args, db_text(asked->before));
+        add(args, db_u64(asked->limit));
+    }
+    add(args, db_u64(asked->limit));
+}
+
+static void args_of_picked(struct asked *asked, char floor[ID_SIZE], struct args *args)
+{
+    const struct sandbox_filter *filter = asked->filter;
+    int64_t since_ms = filter->started_after_ms - CREATE_MAX_MS;
+    if (since_ms > 0 && strcmp(id_floor("sbx_", since_ms, floor), asked->after) > 0)
+        asked->after = floor;
+    add(args, db_text(asked->team_id));
+    add(args, db_text(asked->after));
+    add(args, db_text(asked->before));
+    add(args, db_i64(filter->started_after_ms));
+    add(args, filter->template ? db_u64(1) : db_null());
+    for (unsigned i = 0; i < 3; i++)
+        add(args, db_text(filter->template ? filter->template : ""));
+    add_states(args, filter);
+    add_pairs(args, filter, SANDBOX_FILTER_METADATA_MAX);
+    add(args, db_u64(asked->limit));
 }
 
 int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter *filter,
-                 const char *before, unsigned limit, struct sandbox **sandboxes, unsigned *count,
+                 const char *last, unsigned limit, struct sandbox **sandboxes, unsigned *count,
                  struct error **err)
+{
+    /* "~" sorts behind every character of an id. */
+    struct asked asked = {team_id, filter, "", "~", limit};
+    struct args args = {.count = 0};
+    char floor[ID_SIZE];
+    const struct db_statement *statement = all_statements;
+    *sandboxes = NULL;
+    *count = 0;
+    if (last)
+        *(filter->oldest_first ? &asked.after : &asked.before) = last;
+    if (filter->template || filter->started_after_ms) {
+        statement = picked_statements;
+        args_of_picked(&asked, floor, &args);
+    } else if (filter->metadata_count) {
+        statement = metadata_statements;
+        if (args_by_metadata(db, &asked, &args, err) < 0)
+            return -1;
+    } else if (wants_states(filter)) {
+        statement = state_statements;
+        args_by_states(&asked, &args);
+    } else {
+        add(&args, db_text(team_id));
+        add(&args, db_text(asked.after));
+        add(&args, db_text(asked.before));
+        add(&args, db_u64(limit));
+    }
+    return append(db, &statement[filter->oldest_first], args.values, args.count, sandboxes, count,
+                  err);
+}
+
+int sandbox_list_of_copy(struct db *db, const char *checkpoint_id, unsigned limit,
+                         struct sandbox **sandboxes, unsigned *count, struct error **err)
 {
     *sandboxes = NULL;
     *count = 0;
-    if (!before)
-        before = "~"; /* sorts behind every character of an id */
-    if (filter->metadata_count)
-        return list_by_metadata(db, team_id, filter, before, limit, sandboxes, count, err);
-    if (wants_states(filter))
-        return list_by_states(db, team_id, filter, before, limit, sandboxes, count, err);
-    return append(db, &all_statement, DB_ARGS(db_text(team_id), db_text(before), db_u64(limit)),
-                  sandboxes, count, err);
+    return append(db, &copy_statement, DB_ARGS(db_text(checkpoint_id), db_u64(limit)), sandboxes,
+                  count, err);
 }

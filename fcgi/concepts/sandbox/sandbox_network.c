@@ -14,9 +14,10 @@
 #include "network/firewall_client.h"
 #include "network/protected.h"
 #include "network/sandbox_policy.h"
+#include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_network_row.h"
 
-/* Whoever stored a wish applies it; after this long he is taken for dead. */
+/* Whoever stored a desired policy applies it; after this long it is taken for dead. */
 #define TAKE_OVER_MS 6000
 /* A policy that the firewall refuses is a defect, and not in a hurry. */
 #define REFUSED_RETRY_MS 60000
@@ -68,7 +69,7 @@ static int apply(struct worker *worker, const struct sandbox *sandbox, struct er
                                       err);
     if (push(worker, sandbox, firewall, &failure) == 0) {
         fault_point(FAULT_NETWORK_APPLIED);
-        return network_row_applied(worker->db, sandbox->id, sandbox->network_revision, err);
+        return network_row_applied(worker->db, sandbox, err);
     }
     if (failure->code == ERR_LEASE_LOST) /* whoever has the newer one sees to it */
         return 0;
@@ -84,7 +85,7 @@ static int apply(struct worker *worker, const struct sandbox *sandbox, struct er
     return network_row_defer_host(worker->db, sandbox->host_id, clock_in_ms(delay_ms), err);
 }
 
-/* --- a new wish --- */
+/* --- a new desired policy --- */
 
 struct put {
     const struct settings *settings;
@@ -183,7 +184,7 @@ int sandbox_network_protected(struct worker *worker, struct protected_networks *
 
 struct due {
     char id[LEASE_KEY_SIZE];
-    struct leftover leftover;
+    struct orphan orphan;
 };
 
 static int take_due_body(struct db *db, void *context, struct error **err)
@@ -192,10 +193,10 @@ static int take_due_body(struct db *db, void *context, struct error **err)
     return network_row_take_due(db, TAKE_OVER_MS, due->id, err);
 }
 
-static int take_leftover_body(struct db *db, void *context, struct error **err)
+static int take_orphan_body(struct db *db, void *context, struct error **err)
 {
     struct due *due = context;
-    return network_row_take_leftover(db, clock_in_ms(TAKE_OVER_MS), &due->leftover, err);
+    return network_row_take_orphan(db, clock_in_ms(TAKE_OVER_MS), &due->orphan, err);
 }
 
 static int apply_due(struct worker *worker, const char *id, struct error **err)
@@ -209,18 +210,17 @@ static int apply_due(struct worker *worker, const char *id, struct error **err)
     return 0;
 }
 
-static int remove_leftover(struct worker *worker, const struct leftover *leftover,
-                           struct error **err)
+static int remove_orphan(struct worker *worker, const struct orphan *orphan, struct error **err)
 {
     struct firewall *firewall = NULL;
-    if (find_firewall(worker, leftover->host_id, &firewall, err) < 0)
+    if (find_firewall(worker, orphan->host_id, &firewall, err) < 0)
         return -1;
     if (firewall) {
-        firewall_ended_begin(firewall, leftover->address, leftover->sandbox_id);
+        firewall_ended_begin(firewall, orphan->address, orphan->sandbox_id);
         if (firewall_end(firewall, err) < 0)
             return -1; /* it is due again */
     }
-    return network_row_leftover_gone(worker->db, leftover, err);
+    return network_row_orphan_gone(worker->db, orphan, err);
 }
 
 int sandbox_network_next(struct worker *worker, bool *worked, struct error **err)
@@ -237,10 +237,10 @@ int sandbox_network_next(struct worker *worker, bool *worked, struct error **err
     *worked = due.id[0];
     if (*worked)
         return apply_due(worker, due.id, err);
-    if (db_transaction(worker->db, take_leftover_body, &due, err) < 0)
+    if (db_transaction(worker->db, take_orphan_body, &due, err) < 0)
         return -1;
-    *worked = due.leftover.host_id;
-    return *worked ? remove_leftover(worker, &due.leftover, err) : 0;
+    *worked = due.orphan.host_id;
+    return *worked ? remove_orphan(worker, &due.orphan, err) : 0;
 }
 
 /* --- comparing --- */
@@ -251,14 +251,15 @@ static int compare_addresses(const void *a, const void *b)
     return left->address < right->address ? -1 : left->address > right->address;
 }
 
-/* The one that stands at the wish's address and is its sandbox's, or NULL. */
+/* The one that stands at the desired one's address and is its sandbox's, or NULL. */
 static const struct firewall_policy *find_policy(const struct firewall_policy *policies,
-                                                 size_t count, const struct network_wish *wish)
+                                                 size_t count,
+                                                 const struct network_desired *desired)
 {
-    struct firewall_policy key = {.address = wish->address};
+    struct firewall_policy key = {.address = desired->address};
     const struct firewall_policy *found =
         count ? bsearch(&key, policies, count, sizeof key, compare_addresses) : NULL;
-    return found && !strcmp(found->sandbox_id, wish->id) ? found : NULL;
+    return found && !strcmp(found->sandbox_id, desired->id) ? found : NULL;
 }
 
 /* A policy without a sandbox: it stands for nobody, and the next one at that address must not
@@ -279,14 +280,14 @@ static int remove_stray(struct worker *worker, uint32_t host_id,
     return firewall_end(firewall, err);
 }
 
-static bool is_wished(const struct network_wish *wishes, size_t count,
-                      const struct firewall_policy *policy)
+static bool is_desired(const struct network_desired *desired, size_t count,
+                       const struct firewall_policy *policy)
 {
     for (size_t low = 0, high = count; low < high;) {
         size_t middle = low + (high - low) / 2;
-        if (wishes[middle].address == policy->address)
-            return !strcmp(wishes[middle].id, policy->sandbox_id);
-        if (wishes[middle].address < policy->address)
+        if (desired[middle].address == policy->address)
+            return !strcmp(desired[middle].id, policy->sandbox_id);
+        if (desired[middle].address < policy->address)
             low = middle + 1;
         else
             high = middle;
@@ -294,27 +295,31 @@ static bool is_wished(const struct network_wish *wishes, size_t count,
     return false;
 }
 
-/* policies were listed before the wishes were read: what is only in a row may be newer than the
+/* policies were listed before the desired were read: what is only in a row may be newer than the
  * list, and is then pushed once more for nothing; what is only in the list has no row. */
 static int compare(struct worker *worker, uint32_t host_id, struct firewall *firewall,
                    struct firewall_policy *policies, size_t policy_count, struct error **err)
 {
-    autofree struct network_wish *wishes = NULL;
-    size_t wish_count;
+    autofree struct network_desired *desired = NULL;
+    size_t desired_count;
     if (policy_count)
         qsort(policies, policy_count, sizeof *policies, compare_addresses);
-    if (network_row_wishes(worker->db, host_id, &wishes, &wish_count, err) < 0)
+    if (network_row_desired(worker->db, host_id, &desired, &desired_count, err) < 0)
         return -1;
-    for (size_t i = 0; i < wish_count; i++) {
-        const struct firewall_policy *found = find_policy(policies, policy_count, &wishes[i]);
+    for (size_t i = 0; i < desired_count; i++) {
+        const struct firewall_policy *found = find_policy(policies, policy_count, &desired[i]);
         uint64_t has = found ? found->revision : 0;
-        bool lost = wishes[i].applied && has < wishes[i].applied;
-        if ((lost || has > wishes[i].revision) &&
-            network_row_lost(worker->db, &wishes[i], has, err) < 0)
+        bool lost = desired[i].applied && has < desired[i].applied;
+        if ((lost || has > desired[i].revision) &&
+            network_row_lost(worker->db, &desired[i], has, err) < 0)
+            return -1;
+        if (found && found->denied != desired[i].denials_told &&
+            sandbox_tell_denials(worker->db, desired[i].team_id, desired[i].id,
+                                 desired[i].denials_told, found->denied, err) < 0)
             return -1;
     }
     for (size_t i = 0; i < policy_count; i++)
-        if (!is_wished(wishes, wish_count, &policies[i]) &&
+        if (!is_desired(desired, desired_count, &policies[i]) &&
             remove_stray(worker, host_id, &policies[i], firewall, err) < 0)
             return -1;
     return 0;

@@ -2,10 +2,10 @@
 /*
  * The network policy of a sandbox, from its row to the firewall of its host.
  *
- * The row holds the wish, with a revision that each change counts up, and the revision that the
- * firewall is known to have. Whoever changes the wish tries to apply it at once; what does not
+ * The row holds the desired policy, with a revision that each change counts up, and the revision
+ * that the firewall is known to have. Whoever changes it tries to apply it at once; what does not
  * work out is due for a dispatcher. The firewall takes no older revision than the one it has, so
- * the last wish wins however the attempts cross. A sandbox whose firewall has no policy for it
+ * the last change wins however the attempts cross. A sandbox whose firewall has no policy for it
  * reaches nothing.
  */
 #pragma once

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "db/lease.h"
+#include "event/event.h"
 #include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_network_row.h"
 
@@ -42,23 +43,23 @@ static const struct db_statement quarantine_statement = {
     "UPDATE host_addresses SET policy_of = ?, policy_due_at_ms = ?"
     " WHERE host_id = ? AND address = ?",
     false};
-static const struct db_statement leftover_statement = {
-    "network.leftover",
+static const struct db_statement orphan_statement = {
+    "network.orphan",
     "SELECT host_id, address, policy_of FROM host_addresses WHERE policy_due_at_ms <= ?"
     " ORDER BY policy_due_at_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
     false};
-static const struct db_statement leftover_again_statement = {
-    "network.leftover_again",
+static const struct db_statement orphan_again_statement = {
+    "network.orphan_again",
     "UPDATE host_addresses SET policy_due_at_ms = ? WHERE host_id = ? AND address = ?", false};
-static const struct db_statement leftover_gone_statement = {
-    "network.leftover_gone",
+static const struct db_statement orphan_gone_statement = {
+    "network.orphan_gone",
     "UPDATE host_addresses SET policy_of = NULL, policy_due_at_ms = NULL"
     " WHERE host_id = ? AND address = ? AND policy_of = ?",
     false};
 
-static const struct db_statement wishes_statement = {
-    "network.wishes",
-    "SELECT id, address, network_revision, network_applied FROM sandboxes"
+static const struct db_statement desired_statement = {
+    "network.desired",
+    "SELECT id, address, network_revision, network_applied, team_id, denials_told FROM sandboxes"
     " WHERE host_id = ? AND reserved = 1 ORDER BY address",
     true};
 static const struct db_statement lost_statement = {
@@ -75,10 +76,10 @@ static const struct db_statement ranges_statement = {
     "network.ranges", "SELECT address_range FROM hosts ORDER BY id LIMIT 250", true};
 
 static const struct db_statement *const statements[] = {
-    &update_statement,     &any_due_statement,  &applied_statement,        &policies.due,
-    &policies.take,        &policies.renew,     &forget_statement,         &defer_host_statement,
-    &quarantine_statement, &leftover_statement, &leftover_again_statement, &leftover_gone_statement,
-    &wishes_statement,     &failed_statement,   &lost_statement,           &holds_statement,
+    &update_statement,     &any_due_statement, &applied_statement,      &policies.due,
+    &policies.take,        &policies.renew,    &forget_statement,       &defer_host_statement,
+    &quarantine_statement, &orphan_statement,  &orphan_again_statement, &orphan_gone_statement,
+    &desired_statement,    &failed_statement,  &lost_statement,         &holds_statement,
     &ranges_statement,
 };
 const struct db_statement_list sandbox_network_statements = DB_STATEMENT_LIST(statements);
@@ -93,11 +94,23 @@ int network_row_update(struct db *db, const struct sandbox *s, struct error **er
         NULL, err);
 }
 
-int network_row_applied(struct db *db, const char *sandbox_id, uint64_t revision,
-                        struct error **err)
+static int applied_body(struct db *db, void *context, struct error **err)
 {
-    return db_exec(db, &applied_statement, DB_ARGS(db_text(sandbox_id), db_u64(revision)), NULL,
-                   err);
+    const struct sandbox *sandbox = context;
+    uint64_t matched;
+    if (db_exec(db, &applied_statement,
+                DB_ARGS(db_text(sandbox->id), db_u64(sandbox->network_revision)), &matched,
+                err) < 0)
+        return -1;
+    const struct event_note note = {
+        EVENT_NETWORK_APPLIED, sandbox->team_id, sandbox->id,
+        matched ? json_pack("{s:I}", "revision", (json_int_t)sandbox->network_revision) : NULL};
+    return matched ? event_add(db, &note, err) : 0;
+}
+
+int network_row_applied(struct db *db, const struct sandbox *sandbox, struct error **err)
+{
+    return db_transaction(db, applied_body, (void *)sandbox, err);
 }
 
 int network_row_failed(struct db *db, const char *sandbox_id, uint64_t revision, const char *reason,
@@ -146,63 +159,64 @@ int network_row_quarantine(struct db *db, const struct sandbox *s, struct error 
         NULL, err);
 }
 
-int network_row_take_leftover(struct db *db, int64_t again_at_ms, struct leftover *leftover,
-                              struct error **err)
+int network_row_take_orphan(struct db *db, int64_t again_at_ms, struct orphan *orphan,
+                            struct error **err)
 {
     db_rows_auto *rows = NULL;
-    *leftover = (struct leftover){0};
-    if (db_query(db, &leftover_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+    *orphan = (struct orphan){0};
+    if (db_query(db, &orphan_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
         return -1;
     if (!db_rows_next(rows))
         return 0;
-    leftover->host_id = (uint32_t)db_get_u64(rows, 0);
-    leftover->address = (uint32_t)db_get_u64(rows, 1);
-    db_copy_text(leftover->sandbox_id, rows, 2);
-    return db_exec(
-        db, &leftover_again_statement,
-        DB_ARGS(db_i64(again_at_ms), db_u64(leftover->host_id), db_u64(leftover->address)), NULL,
-        err);
+    orphan->host_id = (uint32_t)db_get_u64(rows, 0);
+    orphan->address = (uint32_t)db_get_u64(rows, 1);
+    db_copy_text(orphan->sandbox_id, rows, 2);
+    return db_exec(db, &orphan_again_statement,
+                   DB_ARGS(db_i64(again_at_ms), db_u64(orphan->host_id), db_u64(orphan->address)),
+                   NULL, err);
 }
 
-int network_row_leftover_gone(struct db *db, const struct leftover *leftover, struct error **err)
+int network_row_orphan_gone(struct db *db, const struct orphan *orphan, struct error **err)
 {
-    return db_exec(db, &leftover_gone_statement,
-                   DB_ARGS(db_u64(leftover->host_id), db_u64(leftover->address),
-                           db_text(leftover->sandbox_id)),
-                   NULL, err);
+    return db_exec(
+        db, &orphan_gone_statement,
+        DB_ARGS(db_u64(orphan->host_id), db_u64(orphan->address), db_text(orphan->sandbox_id)),
+        NULL, err);
 }
 
 /* --- comparing --- */
 
-int network_row_wishes(struct db *db, uint32_t host_id, struct network_wish **wishes, size_t *count,
-                       struct error **err)
+int network_row_desired(struct db *db, uint32_t host_id, struct network_desired **desired,
+                        size_t *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
     size_t capacity = 0;
-    *wishes = NULL;
+    *desired = NULL;
     *count = 0;
-    if (db_query(db, &wishes_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
+    if (db_query(db, &desired_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
         return -1;
     while (db_rows_next(rows)) {
         if (*count == capacity) {
             capacity = capacity ? capacity * 2 : 64;
-            *wishes = xreallocarray(*wishes, capacity, sizeof **wishes);
+            *desired = xreallocarray(*desired, capacity, sizeof **desired);
         }
-        struct network_wish *wish = &(*wishes)[(*count)++];
-        db_copy_text(wish->id, rows, 0);
-        wish->address = (uint32_t)db_get_u64(rows, 1);
-        wish->revision = db_get_u64(rows, 2);
-        wish->applied = db_get_u64(rows, 3);
+        struct network_desired *one = &(*desired)[(*count)++];
+        db_copy_text(one->id, rows, 0);
+        one->address = (uint32_t)db_get_u64(rows, 1);
+        one->revision = db_get_u64(rows, 2);
+        one->applied = db_get_u64(rows, 3);
+        db_copy_text(one->team_id, rows, 4);
+        one->denials_told = db_get_u64(rows, 5);
     }
     return 0;
 }
 
-int network_row_lost(struct db *db, const struct network_wish *wish, uint64_t above,
+int network_row_lost(struct db *db, const struct network_desired *desired, uint64_t above,
                      struct error **err)
 {
     return db_exec(db, &lost_statement,
-                   DB_ARGS(db_i64(clock_now_ms()), db_u64(above + 1), db_text(wish->id),
-                           db_u64(wish->revision), db_u64(wish->applied)),
+                   DB_ARGS(db_i64(clock_now_ms()), db_u64(above + 1), db_text(desired->id),
+                           db_u64(desired->revision), db_u64(desired->applied)),
                    NULL, err);
 }
 

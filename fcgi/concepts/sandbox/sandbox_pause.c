@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/fault_point.h"
 #include "sandbox/lifecycle_steps.h"
 
@@ -29,7 +30,7 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
     bool or_disk = sandbox->on_pause_failure == ON_PAUSE_FAILURE_DISK;
     work_hang_up(work);
     fault_point(FAULT_PAUSE_HUNG_UP);
-    int result = runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->shape,
+    int result = runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources,
                                      !sandbox_has_volumes(sandbox) && !sandbox->memory_left,
                                      or_disk, origin, err);
     memcpy(work->memory_lost, runtime->memory_lost, sizeof work->memory_lost);
@@ -45,6 +46,7 @@ int work_run_pause(struct work *work, struct error **err)
         fault_point(FAULT_PAUSE_STOPPED);
         if (work_finish(work, SANDBOX_EVENT_PAUSED, NULL, err) < 0)
             return -1;
+        COUNT(COUNT_PAUSES, origin == RUNTIME_FROM_MEMORY ? "memory" : "disk");
         fault_point(FAULT_PAUSE_FINISHED);
         return 0;
     }

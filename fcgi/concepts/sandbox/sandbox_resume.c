@@ -3,12 +3,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "host/host.h"
 #include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/reservation.h"
+#include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
 
 #define AGENT_CONTINUE_WAIT_MS 5000 /* an agent that came back with its memory */
@@ -21,8 +23,8 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
     struct runtime *runtime = work->runtime;
     bool with_memory = !sandbox_has_volumes(sandbox) && !sandbox->memory_left;
     *origin = with_memory ? RUNTIME_FROM_MEMORY : RUNTIME_FROM_DISK;
-    if (runtime->ops->resume(runtime, sandbox->instance_name, &sandbox->shape, with_memory, origin,
-                             err) < 0)
+    if (runtime->ops->resume(runtime, sandbox->instance_name, &sandbox->resources, with_memory,
+                             origin, err) < 0)
         return -1;
     memcpy(work->memory_lost, runtime->memory_lost, sizeof work->memory_lost);
     fault_point(FAULT_RESUME_STARTED);
@@ -51,10 +53,10 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
                 LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
     snprintf(work->memory_lost, sizeof work->memory_lost, "no working agent came with it: %s",
              failure->message);
-    if (runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->shape, false, true, origin,
-                            err) < 0 ||
-        runtime->ops->resume(runtime, sandbox->instance_name, &sandbox->shape, false, origin, err) <
-            0)
+    if (runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources, false, true,
+                            origin, err) < 0 ||
+        runtime->ops->resume(runtime, sandbox->instance_name, &sandbox->resources, false, origin,
+                             err) < 0)
         return -1;
     *origin = RUNTIME_FROM_DISK;
     return work_init_agent(work, AGENT_START_WAIT_MS, err);
@@ -73,6 +75,7 @@ int work_run_resume(struct work *work, struct error **err)
         fault_point(FAULT_RESUME_AGENT);
         if (work_finish(work, SANDBOX_EVENT_RESUMED, NULL, err) < 0)
             return -1;
+        COUNT(COUNT_RESUMES, origin == RUNTIME_FROM_MEMORY ? "memory" : "disk");
         fault_point(FAULT_RESUME_FINISHED);
         return 0;
     }
@@ -88,7 +91,7 @@ int work_run_resume(struct work *work, struct error **err)
     error_auto ignored = NULL;
     enum runtime_origin kept;
     if (work->runtime)
-        work->runtime->ops->pause(work->runtime, sandbox->instance_name, &sandbox->shape, false,
+        work->runtime->ops->pause(work->runtime, sandbox->instance_name, &sandbox->resources, false,
                                   true, &kept, &ignored);
     if (work_finish(work, SANDBOX_EVENT_RESUME_FAILED, failure->message, err) < 0)
         return -1;
@@ -159,12 +162,17 @@ static int bring_up(struct worker *worker, const char *id, struct admission *adm
     do {
         work_auto work = {.worker = worker};
         struct refresh refresh = {id, admission, &work.sandbox, false};
+        struct agent_place at;
         if (db_transaction(worker->db, refresh_body, &refresh, err) < 0)
+            return work_public_error(&work, err);
+        if (refresh.runs && work_find_agent(&work, &at, err) < 0)
             return work_public_error(&work, err);
         if (!refresh.runs && work_begin(&work, worker, id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
                                         admit, admission, err) < 0) {
-            if ((*err)->code != ERR_SANDBOX_BUSY)
+            if ((*err)->code != ERR_SANDBOX_BUSY) {
+                sandbox_tell_refused(worker->db, work.sandbox.team_id, *err);
                 return work_public_error(&work, err);
+            }
             continue;
         }
         if (!refresh.runs && work_run_resume(&work, err) < 0)

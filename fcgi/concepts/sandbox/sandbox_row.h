@@ -13,8 +13,8 @@ void sandbox_row_read(const struct db_rows *rows, struct sandbox *sandbox);
 /* Write the metadata into the table that filters look into; a deleted sandbox has none there. */
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* What it takes is reserved already (reservation.h). envs_sealed: empty stays NULL. Inserts the
- * exposed ports and indexes the metadata too. */
+/* What it takes is reserved already (reservation.h). envs_sealed: empty stays NULL. Indexes
+ * the metadata too. */
 int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
                        const struct buffer *envs_sealed, struct error **err);
 
@@ -27,17 +27,16 @@ int sandbox_row_update(struct db *db, struct sandbox *sandbox, struct error **er
  * on_pause_failure, public traffic. */
 int sandbox_row_update_policy(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* Expose a port, or change one that is exposed. */
-int sandbox_row_port_put(struct db *db, const char *id, struct exposed_port port, bool is_new,
-                         struct error **err);
-/* Errors: ERR_NOT_FOUND. */
-int sandbox_row_port_delete(struct db *db, const char *id, uint16_t port, struct error **err);
+/* Write which ports it exposes. */
+int sandbox_row_update_ports(struct db *db, const struct sandbox *sandbox, struct error **err);
 
 /* The end of a sandbox: its secrets leave the database. */
 int sandbox_row_destroyed(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* The sealed environment, appended to out; nothing for a sandbox without one. */
-int sandbox_row_envs(struct db *db, const char *id, struct buffer *out, struct error **err);
+/* What its agent is told: the sealed environment, appended to envs, nothing for a sandbox without
+ * one, and how much output its team's plan keeps. */
+int sandbox_row_agent(struct db *db, const char *id, struct buffer *envs, uint32_t *log_kib,
+                      struct error **err);
 
 /* The next sandbox whose deadline has passed, locked; id is "" when there is none. */
 int sandbox_row_lock_due(struct db *db, int64_t now_ms, char id[ID_SIZE], struct error **err);
@@ -47,9 +46,15 @@ struct sandbox_ready {
     char id[ID_SIZE];
     char instance_name[INSTANCE_NAME_SIZE];
     uint32_t incarnation;
+    int64_t created_at_ms;
 };
 int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_ready **list,
                               size_t *count, struct error **err);
+
+/* The next sandboxes of a host by their ids that are not deleted, behind `after` ("": from the
+ * first), at most limit. */
+int sandbox_row_kept_on_host(struct db *db, uint32_t host_id, const char *after, unsigned limit,
+                             char (*ids)[ID_SIZE], unsigned *count, struct error **err);
 
 /* The sandbox that an instance is of, and its state; id is "" when there is none that is not
  * destroyed. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -6,6 +7,7 @@
 #include "base/mem.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/metadata.h"
+#include "sandbox/sandbox_ports.h"
 #include "sandbox/sandbox_row.h"
 
 int sandbox_take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeout_s,
@@ -76,6 +78,8 @@ static int update_body(struct db *db, void *context, struct error **err)
                                "auto_resume needs on_timeout = pause.");
     if (wanted->set_public_traffic)
         sandbox->allow_public_traffic = wanted->allow_public_traffic;
+    if (wanted->request_host)
+        snprintf(sandbox->request_host, sizeof sandbox->request_host, "%s", wanted->request_host);
     if (sandbox_row_update(db, sandbox, err) < 0 || sandbox_row_update_policy(db, sandbox, err) < 0)
         return -1;
     return 0;
@@ -92,6 +96,7 @@ int sandbox_update(struct worker *worker, const char *id, const struct sandbox_u
 
 struct port_change {
     const char *id;
+    unsigned ports_max;
     struct exposed_port port;
     struct sandbox *sandbox;
 };
@@ -113,21 +118,18 @@ static int port_put_body(struct db *db, void *context, struct error **err)
     struct port_change *change = context;
     if (lock_running(db, change, err) < 0)
         return -1;
-    bool is_new = !sandbox_port(change->sandbox, change->port.port);
-    if (is_new && change->sandbox->port_count >= SANDBOX_PORTS_MAX)
-        return error_set_field(err, ERR_INVALID_REQUEST, "port",
-                               "A sandbox exposes at most %d ports.", SANDBOX_PORTS_MAX);
-    return sandbox_row_port_put(db, change->id, change->port, is_new, err);
+    bool is_there = sandbox_port(change->sandbox, change->port.port);
+    if ((!is_there && change->sandbox->port_count >= change->ports_max) ||
+        !sandbox_port_add(change->sandbox, change->port))
+        return sandbox_too_many_ports("port", change->ports_max, err);
+    return sandbox_row_update_ports(db, change->sandbox, err);
 }
 
 int sandbox_port_put(struct worker *worker, const char *id, struct exposed_port port,
                      struct sandbox *sandbox, struct error **err)
 {
-    struct port_change change = {id, port, sandbox};
-    if (db_transaction(worker->db, port_put_body, &change, err) < 0)
-        return -1;
-    sandbox_deinit(sandbox);
-    return sandbox_get(worker->db, id, sandbox, err);
+    struct port_change change = {id, (unsigned)worker->settings->sandbox_ports_max, port, sandbox};
+    return db_transaction(worker->db, port_put_body, &change, err);
 }
 
 static int port_delete_body(struct db *db, void *context, struct error **err)
@@ -135,12 +137,14 @@ static int port_delete_body(struct db *db, void *context, struct error **err)
     struct port_change *change = context;
     if (lock_running(db, change, err) < 0)
         return -1;
-    return sandbox_row_port_delete(db, change->id, change->port.port, err);
+    if (!sandbox_port_remove(change->sandbox, change->port.port))
+        return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
+    return sandbox_row_update_ports(db, change->sandbox, err);
 }
 
 int sandbox_port_delete(struct worker *worker, const char *id, uint16_t port, struct error **err)
 {
     sandbox_auto sandbox = {0};
-    struct port_change change = {id, {port, false}, &sandbox};
+    struct port_change change = {.id = id, .port = {.port = port}, .sandbox = &sandbox};
     return db_transaction(worker->db, port_delete_body, &change, err);
 }

@@ -30,9 +30,9 @@ static int fence(struct work *work, const struct volume_fence *fence, struct err
     bool reached = false;
     if (keeper_get(worker->db, fence->host_id, &keeper, err) < 0)
         return -1;
-    if (keeper.instance_name[0] && (keeper_fence(worker->ring, &keeper, fence->volume_id,
-                                                 fence->generation, &reached, err) < 0 ||
-                                    (!reached && end_keeper(work, &keeper, err) < 0)))
+    if (keeper.instance_name[0] &&
+        (keeper_fence(worker, &keeper, fence->volume_id, fence->generation, &reached, err) < 0 ||
+         (!reached && end_keeper(work, &keeper, err) < 0)))
         return -1;
     fault_point(FAULT_VOLUMES_FENCED);
     return volume_fence_done(worker->db, fence, err);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/big_endian.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -26,20 +27,6 @@ _Static_assert(sizeof(struct wire) == 1 + 2 + 8 + ID_SIZE - 1 + MAC_BYTES, "wire
 _Static_assert(sizeof(TOKEN_PREFIX) - 1 + BASE64_SIZE(sizeof(struct wire)) <= SESSION_TOKEN_SIZE,
                "token fits");
 
-static void put_be(unsigned char *out, size_t size, uint64_t value)
-{
-    for (size_t i = size; i-- > 0; value >>= 8)
-        out[i] = (unsigned char)value;
-}
-
-static uint64_t get_be(const unsigned char *in, size_t size)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < size; i++)
-        value = value << 8 | in[i];
-    return value;
-}
-
 #define STEPS_PER_LIFE 32
 
 /* A power of two, so that tokens of a longer life end on steps of a shorter one too. */
@@ -62,8 +49,8 @@ static int make_token(const struct keyring *ring, uint16_t key_id, const char *s
                       struct error **err)
 {
     struct wire wire = {.version = version};
-    put_be(wire.key_id, sizeof wire.key_id, key_id);
-    put_be(wire.ends, sizeof wire.ends, ends);
+    be_put(wire.key_id, sizeof wire.key_id, key_id);
+    be_put(wire.ends, sizeof wire.ends, ends);
     memcpy(wire.sandbox_id, sandbox_id, sizeof wire.sandbox_id);
     if (mac_compute(ring, key_id, KEY_PURPOSE_SESSION, &wire, SIGNED_BYTES, wire.mac, err) < 0)
         return -1;
@@ -127,12 +114,12 @@ static bool read_wire(const struct keyring *ring, const char *token, struct wire
         (wire->version != VERSION_EXPIRES && wire->version != VERSION_LASTING))
         return false;
     error_auto ignored = NULL;
-    uint16_t key_id = (uint16_t)get_be(wire->key_id, sizeof wire->key_id);
+    uint16_t key_id = (uint16_t)be_get(wire->key_id, sizeof wire->key_id);
     if (mac_compute(ring, key_id, KEY_PURPOSE_SESSION, wire, SIGNED_BYTES, mac, &ignored) < 0 ||
         !mac_equal(mac, wire->mac))
         return false;
     uint64_t now_s = (uint64_t)clock_now_ms() / 1000;
-    return wire->version == VERSION_LASTING || get_be(wire->ends, sizeof wire->ends) > now_s;
+    return wire->version == VERSION_LASTING || be_get(wire->ends, sizeof wire->ends) > now_s;
 }
 
 int session_open(const struct keyring *ring, const char *token, struct session_claim *claim,
@@ -145,7 +132,7 @@ int session_open(const struct keyring *ring, const char *token, struct session_c
                          "with POST /v1/sandboxes/:id/connect.");
     *claim = (struct session_claim){
         .is_lasting = wire.version == VERSION_LASTING,
-        .epoch = (uint32_t)get_be(wire.ends, sizeof wire.ends),
+        .epoch = (uint32_t)be_get(wire.ends, sizeof wire.ends),
     };
     memcpy(claim->sandbox_id, wire.sandbox_id, sizeof wire.sandbox_id);
     mem_wipe(&wire, sizeof wire);

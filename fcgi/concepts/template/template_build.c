@@ -20,10 +20,10 @@
 #include "template/template_source.h"
 #include "template/warm_row.h"
 
-#define ATTEMPTS_MOST      8
-#define AGENT_SLICE_MS     500
-#define CAPACITY_DELAY_MS  5000
-#define TRIAL_SHAPE_GB_MIN 1
+#define ATTEMPTS_MOST     8
+#define AGENT_SLICE_MS    500
+#define CAPACITY_DELAY_MS 5000
+#define TRIAL_DISK_GB     1
 
 struct building {
     struct worker *worker;
@@ -103,7 +103,7 @@ static int end_trial(struct worker *worker, const struct template_version *versi
 
 struct placing {
     uint32_t host_id;
-    const struct runtime_shape *shape;
+    const struct runtime_resources *resources;
     const char *name;
     uint32_t address;
 };
@@ -111,7 +111,7 @@ struct placing {
 static int place_body(struct db *db, void *context, struct error **err)
 {
     struct placing *placing = context;
-    return host_place_on(db, placing->host_id, placing->shape, false, placing->name,
+    return host_place_on(db, placing->host_id, placing->resources, false, placing->name,
                          &placing->address, err);
 }
 
@@ -119,16 +119,20 @@ static int start_trial(struct building *building, const char *source, struct pla
                        struct error **err)
 {
     char address[IPV4_TEXT_SIZE];
+    struct worker *worker = building->worker;
     struct runtime *runtime = building->runtime;
+    struct agent_place at;
     struct runtime_instance instance = {
         .name = placing->name,
         .source = source,
         .sandbox_id = "",
         .virtual_machine = building->version.virtual_machine,
         .net_admin = building->version.net_admin,
-        .shape = *placing->shape,
+        .resources = *placing->resources,
     };
-    if (db_transaction(building->worker->db, place_body, placing, err) < 0)
+    if (db_transaction(worker->db, place_body, placing, err) < 0 ||
+        runtimes_agent(worker->runtimes, worker->db, placing->host_id, placing->address, &at, err) <
+            0)
         return -1;
     instance.address = ipv4_format(placing->address, address);
     if (runtime->ops->create(runtime, &instance, err) < 0)
@@ -139,7 +143,7 @@ static int start_trial(struct building *building, const char *source, struct pla
         error_clear(err);
         if (renew(building, err) < 0)
             return -1;
-        if (agent_wait(placing->address, AGENT_SLICE_MS, err) == 0)
+        if (agent_wait(&at, AGENT_SLICE_MS, err) == 0)
             return 0;
     } while (clock_monotonic_ms() < give_up_ms);
     error_clear(err);
@@ -154,11 +158,11 @@ static int try_out(struct building *building, uint32_t host_id, const char *sour
 {
     char name[INSTANCE_NAME_SIZE];
     const struct template_version *version = &building->version;
-    struct runtime_shape shape = {version->cpu, version->memory_mb, TRIAL_SHAPE_GB_MIN};
-    struct placing placing = {.host_id = host_id, .shape = &shape, .name = name};
+    struct runtime_resources resources = {version->cpu, version->memory_mb, TRIAL_DISK_GB};
+    struct placing placing = {.host_id = host_id, .resources = &resources, .name = name};
     error_auto second = NULL;
     trial_name(version, name);
-    if (warm_row_disk_gb(building->worker->db, &shape.disk_gb, err) < 0 ||
+    if (warm_row_disk_gb(building->worker->db, &resources.disk_gb, err) < 0 ||
         end_trial(building->worker, version, building->runtime, err) < 0)
         return -1;
     int result = start_trial(building, source, &placing, err);
@@ -229,27 +233,27 @@ static int finish_body(struct db *db, void *context, struct error **err)
                                    result->ready, err);
 }
 
-struct leftover {
+struct orphan {
     struct worker *worker;
     const struct template_version *version;
 };
 
 static int end_trial_on(void *context, const struct host *host, struct error **err)
 {
-    const struct leftover *leftover = context;
-    struct worker *worker = leftover->worker;
+    const struct orphan *orphan = context;
+    struct worker *worker = orphan->worker;
     struct runtime *runtime;
     if (runtimes_get(worker->runtimes, worker->db, host->id, &runtime, err) < 0)
         return -1;
-    return end_trial(worker, leftover->version, runtime, err);
+    return end_trial(worker, orphan->version, runtime, err);
 }
 
 /* From every host, whichever had it; a host that is away keeps the version from being done with. */
 static int remove_sources(struct worker *worker, const struct template_version *version,
                           struct error **err)
 {
-    struct leftover leftover = {worker, version};
-    if (hosts_each(worker->db, end_trial_on, &leftover, NULL, err) < 0)
+    struct orphan orphan = {worker, version};
+    if (hosts_each(worker->db, end_trial_on, &orphan, NULL, err) < 0)
         return -1;
     return template_sources_remove(worker->db, worker->runtimes, version->id, err);
 }

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "checkpoint/checkpoint.h"
 #include "db/lease.h"
+#include "event/event.h"
 #include "template/template_columns.h"
 #include "template/template_row.h"
 
@@ -262,7 +263,13 @@ int template_row_built(struct db *db, const char *lease_owner,
                         db_i64(clock_now_ms()), db_text(version->id), db_text(lease_owner)),
                 &matched, err) < 0)
         return -1;
-    return matched ? 0 : error_set(err, ERR_LEASE_LOST, "build of %s was taken over", version->id);
+    if (!matched)
+        return error_set(err, ERR_LEASE_LOST, "build of %s was taken over", version->id);
+    const struct event_note note = {
+        ready ? EVENT_TEMPLATE_BUILT : EVENT_TEMPLATE_FAILED, version->owner, NULL,
+        json_pack("{s:s, s:s, s:I}", "template", version->slug, "template_version", version->id,
+                  "version", (json_int_t)version->version)};
+    return event_add(db, &note, err);
 }
 
 /* --- the end --- */

@@ -29,7 +29,8 @@ static int build_on(void *context, const struct host *host, struct error **err)
 {
     struct template_sources *sources = context;
     struct runtime *runtime;
-    if (host->state != HOST_ACTIVE || sources->host_count == TEMPLATE_HOSTS_MAX)
+    if (host->state != HOST_ACTIVE || !host_answers(host) ||
+        sources->host_count == TEMPLATE_HOSTS_MAX)
         return 0;
     if (runtimes_get(sources->runtimes, sources->db, host->id, &runtime, err) < 0 ||
         sources->begin(sources->context, host, runtime, err) < 0 ||

@@ -67,9 +67,9 @@ static int add_body(struct db *db, void *context, struct error **err)
     char id[ID_SIZE];
     unsigned count;
     snprintf(warm->name, sizeof warm->name, "warm-%s", id_new("wrm_", id) + 4);
-    if (host_place_waiting(db, warm->template_version_id, &warm->shape, warm->name, &warm->host_id,
-                           &warm->address, err) < 0 ||
-        warm_row_count(db, warm->template_version_id, &warm->shape, addition->any_size, &count,
+    if (host_place_waiting(db, warm->template_version_id, &warm->resources, warm->name,
+                           &warm->host_id, &warm->address, err) < 0 ||
+        warm_row_count(db, warm->template_version_id, &warm->resources, addition->any_size, &count,
                        err) < 0)
         return -1;
     if (count >= addition->most)
@@ -83,6 +83,7 @@ static int start_instance(struct worker *worker, const struct addition *addition
     const struct warm_instance *warm = &addition->warm;
     char address[IPV4_TEXT_SIZE], source[INSTANCE_NAME_SIZE];
     struct runtime *runtime;
+    struct agent_place at;
     template_source_name(warm->template_version_id, source);
     struct runtime_instance instance = {
         .name = warm->name,
@@ -91,12 +92,13 @@ static int start_instance(struct worker *worker, const struct addition *addition
         .sandbox_id = "",
         .virtual_machine = addition->want->virtual_machine,
         .net_admin = addition->want->net_admin,
-        .shape = warm->shape,
+        .resources = warm->resources,
     };
     if (runtimes_get(worker->runtimes, worker->db, warm->host_id, &runtime, err) < 0 ||
-        runtime->ops->create(runtime, &instance, err) < 0)
+        runtime->ops->create(runtime, &instance, err) < 0 ||
+        runtimes_agent(worker->runtimes, worker->db, warm->host_id, warm->address, &at, err) < 0)
         return -1;
-    return agent_wait(warm->address, AGENT_START_WAIT_MS, err);
+    return agent_wait(&at, AGENT_START_WAIT_MS, err);
 }
 
 /* One more of what is wanted, up to `most` in its size, or in any. */
@@ -108,7 +110,7 @@ static int add(struct worker *worker, const struct warm_want *want, unsigned mos
     struct warm_instance *warm = &addition.warm;
     memcpy(warm->template_version_id, want->template_version_id, sizeof warm->template_version_id);
     warm->agent_key_id = keyring_newest(worker->ring);
-    warm->shape = want->shape;
+    warm->resources = want->resources;
     if (db_transaction(worker->db, add_body, &addition, err) < 0) {
         if ((*err)->code != ERR_NO_CAPACITY)
             return -1;
@@ -161,9 +163,9 @@ static int find_default(struct worker *worker, struct warm_want *want, struct er
     memcpy(want->template_version_id, version.id, sizeof want->template_version_id);
     want->virtual_machine = version.virtual_machine;
     want->net_admin = version.net_admin;
-    want->shape.cpu = version.cpu;
-    want->shape.memory_mb = version.memory_mb;
-    return warm_row_disk_gb(worker->db, &want->shape.disk_gb, err);
+    want->resources.cpu = version.cpu;
+    want->resources.memory_mb = version.memory_mb;
+    return warm_row_disk_gb(worker->db, &want->resources.disk_gb, err);
 }
 
 /* What is there: of each of plan->wants, and of the default template in any size. */
@@ -177,7 +179,7 @@ static bool is_kept(struct warm_plan *plan, const struct warm_want *fallback,
                     const struct warm_listed *listed, struct tally *tally)
 {
     const struct warm_instance *warm = &listed->warm;
-    struct warm_want *want = warm_plan_find(plan, warm->template_version_id, &warm->shape);
+    struct warm_want *want = warm_plan_find(plan, warm->template_version_id, &warm->resources);
     bool is_default = !strcmp(warm->template_version_id, fallback->template_version_id);
     if (!listed->fits)
         return false;
@@ -244,7 +246,7 @@ static bool gives_way(const struct warm_plan *plan)
     return false;
 }
 
-static int tend(struct worker *worker, bool *worked, struct error **err)
+static int maintain(struct worker *worker, bool *worked, struct error **err)
 {
     struct warm_plan plan;
     struct warm_want fallback;
@@ -263,12 +265,12 @@ static int tend(struct worker *worker, bool *worked, struct error **err)
     return *worked ? 0 : add_next(worker, &plan, &fallback, &tally, worked, err);
 }
 
-int warm_tend_next(struct worker *worker, bool *worked, struct error **err)
+int warm_maintain_next(struct worker *worker, bool *worked, struct error **err)
 {
     *worked = false;
     if (clock_monotonic_ms() < rest_until_ms)
         return 0;
-    int result = tend(worker, worked, err);
+    int result = maintain(worker, worked, err);
     if (result == 0 && !*worked)
         rest_until_ms = clock_monotonic_ms() + LOOK_AGAIN_MS;
     return result;

@@ -19,20 +19,21 @@ struct warm_instance {
     uint32_t host_id;
     uint32_t address;
     uint16_t agent_key_id;
-    struct runtime_shape shape;
+    struct runtime_resources resources;
 };
 
 /* Inside a transaction: take a ready instance of the version out of the pool, one of the wanted
- * shape if there is any. warm->name is "" when there is none. Whether the host has room for it is
- * not checked. */
-int warm_claim(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
-               uint32_t only_host, struct warm_instance *warm, struct error **err);
+ * resources if there is any. warm->name is "" when there is none. Whether the host has room for it
+ * is not checked. */
+int warm_claim(struct db *db, const char *template_version_id,
+               const struct runtime_resources *resources, uint32_t only_host,
+               struct warm_instance *warm, struct error **err);
 
 /* Do one piece of work on the pool: remove what should leave, or add one that is missing. *worked:
  * there was some. */
-int warm_tend_next(struct worker *worker, bool *worked, struct error **err);
+int warm_maintain_next(struct worker *worker, bool *worked, struct error **err);
 
-/* The next warm_tend_next() looks, though there was nothing to do a moment ago. */
+/* The next warm_maintain_next() looks, though there was nothing to do a moment ago. */
 void warm_hurry(void);
 
 /* Whether the instance is one of the pool. */

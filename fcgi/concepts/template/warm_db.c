@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "db/lease.h"
+#include "host/host_answers.h"
 #include "template/warm_row.h"
 
 #define COLUMNS \
@@ -15,8 +16,9 @@ static const struct db_statement ready_names_statement = {
     "warm.ready_names",
     "SELECT instance_name, cpu = ? AND memory_mb = ? AND disk_gb = ? AS fits FROM warm_instances"
     " WHERE template_version_id = ? AND state = 'ready' AND (? = 0 OR host_id = ?)"
-    " AND host_id IN (SELECT id FROM hosts WHERE state = 'active')"
-    " ORDER BY fits DESC, created_at_ms LIMIT 256",
+    " AND host_id IN (SELECT id FROM hosts WHERE state = 'active' AND memory_low = 0"
+    "   AND " HOST_ANSWERS("") ")"
+                               " ORDER BY fits DESC, created_at_ms LIMIT 256",
     false};
 static const struct db_statement claim_statement = {
     "warm.claim",
@@ -48,9 +50,11 @@ static const struct db_statement dismiss_statement = {
 static const struct db_statement list_statement = {
     "warm.list",
     "SELECT w.instance_name, w.template_version_id, w.host_id, w.address, w.agent_key_id, w.cpu,"
-    " w.memory_mb, w.disk_gb, w.state = 'leaving', h.state = 'active' AND (w.state = 'ready' OR"
-    " w.lease_until_ms > ?) AS fits FROM warm_instances w JOIN hosts h ON h.id = w.host_id"
-    " ORDER BY fits DESC, w.created_at_ms LIMIT 10000",
+    " w.memory_mb, w.disk_gb, w.state = 'leaving', h.state = 'active' AND " HOST_ANSWERS(
+        "h.") " AND (w.state = 'ready' OR"
+              " w.lease_until_ms > ?) AS fits FROM warm_instances w JOIN hosts h ON h.id = "
+              "w.host_id"
+              " ORDER BY fits DESC, w.created_at_ms LIMIT 10000",
     true};
 static const struct db_statement one_statement = {
     "warm.one", "SELECT " COLUMNS " FROM warm_instances WHERE instance_name = ?", false};
@@ -76,9 +80,9 @@ static void read_warm(const struct db_rows *rows, struct warm_instance *warm)
     warm->host_id = (uint32_t)db_get_u64(rows, 2);
     warm->address = (uint32_t)db_get_u64(rows, 3);
     warm->agent_key_id = (uint16_t)db_get_u64(rows, 4);
-    warm->shape.cpu = (unsigned)db_get_u64(rows, 5);
-    warm->shape.memory_mb = (unsigned)db_get_u64(rows, 6);
-    warm->shape.disk_gb = (unsigned)db_get_u64(rows, 7);
+    warm->resources.cpu = (unsigned)db_get_u64(rows, 5);
+    warm->resources.memory_mb = (unsigned)db_get_u64(rows, 6);
+    warm->resources.disk_gb = (unsigned)db_get_u64(rows, 7);
 }
 
 /* warm->name stays "" when somebody else has it. */
@@ -94,14 +98,16 @@ static int claim_one(struct db *db, const char *instance_name, struct warm_insta
     return warm_row_delete(db, warm->name, err);
 }
 
-int warm_claim(struct db *db, const char *template_version_id, const struct runtime_shape *shape,
-               uint32_t only_host, struct warm_instance *warm, struct error **err)
+int warm_claim(struct db *db, const char *template_version_id,
+               const struct runtime_resources *resources, uint32_t only_host,
+               struct warm_instance *warm, struct error **err)
 {
     db_rows_auto *rows = NULL;
     *warm = (struct warm_instance){0};
     if (db_query(db, &ready_names_statement,
-                 DB_ARGS(db_u64(shape->cpu), db_u64(shape->memory_mb), db_u64(shape->disk_gb),
-                         db_text(template_version_id), db_u64(only_host), db_u64(only_host)),
+                 DB_ARGS(db_u64(resources->cpu), db_u64(resources->memory_mb),
+                         db_u64(resources->disk_gb), db_text(template_version_id),
+                         db_u64(only_host), db_u64(only_host)),
                  &rows, err) < 0)
         return -1;
     while (!warm->name[0] && db_rows_next(rows))
@@ -116,13 +122,13 @@ int warm_row_delete(struct db *db, const char *instance_name, struct error **err
 }
 
 int warm_row_count(struct db *db, const char *template_version_id,
-                   const struct runtime_shape *shape, bool any_size, unsigned *count,
+                   const struct runtime_resources *resources, bool any_size, unsigned *count,
                    struct error **err)
 {
     db_rows_auto *rows = NULL;
     if (db_query(db, &count_statement,
-                 DB_ARGS(db_text(template_version_id), db_bool(any_size), db_u64(shape->cpu),
-                         db_u64(shape->memory_mb), db_u64(shape->disk_gb)),
+                 DB_ARGS(db_text(template_version_id), db_bool(any_size), db_u64(resources->cpu),
+                         db_u64(resources->memory_mb), db_u64(resources->disk_gb)),
                  &rows, err) < 0)
         return -1;
     *count = db_rows_next(rows) ? (unsigned)db_get_u64(rows, 0) : 0;
@@ -135,8 +141,8 @@ int warm_row_insert(struct db *db, const struct warm_instance *warm, uint64_t le
     return db_exec(db, &insert_statement,
                    DB_ARGS(db_text(warm->name), db_text(warm->template_version_id),
                            db_u64(warm->host_id), db_u64(warm->address), db_u64(warm->agent_key_id),
-                           db_u64(warm->shape.cpu), db_u64(warm->shape.memory_mb),
-                           db_u64(warm->shape.disk_gb), db_i64(clock_in_s(lease_s)),
+                           db_u64(warm->resources.cpu), db_u64(warm->resources.memory_mb),
+                           db_u64(warm->resources.disk_gb), db_i64(clock_in_s(lease_s)),
                            db_i64(clock_now_ms())),
                    NULL, err);
 }

@@ -10,12 +10,12 @@
 #define CONTAINER_MB 16
 
 struct warm_want *warm_plan_find(struct warm_plan *plan, const char *template_version_id,
-                                 const struct runtime_shape *shape)
+                                 const struct runtime_resources *resources)
 {
     for (unsigned i = 0; i < plan->count; i++) {
         struct warm_want *want = &plan->wants[i];
         if (!strcmp(want->template_version_id, template_version_id) &&
-            !memcmp(&want->shape, shape, sizeof *shape))
+            !memcmp(&want->resources, resources, sizeof *resources))
             return want;
     }
     return NULL;
@@ -24,7 +24,7 @@ struct warm_want *warm_plan_find(struct warm_plan *plan, const char *template_ve
 void warm_plan_add(struct warm_plan *plan, const char *team_id, const struct warm_want *want,
                    unsigned peak)
 {
-    struct warm_want *known = warm_plan_find(plan, want->template_version_id, &want->shape);
+    struct warm_want *known = warm_plan_find(plan, want->template_version_id, &want->resources);
     assert(plan->demand_count < WARM_WANTS_MAX);
     if (!known) {
         known = &plan->wants[plan->count++];
@@ -40,7 +40,8 @@ void warm_plan_add(struct warm_plan *plan, const char *team_id, const struct war
 static unsigned each_mb(const struct warm_plan *plan, const struct warm_demand *demand)
 {
     const struct warm_want *want = &plan->wants[demand->want];
-    return want->virtual_machine && want->shape.memory_mb ? want->shape.memory_mb : CONTAINER_MB;
+    return want->virtual_machine && want->resources.memory_mb ? want->resources.memory_mb
+                                                              : CONTAINER_MB;
 }
 
 /* team_id NULL: by all. */

@@ -16,7 +16,7 @@ struct warm_want {
     char template_version_id[ID_SIZE];
     bool virtual_machine;
     bool net_admin;
-    struct runtime_shape shape;
+    struct runtime_resources resources;
     unsigned wanted; /* by warm_plan_decide() */
 };
 
@@ -50,6 +50,6 @@ void warm_plan_decide(struct warm_plan *plan);
 
 /* The want of that version and size, or NULL. */
 struct warm_want *warm_plan_find(struct warm_plan *plan, const char *template_version_id,
-                                 const struct runtime_shape *shape);
+                                 const struct runtime_resources *resources);
 
 extern const struct db_statement_list warm_plan_statements;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
+#include "host/host_answers.h"
 #include "template/warm_plan.h"
 
 /* Creates that come within that time are one wave; for so long it is expected again. */
@@ -30,8 +31,10 @@ static const struct db_statement demand_statement = {
 static const struct db_statement state_statement = {
     "warm_plan.state",
     "SELECT (SELECT CAST(COALESCE(SUM(memory_mb), 0) AS UNSIGNED) FROM hosts"
-    "   WHERE state = 'active'),"
-    " EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND kind = 'create')",
+    "   WHERE state = 'active' AND " HOST_ANSWERS(
+        "") "),"
+            " EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND kind IN ('create', "
+            "'fork'))",
     true};
 
 static const struct db_statement *const statements[] = {&demand_statement, &state_statement};
@@ -47,8 +50,8 @@ static int read_demand(struct db *db, struct warm_plan *plan, struct error **err
     while (plan->demand_count < WARM_WANTS_MAX && db_rows_next(rows)) {
         struct warm_want want = {
             .virtual_machine = db_get_bool(rows, 2),
-            .shape = {(unsigned)db_get_u64(rows, 3), (unsigned)db_get_u64(rows, 4),
-                      (unsigned)db_get_u64(rows, 5)},
+            .resources = {(unsigned)db_get_u64(rows, 3), (unsigned)db_get_u64(rows, 4),
+                          (unsigned)db_get_u64(rows, 5)},
             .net_admin = db_get_bool(rows, 7),
         };
         db_copy_text(want.template_version_id, rows, 1);

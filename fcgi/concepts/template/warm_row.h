@@ -6,7 +6,7 @@
 
 /* How many of the version are starting or ready, in that size or in any. */
 int warm_row_count(struct db *db, const char *template_version_id,
-                   const struct runtime_shape *shape, bool any_size, unsigned *count,
+                   const struct runtime_resources *resources, bool any_size, unsigned *count,
                    struct error **err);
 
 /* Insert one that is starting. */

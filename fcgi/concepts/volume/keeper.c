@@ -81,7 +81,7 @@ static int ask_epoch(struct worker *worker, const struct keeper *keeper,
         .method = "GET", .path = "/health", .timeout_ms = HEALTH_TIMEOUT_MS};
     keeper_answer_auto answer = {0};
     epoch[0] = '\0';
-    if (keeper_ask(worker->ring, keeper, &request, &answer, err) < 0)
+    if (keeper_ask(worker, keeper, &request, &answer, err) < 0)
         return -1;
     if (answer.status != 200)
         return 0;

@@ -21,6 +21,7 @@
 
 struct exchange {
     CURL *curl; /* lives as long as the process, so that connections are kept */
+    const struct http_link *link;
     const struct keeper_request *request;
     struct keeper_answer *answer;
     char mode[HEAD_VALUE_SIZE], modified_at[HEAD_VALUE_SIZE];
@@ -100,12 +101,10 @@ static size_t on_upload(char *data, size_t size, size_t count, void *context)
 
 /* --- the exchange --- */
 
-static void set_options(struct exchange *exchange, const char *url, struct curl_slist *headers)
+static void set_options(struct exchange *exchange, struct curl_slist *headers)
 {
     CURL *curl = exchange->curl;
     const struct keeper_request *request = exchange->request;
-    curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
     if (request->timeout_ms)
         curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -132,7 +131,7 @@ static int perform(struct exchange *exchange)
 {
     long status = 0;
     CURLcode result = curl_easy_perform(exchange->curl);
-    curl_easy_getinfo(exchange->curl, CURLINFO_RESPONSE_CODE, &status);
+    status = http_link_status(exchange->link, exchange->curl);
     /* A refusal may come while the body still goes up, and ends the connection. */
     bool refused_early = status >= 400 && exchange->answer->text.size && !exchange->answer->broken;
     exchange->answer->failure = curl_easy_strerror(result);
@@ -144,32 +143,34 @@ static int perform(struct exchange *exchange)
     return (int)status;
 }
 
-int keeper_ask(const struct keyring *ring, const struct keeper *keeper,
+int keeper_ask(struct worker *worker, const struct keeper *keeper,
                const struct keeper_request *request, struct keeper_answer *answer,
                struct error **err)
 {
-    char address[IPV4_TEXT_SIZE], secret[KEEPER_SECRET_SIZE], header[128];
+    char address[IPV4_TEXT_SIZE], target[IPV4_TEXT_SIZE + 8];
+    char secret[KEEPER_SECRET_SIZE], header[128];
     static CURL *kept;
     struct exchange exchange = {.request = request, .answer = answer};
     keeper_answer_deinit(answer);
     buffer_init(&answer->text, ANSWER_MAX);
-    if (keeper_secret(ring, keeper, secret, err) < 0)
+    if (runtimes_link(worker->runtimes, worker->db, keeper->host_id, &exchange.link, err) < 0 ||
+        keeper_secret(worker->ring, keeper, secret, err) < 0)
         return -1;
     snprintf(header, sizeof header, KEEPER_SECRET_HEADER ": %s", secret);
     mem_wipe(secret, sizeof secret);
     struct curl_slist *headers = curl_slist_append(NULL, header);
     headers = curl_slist_append(headers, "Expect:");
     mem_wipe(header, sizeof header);
-    autofree char *url = xasprintf("http://%s:%d%s", ipv4_format(keeper->address, address),
-                                   KEEPER_PORT, request->path);
+    snprintf(target, sizeof target, "%s:%d", ipv4_format(keeper->address, address), KEEPER_PORT);
     exchange.curl = http_client_handle(&kept);
-    set_options(&exchange, url, headers);
+    http_link_set(exchange.link, exchange.curl, target, request->path, &headers);
+    set_options(&exchange, headers);
     answer->status = perform(&exchange);
     http_client_free_headers(headers);
     return 0;
 }
 
-int keeper_fence(const struct keyring *ring, const struct keeper *keeper, const char *volume_id,
+int keeper_fence(struct worker *worker, const struct keeper *keeper, const char *volume_id,
                  uint64_t generation, bool *reached, struct error **err)
 {
     autofree char *path =
@@ -177,7 +178,7 @@ int keeper_fence(const struct keyring *ring, const struct keeper *keeper, const 
     struct keeper_request request = {
         .method = "POST", .path = path, .timeout_ms = FENCE_TIMEOUT_MS};
     keeper_answer_auto answer = {0};
-    if (keeper_ask(ring, keeper, &request, &answer, err) < 0)
+    if (keeper_ask(worker, keeper, &request, &answer, err) < 0)
         return -1;
     *reached = answer.status == 204;
     return 0;

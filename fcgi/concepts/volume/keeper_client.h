@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "crypto/mac.h"
 #include "volume/keeper_row.h"
+#include "worker/worker.h"
 
 /* A body that goes up: called for the next piece; 0 at its end, -1 when it cannot be had as a
  * whole, which undoes the request. */
@@ -44,8 +45,8 @@ void keeper_answer_deinit(struct keeper_answer *answer);
 #define keeper_answer_auto __attribute__((cleanup(keeper_answer_deinit))) struct keeper_answer
 
 /* Ask. Whatever the keeper answers, or that nothing came, is in *answer. Errors: those of the key
- * ring alone. */
-int keeper_ask(const struct keyring *ring, const struct keeper *keeper,
+ * ring, and of runtimes_link(). */
+int keeper_ask(struct worker *worker, const struct keeper *keeper,
                const struct keeper_request *request, struct keeper_answer *answer,
                struct error **err);
 
@@ -56,5 +57,5 @@ int keeper_secret(const struct keyring *ring, const struct keeper *keeper,
 
 /* Raise the fence of a volume (keeper/fence.h). *reached: whether the keeper did it; it may be
  * gone. */
-int keeper_fence(const struct keyring *ring, const struct keeper *keeper, const char *volume_id,
+int keeper_fence(struct worker *worker, const struct keeper *keeper, const char *volume_id,
                  uint64_t generation, bool *reached, struct error **err);

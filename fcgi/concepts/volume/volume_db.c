@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "db/lease.h"
 #include "host/host.h"
+#include "host/host_answers.h"
 #include "volume/volume_columns.h"
 #include "volume/volume_row.h"
 
@@ -34,13 +35,14 @@ static const struct db_statement count_statement = {
 static const struct db_statement host_statement = {
     "volume.host",
     "SELECT h.id FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id"
-    " WHERE h.state = 'active' ORDER BY"
-    /* Whoever has no room is asked last, so that its refusal is the answer. */
-    " p.host_id IS NOT NULL AND (p.used_mb + p.total_mb * 0.06 > p.total_mb OR"
-    "   (h.disk_overcommit > 0 AND"
-    "    (p.promised_gb + ?) * 1024 > p.total_mb * h.disk_overcommit)),"
-    " (SELECT CAST(COALESCE(SUM(v.size_gb), 0) AS UNSIGNED) FROM volumes v"
-    "   WHERE v.host_id = h.id AND v.taken = 1), h.id LIMIT 1",
+    " WHERE h.state = 'active' AND " HOST_ANSWERS(
+        "h.") " ORDER BY"
+              /* Whoever has no room is asked last, so that its refusal is the answer. */
+              " p.host_id IS NOT NULL AND (p.used_mb + p.total_mb * 0.06 > p.total_mb OR"
+              "   (h.disk_overcommit > 0 AND"
+              "    (p.promised_gb + ?) * 1024 > p.total_mb * h.disk_overcommit)),"
+              " (SELECT CAST(COALESCE(SUM(v.size_gb), 0) AS UNSIGNED) FROM volumes v"
+              "   WHERE v.host_id = h.id AND v.taken = 1), h.id LIMIT 1",
     false};
 static const struct db_statement insert_statement = {
     "volume.insert",

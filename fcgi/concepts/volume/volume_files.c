@@ -117,7 +117,7 @@ static int ask(const struct attempt *attempt, const char *method, const char *re
         .upload = real ? call->upload : NULL,
         .download = real ? call->download : NULL,
     };
-    return keeper_ask(attempt->worker->ring, &attempt->keeper, &request, answer, err);
+    return keeper_ask(attempt->worker, &attempt->keeper, &request, answer, err);
 }
 
 static int admit_body(struct db *db, void *context, struct error **err)

@@ -185,8 +185,11 @@ static int take_away(struct worker *worker, const struct volume *volume, struct 
     struct runtime *runtime;
     volume_instance_name(volume->id, name);
     fault_point(FAULT_VOLUME_DELETING);
-    if (runtime_of(worker, volume, &runtime, err) == 0 &&
-        delete_on_host(worker, runtime, volume, name, err) == 0) {
+    bool removed = runtime_of(worker, volume, &runtime, err) == 0
+                       ? delete_on_host(worker, runtime, volume, name, err) == 0
+                       : (*err)->code == ERR_HOST_LOST;
+    if (removed) {
+        error_clear(err);
         fault_point(FAULT_VOLUME_REMOVED);
         return volume_row_deleted(worker->db, volume->id, err);
     }

@@ -5,10 +5,21 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/counters.h"
 #include "base/fault_point.h"
+#include "base/log.h"
 #include "config/database.h"
 #include "db/migrate.h"
+#include "event/event.h"
 #include "network/protected.h"
+
+/* Who cannot count serves all the same. */
+static void open_counters(const struct settings *settings)
+{
+    error_auto err = NULL;
+    if (counters_open(settings->pools_dir, &err) < 0)
+        log_warning("nothing is counted for /metrics", LOG_ERROR(err));
+}
 
 int worker_open(const struct settings *settings, const char *program,
                 const struct db_statement_list *statements, size_t statement_count,
@@ -19,6 +30,7 @@ int worker_open(const struct settings *settings, const char *program,
     *worker = (struct worker){.settings = settings};
     uname(&host);
     fault_point_open(settings->api_socket);
+    event_notify_scope(settings->api_socket);
     snprintf(worker->lease_owner, sizeof worker->lease_owner, "%.20s/%.28s/%d", program,
              host.nodename, (int)getpid());
     if (protected_open(&networks, settings->protected_networks_open, err) < 0)
@@ -30,6 +42,7 @@ int worker_open(const struct settings *settings, const char *program,
         return -1;
     }
     worker->runtimes = runtimes_new(settings);
+    open_counters(settings);
     return 0;
 }
 

@@ -82,6 +82,12 @@ static const char *check_url(const char *value)
     return fits ? NULL : "https://host or https://host:port in lower case, without a path";
 }
 
+static const char *check_origin(const char *value)
+{
+    bool fits = !*value || (str_starts_with(value, "https://") && is_host_and_port(value + 8));
+    return fits ? NULL : "https://host or https://host:port in lower case, without a path";
+}
+
 const struct setting setting_table[] = {
 #define SETTING_STRING(id, default_, rule, text) \
     {.name = #id,                                \

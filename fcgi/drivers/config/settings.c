@@ -140,6 +140,7 @@ int settings_load(const char *path, struct settings **settings, struct error **e
     fill_installed(&loaded->sql_dir, SANDLOT_SQL_DIR);
     fill_installed(&loaded->keeper_program, SANDLOT_KEEPER);
     fill_installed(&loaded->nginx_template_dir, SANDLOT_NGINX_DIR);
+    fill_installed(&loaded->console_dir, SANDLOT_CONSOLE_DIR);
     *settings = steal_pointer(&loaded);
     return 0;
 }
@@ -172,10 +173,20 @@ char *settings_get(const struct settings *settings, const char *name)
     return NULL;
 }
 
+static char *host_of(const char *url)
+{
+    const char *host = strstr(url, "://") + 3;
+    return xstrndup(host, strcspn(host, ":"));
+}
+
 char *settings_api_host(const struct settings *settings)
 {
-    const char *host = strstr(settings->base_url, "://") + 3;
-    return xstrndup(host, strcspn(host, ":"));
+    return host_of(settings->base_url);
+}
+
+char *settings_console_host(const struct settings *settings)
+{
+    return *settings->console_url ? host_of(settings->console_url) : NULL;
 }
 
 char *settings_data_plane_domain(const struct settings *settings)

@@ -41,6 +41,8 @@ void settings_print_sample(FILE *out);
 /* The manual page of the settings file, in mdoc(7). */
 void settings_print_manual(FILE *out);
 
-/* `host` of base_url / data_plane_host, without scheme and port; owned by the caller. */
+/* `host` of base_url / console_url / data_plane_host, without scheme and port; owned by the caller.
+ * NULL: there is no console. */
 char *settings_api_host(const struct settings *settings);
+char *settings_console_host(const struct settings *settings);
 char *settings_data_plane_domain(const struct settings *settings);

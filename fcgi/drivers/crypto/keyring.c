@@ -216,6 +216,20 @@ static void sync_directory_of(const char *path)
         fsync(fd);
 }
 
+/* A file of that name must not be there. */
+static int write_new(const char *path, const struct buffer *text, struct error **err)
+{
+    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int result = fd >= 0 ? write_out(fd, text) : -1;
+    if (result < 0) {
+        error_set_errno(err, ERR_CONFIG, errno, "cannot write the key file %s", path);
+        if (fd >= 0)
+            unlink(path);
+    }
+    sync_directory_of(path);
+    return result;
+}
+
 int keyring_create(const char *path, struct error **err)
 {
     struct buffer text = BUFFER_INIT(FILE_MAX_BYTES);
@@ -224,15 +238,8 @@ int keyring_create(const char *path, struct error **err)
                          "file what the\n# database holds sealed is lost: keep a copy of it, "
                          "apart from the database's.\n");
     append_key(&text, 1);
-    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int result = fd >= 0 ? write_out(fd, &text) : -1;
-    if (result < 0) {
-        error_set_errno(err, ERR_CONFIG, errno, "cannot write the key file %s", path);
-        if (fd >= 0)
-            unlink(path);
-    }
+    int result = write_new(path, &text, err);
     buffer_wipe(&text);
-    sync_directory_of(path);
     return result;
 }
 
@@ -286,6 +293,52 @@ int keyring_rotate(const char *path, struct error **err)
     int result = rotate(file, &text, err);
     buffer_wipe(&text);
     return result;
+}
+
+int keyring_read_text(const char *path, struct buffer *text, struct error **err)
+{
+    struct keyring *ring;
+    if (load(path, text, &ring, err) < 0)
+        return -1;
+    keyring_free(ring);
+    return 0;
+}
+
+static bool holds(const char *path, const struct buffer *text)
+{
+    struct buffer there = BUFFER_INIT(FILE_MAX_BYTES);
+    error_auto ignored = NULL;
+    bool same = read_file(path, &there, &ignored) == 0 && there.size == text->size &&
+                sodium_memcmp(there.data, text->data, text->size) == 0;
+    buffer_wipe(&there);
+    return same;
+}
+
+static int keep_before(const char *path, struct error **err)
+{
+    autofree char *before = xasprintf("%s.before", path);
+    unlink(before);
+    return link(path, before) == 0
+               ? 0
+               : error_set_errno(err, ERR_CONFIG, errno, "cannot keep the key file %s as %s", path,
+                                 before);
+}
+
+int keyring_put_text(const char *path, const struct buffer *text, bool *replaced,
+                     struct error **err)
+{
+    struct keyring *ring;
+    autofree char *file = realpath(path, NULL);
+    *replaced = false;
+    if (keyring_parse(buffer_string(text), text->size, &ring, err) < 0)
+        return error_context(err, "the key ring for %s", path);
+    keyring_free(ring);
+    if (!file)
+        return write_new(path, text, err);
+    if (holds(file, text))
+        return 0;
+    *replaced = true;
+    return keep_before(file, err) < 0 ? -1 : replace_file(file, text, err);
 }
 
 /* --- use --- */

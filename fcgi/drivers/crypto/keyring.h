@@ -9,9 +9,11 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 struct keyring;
@@ -23,6 +25,10 @@ enum key_purpose {
     KEY_PURPOSE_AGENT,       /* secrets of the agents in the sandboxes */
     KEY_PURPOSE_PAGE_TOKEN,  /* MAC of continuation tokens */
     KEY_PURPOSE_IDEMPOTENCY, /* fingerprints of request bodies */
+    KEY_PURPOSE_LOGIN,       /* keyed hashes of sign-ins, invites and recovery codes */
+    KEY_PURPOSE_SSH,         /* MAC of the tokens of SSH sessions */
+    KEY_PURPOSE_AUDIT,       /* MAC of the rows of the audit log, and its chain */
+    KEY_PURPOSE_VOLUME,      /* MAC of the tokens of volumes */
 };
 
 /* Reads the file (refused unless only its owner and group can read it; not world-readable).
@@ -35,6 +41,16 @@ int keyring_create(const char *path, struct error **err);
 
 /* Append a fresh random key with the next id; replaces the file atomically. */
 int keyring_rotate(const char *path, struct error **err);
+
+/* The text of the file, which is a whole key ring, for a backup of it, into an empty buffer that
+ * may hold 64 KiB or more; the caller wipes it. */
+int keyring_read_text(const char *path, struct buffer *text, struct error **err);
+
+/* Make such a text the key file at path, with owner and mode of the one that is there, which stays
+ * beside it as PATH.before; without one it is root's or whoever's we are. The same text: nothing is
+ * done. *replaced: there was another one. Errors: ERR_CONFIG. */
+int keyring_put_text(const char *path, const struct buffer *text, bool *replaced,
+                     struct error **err);
 
 uint16_t keyring_newest(const struct keyring *ring);
 

@@ -27,6 +27,9 @@ struct db {
     size_t prepared_count, prepared_capacity;
     int64_t last_used_ms; /* monotonic */
     enum db_transaction_state transaction;
+    const struct db_companion *companion; /* NULL: none waits */
+    bool companion_is_due;      /* the transaction in hand has made the write it goes with */
+    void (*after_commit)(void); /* of the transaction in hand; NULL: nothing */
     bool pinned; /* what was said on this connection (a lock) must not be lost silently */
 };
 

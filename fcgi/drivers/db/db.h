@@ -146,4 +146,25 @@ const void *db_get_blob(const struct db_rows *rows, unsigned column, size_t *siz
 int db_transaction(struct db *db, int (*body)(struct db *db, void *context, struct error **err),
                    void *context, struct error **err);
 
+/* In a transaction: call is called once it is committed, and is the only one. */
+void db_after_commit(struct db *db, void (*call)(void));
+
 bool db_in_transaction(const struct db *db);
+
+/* --- what goes with a write --- */
+
+/* Rows that belong to whatever is written next, in one transaction with it: write() runs before the
+ * commit of the first transaction in which a statement that counts has changed a row. A statement
+ * outside of transactions gets one for it. Once that is committed the companion is gone; until then
+ * write() may run again, as the body of a transaction may. */
+struct db_companion {
+    bool (*counts)(const struct db_statement *statement, void *context);
+    int (*write)(struct db *db, void *context, struct error **err);
+    void *context;
+};
+
+/* companion is borrowed until it has gone or is taken back with NULL. */
+void db_accompany(struct db *db, const struct db_companion *companion);
+
+/* Whether one still waits. */
+bool db_is_accompanied(const struct db *db);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "db/connection.h"
@@ -166,6 +167,7 @@ static int execute(struct call *call, MYSQL_STMT *handle, struct error **err)
     if (call->count && mysql_stmt_bind_param(handle, binds))
         return -1;
     call->sent = true;
+    COUNT(COUNT_STATEMENTS, call->statement->name);
     if (mysql_stmt_execute(handle))
         return -1;
     if (call->rows)
@@ -225,11 +227,24 @@ static int run(struct db *db, struct call *call, struct error **err)
     }
 }
 
+static int run_accompanied(struct db *db, void *context, struct error **err)
+{
+    struct call *call = context;
+    if (run(db, call, err) < 0)
+        return -1;
+    db->companion_is_due |= call->affected > 0;
+    return 0;
+}
+
 int db_exec(struct db *db, const struct db_statement *statement, const struct db_value *args,
             size_t count, uint64_t *affected, struct error **err)
 {
     struct call call = {.statement = statement, .args = args, .count = count};
-    if (run(db, &call, err) < 0)
+    bool accompanied = db->companion && db->companion->counts(statement, db->companion->context);
+    int result = !accompanied            ? run(db, &call, err)
+                 : db_in_transaction(db) ? run_accompanied(db, &call, err)
+                                         : db_transaction(db, run_accompanied, &call, err);
+    if (result < 0)
         return -1;
     if (affected)
         *affected = call.affected;

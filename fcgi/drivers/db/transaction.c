@@ -14,6 +14,17 @@ bool db_in_transaction(const struct db *db)
     return db->transaction != DB_OUTSIDE;
 }
 
+void db_accompany(struct db *db, const struct db_companion *companion)
+{
+    db->companion = companion;
+    db->companion_is_due = false;
+}
+
+bool db_is_accompanied(const struct db *db)
+{
+    return db->companion != NULL;
+}
+
 static int start(struct db *db, struct error **err)
 {
     static const char text[] = "START TRANSACTION";
@@ -28,7 +39,15 @@ static int start(struct db *db, struct error **err)
             return -1;
     }
     db->transaction = DB_INSIDE;
+    db->companion_is_due = false;
+    db->after_commit = NULL;
     return 0;
+}
+
+void db_after_commit(struct db *db, void (*call)(void))
+{
+    assert(db->transaction != DB_OUTSIDE);
+    db->after_commit = call;
 }
 
 /* After it the connection, if there still is one, is outside of any transaction. */
@@ -67,13 +86,30 @@ static int commit(struct db *db, struct error **err)
     return -1;
 }
 
+/* What it writes itself is no reason for another. */
+static int commit_accompanied(struct db *db, struct error **err)
+{
+    const struct db_companion *companion = db->companion_is_due ? db->companion : NULL;
+    if (!companion)
+        return commit(db, err);
+    db->companion = NULL;
+    int result = companion->write(db, companion->context, err);
+    if (result < 0)
+        roll_back(db);
+    else
+        result = commit(db, err);
+    if (result < 0)
+        db->companion = companion;
+    return result;
+}
+
 static int run_once(struct db *db, int (*body)(struct db *db, void *context, struct error **err),
                     void *context, struct error **err)
 {
     if (start(db, err) < 0)
         return -1;
     if (body(db, context, err) == 0)
-        return commit(db, err);
+        return commit_accompanied(db, err);
     assert(*err);
     roll_back(db);
     return -1;
@@ -93,8 +129,11 @@ int db_transaction(struct db *db, int (*body)(struct db *db, void *context, stru
     assert(db->transaction == DB_OUTSIDE);
     int64_t started_ms = clock_monotonic_ms();
     for (unsigned run = 1;; run++) {
-        if (run_once(db, body, context, err) == 0)
+        if (run_once(db, body, context, err) == 0) {
+            if (db->after_commit)
+                db->after_commit();
             return 0;
+        }
         /* Lock waits are long: the caller gets one timeout's worth of them, not eight. */
         bool late = clock_monotonic_ms() - started_ms > (int64_t)db->timeout_s * 1000;
         if ((*err)->code != ERR_DB_DEADLOCK || run == RUNS_MAX || late)

@@ -143,6 +143,9 @@ int http_response_send(struct http_response *response, const struct http_request
 void http_response_error(struct http_response *response, const struct http_request *request,
                          const struct error *error);
 
+/* What such an answer says of the error itself, a new reference. */
+json_t *http_error_to_json(const struct error *error);
+
 /* The answer as FastCGI carries it, header lines first, without the body for HEAD. out must have
  * room for the body; past its maximum it is overflowed. */
 void http_response_format(const struct http_response *response, const struct http_request *request,

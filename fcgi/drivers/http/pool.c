@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "http/pool.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -239,4 +242,56 @@ void pool_leave(struct pool *pool)
 void pool_shut(struct pool *pool, bool shut)
 {
     pool->shut = shut;
+}
+
+/* --- looking at all pools --- */
+
+#define SUFFIX ".pool"
+
+static int look_at(const char *dir, const char *name, struct pool_use *use, struct error **err)
+{
+    struct pool pool = {.fd = -1};
+    void *map;
+    autofree char *path = xasprintf("%s/%s" SUFFIX, dir, name);
+    if (shared_file_map(path, sizeof *pool.table, &pool.fd, &map, err) < 0)
+        return -1;
+    pool.table = map;
+    snprintf(use->name, sizeof use->name, "%s", name);
+    for (unsigned at = 0; at < atomic_load(&pool.table->used); at++) {
+        const struct slot *slot = &pool.table->slots[at];
+        if (!atomic_load(&slot->pid) || !is_alive(&pool, at))
+            continue;
+        use->workers++;
+        use->serving += atomic_load(&slot->team) != 0;
+    }
+    munmap(map, sizeof *pool.table);
+    close(pool.fd);
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct pool_use *)a)->name, ((const struct pool_use *)b)->name);
+}
+
+int pools_look(const char *dir, struct pool_use pools[POOLS_LOOKED_AT_MAX], unsigned *count,
+               struct error **err)
+{
+    DIR *listing = opendir(dir);
+    const struct dirent *entry;
+    int result = 0;
+    *count = 0;
+    if (!listing)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot read the folder %s", dir);
+    while (result == 0 && *count < POOLS_LOOKED_AT_MAX && (entry = readdir(listing))) {
+        size_t length = strlen(entry->d_name);
+        if (!str_ends_with(entry->d_name, SUFFIX) || length - strlen(SUFFIX) >= POOL_NAME_SIZE)
+            continue;
+        autofree char *name = xstrndup(entry->d_name, length - strlen(SUFFIX));
+        pools[*count] = (struct pool_use){0};
+        result = look_at(dir, name, &pools[(*count)++], err);
+    }
+    closedir(listing);
+    qsort(pools, *count, sizeof *pools, by_name);
+    return result;
 }

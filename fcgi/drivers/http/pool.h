@@ -46,3 +46,12 @@ void pool_shut(struct pool *pool, bool shut);
 
 /* Whether pool_enter() would let it in now. */
 bool pool_has_room(struct pool *pool, const struct pool_claim *claim);
+
+/* What the pools of this machine have: workers that live, and how many of them serve a team. */
+struct pool_use {
+    char name[64];
+    unsigned workers, serving;
+};
+#define POOLS_LOOKED_AT_MAX 32
+int pools_look(const char *dir, struct pool_use pools[POOLS_LOOKED_AT_MAX], unsigned *count,
+               struct error **err);

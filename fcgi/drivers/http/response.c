@@ -86,18 +86,24 @@ static void error_headers(struct http_response *response, const struct error *er
                              error->retry_after_s ? error->retry_after_s : RETRY_AFTER_DEFAULT_S);
 }
 
+json_t *http_error_to_json(const struct error *error)
+{
+    json_t *body = json_object();
+    json_object_set_new(body, "error", json_string(error_api_code(error->code)));
+    json_object_set_new(body, "message", text_json(public_message(error)));
+    if (error->field)
+        json_object_set_new(body, "field", text_json(error->field));
+    json_object_update_missing(body, error->details);
+    return body;
+}
+
 void http_response_error(struct http_response *response, const struct http_request *request,
                          const struct error *error)
 {
     http_response_deinit(response);
     http_response_init(response);
-    json_t *body = json_object();
-    json_object_set_new(body, "error", json_string(error_api_code(error->code)));
-    json_object_set_new(body, "message", text_json(public_message(error)));
+    json_t *body = http_error_to_json(error);
     json_object_set_new(body, "request_id", json_string(request->request_id));
-    if (error->field)
-        json_object_set_new(body, "field", text_json(error->field));
-    json_object_update_missing(body, error->details);
     http_response_json(response, error_http_status(error->code), body);
     error_headers(response, error);
     response->error_symbol = error_symbol(error->code);
@@ -121,6 +127,7 @@ static const char *reason_phrase(int status)
         {201, "Created"},
         {202, "Accepted"},
         {204, "No Content"},
+        {302, "Found"},
         {303, "See Other"},
         {304, "Not Modified"},
         {400, "Bad Request"},

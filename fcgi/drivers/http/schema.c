@@ -269,6 +269,8 @@ static int check_object(const struct schema_member *members, const json_t *objec
 static int check_array(const struct schema_member *rule, const json_t *value, const char *pointer,
                        struct error **err)
 {
+    if (rule->choices && json_is_string(value))
+        return check_choice(rule, json_string_value(value), pointer, err);
     if (!json_is_array(value))
         return wrong_type(pointer, "an array", value, err);
     if (check_count(rule, json_array_size(value), "entries", pointer, err) < 0)

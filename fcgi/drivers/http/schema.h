@@ -32,7 +32,9 @@ struct schema_member {
     bool nullable; /* JSON null is accepted */
     int64_t min;   /* integer: least value; string: least bytes; array, map: least entries */
     int64_t max;   /* likewise the most; 0 with min 0: no bound of its own */
-    const char *const *choices; /* string: NULL-terminated list of allowed values, or NULL */
+    /* string: NULL-terminated list of allowed values, or NULL; array: words that may stand for one
+     */
+    const char *const *choices;
     const struct schema_member *members; /* object: ended by a row without a name */
     const struct schema_member *item;    /* array, map */
     /* Of a row that is no member but a name that is given for something else, or in the wrong

@@ -13,8 +13,10 @@
 #include <sys/queue.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "http/trace.h"
 
 #define LISTEN_FD              0
 #define BODY_CHUNK             16384
@@ -222,6 +224,21 @@ static void send_response(FCGX_Stream *out, const struct http_request *request,
     buffer_wipe(&text);
 }
 
+/* Which of the table of endpoints; a path that is in none is not worth a series. */
+static const char *operation_of(const struct http_request *request)
+{
+    return request->operation ? request->operation : "none";
+}
+
+static void count_request(const struct http_request *request, const struct http_response *response)
+{
+    char status[12];
+    snprintf(status, sizeof status, "%d", response->status);
+    COUNT(COUNT_REQUESTS, operation_of(request), status);
+    OBSERVE(COUNT_REQUEST_SECONDS, clock_monotonic_us() - request->started_us,
+            operation_of(request));
+}
+
 static void log_request(const struct http_request *request, const struct http_response *response)
 {
     autofree char *path = xstrndup(request->path, LOG_PATH_MAX);
@@ -269,6 +286,7 @@ static struct waiting_team *place_of(struct waiting *waiting, uint64_t team)
 static void keep(struct waiting *waiting, struct exchange *exchange)
 {
     struct waiting_team *place = place_of(waiting, exchange->request.claim.team);
+    COUNT(COUNT_REQUEST_WAITS, operation_of(&exchange->request));
     place->team = exchange->request.claim.team;
     place->count++;
     waiting->count++;
@@ -322,8 +340,18 @@ static void answer(const struct http_server *server, struct exchange *exchange,
     drain_body(exchange);
     if (!response->begun)
         send_response(exchange->fcgi.out, &exchange->request, response);
-    if (server->log_requests)
-        log_request(&exchange->request, response);
+    if (!server->log_requests)
+        return;
+    count_request(&exchange->request, response);
+    log_request(&exchange->request, response);
+}
+
+static void set_log_context(const struct http_request *request)
+{
+    char trace_id[TRACE_ID_SIZE];
+    log_context_set("request_id", request->request_id);
+    if (trace_id_read(http_header(request, "traceparent"), trace_id))
+        log_context_set("trace_id", trace_id);
 }
 
 /* Takes the exchange. */
@@ -332,7 +360,7 @@ static void serve_or_wait(const struct http_server *server, struct exchange *exc
 {
     struct http_response response;
     http_response_init(&response);
-    log_context_set("request_id", exchange->request.request_id);
+    set_log_context(&exchange->request);
     response.send = send_piece;
     response.send_context = exchange->fcgi.out;
     server->serve(server->context, &exchange->request, &response);

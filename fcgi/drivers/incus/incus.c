@@ -41,6 +41,11 @@ static int on_progress(void *context, curl_off_t down_total, curl_off_t down, cu
 static size_t on_data(char *data, size_t size, size_t count, void *context)
 {
     struct incus *incus = context;
+    long status = 0;
+    if (incus->sink)
+        curl_easy_getinfo(incus->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status == 200)
+        return fwrite(data, 1, size * count, incus->sink);
     return buffer_append(&incus->answer, data, size * count) ? 0 : size * count;
 }
 
@@ -174,9 +179,9 @@ void incus_close(struct incus *incus)
     free(incus);
 }
 
-enum incus_fault incus_last_fault(const struct incus *incus)
+enum incus_error incus_last_error(const struct incus *incus)
 {
-    return incus->fault;
+    return incus->last_error;
 }
 
 unsigned incus_orders_sent(const struct incus *incus)
@@ -229,6 +234,27 @@ static enum incus_reach transport_failure(struct incus *incus, CURLcode result, 
     return INCUS_NO_ANSWER;
 }
 
+static void set_body(CURL *curl, const struct incus_request *request, const char *body)
+{
+    bool file = request->to || request->from;
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT, file ? 0L : (long)request->timeout_s);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, file ? 1L : 0L);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, file ? (long)request->timeout_s : 0L);
+    if (body || request->data) {
+        const char *bytes = body ? body : request->data;
+        size_t size = body ? strlen(body) : request->data_size;
+        curl_easy_setopt(curl, CURLOPT_POST, 1L);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, bytes);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
+    } else if (request->from) {
+        curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+        curl_easy_setopt(curl, CURLOPT_READDATA, request->from);
+        curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->from_size);
+    } else {
+        curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
+    }
+}
+
 enum incus_reach incus_exchange(struct incus *incus, const struct incus_request *request,
                                 json_t **document, struct error **err)
 {
@@ -242,30 +268,23 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
     }
     buffer_deinit(&incus->answer);
     buffer_init(&incus->answer, request->answer_max);
-    incus->fault = INCUS_FAULT_NONE;
+    incus->last_error = INCUS_ERROR_NONE;
     curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)request->timeout_s);
-    if (body || request->data) {
-        const char *bytes = body ? body : request->data;
-        size_t size = body ? strlen(body) : request->data_size;
-        curl_easy_setopt(curl, CURLOPT_POST, 1L);
-        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, bytes);
-        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
-    } else {
-        curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
-    }
+    incus->sink = request->to;
+    set_body(curl, request, body);
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
-    if (request->data)
+    if (request->data_headers)
         curl_easy_setopt(curl, CURLOPT_HTTPHEADER, request->data_headers);
     CURLcode result = curl_easy_perform(curl);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, NULL);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, incus->headers);
+    incus->sink = NULL;
     if (result != CURLE_OK)
         return transport_failure(incus, result, err);
 
     long status = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    if (request->text && status == 200)
+    if ((request->text || request->to) && status == 200)
         return INCUS_ANSWERED;
     *document = json_loadb(buffer_string(&incus->answer), incus->answer.size, 0, NULL);
     if (!*document) {
@@ -278,11 +297,11 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
 
 /* --- reads and orders --- */
 
-/* Set the fault and *err from an error answer. Returns -1. */
+/* Set last_error and *err from an error answer. Returns -1. */
 static int refused(struct incus *incus, const struct incus_answer *answer, struct error **err)
 {
-    incus->fault = incus_fault_of(answer->code, answer->error);
-    return incus_refusal(err, incus->fault, answer->error);
+    incus->last_error = incus_error_of(answer->code, answer->error);
+    return incus_error_set(err, incus->last_error, answer->error);
 }
 
 static int read_answer(struct incus *incus, json_t *document, struct incus_answer *answer,
@@ -351,8 +370,8 @@ int incus_get_large(struct incus *incus, const char *path, json_t **metadata, st
     return get(incus, path, ANSWER_MAX_LARGE, metadata, err);
 }
 
-static int order(struct incus *incus, const struct incus_request *request, unsigned most_s,
-                 struct error **err)
+int incus_order_request(struct incus *incus, const struct incus_request *request, unsigned most_s,
+                        struct error **err)
 {
     struct incus_answer answer;
     json_auto_t *document = NULL;
@@ -378,7 +397,7 @@ int incus_order_within(struct incus *incus, const char *method, const char *path
         .timeout_s = INCUS_REQUEST_TIMEOUT_S,
         .answer_max = INCUS_ANSWER_MAX,
     };
-    return order(incus, &request, most_s, err);
+    return incus_order_request(incus, &request, most_s, err);
 }
 
 int incus_order(struct incus *incus, const char *method, const char *path, json_t *body,
@@ -408,7 +427,7 @@ int incus_instance_push(struct incus *incus, const char *name, const struct incu
     request.data_headers = curl_slist_append(request.data_headers, "Expect:");
     request.data_headers = curl_slist_append(request.data_headers, type);
     request.data_headers = curl_slist_append(request.data_headers, mode);
-    int result = order(incus, &request, INCUS_ORDER_MOST_S, err);
+    int result = incus_order_request(incus, &request, INCUS_ORDER_MOST_S, err);
     curl_slist_free_all(request.data_headers);
     return result;
 }

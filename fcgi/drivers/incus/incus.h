@@ -11,7 +11,7 @@
  *   ERR_RUNTIME_FAILED       an instance did not start; it is there
  *   ERR_RUNTIME_STUCK        likewise: its start did not end and was ended
  *   ERR_MOUNT_POINT          likewise: a place on its disk is none to mount on; it is the field
- *   ERR_RUNTIME_REFUSED      the server's own words; incus_last_fault() sorts the ones that matter
+ *   ERR_RUNTIME_REFUSED      the server's own words; incus_last_error() sorts the ones that matter
  *   and what tick() returned.
  */
 #pragma once
@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "incus/incus_answer.h"
@@ -48,7 +49,7 @@ void incus_close(struct incus *incus); /* NULL is allowed */
 unsigned incus_orders_sent(const struct incus *incus);
 
 /* What kind of refusal the last failed call met. */
-enum incus_fault incus_last_fault(const struct incus *incus);
+enum incus_error incus_last_error(const struct incus *incus);
 
 /* Sleep, calling tick(). Errors: those of tick(). */
 int incus_idle(struct incus *incus, unsigned wait_ms, struct error **err);
@@ -124,6 +125,17 @@ int incus_instance_change(struct incus *incus, const char *name,
 int incus_instance_patch(struct incus *incus, const char *name, json_t *config, json_t *devices,
                          struct error **err);
 
+/* Keep it as it is now, under a name of its own. stateful: with what is in its memory, of one that
+ * runs or is frozen. */
+int incus_instance_snapshot(struct incus *incus, const char *name, const char *snapshot,
+                            bool stateful, struct error **err);
+int incus_instance_snapshot_delete(struct incus *incus, const char *name, const char *snapshot,
+                                   struct error **err);
+
+/* Make it what it was at its snapshot, and let it go on with the memory that the snapshot has. */
+int incus_instance_restore(struct incus *incus, const char *name, const char *snapshot,
+                           struct error **err);
+
 /* What its root disk takes in the pool, in bytes; 0 where the pool cannot tell. */
 int incus_instance_disk_usage(struct incus *incus, const char *name, uint64_t *bytes,
                               struct error **err);
@@ -154,11 +166,11 @@ struct incus_volume {
     int64_t created_at_ms;
 };
 
-/* config: borrowed. INCUS_FAULT_EXISTS when there is one of that name. */
+/* config: borrowed. INCUS_ERROR_EXISTS when there is one of that name. */
 int incus_volume_create(struct incus *incus, const char *pool, const char *name, json_t *config,
                         struct error **err);
 
-/* INCUS_FAULT_IN_USE while an instance has it, stopped ones included. */
+/* INCUS_ERROR_IN_USE while an instance has it, stopped ones included. */
 int incus_volume_delete(struct incus *incus, const char *pool, const char *name,
                         struct error **err);
 
@@ -166,10 +178,40 @@ int incus_volume_delete(struct incus *incus, const char *pool, const char *name,
 int incus_volume_list(struct incus *incus, const char *pool, struct incus_volume **list,
                       size_t *count, struct error **err);
 
+/* --- whole objects in a file --- */
+
+enum incus_object { INCUS_INSTANCE, INCUS_VOLUME };
+
+/* One instance, with its snapshots and its memory image, or one custom volume of a pool. optimized:
+ * as streams of the pool's own kind (btrfs), which only such a pool takes in again; else as an
+ * archive of files. pool is not looked at for an instance. */
+struct incus_archive {
+    enum incus_object object;
+    const char *pool;
+    const char *name;
+    bool optimized;
+};
+
+/* Write it to a file. Incus makes the whole of it on its host first, which needs room there. */
+int incus_export(struct incus *incus, const struct incus_archive *archive, FILE *to,
+                 struct error **err);
+
+/* Make what a file holds, from its present place to its end, in this connection's project, under
+ * the name that it had. INCUS_ERROR_EXISTS when there is one. */
+int incus_import(struct incus *incus, const struct incus_archive *archive, FILE *from,
+                 struct error **err);
+
+/* "btrfs", "dir"; owned by the caller. */
+int incus_pool_driver(struct incus *incus, const char *pool, char **driver, struct error **err);
+
 /* --- what instances rely on --- */
 
 /* Make the project of this connection; one that is there is left as it is. */
 int incus_project_ensure(struct incus *incus, json_t *config, struct error **err);
+
+/* Remove the project of this connection, in which only these profiles are left. Absent: success. */
+int incus_project_remove(struct incus *incus, const char *const *profiles, unsigned count,
+                         struct error **err);
 
 /* Make the profile, or bring it to exactly this content. */
 int incus_profile_ensure(struct incus *incus, const char *name, json_t *config, json_t *devices,

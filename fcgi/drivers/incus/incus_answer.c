@@ -88,52 +88,54 @@ int incus_operation_read(json_t *metadata, enum incus_operation_state *state, in
     return 0;
 }
 
-enum incus_fault incus_fault_of(int code, const char *text)
+enum incus_error incus_error_of(int code, const char *text)
 {
     static const struct {
         const char *words;
-        enum incus_fault fault;
-    } faults[] = {
+        enum incus_error kind;
+    } kinds[] = {
         /* First, as these come in the text of a helper that failed. */
-        {MOUNT_POINT_WORDS, INCUS_FAULT_MOUNT_POINT},
-        {"sandlot-launcher: no end after ", INCUS_FAULT_STUCK},
-        {"o space left on device", INCUS_FAULT_NO_SPACE},
-        {"isk quota exceeded", INCUS_FAULT_NO_SPACE},
-        {"nstance is busy running a", INCUS_FAULT_BUSY},
-        {"is already stopped", INCUS_FAULT_STOPPED},
-        {"nstance is not running", INCUS_FAULT_STOPPED},
-        {"ontainer is not running", INCUS_FAULT_STOPPED},
-        {"is already running", INCUS_FAULT_RUNNING},
-        {"nstance is running", INCUS_FAULT_RUNNING},
-        {"UNIQUE constraint failed", INCUS_FAULT_EXISTS},
+        {MOUNT_POINT_WORDS, INCUS_ERROR_MOUNT_POINT},
+        {"sandlot-launcher: no end after ", INCUS_ERROR_STUCK},
+        {"o space left on device", INCUS_ERROR_NO_SPACE},
+        {"isk quota exceeded", INCUS_ERROR_NO_SPACE},
+        {"nstance is busy running a", INCUS_ERROR_BUSY},
+        /* To a change of it while a snapshot of it is being removed. */
+        {"nstance snapshot record count doesn't match", INCUS_ERROR_BUSY},
+        {"is already stopped", INCUS_ERROR_STOPPED},
+        {"nstance is not running", INCUS_ERROR_STOPPED},
+        {"ontainer is not running", INCUS_ERROR_STOPPED},
+        {"is already running", INCUS_ERROR_RUNNING},
+        {"nstance is running", INCUS_ERROR_RUNNING},
+        {"UNIQUE constraint failed", INCUS_ERROR_EXISTS},
         /* Not "File exists", which is an interface or a route in the way. */
-        {"already exists", INCUS_FAULT_EXISTS},
-        {"still in use", INCUS_FAULT_IN_USE},
-        {"nstance not found", INCUS_FAULT_NOT_FOUND},
-        {" forkstart ", INCUS_FAULT_START},
-        {"context canceled", INCUS_FAULT_INTERRUPTED},
-        {"database is closed", INCUS_FAULT_INTERRUPTED},
+        {"already exists", INCUS_ERROR_EXISTS},
+        {"still in use", INCUS_ERROR_IN_USE},
+        {"nstance not found", INCUS_ERROR_NOT_FOUND},
+        {" forkstart ", INCUS_ERROR_START},
+        {"context canceled", INCUS_ERROR_INTERRUPTED},
+        {"database is closed", INCUS_ERROR_INTERRUPTED},
     };
 
-    for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
-        if (strstr(text, faults[i].words))
-            return faults[i].fault;
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        if (strstr(text, kinds[i].words))
+            return kinds[i].kind;
     }
     if (code == 404)
-        return INCUS_FAULT_NOT_FOUND;
+        return INCUS_ERROR_NOT_FOUND;
     if (code == 503)
-        return INCUS_FAULT_UNAVAILABLE;
-    return INCUS_FAULT_OTHER;
+        return INCUS_ERROR_UNAVAILABLE;
+    return INCUS_ERROR_OTHER;
 }
 
 /* What an error of a start means to the caller. */
 static const enum error_code codes[] = {
-    [INCUS_FAULT_NOT_FOUND] = ERR_NOT_FOUND,
-    [INCUS_FAULT_START] = ERR_RUNTIME_FAILED,
-    [INCUS_FAULT_STUCK] = ERR_RUNTIME_STUCK,
-    [INCUS_FAULT_UNAVAILABLE] = ERR_RUNTIME_UNAVAILABLE,
-    [INCUS_FAULT_INTERRUPTED] = ERR_OUTCOME_UNKNOWN,
-    [INCUS_FAULT_OTHER] = ERR_RUNTIME_REFUSED,
+    [INCUS_ERROR_NOT_FOUND] = ERR_NOT_FOUND,
+    [INCUS_ERROR_START] = ERR_RUNTIME_FAILED,
+    [INCUS_ERROR_STUCK] = ERR_RUNTIME_STUCK,
+    [INCUS_ERROR_UNAVAILABLE] = ERR_RUNTIME_UNAVAILABLE,
+    [INCUS_ERROR_INTERRUPTED] = ERR_OUTCOME_UNKNOWN,
+    [INCUS_ERROR_OTHER] = ERR_RUNTIME_REFUSED,
 };
 
 /* "…sandlot-launcher: mount point /data: it is a file)": the place is the field of the error. */
@@ -149,11 +151,11 @@ static int bad_mount_point(struct error **err, const char *text)
     return error_set_field(err, ERR_MOUNT_POINT, path, "nothing can be mounted on %s", line);
 }
 
-int incus_refusal(struct error **err, enum incus_fault fault, const char *text)
+int incus_error_set(struct error **err, enum incus_error kind, const char *text)
 {
     buffer_auto line = BUFFER_INIT(REFUSAL_TEXT_MAX);
-    enum error_code code = codes[fault] ? codes[fault] : ERR_RUNTIME_REFUSED;
-    if (fault == INCUS_FAULT_MOUNT_POINT)
+    enum error_code code = codes[kind] ? codes[kind] : ERR_RUNTIME_REFUSED;
+    if (kind == INCUS_ERROR_MOUNT_POINT)
         return bad_mount_point(err, text);
     for (const char *c = text; *c && line.size < REFUSAL_TEXT_MAX; c++)
         buffer_append_char(&line, (unsigned char)*c < ' ' ? ' ' : *c);

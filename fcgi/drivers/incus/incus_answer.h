@@ -8,21 +8,21 @@
 
 #include "base/error.h"
 
-enum incus_fault {
-    INCUS_FAULT_NONE,
-    INCUS_FAULT_NOT_FOUND,   /* the instance, or whatever the path names */
-    INCUS_FAULT_EXISTS,      /* an object of that name is there already */
-    INCUS_FAULT_BUSY,        /* another operation on the instance is under way */
-    INCUS_FAULT_STOPPED,     /* it is stopped already */
-    INCUS_FAULT_RUNNING,     /* it runs already, or still */
-    INCUS_FAULT_IN_USE,      /* an instance has the volume */
-    INCUS_FAULT_START,       /* a container was not started, of which liblxc's log has the reason */
-    INCUS_FAULT_NO_SPACE,    /* the pool is full, or what the instance may have of it */
-    INCUS_FAULT_MOUNT_POINT, /* likewise: a place to mount on is none (sandlot-launcher) */
-    INCUS_FAULT_STUCK,       /* likewise: it did not end and was killed (sandlot-launcher) */
-    INCUS_FAULT_UNAVAILABLE, /* the server is starting or ending */
-    INCUS_FAULT_INTERRUPTED, /* the server ended in the middle of it */
-    INCUS_FAULT_OTHER,
+enum incus_error {
+    INCUS_ERROR_NONE,
+    INCUS_ERROR_NOT_FOUND,   /* the instance, or whatever the path names */
+    INCUS_ERROR_EXISTS,      /* an object of that name is there already */
+    INCUS_ERROR_BUSY,        /* another operation on the instance is under way */
+    INCUS_ERROR_STOPPED,     /* it is stopped already */
+    INCUS_ERROR_RUNNING,     /* it runs already, or still */
+    INCUS_ERROR_IN_USE,      /* an instance has the volume */
+    INCUS_ERROR_START,       /* a container was not started, of which liblxc's log has the reason */
+    INCUS_ERROR_NO_SPACE,    /* the pool is full, or what the instance may have of it */
+    INCUS_ERROR_MOUNT_POINT, /* likewise: a place to mount on is none (sandlot-launcher) */
+    INCUS_ERROR_STUCK,       /* likewise: it did not end and was killed (sandlot-launcher) */
+    INCUS_ERROR_UNAVAILABLE, /* the server is starting or ending */
+    INCUS_ERROR_INTERRUPTED, /* the server ended in the middle of it */
+    INCUS_ERROR_OTHER,
 };
 
 enum incus_answer_type { INCUS_ANSWER_SYNC, INCUS_ANSWER_ASYNC, INCUS_ANSWER_ERROR };
@@ -55,8 +55,8 @@ int incus_operation_read(json_t *metadata, enum incus_operation_state *state, in
                          const char **error);
 
 /* Sort a refusal: Incus has codes for few of them, the rest is in the words. */
-enum incus_fault incus_fault_of(int code, const char *text);
+enum incus_error incus_error_of(int code, const char *text);
 
-/* Set *err from a refusal: code by the fault, message from Incus' words in one line of bounded
+/* Set *err from a refusal: code by the kind, message from Incus' words in one line of bounded
  * length. Returns -1. */
-int incus_refusal(struct error **err, enum incus_fault fault, const char *text);
+int incus_error_set(struct error **err, enum incus_error kind, const char *text);

@@ -167,6 +167,31 @@ int incus_instance_patch(struct incus *incus, const char *name, json_t *config, 
     return incus_order(incus, "PATCH", path, body, err);
 }
 
+int incus_instance_snapshot(struct incus *incus, const char *name, const char *snapshot,
+                            bool stateful, struct error **err)
+{
+    autofree char *path = incus_path(incus, "instances", name);
+    autofree char *snapshots = xasprintf("%s/snapshots", path);
+    json_auto_t *body = json_pack("{s:s, s:b}", "name", snapshot, "stateful", stateful);
+    return incus_order(incus, "POST", snapshots, body, err);
+}
+
+int incus_instance_snapshot_delete(struct incus *incus, const char *name, const char *snapshot,
+                                   struct error **err)
+{
+    autofree char *path = incus_path(incus, "instances", name);
+    autofree char *one = xasprintf("%s/snapshots/%s", path, snapshot);
+    return incus_order(incus, "DELETE", one, NULL, err);
+}
+
+int incus_instance_restore(struct incus *incus, const char *name, const char *snapshot,
+                           struct error **err)
+{
+    autofree char *path = incus_path(incus, "instances", name);
+    json_auto_t *body = json_pack("{s:s, s:b}", "restore", snapshot, "stateful", 1);
+    return incus_order(incus, "PUT", path, body, err);
+}
+
 int incus_instance_disk_usage(struct incus *incus, const char *name, uint64_t *bytes,
                               struct error **err)
 {

@@ -14,7 +14,8 @@ struct incus {
     CURL *curl;
     struct curl_slist *headers;
     struct buffer answer;
-    enum incus_fault fault;
+    FILE *sink; /* takes the body of a success instead of answer; borrowed */
+    enum incus_error last_error;
     unsigned orders_sent;
     int64_t ticked_at_ms;     /* monotonic */
     struct error *tick_error; /* set by tick() inside a transfer */
@@ -34,10 +35,13 @@ struct incus_request {
     const void *data; /* instead of body: these bytes, under these headers */
     size_t data_size;
     struct curl_slist *data_headers;
-    unsigned timeout_s; /* for the whole exchange */
+    unsigned timeout_s; /* for the whole exchange; of a file only for each standstill in it */
     size_t answer_max;
     bool outside_project; /* do not name the project */
     bool text;            /* a success is no JSON: *document stays NULL */
+    FILE *to;             /* likewise, and it is written here */
+    FILE *from;           /* instead of body and data: from_size bytes of it */
+    uint64_t from_size;
 };
 
 #define INCUS_REQUEST_TIMEOUT_S 60
@@ -60,6 +64,10 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
 int incus_get_text(struct incus *incus, const char *path, size_t answer_max, const char **text,
                    struct error **err);
 
+/* As incus_order_within(), of any request. */
+int incus_order_request(struct incus *incus, const struct incus_request *request, unsigned most_s,
+                        struct error **err);
+
 /* Wait for an operation to end, at most that long. */
 int incus_operation_wait(struct incus *incus, const char *uuid, unsigned most_s,
                          struct error **err);
@@ -67,6 +75,10 @@ int incus_operation_wait(struct incus *incus, const char *uuid, unsigned most_s,
 /* As incus_order(), for an order with a bound of its own. */
 int incus_order_within(struct incus *incus, const char *method, const char *path, json_t *body,
                        unsigned most_s, struct error **err);
+
+/* "/1.0/storage-pools/<pool>/volumes/custom", and with a name the volume below it. Owned by the
+ * caller. */
+char *incus_volumes_path(struct incus *incus, const char *pool, const char *name);
 
 /* "/1.0/<collection>/<name>" with the name escaped; owned by the caller. */
 char *incus_path(struct incus *incus, const char *collection, const char *name);

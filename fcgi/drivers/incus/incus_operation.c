@@ -40,8 +40,8 @@ static int judge(struct incus *incus, const struct incus_answer *answer, struct 
     if (state == INCUS_OPERATION_DONE)
         return 0;
     /* 400 is what every failed operation has: only the words say more. */
-    incus->fault = incus_fault_of(code, text);
-    return incus_refusal(err, incus->fault, text);
+    incus->last_error = incus_error_of(code, text);
+    return incus_error_set(err, incus->last_error, text);
 }
 
 /* The state as the operation itself tells it: `wait` answers with the same error 500 when its time

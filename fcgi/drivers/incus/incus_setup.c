@@ -17,10 +17,31 @@ int incus_project_ensure(struct incus *incus, json_t *config, struct error **err
                                   "Sandboxes of sandlot", "config", config);
     if (incus_order(incus, "POST", "/1.0/projects", body, err) == 0)
         return 0;
-    if (incus_last_fault(incus) != INCUS_FAULT_EXISTS)
+    if (incus_last_error(incus) != INCUS_ERROR_EXISTS)
         return -1;
     error_clear(err);
     return 0;
+}
+
+static int remove_path(struct incus *incus, const char *collection, const char *name,
+                       struct error **err)
+{
+    autofree char *path = incus_path(incus, collection, name);
+    if (incus_order(incus, "DELETE", path, NULL, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    return 0;
+}
+
+int incus_project_remove(struct incus *incus, const char *const *profiles, unsigned count,
+                         struct error **err)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (remove_path(incus, "profiles", profiles[i], err) < 0)
+            return -1;
+    return remove_path(incus, "projects", incus->options.project, err);
 }
 
 int incus_profile_ensure(struct incus *incus, const char *name, json_t *config, json_t *devices,
@@ -43,7 +64,7 @@ int incus_profile_ensure(struct incus *incus, const char *name, json_t *config, 
     error_clear(err);
     if (incus_order(incus, "POST", "/1.0/profiles", body, err) == 0)
         return 0;
-    if (incus_last_fault(incus) != INCUS_FAULT_EXISTS)
+    if (incus_last_error(incus) != INCUS_ERROR_EXISTS)
         return -1;
     error_clear(err);
     return incus_order(incus, "PUT", path, body, err);

@@ -6,8 +6,7 @@
 #include "base/mem.h"
 #include "incus/incus_internal.h"
 
-/* "/1.0/storage-pools/<pool>/volumes/custom", and below it a volume. Owned by the caller. */
-static char *volumes_path(struct incus *incus, const char *pool, const char *name)
+char *incus_volumes_path(struct incus *incus, const char *pool, const char *name)
 {
     autofree char *base = incus_path(incus, "storage-pools", pool);
     autofree char *volumes = xasprintf("%s/volumes", base);
@@ -20,7 +19,7 @@ static char *volumes_path(struct incus *incus, const char *pool, const char *nam
 int incus_volume_create(struct incus *incus, const char *pool, const char *name, json_t *config,
                         struct error **err)
 {
-    autofree char *path = volumes_path(incus, pool, NULL);
+    autofree char *path = incus_volumes_path(incus, pool, NULL);
     json_auto_t *body = json_pack("{s:s, s:s, s:s, s:O}", "name", name, "type", "custom",
                                   "content_type", "filesystem", "config", config);
     return incus_order(incus, "POST", path, body, err);
@@ -28,14 +27,14 @@ int incus_volume_create(struct incus *incus, const char *pool, const char *name,
 
 int incus_volume_delete(struct incus *incus, const char *pool, const char *name, struct error **err)
 {
-    autofree char *path = volumes_path(incus, pool, name);
+    autofree char *path = incus_volumes_path(incus, pool, name);
     return incus_order(incus, "DELETE", path, NULL, err);
 }
 
 int incus_volume_list(struct incus *incus, const char *pool, struct incus_volume **list,
                       size_t *count, struct error **err)
 {
-    autofree char *path = volumes_path(incus, pool, NULL);
+    autofree char *path = incus_volumes_path(incus, pool, NULL);
     autofree char *deep = xasprintf("%s?recursion=1", path);
     json_auto_t *array = NULL;
     json_t *json;

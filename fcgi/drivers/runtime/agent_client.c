@@ -11,8 +11,10 @@
 #include "base/str.h"
 #include "http/client.h"
 
-#define ANSWER_MAX     4096
-#define RETRY_PAUSE_MS 3 /* an agent answers some 12 ms after its instance has started */
+#define ANSWER_MAX 4096
+/* A control character of output takes 6 bytes in an answer. */
+#define LOGS_ANSWER_MAX (8 * 1024 * 1024)
+#define RETRY_PAUSE_MS  3 /* an agent answers some 12 ms after its instance has started */
 
 int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t key_id,
                  char secret[AGENT_SECRET_SIZE], struct error **err)
@@ -22,18 +24,17 @@ int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t
 
 /* One request; *status 0 means that no answer came. body NULL: GET. Returns whether the time ran
  * out. */
-static bool ask(uint32_t to, const char *secret, const char *path, const char *body,
-                unsigned wait_ms, struct buffer *answer, long *status)
+static bool ask(const struct agent_place *to, const char *secret, const char *path,
+                const char *body, unsigned wait_ms, struct buffer *answer, long *status)
 {
     static CURL *kept; /* for the life of the process, and so are its connections */
     CURL *curl = http_client_handle(&kept);
-    char address[IPV4_TEXT_SIZE], header[128];
-    autofree char *url = xasprintf("http://%s:%d%s", ipv4_format(to, address), AGENT_PORT, path);
+    char address[IPV4_TEXT_SIZE], target[IPV4_TEXT_SIZE + 8], header[128];
+    snprintf(target, sizeof target, "%s:%d", ipv4_format(to->address, address), AGENT_PORT);
     snprintf(header, sizeof header, AGENT_SECRET_HEADER ": %s", secret);
     struct curl_slist *headers = curl_slist_append(NULL, header);
     mem_wipe(header, sizeof header);
-    curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
+    http_link_set(to->link, curl, target, path, &headers);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)wait_ms);
     curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 16L);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, http_client_collect);
@@ -47,13 +48,13 @@ static bool ask(uint32_t to, const char *secret, const char *path, const char *b
     *status = 0;
     CURLcode result = curl_easy_perform(curl);
     if (result == CURLE_OK)
-        curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, status);
+        *status = http_link_status(to->link, curl);
     http_client_free_headers(headers);
     return result == CURLE_OPERATION_TIMEDOUT;
 }
 
-static void request(uint32_t to, const char *secret, const char *path, const char *body,
-                    struct buffer *answer, long *status)
+static void request(const struct agent_place *to, const char *secret, const char *path,
+                    const char *body, struct buffer *answer, long *status)
 {
     ask(to, secret, path, body, AGENT_WAIT_MS, answer, status);
 }
@@ -69,37 +70,45 @@ static int check_status(long status, long wanted, struct error **err)
                      "The sandbox's agent gave a wrong answer: status %ld.", status);
 }
 
-static char *init_body(const char *sandbox_id, const char *secret, const char *envs)
+static char *init_body(const struct agent_init *init)
 {
     /* Put together as text: the JSON library keeps copies that it does not wipe. */
-    return xasprintf("{\"sandbox_id\":\"%s\",\"secret\":\"%s\",\"default_user\":\"user\","
-                     "\"envs\":%s}",
-                     sandbox_id, secret, *envs ? envs : "{}");
+    return xasprintf("{\"sandbox_id\":\"%s\",\"route\":\"%s\",\"template\":\"%s\","
+                     "\"secret\":\"%s\",\"default_user\":\"user\",\"log_kib\":%u,"
+                     "\"envs\":%s,\"succeeds\":%s}",
+                     init->sandbox_id, init->route, init->template, init->secret, init->log_kib,
+                     *init->envs ? init->envs : "{}", init->former ? "true" : "false");
 }
 
-int agent_init(uint32_t address, const char *sandbox_id, const char *secret, const char *envs,
-               unsigned wait_ms, struct error **err)
+int agent_init(const struct agent_place *at, const struct agent_init *init, unsigned wait_ms,
+               struct error **err)
 {
-    autowipe char *body = init_body(sandbox_id, secret, envs);
+    autowipe char *body = init_body(init);
     int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
+    const char *known = init->former ? init->former : init->secret;
     for (;;) {
         buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
         long status;
-        request(address, secret, "/init", body, &answer, &status);
-        if (status || clock_monotonic_ms() >= give_up_ms)
+        request(at, known, "/init", body, &answer, &status);
+        /* An answer that was lost had changed it. */
+        bool again = status == 401 && known != init->secret;
+        if (again)
+            known = init->secret;
+        else if (status || clock_monotonic_ms() >= give_up_ms)
             return check_status(status, 204, err);
-        clock_sleep_ms(RETRY_PAUSE_MS);
+        else
+            clock_sleep_ms(RETRY_PAUSE_MS);
     }
 }
 
-int agent_knows(uint32_t address, const char *secret, unsigned wait_ms, bool *knows,
+int agent_knows(const struct agent_place *at, const char *secret, unsigned wait_ms, bool *knows,
                 struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
     for (;;) {
         buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
         long status;
-        request(address, secret, "/internal/ports/1", NULL, &answer, &status);
+        request(at, secret, "/internal/ports/1", NULL, &answer, &status);
         *knows = status == 200;
         if (status)
             return 0;
@@ -109,19 +118,37 @@ int agent_knows(uint32_t address, const char *secret, unsigned wait_ms, bool *kn
     }
 }
 
-int agent_hang_up(uint32_t address, const char *secret, struct error **err)
+int agent_hang_up(const struct agent_place *at, const char *secret, struct error **err)
 {
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
     long status;
-    request(address, secret, "/internal/hang-up", "", &answer, &status);
+    request(at, secret, "/internal/hang-up", "", &answer, &status);
     return check_status(status, 204, err);
 }
 
-int agent_cpus(uint32_t address, const char *secret, unsigned *cpus, struct error **err)
+int agent_logs(const struct agent_place *at, const char *secret, const char *query, json_t **logs,
+               struct error **err)
+{
+    autofree char *path = xasprintf("/internal/logs?%s", query);
+    buffer_auto answer = BUFFER_INIT(LOGS_ANSWER_MAX);
+    long status;
+    request(at, secret, path, NULL, &answer, &status);
+    if (check_status(status, 200, err) < 0)
+        return -1;
+    json_auto_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
+    *logs = json_incref(json_object_get(json, "logs"));
+    if (json_is_array(*logs))
+        return 0;
+    json_decref(*logs);
+    return error_set(err, ERR_RUNTIME_FAILED,
+                     "The sandbox's agent gave a wrong answer: it has no list of logs.");
+}
+
+int agent_cpus(const struct agent_place *at, const char *secret, unsigned *cpus, struct error **err)
 {
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
     long status;
-    request(address, secret, "/metrics", NULL, &answer, &status);
+    request(at, secret, "/metrics", NULL, &answer, &status);
     if (check_status(status, 200, err) < 0)
         return -1;
     json_auto_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
@@ -133,13 +160,13 @@ int agent_cpus(uint32_t address, const char *secret, unsigned *cpus, struct erro
     return 0;
 }
 
-int agent_wait(uint32_t address, unsigned wait_ms, struct error **err)
+int agent_wait(const struct agent_place *at, unsigned wait_ms, struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
     for (;;) {
         buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
         long status;
-        request(address, "", "/health", NULL, &answer, &status);
+        request(at, "", "/health", NULL, &answer, &status);
         if (status || clock_monotonic_ms() >= give_up_ms)
             return check_status(status, 204, err);
         clock_sleep_ms(RETRY_PAUSE_MS);
@@ -163,14 +190,14 @@ static int parse_listener(const struct buffer *answer, enum agent_listener *list
     return 0;
 }
 
-int agent_port_listener(uint32_t address, const char *secret, uint16_t port, unsigned wait_ms,
-                        enum agent_listener *listener, struct error **err)
+int agent_port_listener(const struct agent_place *at, const char *secret, uint16_t port,
+                        unsigned wait_ms, enum agent_listener *listener, struct error **err)
 {
     char path[64];
     snprintf(path, sizeof path, "/internal/ports/%u", port);
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
     long status;
-    if (ask(address, secret, path, NULL, wait_ms, &answer, &status))
+    if (ask(at, secret, path, NULL, wait_ms, &answer, &status))
         return error_set(err, ERR_AGENT_SILENT, "The sandbox's agent does not answer.");
     if (check_status(status, 200, err) < 0)
         return -1;

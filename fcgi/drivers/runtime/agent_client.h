@@ -1,50 +1,76 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The control plane's calls to the agent in a sandbox, over HTTP on the host's own link to it. */
+/* The control plane's calls to the agent in a sandbox, over HTTP: on the host's own link to it, or
+ * through the host's relay. */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/instance.h"
 #include "crypto/mac.h"
+#include "http/link.h"
 
 #define AGENT_SECRET_SIZE   MAC_HEX_SIZE
 #define AGENT_WAIT_MS       2000  /* for one answer, where a worker may wait */
 #define AGENT_START_WAIT_MS 15000 /* for one that the init of an instance starts */
 
-/* Agents are found at the address of their instance, in host byte order. */
+/* Where an agent is found. */
+struct agent_place {
+    const struct http_link *link; /* to its host; NULL: direct */
+    uint32_t address;             /* of its instance, in host byte order */
+};
 
 /* The secret that the agent of this instance expects: derived from a key of the ring and the
  * instance's name, so it is stored nowhere. The caller wipes it. */
 int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t key_id,
                  char secret[AGENT_SECRET_SIZE], struct error **err);
 
-/* Hand over secret and environment (JSON object text; "" for none). Keeps trying until the agent
- * answers or wait_ms have passed. Errors: ERR_RUNTIME_UNAVAILABLE (no answer),
- * ERR_RUNTIME_FAILED (the agent has another secret, or is none). */
-int agent_init(uint32_t address, const char *sandbox_id, const char *secret, const char *envs,
-               unsigned wait_ms, struct error **err);
+/* What an agent is told about its sandbox. */
+struct agent_init {
+    const char *sandbox_id, *route;
+    const char *template; /* its slug, or the id of the checkpoint that the sandbox came from */
+    const char *secret;
+    /* What an agent knows that has come out of another instance's memory: from then on it knows the
+     * new one alone. NULL: it is no such agent. */
+    const char *former;
+    const char *envs; /* JSON object text; "": none */
+    uint32_t log_kib; /* of the output of processes that it may keep */
+};
+
+/* Tell it. Keeps trying until the agent answers or wait_ms have passed. Errors:
+ * ERR_RUNTIME_UNAVAILABLE (no answer), ERR_RUNTIME_FAILED (the agent has another secret, or is
+ * none). */
+int agent_init(const struct agent_place *at, const struct agent_init *init, unsigned wait_ms,
+               struct error **err);
 
 /* Whether the agent already had this secret; one that has started anew knows none. Waits and fails
  * as agent_init(). */
-int agent_knows(uint32_t address, const char *secret, unsigned wait_ms, bool *knows,
+int agent_knows(const struct agent_place *at, const char *secret, unsigned wait_ms, bool *knows,
                 struct error **err);
 
 /* Before a pause: cut off what clients have open at the agent, and let it take nothing new until
  * the next agent_init() or for some seconds. One attempt. Errors as agent_init(). */
-int agent_hang_up(uint32_t address, const char *secret, struct error **err);
+int agent_hang_up(const struct agent_place *at, const char *secret, struct error **err);
+
+/* What processes wrote: the answer of its GET /internal/logs to this query. *logs, a new reference,
+ * is as the agent has made it, which the owner of a sandbox can replace. One attempt. Errors as
+ * agent_init(). */
+int agent_logs(const struct agent_place *at, const char *secret, const char *query, json_t **logs,
+               struct error **err);
 
 /* How many processors commands find. One attempt. Errors as agent_init(). */
-int agent_cpus(uint32_t address, const char *secret, unsigned *cpus, struct error **err);
+int agent_cpus(const struct agent_place *at, const char *secret, unsigned *cpus,
+               struct error **err);
 
 /* Wait until the agent of an instance that no sandbox has yet answers at all. */
-int agent_wait(uint32_t address, unsigned wait_ms, struct error **err);
+int agent_wait(const struct agent_place *at, unsigned wait_ms, struct error **err);
 
 enum agent_listener { AGENT_LISTENER_NONE, AGENT_LISTENER_LOOPBACK, AGENT_LISTENER_ANY };
 
 /* Who listens on a port inside the sandbox. One attempt, of wait_ms at most. Errors:
  * ERR_AGENT_SILENT (connected or not, no answer came in that time), ERR_RUNTIME_UNAVAILABLE (nobody
  * is there to answer), ERR_RUNTIME_FAILED (it answered something else). */
-int agent_port_listener(uint32_t address, const char *secret, uint16_t port, unsigned wait_ms,
-                        enum agent_listener *listener, struct error **err);
+int agent_port_listener(const struct agent_place *at, const char *secret, uint16_t port,
+                        unsigned wait_ms, enum agent_listener *listener, struct error **err);

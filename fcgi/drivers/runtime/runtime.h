@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 
@@ -36,7 +37,7 @@ struct runtime_host {
     const char *nic_prefix; /* of host-side interface names; at most 2 characters */
 };
 
-struct runtime_shape {
+struct runtime_resources {
     unsigned cpu;
     unsigned memory_mb;
     unsigned disk_gb;
@@ -55,9 +56,12 @@ struct runtime_instance {
     const char *sandbox_id; /* kept beside the instance so that a sweep can match both sides */
     bool virtual_machine;
     bool net_admin; /* its root may change its interfaces and routes */
-    struct runtime_shape shape;
+    struct runtime_resources resources;
     const struct runtime_mount *mounts;
     unsigned mount_count;
+    /* The source is of copy_memory(), or "instance/snapshot" of snapshot_memory(): it goes on where
+     * that was. A snapshot of it is left behind, for snapshot_drop(). */
+    bool with_memory;
 };
 
 enum runtime_status {
@@ -108,15 +112,15 @@ struct runtime_usage {
 };
 
 /* What the daemon says by itself about its instances. */
-enum runtime_news_kind {
-    RUNTIME_NEWS_NONE,
-    RUNTIME_NEWS_BEGIN, /* from now on it says everything; what was before has to be looked up */
-    RUNTIME_NEWS_ENDED, /* stopped, by itself or by order, or removed */
-    RUNTIME_NEWS_RESTARTED, /* stopped and started again without our doing */
+enum runtime_event_kind {
+    RUNTIME_EVENT_NONE,
+    RUNTIME_EVENT_BEGIN, /* from now on it says everything; what was before has to be looked up */
+    RUNTIME_EVENT_ENDED, /* stopped, by itself or by order, or removed */
+    RUNTIME_EVENT_RESTARTED, /* stopped and started again without our doing */
 };
 
-struct runtime_news {
-    enum runtime_news_kind kind;
+struct runtime_event {
+    enum runtime_event_kind kind;
     char instance[INSTANCE_NAME_SIZE];
 };
 
@@ -124,6 +128,12 @@ struct runtime;
 
 /* What a stopped copy of a disk is for. */
 enum runtime_copy { RUNTIME_CHECKPOINT, RUNTIME_SOURCE };
+
+/* What an instance that was created with_memory still has. */
+#define RUNTIME_MEMORY_SNAPSHOT "memory"
+
+/* What export_object() writes. */
+enum runtime_object { RUNTIME_INSTANCE, RUNTIME_VOLUME };
 
 struct runtime_ops {
     /* Make the project, the hardened profile and whatever else every instance relies on. */
@@ -140,9 +150,10 @@ struct runtime_ops {
     int (*create)(struct runtime *runtime, const struct runtime_instance *instance,
                   struct error **err);
 
-    /* Give a running instance another size (shape NULL: not), and mount volumes in it. */
-    int (*adapt)(struct runtime *runtime, const char *name, const struct runtime_shape *shape,
-                 const struct runtime_mount *mounts, unsigned mount_count, struct error **err);
+    /* Give a running instance another size (resources NULL: not), and mount volumes in it. */
+    int (*adapt)(struct runtime *runtime, const char *name,
+                 const struct runtime_resources *resources, const struct runtime_mount *mounts,
+                 unsigned mount_count, struct error **err);
 
     /* Copy the disk of an instance, running or stopped, as it is at one moment (what was written
      * before is in it), into a stopped instance `copy`, by copy-on-write where the pool can. The
@@ -151,6 +162,25 @@ struct runtime_ops {
      * the original holds in the pool beside what it was itself copied from. */
     int (*copy)(struct runtime *runtime, const char *name, const char *copy, enum runtime_copy kind,
                 const char *owner, uint32_t *size_mb, struct error **err);
+
+    /* As copy(), for a checkpoint with the memory that it has at that moment: an instance that runs
+     * stands still meanwhile and then goes on, a paused one stays paused. Instances that are
+     * created from the copy with_memory go on where it was, under an address of their own and
+     * without its connections. Other errors: ERR_RUNTIME_SHORT, ERR_MEMORY_NOT_KEPT (also: it has
+     * none). After any error undo_copy_memory() makes sure that the original goes on. */
+    int (*copy_memory)(struct runtime *runtime, const char *name, const char *copy,
+                       const char *owner, uint32_t *size_mb, struct error **err);
+    int (*undo_copy_memory)(struct runtime *runtime, const char *name, const char *copy,
+                            struct error **err);
+
+    /* As copy_memory(), sooner: the copy is a snapshot of the instance and goes when that goes.
+     * After any error undo_copy_memory() does as there. */
+    int (*snapshot_memory)(struct runtime *runtime, const char *name, const char *snapshot,
+                           struct error **err);
+
+    /* Remove a snapshot. No such instance, or no such snapshot: success. */
+    int (*snapshot_drop)(struct runtime *runtime, const char *name, const char *snapshot,
+                         struct error **err);
 
     /* What is there now. An absent instance is a status, not an error. RUNTIME_OTHER while the
      * daemon is at work on a stopped one. */
@@ -162,14 +192,16 @@ struct runtime_ops {
      * or_disk is set, and keeps running if not: ERR_RUNTIME_SHORT when the host was short of
      * something, ERR_MEMORY_NOT_KEPT when what runs in it is the cause. *origin: what a resume will
      * find. Stopped or paused already: success. */
-    int (*pause)(struct runtime *runtime, const char *name, const struct runtime_shape *shape,
-                 bool keep_memory, bool or_disk, enum runtime_origin *origin, struct error **err);
+    int (*pause)(struct runtime *runtime, const char *name,
+                 const struct runtime_resources *resources, bool keep_memory, bool or_disk,
+                 enum runtime_origin *origin, struct error **err);
 
     /* Continue a paused instance, or start a stopped one from its disk. A memory image that does
      * not restore costs one attempt, then the disk is used. with_memory false: from disk at once.
      * *origin: what really happened. Running already: success, *origin unchanged. */
-    int (*resume)(struct runtime *runtime, const char *name, const struct runtime_shape *shape,
-                  bool with_memory, enum runtime_origin *origin, struct error **err);
+    int (*resume)(struct runtime *runtime, const char *name,
+                  const struct runtime_resources *resources, bool with_memory,
+                  enum runtime_origin *origin, struct error **err);
 
     /* Stop it by force and remove everything of it. Absent: success. */
     int (*destroy)(struct runtime *runtime, const char *name, struct error **err);
@@ -179,11 +211,11 @@ struct runtime_ops {
     int (*list)(struct runtime *runtime, struct runtime_listing **list, size_t *count,
                 struct error **err);
 
-    /* Wait at most wait_ms for the next news, which come over a connection of their own; it is made
-     * when there is none. RUNTIME_NEWS_NONE: the time is over, or a signal came. Does not call
-     * tick(); making the connection may take 1.5 s longer. Errors: ERR_RUNTIME_UNAVAILABLE: the
-     * connection is over, and news are lost until the next RUNTIME_NEWS_BEGIN. */
-    int (*listen)(struct runtime *runtime, unsigned wait_ms, struct runtime_news *news,
+    /* Wait at most wait_ms for the next event, which come over a connection of their own; it is
+     * made when there is none. RUNTIME_EVENT_NONE: the time is over, or a signal came. Does not
+     * call tick(); making the connection may take 1.5 s longer. Errors: ERR_RUNTIME_UNAVAILABLE:
+     * the connection is over, and events are lost until the next RUNTIME_EVENT_BEGIN. */
+    int (*listen)(struct runtime *runtime, unsigned wait_ms, struct runtime_event *event,
                   struct error **err);
 
     /* Make a volume of that size, empty, which the user of a sandbox (user and group id 1000)
@@ -212,6 +244,10 @@ struct runtime_ops {
     /* How many processors the host has; asked for once. */
     int (*processors)(struct runtime *runtime, unsigned *count, struct error **err);
 
+    /* How much memory the host has, and what is used of it and could not be freed at once. */
+    int (*measure_memory)(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
+                          struct error **err);
+
     /* How large the storage pool of the host is, and what is used of it. */
     int (*measure_pool)(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
                         struct error **err);
@@ -232,6 +268,21 @@ struct runtime_ops {
                         const char *volume_id, struct error **err);
     int (*keeper_unmount)(struct runtime *runtime, const char *name, const char *volume,
                           struct error **err);
+
+    /* Write an instance, with its memory image, or a volume to a file, as it is at one moment; the
+     * host needs room for all of it once more. What a btrfs pool has is written as streams of
+     * btrfs, which only such a pool takes in again. */
+    int (*export_object)(struct runtime *runtime, enum runtime_object object, const char *name,
+                         FILE *to, struct error **err);
+
+    /* Make what such a file holds, under the name that it had there, which is given again here. Of
+     * an instance the volumes that it mounts must be there. *made false: it is there already, and
+     * stays as it is. */
+    int (*import_object)(struct runtime *runtime, enum runtime_object object, const char *name,
+                         FILE *from, bool *made, struct error **err);
+
+    /* Undo prepare(), when nothing that was made since is left. */
+    int (*unprepare)(struct runtime *runtime, struct error **err);
 
     void (*close)(struct runtime *runtime);
 };

@@ -126,6 +126,32 @@ static const char capabilities[] =
     "lxc.cap.keep=chown dac_override fowner fsetid kill setgid setuid setpcap setfcap "
     "net_bind_service net_raw sys_chroot sys_ptrace sys_boot audit_write";
 
+/*
+ * For hosts with AppArmor, rules that Incus puts into the profile of the instance: what the filter
+ * and the missing capabilities refuse is refused once more by another part of the kernel.
+ */
+static const char apparmor[] = "deny mount,\n"
+                               "deny umount,\n"
+                               "deny pivot_root,\n"
+                               "deny capability sys_admin,\n"
+                               "deny capability sys_module,\n"
+                               "deny capability sys_rawio,\n"
+                               "deny capability sys_resource,\n"
+                               "deny capability sys_time,\n"
+                               "deny capability syslog,\n"
+                               "deny capability mac_admin,\n"
+                               "deny capability mac_override,\n"
+                               "deny network packet,\n"
+                               "deny network vsock,\n"
+                               "deny network alg,\n"
+                               "deny network xdp,\n"
+                               "deny /sys/** wklx,\n"
+                               "deny @{PROC}/sys/kernel/** wklx,\n"
+                               "deny @{PROC}/sys/fs/** wklx,\n"
+                               "deny @{PROC}/sys/vm/** wklx,\n"
+                               "deny @{PROC}/sysrq-trigger rwklx,\n"
+                               "deny @{PROC}/kcore rwklx,\n";
+
 /* The host's disks, loop files, load and interrupts; and no write to what /sys shows. */
 static const char view[] =
     "lxc.mount.auto=sys:ro cgroup:ro:force\n"
@@ -176,7 +202,7 @@ char *runtime_lxc(const struct runtime_instance *instance, const char *init)
      * host that no dump can hold. The name of an instance is nobody's business inside, and one that
      * waited is called otherwise than its sandbox. */
     autofree char *size =
-        instance ? xasprintf(",size=%um", instance->shape.memory_mb / 2) : xstrdup("");
+        instance ? xasprintf(",size=%um", instance->resources.memory_mb / 2) : xstrdup("");
     autofree char *disk = disk_view(instance);
     autofree char *first = init ? xasprintf("lxc.init.cmd=%s\n", init) : xstrdup("");
     return xasprintf("lxc.uts.name=sandbox\n"
@@ -191,9 +217,9 @@ char *runtime_lxc(const struct runtime_instance *instance, const char *init)
 
 json_t *runtime_confinement(void)
 {
-    json_t *config = json_pack("{s:s, s:s, s:s, s:s}", "security.privileged", "false",
+    json_t *config = json_pack("{s:s, s:s, s:s, s:s, s:s}", "security.privileged", "false",
                                "security.nesting", "false", "security.syscalls.deny_compat", "true",
-                               "security.syscalls.deny", denied_syscalls);
+                               "security.syscalls.deny", denied_syscalls, "raw.apparmor", apparmor);
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
         json_object_set_new(config, limits[i].key, json_string(limits[i].value));
     autofree char *lxc = runtime_lxc(NULL, NULL);

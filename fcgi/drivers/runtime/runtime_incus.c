@@ -58,6 +58,12 @@ static int prepare(struct runtime *base, struct error **err)
     return incus_profile_ensure(runtime->incus, RUNTIME_PROFILE_VM, machine, devices, err);
 }
 
+static int unprepare(struct runtime *base, struct error **err)
+{
+    const char *const profiles[] = {RUNTIME_PROFILE, RUNTIME_PROFILE_VM};
+    return incus_project_remove(runtime_incus_of(base)->incus, profiles, ARRAY_SIZE(profiles), err);
+}
+
 static int inspect(struct runtime *base, const char *name, enum runtime_status *status,
                    struct error **err)
 {
@@ -123,18 +129,18 @@ static void close_runtime(struct runtime *base)
     free(runtime);
 }
 
-static int listen_to(struct runtime *base, unsigned wait_ms, struct runtime_news *news,
+static int listen_to(struct runtime *base, unsigned wait_ms, struct runtime_event *out,
                      struct error **err)
 {
-    static const enum runtime_news_kind kinds[] = {
-        [INCUS_EVENT_OTHER] = RUNTIME_NEWS_NONE,
-        [INCUS_EVENT_ENDED] = RUNTIME_NEWS_ENDED,
-        [INCUS_EVENT_RESTARTED] = RUNTIME_NEWS_RESTARTED,
+    static const enum runtime_event_kind kinds[] = {
+        [INCUS_EVENT_OTHER] = RUNTIME_EVENT_NONE,
+        [INCUS_EVENT_ENDED] = RUNTIME_EVENT_ENDED,
+        [INCUS_EVENT_RESTARTED] = RUNTIME_EVENT_RESTARTED,
     };
     struct runtime_incus *runtime = runtime_incus_of(base);
     enum incus_heard heard;
     struct incus_event event;
-    *news = (struct runtime_news){.kind = RUNTIME_NEWS_NONE};
+    *out = (struct runtime_event){.kind = RUNTIME_EVENT_NONE};
     if (!runtime->events && incus_events_open(runtime->incus, &runtime->events, err) < 0)
         return -1;
     if (incus_events_next(runtime->events, wait_ms, &heard, &event, err) < 0) {
@@ -143,10 +149,10 @@ static int listen_to(struct runtime *base, unsigned wait_ms, struct runtime_news
         return -1;
     }
     if (heard == INCUS_HEARD_BEGIN) {
-        news->kind = RUNTIME_NEWS_BEGIN;
+        out->kind = RUNTIME_EVENT_BEGIN;
     } else if (heard == INCUS_HEARD_EVENT) {
-        news->kind = kinds[event.kind];
-        memcpy(news->instance, event.instance, sizeof news->instance);
+        out->kind = kinds[event.kind];
+        memcpy(out->instance, event.instance, sizeof out->instance);
     }
     return 0;
 }
@@ -166,7 +172,7 @@ static int conclude(struct runtime *base, unsigned orders_before, int result, st
         incus_orders_sent(runtime_incus_of(base)->incus) != orders_before)
         error_recode(err, ERR_OUTCOME_UNKNOWN);
     if (result && (*err)->code == ERR_RUNTIME_REFUSED &&
-        incus_last_fault(runtime_incus_of(base)->incus) == INCUS_FAULT_NO_SPACE)
+        incus_last_error(runtime_incus_of(base)->incus) == INCUS_ERROR_NO_SPACE)
         error_recode(err, ERR_INSUFFICIENT_STORAGE);
     return result;
 }
@@ -188,15 +194,17 @@ static int build_source(struct runtime *base, const char *source, const char *im
 static int create(struct runtime *base, const struct runtime_instance *instance, struct error **err)
 {
     unsigned before = orders(base);
-    return conclude(base, before, runtime_incus_create(base, instance, err), err);
+    int result = instance->with_memory ? runtime_incus_continue(base, instance, err)
+                                       : runtime_incus_create(base, instance, err);
+    return conclude(base, before, result, err);
 }
 
-static int adapt(struct runtime *base, const char *name, const struct runtime_shape *shape,
+static int adapt(struct runtime *base, const char *name, const struct runtime_resources *resources,
                  const struct runtime_mount *mounts, unsigned mount_count, struct error **err)
 {
     unsigned before = orders(base);
-    return conclude(base, before, runtime_incus_adapt(base, name, shape, mounts, mount_count, err),
-                    err);
+    return conclude(base, before,
+                    runtime_incus_adapt(base, name, resources, mounts, mount_count, err), err);
 }
 
 static int copy(struct runtime *base, const char *name, const char *copy, enum runtime_copy kind,
@@ -207,21 +215,51 @@ static int copy(struct runtime *base, const char *name, const char *copy, enum r
                     err);
 }
 
-static int pause_instance(struct runtime *base, const char *name, const struct runtime_shape *shape,
-                          bool keep_memory, bool or_disk, enum runtime_origin *origin,
-                          struct error **err)
+static int copy_memory(struct runtime *base, const char *name, const char *copy, const char *owner,
+                       uint32_t *size_mb, struct error **err)
+{
+    unsigned before = orders(base);
+    return conclude(base, before, runtime_incus_copy_memory(base, name, copy, owner, size_mb, err),
+                    err);
+}
+
+static int undo_copy_memory(struct runtime *base, const char *name, const char *copy,
+                            struct error **err)
+{
+    unsigned before = orders(base);
+    return conclude(base, before, runtime_incus_undo_copy_memory(base, name, copy, err), err);
+}
+
+static int snapshot_memory(struct runtime *base, const char *name, const char *snapshot,
+                           struct error **err)
+{
+    unsigned before = orders(base);
+    return conclude(base, before, runtime_incus_snapshot_memory(base, name, snapshot, err), err);
+}
+
+static int snapshot_drop(struct runtime *base, const char *name, const char *snapshot,
+                         struct error **err)
+{
+    unsigned before = orders(base);
+    return conclude(base, before, runtime_incus_snapshot_drop(base, name, snapshot, err), err);
+}
+
+static int pause_instance(struct runtime *base, const char *name,
+                          const struct runtime_resources *resources, bool keep_memory, bool or_disk,
+                          enum runtime_origin *origin, struct error **err)
 {
     unsigned before = orders(base);
     return conclude(base, before,
-                    runtime_incus_pause(base, name, shape, keep_memory, or_disk, origin, err), err);
+                    runtime_incus_pause(base, name, resources, keep_memory, or_disk, origin, err),
+                    err);
 }
 
-static int resume(struct runtime *base, const char *name, const struct runtime_shape *shape,
+static int resume(struct runtime *base, const char *name, const struct runtime_resources *resources,
                   bool with_memory, enum runtime_origin *origin, struct error **err)
 {
     unsigned before = orders(base);
-    return conclude(base, before, runtime_incus_resume(base, name, shape, with_memory, origin, err),
-                    err);
+    return conclude(base, before,
+                    runtime_incus_resume(base, name, resources, with_memory, origin, err), err);
 }
 
 static int destroy(struct runtime *base, const char *name, struct error **err)
@@ -243,12 +281,23 @@ static int volume_delete(struct runtime *base, const char *name, struct error **
     return conclude(base, before, runtime_incus_volume_delete(base, name, err), err);
 }
 
+static int import_object(struct runtime *base, enum runtime_object object, const char *name,
+                         FILE *from, bool *made, struct error **err)
+{
+    unsigned before = orders(base);
+    return conclude(base, before, runtime_incus_import(base, object, name, from, made, err), err);
+}
+
 static const struct runtime_ops incus_ops = {
     .prepare = prepare,
     .build_source = build_source,
     .create = create,
     .adapt = adapt,
     .copy = copy,
+    .copy_memory = copy_memory,
+    .undo_copy_memory = undo_copy_memory,
+    .snapshot_memory = snapshot_memory,
+    .snapshot_drop = snapshot_drop,
     .inspect = inspect,
     .pause = pause_instance,
     .resume = resume,
@@ -261,11 +310,15 @@ static const struct runtime_ops incus_ops = {
     .measure = runtime_incus_measure,
     .measure_disk = runtime_incus_measure_disk,
     .processors = runtime_incus_processors,
+    .measure_memory = runtime_incus_measure_memory,
     .measure_pool = runtime_incus_measure_pool,
     .list_copies = list_copies,
     .keeper_start = runtime_incus_keeper_start,
     .keeper_mount = runtime_incus_keeper_mount,
     .keeper_unmount = runtime_incus_keeper_unmount,
+    .export_object = runtime_incus_export,
+    .import_object = import_object,
+    .unprepare = unprepare,
     .close = close_runtime,
 };
 

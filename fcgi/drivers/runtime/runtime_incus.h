@@ -86,9 +86,9 @@ json_t *runtime_confinement(void);
 json_t *runtime_profile_devices(const char *pool);
 json_t *runtime_nic_device(const char *address, const char *hwaddr, const char *host_name);
 json_t *runtime_root_device(const char *pool, const char *size);
-/* The limits of a shape, and a root device with its size. */
-json_t *runtime_size_config(const struct runtime_shape *shape);
-json_t *runtime_sized_root(const char *pool, const struct runtime_shape *shape,
+/* The limits of an instance with these resources, and a root device with its size. */
+json_t *runtime_size_config(const struct runtime_resources *resources, bool virtual_machine);
+json_t *runtime_sized_root(const char *pool, const struct runtime_resources *resources,
                            bool virtual_machine);
 /* Put a disk device for each mount into devices. */
 void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_mount *mounts,
@@ -109,8 +109,9 @@ json_t *runtime_create_body(const struct runtime_incus *runtime,
 
 #define RUNTIME_SIZE_SIZE 24
 /* The size limit of the root volume while the instance runs, and with room for its memory. */
-void runtime_root_size(const struct runtime_shape *shape, char out[RUNTIME_SIZE_SIZE]);
-void runtime_root_size_paused(const struct runtime_shape *shape, char out[RUNTIME_SIZE_SIZE]);
+void runtime_root_size(const struct runtime_resources *resources, char out[RUNTIME_SIZE_SIZE]);
+void runtime_root_size_paused(const struct runtime_resources *resources,
+                              char out[RUNTIME_SIZE_SIZE]);
 
 enum runtime_status runtime_status_of(const struct incus_instance *instance);
 
@@ -138,6 +139,13 @@ int runtime_incus_volume_delete(struct runtime *runtime, const char *name, struc
 int runtime_incus_volume_list(struct runtime *runtime, struct runtime_volume **list, size_t *count,
                               struct error **err);
 
+/* --- runtime_incus_archive.c --- */
+
+int runtime_incus_export(struct runtime *runtime, enum runtime_object object, const char *name,
+                         FILE *to, struct error **err);
+int runtime_incus_import(struct runtime *runtime, enum runtime_object object, const char *name,
+                         FILE *from, bool *made, struct error **err);
+
 /* --- runtime_incus_keeper.c --- */
 
 int runtime_incus_keeper_start(struct runtime *runtime, const struct runtime_keeper *keeper,
@@ -147,7 +155,7 @@ int runtime_incus_keeper_mount(struct runtime *runtime, const char *name, const 
 int runtime_incus_keeper_unmount(struct runtime *runtime, const char *name, const char *volume,
                                  struct error **err);
 
-/* --- runtime_incus_source.c, _copy.c, _create.c, _measure.c, _pause.c --- */
+/* --- runtime_incus_source.c, _copy.c, _create.c, _measure.c, _memory.c, _pause.c --- */
 
 int runtime_incus_build_source(struct runtime *runtime, const char *source, const char *image,
                                char **fingerprint, bool *virtual_machine, struct error **err);
@@ -156,20 +164,40 @@ int runtime_incus_create(struct runtime *runtime, const struct runtime_instance 
 int runtime_incus_copy(struct runtime *runtime, const char *name, const char *copy,
                        enum runtime_copy kind, const char *owner, uint32_t *size_mb,
                        struct error **err);
+/* What the original holds in the pool beside what it was itself copied from. */
+int runtime_incus_measure_copy(struct runtime *runtime, const char *name, const char *copy,
+                               uint32_t *size_mb, struct error **err);
+int runtime_incus_copy_memory(struct runtime *runtime, const char *name, const char *copy,
+                              const char *owner, uint32_t *size_mb, struct error **err);
+int runtime_incus_undo_copy_memory(struct runtime *runtime, const char *name, const char *copy,
+                                   struct error **err);
+int runtime_incus_snapshot_memory(struct runtime *runtime, const char *name, const char *snapshot,
+                                  struct error **err);
+int runtime_incus_snapshot_drop(struct runtime *runtime, const char *name, const char *snapshot,
+                                struct error **err);
+/* create() of an instance with_memory. */
+int runtime_incus_continue(struct runtime *runtime, const struct runtime_instance *instance,
+                           struct error **err);
+/* What CRIU says when the host, and not what runs in the instance, kept it from writing the memory:
+ * descriptors, inotify instances, room, processes, time. */
+bool runtime_says_host_was_short(const char *text);
 int runtime_incus_adapt(struct runtime *runtime, const char *name,
-                        const struct runtime_shape *shape, const struct runtime_mount *mounts,
-                        unsigned mount_count, struct error **err);
+                        const struct runtime_resources *resources,
+                        const struct runtime_mount *mounts, unsigned mount_count,
+                        struct error **err);
 int runtime_incus_destroy(struct runtime *runtime, const char *name, struct error **err);
 int runtime_incus_measure(struct runtime *runtime, struct runtime_usage **list, size_t *count,
                           struct error **err);
 int runtime_incus_measure_disk(struct runtime *runtime, const char *name, bool virtual_machine,
                                uint64_t *used_bytes, struct error **err);
 int runtime_incus_processors(struct runtime *runtime, unsigned *count, struct error **err);
+int runtime_incus_measure_memory(struct runtime *runtime, uint64_t *total_bytes,
+                                 uint64_t *used_bytes, struct error **err);
 int runtime_incus_measure_pool(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
                                struct error **err);
 int runtime_incus_pause(struct runtime *runtime, const char *name,
-                        const struct runtime_shape *shape, bool keep_memory, bool or_disk,
+                        const struct runtime_resources *resources, bool keep_memory, bool or_disk,
                         enum runtime_origin *origin, struct error **err);
 int runtime_incus_resume(struct runtime *runtime, const char *name,
-                         const struct runtime_shape *shape, bool with_memory,
+                         const struct runtime_resources *resources, bool with_memory,
                          enum runtime_origin *origin, struct error **err);

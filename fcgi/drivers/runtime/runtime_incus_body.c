@@ -10,6 +10,8 @@
 
 /* What a dump of the memory needs beside the memory itself. */
 #define IMAGE_MARGIN_MB 64
+/* Of a vCPU among processes that are all busy; a service of the host has 100. */
+#define CPU_WEIGHT_PERCENT 25
 
 void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE])
 {
@@ -30,16 +32,17 @@ int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE])
     return 0;
 }
 
-void runtime_root_size(const struct runtime_shape *shape, char out[RUNTIME_SIZE_SIZE])
+void runtime_root_size(const struct runtime_resources *resources, char out[RUNTIME_SIZE_SIZE])
 {
-    snprintf(out, RUNTIME_SIZE_SIZE, "%uGiB", shape->disk_gb);
+    snprintf(out, RUNTIME_SIZE_SIZE, "%uGiB", resources->disk_gb);
 }
 
-void runtime_root_size_paused(const struct runtime_shape *shape, char out[RUNTIME_SIZE_SIZE])
+void runtime_root_size_paused(const struct runtime_resources *resources,
+                              char out[RUNTIME_SIZE_SIZE])
 {
     /* By the limit and not by what is in use: that may grow until the guest is frozen. */
     unsigned long long size_mb =
-        (unsigned long long)shape->disk_gb * 1024 + shape->memory_mb + IMAGE_MARGIN_MB;
+        (unsigned long long)resources->disk_gb * 1024 + resources->memory_mb + IMAGE_MARGIN_MB;
     snprintf(out, RUNTIME_SIZE_SIZE, "%lluMiB", size_mb);
 }
 
@@ -129,22 +132,26 @@ json_t *runtime_copy_body(const char *name, const char *original, const json_t *
                      RUNTIME_KEY_ROLE, "copying", RUNTIME_KEY_SANDBOX, owner, "devices", without);
 }
 
-json_t *runtime_size_config(const struct runtime_shape *shape)
+json_t *runtime_size_config(const struct runtime_resources *resources, bool virtual_machine)
 {
-    return json_pack("{s:o, s:o}", "limits.cpu", json_sprintf("%u", shape->cpu), "limits.memory",
-                     json_sprintf("%uMiB", shape->memory_mb));
+    json_t *config = json_pack("{s:o, s:o}", "limits.cpu", json_sprintf("%u", resources->cpu),
+                               "limits.memory", json_sprintf("%uMiB", resources->memory_mb));
+    if (!virtual_machine)
+        json_object_set_new(config, "limits.cpu.allowance",
+                            json_sprintf("%u%%", resources->cpu * CPU_WEIGHT_PERCENT));
+    return config;
 }
 
-json_t *runtime_sized_root(const char *pool, const struct runtime_shape *shape,
+json_t *runtime_sized_root(const char *pool, const struct runtime_resources *resources,
                            bool virtual_machine)
 {
     char size[RUNTIME_SIZE_SIZE];
-    runtime_root_size(shape, size);
+    runtime_root_size(resources, size);
     json_t *root = runtime_root_device(pool, size);
     /* A virtual machine's memory goes into a volume of its own size. */
     if (virtual_machine)
         json_object_set_new(root, "size.state",
-                            json_sprintf("%uMiB", shape->memory_mb + IMAGE_MARGIN_MB));
+                            json_sprintf("%uMiB", resources->memory_mb + IMAGE_MARGIN_MB));
     return root;
 }
 
@@ -184,16 +191,17 @@ json_t *runtime_create_body(const struct runtime_incus *runtime,
     if (runtime_hwaddr(instance->address, hwaddr) < 0)
         return NULL;
     runtime_host_name(runtime->nic_prefix, host_name);
-    json_t *config = runtime_size_config(&instance->shape);
+    json_t *config = runtime_size_config(&instance->resources, virtual_machine);
     json_object_set_new(config, RUNTIME_KEY_ROLE, json_string("sandbox"));
     json_object_set_new(config, RUNTIME_KEY_SANDBOX, json_string(instance->sandbox_id));
     if (!virtual_machine) {
         autofree char *lxc = runtime_lxc(instance, NULL);
         json_object_set_new(config, "raw.lxc", json_string(lxc));
     }
-    json_t *devices = json_pack(
-        "{s:o, s:o}", "root", runtime_sized_root(runtime->pool, &instance->shape, virtual_machine),
-        "eth0", runtime_nic_device(instance->address, hwaddr, host_name));
+    json_t *devices =
+        json_pack("{s:o, s:o}", "root",
+                  runtime_sized_root(runtime->pool, &instance->resources, virtual_machine), "eth0",
+                  runtime_nic_device(instance->address, hwaddr, host_name));
     runtime_add_mounts(devices, runtime->pool, instance->mounts, instance->mount_count);
     return json_pack("{s:s, s:s, s:{s:s, s:s, s:b}, s:[s], s:b, s:o, s:o}", "name", instance->name,
                      "type", virtual_machine ? "virtual-machine" : "container", "source", "type",

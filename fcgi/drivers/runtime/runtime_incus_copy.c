@@ -19,7 +19,7 @@ struct copying {
 
 static bool is_busy(const struct copying *copying)
 {
-    return incus_last_fault(copying->runtime->incus) == INCUS_FAULT_BUSY;
+    return incus_last_error(copying->runtime->incus) == INCUS_ERROR_BUSY;
 }
 
 /* Returns 1 when somebody else is at work on the original. */
@@ -70,14 +70,15 @@ static int step(struct copying *copying, bool *made, struct error **err)
     return finish(copying, err);
 }
 
-static int measure(struct copying *copying, uint32_t *size_mb, struct error **err)
+int runtime_incus_measure_copy(struct runtime *base, const char *name, const char *copy,
+                               uint32_t *size_mb, struct error **err)
 {
-    struct incus *incus = copying->runtime->incus;
+    struct incus *incus = runtime_incus_of(base)->incus;
     uint64_t own = 0, copied = 0;
     /* Where the pool counts data for whom wrote it, that is the original; elsewhere a copy counts
      * in full. */
-    if (incus_instance_disk_usage(incus, copying->name, &own, err) < 0 ||
-        incus_instance_disk_usage(incus, copying->copy, &copied, err) < 0)
+    if (incus_instance_disk_usage(incus, name, &own, err) < 0 ||
+        incus_instance_disk_usage(incus, copy, &copied, err) < 0)
         return -1;
     uint64_t bytes = own > copied ? own : copied;
     *size_mb = (uint32_t)((bytes + (1 << 20) - 1) >> 20);
@@ -97,5 +98,5 @@ int runtime_incus_copy(struct runtime *base, const char *name, const char *copy,
             return -1;
     if (result)
         return error_context(err, "copy %s of instance %s", copy, name);
-    return size_mb ? measure(&copying, size_mb, err) : 0;
+    return size_mb ? runtime_incus_measure_copy(base, name, copy, size_mb, err) : 0;
 }

@@ -6,11 +6,11 @@
 /* A refusal that another caller of the same instance explains: look again. */
 static bool somebody_else(const struct runtime_incus *runtime, const struct error *err)
 {
-    switch (incus_last_fault(runtime->incus)) {
-    case INCUS_FAULT_BUSY:
-    case INCUS_FAULT_EXISTS:
-    case INCUS_FAULT_RUNNING:
-    case INCUS_FAULT_STOPPED:
+    switch (incus_last_error(runtime->incus)) {
+    case INCUS_ERROR_BUSY:
+    case INCUS_ERROR_EXISTS:
+    case INCUS_ERROR_RUNNING:
+    case INCUS_ERROR_STOPPED:
         return err->code == ERR_RUNTIME_REFUSED;
     default:
         return false;
@@ -109,7 +109,8 @@ int runtime_incus_create(struct runtime *base, const struct runtime_instance *in
 
 /* --- adapt --- */
 
-int runtime_incus_adapt(struct runtime *base, const char *name, const struct runtime_shape *shape,
+int runtime_incus_adapt(struct runtime *base, const char *name,
+                        const struct runtime_resources *resources,
                         const struct runtime_mount *mounts, unsigned mount_count,
                         struct error **err)
 {
@@ -117,13 +118,13 @@ int runtime_incus_adapt(struct runtime *base, const char *name, const struct run
     incus_instance_auto found = {0};
     json_auto_t *config = NULL;
     json_auto_t *devices = json_object();
-    if (shape) {
+    if (resources) {
         if (incus_instance_get(runtime->incus, name, &found, err) < 0)
             return -1;
-        config = runtime_size_config(shape);
+        config = runtime_size_config(resources, found.virtual_machine);
         json_object_set_new(devices, "root",
-                            runtime_sized_root(incus_instance_device(&found, "root", "pool"), shape,
-                                               found.virtual_machine));
+                            runtime_sized_root(incus_instance_device(&found, "root", "pool"),
+                                               resources, found.virtual_machine));
     }
     runtime_add_mounts(devices, runtime->pool, mounts, mount_count);
     return incus_instance_patch(runtime->incus, name, config, devices, err);
@@ -141,7 +142,7 @@ static int remove_step(struct runtime_incus *runtime, const char *name, struct e
         return 0;
     if (status != RUNTIME_STOPPED && status != RUNTIME_PAUSED &&
         incus_instance_change(runtime->incus, name, &stop, err) < 0 &&
-        incus_last_fault(runtime->incus) != INCUS_FAULT_STOPPED)
+        incus_last_error(runtime->incus) != INCUS_ERROR_STOPPED)
         return -1;
     error_clear(err);
     return incus_instance_delete(runtime->incus, name, err);

@@ -23,7 +23,7 @@
 struct subject {
     struct runtime_incus *runtime;
     const char *name;
-    const struct runtime_shape *shape;
+    const struct runtime_resources *resources;
     struct incus_instance found;
     enum runtime_status status;
     unsigned orders;
@@ -49,10 +49,10 @@ static int change(struct subject *subject, struct incus_state_change order, stru
 /* A refusal after which only a new look helps: another caller was there. */
 static bool look_again(const struct subject *subject)
 {
-    switch (incus_last_fault(subject->runtime->incus)) {
-    case INCUS_FAULT_BUSY:
-    case INCUS_FAULT_STOPPED:
-    case INCUS_FAULT_RUNNING:
+    switch (incus_last_error(subject->runtime->incus)) {
+    case INCUS_ERROR_BUSY:
+    case INCUS_ERROR_STOPPED:
+    case INCUS_ERROR_RUNNING:
         return true;
     default:
         return false;
@@ -79,11 +79,11 @@ static int resize_root(struct subject *subject, const char *size, struct error *
  */
 static void shrink_root(struct subject *subject)
 {
-    struct runtime_shape larger = *subject->shape;
+    struct runtime_resources larger = *subject->resources;
     char size[RUNTIME_SIZE_SIZE];
     error_auto err = NULL;
     error_auto ignored = NULL;
-    runtime_root_size(subject->shape, size);
+    runtime_root_size(subject->resources, size);
     if (resize_root(subject, size, &err) == 0)
         return;
     log_warning("cannot lower the disk limit after a resume", LOG_STR("instance", subject->name),
@@ -110,7 +110,7 @@ struct pausing {
 static int stop_with_memory(struct subject *subject, struct error **err)
 {
     char size[RUNTIME_SIZE_SIZE];
-    runtime_root_size_paused(subject->shape, size);
+    runtime_root_size_paused(subject->resources, size);
     if (resize_root(subject, size, err) < 0)
         return -1;
     return change(subject, (struct incus_state_change){.action = INCUS_STOP, .stateful = true},
@@ -131,9 +131,7 @@ static int stop_without_memory(struct subject *subject, struct error **err)
     return change(subject, force, err);
 }
 
-/* What CRIU says when the host, and not what runs in the instance, kept it from writing the memory:
- * descriptors, inotify instances, room, processes, time. */
-static bool says_host_was_short(const char *text)
+bool runtime_says_host_was_short(const char *text)
 {
     static const char *const words[] = {
         "Too many open files",    "an't create inotify",
@@ -151,7 +149,7 @@ static bool says_host_was_short(const char *text)
  * room for its log either, and then its words say nothing. */
 static bool pool_was_short(struct subject *subject)
 {
-    uint64_t memory_bytes = (uint64_t)subject->shape->memory_mb << 20;
+    uint64_t memory_bytes = (uint64_t)subject->resources->memory_mb << 20;
     uint64_t total_bytes = 0;
     uint64_t used_bytes = 0;
     error_auto ignored = NULL;
@@ -165,7 +163,7 @@ static bool pool_was_short(struct subject *subject)
 static int pause_refused(struct subject *subject, struct pausing *pausing, struct error **err)
 {
     static const unsigned waits_ms[] = {1000, 3000};
-    bool is_short = says_host_was_short((*err)->message) || pool_was_short(subject);
+    bool is_short = runtime_says_host_was_short((*err)->message) || pool_was_short(subject);
     bool in_time = clock_monotonic_ms() < pausing->begun_ms + RETRY_WITHIN_MS;
     if (is_short && in_time && pausing->retries < ARRAY_SIZE(waits_ms)) {
         log_warning("memory is not kept yet, trying again", LOG_STR("instance", subject->name),
@@ -209,11 +207,12 @@ static int pause_step(struct subject *subject, struct pausing *pausing, enum run
     return pause_refused(subject, pausing, err);
 }
 
-int runtime_incus_pause(struct runtime *base, const char *name, const struct runtime_shape *shape,
-                        bool keep_memory, bool or_disk, enum runtime_origin *origin,
-                        struct error **err)
+int runtime_incus_pause(struct runtime *base, const char *name,
+                        const struct runtime_resources *resources, bool keep_memory, bool or_disk,
+                        enum runtime_origin *origin, struct error **err)
 {
-    struct subject subject = {.runtime = runtime_incus_of(base), .name = name, .shape = shape};
+    struct subject subject = {
+        .runtime = runtime_incus_of(base), .name = name, .resources = resources};
     struct pausing pausing = {keep_memory, or_disk, 0, clock_monotonic_ms()};
     struct runtime_turns turns = runtime_turns_begin();
     int result;
@@ -243,7 +242,7 @@ static int ready_devices(struct subject *subject, struct error **err)
         json_pack("{s:o}", "eth0",
                   runtime_nic_device(incus_instance_device(found, "eth0", "ipv4.address"),
                                      incus_instance_device(found, "eth0", "hwaddr"), host_name));
-    runtime_root_size_paused(subject->shape, size);
+    runtime_root_size_paused(subject->resources, size);
     if (!found->virtual_machine && !str_equal(incus_instance_device(found, "root", "size"), size))
         json_object_set_new(
             devices, "root",
@@ -301,10 +300,12 @@ static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
     return 1;
 }
 
-int runtime_incus_resume(struct runtime *base, const char *name, const struct runtime_shape *shape,
-                         bool with_memory, enum runtime_origin *origin, struct error **err)
+int runtime_incus_resume(struct runtime *base, const char *name,
+                         const struct runtime_resources *resources, bool with_memory,
+                         enum runtime_origin *origin, struct error **err)
 {
-    struct subject subject = {.runtime = runtime_incus_of(base), .name = name, .shape = shape};
+    struct subject subject = {
+        .runtime = runtime_incus_of(base), .name = name, .resources = resources};
     struct runtime_turns turns = runtime_turns_begin();
     enum runtime_origin started = RUNTIME_FROM_DISK;
     bool acted = false;

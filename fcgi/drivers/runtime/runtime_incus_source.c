@@ -37,7 +37,7 @@ static int shift(struct runtime_incus *runtime, const char *source, struct error
     }
     if (incus_instance_change(runtime->incus, source, &stop, err) == 0)
         return 0;
-    if (incus_last_fault(runtime->incus) != INCUS_FAULT_STOPPED)
+    if (incus_last_error(runtime->incus) != INCUS_ERROR_STOPPED)
         return -1;
     error_clear(err);
     return 0;
@@ -49,7 +49,7 @@ static int finish(struct runtime_incus *runtime, const char *source, struct erro
     json_auto_t *config = json_pack("{s:s, s:s}", "raw.lxc", "", RUNTIME_KEY_ROLE, "source");
     /* The instance counts as stopped a moment before its stop operation has ended. */
     while (incus_instance_patch(runtime->incus, source, config, NULL, err) < 0) {
-        if (incus_last_fault(runtime->incus) != INCUS_FAULT_BUSY)
+        if (incus_last_error(runtime->incus) != INCUS_ERROR_BUSY)
             return -1;
         if (runtime_turn(runtime, &turns, err) < 0)
             return -1;

@@ -19,7 +19,7 @@ int runtime_incus_volume_create(struct runtime *base, const char *name, unsigned
                   "0755", "initial.uid", OWNER_ID, "initial.gid", OWNER_ID);
     if (incus_volume_create(runtime->incus, runtime->pool, name, config, err) == 0)
         return 0;
-    if (incus_last_fault(runtime->incus) != INCUS_FAULT_EXISTS)
+    if (incus_last_error(runtime->incus) != INCUS_ERROR_EXISTS)
         return error_context(err, "volume %s", name);
     error_clear(err);
     return 0;
@@ -34,7 +34,7 @@ int runtime_incus_volume_delete(struct runtime *base, const char *name, struct e
         error_clear(err);
         return 0;
     }
-    if (incus_last_fault(runtime->incus) == INCUS_FAULT_IN_USE)
+    if (incus_last_error(runtime->incus) == INCUS_ERROR_IN_USE)
         error_recode(err, ERR_VOLUME_ATTACHED);
     return error_context(err, "removal of volume %s", name);
 }

@@ -100,7 +100,7 @@ void guard_keep(const struct agent *agent)
 /* The set was within its bounds when it was kept. */
 static void recall_entry(struct environment *environment, const char *entry)
 {
-    struct fault ignored;
+    struct rpc_error ignored;
     size_t length = strcspn(entry, "=");
     autofree char *name = xstrndup(entry, length);
     environment_set(environment, name, entry + length + 1, &ignored);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A guard: the process that the sandbox's init starts, and whose child the agent is. When the agent
- * is killed (by root in the sandbox, by the kernel for want of memory, by a fault of its own) the
+ * is killed (by root in the sandbox, by the kernel for want of memory, by a error of its own) the
  * guard has a new one at once, and the new one knows what POST /init had told the old one. It is
  * kept in memory that both share: nothing is on disk, and an end of the guard forgets it.
  */

@@ -10,6 +10,8 @@
 #include "agent/framework/stream.h"
 #include "agent/guard.h"
 #include "agent/handlers.h"
+#include "agent/identity.h"
+#include "agent/process/process.h"
 #include "base/clock.h"
 #include "base/instance.h"
 #include "base/log.h"
@@ -22,19 +24,21 @@
 
 /* A checked body. */
 struct init {
-    const char *secret, *sandbox_id, *default_user;
+    const char *secret, *sandbox_id, *default_user, *route, *template;
+    int64_t log_kib;
+    bool succeeds; /* the agent's memory is of another sandbox, whose secret it shall forget */
     struct environment environment;
 };
 
-int health_finish(struct request *request, struct fault *fault)
+int health_finish(struct request *request, struct rpc_error *error)
 {
-    (void)fault;
+    (void)error;
     return httpd_reply_empty(&request->http, 204);
 }
 
-int hang_up_finish(struct request *request, struct fault *fault)
+int hang_up_finish(struct request *request, struct rpc_error *error)
 {
-    (void)fault;
+    (void)error;
     struct agent *agent = request->agent;
     agent->hung_up_until_ms = clock_monotonic_ms() + HUNG_UP_MS;
     stream_abort_all(agent);
@@ -42,13 +46,13 @@ int hang_up_finish(struct request *request, struct fault *fault)
     return httpd_reply_empty(&request->http, 204);
 }
 
-int init_begin(struct request *request, struct fault *fault)
+int init_begin(struct request *request, struct rpc_error *error)
 {
     const struct shared_secret *secret = &request->agent->secret;
     request->outsider =
         secret->known && !httpd_shows_secret(&request->http, AGENT_SECRET_HEADER, secret);
     return request->outsider
-               ? fault_set(fault, FAULT_UNAUTHENTICATED, "missing or wrong agent secret")
+               ? rpc_error_set(error, RPC_UNAUTHENTICATED, "missing or wrong agent secret")
                : 0;
 }
 
@@ -73,38 +77,55 @@ static void parse_done(json_t *message)
     json_set_alloc_funcs(malloc, free);
 }
 
-static int check_secret(const struct shared_secret *known, const char *secret, struct fault *fault)
+static int check_secret(const struct shared_secret *known, const struct init *init,
+                        struct rpc_error *error)
 {
+    const char *secret = init->secret;
     struct shared_secret probe = {.known = false};
     int rc = 0;
     if (shared_secret_set(&probe, secret, strlen(secret)) < 0)
-        rc = fault_set(fault, FAULT_INVALID_ARGUMENT, "secret must be %d hexadecimal digits",
-                       SHARED_SECRET_HEX);
-    else if (known->known && !shared_secret_matches(known, secret, strlen(secret)))
-        rc = fault_set(fault, FAULT_INVALID_ARGUMENT,
-                       "the agent has another secret, which cannot be changed");
+        rc = rpc_error_set(error, RPC_INVALID_ARGUMENT, "secret must be %d hexadecimal digits",
+                           SHARED_SECRET_HEX);
+    else if (known->known && !init->succeeds &&
+             !shared_secret_matches(known, secret, strlen(secret)))
+        rc = rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                           "the agent has another secret, which cannot be changed");
     mem_wipe(&probe, sizeof probe);
     return rc;
 }
 
+static int set_known(struct init *init, const char *name, const char *value,
+                     struct rpc_error *error)
+{
+    return *value ? environment_set(&init->environment, name, value, error) : 0;
+}
+
 static int read_body(const struct shared_secret *known, const json_t *message, struct init *init,
-                     struct fault *fault)
+                     struct rpc_error *error)
 {
     const json_t *envs;
     if (!json_is_object(message))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the body must be a JSON object");
-    if (proto_string(message, "secret", &init->secret, fault) < 0 ||
-        proto_string(message, "sandbox_id", &init->sandbox_id, fault) < 0 ||
-        proto_string(message, "default_user", &init->default_user, fault) < 0 ||
-        proto_object(message, "envs", &envs, fault) < 0 ||
-        check_secret(known, init->secret, fault) < 0)
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the body must be a JSON object");
+    if (proto_string(message, "secret", &init->secret, error) < 0 ||
+        proto_string(message, "sandbox_id", &init->sandbox_id, error) < 0 ||
+        proto_string(message, "default_user", &init->default_user, error) < 0 ||
+        proto_string(message, "route", &init->route, error) < 0 ||
+        proto_string(message, "template", &init->template, error) < 0 ||
+        (proto_field(message, "logKib") &&
+         proto_integer(message, "logKib", 0, PROCESS_LOG_MAX / 1024, &init->log_kib, error) < 0) ||
+        proto_object(message, "envs", &envs, error) < 0 ||
+        proto_bool(message, "succeeds", false, &init->succeeds, error) < 0 ||
+        check_secret(known, init, error) < 0)
         return -1;
-    if (strlen(init->sandbox_id) > SANDBOX_ID_MAX || strlen(init->default_user) > USER_NAME_MAX)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "sandbox_id or default_user is too long");
-    if (*init->sandbox_id &&
-        environment_set(&init->environment, "SANDLOT_SANDBOX_ID", init->sandbox_id, fault) < 0)
+    if (strlen(init->sandbox_id) > SANDBOX_ID_MAX || strlen(init->default_user) > USER_NAME_MAX ||
+        strlen(init->route) > SANDBOX_ID_MAX || strlen(init->template) > SANDBOX_ID_MAX)
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "sandbox_id, route, template or default_user is too long");
+    if (set_known(init, "SANDLOT_SANDBOX_ID", init->sandbox_id, error) < 0 ||
+        set_known(init, "E2B_SANDBOX_ID", init->route, error) < 0 ||
+        set_known(init, "E2B_TEMPLATE_ID", init->template, error) < 0)
         return -1;
-    return environment_set_json(&init->environment, envs, fault);
+    return environment_set_json(&init->environment, envs, error);
 }
 
 static void adopt(struct agent *agent, struct init *init)
@@ -119,16 +140,19 @@ static void adopt(struct agent *agent, struct init *init)
         free(agent->default_user);
         agent->default_user = xstrdup(init->default_user);
     }
+    process_log_set_max(&agent->processes->log, (size_t)init->log_kib * 1024);
     guard_keep(agent);
+    if (!agent->trust_local_peers && *init->route)
+        identity_adopt(init->route, init->template);
     log_info(first ? "initialised" : "initialised again", LOG_STR("sandbox", init->sandbox_id),
              LOG_INT("envs", agent->environment.count));
 }
 
-int init_finish(struct request *request, struct fault *fault)
+int init_finish(struct request *request, struct rpc_error *error)
 {
-    struct init init = {.secret = ""};
+    struct init init = {.secret = "", .log_kib = PROCESS_LOG_DEFAULT / 1024};
     json_t *message = parse(&request->body);
-    int rc = read_body(&request->agent->secret, message, &init, fault);
+    int rc = read_body(&request->agent->secret, message, &init, error);
     if (rc == 0)
         adopt(request->agent, &init);
     environment_wipe(&init.environment);

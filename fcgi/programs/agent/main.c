@@ -19,6 +19,8 @@
 #include "agent/process/process.h"
 #include "agent/relay.h"
 #include "agent/routes.h"
+#include "agent/tcp.h"
+#include "agent/tcp_listen.h"
 #include "base/error.h"
 #include "base/instance.h"
 #include "base/log.h"
@@ -46,7 +48,12 @@ static bool stopping;
 static void print_help(void)
 {
     puts("usage: sandlot-agent [OPTION]…\n"
-         "Serves the data plane of the sandbox that it runs in.\n\n"
+         "       sandlot-agent tcp PORT\n"
+         "       sandlot-agent listen PORT\n"
+         "       sandlot-agent accepted NAME\n"
+         "Serves the data plane of the sandbox that it runs in; or is the way from its standard\n"
+         "streams to a server of the sandbox, and back; or listens for somebody outside, and is\n"
+         "the way from one of the connections to its standard streams.\n\n"
          "  --listen ADDRESS      IPv4 address to listen on (0.0.0.0)\n"
          "  --port PORT           port of the HTTP server (49983)\n"
          "  --relay-port PORT     port of the preview relay (49984)\n"
@@ -171,6 +178,12 @@ int main(int argc, char **argv)
 {
     struct options options = {
         .listen_address = "0.0.0.0", .port = AGENT_PORT, .relay_port = AGENT_RELAY_PORT};
+    if (argc == 3 && str_equal(argv[1], "tcp"))
+        return tcp_run(parse_port(argv[2]));
+    if (argc == 3 && str_equal(argv[1], "listen"))
+        return tcp_listen_run(str_equal(argv[2], "0") ? 0 : parse_port(argv[2]));
+    if (argc == 3 && str_equal(argv[1], "accepted"))
+        return tcp_accepted_run(argv[2]);
     parse_options(argc, argv, &options);
     log_init("sandlot-agent");
     log_configure(options.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, LOG_FORMAT_TEXT);

@@ -79,9 +79,9 @@ static json_int_t memory(const char *text, const char *name)
     return (json_int_t)(kib * 1024);
 }
 
-int metrics_finish(struct request *request, struct fault *fault)
+int metrics_finish(struct request *request, struct rpc_error *error)
 {
-    (void)fault;
+    (void)error;
     struct cpu_reading cpu;
     struct disk_usage disk;
     double used_pct = cpu_used_pct(&cpu);
@@ -99,9 +99,9 @@ int metrics_finish(struct request *request, struct fault *fault)
                                       (json_int_t)disk.total_bytes));
 }
 
-int envs_finish(struct request *request, struct fault *fault)
+int envs_finish(struct request *request, struct rpc_error *error)
 {
-    (void)fault;
+    (void)error;
     const struct environment *environment = &request->agent->environment;
     json_t *envs = json_object();
     for (size_t i = 0; i < environment->count; i++) {

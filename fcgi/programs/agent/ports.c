@@ -114,15 +114,15 @@ int ports_listener(uint16_t port, enum port_listener *listener)
     return 0;
 }
 
-int ports_finish(struct request *request, struct fault *fault)
+int ports_finish(struct request *request, struct rpc_error *error)
 {
     static const char *const words[] = {
         [PORT_NONE] = "none", [PORT_LOOPBACK] = "loopback", [PORT_ANY] = "any"};
     enum port_listener listener;
     uint64_t port;
     if (str_parse_u64(request->http.path + strlen(request->route->path), 1, UINT16_MAX, &port) < 0)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the port must be from 1 to 65535");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the port must be from 1 to 65535");
     if (ports_listener((uint16_t)port, &listener) < 0)
-        return fault_set_errno(fault, errno, "the listening sockets cannot be read");
+        return rpc_error_set_errno(error, errno, "the listening sockets cannot be read");
     return httpd_reply_json(&request->http, 200, json_pack("{s:s}", "listener", words[listener]));
 }

@@ -8,6 +8,7 @@
 #include "agent/framework/worker.h"
 #include "agent/handlers.h"
 #include "agent/process/exec.h"
+#include "agent/process/process_logs.h"
 #include "agent/process/process_rpc.h"
 #include "agent/watch/watch_rpc.h"
 #include "base/mem.h"
@@ -51,6 +52,7 @@ static const struct route rows[] = {
      .path = "/internal/hang-up",
      .flags = ROUTE_INTERNAL,
      .finish = hang_up_finish},
+    {.method = "GET", .path = "/internal/logs", .flags = ROUTE_INTERNAL, .finish = logs_finish},
     {.method = "GET",
      .path = "/internal/ports/",
      .flags = ROUTE_INTERNAL | ROUTE_PREFIX,

@@ -1,20 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/access.h"
 
+#include "api/act.h"
+#include "api/console.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "endpoint/endpoint.h"
 
-/* Two headers carry a key; the usual one counts. */
+/* Two headers carry a key; the usual one counts. A cookie counts where there is none. */
 static int authenticate(struct api *api, const struct http_request *request, struct error **err)
 {
     const char *authorization = http_header(request, "Authorization");
     const char *key = http_header(request, "X-API-Key");
     struct worker *worker = &api->worker;
-    return authorization || !key
-               ? principal_authenticate(worker->db, worker->ring, authorization, &api->principal,
-                                        err)
-               : principal_authenticate_key(worker->db, worker->ring, key, &api->principal, err);
+    if (!authorization && !key && console_has_cookie(request))
+        return console_authenticate(api, request, err);
+    return authorization || !key ? principal_authenticate(api->keys, worker->db, worker->ring,
+                                                          authorization, &api->principal, err)
+                                 : principal_authenticate_key(api->keys, worker->db, worker->ring,
+                                                              key, &api->principal, err);
+}
+
+/* What the key or the session itself is not for, whatever the request is about. */
+static int check_scope(const struct api *api, const struct route *route,
+                       const struct http_request *request, struct error **err)
+{
+    const char *volume_id = api->principal.volume_id;
+    if (*volume_id && (route->pool != POOL_FILES || !str_equal(request->captures[0], volume_id)))
+        return error_set(err, ERR_INSUFFICIENT_SCOPE,
+                         "This token opens the files of one volume and nothing else.");
+    if (route->subject == SUBJECT_LOGIN && *api->principal.key_id)
+        return error_set(err, ERR_INSUFFICIENT_SCOPE,
+                         "This call is for somebody who has signed in to the console; a key cannot "
+                         "make it.");
+    if (route->scope == ROUTE_WRITE && !api->principal.can_write)
+        return error_set(err, ERR_INSUFFICIENT_SCOPE,
+                         "This call needs a key with the scope `write`; this key can only read.");
+    return 0;
 }
 
 int api_authorize(void *context, const struct route *route, struct http_request *request,
@@ -24,11 +47,14 @@ int api_authorize(void *context, const struct route *route, struct http_request 
     principal_deinit(&api->principal);
     if (authenticate(api, request, err) < 0)
         return -1;
-    log_context_set("key", api->principal.key_id);
-    if (route->scope == ROUTE_WRITE && !api->principal.can_write)
-        return error_set(err, ERR_INSUFFICIENT_SCOPE,
-                         "This call needs a key with the scope `write`; this key can only read.");
-    return api_take_share(api, request, false, err);
+    bool is_key = *api->principal.key_id;
+    log_context_set(is_key ? "key" : "login",
+                    is_key ? api->principal.key_id : api->principal.login_id);
+    if (check_scope(api, route, request, err) == 0)
+        return api_take_share(api, request, false, err);
+    access_deinit(&api->access);
+    act_refused(api, route, request, *err);
+    return -1;
 }
 
 static int no_sandbox(struct error **err)
@@ -44,6 +70,21 @@ static int no_volume(struct error **err)
 static int no_checkpoint(struct error **err)
 {
     return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
+}
+
+/* What a viewer may not is refused here for every route about something of a team. */
+static int check_role(struct api *api, const struct route *route, const char *team_id,
+                      struct error **err)
+{
+    if (route->scope != ROUTE_WRITE || principal_writes(&api->principal, team_id))
+        return 0;
+    return error_set(err, ERR_INSUFFICIENT_SCOPE,
+                     "You are a viewer of this team, which can read and change nothing.");
+}
+
+static int no_webhook(struct error **err)
+{
+    return error_set(err, ERR_NOT_FOUND, "There is no such webhook.");
 }
 
 static int load_sandbox(struct api *api, const char *id, struct error **err)
@@ -76,6 +117,16 @@ static int load_checkpoint(struct api *api, const char *id, struct error **err)
     return principal_reaches(&api->principal, checkpoint->team_id) ? 0 : no_checkpoint(err);
 }
 
+static int load_webhook(struct api *api, const char *id, struct error **err)
+{
+    struct webhook *webhook = &api->access.webhook;
+    if (!id_is_valid("whk_", id))
+        return no_webhook(err);
+    if (webhook_get(api->worker.db, id, webhook, err) < 0)
+        return -1;
+    return principal_reaches(&api->principal, webhook->team_id) ? 0 : no_webhook(err);
+}
+
 /* From the body where the route has one, else from the query. */
 static int find_team(struct api *api, const struct route *route, const struct http_request *request,
                      struct error **err)
@@ -88,11 +139,45 @@ static int find_team(struct api *api, const struct route *route, const struct ht
                           err);
 }
 
-int access_settle(struct api *api, const struct route *route, const struct http_request *request,
-                  struct error **err)
+/* What each may do with members, their handlers know. */
+static int find_members(struct api *api, const char *slug, struct error **err)
+{
+    error_auto out_of_reach = NULL;
+    if (principal_team(&api->principal, slug, NULL, &api->access.team, &out_of_reach) == 0)
+        return 0;
+    return error_set(err, ERR_NOT_FOUND, "There is no such team.");
+}
+
+const char *access_team_id(const struct access *access, const struct route *route)
+{
+    switch ((enum endpoint_subject)route->subject) {
+    case SUBJECT_SANDBOX:
+        return access->sandbox.team_id;
+    case SUBJECT_VOLUME:
+        return access->volume.team_id;
+    case SUBJECT_CHECKPOINT:
+        return access->checkpoint.team_id;
+    case SUBJECT_WEBHOOK:
+        return access->webhook.team_id;
+    case SUBJECT_TEAM:
+        return access->team ? access->team->id : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static int check_operator(const struct api *api, struct error **err)
+{
+    if (principal_is_operator(&api->principal))
+        return 0;
+    return error_set(err, ERR_INSUFFICIENT_SCOPE,
+                     "This call is for operators: owners of the deployment's own team.");
+}
+
+static int load_subject(struct api *api, const struct route *route,
+                        const struct http_request *request, struct error **err)
 {
     const char *id = request->captures[0];
-    access_deinit(&api->access);
     switch ((enum endpoint_subject)route->subject) {
     case SUBJECT_TEAM:
     case SUBJECT_TEAMS:
@@ -103,10 +188,27 @@ int access_settle(struct api *api, const struct route *route, const struct http_
         return load_volume(api, id, err);
     case SUBJECT_CHECKPOINT:
         return load_checkpoint(api, id, err);
+    case SUBJECT_WEBHOOK:
+        return load_webhook(api, id, err);
+    case SUBJECT_MEMBERS:
+        return find_members(api, id, err);
+    case SUBJECT_OPERATOR:
+        return check_operator(api, err);
     case SUBJECT_USER:
+    case SUBJECT_LOGIN:
         break;
     }
     return 0;
+}
+
+int access_settle(struct api *api, const struct route *route, const struct http_request *request,
+                  struct error **err)
+{
+    access_deinit(&api->access);
+    if (load_subject(api, route, request, err) < 0)
+        return -1;
+    const char *team_id = access_team_id(&api->access, route);
+    return team_id ? check_role(api, route, team_id, err) : 0;
 }
 
 int access_check_shown(const struct api *api, const struct route *route, struct error **err)
@@ -119,6 +221,8 @@ int access_check_shown(const struct api *api, const struct route *route, struct 
         return access->volume.state == VOLUME_READY ? 0 : no_volume(err);
     case SUBJECT_CHECKPOINT:
         return access->checkpoint.state == CHECKPOINT_READY ? 0 : no_checkpoint(err);
+    case SUBJECT_WEBHOOK:
+        return access->webhook.deleted_at_ms ? no_webhook(err) : 0;
     default:
         return 0;
     }
@@ -150,7 +254,8 @@ static int load_made_checkpoint(struct api *api, const char *id, struct error **
         return -1;
     if (checkpoint->state == CHECKPOINT_CREATING)
         return unsettled(err);
-    api->access.made = checkpoint->state == CHECKPOINT_READY;
+    /* A retry finds what of it there is. */
+    api->access.made = checkpoint->state == CHECKPOINT_READY || checkpoint->for_fork;
     return 0;
 }
 

@@ -11,9 +11,13 @@ int api_authorize(void *context, const struct route *route, struct http_request 
 
 /* Load what the request is about, as the route's subject says, if this key reaches its team; a row
  * that is deleted too, since a replay may speak of it. What exists in a team out of reach does not
- * exist. Errors: ERR_NOT_FOUND, ERR_TEAM_FORBIDDEN. */
+ * exist. And whether the user's role there is enough for the route. Errors: ERR_NOT_FOUND,
+ * ERR_TEAM_FORBIDDEN, ERR_INSUFFICIENT_SCOPE. */
 int access_settle(struct api *api, const struct route *route, const struct http_request *request,
                   struct error **err);
+
+/* The team of what was loaded, borrowed; "": nothing was loaded; NULL: there is no one team. */
+const char *access_team_id(const struct access *access, const struct route *route);
 
 /* Whether what was loaded is still there, as far as anyone can see. Errors: ERR_NOT_FOUND. */
 int access_check_shown(const struct api *api, const struct route *route, struct error **err);

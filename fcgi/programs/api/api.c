@@ -4,6 +4,7 @@
 #include "api/access.h"
 #include "api/replay.h"
 #include "api/sandbox_output.h"
+#include "base/str.h"
 
 struct router api_router(struct api *api)
 {
@@ -19,28 +20,22 @@ struct router api_router(struct api *api)
 void api_serve(void *context, struct http_request *request, struct http_response *response)
 {
     const struct router *router = context;
-    ((struct api *)router->context)->has_share = false;
+    struct api *api = router->context;
+    api->has_share = false;
+    principal_deinit(&api->principal);
     router_serve(router, request, response);
 }
 
-int api_new_session(struct api *api, const struct sandbox *sandbox, json_t **json,
-                    struct error **err)
+int api_new_session(struct api *api, const struct sandbox *sandbox, const char *lifetime,
+                    json_t **json, struct error **err)
 {
     struct session session;
-    if (session_issue(api->worker.ring, sandbox->id, api->settings->session_ttl_s, &session, err) <
-        0)
-        return -1;
-    *json = session_to_json(api->settings, sandbox, &session);
-    session_wipe(&session);
-    return 0;
-}
-
-int api_lasting_session(struct api *api, const struct sandbox *sandbox, json_t **json,
-                        struct error **err)
-{
-    struct session session;
-    if (session_issue_lasting(api->worker.ring, sandbox->id, sandbox->session_epoch, &session,
-                              err) < 0)
+    struct keyring *ring = api->worker.ring;
+    int result =
+        str_equal(lifetime, LIFETIME_SANDBOX)
+            ? session_issue_lasting(ring, sandbox->id, sandbox->session_epoch, &session, err)
+            : session_issue(ring, sandbox->id, api->settings->session_ttl_s, &session, err);
+    if (result < 0)
         return -1;
     *json = session_to_json(api->settings, sandbox, &session);
     session_wipe(&session);
@@ -49,5 +44,7 @@ int api_lasting_session(struct api *api, const struct sandbox *sandbox, json_t *
 
 int api_claim(struct db *db, const char *id, void *context, struct error **err)
 {
-    return idempotency_attach(db, context, id, err);
+    struct api *api = context;
+    audit_about(&api->audit, id);
+    return api->idempotency ? idempotency_attach(db, api->idempotency, id, err) : 0;
 }

@@ -18,14 +18,16 @@ static int check_name(const json_t *value, const char *pointer, struct error **e
 }
 
 const struct schema_member checkpoint_create_schema[] = {
-    {.name = "name", .type = SCHEMA_STRING, .required = true, .check = check_name},
+    {.name = "name", .type = SCHEMA_STRING, .check = check_name},
+    {.name = "memory", .type = SCHEMA_BOOLEAN},
     {.name = NULL},
 };
 
 static json_t *checkpoint_to_json(const struct checkpoint *c)
 {
-    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:I, s:I, s:I, s:o}", "id", c->id,
-                             "team", c->team_slug, "sandbox_id", c->sandbox_id, "name", c->name,
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:I, s:b, s:I, s:s, s:s, s:I, s:I, s:I, s:o}",
+                             "id", c->id, "team", c->team_slug, "sandbox_id", c->sandbox_id, "name",
+                             c->name, "version", (json_int_t)c->version, "memory", (int)c->memory,
                              "size_mb", (json_int_t)c->size_mb, "template", c->template_slug,
                              "template_version", c->template_version_id, "cpu", (json_int_t)c->cpu,
                              "memory_mb", (json_int_t)c->memory_mb, "disk_gb",
@@ -43,8 +45,9 @@ int checkpoints_create(void *context, struct http_request *request, struct http_
     const struct checkpoint_create wanted = {
         .user_id = api->principal.user_id,
         .name = json_string_value(json_object_get(request->json, "name")),
-        .claim = api->idempotency ? api_claim : NULL,
-        .claim_context = (void *)api->idempotency,
+        .memory = json_is_true(json_object_get(request->json, "memory")),
+        .claim = api_claim,
+        .claim_context = api,
     };
     if (!api->access.made &&
         sandbox_checkpoint(&api->worker, api->access.sandbox.id, &wanted, checkpoint, err) < 0)
@@ -59,8 +62,8 @@ static int list_rows(struct db *db, const struct page_query *query, void **rows,
                      struct error **err)
 {
     struct checkpoint *checkpoints;
-    int result = checkpoint_list(db, query->team_id, query->page->sandbox_id, query->before,
-                                 query->limit, &checkpoints, count, err);
+    int result = checkpoint_list(db, query->team_id, query->page->sandbox_id, query->page->name,
+                                 query->before, query->limit, &checkpoints, count, err);
     *rows = checkpoints;
     return result;
 }

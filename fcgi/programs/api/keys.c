@@ -8,7 +8,7 @@
 
 static const char *const scope_choices[] = {"read", "write", NULL};
 static const struct schema_member scope_item = {.type = SCHEMA_STRING, .choices = scope_choices};
-static const struct schema_member team_item = {.type = SCHEMA_STRING, .min = 1, .max = SLUG_MAX};
+const struct schema_member key_team_item = {.type = SCHEMA_STRING, .min = 1, .max = SLUG_MAX};
 
 const struct schema_member key_create_schema[] = {
     {.name = "name", .type = SCHEMA_STRING, .max = 256},
@@ -18,7 +18,11 @@ const struct schema_member key_create_schema[] = {
      .min = 1,
      .max = 2,
      .item = &scope_item},
-    {.name = "teams", .type = SCHEMA_ARRAY, .min = 1, .max = API_KEY_TEAMS_MAX, .item = &team_item},
+    {.name = "teams",
+     .type = SCHEMA_ARRAY,
+     .min = 1,
+     .max = API_KEY_TEAMS_MAX,
+     .item = &key_team_item},
     {.name = "expires_at", .type = SCHEMA_STRING, .min = 1, .max = 40},
     {.name = NULL},
 };
@@ -37,27 +41,31 @@ json_t *key_to_json(const struct api_key *key)
         time_to_json(key->expires_at_ms), "last_used_at", time_to_json(key->last_used_at_ms));
 }
 
-int keys_list(void *context, struct http_request *request, struct http_response *response,
-              struct error **err)
+int key_answer_list(struct api *api, enum api_key_kind kind, const char *member,
+                    json_t *(*to_json)(const struct api_key *key), struct http_response *response,
+                    struct error **err)
 {
-    struct api *api = context;
     struct api_key *keys;
     unsigned count;
-    (void)request;
-    if (api_key_list(api->worker.db, api->principal.user_id, &keys, &count, err) < 0)
+    if (api_key_list(api->worker.db, kind, api->principal.user_id, &keys, &count, err) < 0)
         return -1;
     json_t *rows = json_array();
     for (unsigned i = 0; i < count; i++)
         if (!keys[i].revoked_at_ms && principal_covers(&api->principal, &keys[i]))
-            json_array_append_new(rows, key_to_json(&keys[i]));
+            json_array_append_new(rows, to_json(&keys[i]));
     api_keys_free(keys, count);
-    return http_response_json(response, 200, json_pack("{s:o}", "keys", rows));
+    return http_response_json(response, 200, json_pack("{s:o}", member, rows));
 }
 
-/* The teams of the new key: those asked for, or else those of the key that asks; never more than
- * the latter reaches. slugs is an owned array of borrowed strings; none: every team. */
-static int read_teams(const struct principal *principal, const json_t *body, const char ***slugs,
-                      unsigned *count, struct error **err)
+int keys_list(void *context, struct http_request *request, struct http_response *response,
+              struct error **err)
+{
+    (void)request;
+    return key_answer_list(context, API_KEYS, "keys", key_to_json, response, err);
+}
+
+int key_read_teams(const struct principal *principal, const json_t *body, const char ***slugs,
+                   unsigned *count, struct error **err)
 {
     const json_t *asked = json_object_get(body, "teams");
     size_t size = asked ? json_array_size(asked) : principal->all_teams ? 0 : principal->team_count;
@@ -77,9 +85,8 @@ static int read_teams(const struct principal *principal, const json_t *body, con
     return 0;
 }
 
-/* A key that ends makes none that outlives it; one that says nothing ends with it. */
-static int read_expiry(const struct principal *principal, const json_t *body,
-                       int64_t *expires_at_ms, struct error **err)
+int key_read_expiry(const struct principal *principal, const json_t *body, int64_t *expires_at_ms,
+                    struct error **err)
 {
     const char *expires = json_string_value(json_object_get(body, "expires_at"));
     *expires_at_ms = principal->expires_at_ms;
@@ -106,9 +113,9 @@ static int read_request(const struct principal *principal, const json_t *body,
     };
     json_array_foreach (json_object_get(body, "scopes"), index, scope)
         wanted->can_write |= str_equal(json_string_value(scope), "write");
-    if (read_expiry(principal, body, &wanted->expires_at_ms, err) < 0)
+    if (key_read_expiry(principal, body, &wanted->expires_at_ms, err) < 0)
         return -1;
-    return read_teams(principal, body, slugs, &wanted->team_count, err);
+    return key_read_teams(principal, body, slugs, &wanted->team_count, err);
 }
 
 int keys_create(void *context, struct http_request *request, struct http_response *response,
@@ -122,6 +129,7 @@ int keys_create(void *context, struct http_request *request, struct http_respons
     if (read_request(&api->principal, request->json, &wanted, &slugs, err) < 0)
         return -1;
     wanted.team_slugs = slugs;
+    api->audit.resource = key.id;
     if (api_key_create(api->worker.db, api->worker.ring, &wanted, &key, text, err) < 0)
         return -1;
     json_t *body = key_to_json(&key);
@@ -134,27 +142,39 @@ int keys_create(void *context, struct http_request *request, struct http_respons
     return http_response_json(response, 201, body);
 }
 
-/* A key of this user that the asking one may know of. Errors: ERR_NOT_FOUND. */
-static int check_covered(struct api *api, const char *id, struct error **err)
+/* Whether it is a key of this user that the asking one may know of. */
+static int is_covered(struct api *api, const char *prefix, const char *id, bool *covered,
+                      struct error **err)
 {
     struct api_key key;
-    if (api_key_get(api->worker.db, api->principal.user_id, id, &key, err) < 0)
-        return -1;
-    bool is_covered = principal_covers(&api->principal, &key);
+    error_auto missing = NULL;
+    *covered = false;
+    if (!id_is_valid(prefix, id))
+        return 0;
+    if (api_key_get(api->worker.db, api->principal.user_id, id, &key, &missing) < 0)
+        return missing->code == ERR_NOT_FOUND ? 0 : error_move(err, &missing);
+    *covered = principal_covers(&api->principal, &key);
     api_key_deinit(&key);
-    return is_covered ? 0 : error_set(err, ERR_NOT_FOUND, "There is no such API key.");
+    return 0;
+}
+
+int key_answer_revoke(struct api *api, const struct http_request *request, const char *prefix,
+                      const char *kind, struct http_response *response, struct error **err)
+{
+    const char *id = request->captures[0];
+    bool covered;
+    if (is_covered(api, prefix, id, &covered, err) < 0)
+        return -1;
+    if (!covered)
+        return error_set(err, ERR_NOT_FOUND, "There is no such %s key.", kind);
+    if (api_key_revoke(api->worker.db, api->principal.user_id, id, err) < 0)
+        return -1;
+    response->status = 204;
+    return 0;
 }
 
 int keys_delete(void *context, struct http_request *request, struct http_response *response,
                 struct error **err)
 {
-    struct api *api = context;
-    const char *id = request->captures[0];
-    if (!id_is_valid("key_", id))
-        return error_set(err, ERR_NOT_FOUND, "There is no such API key.");
-    if (check_covered(api, id, err) < 0 ||
-        api_key_revoke(api->worker.db, api->principal.user_id, id, err) < 0)
-        return -1;
-    response->status = 204;
-    return 0;
+    return key_answer_revoke(context, request, "key_", "API", response, err);
 }

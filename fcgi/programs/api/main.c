@@ -3,28 +3,46 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
+#include "account/access_revision.h"
 #include "account/account.h"
 #include "account/api_key.h"
+#include "account/member.h"
+#include "account/principal_cache.h"
+#include "account/team_key.h"
 #include "account/usage.h"
 #include "account/usage_kept.h"
+#include "account/usage_part.h"
 #include "api/api.h"
+#include "api/exposition.h"
 #include "api/share_db.h"
+#include "audit/audit.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "checkpoint/checkpoint.h"
 #include "config/program.h"
 #include "e2b/e2b.h"
+#include "event/event.h"
 #include "host/host.h"
 #include "http/server.h"
 #include "idempotency/idempotency.h"
+#include "login/address_list.h"
+#include "login/attempt.h"
+#include "login/credential.h"
+#include "login/device.h"
+#include "login/identity.h"
+#include "login/invite.h"
+#include "login/login.h"
+#include "metrics/gauges.h"
 #include "metrics/sample.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
+#include "overview/overview.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_list.h"
 #include "sandbox/sandbox_network.h"
 #include "template/template.h"
@@ -59,7 +77,9 @@ static size_t body_max_of(void *context, const struct http_request *request, siz
 static void serve(void *context, struct http_request *request, struct http_response *response)
 {
     struct interfaces *all = context;
-    if (is_own(request))
+    if (exposition_is_asked(request))
+        exposition_serve(all->own.context, request, response);
+    else if (is_own(request))
         api_serve(&all->own, request, response);
     else
         e2b_serve(&all->e2b, request, response);
@@ -87,22 +107,64 @@ static int run(struct api *api, struct error **err)
 static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        account_statements,        api_key_statements,
-        checkpoint_statements,     denied_names_statements,
-        egress_profile_statements, host_pool_statements,
-        host_statements,           idempotency_statements,
-        keeper_statements,         operation_statements,
-        plan_statements,           quota_statements,
-        reservation_statements,    sample_statements,
-        sandbox_list_statements,   sandbox_network_statements,
-        sandbox_statements,        share_statements,
-        template_build_statements, template_image_statements,
-        template_statements,       usage_kept_statements,
-        usage_statements,          volume_list_statements,
-        volume_mount_statements,   volume_statements,
+        access_revision_statements,
+        account_statements,
+        api_key_statements,
+        attempt_statements,
+        audit_statements,
+        checkpoint_statements,
+        credential_statements,
+        denied_names_statements,
+        device_statements,
+        egress_profile_statements,
+        event_statements,
+        gauge_statements,
+        host_pool_statements,
+        host_statements,
+        idempotency_statements,
+        identity_statements,
+        invite_statements,
+        keeper_statements,
+        login_statements,
+        member_statements,
+        operation_statements,
+        overview_statements,
+        plan_statements,
+        quota_statements,
+        reservation_statements,
+        sample_statements,
+        sandbox_event_statements,
+        sandbox_list_statements,
+        sandbox_network_statements,
+        sandbox_statements,
+        share_statements,
+        team_key_statements,
+        template_build_statements,
+        template_image_statements,
+        template_statements,
+        usage_kept_statements,
+        usage_part_statements,
+        usage_statements,
+        volume_list_statements,
+        volume_mount_statements,
+        volume_statements,
         warm_statements,
+        webhook_statements,
     };
     return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);
+}
+
+static int open_sign_in(struct api *api, struct error **err)
+{
+    const struct settings *settings = api->settings;
+    if (identity_check_groups(settings->oidc_groups, err) < 0 ||
+        address_list_check("login_header_from", settings->login_header_from, err) < 0)
+        return -1;
+    if (*settings->oidc_issuer && (!*settings->oidc_client_id || !*settings->console_url))
+        return error_set(err, ERR_CONFIG,
+                         "oidc_issuer is set, and oidc_client_id or console_url is not");
+    api->oidc = oidc_provider_new(settings);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -113,12 +175,15 @@ int main(int argc, char **argv)
         return status;
     struct api api = {.settings = call.settings};
     error_auto err = NULL;
+    api.keys = principal_cache_new();
     if (pool_open(call.settings->pools_dir, &api.pool, &err) == 0 &&
-        open_worker(call.settings, &api.worker, &err) == 0)
+        open_worker(call.settings, &api.worker, &err) == 0 && open_sign_in(&api, &err) == 0)
         run(&api, &err);
     if (err)
         log_error("cannot serve", LOG_ERROR(err));
     principal_deinit(&api.principal);
+    principal_cache_free(api.keys);
+    oidc_provider_free(api.oidc);
     worker_close(&api.worker);
     pool_close(api.pool);
     settings_free(call.settings);

@@ -4,13 +4,16 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/console.h"
 #include "api/key_view.h"
+#include "base/mem.h"
+#include "login/credential.h"
 
 static json_t *team_to_json(const struct principal *principal, const struct team *team)
 {
     bool is_personal = !strcmp(team->id, principal->personal_team_id);
-    return json_pack("{s:s, s:s, s:s, s:b}", "id", team->id, "slug", team->slug, "plan", team->plan,
-                     "personal", (int)is_personal);
+    return json_pack("{s:s, s:s, s:s, s:s, s:b}", "id", team->id, "slug", team->slug, "plan",
+                     team->plan, "role", team_role_name(team->role), "personal", (int)is_personal);
 }
 
 static int by_slug(const void *a, const void *b)
@@ -39,18 +42,41 @@ int teams_list(void *context, struct http_request *request, struct http_response
     return http_response_json(response, 200, teams_to_json(&api->principal));
 }
 
+static int show_key(struct api *api, json_t *body, struct error **err)
+{
+    struct api_key key;
+    if (api_key_get(api->worker.db, api->principal.user_id, api->principal.key_id, &key, err) < 0)
+        return -1;
+    json_object_set_new(
+        body, "user", json_pack("{s:s, s:s}", "id", api->principal.user_id, "name", key.user_name));
+    json_object_set_new(body, "key", key_to_json(&key));
+    json_object_set_new(body, "session", json_null());
+    json_object_set_new(body, "second_factor", json_null());
+    api_key_deinit(&key);
+    return 0;
+}
+
+static int show_login(struct api *api, json_t *body, struct error **err)
+{
+    struct credential credential;
+    if (credential_get_by_id(api->worker.db, api->login.user_id, &credential, err) < 0)
+        return -1;
+    json_object_set_new(body, "user", console_user_to_json(&api->login));
+    json_object_set_new(body, "key", json_null());
+    json_object_set_new(body, "session", console_login_to_json(&api->login, &api->login));
+    json_object_set_new(body, "second_factor", json_boolean(credential.has_second_factor));
+    mem_wipe(&credential, sizeof credential);
+    return 0;
+}
+
 int me_show(void *context, struct http_request *request, struct http_response *response,
             struct error **err)
 {
     struct api *api = context;
-    struct api_key key;
+    json_auto_t *body = teams_to_json(&api->principal);
     (void)request;
-    if (api_key_get(api->worker.db, api->principal.user_id, api->principal.key_id, &key, err) < 0)
+    if ((*api->principal.login_id ? show_login : show_key)(api, body, err) < 0)
         return -1;
-    json_t *body = teams_to_json(&api->principal);
-    json_object_set_new(
-        body, "user", json_pack("{s:s, s:s}", "id", api->principal.user_id, "name", key.user_name));
-    json_object_set_new(body, "key", key_to_json(&key));
-    api_key_deinit(&key);
-    return http_response_json(response, 200, body);
+    json_object_set_new(body, "operator", json_boolean(principal_is_operator(&api->principal)));
+    return http_response_json(response, 200, json_incref(body));
 }

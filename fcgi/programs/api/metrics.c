@@ -40,17 +40,19 @@ int metrics_show(void *context, struct http_request *request, struct http_respon
     int64_t from_ms, to_ms, step_ms;
     char from[CLOCK_ISO8601_SIZE], to[CLOCK_ISO8601_SIZE];
     if (span_read(request, hour_before, &from_ms, &to_ms, err) < 0 ||
+        sample_want(api->worker.db, sandbox->id, err) < 0 ||
         sample_read(api->worker.db, sandbox->id, from_ms, to_ms, &points, &count, &step_ms, err) <
             0)
         return -1;
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(list, point_to_json(&points[i]));
-    return http_response_json(
-        response, 200,
-        json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:o}", "sandbox", sandbox->id, "from",
-                  clock_format_iso8601(from_ms, from), "to", clock_format_iso8601(to_ms, to),
-                  "step_s", step_ms ? json_integer(step_ms / 1000) : json_null(), "cpu",
-                  (json_int_t)sandbox->shape.cpu, "memory_mb", (json_int_t)sandbox->shape.memory_mb,
-                  "disk_gb", (json_int_t)sandbox->shape.disk_gb, "points", list));
+    return http_response_json(response, 200,
+                              json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:o}", "sandbox",
+                                        sandbox->id, "from", clock_format_iso8601(from_ms, from),
+                                        "to", clock_format_iso8601(to_ms, to), "step_s",
+                                        step_ms ? json_integer(step_ms / 1000) : json_null(), "cpu",
+                                        (json_int_t)sandbox->resources.cpu, "memory_mb",
+                                        (json_int_t)sandbox->resources.memory_mb, "disk_gb",
+                                        (json_int_t)sandbox->resources.disk_gb, "points", list));
 }

@@ -14,6 +14,7 @@ const struct schema_member network_put_schema[] = {NETWORK_MEMBERS, {.name = NUL
 const struct schema_member network_check_schema[] = {
     {.name = "host", .type = SCHEMA_STRING, .required = true, .min = 1, .max = POLICY_HOST_MAX + 1},
     {.name = "port", .type = SCHEMA_INTEGER, .required = true, .min = 1, .max = 65535},
+    {.name = "policy", .type = SCHEMA_OBJECT, .members = network_put_schema},
     {.name = NULL},
 };
 

@@ -38,10 +38,10 @@ int network_put(void *context, struct http_request *request, struct http_respons
 
 /* A policy that opens the package registries opens nothing while their profile is empty; who asks
  * why something is closed is told. */
-static int explain_registries(struct db *db, const struct sandbox *sandbox,
-                              struct network_verdict *verdict, struct error **err)
+static int explain_registries(struct db *db, const char *network, struct network_verdict *verdict,
+                              struct error **err)
 {
-    json_auto_t *stored = json_loads(sandbox->network, 0, NULL);
+    json_auto_t *stored = json_loads(network, 0, NULL);
     struct egress_profile profile;
     size_t used = strlen(verdict->message);
     if (verdict->rule || verdict->verdict == POLICY_ALLOW ||
@@ -57,6 +57,23 @@ static int explain_registries(struct db *db, const struct sandbox *sandbox,
     return 0;
 }
 
+/* The policy that is asked about: the sandbox's own, or the draft that the request has. */
+static int policy_in_question(struct api *api, const json_t *body, char **network,
+                              struct error **err)
+{
+    const json_t *draft = json_object_get(body, "policy");
+    *network = NULL;
+    if (!draft) {
+        *network = xstrdup(api->access.sandbox.network);
+        return 0;
+    }
+    if (network_input_read(api, draft, network, err) == 0)
+        return 0;
+    autofree char *field = (*err)->field;
+    (*err)->field = field ? xasprintf("/policy%s", field) : NULL;
+    return -1;
+}
+
 int network_check(void *context, struct http_request *request, struct http_response *response,
                   struct error **err)
 {
@@ -69,10 +86,12 @@ int network_check(void *context, struct http_request *request, struct http_respo
         (uint16_t)json_integer_value(json_object_get(request->json, "port")),
     };
     struct network_verdict verdict;
-    if (sandbox_network_protected(&api->worker, networks, err) < 0 ||
-        sandbox_policy_compile(api->worker.db, sandbox->network, &policy, err) < 0 ||
+    autofree char *network = NULL;
+    if (policy_in_question(api, request->json, &network, err) < 0 ||
+        sandbox_network_protected(&api->worker, networks, err) < 0 ||
+        sandbox_policy_compile(api->worker.db, network, &policy, err) < 0 ||
         network_verdict_find(&policy, networks, &question, &verdict, err) < 0 ||
-        explain_registries(api->worker.db, sandbox, &verdict, err) < 0)
+        explain_registries(api->worker.db, network, &verdict, err) < 0)
         return -1;
     autofree char *entry = verdict.rule ? policy_entry_text(&verdict.rule->entry) : NULL;
     return http_response_json(response, 200,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/query.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "crypto/mac.h"
@@ -79,7 +80,7 @@ static int add_state(struct page *page, const char *name, struct error **err)
     if (sandbox_state_parse(name, &state) < 0 || !sandbox_state_is_shown(state))
         return error_set_field(err, ERR_INVALID_REQUEST, STATE_PARAMETER,
                                "A state is creating, ready, restoring, checkpointing, stopping, "
-                               "stopped, running or paused.");
+                               "stopped, copying, running or paused.");
     page->filter.states[state] = true;
     return 0;
 }
@@ -102,6 +103,18 @@ static int add_metadata(struct page *page, const struct http_parameter *paramete
     return 0;
 }
 
+/* What matches no template is no error: templates come and go. */
+static int read_picked(const struct http_request *request, struct sandbox_filter *filter,
+                       struct error **err)
+{
+    const char *order = http_query(request, "order");
+    filter->template = http_query(request, "template");
+    filter->oldest_first = str_equal(order, "asc");
+    if (order && !filter->oldest_first && !str_equal(order, "desc"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "order", "order is asc or desc.");
+    return query_read_time(request, "started_after", &filter->started_after_ms, err);
+}
+
 static int read_filter(const struct http_request *request, struct page *page, struct error **err)
 {
     for (size_t i = 0; i < request->query_count; i++) {
@@ -114,7 +127,34 @@ static int read_filter(const struct http_request *request, struct page *page, st
                 return -1;
         }
     }
-    return 0;
+    return read_picked(request, &page->filter, err);
+}
+
+/* An id or a name: what none of them can hold is not looked for. */
+static bool is_actor(const char *text)
+{
+    size_t length = 0;
+    while (text[length] > ' ' && text[length] < 0x7f)
+        length++;
+    return length && !text[length] && length < AUDIT_ACTOR_SIZE;
+}
+
+static int read_audit(const struct http_request *request, struct audit_filter *audit,
+                      struct error **err)
+{
+    audit->action = http_query(request, "action");
+    audit->resource = http_query(request, "resource");
+    audit->actor = http_query(request, "actor");
+    if (audit->action && !audit_action_is_known(audit->action))
+        return error_set_field(err, ERR_INVALID_REQUEST, "action",
+                               "No action of this name is recorded, such as sandbox.create is.");
+    if (audit->actor && !is_actor(audit->actor))
+        return error_set_field(err, ERR_INVALID_REQUEST, "actor",
+                               "actor is the id of a key or a session, or the id or the name of a "
+                               "user.");
+    return query_read_time(request, "since", &audit->since_ms, err) < 0
+               ? -1
+               : query_read_time(request, "until", &audit->until_ms, err);
 }
 
 static int by_name(const void *a, const void *b)
@@ -124,6 +164,16 @@ static int by_name(const void *a, const void *b)
     int order = memcmp(left->name, right->name, shorter);
     return order ? order
                  : (left->name_size > right->name_size) - (left->name_size < right->name_size);
+}
+
+static void write_canonical_audit(const struct audit_filter *audit, struct buffer *text)
+{
+    const char *const texts[] = {audit->action, audit->resource, audit->actor};
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        if (texts[i])
+            buffer_printf(text, "\n%zu:%zu:%s", i, strlen(texts[i]), texts[i]);
+    if (audit->since_ms || audit->until_ms)
+        buffer_printf(text, "\n%lld-%lld", (long long)audit->since_ms, (long long)audit->until_ms);
 }
 
 /* The same filters give the same bytes, in whatever order they were written. Sizes keep one filter
@@ -136,8 +186,15 @@ static void write_canonical_filters(const struct principal *principal, const cha
     buffer_printf(text, "\n%s %s %s ", list, principal->user_id, team ? team : "*");
     if (page->sandbox_id)
         buffer_printf(text, "%s ", page->sandbox_id);
+    if (page->name)
+        buffer_printf(text, "%zu:%s ", strlen(page->name), page->name);
     for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++)
         buffer_append_char(text, filter->states[i] ? '1' : '0');
+    write_canonical_audit(&page->audit, text);
+    if (filter->oldest_first || filter->started_after_ms || filter->template)
+        buffer_printf(text, "\n%d %lld %s", filter->oldest_first,
+                      (long long)filter->started_after_ms,
+                      filter->template ? filter->template : "");
     qsort(filter->metadata, filter->metadata_count, sizeof filter->metadata[0], by_name);
     for (unsigned i = 0; i < filter->metadata_count; i++) {
         const struct sandbox_filter_pair *pair = &filter->metadata[i];
@@ -161,10 +218,11 @@ static int read_page(const struct principal *principal, const struct team *team,
                                PAGE_LIMIT_MAX);
     page->limit = (unsigned)number;
     page->sandbox_id = http_query(request, "sandbox_id");
+    page->name = http_query(request, "name");
     if (page->sandbox_id && !id_is_valid("sbx_", page->sandbox_id))
         return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_id",
                                "sandbox_id is the id of a sandbox, sbx_ and 26 characters.");
-    if (read_filter(request, page, err) < 0)
+    if (read_filter(request, page, err) < 0 || read_audit(request, &page->audit, err) < 0)
         return -1;
     choose_teams(principal, team, page);
     write_canonical_filters(principal, request->operation, page, team ? team->slug : NULL);

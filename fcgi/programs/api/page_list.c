@@ -36,6 +36,11 @@ static int newest_first(const void *a, const void *b)
     return strcmp(b, a);
 }
 
+static int oldest_first(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
 /* The rows of the page and one more when there is a next page. Each team's rows come in order from
  * its own stretch of an index; they are merged here. */
 static int read_rows(struct db *db, const struct page *page, struct rows *rows, struct error **err)
@@ -53,7 +58,8 @@ static int read_rows(struct db *db, const struct page *page, struct rows *rows, 
         rows->count += count;
         if (result < 0)
             return -1;
-        qsort(rows->bytes, rows->count, rows->kind->row_size, newest_first);
+        qsort(rows->bytes, rows->count, rows->kind->row_size,
+              page->filter.oldest_first ? oldest_first : newest_first);
         while (rows->count > query.limit)
             drop_last(rows);
     }

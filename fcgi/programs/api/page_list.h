@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The handler of a list, for every kind of row that is shown newest first over a key's teams. */
+/* The handler of a list, for every kind of row that is shown by its age over a key's teams. */
 #pragma once
 
 #include "api/api.h"
@@ -9,14 +9,15 @@
 struct page_query {
     const struct page *page; /* its filters */
     const char *team_id;
-    const char *before; /* an id; NULL: from the newest */
+    const char *before; /* the id that was shown last; NULL: from the beginning */
     unsigned limit;
 };
 
 struct page_kind {
     const char *member; /* of the answer */
     size_t row_size;
-    /* The newest rows of a team. The caller deinits each and frees the array, also on errors. */
+    /* The next rows of a team, newest first unless page->filter.oldest_first. The caller deinits
+     * each and frees the array, also on errors. */
     int (*list)(struct db *db, const struct page_query *query, void **rows, unsigned *count,
                 struct error **err);
     /* Reads what the rows that will be shown have elsewhere; NULL: nothing. */

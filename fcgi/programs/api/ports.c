@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/api.h"
+#include "api/sandbox_input.h"
 #include "api/sandbox_output.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sandbox/sandbox_ports.h"
 
 /* Probed inside the sandbox, now. */
-static int gateway_status(struct api *api, const struct sandbox *sandbox, uint16_t port,
-                          const char **status, struct error **err)
+static int gateway_status(struct api *api, const struct sandbox *sandbox,
+                          const struct exposed_port *port, const char **status, struct error **err)
 {
     char secret[AGENT_SECRET_SIZE];
+    struct worker *worker = &api->worker;
+    struct agent_place at;
     enum agent_listener listener = AGENT_LISTENER_NONE;
     if (!sandbox->allow_public_traffic) {
         *status = "blocked";
         return 0;
     }
-    if (agent_secret(api->worker.ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) <
-        0)
+    if (runtimes_agent(worker->runtimes, worker->db, sandbox->host_id, sandbox->address, &at, err) <
+            0 ||
+        agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) < 0)
         return -1;
-    int result = agent_port_listener(sandbox->address, secret, port, AGENT_WAIT_MS, &listener, err);
+    int result = agent_port_listener(&at, secret, port->port, AGENT_WAIT_MS, &listener, err);
     mem_wipe(secret, sizeof secret);
-    *status = listener == AGENT_LISTENER_NONE ? "no_listener" : "ready";
+    *status = listener == AGENT_LISTENER_NONE                         ? "no_listener"
+              : port->is_https && listener == AGENT_LISTENER_LOOPBACK ? "loopback_only"
+                                                                      : "ready";
     return result;
 }
 
@@ -61,7 +68,7 @@ int ports_show(void *context, struct http_request *request, struct http_response
     }
     if (!port)
         return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
-    if (gateway_status(api, sandbox, port->port, &status, err) < 0)
+    if (gateway_status(api, sandbox, port, &status, err) < 0)
         return -1;
     return http_response_json(response, 200, port_to_json(api->settings, sandbox, port, status));
 }
@@ -78,7 +85,7 @@ int ports_list(void *context, struct http_request *request, struct http_response
     for (unsigned i = 0; i < sandbox->port_count; i++) {
         const struct exposed_port *port = &sandbox->ports[i];
         const char *status;
-        if (gateway_status(api, sandbox, port->port, &status, err) < 0)
+        if (gateway_status(api, sandbox, port, &status, err) < 0)
             return -1;
         json_array_append_new(ports, port_to_json(api->settings, sandbox, port, status));
     }
@@ -91,7 +98,7 @@ int ports_put(void *context, struct http_request *request, struct http_response 
     struct api *api = context;
     const struct sandbox *sandbox = &api->access.sandbox;
     sandbox_auto changed = {0};
-    struct exposed_port port;
+    struct exposed_port port = exposed_port_of(request->json);
     const char *status;
     if (check_ready(sandbox, err) < 0)
         return -1;
@@ -101,9 +108,8 @@ int ports_put(void *context, struct http_request *request, struct http_response 
     if (sandbox_port_is_reserved(port.port))
         return error_set_field(err, ERR_INVALID_REQUEST, "port",
                                "Port %u is reserved and cannot be exposed.", port.port);
-    port.is_public = !json_is_false(json_object_get(request->json, "public"));
     if (sandbox_port_put(&api->worker, sandbox->id, port, &changed, err) < 0 ||
-        gateway_status(api, &changed, port.port, &status, err) < 0)
+        gateway_status(api, &changed, &port, &status, err) < 0)
         return -1;
     return http_response_json(response, 200, port_to_json(api->settings, &changed, &port, status));
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/access.h"
+#include "api/act.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -27,8 +28,7 @@ static int add_session(struct api *api, json_t *body, struct error **err)
     json_t *session;
     const char *lifetime = json_string_value(json_object_get(body, "lifetime"));
     if (sandbox_get_any(api->worker.db, subject_of(body), false, &sandbox, err) < 0 ||
-        (str_equal(lifetime, LIFETIME_SANDBOX) ? api_lasting_session(api, &sandbox, &session, err)
-                                               : api_new_session(api, &sandbox, &session, err)) < 0)
+        api_new_session(api, &sandbox, lifetime, &session, err) < 0)
         return -1;
     json_object_set_new(body, "session", session);
     return 0;
@@ -105,7 +105,7 @@ static int call_handler(struct api *api, const struct route *route, struct http_
     if (access_check_shown(api, route, err) < 0 ||
         (api->idempotency && access_load_made(api, err) < 0))
         return -1;
-    return route->handler(api, request, response, err);
+    return act_do(api, route, request, response, err);
 }
 
 static int run(struct api *api, const struct route *route, struct http_request *request,
@@ -213,6 +213,8 @@ int api_invoke(void *context, const struct route *route, struct http_request *re
     if (key && !path_is_kept(request->path))
         return error_set(err, ERR_NOT_FOUND, "There is no such path.");
     int result = access_settle(api, route, request, err);
+    if (result < 0)
+        act_refused(api, route, request, *err);
     if (result == 0)
         result = key ? with_key(api, key, route, request, response, err)
                      : call_handler(api, route, request, response, err);

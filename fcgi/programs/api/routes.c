@@ -10,6 +10,9 @@ static const struct route_query list_query[] = {
     {.name = "team"},
     {.name = "limit"},
     {.name = "next_token"},
+    {.name = "order"},
+    {.name = "started_after"},
+    {.name = "template"},
     {.name = "query[metadata][*]", .bytes = true},
     {.name = "query[state][]", .repeatable = true},
     {.name = NULL},
@@ -29,18 +32,58 @@ static const struct route_query directory_query[] = {
 static const struct route_query delete_query[] = {
     {.name = "path", .bytes = true}, {.name = "recursive"}, {.name = NULL}};
 
+static const struct route_query oidc_login_query[] = {{.name = "return"}, {.name = NULL}};
+
+/* Providers add what they like. */
+static const struct route_query oidc_callback_query[] = {
+    {.name = "code"},
+    {.name = "state"},
+    {.name = "iss"},
+    {.name = "error"},
+    {.name = "*", .bytes = true, .repeatable = true},
+    {.name = NULL}};
+
+static const struct route_query audit_query[] = {
+    {.name = "team"},
+    {.name = "limit"},
+    {.name = "next_token"},
+    {.name = "action"},
+    {.name = "actor"},
+    {.name = "since"},
+    {.name = "resource", .bytes = true},
+    {.name = "until"},
+    {.name = NULL},
+};
+
 static const struct route_query team_query[] = {{.name = "team"}, {.name = NULL}};
 
+static const struct route_query messages_query[] = {
+    {.name = "limit"}, {.name = "before"}, {.name = NULL}};
+
+static const struct route_query events_query[] = {{.name = "team"},
+                                                  {.name = "limit"},
+                                                  {.name = "after"},
+                                                  {.name = "since"},
+                                                  {.name = "sandbox_id"},
+                                                  {.name = "wait"},
+                                                  {.name = "kind", .repeatable = true},
+                                                  {.name = NULL}};
+
 static const struct route_query usage_query[] = {
-    {.name = "team"}, {.name = "from"}, {.name = "to"}, {.name = NULL}};
+    {.name = "team"}, {.name = "from"}, {.name = "to"}, {.name = "by"}, {.name = NULL}};
+
+static const struct route_query logs_query[] = {
+    {.name = "limit"}, {.name = "after"}, {.name = "order"}, {.name = "pid"},
+    {.name = "from"},  {.name = "to"},    {.name = NULL}};
+
+static const struct route_query slugs_query[] = {
+    {.name = "limit"}, {.name = "next_token"}, {.name = NULL}};
 
 static const struct route_query span_query[] = {{.name = "from"}, {.name = "to"}, {.name = NULL}};
 
-static const struct route_query checkpoints_query[] = {{.name = "team"},
-                                                       {.name = "limit"},
-                                                       {.name = "next_token"},
-                                                       {.name = "sandbox_id"},
-                                                       {.name = NULL}};
+static const struct route_query checkpoints_query[] = {
+    {.name = "team"},       {.name = "limit"}, {.name = "next_token"},
+    {.name = "sandbox_id"}, {.name = "name"},  {.name = NULL}};
 
 const struct route api_routes[] = {
 #define ENDPOINT ENDPOINT_ROUTE

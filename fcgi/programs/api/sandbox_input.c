@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sandbox/metadata.h"
+#include "sandbox/request_host.h"
+#include "sandbox/sandbox_ports.h"
 
 #define TIMEOUT_DEFAULT_S 300
 #define TIMEOUT_MAX_S     31536000 /* no plan can allow more */
@@ -19,7 +21,8 @@ static const struct schema_member any_item = {.type = SCHEMA_ANY};
 static const struct schema_member patch_item = {.type = SCHEMA_ANY, .nullable = true};
 static const char *const on_timeout_choices[] = {"kill", "pause", NULL};
 static const char *const on_pause_failure_choices[] = {"disk", "keep_running", NULL};
-static const char *const protocol_choices[] = {"http", NULL};
+static const char *const protocol_choices[] = {"http", "https", NULL};
+static const char *const all_ports[] = {"all", NULL};
 
 /* The largest depends on the team's plan, and is checked there. */
 static int check_timeout(const json_t *value, const char *pointer, struct error **err)
@@ -57,6 +60,17 @@ static const struct schema_member port_members[] = {
     {.name = NULL},
 };
 static const struct schema_member port_item = {.type = SCHEMA_OBJECT, .members = port_members};
+static const struct schema_member number_item = {.type = SCHEMA_INTEGER, .min = 1, .max = 65535};
+
+static int check_request_host(const json_t *value, const char *pointer, struct error **err)
+{
+    const char *text = json_string_value(value);
+    if (!*text || request_host_is_valid(text))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                           "The host that servers see is a name, with or without a port, such as "
+                           "localhost:${PORT}; ${PORT} stands for the port that is asked.");
+}
 
 const struct schema_member sandbox_create_schema[] = {
     {.name = "team", .type = SCHEMA_STRING, .min = 1, .max = 63},
@@ -70,8 +84,18 @@ const struct schema_member sandbox_create_schema[] = {
     {.name = "envs", .type = SCHEMA_MAP, .item = &env_item},
     {.name = "volume_mounts", .type = SCHEMA_MAP, .item = &slug_item},
     NETWORK_MEMBERS,
-    {.name = "exposed_ports", .type = SCHEMA_ARRAY, .max = SANDBOX_PORTS_MAX, .item = &port_item},
+    {.name = "exposed_ports",
+     .type = SCHEMA_ARRAY,
+     .max = SANDBOX_PORTS_MAX,
+     .choices = all_ports,
+     .item = &port_item},
     {.name = "expose_all_ports", .type = SCHEMA_BOOLEAN},
+    {.name = "https_ports", .type = SCHEMA_ARRAY, .max = SANDBOX_PORTS_MAX, .item = &number_item},
+    {.name = "mask_request_host",
+     .type = SCHEMA_STRING,
+     .nullable = true,
+     .max = SANDBOX_HOST_SIZE - 1,
+     .check = check_request_host},
     {.name = "cpu", .type = SCHEMA_INTEGER, .min = 1, .max = 1024},
     {.name = "memory_mb", .type = SCHEMA_INTEGER, .min = 1, .max = 16777216},
     {.name = "disk_gb", .hint = DISK_HINT},
@@ -98,11 +122,24 @@ const struct schema_member sandbox_pause_schema[] = {
     {.name = NULL},
 };
 
+const struct schema_member sandbox_fork_schema[] = {
+    {.name = "count", .type = SCHEMA_INTEGER, .min = 1, .max = SANDBOX_FORKS_MAX},
+    TIMEOUT_MEMBER,
+    {.name = NULL},
+};
+
 const struct schema_member sandbox_update_schema[] = {
     {.name = "metadata", .type = SCHEMA_MAP, .item = &patch_item},
     TIMEOUT_MEMBER,
     {.name = "lifecycle", .type = SCHEMA_OBJECT, .members = lifecycle_members},
     {.name = "allow_public_traffic", .type = SCHEMA_BOOLEAN},
+    {.name = "mask_request_host",
+     .type = SCHEMA_STRING,
+     .nullable = true,
+     .max = SANDBOX_HOST_SIZE - 1,
+     .check = check_request_host},
+    {.name = "https_ports",
+     .hint = "PUT /v1/sandboxes/{id}/ports/{port} with \"protocol\": \"https\""},
     {.name = "disk_gb", .hint = DISK_HINT},
     {.name = "ports", .hint = "ports are exposed by PUT /v1/sandboxes/{id}/ports/{port}"},
     {.name = "exposed_ports", .hint = "ports are exposed by PUT /v1/sandboxes/{id}/ports/{port}"},
@@ -215,27 +252,71 @@ static int read_volume_mounts(const json_t *body, struct sandbox_create *create,
 
 /* --- ports --- */
 
-static int read_ports(const json_t *body, struct sandbox_create *create, struct error **err)
+struct exposed_port exposed_port_of(const json_t *entry)
+{
+    return (struct exposed_port){
+        .port = (uint16_t)json_integer_value(json_object_get(entry, "port")),
+        .is_public = !json_is_false(json_object_get(entry, "public")),
+        .is_https = str_equal(json_string_value(json_object_get(entry, "protocol")), "https"),
+    };
+}
+
+static int check_port(uint16_t port, const char *pointer, struct error **err)
+{
+    if (!sandbox_port_is_reserved(port))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                           "Port %u is reserved and cannot be exposed.", port);
+}
+
+static struct exposed_port *find_port(struct sandbox_create *create, uint16_t port)
+{
+    for (unsigned i = 0; i < create->port_count; i++)
+        if (create->ports[i].port == port)
+            return &create->ports[i];
+    return NULL;
+}
+
+/* A port that all are exposed with is public, and is listed for what is special about it. */
+static int read_https_ports(const json_t *body, struct sandbox_create *create, struct error **err)
 {
     size_t index;
     json_t *entry;
-    json_array_foreach (json_object_get(body, "exposed_ports"), index, entry) {
-        uint16_t port = (uint16_t)json_integer_value(json_object_get(entry, "port"));
-        autofree char *pointer = xasprintf("/exposed_ports/%zu/port", index);
-        if (sandbox_port_is_reserved(port))
+    json_array_foreach (json_object_get(body, "https_ports"), index, entry) {
+        uint16_t number = (uint16_t)json_integer_value(entry);
+        autofree char *pointer = xasprintf("/https_ports/%zu", index);
+        struct exposed_port *port = find_port(create, number);
+        if (check_port(number, pointer, err) < 0)
+            return -1;
+        if (!port && (!create->all_ports || create->port_count == SANDBOX_PORTS_MAX))
             return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                   "Port %u is reserved and cannot be exposed.", port);
-        for (unsigned i = 0; i < create->port_count; i++) {
-            if (create->ports[i].port == port) {
-                return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                       "Port %u is listed twice.", port);
-            }
-        }
-        const json_t *is_public = json_object_get(entry, "public");
-        create->ports[create->port_count++] =
-            (struct exposed_port){port, !json_is_false(is_public)};
+                                   "Port %u is not among exposed_ports.", number);
+        if (port)
+            port->is_https = true;
+        else
+            create->ports[create->port_count++] = (struct exposed_port){number, true, true};
     }
     return 0;
+}
+
+static int read_ports(const json_t *body, struct sandbox_create *create, struct error **err)
+{
+    const json_t *exposed = json_object_get(body, "exposed_ports");
+    size_t index;
+    json_t *entry;
+    create->all_ports =
+        json_is_string(exposed) || json_is_true(json_object_get(body, "expose_all_ports"));
+    json_array_foreach (exposed, index, entry) {
+        struct exposed_port port = exposed_port_of(entry);
+        autofree char *pointer = xasprintf("/exposed_ports/%zu/port", index);
+        if (check_port(port.port, pointer, err) < 0)
+            return -1;
+        if (find_port(create, port.port))
+            return error_set_field(err, ERR_INVALID_REQUEST, pointer, "Port %u is listed twice.",
+                                   port.port);
+        create->ports[create->port_count++] = port;
+    }
+    return read_https_ports(body, create, err);
 }
 
 int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct error **err)
@@ -251,7 +332,8 @@ int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct e
     create->memory_mb = (uint32_t)json_integer_value(json_object_get(body, "memory_mb"));
     create->metadata = input->metadata;
     create->allow_public_traffic = !json_is_false(json_object_get(body, "allow_public_traffic"));
-    create->all_ports = json_is_true(json_object_get(body, "expose_all_ports"));
+    const char *request_host = json_string_value(json_object_get(body, "mask_request_host"));
+    create->request_host = request_host ? request_host : "";
     create->envs = input->envs;
     create->volume_mounts = input->volume_mounts;
     return 0;
@@ -266,6 +348,7 @@ void sandbox_update_read(const json_t *body, struct sandbox_update *update)
     const char *on_pause_failure =
         json_string_value(json_object_get(lifecycle, "on_pause_failure"));
     const json_t *public_traffic = json_object_get(body, "allow_public_traffic");
+    const json_t *request_host = json_object_get(body, "mask_request_host");
     *update = (struct sandbox_update){
         .metadata = json_object_get(body, "metadata"),
         .timeout_s = (uint64_t)json_integer_value(json_object_get(body, "timeout")),
@@ -279,6 +362,7 @@ void sandbox_update_read(const json_t *body, struct sandbox_update *update)
         .on_pause_failure = on_pause_failure_of(on_pause_failure),
         .set_public_traffic = public_traffic != NULL,
         .allow_public_traffic = json_is_true(public_traffic),
+        .request_host = json_is_null(request_host) ? "" : json_string_value(request_host),
     };
 }
 

@@ -9,6 +9,7 @@
 extern const struct schema_member sandbox_create_schema[];
 /* Those of POST /v1/sandboxes/:id/pause and …/resume. */
 extern const struct schema_member sandbox_pause_schema[];
+extern const struct schema_member sandbox_fork_schema[];
 extern const struct schema_member sandbox_resume_schema[];
 /* Those of PATCH /v1/sandboxes/:id, and of PUT /v1/sandboxes/:id/ports/:port. */
 extern const struct schema_member sandbox_update_schema[];
@@ -27,6 +28,9 @@ int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct e
 
 /* The update that a PATCH body asks for; strings and JSON are borrowed from the body. */
 void sandbox_update_read(const json_t *body, struct sandbox_update *update);
+
+/* An entry of exposed_ports, or the body of that PUT, whose port is in the path. */
+struct exposed_port exposed_port_of(const json_t *entry);
 
 /* Frees everything and wipes the environment. */
 void sandbox_input_deinit(struct sandbox_input *input);

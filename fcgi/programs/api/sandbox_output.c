@@ -37,36 +37,44 @@ json_t *network_to_json(const struct sandbox *sandbox)
     return network;
 }
 
+static const char *protocol_of(const struct exposed_port *port)
+{
+    return port->is_https ? "https" : "http";
+}
+
 static json_t *ports_to_json(const struct sandbox *sandbox)
 {
     json_t *ports = json_array();
     for (unsigned i = 0; i < sandbox->port_count; i++)
-        json_array_append_new(ports, json_pack("{s:i, s:s, s:b}", "port",
-                                               (int)sandbox->ports[i].port, "protocol", "http",
-                                               "public", (int)sandbox->ports[i].is_public));
+        json_array_append_new(ports,
+                              json_pack("{s:i, s:s, s:b}", "port", (int)sandbox->ports[i].port,
+                                        "protocol", protocol_of(&sandbox->ports[i]), "public",
+                                        (int)sandbox->ports[i].is_public));
     return ports;
 }
 
 json_t *sandbox_to_json(const struct settings *settings, const struct sandbox *s)
 {
     json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:{s:s, s:b, s:b, s:s}, s:o, s:I, s:I, s:I, s:o, "
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:{s:s, s:b, s:b, s:s}, s:o, s:I, s:I, s:I, "
+        "s:o, "
         "s:o, "
         "s:o,"
-        " s:b, s:o, s:o, s:o, s:o, s:o}",
+        " s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
         "id", s->id, "team", s->team_slug, "state", sandbox_state_name(s->state), "template",
         s->template_slug, "template_version", s->template_version_id, "snapshot_id",
-        text_to_json(s->snapshot_id), "timeout", (json_int_t)s->timeout_s, "deadline",
+        text_to_json(*s->forked_from ? "" : s->snapshot_id), "forked_from",
+        text_to_json(s->forked_from), "timeout", (json_int_t)s->timeout_s, "deadline",
         time_to_json(s->deadline_at_ms), "lifecycle", "on_timeout", on_timeout_name(s->on_timeout),
         "auto_resume", (int)s->auto_resume, "pause_memory", (int)s->pause_memory,
         "on_pause_failure", on_pause_failure_name(s->on_pause_failure), "volume_mounts",
-        stored(s->volume_mounts), "cpu", (json_int_t)s->shape.cpu, "memory_mb",
-        (json_int_t)s->shape.memory_mb, "disk_gb", (json_int_t)s->shape.disk_gb, "metadata",
+        stored(s->volume_mounts), "cpu", (json_int_t)s->resources.cpu, "memory_mb",
+        (json_int_t)s->resources.memory_mb, "disk_gb", (json_int_t)s->resources.disk_gb, "metadata",
         stored(s->metadata), "network", network_to_json(s), "exposed_ports", ports_to_json(s),
-        "expose_all_ports", (int)s->all_ports, "data_plane_url", data_plane_url(settings, s),
-        "created_at", time_to_json(s->created_at_ms), "updated_at", time_to_json(s->updated_at_ms),
-        "stopped_at", time_to_json(s->stopped_at_ms), "resumed_from",
-        text_to_json(s->resumed_from));
+        "expose_all_ports", (int)s->all_ports, "mask_request_host", text_to_json(s->request_host),
+        "data_plane_url", data_plane_url(settings, s), "created_at", time_to_json(s->created_at_ms),
+        "updated_at", time_to_json(s->updated_at_ms), "stopped_at", time_to_json(s->stopped_at_ms),
+        "resumed_from", text_to_json(s->resumed_from));
     if (s->cleanup_at_ms)
         json_object_set_new(json, "cleanup_at", time_to_json(s->cleanup_at_ms));
     return json;
@@ -85,7 +93,7 @@ json_t *port_to_json(const struct settings *settings, const struct sandbox *sand
 {
     autofree char *host =
         xasprintf("p%u-%s.%s", port->port, sandbox->route, settings->data_plane_host);
-    return json_pack("{s:i, s:s, s:b, s:s, s:o, s:s}", "port", (int)port->port, "protocol", "http",
-                     "public", (int)port->is_public, "host", host, "url",
+    return json_pack("{s:i, s:s, s:b, s:s, s:o, s:s}", "port", (int)port->port, "protocol",
+                     protocol_of(port), "public", (int)port->is_public, "host", host, "url",
                      json_sprintf("https://%s", host), "gateway_status", gateway_status);
 }

@@ -14,8 +14,8 @@ int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *s
     autofree char *network = NULL;
     input.create.team = api->access.team;
     input.create.user_id = api->principal.user_id;
-    input.create.claim = api->idempotency ? api_claim : NULL;
-    input.create.claim_context = (void *)api->idempotency;
+    input.create.claim = api_claim;
+    input.create.claim_context = api;
     int result = 0;
     if (sandbox_input_read(body, &input, err) < 0 ||
         network_input_read(api, body, &network, err) < 0)
@@ -36,7 +36,7 @@ int sandboxes_create(void *context, struct http_request *request, struct http_re
     if (!api->access.made && sandboxes_create_from(api, request->json, sandbox, err) < 0)
         return -1;
     log_context_set("sandbox", sandbox->id);
-    if (api_new_session(api, sandbox, &session, err) < 0)
+    if (api_new_session(api, sandbox, NULL, &session, err) < 0)
         return -1;
     json_t *body = sandbox_to_json(api->settings, sandbox);
     json_object_set_new(body, "session", session);
@@ -134,7 +134,7 @@ int sandboxes_resume(void *context, struct http_request *request, struct http_re
     };
     json_t *session;
     if (sandbox_resume(&api->worker, api->access.sandbox.id, &how, &resumed, err) < 0 ||
-        api_new_session(api, &resumed, &session, err) < 0)
+        api_new_session(api, &resumed, NULL, &session, err) < 0)
         return -1;
     return http_response_json(response, 200,
                               json_pack("{s:o, s:o}", "session", session, "sandbox",

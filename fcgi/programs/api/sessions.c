@@ -2,7 +2,6 @@
 /* Access tokens of a sandbox by themselves: its deadline and its state stay as they are. */
 #include "api/api.h"
 #include "api/sandbox_output.h"
-#include "base/str.h"
 #include "session/session.h"
 
 static const char *const lifetime_choices[] = {"session", LIFETIME_SANDBOX, NULL};
@@ -21,8 +20,7 @@ int sessions_create(void *context, struct http_request *request, struct http_res
     json_t *session;
     if (!lifetime)
         lifetime = lifetime_choices[0];
-    if ((str_equal(lifetime, LIFETIME_SANDBOX) ? api_lasting_session(api, sandbox, &session, err)
-                                               : api_new_session(api, sandbox, &session, err)) < 0)
+    if (api_new_session(api, sandbox, lifetime, &session, err) < 0)
         return -1;
     return http_response_json(
         response, 201,

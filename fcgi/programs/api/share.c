@@ -48,6 +48,38 @@ static int find_team(struct api *api, const struct http_request *request, bool b
     return 0;
 }
 
+/* Fails the request until there is room for the claim. */
+static int must_wait(struct api *api, struct http_request *request, const char *why,
+                     struct error **err)
+{
+    request->must_wait = true;
+    request->wait_ms = (unsigned)api->settings->pool_wait_ms;
+    return error_set(err, ERR_SHARE_USED_UP, "%s", why);
+}
+
+/* For everybody together, in the place of a team's share. */
+static int take_common_share(struct api *api, struct http_request *request, const char *what,
+                             struct error **err)
+{
+    pool_leave(api->pool);
+    request->claim = (struct pool_claim){.team = pool_tenant(what)};
+    api->has_share = pool_enter(api->pool, &request->claim);
+    if (api->has_share)
+        return 0;
+    return must_wait(api, request,
+                     "Many people are signing in at this moment; try again in a few seconds.", err);
+}
+
+int api_take_password_share(struct api *api, struct http_request *request, struct error **err)
+{
+    return take_common_share(api, request, "passwords", err);
+}
+
+int api_take_oidc_share(struct api *api, struct http_request *request, struct error **err)
+{
+    return take_common_share(api, request, "identity provider", err);
+}
+
 int api_take_share(struct api *api, struct http_request *request, bool body_is_read,
                    struct error **err)
 {
@@ -62,9 +94,8 @@ int api_take_share(struct api *api, struct http_request *request, bool body_is_r
     api->has_share = pool_enter(api->pool, &request->claim);
     if (api->has_share)
         return 0;
-    request->must_wait = true;
-    request->wait_ms = (unsigned)api->settings->pool_wait_ms;
-    return error_set(err, ERR_SHARE_USED_UP,
+    return must_wait(api, request,
                      "The team has half of the service's workers for such calls busy already; "
-                     "try again when some of its calls are done.");
+                     "try again when some of its calls are done.",
+                     err);
 }

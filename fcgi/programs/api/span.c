@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/span.h"
 
+#include "api/query.h"
 #include "base/clock.h"
-
-static int read_time(const struct http_request *request, const char *name, int64_t *at_ms,
-                     struct error **err)
-{
-    const char *text = http_query(request, name);
-    if (!text || clock_parse_iso8601(text, at_ms) == 0)
-        return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, name,
-                           "%s is a time like 2027-01-31T12:00:00Z.", name);
-}
 
 int span_read(const struct http_request *request, int64_t (*default_from)(int64_t to_ms),
               int64_t *from_ms, int64_t *to_ms, struct error **err)
 {
     int64_t now_ms = clock_now_ms();
     *to_ms = now_ms;
-    if (read_time(request, "to", to_ms, err) < 0)
+    if (query_read_time(request, "to", to_ms, err) < 0)
         return -1;
     if (*to_ms > now_ms) /* what is not over yet is no part of the answer */
         *to_ms = now_ms;
     *from_ms = default_from(*to_ms);
-    if (read_time(request, "from", from_ms, err) < 0)
+    if (query_read_time(request, "from", from_ms, err) < 0)
         return -1;
     if (*from_ms <= *to_ms)
         return 0;

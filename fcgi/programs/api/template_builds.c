@@ -111,8 +111,8 @@ static int read_request(struct api *api, const json_t *body, struct template_req
     struct checkpoint checkpoint = {.id = ""};
     wanted->checkpoint_id = json_string_value(json_object_get(body, "checkpoint_id"));
     wanted->image = json_string_value(json_object_get(body, "image"));
-    wanted->claim = api->idempotency ? api_claim : NULL;
-    wanted->claim_context = (void *)api->idempotency;
+    wanted->claim = api_claim;
+    wanted->claim_context = api;
     wanted->owner = team->id;
     if (!wanted->checkpoint_id == !wanted->image)
         return error_set_field(err, ERR_INVALID_REQUEST,

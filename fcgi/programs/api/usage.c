@@ -3,10 +3,12 @@
 
 #include "account/usage.h"
 #include "account/usage_kept.h"
+#include "account/usage_part.h"
 #include "api/api.h"
 #include "api/span.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 /* Midnight UTC of the first day of the month. */
 static int64_t month_start(int64_t at_ms)
@@ -42,20 +44,20 @@ static json_t *usage_to_json(const struct usage *rows, size_t count,
         const struct usage *row = &rows[i];
         double total_ms = (double)row->total_ms;
         if (row->kind == USAGE_STORAGE) {
-            storage_gb_ms += total_ms * row->shape.disk_gb;
+            storage_gb_ms += total_ms * row->resources.disk_gb;
             json_array_append_new(storage, json_pack("{s:I, s:I, s:o}", "disk_gb",
-                                                     (json_int_t)row->shape.disk_gb, "sandboxes",
-                                                     (json_int_t)row->sandboxes, "seconds",
-                                                     seconds(total_ms)));
+                                                     (json_int_t)row->resources.disk_gb,
+                                                     "sandboxes", (json_int_t)row->sandboxes,
+                                                     "seconds", seconds(total_ms)));
             continue;
         }
         runtime_ms += total_ms;
-        vcpu_ms += total_ms * row->shape.cpu;
-        memory_gb_ms += total_ms * row->shape.memory_mb / 1024;
-        json_array_append_new(runtime,
-                              json_pack("{s:I, s:I, s:I, s:o}", "cpu", (json_int_t)row->shape.cpu,
-                                        "memory_mb", (json_int_t)row->shape.memory_mb, "sandboxes",
-                                        (json_int_t)row->sandboxes, "seconds", seconds(total_ms)));
+        vcpu_ms += total_ms * row->resources.cpu;
+        memory_gb_ms += total_ms * row->resources.memory_mb / 1024;
+        json_array_append_new(
+            runtime, json_pack("{s:I, s:I, s:I, s:o}", "cpu", (json_int_t)row->resources.cpu,
+                               "memory_mb", (json_int_t)row->resources.memory_mb, "sandboxes",
+                               (json_int_t)row->sandboxes, "seconds", seconds(total_ms)));
     }
     return json_pack("{s:{s:o, s:o, s:o, s:o}, s:{s:o, s:o, s:o, s:o}}", "runtime", "seconds",
                      seconds(runtime_ms), "vcpu_seconds", seconds(vcpu_ms), "memory_gb_seconds",
@@ -63,6 +65,56 @@ static json_t *usage_to_json(const struct usage *rows, size_t count,
                      seconds(storage_gb_ms), "sizes", storage, "checkpoints",
                      kept_to_json("checkpoints", checkpoints), "volumes",
                      kept_to_json("volumes", volumes));
+}
+
+/* --- in parts --- */
+
+static json_t *part_to_json(const struct usage_part *part)
+{
+    char day[CLOCK_ISO8601_SIZE];
+    json_t *json =
+        json_pack("{s:{s:o, s:o, s:o}, s:{s:o}}", "runtime", "seconds",
+                  seconds((double)part->runtime_ms), "vcpu_seconds", seconds(part->vcpu_ms),
+                  "memory_gb_seconds", seconds(part->memory_mb_ms / 1024), "storage", "gb_seconds",
+                  seconds(part->storage_mb_ms / 1024));
+    if (*part->id)
+        json_object_set_new(json, "id", json_string(part->id));
+    else
+        json_object_set_new(json, "day", json_stringn(clock_format_iso8601(part->day_ms, day), 10));
+    return json;
+}
+
+/* by: NULL when the request asks for the whole alone. */
+static int read_by(const struct http_request *request, int64_t from_ms, int64_t to_ms,
+                   const char **by, struct error **err)
+{
+    *by = http_query(request, "by");
+    if (!*by || str_equal(*by, "sandbox"))
+        return 0;
+    if (!str_equal(*by, "day"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "by", "by is day or sandbox.");
+    if (to_ms - from_ms > USAGE_DAYS_MAX * (int64_t)86400000)
+        return error_set_field(err, ERR_INVALID_REQUEST, "from",
+                               "By day, a span has at most %d days.", USAGE_DAYS_MAX);
+    return 0;
+}
+
+static int add_parts(struct api *api, const char *by, int64_t from_ms, int64_t to_ms, json_t *body,
+                     struct error **err)
+{
+    autofree struct usage_part *parts = NULL;
+    size_t count;
+    struct db *db = api->worker.db;
+    const char *team_id = api->access.team->id;
+    if ((str_equal(by, "day")
+             ? usage_read_days(db, team_id, from_ms, to_ms, &parts, &count, err)
+             : usage_read_sources(db, team_id, from_ms, to_ms, &parts, &count, err)) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(rows, part_to_json(&parts[i]));
+    json_object_set_new(body, "parts", rows);
+    return 0;
 }
 
 int usage_show(void *context, struct http_request *request, struct http_response *response,
@@ -74,16 +126,20 @@ int usage_show(void *context, struct http_request *request, struct http_response
     autofree struct usage *rows = NULL;
     struct usage_total checkpoints, volumes;
     size_t count;
+    const char *by;
     char time[CLOCK_ISO8601_SIZE];
     if (span_read(request, month_start, &from_ms, &to_ms, err) < 0 ||
+        read_by(request, from_ms, to_ms, &by, err) < 0 ||
         usage_read(api->worker.db, team->id, from_ms, to_ms, &rows, &count, err) < 0 ||
         usage_read_kept(api->worker.db, team->id, USAGE_CHECKPOINT, from_ms, to_ms, &checkpoints,
                         err) < 0 ||
         usage_read_kept(api->worker.db, team->id, USAGE_VOLUME, from_ms, to_ms, &volumes, err) < 0)
         return -1;
-    json_t *body = usage_to_json(rows, count, &checkpoints, &volumes);
+    json_auto_t *body = usage_to_json(rows, count, &checkpoints, &volumes);
     json_object_set_new(body, "team", json_string(team->slug));
     json_object_set_new(body, "from", json_string(clock_format_iso8601(from_ms, time)));
     json_object_set_new(body, "to", json_string(clock_format_iso8601(to_ms, time)));
-    return http_response_json(response, 200, body);
+    if (by && add_parts(api, by, from_ms, to_ms, body, err) < 0)
+        return -1;
+    return http_response_json(response, 200, json_incref(body));
 }

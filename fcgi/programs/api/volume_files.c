@@ -213,6 +213,14 @@ static int get_json(struct reading *reading, const char *path, struct error **er
     return http_response_json(reading->response, 200, volume_entry_to_json(path, body));
 }
 
+int volume_files_pass(void *context, struct http_request *request, struct http_response *response,
+                      struct error **err)
+{
+    struct reading reading = {.api = context, .request = request, .response = response};
+    const char *path;
+    return volume_path_query(request, &path, err) < 0 ? -1 : get_octets(&reading, path, err);
+}
+
 int volume_files_get(void *context, struct http_request *request, struct http_response *response,
                      struct error **err)
 {

@@ -59,8 +59,8 @@ int volumes_create(void *context, struct http_request *request, struct http_resp
         .team = api->access.team,
         .user_id = api->principal.user_id,
         .name = json_string_value(json_object_get(request->json, "name")),
-        .claim = api->idempotency ? api_claim : NULL,
-        .claim_context = (void *)api->idempotency,
+        .claim = api_claim,
+        .claim_context = api,
     };
     if (create(api, &wanted, err) < 0)
         return -1;

@@ -27,7 +27,11 @@ int api_error(const struct exchange *exchange, struct error **err);
 /* The id of the sandbox that a word means: an id, or the name among its metadata. The caller's. */
 int api_sandbox_id(struct cli *cli, const char *word, char **id, struct error **err);
 
-/* Likewise of a volume. */
+/* api_call() with what below the sandbox that the first operand names. */
+int api_call_sandbox(struct cli_call *call, const char *method, const char *what, json_t *body,
+                     json_t **answer, struct error **err);
+
+/* The id of a volume, likewise. */
 int api_volume_id(struct cli *cli, const char *word, char **id, struct error **err);
 
 /* A sandbox that runs, and how its data plane is reached. */

@@ -124,8 +124,9 @@ static int on_progress(void *context, curl_off_t down_total, curl_off_t down, cu
 {
     const struct exchange *exchange = context;
     int64_t from = exchange->shown_from;
+    (void)up_total; /* the library says none */
     if (exchange->upload)
-        progress_show(exchange->shown, from + up, up_total > 0 ? from + up_total : 0);
+        progress_show(exchange->shown, from + up, exchange->shown_size);
     else
         progress_show(exchange->shown, from + down, down_total > 0 ? from + down_total : 0);
     return 0;

@@ -25,6 +25,7 @@ struct exchange {
     FILE *download;     /* where the body of a 2xx goes; NULL: into answer */
     const char *shown;  /* the name of what is transferred, for a progress bar; NULL: none */
     int64_t shown_from; /* bytes that were transferred before */
+    int64_t shown_size; /* of all that goes up; 0: not known */
 
     long status;
     struct buffer answer;

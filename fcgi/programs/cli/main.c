@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -122,6 +123,7 @@ int main(int argc, char **argv)
     struct cli_call call = {.cli = &cli};
     error_auto err = NULL;
     log_init("sandlot");
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the key may be in the environment */
     signal(SIGPIPE, SIG_IGN);
     if (sodium_init() < 0 || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return CLI_FAILED;

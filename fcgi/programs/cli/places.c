@@ -36,10 +36,10 @@ void remote_entry_free(struct remote_entry *entry)
     free(entry->path);
 }
 
-int remote_call(struct cli *cli, const struct session *session, const char *method, json_t *message,
-                json_t **answer, struct error **err)
+static int unary_call(struct cli *cli, const struct session *session, const char *method,
+                      json_t *message, json_t **answer, struct error **err)
 {
-    autofree char *url = xasprintf("%s/filesystem.Filesystem/%s", session->url, method);
+    autofree char *url = xasprintf("%s/%s", session->url, method);
     autofree char *text = json_dumps(message, JSON_COMPACT);
     json_decref(message);
     exchange_auto exchange = {
@@ -56,6 +56,20 @@ int remote_call(struct cli *cli, const struct session *session, const char *meth
         return api_error(&exchange, err);
     *answer = json_loadb(exchange.answer.data, exchange.answer.size, 0, NULL);
     return *answer ? 0 : error_set(err, ERR_INTERNAL, "%s answers with no JSON", url);
+}
+
+int remote_call(struct cli *cli, const struct session *session, const char *method, json_t *message,
+                json_t **answer, struct error **err)
+{
+    autofree char *path = xasprintf("filesystem.Filesystem/%s", method);
+    return unary_call(cli, session, path, message, answer, err);
+}
+
+int remote_processes(struct cli *cli, const struct session *session, json_t **answer,
+                     struct error **err)
+{
+    return unary_call(cli, session, "process.Process/List", json_pack("{s:b}", "details", 1),
+                      answer, err);
 }
 
 static int absolute(struct cli *cli, const struct session *session, const char *path, char **whole,

@@ -28,6 +28,10 @@ void remote_entry_free(struct remote_entry *entry);
 int remote_call(struct cli *cli, const struct session *session, const char *method, json_t *message,
                 json_t **answer, struct error **err);
 
+/* The processes that were started over the data plane: process.Process/List with details. */
+int remote_processes(struct cli *cli, const struct session *session, json_t **answer,
+                     struct error **err);
+
 /* The address of a file of the data plane; the caller's. */
 char *remote_file_url(const struct session *session, const char *path);
 

@@ -41,6 +41,8 @@ struct remote {
     struct buffer received;
     int signal_fd;
     int pid;
+    size_t left_out; /* of the output, so far */
+    bool redraw;     /* the size is told twice, so that what was on the terminal is drawn again */
     bool input_begun;
     bool input_ended; /* nothing more is read from standard input */
     bool input_paused;
@@ -133,15 +135,21 @@ static void write_all(int fd, const char *data, size_t size)
     }
 }
 
-static void write_output(const json_t *data, const char *kind, int fd)
+static void write_output(struct remote *remote, const json_t *data, const char *kind, int fd)
 {
     const char *text = json_string_value(json_object_get(data, kind));
-    size_t size;
+    size_t size, skipped = 0;
     if (!text)
         return;
     autofree char *bytes = envelope_decode(text, &size);
-    if (bytes)
-        write_all(fd, bytes, size);
+    if (!bytes)
+        return;
+    if (fd == STDOUT_FILENO && remote->left_out < remote->program->left_out) {
+        skipped = remote->program->left_out - remote->left_out;
+        skipped = skipped < size ? skipped : size;
+        remote->left_out += skipped;
+    }
+    write_all(fd, bytes + skipped, size - skipped);
 }
 
 /* "signal: killed": the protocol has words for signals. */
@@ -185,9 +193,9 @@ static void take_event(struct remote *remote, const json_t *event)
     const json_t *end = json_object_get(event, "end");
     if (start)
         remote->pid = (int)json_integer_value(json_object_get(start, "pid"));
-    write_output(data, "stdout", STDOUT_FILENO);
-    write_output(data, "pty", STDOUT_FILENO);
-    write_output(data, "stderr", STDERR_FILENO);
+    write_output(remote, data, "stdout", STDOUT_FILENO);
+    write_output(remote, data, "pty", STDOUT_FILENO);
+    write_output(remote, data, "stderr", STDERR_FILENO);
     if (end) {
         remote->ended = true;
         remote->exit_code = exit_code_of(end);
@@ -288,13 +296,36 @@ static void read_input(struct remote *remote)
 
 /* --- signals --- */
 
-static void resize(struct remote *remote)
+static void tell_size(struct remote *remote, int less)
 {
     int cols, rows;
     terminal_size(&cols, &rows);
     if (remote->pid && remote->program->terminal)
         control(remote, "Update",
-                json_pack("{s:{s:{s:i, s:i}}}", "pty", "size", "cols", cols, "rows", rows));
+                json_pack("{s:{s:{s:i, s:i}}}", "pty", "size", "cols", cols, "rows",
+                          rows > less ? rows - less : rows));
+}
+
+static void resize(struct remote *remote)
+{
+    tell_size(remote, 0);
+}
+
+/* What is sent instead of one that came here: SIGINT is a wish to end. */
+static const char *signal_word(uint32_t number)
+{
+    switch (number) {
+    case SIGHUP:
+        return "SIGNAL_SIGHUP";
+    case SIGQUIT:
+        return "SIGNAL_SIGQUIT";
+    case SIGUSR1:
+        return "SIGNAL_SIGUSR1";
+    case SIGUSR2:
+        return "SIGNAL_SIGUSR2";
+    default:
+        return "SIGNAL_SIGTERM";
+    }
 }
 
 static void take_signal(struct remote *remote)
@@ -305,7 +336,7 @@ static void take_signal(struct remote *remote)
     if (info.ssi_signo == SIGWINCH)
         resize(remote);
     else if (remote->pid)
-        control(remote, "SendSignal", json_pack("{s:s}", "signal", "SIGNAL_SIGTERM"));
+        control(remote, "SendSignal", json_pack("{s:s}", "signal", signal_word(info.ssi_signo)));
     else
         _exit(128 + (int)info.ssi_signo);
 }
@@ -317,6 +348,9 @@ static int watch_signals(void)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGQUIT);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
     sigaddset(&set, SIGWINCH);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
@@ -325,10 +359,10 @@ static int watch_signals(void)
 
 /* --- its course --- */
 
-static void begin(struct remote *remote)
+static json_t *start_message(const struct remote_program *program)
 {
-    const struct remote_program *program = remote->program;
-    struct transfer *start = &remote->start;
+    char tag[sizeof REMOTE_TERMINAL_TAG + 16] = REMOTE_TERMINAL_TAG;
+    unsigned char random[8];
     int cols, rows;
     json_t *message =
         json_pack("{s:O, s:b}", "process", program->process, "stdin", program->with_input);
@@ -336,8 +370,23 @@ static void begin(struct remote *remote)
         terminal_size(&cols, &rows);
         json_object_set_new(message, "pty",
                             json_pack("{s:{s:i, s:i}}", "size", "cols", cols, "rows", rows));
+        randombytes_buf(random, sizeof random);
+        sodium_bin2hex(tag + sizeof REMOTE_TERMINAL_TAG - 1, 2 * sizeof random + 1, random,
+                       sizeof random);
+        json_object_set_new(message, "tag", json_string(tag));
     }
-    transfer_begin(remote, start, "Start", TYPE_STREAM);
+    return message;
+}
+
+static void begin(struct remote *remote)
+{
+    const struct remote_program *program = remote->program;
+    struct transfer *start = &remote->start;
+    bool attaches = program->attach_pid;
+    json_t *message =
+        attaches ? json_pack("{s:{s:i}, s:b}", "process", "pid", program->attach_pid, "takeOver", 1)
+                 : start_message(program);
+    transfer_begin(remote, start, attaches ? "Connect" : "Start", TYPE_STREAM);
     buffer_init(&start->body, RECEIVED_MAX);
     envelope_put(&start->body, message);
     set_body(start);
@@ -371,6 +420,9 @@ static bool note_done(struct remote *remote, CURLcode *code)
             note_input_done(remote);
         } else {
             transfer_end(remote, &remote->control);
+            if (remote->redraw)
+                resize(remote);
+            remote->redraw = false;
         }
     }
     return over;
@@ -380,8 +432,12 @@ static bool note_done(struct remote *remote, CURLcode *code)
 static void begin_input_if_due(struct remote *remote)
 {
     bool wanted = remote->program->with_input || remote->program->terminal;
-    if (wanted && remote->pid && !remote->input_begun && !remote->ended)
-        begin_input(remote);
+    if (!wanted || !remote->pid || remote->input_begun || remote->ended)
+        return;
+    begin_input(remote);
+    remote->redraw = remote->program->attach_pid;
+    if (remote->redraw)
+        tell_size(remote, 1);
 }
 
 static void wait_a_while(struct remote *remote)

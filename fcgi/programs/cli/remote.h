@@ -2,16 +2,26 @@
 /*
  * A program in a sandbox with this process's standard streams: process.Process of the data plane.
  * Input goes as a stream as it comes; a slow reader of the output slows the program down.
+ *
+ * A program with a terminal has a tag, and goes on when the connection breaks; it can be found and
+ * followed again (`sandlot attach`).
  */
 #pragma once
 
 #include "cli/api.h"
 
+#define REMOTE_TERMINAL_TAG "sandlot-terminal-"
+
+/* What a shell is started with, behind `/bin/sh -c`. */
+#define REMOTE_LOGIN_SHELL "exec \"$(command -v bash || echo /bin/sh)\" -l"
+
 struct remote_program {
     json_t *process;  /* {"cmd","args","envs","cwd"}, borrowed */
+    int attach_pid;   /* not 0: one that runs already; process is NULL */
     const char *user; /* NULL: the default one */
     bool terminal;    /* a pseudo terminal of this one's size, which is put into raw mode */
     bool with_input;  /* standard input; with a terminal always */
+    size_t left_out;  /* bytes at the beginning of its output that are not passed on */
 };
 
 /* Run it to its end. *exit_code as a shell has it: 128 and the number for a signal. SIGINT and

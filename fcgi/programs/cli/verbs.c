@@ -15,8 +15,8 @@ const struct cli_option cli_common_options[] = {
 #define MANY 65536
 
 const struct cli_verb cli_verbs[] = {
-    {"login", "URL", "Keep a key for a deployment; it is read from standard input", verb_login,
-     login_options, 1, 1, CLI_OFFLINE},
+    {"login", "URL", "Keep a key for a deployment, of the console or from standard input",
+     verb_login, login_options, 1, 1, CLI_OFFLINE},
     {"logout", "[DEPLOYMENT]", "Forget a deployment and its key", verb_logout, NULL, 0, 1,
      CLI_OFFLINE},
     {"deployments", "", "List the deployments that are known", verb_deployments, NULL, 0, 0,
@@ -30,6 +30,9 @@ const struct cli_verb cli_verbs[] = {
     {"exec", "SANDBOX COMMAND [ARGUMENT...]", "Run a command in a sandbox", verb_exec, exec_options,
      2, MANY, CLI_REST | CLI_EXEC},
     {"shell", "SANDBOX", "Open a shell in a sandbox", verb_shell, shell_options, 1, 1, CLI_EXEC},
+    {"attach", "SANDBOX [PROCESS]",
+     "Enter a terminal again that goes on since its connection broke", verb_attach, attach_options,
+     1, 2, CLI_EXEC},
     {"cp", "SOURCE TARGET", "Copy a file or folder; one of the two is SANDBOX:PATH", verb_cp,
      cp_options, 2, 2, 0},
     {"sync", "FOLDER TARGET",
@@ -46,8 +49,8 @@ const struct cli_verb cli_verbs[] = {
      2, 0},
     {"rm", "SANDBOX...", "Delete sandboxes", verb_rm, NULL, 1, MANY, 0},
 
-    {"checkpoint create", "SANDBOX NAME", "Keep the disk of a sandbox as it is now",
-     verb_checkpoint_create, NULL, 2, 2, 0},
+    {"checkpoint create", "SANDBOX [NAME]", "Keep the disk of a sandbox as it is now",
+     verb_checkpoint_create, NULL, 1, 2, 0},
     {"checkpoint list", "", "List checkpoints", verb_checkpoint_list, checkpoint_list_options, 0, 0,
      0},
     {"checkpoint show", "CHECKPOINT", "Show a checkpoint", verb_checkpoint_show, NULL, 1, 1, 0},
@@ -92,6 +95,7 @@ const struct cli_verb cli_verbs[] = {
      1, 0},
     {"key list", "", "List your API keys", verb_key_list, NULL, 0, 0, 0},
     {"key revoke", "KEY", "End an API key", verb_key_revoke, NULL, 1, 1, 0},
+    {"events", "", "List what has happened, oldest first", verb_events, events_options, 0, 0, 0},
     {"usage", "", "Show what a team has used", verb_usage, usage_options, 0, 0, 0},
 
     {"help", "[COMMAND...]", "List the commands, or say what one takes", verb_help, NULL, 0, 2,

@@ -2,6 +2,8 @@
 /* The functions and options of the rows in verbs.c, a file for each group. */
 #pragma once
 
+#include <jansson.h>
+
 #include "cli/cli.h"
 
 #define VERB(name) int verb_##name(struct cli_call *call, struct error **err)
@@ -37,6 +39,19 @@ VERB(cp);
 VERB(sync);
 extern const struct cli_option cp_options[], sync_options[];
 
+/* verbs_attach.c */
+struct session;
+VERB(attach);
+extern const struct cli_option attach_options[];
+
+/* A row for each terminal: "pid", "command", "followed" (whether somebody has it), the newest last.
+ */
+int terminals_list(struct cli *cli, const struct session *session, json_t **rows,
+                   struct error **err);
+
+/* Say on standard error which nobody has. */
+void terminals_tell_left(struct cli *cli, const struct session *session);
+
 /* verbs_network.c */
 VERB(network_show);
 VERB(network_set);
@@ -56,6 +71,10 @@ VERB(template_log);
 VERB(template_rm);
 VERB(template_show);
 extern const struct cli_option template_build_options[], template_options[], template_log_options[];
+
+/* verbs_events.c */
+VERB(events);
+extern const struct cli_option events_options[];
 
 /* verbs_volume.c */
 VERB(volume_cat);

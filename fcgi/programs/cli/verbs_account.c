@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/api.h"
 #include "cli/deployments.h"
+#include "cli/device_login.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
@@ -18,6 +20,8 @@
 
 const struct cli_option login_options[] = {
     {"name", 'n', "NAME", "what to call the deployment; default: its host name"},
+    {"key", 'k', NULL, "ask for a key, at a terminal too"},
+    {"device", 0, NULL, "have the login confirmed in the console, without a terminal too"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -28,9 +32,20 @@ static char *host_of(const char *url)
     return xstrndup(host, strcspn(host, "/"));
 }
 
-static int read_key(struct cli *cli, struct error **err)
+/* Who sits at a terminal confirms a code in the console, where there is one; scripts have keys. */
+static int get_key(struct cli_call *call, struct error **err)
 {
-    free(cli->key);
+    struct cli *cli = call->cli;
+    error_auto failed = NULL;
+    bool is_forced = cli_flag(call, "device");
+    mem_wipe_free(cli->key);
+    cli->key = NULL;
+    if (is_forced || (isatty(STDIN_FILENO) && !cli_flag(call, "key"))) {
+        if (device_login(cli, &failed) == 0)
+            return 0;
+        if (is_forced || failed->code != ERR_NOT_FOUND)
+            return error_move(err, &failed);
+    }
     cli->key = terminal_read_secret("API key: ");
     if (!cli->key || !*cli->key)
         return cli_misuse(err, "the key is read from standard input, and nothing came");
@@ -62,7 +77,7 @@ int verb_login(struct cli_call *call, struct error **err)
         cli->url[length - 1] = '\0';
     if (!cli->ca_file)
         cli->ca_file = xstrdup_or_null(getenv("SANDLOT_CA"));
-    if (read_key(cli, err) < 0 || api_call(cli, "GET", "/v1/me", NULL, &me, err) < 0)
+    if (get_key(call, err) < 0 || api_call(cli, "GET", "/v1/me", NULL, &me, err) < 0)
         return -1;
     autofree char *host = host_of(cli->url);
     const char *name = cli_value(call, "name");

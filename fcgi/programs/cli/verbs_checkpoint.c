@@ -31,9 +31,13 @@ const struct cli_option checkpoint_list_options[] = {
 
 int verb_checkpoint_list(struct cli_call *call, struct error **err)
 {
-    static const struct output_column columns[] = {
-        {"ID", "id"},       {"NAME", "name"},         {"SANDBOX", "sandbox_id"},
-        {"MIB", "size_mb"}, {"TEMPLATE", "template"}, {"CREATED", "created_at"}};
+    static const struct output_column columns[] = {{"ID", "id"},
+                                                   {"NAME", "name"},
+                                                   {"VERSION", "version"},
+                                                   {"SANDBOX", "sandbox_id"},
+                                                   {"MIB", "size_mb"},
+                                                   {"TEMPLATE", "template"},
+                                                   {"CREATED", "created_at"}};
     autofree char *id = NULL;
     json_t *rows;
     const char *sandbox = cli_value(call, "sandbox"), *team = cli_value(call, "team");

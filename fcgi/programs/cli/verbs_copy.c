@@ -2,10 +2,12 @@
 /*
  * Files between this machine and a sandbox. A large file goes up in parts, which are found again by
  * whoever repeats the command, and comes down into a file beside its place; so both go on where
- * they were broken off. A folder goes as an archive, with its links and modes.
+ * they were broken off. Folders go as archives, with their links and modes: up in batches of what
+ * is not there yet, down in one that is kept until it has arrived.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,10 +17,13 @@
 #include "base/str.h"
 #include "cli/places.h"
 #include "cli/progress.h"
+#include "cli/tree.h"
 #include "cli/verbs.h"
 
 #define PART_SIZE     (16LL * 1024 * 1024)
 #define PARTS_MAX     10000
+#define BATCH_SIZE    (2 * PART_SIZE)
+#define LIST_MAX      (256 * 1024 * 1024)
 #define RUN_TIMEOUT_S 3600
 #define MODE_USUAL    0644
 
@@ -30,6 +35,7 @@ struct copy {
     struct cli *cli;
     struct session session;
     const char *shown; /* NULL: no progress bar */
+    int64_t size;      /* of the file that is sent; 0: not known */
 };
 
 /* --- up --- */
@@ -46,6 +52,7 @@ static int send_bytes(struct copy *copy, FILE *file, int64_t size, int64_t shown
         .upload_size = size,
         .shown = copy->shown,
         .shown_from = shown_from,
+        .shown_size = copy->size,
     };
     if (exchange_run(copy->cli, &exchange, err) < 0)
         return -1;
@@ -58,6 +65,17 @@ static uint64_t hash(const char *text)
     for (; *text; text++)
         value = (value ^ (unsigned char)*text) * 1099511628211ULL;
     return value;
+}
+
+/* What a folder is called beside its place until it is there. Others who copy to the same place are
+ * at another machine or in another folder. */
+static char *unfinished(const char *target, const char *source)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    autofree char *folder = getcwd(NULL, 0);
+    gethostname(host, sizeof host);
+    autofree char *identity = xasprintf("%s %s %s %s", host, folder ? folder : "", source, target);
+    return xasprintf("%s.sandlot-%016llx", target, (unsigned long long)hash(identity));
 }
 
 /* What names the parts of just this file as it is now. */
@@ -134,8 +152,9 @@ static int send_file(struct copy *copy, const char *path, const struct stat *sta
     autofclose FILE *file = fopen(path, "re");
     if (!file)
         return error_set_errno(err, ERR_NOT_FOUND, errno, "cannot open %s", path);
-    bool is_large = status->st_size > 2 * PART_SIZE;
+    bool is_large = status->st_size > BATCH_SIZE;
     bool is_file = S_ISREG(status->st_mode);
+    copy->size = is_file ? status->st_size : 0;
     if (is_large && is_file
             ? send_in_parts(copy, file, path, status, target, err) < 0
             : send_bytes(copy, file, is_file ? status->st_size : -1, 0, target, err) < 0)
@@ -143,19 +162,93 @@ static int send_file(struct copy *copy, const char *path, const struct stat *sta
     return is_file ? set_mode(copy, target, status->st_mode & 07777, err) : 0;
 }
 
+/* --- folders up: what differs, in batches, so that a break costs one of them --- */
+
+struct folder {
+    struct copy *copy;
+    struct tree tree;
+    struct buffer files,
+        folders;  /* to be sent; the latter at the end, as they may not be writable */
+    int64_t size; /* of the files */
+};
+
+static int send_batch(struct folder *folder, struct error **err)
+{
+    int rc = folder->files.size ? tree_send(&folder->tree, &folder->files, err) : 0;
+    buffer_clear(&folder->files);
+    folder->size = 0;
+    return rc;
+}
+
+/* A file in parts, and its time as tar would set it. */
+static int send_large(struct folder *folder, const char *path, const struct stat *status,
+                      struct error **err)
+{
+    autofree char *here = xasprintf("%s/%s", folder->tree.here, path);
+    autofree char *there = xasprintf("%s/%s", folder->tree.there, path);
+    autofree char *time =
+        xasprintf("@%lld.%09ld", (long long)status->st_mtim.tv_sec, status->st_mtim.tv_nsec);
+    if (send_file(folder->copy, here, status, there, err) < 0)
+        return -1;
+    json_t *call = json_pack("{s:s, s:[s, s, s]}", "cmd", "touch", "args", "-d", time, there);
+    return session_run(folder->copy->cli, &folder->copy->session, call, "the time cannot be set",
+                       NULL, err);
+}
+
+static int take(void *context, const char *path, const struct stat *here, bool differs,
+                struct error **err)
+{
+    struct folder *folder = context;
+    if (!differs)
+        return 0;
+    if (S_ISREG(here->st_mode) && here->st_size > BATCH_SIZE)
+        return send_large(folder, path, here, err);
+    buffer_append(S_ISDIR(here->st_mode) ? &folder->folders : &folder->files, path,
+                  strlen(path) + 1);
+    folder->size += S_ISREG(here->st_mode) ? here->st_size : 0;
+    return folder->size < BATCH_SIZE ? 0 : send_batch(folder, err);
+}
+
+static int send_what_differs(struct folder *folder, struct error **err)
+{
+    if (tree_list(&folder->tree, err) < 0) {
+        if ((*err)->code != ERR_NOT_FOUND)
+            return -1;
+        error_clear(err);
+    }
+    buffer_append(&folder->folders, ".", sizeof "."); /* its own mode */
+    if (tree_walk(&folder->tree, take, folder, err) < 0 || send_batch(folder, err) < 0)
+        return -1;
+    return tree_send(&folder->tree, &folder->folders, err);
+}
+
+static int send_into(struct copy *copy, const char *path, const char *target, struct error **err)
+{
+    struct folder folder = {.copy = copy};
+    buffer_init(&folder.files, LIST_MAX);
+    buffer_init(&folder.folders, LIST_MAX);
+    tree_init(&folder.tree, copy->cli, &copy->session, path, target);
+    int rc = send_what_differs(&folder, err);
+    tree_deinit(&folder.tree);
+    buffer_deinit(&folder.files);
+    buffer_deinit(&folder.folders);
+    return rc;
+}
+
+/* A folder that is not there has another name until it is whole, for who repeats the command. */
 static int send_folder(struct copy *copy, const char *path, const char *target, struct error **err)
 {
-    const char *const argv[] = {"tar", "-C", path, "-cf", "-", ".", NULL};
-    FILE *archive;
-    pid_t pid;
-    if (local_tar(argv, false, &archive, &pid, err) < 0)
+    remote_entry_auto entry = {.path = NULL};
+    json_auto_t *answer = NULL;
+    if (remote_look(copy->cli, &copy->session, target, &entry, err) < 0)
         return -1;
-    int rc = remote_unpack(copy->cli, &copy->session, archive, target, err);
-    fclose(archive);
-    error_auto failed = NULL;
-    if (local_tar_end(pid, &failed) < 0 && rc == 0)
-        return error_move(err, &failed);
-    return rc;
+    if (entry.exists)
+        return send_into(copy, path, target, err);
+    autofree char *part = unfinished(target, path);
+    if (send_into(copy, path, part, err) < 0)
+        return error_context(err, "the copy goes on from here when it is repeated");
+    json_t *message = json_pack("{s:s, s:s}", "source", part, "destination", target);
+    return remote_call(copy->cli, &copy->session, "Move", message, &answer, err);
 }
 
 /* The name that a source has at its target: a folder takes it in under its own. */
@@ -261,35 +354,56 @@ static int receive_file(struct copy *copy, const struct remote_entry *entry, con
     return 0;
 }
 
-static int unpack_here(struct copy *copy, const char *archive, const char *target,
-                       struct error **err)
+/* An archive of before is still right when nothing has changed since it was begun. */
+#define PACK_FOLDER                                                                   \
+    "cd \"$1\" || exit; "                                                             \
+    "[ -f \"$2\" ] && changed=$(find . -cnewer \"$2\" 2>/dev/null) && "               \
+    "[ -z \"$changed\" ] && exit; "                                                   \
+    ": >\"$2.begun\" && tar -cf \"$2.new\" . && touch -r \"$2.begun\" \"$2.new\" && " \
+    "mv -f \"$2.new\" \"$2\"; code=$?; rm -f \"$2.begun\" \"$2.new\"; exit $code"
+
+static int pack_there(struct copy *copy, const char *path, const char *archive, struct error **err)
 {
-    const char *const argv[] = {"tar", "-C", target, "-xpf", "-", "--no-same-owner", NULL};
-    FILE *to_tar;
+    json_t *call = json_pack("{s:s, s:[s, s, s, s, s], s:i}", "cmd", "/bin/sh", "args", "-c",
+                             PACK_FOLDER, "sh", path, archive, "timeout", RUN_TIMEOUT_S);
+    return session_run(copy->cli, &copy->session, call, "the folder cannot be packed", NULL, err);
+}
+
+static int unpack_here(const char *archive, const char *target, struct error **err)
+{
+    const char *const argv[] = {"tar", "-C", target, "-xpf", archive, "--no-same-owner", NULL};
+    FILE *nothing;
     pid_t pid;
-    error_auto failed = NULL;
-    if (local_tar(argv, true, &to_tar, &pid, err) < 0)
+    if (local_tar(argv, true, &nothing, &pid, err) < 0)
         return -1;
-    int rc = receive_bytes(copy, archive, to_tar, 0, NULL, err);
-    fclose(to_tar);
-    if (local_tar_end(pid, &failed) < 0 && rc == 0)
-        return error_move(err, &failed);
-    return rc;
+    fclose(nothing);
+    return local_tar_end(pid, err);
+}
+
+static int fetch_archive(struct copy *copy, const char *archive, const char *here,
+                         struct error **err)
+{
+    remote_entry_auto entry = {.path = NULL};
+    if (remote_look(copy->cli, &copy->session, archive, &entry, err) < 0)
+        return -1;
+    if (receive_file(copy, &entry, here, err) < 0)
+        return error_context(err, "the copy goes on from here when it is repeated");
+    return 0;
 }
 
 static int receive_folder(struct copy *copy, const char *path, const char *target,
                           struct error **err)
 {
-    autofree char *archive = remote_temporary();
     error_auto ignored = NULL;
     json_auto_t *answer = NULL;
-    if (mkdir(target, 0777) < 0 && errno != EEXIST)
-        return error_set_errno(err, ERR_INTERNAL, errno, "cannot make %s", target);
-    json_t *call = json_pack("{s:s, s:[s, s, s, s, s], s:i}", "cmd", "tar", "args", "-C", path,
-                             "-cf", archive, ".", "timeout", RUN_TIMEOUT_S);
-    if (session_run(copy->cli, &copy->session, call, "the folder cannot be packed", NULL, err) < 0)
+    autofree char *here = unfinished(target, path);
+    autofree char *archive = xasprintf("/tmp/.%s", path_base(here));
+    if (pack_there(copy, path, archive, err) < 0 || fetch_archive(copy, archive, here, err) < 0)
         return -1;
-    int rc = unpack_here(copy, archive, target, err);
+    int rc = mkdir(target, 0777) < 0 && errno != EEXIST
+                 ? error_set_errno(err, ERR_INTERNAL, errno, "cannot make %s", target)
+                 : unpack_here(here, target, err);
+    unlink(here);
     remote_call(copy->cli, &copy->session, "Remove", json_pack("{s:s}", "path", archive), &answer,
                 &ignored);
     return rc;

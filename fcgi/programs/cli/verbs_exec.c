@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Commands and shells in a sandbox. */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/mem.h"
 #include "cli/input.h"
 #include "cli/remote.h"
 #include "cli/verbs.h"
 
-#define LOGIN_SHELL "exec \"$(command -v bash || echo /bin/sh)\" -l"
+#define ENVIRONMENT_MAX (1024 * 1024)
 
 const struct cli_option exec_options[] = {
     {"env", 'e', "NAME=VALUE", "an environment variable; may be repeated"},
+    {"env-from", 0, "FILE", "a file of such variables, as `env -0` prints them"},
     {"cwd", 'w', "PATH", "the working directory"},
     {"user", 'u', "USER", "a user of the sandbox"},
     {"tty", 't', NULL, "a terminal for it"},
     {"no-stdin", 'n', NULL, "no standard input"},
+    {"tell-left", 0, NULL, "say first which terminals go on in the sandbox without anybody"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -34,6 +40,24 @@ static json_t *terminal_environment(void)
                      "C.UTF-8", "LC_ALL", "C.UTF-8");
 }
 
+static int add_variables_from(json_t *envs, const char *path, struct error **err)
+{
+    buffer_auto text = BUFFER_INIT(ENVIRONMENT_MAX);
+    autofclose FILE *file = fopen(path, "re");
+    char piece[4096];
+    if (!file)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
+    for (size_t size; (size = fread(piece, 1, sizeof piece, file));)
+        buffer_append(&text, piece, size);
+    if (ferror(file) || buffer_overflowed(&text))
+        return error_set(err, ERR_CONFIG, "%s cannot be read, or is too long", path);
+    const char *at = buffer_string(&text);
+    for (const char *end = at + text.size; at < end; at += strlen(at) + 1)
+        if (input_pair(envs, at, err) < 0)
+            return -1;
+    return 0;
+}
+
 static int run(struct cli_call *call, json_t *process, bool terminal, struct error **err)
 {
     json_auto_t *owned = process;
@@ -43,6 +67,9 @@ static int run(struct cli_call *call, json_t *process, bool terminal, struct err
     size_t at = 0;
     json_object_set_new(owned, "envs", envs);
     input_text(owned, "cwd", cli_value(call, "cwd"));
+    const char *from = cli_value(call, "env-from");
+    if (from && add_variables_from(envs, from, err) < 0)
+        return -1;
     while ((value = cli_next_value(call, "env", &at)))
         if (input_pair(envs, value, err) < 0)
             return -1;
@@ -54,6 +81,8 @@ static int run(struct cli_call *call, json_t *process, bool terminal, struct err
     };
     if (session_open(call->cli, cli_operand(call, 0), &session, err) < 0)
         return -1;
+    if (terminal && (call->verb->run == verb_shell || cli_flag(call, "tell-left")))
+        terminals_tell_left(call->cli, &session);
     return remote_run(call->cli, &session, &program, &call->cli->exit_code, err);
 }
 
@@ -70,6 +99,7 @@ int verb_exec(struct cli_call *call, struct error **err)
 
 int verb_shell(struct cli_call *call, struct error **err)
 {
-    return run(call, json_pack("{s:s, s:[s, s]}", "cmd", "/bin/sh", "args", "-c", LOGIN_SHELL),
+    return run(call,
+               json_pack("{s:s, s:[s, s]}", "cmd", "/bin/sh", "args", "-c", REMOTE_LOGIN_SHELL),
                true, err);
 }

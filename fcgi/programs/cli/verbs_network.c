@@ -14,21 +14,10 @@
 
 #define FOLLOW_S 2
 
-static int call_network(struct cli_call *call, const char *method, const char *what, json_t *body,
-                        json_t **answer, struct error **err)
-{
-    autofree char *id = NULL;
-    json_auto_t *owned = body;
-    if (api_sandbox_id(call->cli, cli_operand(call, 0), &id, err) < 0)
-        return -1;
-    autofree char *path = api_path("/v1/sandboxes/", what, id);
-    return api_call(call->cli, method, path, json_incref(owned), answer, err);
-}
-
 int verb_network_show(struct cli_call *call, struct error **err)
 {
     json_t *policy;
-    if (call_network(call, "GET", "/network", NULL, &policy, err) < 0)
+    if (api_call_sandbox(call, "GET", "/network", NULL, &policy, err) < 0)
         return -1;
     output_object(call->cli, policy);
     return 0;
@@ -48,7 +37,7 @@ int verb_network_set(struct cli_call *call, struct error **err)
     json_auto_t *body = json_object();
     json_t *policy;
     if (input_network(call, body, err) < 0 ||
-        call_network(call, "PUT", "/network", json_incref(body), &policy, err) < 0)
+        api_call_sandbox(call, "PUT", "/network", json_incref(body), &policy, err) < 0)
         return -1;
     output_result(call->cli, policy, "status");
     return 0;
@@ -59,7 +48,7 @@ int verb_network_check(struct cli_call *call, struct error **err)
     json_auto_t *body = json_pack("{s:s}", "host", cli_operand(call, 1));
     json_t *verdict;
     if (input_number(body, "port", cli_operand(call, 2), "the port", err) < 0 ||
-        call_network(call, "POST", "/network/check", json_incref(body), &verdict, err) < 0)
+        api_call_sandbox(call, "POST", "/network/check", json_incref(body), &verdict, err) < 0)
         return -1;
     if (str_equal(json_string_value(json_object_get(verdict, "verdict")), "deny"))
         call->cli->exit_code = CLI_FAILED;
@@ -113,7 +102,7 @@ static int follow(struct cli_call *call, struct error **err)
     json_auto_t *known = NULL;
     while (!ferror(stdout)) {
         json_t *answer;
-        if (call_network(call, "GET", "/network/denials", NULL, &answer, err) < 0)
+        if (api_call_sandbox(call, "GET", "/network/denials", NULL, &answer, err) < 0)
             return -1;
         print_new(call->cli, json_object_get(answer, "denials"), json_object_get(known, "denials"));
         json_decref(known);
@@ -131,7 +120,7 @@ int verb_network_denials(struct cli_call *call, struct error **err)
     json_auto_t *answer = NULL;
     if (cli_flag(call, "follow"))
         return follow(call, err);
-    if (call_network(call, "GET", "/network/denials", NULL, &answer, err) < 0)
+    if (api_call_sandbox(call, "GET", "/network/denials", NULL, &answer, err) < 0)
         return -1;
     output_rows(call->cli, "denials", json_incref(json_object_get(answer, "denials")), columns,
                 ARRAY_SIZE(columns));

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "cli/forward.h"
 #include "cli/output.h"
+#include "cli/remote.h"
 #include "cli/verbs.h"
 
 #define CONNECTIONS_MAX 64
@@ -81,7 +82,20 @@ int verb_open(struct cli_call *call, struct error **err)
 
 /* --- forward --- */
 
-const struct cli_option forward_options[] = {{NULL, 0, NULL, NULL}};
+const struct cli_option forward_options[] = {
+    {"tcp", 0, NULL, "pass the bytes on as they are: for a server that does not speak HTTP"},
+    {NULL, 0, NULL, NULL},
+};
+
+#define AGENT "/usr/lib/sandlot/sandlot-agent"
+
+/* What each connection is served with. */
+struct forwarding {
+    struct cli_call *call;
+    uint64_t local, port;
+    bool is_tcp;
+    struct forward http;
+};
 
 static int listen_at(uint64_t port, struct error **err)
 {
@@ -99,8 +113,36 @@ static int listen_at(uint64_t port, struct error **err)
     return fd;
 }
 
+/* The agent's own program connects to the port, in the sandbox, and its first byte says that it
+ * has. A session of its own for each: a token lasts less long than this program may. */
+static void serve_tcp(const struct forwarding *forwarding, int client)
+{
+    struct cli *cli = forwarding->call->cli;
+    session_auto session = {.id = NULL};
+    error_auto err = NULL;
+    autofree char *port = xasprintf("%llu", (unsigned long long)forwarding->port);
+    json_auto_t *process = json_pack("{s:s, s:[s, s]}", "cmd", AGENT, "args", "tcp", port);
+    const struct remote_program program = {.process = process, .with_input = true, .left_out = 1};
+    int exit_code;
+    cli->curl = NULL; /* its connection is the parent's */
+    dup2(client, STDIN_FILENO);
+    dup2(client, STDOUT_FILENO);
+    close(client);
+    if (session_open(cli, cli_operand(forwarding->call, 0), &session, &err) < 0 ||
+        remote_run(cli, &session, &program, &exit_code, &err) < 0)
+        fprintf(stderr, "sandlot: %s\n", err->message);
+}
+
+static void serve(const struct forwarding *forwarding, int client)
+{
+    if (forwarding->is_tcp)
+        serve_tcp(forwarding, client);
+    else
+        forward_serve(forwarding->call->cli, &forwarding->http, client);
+}
+
 /* A process for each connection: they neither wait for each other nor share a failure. */
-static void serve_all(const struct cli *cli, const struct forward *forward, int listener)
+static void serve_all(const struct forwarding *forwarding, int listener)
 {
     int connections = 0;
     for (;;) {
@@ -114,7 +156,7 @@ static void serve_all(const struct cli *cli, const struct forward *forward, int 
         pid_t pid = fork();
         if (pid == 0) {
             close(listener);
-            forward_serve(cli, forward, client);
+            serve(forwarding, client);
             _exit(0);
         }
         connections += pid > 0;
@@ -122,27 +164,42 @@ static void serve_all(const struct cli *cli, const struct forward *forward, int 
     }
 }
 
+static int read_ports(struct cli_call *call, struct forwarding *forwarding, struct error **err)
+{
+    const char *word = cli_operand(call, 1), *colon = strchr(word, ':');
+    autofree char *first = xstrndup(word, strcspn(word, ":"));
+    return read_port(first, &forwarding->local, err) < 0 ||
+                   read_port(colon ? colon + 1 : first, &forwarding->port, err) < 0
+               ? -1
+               : 0;
+}
+
+static int listen_and_serve(const struct forwarding *forwarding, struct error **err)
+{
+    autoclose int listener = listen_at(forwarding->local, err);
+    if (listener < 0)
+        return -1;
+    output_note(forwarding->call->cli,
+                "%s127.0.0.1:%llu is port %llu of the sandbox; Ctrl-C ends it.",
+                forwarding->is_tcp ? "" : "http://", (unsigned long long)forwarding->local,
+                (unsigned long long)forwarding->port);
+    serve_all(forwarding, listener);
+    return error_set_errno(err, ERR_INTERNAL, errno, "no further connection is taken");
+}
+
 int verb_forward(struct cli_call *call, struct error **err)
 {
     session_auto session = {.id = NULL};
     json_auto_t *preview = NULL;
-    uint64_t local, port;
-    const char *word = cli_operand(call, 1), *colon = strchr(word, ':');
-    autofree char *first = xstrndup(word, strcspn(word, ":"));
-    if (read_port(first, &local, err) < 0 || read_port(colon ? colon + 1 : first, &port, err) < 0 ||
+    struct forwarding forwarding = {.call = call, .is_tcp = cli_flag(call, "tcp")};
+    if (read_ports(call, &forwarding, err) < 0 ||
         session_open(call->cli, cli_operand(call, 0), &session, err) < 0 ||
-        find_preview(call, session.id, port, &preview, err) < 0)
+        (!forwarding.is_tcp && find_preview(call, session.id, forwarding.port, &preview, err) < 0))
         return -1;
-    const struct forward forward = {
+    forwarding.http = (struct forward){
         .url = json_string_value(json_object_get(preview, "url")),
         .host = json_string_value(json_object_get(preview, "host")),
         .token_header = session.token_header,
     };
-    autoclose int listener = listen_at(local, err);
-    if (listener < 0)
-        return -1;
-    output_note(call->cli, "http://127.0.0.1:%llu is port %llu of the sandbox; Ctrl-C ends it.",
-                (unsigned long long)local, (unsigned long long)port);
-    serve_all(call->cli, &forward, listener);
-    return error_set_errno(err, ERR_INTERNAL, errno, "no further connection is taken");
+    return listen_and_serve(&forwarding, err);
 }

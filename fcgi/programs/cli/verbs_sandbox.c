@@ -31,8 +31,11 @@ const struct cli_option create_options[] = {
     {"memory", 'm', "MIB", "memory, instead of the template's"},
     {"env", 'e', "NAME=VALUE", "an environment variable; may be repeated"},
     {"label", 'l', "NAME=VALUE", "a piece of metadata; may be repeated"},
-    {"port", 'p', "PORT[:public]",
-     "a port to expose, private unless it says public; may be repeated"},
+    {"port", 'p', "PORT[:public][:https]",
+     "a port to expose, private unless it says public; https: its server speaks TLS; may be "
+     "repeated"},
+    {"all-ports", 0, NULL, "expose every port, to everybody"},
+    {"request-host", 0, "HOST", "what servers see as Host, such as 'localhost:${PORT}'"},
     {"volume", 'v', "VOLUME:PATH", "a volume to mount; may be repeated"},
     {"checkpoint", 0, "CHECKPOINT", "start from a checkpoint instead of a template"},
     {"no-internet", 0, NULL, "reach nothing but what is allowed"},
@@ -58,10 +61,11 @@ static int add_port(json_t *ports, const char *value, struct error **err)
     autofree char *number = xstrndup(value, strcspn(value, ":"));
     const char *mode = value + strlen(number);
     if (str_parse_u64(number, 1, UINT16_MAX, &port) < 0 ||
-        (*mode && !str_is_choice(":public|:private", mode)))
-        return cli_misuse(err, "--port is PORT or PORT:public, not '%s'", value);
-    json_array_append_new(ports, json_pack("{s:I, s:b}", "port", (json_int_t)port, "public",
-                                           str_equal(mode, ":public")));
+        (*mode && !str_is_choice(":public|:private|:https|:public:https|:private:https", mode)))
+        return cli_misuse(err, "--port is PORT, PORT:public or PORT:public:https, not '%s'", value);
+    json_array_append_new(ports, json_pack("{s:I, s:b, s:s}", "port", (json_int_t)port, "public",
+                                           str_starts_with(mode, ":public"), "protocol",
+                                           str_ends_with(mode, ":https") ? "https" : "http"));
     return 0;
 }
 
@@ -125,6 +129,9 @@ static int make_body(const struct cli_call *call, json_t *body, struct error **e
         add_all(call, "volume", body, "volume_mounts", json_object(), add_volume, err) < 0 ||
         add_all(call, "port", body, "exposed_ports", json_array(), add_port, err) < 0)
         return -1;
+    if (cli_flag(call, "all-ports"))
+        json_object_set_new(body, "expose_all_ports", json_true());
+    input_text(body, "mask_request_host", cli_value(call, "request-host"));
     return input_network(call, body, err);
 }
 
@@ -199,21 +206,10 @@ int verb_list(struct cli_call *call, struct error **err)
 
 /* --- one sandbox --- */
 
-static int change(struct cli_call *call, const char *method, const char *what, json_t *body,
-                  json_t **answer, struct error **err)
-{
-    autofree char *id = NULL;
-    json_auto_t *owned = body;
-    if (api_sandbox_id(call->cli, cli_operand(call, 0), &id, err) < 0)
-        return -1;
-    autofree char *path = api_path("/v1/sandboxes/", what, id);
-    return api_call(call->cli, method, path, json_incref(owned), answer, err);
-}
-
 int verb_show(struct cli_call *call, struct error **err)
 {
     json_t *sandbox;
-    if (change(call, "GET", "", NULL, &sandbox, err) < 0)
+    if (api_call_sandbox(call, "GET", "", NULL, &sandbox, err) < 0)
         return -1;
     output_object(call->cli, sandbox);
     return 0;
@@ -222,7 +218,7 @@ int verb_show(struct cli_call *call, struct error **err)
 int verb_pause(struct cli_call *call, struct error **err)
 {
     json_t *sandbox;
-    if (change(call, "POST", "/pause", NULL, &sandbox, err) < 0)
+    if (api_call_sandbox(call, "POST", "/pause", NULL, &sandbox, err) < 0)
         return -1;
     output_result(call->cli, sandbox, "state");
     return 0;
@@ -238,8 +234,8 @@ int verb_resume(struct cli_call *call, struct error **err)
     json_auto_t *body = json_object();
     json_auto_t *answer = NULL;
     if (duration_set(body, "timeout", cli_value(call, "timeout"), err) < 0 ||
-        change(call, "POST", "/resume", json_object_size(body) ? json_incref(body) : NULL, &answer,
-               err) < 0)
+        api_call_sandbox(call, "POST", "/resume", json_object_size(body) ? json_incref(body) : NULL,
+                         &answer, err) < 0)
         return -1;
     output_result(call->cli, json_incref(json_object_get(answer, "sandbox")), "resumed_from");
     return 0;
@@ -250,7 +246,7 @@ int verb_extend(struct cli_call *call, struct error **err)
     json_auto_t *body = json_object();
     json_t *sandbox;
     if (duration_set(body, "timeout", cli_operand(call, 1), err) < 0 ||
-        change(call, "PATCH", "", json_incref(body), &sandbox, err) < 0)
+        api_call_sandbox(call, "PATCH", "", json_incref(body), &sandbox, err) < 0)
         return -1;
     output_result(call->cli, sandbox, "deadline");
     return 0;

@@ -13,7 +13,11 @@
 
 OPTIONS team_create_options[] = {
     {"plan", CTL_TEXT, true, "PLAN", 0, 0}, {"owner", CTL_TEXT, true, "USER", 0, 0}, END};
-OPTIONS team_add_member_options[] = {{"user", CTL_TEXT, true, "USER", 0, 0}, END};
+OPTIONS team_add_member_options[] = {{"user", CTL_TEXT, true, "USER", 0, 0},
+                                     {"role", CTL_CHOICE, false, "owner|member|viewer", 0, 0},
+                                     END};
+OPTIONS team_remove_member_options[] = {{"user", CTL_TEXT, true, "USER", 0, 0}, END};
+OPTIONS user_link_options[] = {{"subject", CTL_TEXT, true, "SUBJECT", 0, 0}, END};
 OPTIONS key_create_options[] = {
     {"user", CTL_TEXT, true, "USER", 0, 0},  {"scope", CTL_CHOICE, true, "read|write", 0, 0},
     {"team", CTL_LIST, false, "SLUG", 0, 0}, {"expires", CTL_TEXT, false, "TIME", 0, 0},
@@ -35,16 +39,70 @@ OPTIONS host_add_options[] = {{"url", CTL_TEXT, true, "URL", 0, 0},
                               {"nic-prefix", CTL_TEXT, true, "PREFIX", 0, 0},
                               {"vcpus", CTL_NUMBER, true, "N", 1, 1000000},
                               {"memory-mb", CTL_NUMBER, true, "N", 64, 2147483648},
+                              {"memory-overcommit", CTL_NUMBER, false, "PERCENT", 100, 2000},
                               {"disk-overcommit", CTL_NUMBER, false, "N", 0, 10000},
                               {"firewall", CTL_TEXT, false, "URL", 0, 0},
+                              {"relay", CTL_TEXT, false, "URL", 0, 0},
                               END};
 OPTIONS profile_set_options[] = {
     {"file", CTL_LIST, false, "FILE", 0, 0}, {"empty", CTL_FLAG, false, NULL, 0, 0}, END};
 OPTIONS sandbox_list_options[] = {
     {"team", CTL_TEXT, false, "SLUG", 0, 0}, {"limit", CTL_NUMBER, false, "N", 1, 10000}, END};
-OPTIONS nginx_config_options[] = {{"output", CTL_TEXT, false, "DIR", 0, 0}, END};
+OPTIONS ssh_key_add_options[] = {{"user", CTL_TEXT, true, "USER", 0, 0},
+                                 {"team", CTL_LIST, false, "SLUG", 0, 0},
+                                 {"name", CTL_TEXT, false, "NAME", 0, 0},
+                                 END};
+OPTIONS ssh_record_options[] = {{"name", CTL_TEXT, true, "HOST", 0, 0}, END};
+OPTIONS audit_options[] = {
+    {"team", CTL_TEXT, false, "SLUG", 0, 0},          {"action", CTL_TEXT, false, "ACTION", 0, 0},
+    {"resource", CTL_TEXT, false, "RESOURCE", 0, 0},  {"actor", CTL_TEXT, false, "ACTOR", 0, 0},
+    {"since", CTL_TEXT, false, "TIME", 0, 0},         {"until", CTL_TEXT, false, "TIME", 0, 0},
+    {"limit", CTL_NUMBER, false, "N", 1, 1000000000}, END};
+OPTIONS backup_options[] = {{"passphrase-file", CTL_TEXT, false, "FILE", 0, 0},
+                            {"recipient", CTL_TEXT, false, "KEY", 0, 0},
+                            {"without-keys", CTL_FLAG, false, NULL, 0, 0},
+                            {"base", CTL_TEXT, false, "DIR", 0, 0},
+                            {"sandbox", CTL_LIST, false, "ID", 0, 0},
+                            {"no-sandboxes", CTL_FLAG, false, NULL, 0, 0},
+                            END};
+OPTIONS restore_options[] = {{"check", CTL_FLAG, false, NULL, 0, 0},
+                             {"passphrase-file", CTL_TEXT, false, "FILE", 0, 0},
+                             {"identity-file", CTL_TEXT, false, "FILE", 0, 0},
+                             {"without-keys", CTL_FLAG, false, NULL, 0, 0},
+                             END};
+OPTIONS plan_create_options[] = {{"from", CTL_TEXT, true, "PLAN", 0, 0}, END};
+OPTIONS user_remove_options[] = {{"heir", CTL_TEXT, false, "USER", 0, 0}, END};
+OPTIONS sandbox_stop_options[] = {{"without-memory", CTL_FLAG, false, NULL, 0, 0}, END};
+OPTIONS sandbox_resume_options[] = {{"timeout", CTL_NUMBER, false, "SECONDS", 1, 31536000},
+                                    {"without-memory", CTL_FLAG, false, NULL, 0, 0},
+                                    END};
+OPTIONS sandbox_log_options[] = {
+    {"dir", CTL_TEXT, false, "DIR", 0, 0}, {"file", CTL_LIST, false, "FILE", 0, 0}, END};
+OPTIONS audit_verify_options[] = {{"anchor", CTL_TEXT, false, "LINK:HASH", 0, 0}, END};
+OPTIONS nginx_config_options[] = {{"output", CTL_TEXT, false, "DIR", 0, 0},
+                                  {"watch", CTL_FLAG, false, NULL, 0, 0},
+                                  {"pid-file", CTL_TEXT, false, "FILE", 0, 0},
+                                  END};
+OPTIONS host_lost_options[] = {{"yes", CTL_FLAG, false, NULL, 0, 0}, END};
+OPTIONS host_certificate_options[] = {{"range", CTL_TEXT, true, "CIDR", 0, 0},
+                                      {"output", CTL_TEXT, true, "DIR", 0, 0},
+                                      {"dir", CTL_TEXT, false, "DIR", 0, 0},
+                                      {"port", CTL_NUMBER, false, "N", 1, 65535},
+                                      END};
 
-static const struct ctl_command commands[] = {
+const struct ctl_command ctl_commands[] = {
+    {"audit prune", "", NULL, CTL_KEYRING, ctl_audit_prune,
+     "let go of what the plans do not keep, as a dispatcher does once a day"},
+    {"audit verify", "", audit_verify_options, CTL_KEYRING, ctl_audit_verify,
+     "say the first row of the audit log that was changed, removed or put in"},
+    {"audit", "", audit_options, CTL_DATABASE, ctl_audit,
+     "list who did what, newest first; with --json a line each"},
+    {"backup recipient", "FILE", NULL, CTL_NOTHING, ctl_backup_recipient,
+     "make a key pair: the private key in FILE opens what is backed up for the public one"},
+    {"backup", "DIR", backup_options, CTL_RUNTIMES, ctl_backup,
+     "write database, key ring, templates, volumes, checkpoints and stopped sandboxes to a folder"},
+    {"check", "", NULL, CTL_NOTHING, ctl_check,
+     "what doctor finds in one line, as a plug-in of Nagios, Icinga or Naemon"},
     {"config manual", "", NULL, CTL_NOTHING, ctl_config_manual,
      "print the manual page of the settings file"},
     {"config sample", "", NULL, CTL_NOTHING, ctl_config_sample,
@@ -55,9 +113,16 @@ static const struct ctl_command commands[] = {
      "let a host take new sandboxes again"},
     {"host add", "NAME", host_add_options, CTL_RUNTIMES, ctl_host_add,
      "add a runtime host, or change the one of that name, and make it ready"},
+    {"host authority", "", NULL, CTL_SETTINGS, ctl_host_authority,
+     "make the authority for the relays of other machines, and this front's certificate"},
+    {"host certificate", "NAME", host_certificate_options, CTL_SETTINGS, ctl_host_certificate,
+     "make or renew what the relay of a host needs: certificate, key and nginx configuration"},
     {"host drain", "NAME", NULL, CTL_DATABASE, ctl_host_drain,
      "give a host no new sandboxes; those that it has stay"},
-    {"host list", "", NULL, CTL_DATABASE, ctl_host_list, "list hosts and what is reserved on them"},
+    {"host list", "", NULL, CTL_DATABASE, ctl_host_list,
+     "list hosts, whether they answer, and what is reserved"},
+    {"host lost", "NAME", host_lost_options, CTL_WORKER, ctl_host_lost,
+     "give up a host that will not come back, and what was on it"},
     {"image allow", "NAME", NULL, CTL_DATABASE, ctl_image_allow,
      "let every team build templates from an image of the hosts"},
     {"image disallow", "NAME", NULL, CTL_DATABASE, ctl_image_disallow,
@@ -75,10 +140,15 @@ static const struct ctl_command commands[] = {
     {"migrate", "", NULL, CTL_CONNECTION, ctl_migrate,
      "bring the database to the schema of this version"},
     {"nginx-config", "", nginx_config_options, CTL_SETTINGS, ctl_nginx_config,
-     "print the nginx configuration that fits the settings, or write it"},
+     "print the nginx configuration that fits the settings, write it, or keep its hosts up to "
+     "date"},
+    {"plan create", "NAME", plan_create_options, CTL_DATABASE, ctl_plan_create,
+     "make a plan with the values of another"},
     {"plan list", "", NULL, CTL_DATABASE, ctl_plan_list, "list plans"},
+    {"plan remove", "NAME", NULL, CTL_DATABASE, ctl_plan_remove,
+     "remove a plan that no team is on"},
     {"plan set", "PLAN FIELD=VALUE...", NULL, CTL_DATABASE, ctl_plan_set,
-     "change values of a plan, one after the other"},
+     "change values of a plan, all of them or none"},
     {"profile delete", "NAME", NULL, CTL_DATABASE, ctl_profile_delete,
      "delete an egress profile that no sandbox includes"},
     {"profile list", "", NULL, CTL_DATABASE, ctl_profile_list, "list egress profiles"},
@@ -86,15 +156,36 @@ static const struct ctl_command commands[] = {
      "make an egress profile, or replace its entries; sandboxes that include it follow"},
     {"profile show", "NAME", NULL, CTL_DATABASE, ctl_profile_show,
      "print the entries of an egress profile"},
+    {"restore", "DIR", restore_options, CTL_RUNTIMES, ctl_restore,
+     "put a backup onto an empty deployment, or prove it on the side (--check)"},
+    {"sandbox delete", "ID", NULL, CTL_WORKER, ctl_sandbox_delete, "delete a sandbox of any team"},
     {"sandbox list", "", sandbox_list_options, CTL_DATABASE, ctl_sandbox_list,
      "list sandboxes, newest first"},
+    {"sandbox log", "ID", sandbox_log_options, CTL_DATABASE, ctl_sandbox_log,
+     "print what the logs of all daemons and the audit log say of a sandbox, in order"},
+    {"sandbox resume", "ID", sandbox_resume_options, CTL_WORKER, ctl_sandbox_resume,
+     "make a stopped sandbox of any team run"},
+    {"sandbox stop", "ID", sandbox_stop_options, CTL_WORKER, ctl_sandbox_stop,
+     "stop a sandbox of any team, with its memory when it can be kept"},
+    {"ssh-key add", "FILE", ssh_key_add_options, CTL_KEYRING, ctl_ssh_key_add,
+     "let a public key sign a user in over SSH"},
+    {"ssh-key list", "", key_list_options, CTL_DATABASE, ctl_ssh_key_list, "list SSH keys"},
+    {"ssh-key remove", "ID", NULL, CTL_DATABASE, ctl_ssh_key_remove, "remove an SSH key"},
+    {"ssh-record", "", ssh_record_options, CTL_SETTINGS, ctl_ssh_record,
+     "print the SSHFP record of the SSH entry point"},
     {"status", "", NULL, CTL_DATABASE, ctl_status,
      "count sandboxes, reservations and work in flight"},
     {"team add-member", "SLUG", team_add_member_options, CTL_DATABASE, ctl_team_add_member,
-     "let a user into a team"},
+     "let a user into a team, as a member unless --role says otherwise"},
     {"team create", "SLUG", team_create_options, CTL_DATABASE, ctl_team_create,
      "make a team; its owner is the first member"},
     {"team list", "", NULL, CTL_DATABASE, ctl_team_list, "list teams"},
+    {"team list-members", "SLUG", NULL, CTL_DATABASE, ctl_team_list_members,
+     "list the members of a team and their roles"},
+    {"team remove", "SLUG", NULL, CTL_DATABASE, ctl_team_remove,
+     "remove a team that has nothing left"},
+    {"team remove-member", "SLUG", team_remove_member_options, CTL_DATABASE, ctl_team_remove_member,
+     "take a user out of a team"},
     {"team set-plan", "SLUG PLAN", NULL, CTL_DATABASE, ctl_team_set_plan,
      "move a team to another plan"},
     {"template add", "SLUG", template_add_options, CTL_RUNTIMES, ctl_template_add,
@@ -105,8 +196,23 @@ static const struct ctl_command commands[] = {
      "list template versions"},
     {"user create", "NAME", NULL, CTL_DATABASE, ctl_user_create,
      "make a user with a personal team of the same name"},
+    {"user disable", "NAME", NULL, CTL_DATABASE, ctl_user_disable,
+     "end a user's sign-ins and let neither password nor keys count"},
+    {"user enable", "NAME", NULL, CTL_DATABASE, ctl_user_enable, "let a disabled user in again"},
+    {"user invite", "NAME", NULL, CTL_KEYRING, ctl_user_invite,
+     "print a link with which a user sets the first password for the console"},
+    {"user link", "NAME", user_link_options, CTL_DATABASE, ctl_user_link,
+     "let a user in whom the identity provider knows by a subject (its claim sub)"},
     {"user list", "", NULL, CTL_DATABASE, ctl_user_list, "list users"},
+    {"user remove", "NAME", user_remove_options, CTL_DATABASE, ctl_user_remove,
+     "remove a user; what the user made stays with its teams"},
+    {"user reset", "NAME", NULL, CTL_KEYRING, ctl_user_reset,
+     "take a user's password and second factor away and print a link as `user invite` does"},
+    {"whoami", "", NULL, CTL_DATABASE, ctl_whoami,
+     "say as whom commands are recorded, and what they work on"},
 };
+
+const unsigned ctl_command_count = ARRAY_SIZE(ctl_commands);
 
 /* --- finding --- */
 
@@ -125,9 +231,9 @@ static int match(const char *words, int argc, char **argv)
 
 static void complain_unknown(int argc, char **argv)
 {
-    const char *names[ARRAY_SIZE(commands)];
-    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-        names[i] = commands[i].words;
+    const char *names[ARRAY_SIZE(ctl_commands)];
+    for (size_t i = 0; i < ARRAY_SIZE(ctl_commands); i++)
+        names[i] = ctl_commands[i].words;
     char typed[64];
     snprintf(typed, sizeof typed, "%.30s%s%.30s", argv[0], argc > 1 ? " " : "",
              argc > 1 ? argv[1] : "");
@@ -143,11 +249,11 @@ static bool complain_group(const char *word)
 {
     bool found = false;
     size_t size = strlen(word);
-    for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-        if (strncmp(commands[i].words, word, size) != 0 || commands[i].words[size] != ' ')
+    for (size_t i = 0; i < ARRAY_SIZE(ctl_commands); i++) {
+        if (strncmp(ctl_commands[i].words, word, size) != 0 || ctl_commands[i].words[size] != ' ')
             continue;
         fputs(found ? "       " : "usage: ", stderr);
-        ctl_command_print_usage(stderr, &commands[i], false);
+        ctl_command_print_usage(stderr, &ctl_commands[i], false);
         found = true;
     }
     return found;
@@ -155,9 +261,9 @@ static bool complain_group(const char *word)
 
 const struct ctl_command *ctl_command_find(int argc, char **argv, int *used)
 {
-    for (size_t i = 0; argc > 0 && i < ARRAY_SIZE(commands); i++)
-        if ((*used = match(commands[i].words, argc, argv)))
-            return &commands[i];
+    for (size_t i = 0; argc > 0 && i < ARRAY_SIZE(ctl_commands); i++)
+        if ((*used = match(ctl_commands[i].words, argc, argv)))
+            return &ctl_commands[i];
     if (argc == 0)
         fputs("sandlotctl: a command is missing; see `sandlotctl --help`\n", stderr);
     else if (!complain_group(argv[0]))
@@ -187,6 +293,6 @@ void ctl_command_print_usage(FILE *out, const struct ctl_command *command, bool 
 void ctl_command_print_all(FILE *out)
 {
     fputs("Commands (`sandlotctl COMMAND --help` shows what one takes; all take --json):\n", out);
-    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-        fprintf(out, "  %-16s %s\n", commands[i].words, commands[i].summary);
+    for (size_t i = 0; i < ARRAY_SIZE(ctl_commands); i++)
+        fprintf(out, "  %-16s %s\n", ctl_commands[i].words, ctl_commands[i].summary);
 }

@@ -9,19 +9,23 @@
 #include <stdbool.h>
 
 #include "account/account.h"
+#include "audit/audit.h"
 #include "config/settings.h"
 #include "crypto/keyring.h"
 #include "ctl/arguments.h"
 #include "db/db.h"
 #include "host/runtimes.h"
+#include "worker/worker.h"
 
 struct ctl {
     const char *config_path;
-    bool json; /* print JSON */
+    bool json;       /* print JSON */
+    int exit_status; /* of a command that succeeded and has more to say than that */
     struct settings *settings;
     struct keyring *ring;
     struct db *db;
     struct runtimes *runtimes;
+    struct audit audit; /* of a command that changes something; see ctl_run() */
 };
 
 /* What a command needs; each includes the ones before it, except the key ring. */
@@ -32,6 +36,7 @@ enum ctl_need {
     CTL_DATABASE,   /* a database with the schema of this build */
     CTL_RUNTIMES,   /* also connections to the hosts */
     CTL_KEYRING,    /* a database and the key ring */
+    CTL_WORKER,     /* all of it */
 };
 
 struct ctl_command {
@@ -56,6 +61,24 @@ void ctl_command_print_all(FILE *out);
 int ctl_open(struct ctl *ctl, enum ctl_need need, struct error **err);
 void ctl_close(struct ctl *ctl);
 
+/* Call the handler of a command, and record what it changes as the act of the operator that it is
+ * (audit/actions.def); the handler may say more of it in ctl->audit. */
+const char *ctl_operator(void); /* the login behind it */
+int ctl_run(struct ctl *ctl, const struct ctl_command *command,
+            const struct ctl_arguments *arguments, struct error **err);
+
+/* What a handler that needs CTL_WORKER works as. What is begun here and not finished, since
+ * somebody pressed ^C, is finished by a dispatcher when the lease has run out. */
+struct worker ctl_worker(const struct ctl *ctl);
+
+/* All commands, for tests. */
+extern const struct ctl_command ctl_commands[];
+extern const unsigned ctl_command_count;
+
+/* Bring the database to the schema of this build, and give the programs' login what it may do.
+ * applied: how many migrations that took. */
+int ctl_migrate_schema(struct ctl *ctl, unsigned *applied, struct error **err);
+
 /* Every statement that administration runs, for its own tests. */
 extern const struct db_statement_list ctl_statements;
 
@@ -64,16 +87,37 @@ extern const struct db_statement_list ctl_statements;
 #define CTL_HANDLER(name) \
     int name(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 
+CTL_HANDLER(ctl_audit);
+CTL_HANDLER(ctl_audit_prune);
+CTL_HANDLER(ctl_audit_verify);
+CTL_HANDLER(ctl_backup);
+CTL_HANDLER(ctl_backup_recipient);
+CTL_HANDLER(ctl_restore);
 CTL_HANDLER(ctl_user_create);
 CTL_HANDLER(ctl_user_list);
+CTL_HANDLER(ctl_user_invite);
+CTL_HANDLER(ctl_user_link);
+CTL_HANDLER(ctl_user_reset);
+CTL_HANDLER(ctl_user_disable);
+CTL_HANDLER(ctl_user_enable);
+CTL_HANDLER(ctl_user_remove);
 CTL_HANDLER(ctl_team_create);
 CTL_HANDLER(ctl_team_list);
+CTL_HANDLER(ctl_team_remove);
 CTL_HANDLER(ctl_team_set_plan);
 CTL_HANDLER(ctl_team_add_member);
+CTL_HANDLER(ctl_team_remove_member);
+CTL_HANDLER(ctl_team_list_members);
 CTL_HANDLER(ctl_key_create);
 CTL_HANDLER(ctl_key_list);
 CTL_HANDLER(ctl_key_revoke);
+CTL_HANDLER(ctl_ssh_key_add);
+CTL_HANDLER(ctl_ssh_key_list);
+CTL_HANDLER(ctl_ssh_key_remove);
+CTL_HANDLER(ctl_ssh_record);
 CTL_HANDLER(ctl_plan_list);
+CTL_HANDLER(ctl_plan_create);
+CTL_HANDLER(ctl_plan_remove);
 CTL_HANDLER(ctl_plan_set);
 CTL_HANDLER(ctl_profile_list);
 CTL_HANDLER(ctl_profile_show);
@@ -87,10 +131,19 @@ CTL_HANDLER(ctl_image_disallow);
 CTL_HANDLER(ctl_image_list);
 CTL_HANDLER(ctl_host_add);
 CTL_HANDLER(ctl_host_list);
+CTL_HANDLER(ctl_host_authority);
+CTL_HANDLER(ctl_host_certificate);
 CTL_HANDLER(ctl_host_drain);
 CTL_HANDLER(ctl_host_activate);
+CTL_HANDLER(ctl_host_lost);
+CTL_HANDLER(ctl_sandbox_delete);
 CTL_HANDLER(ctl_sandbox_list);
+CTL_HANDLER(ctl_sandbox_log);
+CTL_HANDLER(ctl_sandbox_resume);
+CTL_HANDLER(ctl_sandbox_stop);
+CTL_HANDLER(ctl_whoami);
 CTL_HANDLER(ctl_status);
+CTL_HANDLER(ctl_check);
 CTL_HANDLER(ctl_doctor);
 CTL_HANDLER(ctl_migrate);
 CTL_HANDLER(ctl_keyring_new);

@@ -5,21 +5,6 @@
 
 #include "base/mem.h"
 
-static const struct db_statement states_statement = {
-    "ctl.states",
-    "SELECT state, COUNT(*) FROM sandboxes WHERE state <> 'destroyed' GROUP BY state ORDER BY state"
-    " LIMIT ?",
-    true};
-static const struct db_statement operations_statement = {
-    "ctl.operations",
-    "SELECT kind, COUNT(*),"
-    " CAST(SUM(CASE WHEN lease_until_ms < ? THEN 1 ELSE 0 END) AS UNSIGNED),"
-    " CAST(COALESCE(MIN(CASE WHEN lease_until_ms < ? THEN lease_until_ms END), 0) AS SIGNED)"
-    " FROM operations WHERE state = 'running' GROUP BY kind ORDER BY kind LIMIT ?",
-    true};
-static const struct db_statement due_statement = {
-    "ctl.due", "SELECT COUNT(*) FROM sandboxes WHERE state = 'ready' AND deadline_at_ms < ?", true};
-
 #define SANDBOX_COLUMNS                                                                     \
     "SELECT s.id, t.slug, s.state, s.template_slug, v.version, s.cpu, s.memory_mb, h.name," \
     " s.instance_name, s.address, s.created_at_ms, s.deadline_at_ms"                        \
@@ -57,66 +42,21 @@ static const struct db_statement warm_statement = {
     " COUNT(CASE WHEN state = 'starting' THEN 1 END) FROM warm_instances",
     true};
 
-/* A create without the pool names its instance after the sandbox. */
-static const struct db_statement demands_statement = {
-    "ctl.demands",
-    "SELECT d.template_slug, d.cpu, d.memory_mb, d.disk_gb, d.n, d.warm, (SELECT COUNT(*)"
-    "   FROM warm_instances w WHERE w.template_version_id = d.template_version_id"
-    "   AND w.cpu = d.cpu AND w.memory_mb = d.memory_mb AND w.disk_gb = d.disk_gb"
-    "   AND w.state = 'ready')"
-    " FROM (SELECT template_slug, template_version_id, cpu, memory_mb, disk_gb, COUNT(*) AS n,"
-    "   CAST(SUM(CASE WHEN instance_name LIKE 'warm-%' THEN 1 ELSE 0 END) AS UNSIGNED) AS warm"
-    "   FROM sandboxes WHERE id >= ? AND snapshot_id IS NULL"
-    "   GROUP BY template_slug, template_version_id, cpu, memory_mb, disk_gb) d"
-    " ORDER BY d.n DESC, d.template_slug, d.memory_mb, d.cpu, d.disk_gb LIMIT ?",
-    true};
+static const struct db_statement change_audit_statement = {
+    "ctl.change_audit", "DELETE FROM audit_log WHERE FALSE", false};
+
+/* Not among those that are checked: it is refused where all is well. */
+bool ctl_db_may_change_audit(struct db *db)
+{
+    error_auto refused = NULL;
+    return db_exec(db, &change_audit_statement, DB_NO_ARGS, NULL, &refused) == 0;
+}
 
 static const struct db_statement *const statements[] = {
-    &stuck_statement,       &warm_statement,      &states_statement,         &operations_statement,
-    &due_statement,         &sandboxes_statement, &team_sandboxes_statement, &outcome_statement,
-    &lost_memory_statement, &demands_statement,
+    &stuck_statement,          &warm_statement,    &sandboxes_statement,
+    &team_sandboxes_statement, &outcome_statement, &lost_memory_statement,
 };
 const struct db_statement_list ctl_statements = DB_STATEMENT_LIST(statements);
-
-int ctl_db_count_states(struct db *db, struct ctl_state_count counts[CTL_STATES_MAX],
-                        unsigned *count, struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &states_statement, DB_ARGS(db_u64(CTL_STATES_MAX)), &rows, err) < 0)
-        return -1;
-    for (*count = 0; db_rows_next(rows); ++*count) {
-        db_copy_text(counts[*count].state, rows, 0);
-        counts[*count].count = db_get_u64(rows, 1);
-    }
-    return 0;
-}
-
-int ctl_db_count_operations(struct db *db, int64_t now_ms,
-                            struct ctl_operation_count counts[CTL_KINDS_MAX], unsigned *count,
-                            struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &operations_statement,
-                 DB_ARGS(db_i64(now_ms), db_i64(now_ms), db_u64(CTL_KINDS_MAX)), &rows, err) < 0)
-        return -1;
-    for (*count = 0; db_rows_next(rows); ++*count) {
-        db_copy_text(counts[*count].kind, rows, 0);
-        counts[*count].running = db_get_u64(rows, 1);
-        counts[*count].overdue = db_get_u64(rows, 2);
-        counts[*count].oldest_overdue_at_ms = db_get_i64(rows, 3);
-    }
-    return 0;
-}
-
-int ctl_db_count_due(struct db *db, int64_t before_ms, uint64_t *count, struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &due_statement, DB_ARGS(db_i64(before_ms)), &rows, err) < 0)
-        return -1;
-    db_rows_next(rows);
-    *count = db_get_u64(rows, 0);
-    return 0;
-}
 
 static void read_sandbox(const struct db_rows *rows, struct ctl_sandbox *s)
 {
@@ -205,29 +145,6 @@ int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list,
         db_copy_text(stuck->host, rows, 2);
         stuck->attempts = (uint32_t)db_get_u64(rows, 3);
         db_copy_text(stuck->last_error, rows, 4);
-    }
-    return 0;
-}
-
-int ctl_db_demands(struct db *db, int64_t since_ms, struct ctl_demand demands[CTL_DEMANDS_MAX],
-                   unsigned *count, struct error **err)
-{
-    char since[ID_SIZE];
-    db_rows_auto *rows = NULL;
-    *count = 0;
-    id_floor("sbx_", since_ms, since);
-    if (db_query(db, &demands_statement, DB_ARGS(db_text(since), db_u64(CTL_DEMANDS_MAX)), &rows,
-                 err) < 0)
-        return -1;
-    while (*count < CTL_DEMANDS_MAX && db_rows_next(rows)) {
-        struct ctl_demand *demand = &demands[(*count)++];
-        db_copy_text(demand->template_slug, rows, 0);
-        demand->cpu = (uint32_t)db_get_u64(rows, 1);
-        demand->memory_mb = (uint32_t)db_get_u64(rows, 2);
-        demand->disk_gb = (uint32_t)db_get_u64(rows, 3);
-        demand->creates = db_get_u64(rows, 4);
-        demand->warm = db_get_u64(rows, 5);
-        demand->waiting = db_get_u64(rows, 6);
     }
     return 0;
 }

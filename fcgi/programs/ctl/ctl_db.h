@@ -4,40 +4,6 @@
 
 #include "ctl/ctl.h"
 
-/* Sandboxes that are not yet gone, by state. */
-struct ctl_state_count {
-    char state[17];
-    uint64_t count;
-};
-#define CTL_STATES_MAX 16
-int ctl_db_count_states(struct db *db, struct ctl_state_count counts[CTL_STATES_MAX],
-                        unsigned *count, struct error **err);
-
-/* Operations in flight by kind; overdue: whose lease has run out. */
-struct ctl_operation_count {
-    char kind[17];
-    uint64_t running, overdue;
-    int64_t oldest_overdue_at_ms; /* when the first lease ran out; 0: none */
-};
-#define CTL_KINDS_MAX 16
-int ctl_db_count_operations(struct db *db, int64_t now_ms,
-                            struct ctl_operation_count counts[CTL_KINDS_MAX], unsigned *count,
-                            struct error **err);
-
-/* Ready sandboxes whose deadline lies before a time. */
-int ctl_db_count_due(struct db *db, int64_t before_ms, uint64_t *count, struct error **err);
-
-/* What was asked for lately, by template version and size: how many, how many of them got an
- * instance of the warm pool, and how many of that size wait now. Most asked for first. */
-struct ctl_demand {
-    char template_slug[SLUG_MAX + 1];
-    uint32_t cpu, memory_mb, disk_gb;
-    uint64_t creates, warm, waiting;
-};
-#define CTL_DEMANDS_MAX 16
-int ctl_db_demands(struct db *db, int64_t since_ms, struct ctl_demand demands[CTL_DEMANDS_MAX],
-                   unsigned *count, struct error **err);
-
 struct ctl_sandbox {
     char id[ID_SIZE];
     char team[SLUG_MAX + 1];
@@ -89,6 +55,9 @@ struct ctl_stuck {
 };
 int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list, unsigned limit,
                  unsigned *count, struct error **err);
+
+/* Whether our login may remove rows of the audit log; none is. */
+bool ctl_db_may_change_audit(struct db *db);
 
 /* Instances of the warm pool. */
 int ctl_db_count_warm(struct db *db, uint64_t *ready, uint64_t *starting, struct error **err);

@@ -1,14 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What an installation is made of: schema, key file, settings, nginx. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "config/database.h"
 #include "ctl/nginx_config.h"
+#include "ctl/nginx_hosts.h"
 #include "ctl/output.h"
+#include "db/grant.h"
 #include "db/migrate.h"
+
+#define WATCH_MS       5000
+#define NGINX_PID_FILE "/run/nginx.pid"
+
+/* Where the programs do less than in all others: what is recorded stays as it is. */
+static const struct db_table_right kept_tables[] = {
+    {"audit_log", "INSERT"}, {"audit_chain", "INSERT"}, {"schema_migrations", NULL}, {NULL, NULL}};
+
+int ctl_migrate_schema(struct ctl *ctl, unsigned *applied, struct error **err)
+{
+    struct db *admin;
+    if (database_open_admin(ctl->settings, &admin, err) < 0)
+        return -1;
+    int result = db_migrate(admin ? admin : ctl->db, ctl->settings->sql_dir, applied, err);
+    if (result == 0 && admin)
+        result = db_grant_run(admin, ctl->db, kept_tables, err);
+    if (admin)
+        db_close(admin);
+    return result;
+}
 
 int ctl_migrate(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     unsigned applied;
     (void)arguments;
-    if (db_migrate(ctl->db, ctl->settings->sql_dir, &applied, err) < 0)
+    if (ctl_migrate_schema(ctl, &applied, err) < 0)
         return -1;
     ctl_print(ctl,
               json_pack("{s:i, s:i}", "schema_version", DB_SCHEMA_VERSION, "applied", (int)applied),
@@ -59,14 +91,98 @@ int ctl_config_sample(struct ctl *ctl, const struct ctl_arguments *arguments, st
     return 0;
 }
 
+/* The database is needed for the relays of other machines alone. */
+static int open_database(struct ctl *ctl, struct error **err)
+{
+    if (ctl->db)
+        return 0;
+    return database_open(ctl->settings, &ctl->db, err) < 0 || db_schema_require(ctl->db, err) < 0
+               ? -1
+               : 0;
+}
+
+static int put_hosts(struct ctl *ctl, const char *directory, bool *changed, struct error **err)
+{
+    struct host *hosts = NULL;
+    unsigned count = 0;
+    *changed = false;
+    if (!*ctl->settings->relay_dir)
+        return 0;
+    if (open_database(ctl, err) < 0 || host_list(ctl->db, &hosts, &count, err) < 0)
+        return -1;
+    autofree char *text = nginx_hosts_text(hosts, count);
+    hosts_free(hosts, count);
+    return nginx_config_put_file(directory, NGINX_HOSTS_FILE, text, changed, err);
+}
+
+/* Let the nginx of that pid file read its configuration again. */
+static int reload_nginx(const char *pid_file, struct error **err)
+{
+    char text[32] = "";
+    uint64_t pid;
+    autofclose FILE *file = fopen(pid_file, "re");
+    if (!file || !fgets(text, sizeof text, file))
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", pid_file);
+    text[strcspn(text, "\n")] = '\0';
+    if (str_parse_u64(text, 2, INT32_MAX, &pid) < 0)
+        return error_set(err, ERR_CONFIG, "%s holds no process id", pid_file);
+    if (kill((pid_t)pid, SIGHUP) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot signal nginx, process %s", text);
+    return 0;
+}
+
+/* What goes wrong for a while (the database is away) is said and tried again: nginx goes on with
+ * what it knows. */
+static int watch_hosts(struct ctl *ctl, const char *directory, const char *pid_file,
+                       struct error **err)
+{
+    bool changed, pending = false;
+    if (!*ctl->settings->relay_dir)
+        return error_set_field(err, ERR_INVALID_REQUEST, "--watch",
+                               "There is nothing to watch: relay_dir is not set.");
+    for (;; clock_sleep_ms(WATCH_MS)) {
+        error_auto failure = NULL;
+        if (put_hosts(ctl, directory, &changed, &failure) < 0)
+            log_warning("the relays of the hosts cannot be written for nginx", LOG_ERROR(failure));
+        pending |= changed;
+        error_clear(&failure);
+        if (pending && reload_nginx(pid_file, &failure) < 0)
+            log_warning("nginx is not told of the relays of the hosts", LOG_ERROR(failure));
+        else
+            pending = false;
+    }
+}
+
 int ctl_nginx_config(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     const char *directory = ctl_text(arguments, "output");
+    const char *pid_file = ctl_text(arguments, "pid-file");
+    bool changed;
+    if (ctl_flag(arguments, "watch"))
+        return directory ? watch_hosts(ctl, directory, pid_file ? pid_file : NGINX_PID_FILE, err)
+                         : error_set_field(err, ERR_INVALID_REQUEST, "--output",
+                                           "The folder that is to be kept up is missing.");
     if (!directory)
         return nginx_config_print(ctl->settings, ctl->settings->nginx_template_dir, stdout, err);
-    if (nginx_config_render(ctl->settings, ctl->settings->nginx_template_dir, directory, err) < 0)
+    if (nginx_config_render(ctl->settings, ctl->settings->nginx_template_dir, directory, err) < 0 ||
+        put_hosts(ctl, directory, &changed, err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s}", "directory", directory), "The nginx configuration is in %s.",
               directory);
+    return 0;
+}
+
+int ctl_whoami(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    const struct settings *settings = ctl->settings;
+    (void)arguments;
+    (void)err;
+    ctl_print(ctl,
+              json_pack("{s:s, s:s, s:s, s:s, s:s}", "operator", ctl_operator(), "base_url",
+                        settings->base_url, "database", settings->database_name, "database_user",
+                        settings->database_user, "database_admin_user",
+                        settings->database_admin_user),
+              "You are %s, the operator of %s; commands work on the database %s as %s.",
+              ctl_operator(), settings->base_url, settings->database_name, settings->database_user);
     return 0;
 }

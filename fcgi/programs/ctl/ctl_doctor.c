@@ -3,12 +3,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "config/database.h"
+#include "ctl/ctl_db.h"
 #include "ctl/doctor.h"
 #include "ctl/output.h"
 #include "db/migrate.h"
+#include "overview/overview.h"
+
+#define STATE_WRONG "WRONG"
 
 /* --- findings --- */
 
@@ -29,7 +35,7 @@ static void add(struct doctor *doctor, const char *check, const char *state, cha
     if (advice)
         json_object_set_new(finding, "advice", json_string(advice));
     json_array_append_new(doctor->findings, finding);
-    if (doctor->ctl->json)
+    if (doctor->ctl->json || doctor->is_quiet)
         return;
     printf("%-5s  %-12s %s\n", state, check, message);
     if (advice)
@@ -63,7 +69,7 @@ void doctor_wrong(struct doctor *doctor, const char *check, const char *advice, 
     autofree char *message = xvasprintf(format, ap);
     va_end(ap);
     doctor->wrong++;
-    add(doctor, check, "WRONG", message, advice);
+    add(doctor, check, STATE_WRONG, message, advice);
 }
 
 /* --- the control plane itself --- */
@@ -108,6 +114,19 @@ static void check_key_file(struct doctor *doctor)
     keyring_free(ring);
 }
 
+/* Nothing is removed: the server checks the right first. */
+static void check_audit(struct doctor *doctor)
+{
+    if (ctl_db_may_change_audit(doctor->ctl->db))
+        doctor_note(doctor, "audit log",
+                    "The programs' database login can change and remove what was recorded: with a "
+                    "login of its own (database_admin_user) `sandlotctl migrate` takes that right "
+                    "away.");
+    else
+        doctor_ok(doctor, "audit log",
+                  "The programs' database login adds to it and changes nothing of it.");
+}
+
 static bool check_database(struct doctor *doctor)
 {
     error_auto err = NULL;
@@ -125,28 +144,96 @@ static bool check_database(struct doctor *doctor)
         return false;
     }
     doctor_ok(doctor, "database", "It answers and its schema is at version %d.", DB_SCHEMA_VERSION);
+    check_audit(doctor);
     return true;
+}
+
+static json_t *report_of(const struct doctor *doctor)
+{
+    return json_pack("{s:b, s:i, s:O}", "ok", doctor->wrong == 0, "wrong", (int)doctor->wrong,
+                     "findings", doctor->findings);
+}
+
+/* For operators, who see it by the API. */
+static void leave_report(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    json_auto_t *report = report_of(doctor);
+    if (overview_report_put(doctor->ctl->db, REPORT_DOCTOR, clock_now_ms(), report, &err) < 0)
+        doctor_wrong(doctor, "report", "See the line about the database.",
+                     "The findings cannot be left for operators: %s.", err->message);
+}
+
+static void examine(struct doctor *doctor)
+{
+    log_configure(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+    if (!check_settings(doctor))
+        return;
+    check_key_file(doctor);
+    bool has_database = check_database(doctor);
+    if (has_database) {
+        doctor->ctl->runtimes = runtimes_new(doctor->ctl->settings);
+        runtimes_regardless(doctor->ctl->runtimes);
+        doctor_check_hosts(doctor);
+        doctor_check_registries(doctor);
+        doctor_check_work(doctor);
+    }
+    doctor_check_sockets(doctor);
+    doctor_check_certificate(doctor);
+    doctor_check_front(doctor);
+    if (has_database)
+        leave_report(doctor);
+}
+
+/* --- one line for a monitor (https://www.monitoring-plugins.org/doc/guidelines.html) --- */
+
+enum { PLUGIN_OK = 0, PLUGIN_CRITICAL = 2 };
+
+/* A bar begins the performance data. */
+static void print_finding(const json_t *finding)
+{
+    const char *check = json_string_value(json_object_get(finding, "check"));
+    const char *message = json_string_value(json_object_get(finding, "message"));
+    printf("%s: ", check);
+    for (; *message; message++)
+        putchar(*message == '|' || *message == '\n' ? ' ' : *message);
+    putchar(' ');
+}
+
+int ctl_check(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    struct doctor doctor = {.ctl = ctl, .findings = json_array(), .is_quiet = true};
+    int64_t started_ms = clock_monotonic_ms();
+    size_t index;
+    json_t *finding;
+    (void)arguments;
+    if (ctl->json) {
+        json_decref(doctor.findings);
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "check prints one line for a monitor; `sandlotctl --json doctor` prints "
+                         "the findings as JSON");
+    }
+    examine(&doctor);
+    printf("SANDLOT %s - ", doctor.wrong ? "CRITICAL" : "OK");
+    json_array_foreach (doctor.findings, index, finding)
+        if (str_equal(json_string_value(json_object_get(finding, "state")), STATE_WRONG))
+            print_finding(finding);
+    if (!doctor.wrong)
+        printf("%zu things are well ", json_array_size(doctor.findings));
+    printf("| wrong=%u;;0 looked_at=%zu time=%.3fs\n", doctor.wrong,
+           json_array_size(doctor.findings), (double)(clock_monotonic_ms() - started_ms) / 1000);
+    json_decref(doctor.findings);
+    ctl->exit_status = doctor.wrong ? PLUGIN_CRITICAL : PLUGIN_OK;
+    return 0;
 }
 
 int ctl_doctor(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     struct doctor doctor = {.ctl = ctl, .findings = json_array()};
     (void)arguments;
-    log_configure(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
-    if (check_settings(&doctor)) {
-        check_key_file(&doctor);
-        if (check_database(&doctor)) {
-            ctl->runtimes = runtimes_new(ctl->settings);
-            doctor_check_hosts(&doctor);
-            doctor_check_registries(&doctor);
-            doctor_check_work(&doctor);
-        }
-        doctor_check_sockets(&doctor);
-        doctor_check_certificate(&doctor);
-    }
+    examine(&doctor);
     if (ctl->json)
-        ctl_print_json(json_pack("{s:b, s:i, s:O}", "ok", doctor.wrong == 0, "wrong",
-                                 (int)doctor.wrong, "findings", doctor.findings));
+        ctl_print_json(report_of(&doctor));
     json_decref(doctor.findings);
     if (doctor.wrong)
         return error_set(err, ERR_CONFIG, "%u thing%s wrong", doctor.wrong,

@@ -9,12 +9,14 @@
 #include "ctl/output.h"
 #include "ctl/source_build.h"
 #include "host/host.h"
+#include "sandbox/sandbox_lost.h"
 
 #define CERTIFICATE_FILE_MAX 65536
 /* Most sandboxes write little of what they may; the pool's own guard keeps them from what is not
  * there. */
-#define DISK_OVERCOMMIT 20
-#define STAYING_MAX     100000 /* sandboxes that are listed */
+#define DISK_OVERCOMMIT   20
+#define MEMORY_OVERCOMMIT 100
+#define STAYING_MAX       100000 /* sandboxes that are listed */
 
 static json_t *gb_of(uint64_t mb)
 {
@@ -23,11 +25,14 @@ static json_t *gb_of(uint64_t mb)
 
 static json_t *host_json(const struct host *host)
 {
-    return json_pack("{s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:s, s:I, s:I}", "name", host->name,
-                     "state", host_state_names[host->state], "url", host->url, "firewall",
-                     host->firewall_url, "project", host->project, "pool", host->pool, "range",
-                     host->address_range, "nic_prefix", host->nic_prefix, "vcpus",
-                     (json_int_t)host->vcpus, "memory_mb", (json_int_t)host->memory_mb);
+    int64_t since_ms;
+    const char *condition = host_condition_name(&host->condition, &since_ms);
+    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:s?, s:s?, s:s, s:s, s:s, s:s, s:I, s:I}", "name",
+                     host->name, "state", host_state_names[host->state], "condition", condition,
+                     "since", ctl_json_time(since_ms), "url", host->url, "firewall",
+                     host->firewall_url, "relay", host->relay_url, "project", host->project, "pool",
+                     host->pool, "range", host->address_range, "nic_prefix", host->nic_prefix,
+                     "vcpus", (json_int_t)host->vcpus, "memory_mb", (json_int_t)host->memory_mb);
 }
 
 static int read_certificate(const char *path, char **pem, struct error **err)
@@ -67,8 +72,11 @@ static int read_host_arguments(const struct ctl_arguments *arguments, struct hos
         return -1;
     host->url = xstrdup(ctl_text(arguments, "url"));
     host->firewall_url = xstrdup_or_null(ctl_text(arguments, "firewall"));
+    host->relay_url = xstrdup_or_null(ctl_text(arguments, "relay"));
     host->vcpus = (uint32_t)ctl_number(arguments, "vcpus", 0);
     host->memory_mb = (uint32_t)ctl_number(arguments, "memory-mb", 0);
+    host->memory_overcommit =
+        (uint32_t)ctl_number(arguments, "memory-overcommit", MEMORY_OVERCOMMIT);
     host->disk_overcommit = (uint32_t)ctl_number(arguments, "disk-overcommit", DISK_OVERCOMMIT);
     return certificate ? read_certificate(certificate, &host->server_cert, err) : 0;
 }
@@ -76,6 +84,7 @@ static int read_host_arguments(const struct ctl_arguments *arguments, struct hos
 static int prepare(struct ctl *ctl, const struct host *host, struct error **err)
 {
     struct runtime *runtime;
+    runtimes_regardless(ctl->runtimes); /* it may have come back just now */
     if (runtimes_get(ctl->runtimes, ctl->db, host->id, &runtime, err) < 0 ||
         runtime->ops->prepare(runtime, err) < 0)
         return error_context(err,
@@ -128,6 +137,8 @@ int ctl_host_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
     static const struct ctl_column columns[] = {
         {"NAME", "name"},
         {"STATE", "state"},
+        {"CONDITION", "condition"},
+        {"SINCE", "since"},
         {"SANDBOXES", "sandboxes"},
         {"VCPUS", "vcpus"},
         {"RESERVED", "used_vcpus"},
@@ -149,6 +160,8 @@ int ctl_host_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
         json_t *row = host_json(&hosts[i]);
         json_object_set_new(row, "used_vcpus", json_integer(hosts[i].used_vcpus));
         json_object_set_new(row, "used_memory_mb", json_integer(hosts[i].used_memory_mb));
+        json_object_set_new(row, "memory_overcommit", json_integer(hosts[i].memory_overcommit));
+        json_object_set_new(row, "memory_low", json_boolean(hosts[i].memory_low));
         json_object_set_new(row, "disk_overcommit", json_integer(hosts[i].disk_overcommit));
         json_object_set_new(row, "pool_gb", gb_of(hosts[i].storage.total_mb));
         json_object_set_new(row, "pool_used_gb", gb_of(hosts[i].storage.used_mb));
@@ -208,4 +221,40 @@ int ctl_host_drain(struct ctl *ctl, const struct ctl_arguments *arguments, struc
 int ctl_host_activate(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     return set_state(ctl, arguments->operands[0], HOST_ACTIVE, "takes new sandboxes", err);
+}
+
+/* It is an act that nothing undoes, so only what is away already can be lost. */
+static int may_be_lost(const struct host *host, bool yes, struct error **err)
+{
+    if (!host->condition.silent_since_ms && !host->condition.lost_at_ms)
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "Host %s answers; `sandlotctl host drain %s` is for one that does.",
+                         host->name, host->name);
+    return yes ? 0
+               : error_set(err, ERR_INVALID_REQUEST,
+                           "This ends every sandbox that is on host %s for good (`sandlotctl host "
+                           "list` counts those that run), deletes the checkpoints and volumes that "
+                           "are on it, and cannot be undone. Say it again with --yes.",
+                           host->name);
+}
+
+int ctl_host_lost(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    struct worker worker = ctl_worker(ctl);
+    struct host host;
+    struct host_loss loss;
+    if (host_get_by_name(ctl->db, arguments->operands[0], &host, err) < 0)
+        return -1;
+    int result = may_be_lost(&host, ctl_flag(arguments, "yes"), err) < 0
+                     ? -1
+                     : sandbox_host_lost(&worker, &host, &loss, err);
+    if (result == 0)
+        ctl_print(ctl,
+                  json_pack("{s:s, s:s, s:i, s:i, s:i}", "name", host.name, "condition", "lost",
+                            "sandboxes", (int)loss.sandboxes, "checkpoints", (int)loss.checkpoints,
+                            "volumes", (int)loss.volumes),
+                  "Host %s is lost, and with it %u sandboxes, %u checkpoints and %u volumes.",
+                  host.name, loss.sandboxes, loss.checkpoints, loss.volumes);
+    host_deinit(&host);
+    return result;
 }

@@ -95,7 +95,7 @@ int ctl_key_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct 
     const char *name = ctl_text(arguments, "user");
     if (name && user_get_by_name(ctl->db, name, &user, err) < 0)
         return -1;
-    if (api_key_list(ctl->db, name ? user.id : NULL, &keys, &count, err) < 0)
+    if (api_key_list(ctl->db, API_KEYS, name ? user.id : NULL, &keys, &count, err) < 0)
         return -1;
     json_t *rows = json_array();
     for (unsigned i = 0; i < count; i++)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
 #include <string.h>
 
 #include "account/plan.h"
@@ -47,24 +48,53 @@ int ctl_plan_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
     return 0;
 }
 
-static int set_one(struct ctl *ctl, const char *plan, const char *assignment, struct error **err)
+static int read_assignment(const char *assignment, struct plan_value *value, struct error **err)
 {
     const char *equals = strchr(assignment, '=');
     if (!equals)
         return error_set(err, ERR_INVALID_REQUEST, "Write FIELD=VALUE instead of %s.", assignment);
-    autofree char *column = xstrndup(assignment, (size_t)(equals - assignment));
-    return plan_set(ctl->db, plan, column, equals + 1, err);
+    snprintf(value->column, sizeof value->column, "%.*s", (int)(equals - assignment), assignment);
+    value->value = equals + 1;
+    return 0;
+}
+
+static int set_all(struct ctl *ctl, const char *name, const struct ctl_arguments *arguments,
+                   struct error **err)
+{
+    struct plan_value values[CTL_OPERANDS_MAX];
+    unsigned count = arguments->operand_count - 1;
+    for (unsigned i = 0; i < count; i++)
+        if (read_assignment(arguments->operands[i + 1], &values[i], err) < 0)
+            return -1;
+    return plan_set(ctl->db, name, values, count, err);
 }
 
 int ctl_plan_set(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     const char *name = arguments->operands[0];
     struct plan plan;
-    for (unsigned i = 1; i < arguments->operand_count; i++)
-        if (set_one(ctl, name, arguments->operands[i], err) < 0)
-            return -1;
-    if (plan_get(ctl->db, name, &plan, err) < 0)
+    if (set_all(ctl, name, arguments, err) < 0 || plan_get(ctl->db, name, &plan, err) < 0)
         return -1;
     ctl_print(ctl, plan_json(&plan), "Plan %s is changed.", plan.name);
+    return 0;
+}
+
+int ctl_plan_create(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    const char *name = arguments->operands[0], *from = ctl_text(arguments, "from");
+    struct plan plan;
+    if (plan_create(ctl->db, name, from, err) < 0 || plan_get(ctl->db, name, &plan, err) < 0)
+        return -1;
+    ctl_print(ctl, plan_json(&plan), "Plan %s has the values of %s.", name, from);
+    return 0;
+}
+
+int ctl_plan_remove(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    const char *name = arguments->operands[0];
+    if (plan_remove(ctl->db, name, err) < 0)
+        return -1;
+    ctl_print(ctl, json_pack("{s:s, s:b}", "name", name, "removed", 1), "Plan %s is removed.",
+              name);
     return 0;
 }

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "account/removal.h"
 #include "base/mem.h"
 #include "ctl/output.h"
+#include "login/identity.h"
+#include "login/invite.h"
 
 static json_t *user_json(const struct user *user)
 {
-    return json_pack("{s:s, s:s, s:s}", "id", user->id, "name", user->name, "personal_team_id",
-                     user->personal_team_id);
+    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:o}", "id", user->id, "name", user->name,
+                     "personal_team_id", user->personal_team_id, "password",
+                     (int)user->has_password, "second_factor", (int)user->has_second_factor,
+                     "disabled_at", ctl_json_time(user->disabled_at_ms));
 }
 
 int ctl_user_create(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
-    struct user user;
+    struct user user = {0};
     if (user_create(ctl->db, arguments->operands[0], &user, err) < 0)
         return -1;
     ctl_print(ctl, user_json(&user), "User %s (%s) with a personal team of the same name.",
@@ -20,8 +25,12 @@ int ctl_user_create(struct ctl *ctl, const struct ctl_arguments *arguments, stru
 
 int ctl_user_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
-    static const struct ctl_column columns[] = {
-        {"NAME", "name"}, {"ID", "id"}, {"PERSONAL TEAM", "personal_team_id"}};
+    static const struct ctl_column columns[] = {{"NAME", "name"},
+                                                {"ID", "id"},
+                                                {"PERSONAL TEAM", "personal_team_id"},
+                                                {"PASSWORD", "password"},
+                                                {"SECOND FACTOR", "second_factor"},
+                                                {"DISABLED", "disabled_at"}};
     autofree struct user *users = NULL;
     unsigned count;
     (void)arguments;
@@ -31,5 +40,106 @@ int ctl_user_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
     for (unsigned i = 0; i < count; i++)
         json_array_append_new(rows, user_json(&users[i]));
     ctl_print_rows(ctl, "users", rows, columns, ARRAY_SIZE(columns));
+    return 0;
+}
+
+/* The token stands behind a '#', which browsers send to nobody. Without --json the link stands
+ * alone. */
+static int print_invite(struct ctl *ctl, const struct user *user, struct error **err)
+{
+    char token[SECRET_TEXT_SIZE];
+    int64_t expires_at_ms;
+    if (invite_create(ctl->db, ctl->ring, ctl->settings, user->id, token, &expires_at_ms, err) < 0)
+        return -1;
+    autowipe char *link = xasprintf("%s/invite#%s", ctl->settings->console_url, token);
+    ctl_print(ctl,
+              json_pack("{s:s, s:s, s:o}", "user", user->name, "link", link, "expires_at",
+                        ctl_json_time(expires_at_ms)),
+              "%s", link);
+    mem_wipe(token, sizeof token);
+    return 0;
+}
+
+static int check_console(const struct ctl *ctl, struct error **err)
+{
+    if (*ctl->settings->console_url)
+        return 0;
+    return error_set(err, ERR_CONFIG,
+                     "there is no console to sign in to: console_url is empty in the settings");
+}
+
+int ctl_user_invite(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    struct user user;
+    const char *name = arguments->operands[0];
+    if (check_console(ctl, err) < 0 || user_get_by_name(ctl->db, name, &user, err) < 0)
+        return -1;
+    if (user.disabled_at_ms)
+        return error_set(err, ERR_INVALID_REQUEST, "user %s is disabled; enable it first", name);
+    if (user.has_password)
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "user %s has a password; `sandlotctl user reset` takes it away", name);
+    return print_invite(ctl, &user, err);
+}
+
+int ctl_user_reset(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    struct user user;
+    if (check_console(ctl, err) < 0 ||
+        user_get_by_name(ctl->db, arguments->operands[0], &user, err) < 0 ||
+        credential_reset(ctl->db, user.id, err) < 0)
+        return -1;
+    return print_invite(ctl, &user, err);
+}
+
+int ctl_user_disable(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    struct user user;
+    if (user_get_by_name(ctl->db, arguments->operands[0], &user, err) < 0 ||
+        credential_disable(ctl->db, user.id, err) < 0)
+        return -1;
+    ctl_print(ctl, json_pack("{s:s, s:b}", "user", user.name, "disabled", 1),
+              "User %s is disabled: sign-ins have ended, keys do not count. Sandboxes stay.",
+              user.name);
+    return 0;
+}
+
+int ctl_user_enable(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    struct user user;
+    if (user_get_by_name(ctl->db, arguments->operands[0], &user, err) < 0 ||
+        credential_enable(ctl->db, user.id, err) < 0)
+        return -1;
+    ctl_print(ctl, json_pack("{s:s, s:b}", "user", user.name, "disabled", 0),
+              "User %s is enabled: password and keys count again.", user.name);
+    return 0;
+}
+
+int ctl_user_link(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    struct user user;
+    const char *subject = ctl_text(arguments, "subject"), *issuer = ctl->settings->oidc_issuer;
+    if (!*issuer)
+        return error_set(err, ERR_CONFIG,
+                         "there is no identity provider: oidc_issuer is empty in the settings");
+    if (!identity_is_valid(subject) || !identity_is_valid(issuer))
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "a subject is 1 to %d characters of ASCII without blanks", IDENTITY_MAX);
+    if (user_get_by_name(ctl->db, arguments->operands[0], &user, err) < 0 ||
+        identity_link(ctl->db, issuer, subject, user.id, err) < 0)
+        return -1;
+    ctl_print(ctl, json_pack("{s:s, s:s}", "user", user.name, "subject", subject),
+              "User %s is whom the identity provider knows as %s.", user.name, subject);
+    return 0;
+}
+
+int ctl_user_remove(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    const char *name = arguments->operands[0], *heir = ctl_text(arguments, "heir");
+    if (user_remove(ctl->db, name, heir, err) < 0)
+        return -1;
+    ctl_print(ctl, json_pack("{s:s, s:b}", "user", name, "removed", 1),
+              "User %s is removed. What the user made stays with its teams%s%s.", name,
+              heir ? "; those without another owner have " : "", heir ? heir : "");
     return 0;
 }

@@ -11,6 +11,7 @@ struct doctor {
     struct ctl *ctl;
     json_t *findings;
     unsigned wrong;
+    bool is_quiet; /* findings are not printed as they come */
 };
 
 /* It is as it should be. */
@@ -27,13 +28,20 @@ void doctor_wrong(struct doctor *doctor, const char *check, const char *advice, 
 
 /* The parts of the examination; each reports what it finds. */
 void doctor_check_hosts(struct doctor *doctor); /* runtime hosts and templates on them */
-void doctor_check_criu(struct doctor *doctor, const char *host_url); /* of a host of this machine */
-void doctor_check_kernel(struct doctor *doctor, const char *host_url); /* likewise */
 struct host;
+void doctor_check_criu(struct doctor *doctor, const struct host *host);     /* of this machine */
+void doctor_check_kernel(struct doctor *doctor, const char *host_url);      /* likewise */
 void doctor_check_disk(struct doctor *doctor, const struct host *host);     /* of this machine */
 void doctor_check_firewall(struct doctor *doctor, const struct host *host); /* after its host */
+void doctor_check_relay(struct doctor *doctor, const struct host *host);    /* its certificate */
 void doctor_check_connections(struct doctor *doctor, const struct host *host);
 void doctor_check_registries(struct doctor *doctor); /* the profile of the package registries */
 void doctor_check_work(struct doctor *doctor);       /* dispatcher, what waits, last pause */
 void doctor_check_sockets(struct doctor *doctor);    /* FastCGI pools, nginx, its ports */
 void doctor_check_certificate(struct doctor *doctor);
+void doctor_check_front(struct doctor *doctor); /* the authority for relays, and our certificate */
+
+/* A connection to a host's Incus, for the caller to close. */
+struct incus;
+int doctor_open_incus(struct doctor *doctor, const struct host *host, struct incus **incus,
+                      struct error **err);

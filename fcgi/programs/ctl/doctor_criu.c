@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Whether incusd finds a CRIU that can keep a container's memory. Incus does not say; it is looked
- * for where incusd itself would: in the PATH of its process, on this machine. CRIU before 4.2
- * cannot dump a socket on Linux 6.16 and later.
+ * for where incusd itself would: in the PATH of its process, on this machine, and asked what it
+ * thinks of the kernel. CRIU before 4.2 cannot dump a socket on Linux 6.16 and later.
  */
+#include <fcntl.h>
+#include <jansson.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "ctl/doctor.h"
+#include "host/host.h"
+#include "incus/incus.h"
 
 #define ENVIRONMENT_MAX 65536
 #define VARIABLES_MAX   512
 #define LEAST_MAJOR     4
 #define LEAST_MINOR     2
 
-/* The process that listens on a unix socket; 0: not known. */
-static int listener(const char *path)
+/* incusd's own process; 0: not known. Its socket may be one that systemd has opened. */
+static int daemon_pid(struct doctor *doctor, const struct host *host)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct ucred peer = {0};
-    socklen_t size = sizeof peer;
-    if (strlen(path) >= sizeof address.sun_path)
+    error_auto ignored = NULL;
+    json_auto_t *server = NULL;
+    struct incus *incus;
+    int pid = 0;
+    if (doctor_open_incus(doctor, host, &incus, &ignored) < 0)
         return 0;
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-        return 0;
-    return peer.pid;
+    if (incus_get(incus, "/1.0", &server, &ignored) == 0)
+        json_unpack(server, "{s:{s:i}}", "environment", "server_pid", &pid);
+    incus_close(incus);
+    return pid;
 }
 
 /* Reads a file of /proc. Returns its size, 0 when there is none to read. */
@@ -77,21 +78,21 @@ static void find_program(const char *path, const char *name, char *out, size_t s
     out[0] = '\0';
 }
 
-/* What the program prints when asked for its version. */
-static void ask_version(const char *program, char *const *environment, char *out, size_t size)
+/* What the program prints when it is called with one argument. Returns its exit status, -1 when it
+ * could not be run or was ended by a signal. */
+static int ask(const char *program, const char *argument, char *const *environment, char *out,
+               size_t size)
 {
-    char *arguments[] = {(char *)program, (char *)"--version", NULL};
+    char *arguments[] = {(char *)program, (char *)argument, NULL};
     posix_spawn_file_actions_t actions;
     int ends[2], status;
     pid_t child;
     out[0] = '\0';
-    if (pipe(ends) < 0)
-        return;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    posix_spawn_file_actions_addclose(&actions, ends[1]);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", 1, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
     int failed = posix_spawn(&child, program, &actions, NULL, arguments, environment);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
@@ -101,39 +102,60 @@ static void ask_version(const char *program, char *const *environment, char *out
         used += (size_t)got;
     out[used] = '\0';
     close(ends[0]);
-    if (!failed)
-        waitpid(child, &status, 0);
+    if (failed || waitpid(child, &status, 0) < 0 || !WIFEXITED(status))
+        return -1;
+    return WEXITSTATUS(status);
 }
 
-static void judge(struct doctor *doctor, const char *program, const char *answer)
+/* The last line of a text, which is cut there. */
+static const char *last_line(char *text)
 {
+    size_t length = strlen(text);
+    while (length && text[length - 1] == '\n')
+        text[--length] = '\0';
+    const char *line = strrchr(text, '\n');
+    return line ? line + 1 : text;
+}
+
+static void judge(struct doctor *doctor, const char *program, char *const *environment)
+{
+    char answer[2048];
     unsigned major = 0, minor = 0;
+    ask(program, "--version", environment, answer, sizeof answer);
     const char *number = strstr(answer, "Version:");
     if (!number || sscanf(number, "Version: %u.%u", &major, &minor) < 1)
         doctor_wrong(doctor, "criu",
-                     "`scripts/install-criu` installs one; until then a pause keeps the disk only.",
+                     "`sandlot-install-criu` installs one; until then a pause keeps the disk only.",
                      "The CRIU that incusd finds, %s, does not run.", program);
     else if (major < LEAST_MAJOR || (major == LEAST_MAJOR && minor < LEAST_MINOR))
         doctor_wrong(doctor, "criu",
-                     "`scripts/install-criu` installs a newer one; until then most pauses keep the "
+                     "`sandlot-install-criu` installs a newer one; until then most pauses keep the "
                      "disk only.",
                      "The CRIU that incusd finds, %s, is %u.%u; %d.%d or newer is needed.", program,
                      major, minor, LEAST_MAJOR, LEAST_MINOR);
+    else if (ask(program, "check", environment, answer, sizeof answer) != 0)
+        doctor_wrong(
+            doctor, "criu",
+            "Boot a kernel that has what it names; until then a pause keeps the disk only.",
+            "The CRIU that incusd finds, %s, says that it cannot keep memory on this "
+            "kernel: %s.",
+            program, last_line(answer));
     else
-        doctor_ok(doctor, "criu", "incusd finds CRIU %u.%u at %s.", major, minor, program);
+        doctor_ok(doctor, "criu",
+                  "incusd finds CRIU %u.%u at %s, which has what it needs of the kernel.", major,
+                  minor, program);
 }
 
-void doctor_check_criu(struct doctor *doctor, const char *host_url)
+void doctor_check_criu(struct doctor *doctor, const struct host *host)
 {
     autofree char *text = xcalloc(1, ENVIRONMENT_MAX);
-    char name[64], program[4096], answer[512];
+    char program[4096];
     char *variables[VARIABLES_MAX + 1];
-    if (!str_starts_with(host_url, "unix://"))
+    if (!str_starts_with(host->url, "unix://"))
         return;
-    int pid = listener(host_url + strlen("unix://"));
-    /* With socket activation the socket is that of the service manager. */
-    if (!pid || !read_proc(pid, "comm", name, sizeof name) || strncmp(name, "incusd", 6) != 0)
-        return;
+    int pid = daemon_pid(doctor, host);
+    if (!pid)
+        return; /* the line about the host says why */
     size_t size = read_proc(pid, "environ", text, ENVIRONMENT_MAX);
     if (!size) {
         doctor_note(doctor, "criu", "Only root can see which CRIU incusd finds.");
@@ -141,12 +163,10 @@ void doctor_check_criu(struct doctor *doctor, const char *host_url)
     }
     split_environment(text, size, variables);
     find_program(variable(variables, "PATH"), "criu", program, sizeof program);
-    if (!program[0]) {
+    if (!program[0])
         doctor_wrong(doctor, "criu",
-                     "`scripts/install-criu` installs one; until then a pause keeps the disk only.",
+                     "`sandlot-install-criu` installs one; until then a pause keeps the disk only.",
                      "incusd finds no CRIU in its PATH.");
-        return;
-    }
-    ask_version(program, variables, answer, sizeof answer);
-    judge(doctor, program, answer);
+    else
+        judge(doctor, program, variables);
 }

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -32,6 +33,21 @@ static void check_socket(struct doctor *doctor, const char *setting, const char 
                      "Start the workers of this pool, and check that the setting names their "
                      "socket.",
                      "%s: %s.", setting, err->message);
+}
+
+/* It speaks HTTP, and says nothing unasked. */
+static void check_events(struct doctor *doctor)
+{
+    const char *path = doctor->ctl->settings->events_socket;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+        doctor_ok(doctor, "workers", "events_socket %s accepts connections.", path);
+    else
+        doctor_wrong(doctor, "workers",
+                     "Start sandlot-events, and check that the setting names its socket.",
+                     "Nobody can wait for events: events_socket %s: %s.", path, strerror(errno));
 }
 
 static void check_nginx(struct doctor *doctor)
@@ -79,6 +95,8 @@ void doctor_check_sockets(struct doctor *doctor)
     check_socket(doctor, "api_socket", settings->api_socket);
     check_socket(doctor, "records_socket", settings->records_socket);
     check_socket(doctor, "files_socket", settings->files_socket);
+    check_socket(doctor, "pauses_socket", settings->pauses_socket);
+    check_events(doctor);
     check_socket(doctor, "gate_socket", settings->gate_socket);
     check_socket(doctor, "wake_socket", settings->wake_socket);
     check_nginx(doctor);

@@ -14,7 +14,7 @@ void doctor_check_firewall(struct doctor *doctor, const struct host *host)
     struct firewall_policy *policies = NULL;
     size_t count = 0;
     struct firewall *firewall = runtimes_firewall(doctor->ctl->runtimes, host->id);
-    if (!host->firewall_url) {
+    if (!host->firewall_url && !host->relay_url) {
         doctor_wrong(doctor, "firewall",
                      "`sandlotctl host add` with --firewall and the same other values names it.",
                      "%s has no firewall: its sandboxes reach nothing.", host->name);
@@ -26,7 +26,8 @@ void doctor_check_firewall(struct doctor *doctor, const struct host *host)
         doctor_wrong(doctor, "firewall",
                      "Check that sandlot-firewall and nginx run there, that the table was loaded "
                      "(load-network), and that --firewall of the host names its socket or server.",
-                     "%s at %s: %s.", host->name, host->firewall_url, err->message);
+                     "%s at %s: %s.", host->name,
+                     host->firewall_url ? host->firewall_url : host->relay_url, err->message);
     else
         doctor_ok(doctor, "firewall", "The firewall of %s answers; %zu polic%s in force.",
                   host->name, count, count == 1 ? "y is" : "ies are");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/doctor.h"
 #include "host/host.h"
@@ -64,7 +65,22 @@ static void check_promise(struct doctor *doctor, const struct host *host)
                   host->name, (unsigned long long)pool->promised_gb, (unsigned long long)most_gb);
 }
 
-static int check_pool(struct doctor *doctor, const struct host *host, struct error **err)
+/* As the host's monitor has seen it. */
+static void check_memory(struct doctor *doctor, const struct host *host)
+{
+    if (host->memory_low)
+        doctor_wrong(doctor, "room",
+                     "End what else runs on it, delete or pause sandboxes, or promise less "
+                     "(--memory-mb and --memory-overcommit of `sandlotctl host add`).",
+                     "%s has less than host_memory_kept_percent of its memory left; it takes no "
+                     "new sandboxes.",
+                     host->name);
+    else
+        doctor_ok(doctor, "room", "%s has memory left for new sandboxes.", host->name);
+}
+
+int doctor_open_incus(struct doctor *doctor, const struct host *host, struct incus **incus,
+                      struct error **err)
 {
     const struct settings *settings = doctor->ctl->settings;
     struct incus_options options = {
@@ -74,9 +90,14 @@ static int check_pool(struct doctor *doctor, const struct host *host, struct err
         .client_cert_file = settings->incus_client_cert_file,
         .client_key_file = settings->incus_client_key_file,
     };
+    return incus_open(&options, incus, err);
+}
+
+static int check_pool(struct doctor *doctor, const struct host *host, struct error **err)
+{
     struct incus *incus;
     json_auto_t *pool = NULL;
-    if (incus_open(&options, &incus, err) < 0)
+    if (doctor_open_incus(doctor, host, &incus, err) < 0)
         return -1;
     autofree char *path = xasprintf("/1.0/storage-pools/%s", host->pool);
     int result = incus_get(incus, path, &pool, err);
@@ -178,19 +199,48 @@ struct hosts_check {
     unsigned active;
 };
 
+/* As its monitor has seen it; whatever else is asked of such a host ends in the same. */
+static bool report_condition(struct doctor *doctor, const struct host *host)
+{
+    int64_t since_ms;
+    char since[CLOCK_ISO8601_SIZE];
+    const char *condition = host_condition_name(&host->condition, &since_ms);
+    if (!since_ms)
+        return true;
+    clock_format_iso8601(since_ms, since);
+    if (host->condition.down_since_ms)
+        doctor_wrong(
+            doctor, "host",
+            "Bring the machine, its network or its relay back; all that it has is there "
+            "again then. If that cannot be, `sandlotctl host lost` gives it up.",
+            "%s is %s since %s: neither its Incus nor its relay answers, and nothing on it "
+            "is reached.",
+            host->name, condition, since);
+    else
+        doctor_wrong(doctor, "host",
+                     "Look at Incus on that machine; what runs there is reached meanwhile.",
+                     "%s is %s since %s: its Incus does not answer, so nothing can be begun there.",
+                     host->name, condition, since);
+    return false;
+}
+
 static int examine(void *context, const struct host *host, struct error **err)
 {
     struct hosts_check *check = context;
     struct doctor *doctor = check->doctor;
     (void)err;
     check->active += host->state == HOST_ACTIVE;
+    if (!report_condition(doctor, host))
+        return 0;
+    doctor_check_relay(doctor, host);
     report_host(doctor, host);
     doctor_check_firewall(doctor, host);
     doctor_check_connections(doctor, host);
     check_sources(doctor, host);
     check_promise(doctor, host);
+    check_memory(doctor, host);
     doctor_check_disk(doctor, host);
-    doctor_check_criu(doctor, host->url);
+    doctor_check_criu(doctor, host);
     doctor_check_kernel(doctor, host->url);
     return 0;
 }

@@ -62,7 +62,7 @@ void doctor_check_registries(struct doctor *doctor)
             doctor, "registries",
             "The profile " EGRESS_PROFILE_REGISTRIES
             " is empty: allow_package_registry_access opens nothing. "
-            "`scripts/package-registries | sandlotctl profile set " EGRESS_PROFILE_REGISTRIES
+            "`sandlot-package-registries | sandlotctl profile set " EGRESS_PROFILE_REGISTRIES
             " --file -` fills it.");
     egress_profile_deinit(&profile);
 }

@@ -5,7 +5,9 @@
 #include "base/mem.h"
 #include "ctl/ctl_db.h"
 #include "ctl/doctor.h"
+#include "event/event.h"
 #include "host/host.h"
+#include "overview/overview_db.h"
 #include "sandbox/reservation.h"
 
 /* The dispatcher looks several times a second; so long a delay means that none runs. */
@@ -20,13 +22,13 @@ static void check_late(struct doctor *doctor)
 {
     error_auto err = NULL;
     bool alive;
-    struct ctl_operation_count counts[CTL_KINDS_MAX];
+    struct operation_count counts[OVERVIEW_KINDS_MAX];
     unsigned count;
     uint64_t due, overdue = 0;
     int64_t now_ms = clock_now_ms();
     if (host_is_watched(doctor->ctl->db, &alive, &err) < 0 ||
-        ctl_db_count_due(doctor->ctl->db, now_ms - LATE_MS, &due, &err) < 0 ||
-        ctl_db_count_operations(doctor->ctl->db, now_ms - LATE_MS, counts, &count, &err) < 0) {
+        overview_count_due(doctor->ctl->db, now_ms - LATE_MS, &due, &err) < 0 ||
+        overview_count_operations(doctor->ctl->db, now_ms - LATE_MS, counts, &count, &err) < 0) {
         doctor_wrong(doctor, "dispatcher", "See the line about the database.", "%s.", err->message);
         return;
     }
@@ -70,10 +72,15 @@ static void check_pause(struct doctor *doctor)
     else if (!strcmp(resume.resumed_from, "memory"))
         doctor_ok(doctor, "pause", "Memory is kept: the last resume, at %s, continued from it.",
                   clock_format_iso8601(resume.at_ms, at));
+    else if (!resume.resumed_from[0])
+        doctor_note(doctor, "pause",
+                    "The sandbox of the last resume, at %s, has been put aside again; the line "
+                    "about memory tells of what was lost.",
+                    clock_format_iso8601(resume.at_ms, at));
     else
         doctor_note(doctor, "pause",
                     "The last resume, at %s, started from the disk; the log of the workers says "
-                    "why. Containers need a CRIU that fits the kernel.",
+                    "why, and the line about CRIU whether there is one.",
                     clock_format_iso8601(resume.at_ms, at));
 }
 
@@ -155,6 +162,20 @@ static void check_counters(struct doctor *doctor)
         doctor_ok(doctor, "counters", "What is reserved is what the sandboxes take.");
 }
 
+static void check_events(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    uint64_t count, lag_ms;
+    if (event_backlog(doctor->ctl->db, &count, &lag_ms, &err) < 0)
+        doctor_wrong(doctor, "events", "See the line about the database.", "%s.", err->message);
+    else if (lag_ms > LATE_MS)
+        doctor_wrong(doctor, "events", "Check that sandlot-dispatcher runs, and what its log says.",
+                     "%llu events wait until they can be read, the first for %llu seconds.",
+                     (unsigned long long)count, (unsigned long long)lag_ms / 1000);
+    else
+        doctor_ok(doctor, "events", "None waits for longer than it should.");
+}
+
 void doctor_check_work(struct doctor *doctor)
 {
     check_counters(doctor);
@@ -163,4 +184,5 @@ void doctor_check_work(struct doctor *doctor)
     check_warm(doctor);
     check_pause(doctor);
     check_lost_memory(doctor);
+    check_events(doctor);
 }

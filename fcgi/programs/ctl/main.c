@@ -33,8 +33,10 @@ static int run(struct ctl *ctl, const struct ctl_command *command,
 {
     error_auto err = NULL;
     int status = EXIT_SUCCESS;
-    if (ctl_open(ctl, command->need, &err) < 0 || command->run(ctl, arguments, &err) < 0)
+    if (ctl_open(ctl, command->need, &err) < 0 || ctl_run(ctl, command, arguments, &err) < 0)
         status = print_error(command, err);
+    else
+        status = ctl->exit_status;
     ctl_close(ctl);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         perror("sandlotctl: standard output");

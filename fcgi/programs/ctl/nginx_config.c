@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 #include "base/str.h"
 #include "ctl/nginx_html.h"
 #include "endpoint/endpoint.h"
+#include "host/host_check.h"
 
 #define TEMPLATE_MAX       262144
 #define RENDERED_MAX       (2 * TEMPLATE_MAX)
@@ -36,6 +38,7 @@ struct output {
 
 struct renderer {
     const struct settings *settings;
+    const struct nginx_relay *relay; /* what is rendered is a host's; else NULL */
     const char *output_dir;
     struct output files[FILES_MAX];
     size_t count;
@@ -87,17 +90,19 @@ static void append_pattern(const char *pattern, struct buffer *out)
 }
 
 /* Lines of a map from method and path to the pool of those that may wait. HEAD is GET. */
-static char *runtime_endpoints(void)
+static char *waiting_endpoints(void)
 {
+    static const char *const upstreams[] = {
+        [POOL_RUNTIME] = "sandlot_api", [POOL_PAUSES] = "sandlot_pauses", [POOL_FILES] = NULL};
     buffer_auto lines = BUFFER_INIT(ENDPOINTS_TEXT_MAX);
     for (size_t i = 0; i < endpoint_count; i++) {
         const struct endpoint *endpoint = &endpoints[i];
-        if (endpoint->pool != POOL_RUNTIME)
+        if (!upstreams[endpoint->pool])
             continue;
         buffer_printf(&lines, "    \"~^%s ",
                       strcmp(endpoint->method, "GET") ? endpoint->method : "(GET|HEAD)");
         append_pattern(endpoint->pattern, &lines);
-        buffer_append_string(&lines, "$\" sandlot_api;\n");
+        buffer_printf(&lines, "$\" %s;\n", upstreams[endpoint->pool]);
     }
     return buffer_steal(&lines);
 }
@@ -124,6 +129,53 @@ static char *files_endpoints(void)
     return buffer_steal(&expression);
 }
 
+/* Templates of what an installation need not have. */
+static const struct optional {
+    const char *name;
+    size_t setting; /* of a text; empty: it does not have it */
+    const char *comment;
+} optionals[] = {
+    {"sandlot-console.inc.in", offsetof(struct settings, console_url),
+     "# There is no console: console_url is empty.\n"},
+    {"sandlot-relayed.inc.in", offsetof(struct settings, relay_dir),
+     "# Every host is reached directly: relay_dir is empty.\n"},
+    {"sandlot-relayed-data.inc.in", offsetof(struct settings, relay_dir),
+     "# Every host is reached directly: relay_dir is empty.\n"},
+    {"sandlot-relayed-preview.inc.in", offsetof(struct settings, relay_dir),
+     "# Every host is reached directly: relay_dir is empty.\n"},
+};
+
+/* What stands in the place of a template; NULL: it is rendered. */
+static const char *comment_instead(const struct settings *settings, const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(optionals); i++) {
+        const char *const *setting = (const void *)((const char *)settings + optionals[i].setting);
+        if (!strcmp(name, optionals[i].name) && !**setting)
+            return optionals[i].comment;
+    }
+    return NULL;
+}
+
+/* What the relay of a host is told. */
+static char *relay_value(const struct nginx_relay *relay, const char *name)
+{
+    struct address_range range;
+    char address[IPV4_TEXT_SIZE];
+    if (!strcmp(name, "host_name"))
+        return xstrdup(relay->host_name);
+    if (!strcmp(name, "dir"))
+        return xstrdup(relay->dir);
+    if (!strcmp(name, "port"))
+        return xasprintf("%u", relay->port);
+    if (!strcmp(name, "range"))
+        return xstrdup(relay->range);
+    if (address_range_parse(relay->range, &range) < 0)
+        return NULL;
+    if (!strcmp(name, "range_first"))
+        return xstrdup(ipv4_format(range.first, address));
+    return strcmp(name, "range_last") ? NULL : xstrdup(ipv4_format(range.last, address));
+}
+
 /* What follows from settings and tables; NULL when name is no such thing. */
 static char *derived_value(const struct renderer *renderer, const char *name)
 {
@@ -132,6 +184,8 @@ static char *derived_value(const struct renderer *renderer, const char *name)
         return xstrdup(renderer->output_dir);
     if (!strcmp(name, "api_host"))
         return settings_api_host(settings);
+    if (!strcmp(name, "console_host"))
+        return settings_console_host(settings);
     if (!strcmp(name, "data_plane_domain"))
         return settings_data_plane_domain(settings);
     if (!strcmp(name, "data_plane_domain_regex"))
@@ -142,12 +196,21 @@ static char *derived_value(const struct renderer *renderer, const char *name)
         return gate_cache_dir(settings);
     if (!strcmp(name, "preview_host_header"))
         return preview_host_header(settings);
-    if (!strcmp(name, "runtime_endpoints"))
-        return runtime_endpoints();
+    if (!strcmp(name, "waiting_endpoints"))
+        return waiting_endpoints();
     if (!strcmp(name, "files_endpoints"))
         return files_endpoints();
+    if (renderer->relay) {
+        char *value = relay_value(renderer->relay, name);
+        if (value)
+            return value;
+    }
+    if (!strcmp(name, "relay"))
+        return xstrdup(*settings->relay_dir ? "" : "#");
     if (!strcmp(name, "ipv6"))
         return xstrdup(strcmp(settings->listen_ipv6, "on") ? "#" : "");
+    if (!strcmp(name, "metrics"))
+        return xstrdup(settings->metrics_port ? "" : "#");
     if (!strcmp(name, "key_burst"))
         return xasprintf("%" PRIu64, settings->key_rate * BURST_FACTOR);
     if (!strcmp(name, "address_burst"))
@@ -227,6 +290,11 @@ static int render_file(struct renderer *renderer, const char *template_dir, cons
     struct output *output = &renderer->files[renderer->count++];
     output->name = xstrndup(name, strlen(name) - strlen(SUFFIX));
     buffer_init(&output->text, RENDERED_MAX);
+    const char *instead = comment_instead(renderer->settings, name);
+    if (instead) {
+        buffer_append_string(&output->text, instead);
+        return 0;
+    }
     if (substitute(renderer, buffer_string(&text), &output->text, err) < 0)
         return error_context(err, "%s", path);
     return 0;
@@ -292,23 +360,67 @@ static int print_all(struct renderer *renderer, FILE *out, struct error **err)
     return 0;
 }
 
-/* To out, or to files when that is NULL. */
-static int render(const struct settings *settings, const char *template_dir, const char *output_dir,
-                  FILE *out, struct error **err)
+static void renderer_deinit(struct renderer *renderer)
 {
-    struct renderer renderer = {.settings = settings, .output_dir = output_dir};
+    for (size_t i = 0; i < renderer->count; i++) {
+        free(renderer->files[i].name);
+        buffer_deinit(&renderer->files[i].text);
+    }
+}
+
+static int check_output_dir(const char *output_dir, struct error **err)
+{
     if (*output_dir != '/' || strspn(output_dir, VALUE_CHARACTERS) != strlen(output_dir))
         return error_set(err, ERR_CONFIG,
                          "the output directory must be an absolute path that can stand in nginx's "
                          "configuration: %s",
                          output_dir);
+    return 0;
+}
+
+/* To out, or to files when that is NULL. */
+static int render(const struct settings *settings, const char *template_dir, const char *output_dir,
+                  FILE *out, struct error **err)
+{
+    struct renderer renderer = {.settings = settings, .output_dir = output_dir};
+    if (check_output_dir(output_dir, err) < 0)
+        return -1;
     int result = render_all(&renderer, template_dir, err);
     if (result == 0)
         result = out ? print_all(&renderer, out, err) : write_all(&renderer, err);
-    for (size_t i = 0; i < renderer.count; i++) {
-        free(renderer.files[i].name);
-        buffer_deinit(&renderer.files[i].text);
-    }
+    renderer_deinit(&renderer);
+    return result;
+}
+
+int nginx_config_render_relay(const struct settings *settings, const char *template_dir,
+                              const struct nginx_relay *relay, const char *output_dir,
+                              struct error **err)
+{
+    struct renderer renderer = {.settings = settings, .relay = relay, .output_dir = output_dir};
+    autofree char *directory = xasprintf("%s/host", template_dir);
+    if (check_output_dir(output_dir, err) < 0 || check_output_dir(relay->dir, err) < 0)
+        return -1;
+    int result = render_all(&renderer, directory, err);
+    if (result == 0)
+        result = write_all(&renderer, err);
+    renderer_deinit(&renderer);
+    return result;
+}
+
+int nginx_config_put_file(const char *directory, const char *name, const char *text, bool *changed,
+                          struct error **err)
+{
+    autofree char *path = xasprintf("%s/%s", directory, name);
+    buffer_auto before = BUFFER_INIT(TEMPLATE_MAX);
+    struct output output = {.name = (char *)(uintptr_t)name};
+    error_auto none = NULL;
+    *changed = read_template(path, &before, &none) < 0 || strcmp(buffer_string(&before), text) != 0;
+    if (!*changed)
+        return 0;
+    buffer_init(&output.text, RENDERED_MAX);
+    buffer_append_string(&output.text, text);
+    int result = write_file(directory, &output, err);
+    buffer_deinit(&output.text);
     return result;
 }
 

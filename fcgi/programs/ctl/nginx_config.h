@@ -13,6 +13,23 @@
 int nginx_config_render(const struct settings *settings, const char *template_dir,
                         const char *output_dir, struct error **err);
 
+/* What the relay of a runtime host is told (conf/nginx/host/). */
+struct nginx_relay {
+    const char *host_name;
+    const char *range; /* of its sandboxes' addresses, as a host's row has it */
+    const char *dir;   /* where its certificates are on that machine; absolute */
+    unsigned port;
+};
+
+/* Render the templates of such a host likewise: those of the folder host/ of template_dir. */
+int nginx_config_render_relay(const struct settings *settings, const char *template_dir,
+                              const struct nginx_relay *relay, const char *output_dir,
+                              struct error **err);
+
+/* One file whose text is made elsewhere, replaced in one step where it says something else. */
+int nginx_config_put_file(const char *directory, const char *name, const char *text, bool *changed,
+                          struct error **err);
+
 /* The same files as text, in the order of their names and each under a comment with its path; as
  * if they stood in /etc/sandlot/nginx. */
 int nginx_config_print(const struct settings *settings, const char *template_dir, FILE *out,

@@ -23,9 +23,9 @@ int ctl_open(struct ctl *ctl, enum ctl_need need, struct error **err)
         return 0;
     if (open_connection(ctl, need, err) < 0)
         return -1;
-    if (need == CTL_RUNTIMES)
+    if (need == CTL_RUNTIMES || need == CTL_WORKER)
         ctl->runtimes = runtimes_new(ctl->settings);
-    return need == CTL_KEYRING ? keyring_load(ctl->settings->key_file, &ctl->ring, err) : 0;
+    return need >= CTL_KEYRING ? keyring_load(ctl->settings->key_file, &ctl->ring, err) : 0;
 }
 
 void ctl_close(struct ctl *ctl)

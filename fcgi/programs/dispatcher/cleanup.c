@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/cleanup.h"
 
+#include "audit/audit.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "dispatcher/cleanup_row.h"
+#include "host/host.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
 
 int64_t cleanup_due(const struct plan *plan, int64_t since_ms, uint32_t days, int64_t now_ms)
@@ -40,13 +43,14 @@ static int decide(struct db *db, const struct sandbox *sandbox, int64_t now_ms, 
 {
     struct team team;
     struct plan plan;
-    bool exceeding;
-    if (team_get_by_slug(db, sandbox->team_slug, &team, err) < 0 ||
+    bool exceeding, lost;
+    if (host_is_lost(db, sandbox->host_id, &lost, err) < 0 ||
+        team_get_by_slug(db, sandbox->team_slug, &team, err) < 0 ||
         plan_get(db, team.plan, &plan, err) < 0 || exceeds(db, &plan, sandbox, &exceeding, err) < 0)
         return -1;
     int64_t due_at_ms = cleanup_due(&plan, sandbox->stopped_at_ms, plan.stopped_days, now_ms);
     *at_ms = 0;
-    if (!exceeding && !due_at_ms)
+    if (!exceeding && !due_at_ms && !lost)
         return 0;
     *at_ms = sandbox->cleanup_at_ms ? sandbox->cleanup_at_ms : cleanup_after_warning(&plan, now_ms);
     if (!exceeding && *at_ms < due_at_ms)
@@ -54,61 +58,79 @@ static int decide(struct db *db, const struct sandbox *sandbox, int64_t now_ms, 
     return 0;
 }
 
-struct tend {
+struct review {
     struct work work;
+    struct audit audit;
     const char *id;
     bool removed;
     int64_t was_ms, at_ms;
 };
 
-static int tend_body(struct db *db, void *context, struct error **err)
+static int remove_recorded(struct review *review, struct db *db, struct error **err)
 {
-    struct tend *tend = context;
-    struct sandbox *sandbox = &tend->work.sandbox;
+    struct audit *audit = &review->audit;
+    audit_by_service(audit, &audit_SANDBOX_DELETE, "clean-up");
+    audit_about(audit, review->id);
+    audit->team_id = review->work.sandbox.team_id;
+    if (audit_begin(audit, db, review->work.worker->ring, err) < 0)
+        return -1;
+    return work_begin_locked(&review->work, db, SANDBOX_EVENT_DELETE, OPERATION_DESTROY, err);
+}
+
+static int review_body(struct db *db, void *context, struct error **err)
+{
+    struct review *review = context;
+    struct sandbox *sandbox = &review->work.sandbox;
     int64_t now_ms = clock_now_ms();
-    tend->removed = false;
-    tend->was_ms = tend->at_ms = 0;
+    review->removed = false;
+    review->was_ms = review->at_ms = 0;
     sandbox_deinit(sandbox);
-    if (sandbox_get_any(db, tend->id, true, sandbox, err) < 0)
+    if (sandbox_get_any(db, review->id, true, sandbox, err) < 0)
         return -1;
     if (sandbox->state != SANDBOX_STOPPED)
         return 0;
-    tend->was_ms = sandbox->cleanup_at_ms;
-    if (decide(db, sandbox, now_ms, &tend->at_ms, err) < 0)
+    review->was_ms = sandbox->cleanup_at_ms;
+    if (decide(db, sandbox, now_ms, &review->at_ms, err) < 0)
         return -1;
-    sandbox->cleanup_at_ms = tend->at_ms;
+    sandbox->cleanup_at_ms = review->at_ms;
     /* Not in the moment of its warning, however short that is. */
-    if (tend->was_ms && tend->at_ms && tend->at_ms <= now_ms) {
-        tend->removed = true;
-        return work_begin_locked(&tend->work, db, SANDBOX_EVENT_DELETE, OPERATION_DESTROY, err);
+    if (review->was_ms && review->at_ms && review->at_ms <= now_ms) {
+        review->removed = true;
+        return remove_recorded(review, db, err);
     }
-    return tend->at_ms == tend->was_ms ? 0 : sandbox_row_update(db, sandbox, err);
+    if (review->at_ms == review->was_ms)
+        return 0;
+    if (!review->was_ms &&
+        sandbox_tell_cleanup(db, sandbox->team_id, sandbox->id, NULL, review->at_ms, err) < 0)
+        return -1;
+    return sandbox_row_update(db, sandbox, err);
 }
 
-static int tend(struct worker *worker, const char *id, struct error **err)
+static int review(struct worker *worker, const char *id, struct error **err)
 {
-    struct tend tend = {.work = {.worker = worker, .queued = true}, .id = id};
-    int result = db_transaction(worker->db, tend_body, &tend, err);
-    if (result == 0 && tend.removed)
+    struct review review = {.work = {.worker = worker, .queued = true}, .id = id};
+    int result = db_transaction(worker->db, review_body, &review, err);
+    audit_leave(&review.audit);
+    if (result == 0 && review.removed)
         log_warning("clean-up removes a sandbox", LOG_STR("sandbox", id),
-                    LOG_STR("team", tend.work.sandbox.team_slug));
-    else if (result == 0 && !tend.was_ms != !tend.at_ms)
-        log_info(tend.at_ms ? "clean-up warns of a sandbox" : "clean-up spares a sandbox",
-                 LOG_STR("sandbox", id), LOG_STR("team", tend.work.sandbox.team_slug));
-    work_deinit(&tend.work);
+                    LOG_STR("team", review.work.sandbox.team_slug));
+    else if (result == 0 && !review.was_ms != !review.at_ms)
+        log_info(review.at_ms ? "clean-up warns of a sandbox" : "clean-up keeps a sandbox",
+                 LOG_STR("sandbox", id), LOG_STR("team", review.work.sandbox.team_slug));
+    work_deinit(&review.work);
     return result;
 }
 
-static int tend_all(struct worker *worker, struct cleanup_candidate *candidates, size_t count,
-                    struct error **err)
+static int review_all(struct worker *worker, struct cleanup_candidate *candidates, size_t count,
+                      struct error **err)
 {
     for (size_t i = 0; i < count; i++)
-        if (tend(worker, candidates[i].id, err) < 0)
+        if (review(worker, candidates[i].id, err) < 0)
             return -1;
     return 0;
 }
 
-static int tend_old(struct worker *worker, struct error **err)
+static int review_old(struct worker *worker, struct error **err)
 {
     struct plan plans[PLANS_MAX];
     unsigned plan_count;
@@ -121,7 +143,7 @@ static int tend_old(struct worker *worker, struct error **err)
         int64_t before_ms = cleanup_old_since(&plans[i], plans[i].stopped_days, now_ms);
         if (plans[i].stopped_days &&
             (cleanup_row_old(worker->db, plans[i].name, before_ms, &candidates, &count, err) < 0 ||
-             tend_all(worker, candidates, count, err) < 0))
+             review_all(worker, candidates, count, err) < 0))
             return -1;
     }
     return 0;
@@ -132,11 +154,11 @@ int cleanup_sweep(struct worker *worker, struct error **err)
     autofree struct cleanup_candidate *warned = NULL, *excess = NULL;
     size_t warned_count, excess_count;
     if (cleanup_row_warned(worker->db, &warned, &warned_count, err) < 0 ||
-        tend_all(worker, warned, warned_count, err) < 0 || tend_old(worker, err) < 0)
+        review_all(worker, warned, warned_count, err) < 0 || review_old(worker, err) < 0)
         return -1;
     if (cleanup_row_excess(worker->db, &excess, &excess_count, err) < 0)
         return -1;
-    if (tend_all(worker, excess, excess_count, err) < 0)
+    if (review_all(worker, excess, excess_count, err) < 0)
         return -1;
     return cleanup_checkpoints(worker, err);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "audit/audit.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "checkpoint/checkpoint_removal.h"
 #include "dispatcher/cleanup_row.h"
+#include "sandbox/sandbox_events.h"
 
-struct tend {
+struct review {
     const char *id;
     struct checkpoint checkpoint;
     int64_t at_ms;
@@ -28,55 +30,67 @@ static int decide(struct db *db, const struct checkpoint *checkpoint, int64_t no
     return 0;
 }
 
-static int tend_body(struct db *db, void *context, struct error **err)
+static int review_body(struct db *db, void *context, struct error **err)
 {
-    struct tend *tend = context;
-    struct checkpoint *checkpoint = &tend->checkpoint;
+    struct review *review = context;
+    struct checkpoint *checkpoint = &review->checkpoint;
     int64_t now_ms = clock_now_ms();
-    tend->remove = false;
-    if (checkpoint_get_any(db, tend->id, true, checkpoint, err) < 0)
+    review->remove = false;
+    if (checkpoint_get_any(db, review->id, true, checkpoint, err) < 0)
         return -1;
-    tend->at_ms = checkpoint->cleanup_at_ms;
+    review->at_ms = checkpoint->cleanup_at_ms;
     if (checkpoint->state != CHECKPOINT_READY)
         return 0;
-    if (decide(db, checkpoint, now_ms, &tend->at_ms, err) < 0)
+    if (decide(db, checkpoint, now_ms, &review->at_ms, err) < 0)
         return -1;
-    tend->remove = checkpoint->cleanup_at_ms && tend->at_ms && tend->at_ms <= now_ms;
-    if (tend->remove || tend->at_ms == checkpoint->cleanup_at_ms)
+    review->remove = checkpoint->cleanup_at_ms && review->at_ms && review->at_ms <= now_ms;
+    if (review->remove || review->at_ms == checkpoint->cleanup_at_ms)
         return 0;
-    return cleanup_row_set_checkpoint(db, tend->id, tend->at_ms, err);
+    if (!checkpoint->cleanup_at_ms &&
+        sandbox_tell_cleanup(db, checkpoint->team_id, checkpoint->sandbox_id, review->id,
+                             review->at_ms, err) < 0)
+        return -1;
+    return cleanup_row_set_checkpoint(db, review->id, review->at_ms, err);
 }
 
-static int tend(struct worker *worker, const char *id, struct error **err)
+static int review(struct worker *worker, const char *id, struct error **err)
 {
-    struct tend tend = {.id = id};
+    struct review review = {.id = id};
+    struct audit audit;
     error_auto failure = NULL;
-    if (db_transaction(worker->db, tend_body, &tend, err) < 0)
+    if (db_transaction(worker->db, review_body, &review, err) < 0)
         return -1;
-    if (!tend.remove) {
-        if (!tend.at_ms != !tend.checkpoint.cleanup_at_ms)
-            log_info(tend.at_ms ? "clean-up warns of a checkpoint" : "clean-up spares a checkpoint",
-                     LOG_STR("checkpoint", id), LOG_STR("team", tend.checkpoint.team_slug));
+    if (!review.remove) {
+        if (!review.at_ms != !review.checkpoint.cleanup_at_ms)
+            log_info(review.at_ms ? "clean-up warns of a checkpoint"
+                                  : "clean-up keeps a checkpoint",
+                     LOG_STR("checkpoint", id), LOG_STR("team", review.checkpoint.team_slug));
         return 0;
     }
     log_warning("clean-up removes a checkpoint", LOG_STR("checkpoint", id),
-                LOG_STR("team", tend.checkpoint.team_slug));
+                LOG_STR("team", review.checkpoint.team_slug));
+    audit_by_service(&audit, &audit_CHECKPOINT_DELETE, "clean-up");
+    audit_about(&audit, id);
+    audit.team_id = review.checkpoint.team_id;
+    if (audit_begin(&audit, worker->db, worker->ring, err) < 0)
+        return -1;
+    int result = checkpoint_delete(worker, id, &failure);
+    if (audit_end(&audit, failure, err) < 0)
+        return -1;
     /* Deleted by its owner meanwhile. */
-    if (checkpoint_delete(worker, id, &failure) < 0 && failure->code != ERR_NOT_FOUND)
-        return error_move(err, &failure);
-    return 0;
+    return result < 0 && failure->code != ERR_NOT_FOUND ? error_move(err, &failure) : 0;
 }
 
-static int tend_all(struct worker *worker, const struct cleanup_candidate *candidates, size_t count,
-                    struct error **err)
+static int review_all(struct worker *worker, const struct cleanup_candidate *candidates,
+                      size_t count, struct error **err)
 {
     for (size_t i = 0; i < count; i++)
-        if (tend(worker, candidates[i].id, err) < 0)
+        if (review(worker, candidates[i].id, err) < 0)
             return -1;
     return 0;
 }
 
-static int tend_old(struct worker *worker, const struct plan *plan, struct error **err)
+static int review_old(struct worker *worker, const struct plan *plan, struct error **err)
 {
     autofree struct cleanup_candidate *old = NULL;
     size_t count;
@@ -85,7 +99,7 @@ static int tend_old(struct worker *worker, const struct plan *plan, struct error
         return 0;
     if (cleanup_row_old_checkpoints(worker->db, plan->name, before_ms, &old, &count, err) < 0)
         return -1;
-    return tend_all(worker, old, count, err);
+    return review_all(worker, old, count, err);
 }
 
 int cleanup_checkpoints(struct worker *worker, struct error **err)
@@ -95,11 +109,11 @@ int cleanup_checkpoints(struct worker *worker, struct error **err)
     unsigned plan_count;
     size_t count;
     if (cleanup_row_warned_checkpoints(worker->db, &warned, &count, err) < 0 ||
-        tend_all(worker, warned, count, err) < 0 ||
+        review_all(worker, warned, count, err) < 0 ||
         plan_list(worker->db, plans, &plan_count, err) < 0)
         return -1;
     for (unsigned i = 0; i < plan_count; i++)
-        if (tend_old(worker, &plans[i], err) < 0)
+        if (review_old(worker, &plans[i], err) < 0)
             return -1;
     return 0;
 }

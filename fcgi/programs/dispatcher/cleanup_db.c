@@ -11,14 +11,12 @@ static const struct db_statement old_statement = {
     " WHERE s.state = 'stopped' AND s.cleanup_at_ms IS NULL AND s.stopped_at_ms <= ?"
     " AND t.plan = ? ORDER BY s.stopped_at_ms LIMIT ?",
     true};
-/* Counting reads an index alone; then the first of each team that has too many. */
+/* Teams count what they have; then the first of each that has too many. */
 static const struct db_statement teams_statement = {
     "cleanup.teams",
-    "SELECT c.team_id, c.stopped - p.stopped_sandboxes FROM"
-    " (SELECT team_id, COUNT(*) AS stopped FROM sandboxes FORCE INDEX (sandboxes_stopped)"
-    "   WHERE state = 'stopped' GROUP BY team_id) c"
-    " JOIN teams t ON t.id = c.team_id JOIN plans p ON p.name = t.plan"
-    " WHERE c.stopped > p.stopped_sandboxes LIMIT ?",
+    "SELECT t.id, t.stopped_sandboxes - CAST(p.stopped_sandboxes AS SIGNED) FROM teams t"
+    " JOIN plans p ON p.name = t.plan"
+    " WHERE t.stopped_sandboxes > CAST(p.stopped_sandboxes AS SIGNED) LIMIT ?",
     true};
 static const struct db_statement first_statement = {
     "cleanup.first",

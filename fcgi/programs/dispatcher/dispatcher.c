@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/dispatcher.h"
 
+#include "account/access_revision.h"
 #include "account/account.h"
 #include "account/usage.h"
 #include "account/usage_kept.h"
+#include "audit/chain.h"
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/notify.h"
@@ -12,21 +15,29 @@
 #include "dispatcher/cleanup.h"
 #include "dispatcher/due.h"
 #include "dispatcher/jobs.h"
+#include "event/event.h"
 #include "host/host.h"
 #include "idempotency/idempotency.h"
+#include "login/attempt.h"
+#include "login/credential.h"
+#include "login/device.h"
+#include "login/login.h"
 #include "metrics/sample.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
+#include "retention/retention.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_network.h"
 #include "template/template.h"
 #include "template/warm.h"
 #include "template/warm_plan.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
+#include "webhook/webhook.h"
 
 #define FAILURE_PAUSE_MS 500  /* with the database away */
 #define LOOK_SELDOM_MS   5000 /* by those who are told when there is work */
@@ -36,15 +47,46 @@
 int dispatcher_open(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        account_statements,         checkpoint_statements,   cleanup_statements,
-        denied_names_statements,    due_statements,          egress_profile_statements,
-        host_pool_statements,       host_statements,         idempotency_statements,
-        keeper_statements,          operation_statements,    plan_statements,
-        quota_statements,           reservation_statements,  sample_statements,
-        sandbox_network_statements, sandbox_statements,      template_build_statements,
-        template_statements,        usage_kept_statements,   usage_statements,
-        volume_list_statements,     volume_mount_statements, volume_statements,
-        warm_plan_statements,       warm_statements,
+        access_revision_statements,
+        account_statements,
+        api_key_statements,
+        attempt_statements,
+        audit_chain_statements,
+        audit_retain_statements,
+        audit_statements,
+        checkpoint_statements,
+        cleanup_statements,
+        credential_statements,
+        denied_names_statements,
+        device_statements,
+        due_statements,
+        egress_profile_statements,
+        event_statements,
+        host_condition_statements,
+        host_pool_statements,
+        host_statements,
+        idempotency_statements,
+        keeper_statements,
+        login_statements,
+        operation_statements,
+        plan_statements,
+        quota_statements,
+        reservation_statements,
+        retention_statements,
+        sample_statements,
+        sandbox_event_statements,
+        sandbox_network_statements,
+        sandbox_statements,
+        template_build_statements,
+        template_statements,
+        usage_kept_statements,
+        usage_statements,
+        volume_list_statements,
+        volume_mount_statements,
+        volume_statements,
+        warm_plan_statements,
+        warm_statements,
+        webhook_statements,
     };
     return worker_open(settings, DISPATCHER_NAME, statements, ARRAY_SIZE(statements), worker, err);
 }
@@ -63,6 +105,8 @@ static bool work_next(struct worker *worker, struct job *job)
     error_auto err = NULL;
     bool worked = false;
     int result = job->next(worker, &worked, &err);
+    if (worked || result < 0)
+        COUNT(COUNT_JOBS, job->name, result < 0 ? "failed" : "done");
     if (result == 0 && worked)
         job->rest_ms = 0;
     if (result < 0) {
@@ -85,7 +129,9 @@ static int64_t cadence_ms(const struct worker *worker, const struct job *job)
 static void sweep(struct worker *worker, struct job *job)
 {
     error_auto err = NULL;
-    if (job->sweep(worker, &err) < 0)
+    int result = job->sweep(worker, &err);
+    COUNT(COUNT_JOBS, job->name, result < 0 ? "failed" : "done");
+    if (result < 0)
         log_warning("background sweep failed", LOG_STR("job", job->name), LOG_ERROR(err));
     job->due_at_ms = clock_monotonic_ms() + cadence_ms(worker, job);
 }
@@ -125,6 +171,7 @@ static void tell(const struct worker *worker, const struct due *due)
         enum notify_kind kind;
     } words[] = {
         {due->operations, NOTIFY_OPERATIONS},
+        {due->forks, NOTIFY_FORKS},
         {due->volumes || due->checkpoints, NOTIFY_POOL},
         {due->builds || due->removals, NOTIFY_BUILDS},
         {due->policies, NOTIFY_POLICIES},

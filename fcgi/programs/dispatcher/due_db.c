@@ -4,10 +4,13 @@
 
 static const struct db_statement look_statement = {
     "due.look",
-    "SELECT EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND lease_until_ms <= ?),"
+    "SELECT EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND lease_until_ms <= ?"
+    "   AND kind <> 'fork'),"
+    " EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND lease_until_ms <= ?"
+    "   AND kind = 'fork'),"
     " EXISTS (SELECT 1 FROM volumes WHERE state IN ('creating', 'deleting')"
     "   AND lease_until_ms <= ?),"
-    " EXISTS (SELECT 1 FROM checkpoints WHERE state IN ('creating', 'deleting')"
+    " EXISTS (SELECT 1 FROM checkpoints WHERE state IN ('creating', 'forking', 'deleting')"
     "   AND lease_until_ms <= ?),"
     " EXISTS (SELECT 1 FROM template_versions WHERE state = 'building' AND lease_until_ms <= ?),"
     " EXISTS (SELECT 1 FROM template_versions WHERE state = 'deleting' AND lease_until_ms <= ?),"
@@ -23,17 +26,19 @@ int due_look(struct db *db, struct due *due, struct error **err)
 {
     db_rows_auto *rows = NULL;
     struct db_value now = db_i64(clock_now_ms());
-    if (db_query(db, &look_statement, DB_ARGS(now, now, now, now, now, now, now), &rows, err) < 0)
+    if (db_query(db, &look_statement, DB_ARGS(now, now, now, now, now, now, now, now), &rows, err) <
+        0)
         return -1;
     db_rows_next(rows);
     *due = (struct due){
         .operations = db_get_bool(rows, 0),
-        .volumes = db_get_bool(rows, 1),
-        .checkpoints = db_get_bool(rows, 2),
-        .builds = db_get_bool(rows, 3),
-        .removals = db_get_bool(rows, 4),
-        .policies = db_get_bool(rows, 5),
-        .deadline_at_ms = db_get_i64(rows, 6),
+        .forks = db_get_bool(rows, 1),
+        .volumes = db_get_bool(rows, 2),
+        .checkpoints = db_get_bool(rows, 3),
+        .builds = db_get_bool(rows, 4),
+        .removals = db_get_bool(rows, 5),
+        .policies = db_get_bool(rows, 6),
+        .deadline_at_ms = db_get_i64(rows, 7),
     };
     return 0;
 }

@@ -8,20 +8,23 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "dispatcher/host_pulse.h"
 #include "dispatcher/sandbox_sweep.h"
 #include "host/host.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
 
 enum {
     TURN_MOST_MS = 500,
-    /* Between two listings, without and with news. A listing costs the daemon 0.35 ms of processor
-     * time for each instance. */
+    /* Between two listings, without and with events. A listing costs the daemon 0.35 ms of
+     * processor time for each instance. */
     POLL_MS = 1000,
     SWEEP_MS = 5000,
     SWEEP_MOST_MS = 60000,
     SWEEP_SHARE = 50, /* a listing takes at most the fiftieth part of the time between them */
     MEASURE_MS = 2000,
+    LOOK_AGAIN_MS = 500, /* at a host that does not answer */
     /* Longer than a guest is down while it reboots; with POLL_MS inside two seconds. */
     REBOOT_MS = 800,
     /* Incus is at work on it: ask again. */
@@ -31,7 +34,7 @@ enum {
     BACK_OFF_MIN_MS = 500,
     BACK_OFF_MAX_MS = 8000,
     /* More are found by the next listing. */
-    SUSPECTS_MAX = 1024,
+    CANDIDATES_MAX = 1024,
     /* Reboots of one instance that are told as the reason of its end: so many with no more than so
      * long between them. Its host slows them down and ends them (conf/incus/incusd-exec). */
     REBOOTS_MANY = 3,
@@ -40,7 +43,7 @@ enum {
 };
 
 /* An instance that is said, or seen, to be down. */
-struct suspect {
+struct candidate {
     char instance_name[INSTANCE_NAME_SIZE];
     int64_t due_ms, give_up_ms; /* monotonic */
 };
@@ -56,11 +59,13 @@ struct host_monitor {
     struct worker *worker;
     uint32_t host_id;
     void (*restarted)(const char *instance_name);
+    struct host_pulse *pulse;
     struct runtime *runtime; /* NULL before the first listing */
-    struct suspect suspects[SUSPECTS_MAX];
-    size_t suspect_count;
+    struct candidate candidates[CANDIDATES_MAX];
+    size_t candidate_count;
     struct rebooting rebooting[REBOOTING_MAX]; /* the oldest makes room */
-    bool hears;                                /* nothing that ends is missed */
+    bool memory_low, memory_noted;
+    bool hears; /* nothing that ends is missed */
     unsigned back_off_ms;
     int64_t listen_at_ms, list_at_ms, measure_at_ms; /* monotonic */
 };
@@ -72,11 +77,14 @@ struct host_monitor *host_monitor_new(struct worker *worker, uint32_t host_id,
     monitor->worker = worker;
     monitor->host_id = host_id;
     monitor->restarted = restarted;
+    monitor->pulse = host_pulse_new(worker, host_id);
+    runtimes_regardless(worker->runtimes);
     return monitor;
 }
 
 void host_monitor_free(struct host_monitor *monitor)
 {
+    host_pulse_free(monitor->pulse);
     free(monitor);
 }
 
@@ -147,13 +155,14 @@ static int verdict_body(struct db *db, void *context, struct error **err)
     sandbox.incarnation++;
     sandbox_apply_event(&sandbox, SANDBOX_EVENT_DIED);
     verdict->ended = true;
-    if (sandbox_row_update(db, &sandbox, err) < 0)
+    if (sandbox_row_update(db, &sandbox, err) < 0 ||
+        sandbox_tell_move(db, &sandbox, SANDBOX_EVENT_DIED, false, err) < 0)
         return -1;
     return sandbox_usage_follow(db, &sandbox, err);
 }
 
 /* Returns after how many milliseconds to ask again; 0: the case is closed. */
-static int judge(struct host_monitor *monitor, const char *instance_name, unsigned *again_ms,
+static int check(struct host_monitor *monitor, const char *instance_name, unsigned *again_ms,
                  struct error **err)
 {
     struct worker *worker = monitor->worker;
@@ -180,19 +189,19 @@ static int judge(struct host_monitor *monitor, const char *instance_name, unsign
     return 0;
 }
 
-/* --- suspects --- */
+/* --- candidates --- */
 
-static void suspect(struct host_monitor *monitor, const char *instance_name, unsigned in_ms)
+static void add_candidate(struct host_monitor *monitor, const char *instance_name, unsigned in_ms)
 {
     int64_t now_ms = clock_monotonic_ms();
-    struct suspect *place = NULL;
-    for (size_t i = 0; i < monitor->suspect_count && !place; i++)
-        if (!strcmp(monitor->suspects[i].instance_name, instance_name))
-            place = &monitor->suspects[i];
+    struct candidate *place = NULL;
+    for (size_t i = 0; i < monitor->candidate_count && !place; i++)
+        if (!strcmp(monitor->candidates[i].instance_name, instance_name))
+            place = &monitor->candidates[i];
     if (!place) {
-        if (monitor->suspect_count == SUSPECTS_MAX)
+        if (monitor->candidate_count == CANDIDATES_MAX)
             return;
-        place = &monitor->suspects[monitor->suspect_count++];
+        place = &monitor->candidates[monitor->candidate_count++];
         snprintf(place->instance_name, sizeof place->instance_name, "%s", instance_name);
         place->due_ms = now_ms + in_ms;
         place->give_up_ms = place->due_ms + ASK_MOST_MS;
@@ -201,30 +210,32 @@ static void suspect(struct host_monitor *monitor, const char *instance_name, uns
     }
 }
 
-static void acquit(struct host_monitor *monitor, size_t i)
+static void drop_candidate(struct host_monitor *monitor, size_t i)
 {
-    monitor->suspects[i] = monitor->suspects[--monitor->suspect_count];
+    monitor->candidates[i] = monitor->candidates[--monitor->candidate_count];
 }
 
-static void judge_suspects(struct host_monitor *monitor)
+static void check_candidates(struct host_monitor *monitor)
 {
-    for (size_t i = monitor->suspect_count; i-- > 0;) {
-        struct suspect *one = &monitor->suspects[i];
+    for (size_t i = monitor->candidate_count; i-- > 0 && !host_pulse_is_in_doubt(monitor->pulse);) {
+        struct candidate *one = &monitor->candidates[i];
         error_auto err = NULL;
         unsigned again_ms = 0;
         if (!monitor->runtime || clock_monotonic_ms() < one->due_ms)
             continue;
         /* Of a host or a database that is away the next listing tells the truth. */
-        if (judge(monitor, one->instance_name, &again_ms, &err) < 0)
+        if (check(monitor, one->instance_name, &again_ms, &err) < 0) {
+            host_pulse_note(monitor->pulse, false);
             log_warning("cannot inspect an instance that ended",
                         LOG_STR("instance", one->instance_name), LOG_ERROR(err));
+        }
         one->due_ms = clock_monotonic_ms() + again_ms;
         if (!again_ms || one->due_ms > one->give_up_ms)
-            acquit(monitor, i);
+            drop_candidate(monitor, i);
     }
 }
 
-/* --- news --- */
+/* --- events --- */
 
 static void mark_heard(struct host_monitor *monitor, bool heard)
 {
@@ -234,7 +245,7 @@ static void mark_heard(struct host_monitor *monitor, bool heard)
         log_warning("cannot record the state of a host's event stream", LOG_ERROR(err));
 }
 
-static void news_end(struct host_monitor *monitor, const struct error *reason)
+static void events_end(struct host_monitor *monitor, const struct error *reason)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (monitor->hears)
@@ -249,58 +260,58 @@ static void news_end(struct host_monitor *monitor, const struct error *reason)
         mark_heard(monitor, false);
 }
 
-/* An instance that has started anew is up again, and its sandbox as well; one that was judged while
- * it was down stays stopped, and must not run beside its record. */
+/* An instance that has started anew is up again, and its sandbox as well; one that was checked
+ * while it was down stays stopped, and must not run beside its record. */
 static void take_restart(struct host_monitor *monitor, const char *instance_name)
 {
     error_auto err = NULL;
-    for (size_t i = monitor->suspect_count; i-- > 0;)
-        if (!strcmp(monitor->suspects[i].instance_name, instance_name))
-            acquit(monitor, i);
+    for (size_t i = monitor->candidate_count; i-- > 0;)
+        if (!strcmp(monitor->candidates[i].instance_name, instance_name))
+            drop_candidate(monitor, i);
     count_reboot(monitor, instance_name);
     monitor->restarted(instance_name);
-    if (sandbox_stop_risen(monitor->worker, monitor->runtime, instance_name, &err) < 0)
+    if (sandbox_stop_unexpected(monitor->worker, monitor->runtime, instance_name, &err) < 0)
         log_warning("instance of a stopped sandbox runs", LOG_STR("instance", instance_name),
                     LOG_ERROR(err));
 }
 
-static void take_news(struct host_monitor *monitor, const struct runtime_news *news)
+static void take_event(struct host_monitor *monitor, const struct runtime_event *event)
 {
-    switch (news->kind) {
-    case RUNTIME_NEWS_BEGIN:
+    switch (event->kind) {
+    case RUNTIME_EVENT_BEGIN:
         log_info("event stream of a host is up", LOG_INT("host", monitor->host_id));
         monitor->back_off_ms = 0;
         monitor->list_at_ms = clock_monotonic_ms();
         mark_heard(monitor, true);
         break;
-    case RUNTIME_NEWS_ENDED:
-        suspect(monitor, news->instance, 0);
+    case RUNTIME_EVENT_ENDED:
+        add_candidate(monitor, event->instance, 0);
         break;
-    case RUNTIME_NEWS_RESTARTED:
-        take_restart(monitor, news->instance);
+    case RUNTIME_EVENT_RESTARTED:
+        take_restart(monitor, event->instance);
         break;
-    case RUNTIME_NEWS_NONE:
+    case RUNTIME_EVENT_NONE:
         break;
     }
 }
 
-/* Wait for the first news and take all that have come. */
+/* Wait for the first event and take all that have come. */
 static void listen_to_host(struct host_monitor *monitor, unsigned wait_ms)
 {
-    struct runtime_news news = {.kind = RUNTIME_NEWS_NONE};
+    struct runtime_event event = {.kind = RUNTIME_EVENT_NONE};
     if (!monitor->runtime || clock_monotonic_ms() < monitor->listen_at_ms) {
         clock_sleep_ms(wait_ms);
         return;
     }
     do {
         error_auto err = NULL;
-        if (monitor->runtime->ops->listen(monitor->runtime, wait_ms, &news, &err) < 0) {
-            news_end(monitor, err);
+        if (monitor->runtime->ops->listen(monitor->runtime, wait_ms, &event, &err) < 0) {
+            events_end(monitor, err);
             return;
         }
-        take_news(monitor, &news);
+        take_event(monitor, &event);
         wait_ms = 0;
-    } while (news.kind != RUNTIME_NEWS_NONE && monitor->suspect_count < SUSPECTS_MAX);
+    } while (event.kind != RUNTIME_EVENT_NONE && monitor->candidate_count < CANDIDATES_MAX);
 }
 
 /* --- the listing --- */
@@ -318,7 +329,8 @@ static int compare(struct host_monitor *monitor, const struct runtime_listing *l
             runtime_listing_find(list, count, ready[i].instance_name);
         enum runtime_status status = found ? found->status : RUNTIME_ABSENT;
         if (runtime_is_down(status))
-            suspect(monitor, ready[i].instance_name, status == RUNTIME_STOPPED ? REBOOT_MS : 0);
+            add_candidate(monitor, ready[i].instance_name,
+                          status == RUNTIME_STOPPED ? REBOOT_MS : 0);
     }
     return 0;
 }
@@ -348,7 +360,7 @@ static void list_when_due(struct host_monitor *monitor)
     int64_t begun_ms = clock_monotonic_ms();
     if (begun_ms < monitor->list_at_ms)
         return;
-    list_host(monitor, &ignored);
+    host_pulse_note(monitor->pulse, list_host(monitor, &ignored) == 0);
     int64_t ended_ms = clock_monotonic_ms(), rest_ms = SWEEP_SHARE * (ended_ms - begun_ms);
     if (!monitor->hears)
         rest_ms = POLL_MS;
@@ -359,7 +371,7 @@ static void list_when_due(struct host_monitor *monitor)
         mark_heard(monitor, true);
 }
 
-/* --- the pool --- */
+/* --- the pool and the memory --- */
 
 /* How full the pool is decides about what is new on the host. */
 static void measure_pool(struct host_monitor *monitor)
@@ -369,6 +381,7 @@ static void measure_pool(struct host_monitor *monitor)
     runtime_limit(monitor->runtime, PATIENCE_MS);
     int result = monitor->runtime->ops->measure_pool(monitor->runtime, &total, &used, &err);
     runtime_limit(monitor->runtime, 0);
+    host_pulse_note(monitor->pulse, result == 0);
     if (result == 0)
         result =
             host_pool_put(monitor->worker->db, monitor->host_id, total >> 20, used >> 20, &err);
@@ -377,13 +390,78 @@ static void measure_pool(struct host_monitor *monitor)
                     LOG_ERROR(err));
 }
 
-/* One call without work for the daemon, however many instances there are. */
+/* Low is below the share that is kept; no longer low, a quarter above it. */
+static bool is_low(const struct host_monitor *monitor, uint64_t total, uint64_t used)
+{
+    uint64_t kept = total / 100 * (uint64_t)monitor->worker->settings->host_memory_kept_percent;
+    uint64_t left = total > used ? total - used : 0;
+    return left < (monitor->memory_low ? kept + kept / 4 : kept);
+}
+
+static int note_memory(struct host_monitor *monitor, uint64_t total, uint64_t used,
+                       struct error **err)
+{
+    bool changed, low = is_low(monitor, total, used);
+    if (monitor->memory_noted && low == monitor->memory_low)
+        return 0;
+    monitor->memory_low = low;
+    if (host_set_memory_low(monitor->worker->db, monitor->host_id, monitor->memory_low, &changed,
+                            err) < 0)
+        return -1;
+    monitor->memory_noted = true;
+    if (changed)
+        log_warning(monitor->memory_low ? "a host has little memory left and takes no new sandboxes"
+                                        : "a host has memory again and takes new sandboxes",
+                    LOG_INT("host", monitor->host_id), LOG_INT("total_mb", (int64_t)(total >> 20)),
+                    LOG_INT("used_mb", (int64_t)(used >> 20)));
+    return 0;
+}
+
+static void measure_memory(struct host_monitor *monitor)
+{
+    error_auto err = NULL;
+    uint64_t total, used;
+    runtime_limit(monitor->runtime, PATIENCE_MS);
+    int result = monitor->runtime->ops->measure_memory(monitor->runtime, &total, &used, &err);
+    runtime_limit(monitor->runtime, 0);
+    if (result < 0 || note_memory(monitor, total, used, &err) < 0)
+        log_warning("memory of a host cannot be measured", LOG_INT("host", monitor->host_id),
+                    LOG_ERROR(err));
+}
+
+/* Calls without work for the daemon, however many instances there are. */
 static void measure_when_due(struct host_monitor *monitor)
 {
     if (!monitor->runtime || clock_monotonic_ms() < monitor->measure_at_ms)
         return;
     measure_pool(monitor);
+    if (!host_pulse_is_in_doubt(monitor->pulse))
+        measure_memory(monitor);
     monitor->measure_at_ms = clock_monotonic_ms() + MEASURE_MS;
+}
+
+/* --- a host that does not answer --- */
+
+/* With the database away the one from before does. */
+static void open_runtime(struct host_monitor *monitor)
+{
+    struct worker *worker = monitor->worker;
+    error_auto ignored = NULL;
+    runtimes_get(worker->runtimes, worker->db, monitor->host_id, &monitor->runtime, &ignored);
+}
+
+/* Nothing else is done until it answers, so that every look comes in time. */
+static void look_again(struct host_monitor *monitor)
+{
+    bool back;
+    open_runtime(monitor);
+    host_pulse_look(monitor->pulse, monitor->runtime, &back);
+    if (host_pulse_is_in_doubt(monitor->pulse))
+        clock_sleep_ms(LOOK_AGAIN_MS);
+    if (!back)
+        return;
+    monitor->back_off_ms = 0;
+    monitor->listen_at_ms = monitor->list_at_ms = clock_monotonic_ms();
 }
 
 /* --- one turn --- */
@@ -396,16 +474,21 @@ static void earlier(int64_t *at_ms, int64_t other_ms)
 
 void host_monitor_turn(struct host_monitor *monitor)
 {
+    if (host_pulse_is_in_doubt(monitor->pulse)) {
+        look_again(monitor);
+        return;
+    }
     int64_t now_ms = clock_monotonic_ms(), wake_ms = now_ms + TURN_MOST_MS;
     earlier(&wake_ms, monitor->list_at_ms);
     if (monitor->runtime)
         earlier(&wake_ms, monitor->measure_at_ms);
     if (now_ms < monitor->listen_at_ms)
         earlier(&wake_ms, monitor->listen_at_ms);
-    for (size_t i = 0; i < monitor->suspect_count; i++)
-        earlier(&wake_ms, monitor->suspects[i].due_ms);
+    for (size_t i = 0; i < monitor->candidate_count; i++)
+        earlier(&wake_ms, monitor->candidates[i].due_ms);
     listen_to_host(monitor, wake_ms > now_ms ? (unsigned)(wake_ms - now_ms) : 0);
-    judge_suspects(monitor);
+    check_candidates(monitor);
     list_when_due(monitor);
-    measure_when_due(monitor);
+    if (!host_pulse_is_in_doubt(monitor->pulse))
+        measure_when_due(monitor);
 }

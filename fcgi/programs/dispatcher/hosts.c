@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "dispatcher/agent_tender.h"
+#include "dispatcher/agent_refresh.h"
 #include "dispatcher/dispatcher.h"
 #include "dispatcher/host_monitor.h"
 #include "host/host.h"
@@ -120,6 +120,8 @@ static int compare(struct monitors *monitors, struct worker *worker,
         monitors->list[i].wanted = false;
     for (unsigned i = 0; i < count; i++) {
         struct monitor *one = find(monitors, hosts[i].id);
+        if (hosts[i].condition.lost_at_ms)
+            continue;
         if (one)
             one->wanted = true;
         else
@@ -150,19 +152,19 @@ void hosts_monitor_serve(struct worker *worker, const volatile sig_atomic_t *sto
 
 /* --- agents --- */
 
-static void take_restarts(struct agent_tender *tender)
+static void take_restarts(struct agent_refresh *refresh)
 {
     char instance_name[INSTANCE_NAME_SIZE];
     ssize_t size;
     while ((size = recv(restarts[1], instance_name, sizeof instance_name - 1, 0)) > 0) {
         instance_name[size] = '\0';
-        agent_tender_restarted(tender, instance_name);
+        agent_refresh_restarted(refresh, instance_name);
     }
 }
 
 void agents_serve(struct worker *worker, const volatile sig_atomic_t *stop)
 {
-    struct agent_tender *tender = agent_tender_new(worker);
+    struct agent_refresh *refresh = agent_refresh_new(worker);
     int64_t interval_ms = (int64_t)worker->settings->metrics_interval_s * 1000;
     int64_t round_at_ms = clock_monotonic_ms() + interval_ms;
     while (!*stop) {
@@ -170,14 +172,14 @@ void agents_serve(struct worker *worker, const volatile sig_atomic_t *stop)
         struct pollfd told = {.fd = restarts[1], .events = POLLIN};
         if (clock_monotonic_ms() >= round_at_ms) {
             round_at_ms = clock_monotonic_ms() + interval_ms;
-            if (agent_tender_begin_round(tender, &err) < 0)
+            if (agent_refresh_begin_round(refresh, &err) < 0)
                 log_warning("cannot list running sandboxes to refresh their agents",
                             LOG_ERROR(err));
         }
-        take_restarts(tender);
-        unsigned wait_ms = agent_tender_work(tender);
+        take_restarts(refresh);
+        unsigned wait_ms = agent_refresh_work(refresh);
         if (!*stop && wait_ms)
             poll(&told, 1, (int)wait_ms);
     }
-    agent_tender_free(tender);
+    agent_refresh_free(refresh);
 }

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/jobs.h"
 
+#include "audit/chain.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "checkpoint/checkpoint_removal.h"
 #include "dispatcher/cleanup.h"
 #include "idempotency/idempotency.h"
+#include "login/attempt.h"
+#include "login/device.h"
+#include "login/login.h"
+#include "retention/retention.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_network.h"
 #include "template/template_build.h"
@@ -13,10 +19,65 @@
 
 /* What a firewall has lost is noticed after at most that long. */
 #define FIREWALL_COMPARE_MS 5000
+#define AUDIT_CHAIN_MS      5000
+#define AUDIT_RETAIN_MS     86400000
+/* Counters change with what they count; the comparison is for what nobody has thought of, and reads
+ * every sandbox. */
+#define COUNTERS_MS       3600000
+#define RETENTION_MS      600000
+#define RETENTION_MOST_MS 5000 /* at once; the rest has its turn later */
+#define DAY_MS            (24 * 60 * 60 * (int64_t)1000)
 
 static int purge_answers(struct worker *worker, struct error **err)
 {
     return idempotency_purge(worker->db, err);
+}
+
+/* The end of the chain goes to the log now and then, where the database's administrator does not
+ * reach. */
+static int extend_audit(struct worker *worker, struct error **err)
+{
+    static struct audit_link said;
+    static int64_t due_ms;
+    struct audit_link last = {0};
+    bool more = true;
+    while (more)
+        if (audit_chain_extend(worker->db, worker->ring, &last, &more, err) < 0)
+            return -1;
+    if (last.seq == said.seq || clock_monotonic_ms() < due_ms)
+        return 0;
+    log_info("audit chain", LOG_INT("link", last.seq), LOG_STR("hash", last.hash));
+    said = last;
+    due_ms = clock_monotonic_ms() + (int64_t)worker->settings->audit_anchor_s * 1000;
+    return 0;
+}
+
+static int retain_audit(struct worker *worker, struct error **err)
+{
+    uint64_t removed;
+    if (audit_retain(worker->db, worker->ring, &removed, err) < 0)
+        return -1;
+    if (removed)
+        log_info("audit log shortened", LOG_INT("rows", removed));
+    return 0;
+}
+
+static int purge_logins(struct worker *worker, struct error **err)
+{
+    if (login_purge(worker->db, err) < 0 || device_purge(worker->db, err) < 0)
+        return -1;
+    return attempt_purge(worker->db, err);
+}
+
+static int remove_ended_rows(struct worker *worker, struct error **err)
+{
+    int64_t before_ms = clock_now_ms() - (int64_t)worker->settings->ended_rows_days * DAY_MS;
+    int64_t until_ms = clock_monotonic_ms() + RETENTION_MOST_MS;
+    bool more = true;
+    while (more && clock_monotonic_ms() < until_ms)
+        if (retention_remove(worker->db, before_ms, &more, err) < 0)
+            return -1;
+    return 0;
 }
 
 static int compare_counters(struct worker *worker, struct error **err)
@@ -27,6 +88,11 @@ static int compare_counters(struct worker *worker, struct error **err)
 static bool due_operations(const struct due *due)
 {
     return due->operations;
+}
+
+static bool due_forks(const struct due *due)
+{
+    return due->forks;
 }
 
 static bool due_volumes(const struct due *due)
@@ -63,30 +129,41 @@ static bool due_deadlines(const struct due *due)
 const struct process dispatcher_processes[PROCESS_COUNT] = {
     [PROCESS_WORK] = {1, NOTIFY_POOL, warm_hurry},
     [PROCESS_OPERATIONS] = {2, NOTIFY_OPERATIONS, NULL},
+    /* A host takes as many starts at once well; forks keep no other operation waiting. */
+    [PROCESS_FORKS] = {4, NOTIFY_FORKS, NULL},
     [PROCESS_DEADLINES] = {1, NOTIFY_NONE, NULL},
     [PROCESS_HOSTS] = {1, NOTIFY_NONE, NULL},
     [PROCESS_AGENTS] = {1, NOTIFY_NONE, NULL},
     [PROCESS_SAMPLES] = {1, NOTIFY_NONE, NULL},
     [PROCESS_POLICIES] = {1, NOTIFY_POLICIES, NULL},
     [PROCESS_BUILDS] = {1, NOTIFY_BUILDS, NULL},
+    [PROCESS_EVENTS] = {1, NOTIFY_NONE, NULL},
+    [PROCESS_WEBHOOKS] = {1, NOTIFY_NONE, NULL},
 };
 
 struct job dispatcher_jobs[] = {
     /* Nothing here waits for a runtime, so each deadline is acted on in its second, however long
      * the work takes that follows. */
     {"deadlines", PROCESS_DEADLINES, .next = sandbox_expire_next, .is_due = due_deadlines},
+    {"audit chain", PROCESS_POLICIES, .sweep = extend_audit, .every_ms = AUDIT_CHAIN_MS,
+     .at_start = true},
 
     {"operations", PROCESS_OPERATIONS, .next = sandbox_recover_next, .is_due = due_operations},
+    {"forks", PROCESS_FORKS, .next = sandbox_fork_next, .is_due = due_forks},
 
     /* Most urgent first; the sweeps are for what nobody waits for. */
     {"orphaned instances", PROCESS_WORK, .sweep = sandbox_sweep},
     {"orphaned volumes", PROCESS_WORK, .sweep = volume_sweep},
     {"clean-up", PROCESS_WORK, .sweep = cleanup_sweep},
-    {"counters", PROCESS_WORK, .sweep = compare_counters},
+    {"counters", PROCESS_WORK, .sweep = compare_counters, .every_ms = COUNTERS_MS},
+    {"rows of what has ended", PROCESS_WORK, .sweep = remove_ended_rows, .every_ms = RETENTION_MS},
     {"kept answers", PROCESS_WORK, .sweep = purge_answers},
+    {"sign-ins that have ended", PROCESS_WORK, .sweep = purge_logins},
+    {"audit log's age", PROCESS_WORK, .sweep = retain_audit, .every_ms = AUDIT_RETAIN_MS,
+     .at_start = true},
     {"volumes", PROCESS_WORK, .next = volume_recover_next, .is_due = due_volumes},
     {"checkpoints", PROCESS_WORK, .next = checkpoint_remove_next, .is_due = due_checkpoints},
-    {"warm pool", PROCESS_WORK, .next = warm_tend_next, .backs_off = true},
+    {"warm pool", PROCESS_WORK, .next = warm_maintain_next, .backs_off = true},
 
     /* A firewall that does not answer keeps nothing else waiting. */
     {"firewalls", PROCESS_POLICIES, .sweep = sandbox_network_reconcile,
@@ -97,6 +174,8 @@ struct job dispatcher_jobs[] = {
     {"template removals", PROCESS_BUILDS, .next = template_remove_next, .is_due = due_removals},
 
     {"samples", PROCESS_SAMPLES, .serve = sample_serve},
+    {"events", PROCESS_EVENTS, .serve = events_serve},
+    {"webhooks", PROCESS_WEBHOOKS, .serve = webhooks_serve},
     {"hosts", PROCESS_HOSTS, .serve = hosts_monitor_serve},
     {"agents", PROCESS_AGENTS, .serve = agents_serve},
     {.process = PROCESS_COUNT},

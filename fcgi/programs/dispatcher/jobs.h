@@ -16,12 +16,15 @@
 enum dispatcher_process {
     PROCESS_WORK, /* the dispatcher itself; the others are its children */
     PROCESS_OPERATIONS,
+    PROCESS_FORKS,
     PROCESS_DEADLINES,
     PROCESS_HOSTS,
     PROCESS_AGENTS,
     PROCESS_SAMPLES,
     PROCESS_POLICIES,
     PROCESS_BUILDS,
+    PROCESS_EVENTS,
+    PROCESS_WEBHOOKS,
     PROCESS_COUNT
 };
 
@@ -68,12 +71,21 @@ int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err)
  * one. */
 int sandbox_recover_next(struct worker *worker, bool *worked, struct error **err);
 
+/* Start one sandbox of a fork. *worked: there was one. */
+int sandbox_fork_next(struct worker *worker, bool *worked, struct error **err);
+
 /* Compare the instances of every host with the rows: what belongs to nobody is removed, and what
  * runs though its sandbox is stopped is stopped. */
 int sandbox_sweep(struct worker *worker, struct error **err);
 
 /* Take samples of what running sandboxes use. */
 void sample_serve(struct worker *worker, const volatile sig_atomic_t *stop);
+
+/* Number events as they are committed, announce what lies ahead, forget what is old. */
+void events_serve(struct worker *worker, const volatile sig_atomic_t *stop);
+
+/* Deliver events to webhooks. Of all dispatchers one does it. */
+void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop);
 
 /* Watch the hosts for sandboxes that go down by themselves: each in a process of its own, so that
  * one that hangs delays no other. Of all dispatchers one does it. */

@@ -4,7 +4,26 @@
 #include "dispatcher/jobs.h"
 #include "metrics/sample.h"
 
-#define POLL_MS 500
+#define POLL_MS      500
+#define SHARE_OF_ONE 20 /* a look between rounds takes at most this part of the time */
+
+/* When the next look between rounds may begin, after one that took so long. */
+static int64_t soon_after(int64_t took_ms)
+{
+    int64_t pause_ms = took_ms * SHARE_OF_ONE;
+    return clock_monotonic_ms() + (pause_ms > SAMPLE_SOON_MS ? pause_ms : SAMPLE_SOON_MS) - took_ms;
+}
+
+/* Returns when the next one may be taken. */
+static int64_t take(struct worker *worker, struct sampler *sampler,
+                    int (*look)(struct worker *, struct sampler *, struct error **))
+{
+    error_auto err = NULL;
+    int64_t began_ms = clock_monotonic_ms();
+    if (look(worker, sampler, &err) < 0)
+        log_warning("cannot take samples", LOG_ERROR(err));
+    return soon_after(clock_monotonic_ms() - began_ms);
+}
 
 /* Rounds begin at whole multiples of the interval, so that a dispatcher which takes over goes on in
  * the same step. */
@@ -14,14 +33,14 @@ void sample_serve(struct worker *worker, const volatile sig_atomic_t *stop)
     int64_t round = clock_now_ms() / interval_ms;
     struct sampler sampler = {0};
     bool more = true; /* to purge */
+    int64_t soon_ms = 0;
     while (!*stop) {
         error_auto err = NULL;
         bool due = clock_now_ms() / interval_ms != round;
         round = clock_now_ms() / interval_ms;
-        if (due && worker->settings->metrics_retention_h &&
-            sample_round(worker, &sampler, &err) < 0)
-            log_warning("cannot take samples", LOG_ERROR(err));
-        error_clear(&err);
+        bool soon = clock_monotonic_ms() >= soon_ms;
+        if ((due || soon) && worker->settings->metrics_retention_h)
+            soon_ms = take(worker, &sampler, due ? sample_round : sample_soon);
         if ((due || more) && sample_purge(worker, &more, &err) < 0)
             log_warning("cannot delete old samples", LOG_ERROR(err));
         if (!*stop)

@@ -3,12 +3,15 @@
 #include "base/panic.h"
 #include "dispatcher/jobs.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "audit/audit.h"
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/notify.h"
+#include "base/str.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 
@@ -28,6 +31,8 @@ static int run(struct work *work, struct error **err)
         return work_run_resume(work, err);
     case OPERATION_CHECKPOINT:
         return work_undo_checkpoint(work, err);
+    case OPERATION_FORK:
+        return work_run_fork(work, err);
     case OPERATION_DESTROY:
         return work_run_destroy(work, err);
     case OPERATION_CREATE:
@@ -42,10 +47,28 @@ static int run(struct work *work, struct error **err)
 
 /* --- deadlines --- */
 
+struct expire {
+    struct work work;
+    struct audit audit;
+};
+
+static int begin_recorded(struct expire *expire, struct db *db, bool kill, struct error **err)
+{
+    struct work *work = &expire->work;
+    struct audit *audit = &expire->audit;
+    audit_by_service(audit, kill ? &audit_SANDBOX_DELETE : &audit_SANDBOX_PAUSE, "deadline");
+    audit_about(audit, work->sandbox.id);
+    audit->team_id = work->sandbox.team_id;
+    if (audit_begin(audit, db, work->worker->ring, err) < 0)
+        return -1;
+    return work_begin_locked(work, db, kill ? SANDBOX_EVENT_DELETE : SANDBOX_EVENT_PAUSE,
+                             kill ? OPERATION_DESTROY : OPERATION_PAUSE, err);
+}
+
 static int expire_body(struct db *db, void *context, struct error **err)
 {
-    struct work *work = context;
-    struct sandbox *sandbox = &work->sandbox;
+    struct expire *expire = context;
+    struct sandbox *sandbox = &expire->work.sandbox;
     char id[ID_SIZE];
     sandbox_deinit(sandbox);
     if (sandbox_row_lock_due(db, clock_now_ms(), id, err) < 0)
@@ -57,8 +80,7 @@ static int expire_body(struct db *db, void *context, struct error **err)
     fault_point(FAULT_DEADLINE_EXPIRING);
     bool kill = sandbox->on_timeout == ON_TIMEOUT_KILL;
     sandbox->memory_left = !sandbox->pause_memory;
-    return work_begin_locked(work, db, kill ? SANDBOX_EVENT_DELETE : SANDBOX_EVENT_PAUSE,
-                             kill ? OPERATION_DESTROY : OPERATION_PAUSE, err);
+    return begin_recorded(expire, db, kill, err);
 }
 
 /* A firewall that hangs must not keep the deadlines that follow: for a while they leave the cut to
@@ -74,23 +96,29 @@ static void cut_off_quickly(struct work *work)
         not_before_ms = clock_monotonic_ms() + CUT_OFF_REST_MS;
 }
 
+static void follow(struct expire *expire)
+{
+    struct work *work = &expire->work;
+    if (work->sandbox.state == SANDBOX_DESTROYING)
+        cut_off_quickly(work);
+    else
+        notify_send(work->worker->settings->api_socket, NOTIFY_OPERATIONS);
+    log_info("deadline", LOG_STR("sandbox", work->sandbox.id),
+             LOG_STR("on_timeout", on_timeout_name(work->sandbox.on_timeout)),
+             LOG_STR("operation", work->operation.id));
+}
+
 int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err)
 {
-    work_auto work = {.worker = worker, .queued = true};
+    struct expire expire = {.work = {.worker = worker, .queued = true}};
     *worked = false;
-    if (db_transaction(worker->db, expire_body, &work, err) < 0)
-        return -1;
-    if (!work.sandbox.id[0])
-        return 0;
-    *worked = true;
-    if (work.sandbox.state == SANDBOX_DESTROYING)
-        cut_off_quickly(&work);
-    else
-        notify_send(worker->settings->api_socket, NOTIFY_OPERATIONS);
-    log_info("deadline", LOG_STR("sandbox", work.sandbox.id),
-             LOG_STR("on_timeout", on_timeout_name(work.sandbox.on_timeout)),
-             LOG_STR("operation", work.operation.id));
-    return 0;
+    int result = db_transaction(worker->db, expire_body, &expire, err);
+    *worked = result == 0 && expire.work.sandbox.id[0];
+    audit_leave(&expire.audit);
+    if (*worked)
+        follow(&expire);
+    work_deinit(&expire.work);
+    return result;
 }
 
 /* --- operations without a lease owner --- */
@@ -109,10 +137,11 @@ static int removals_rest(struct worker *worker, bool *rest, struct error **err)
     return 0;
 }
 
-static int take(struct worker *worker, bool urgent, struct work *work, struct error **err)
+static int take(struct worker *worker, enum operation_class class, struct work *work,
+                struct error **err)
 {
-    return operation_take_overdue(worker->db, worker->lease_owner, worker->settings->lease_s,
-                                  urgent, &work->operation, err);
+    return operation_take_overdue(worker->db, worker->lease_owner, worker->settings->lease_s, class,
+                                  &work->operation, err);
 }
 
 /* What somebody waits for comes before removals, of which there may be hundreds. */
@@ -121,7 +150,7 @@ static int take_next(struct worker *worker, struct work *work, struct error **er
     static unsigned urgent_in_a_row;
     bool rest;
     if (urgent_in_a_row < URGENT_MOST) {
-        if (take(worker, true, work, err) < 0)
+        if (take(worker, OPERATIONS_URGENT, work, err) < 0)
             return -1;
         if (work->operation.id[0]) {
             urgent_in_a_row++;
@@ -131,22 +160,57 @@ static int take_next(struct worker *worker, struct work *work, struct error **er
     urgent_in_a_row = 0;
     if (removals_rest(worker, &rest, err) < 0)
         return -1;
-    return rest ? 0 : take(worker, false, work, err);
+    return rest ? 0 : take(worker, OPERATIONS_ANY, work, err);
+}
+
+/* How it ended what somebody else began: of a removal, everybody saw the end when it began. */
+static int record(const struct work *work, struct error **err)
+{
+    static const struct audit_action *const actions[] = {
+        [OPERATION_CREATE] = &audit_SANDBOX_CREATE,
+        [OPERATION_PAUSE] = &audit_SANDBOX_PAUSE,
+        [OPERATION_RESUME] = &audit_SANDBOX_RESUME,
+        [OPERATION_CHECKPOINT] = &audit_CHECKPOINT_CREATE,
+        [OPERATION_FORK] = NULL, /* is in the record of its request */
+        [OPERATION_DESTROY] = NULL,
+    };
+    enum operation_kind kind = work->operation.kind;
+    bool is_undone = kind == OPERATION_CREATE || kind == OPERATION_CHECKPOINT;
+    bool is_done = !is_undone && str_equal(work->outcome, "done");
+    struct audit audit;
+    if (!actions[kind] || !work->outcome || str_equal(work->outcome, "deferred"))
+        return 0;
+    audit_by_service(&audit, actions[kind], "dispatcher");
+    audit_about(&audit, work->operation.sandbox_id);
+    snprintf(audit.entry.action, sizeof audit.entry.action, "%s", actions[kind]->name);
+    snprintf(audit.entry.team_id, ID_SIZE, "%s", work->sandbox.team_id);
+    audit.entry.result = is_done ? AUDIT_DONE : AUDIT_FAILED;
+    return audit_write(work->worker->db, work->worker->ring, &audit.entry, err);
+}
+
+static int go_on(struct worker *worker, struct work *work, bool *worked, struct error **err)
+{
+    *worked = work->operation.id[0];
+    if (!*worked)
+        return 0;
+    if (sandbox_get_any(worker->db, work->operation.sandbox_id, false, &work->sandbox, err) < 0)
+        return -1;
+    if (strcmp(work->sandbox.operation_id, work->operation.id))
+        return operation_end(worker->db, &work->operation, "superseded", "", err);
+    work_start(work, worker);
+    return run(work, err) < 0 ? -1 : record(work, err);
 }
 
 int sandbox_recover_next(struct worker *worker, bool *worked, struct error **err)
 {
     work_auto work = {.worker = worker};
     *worked = false;
-    if (take_next(worker, &work, err) < 0)
-        return -1;
-    if (!work.operation.id[0])
-        return 0;
-    *worked = true;
-    if (sandbox_get_any(worker->db, work.operation.sandbox_id, false, &work.sandbox, err) < 0)
-        return -1;
-    if (strcmp(work.sandbox.operation_id, work.operation.id))
-        return operation_end(worker->db, &work.operation, "superseded", "", err);
-    work_start(&work, worker);
-    return run(&work, err);
+    return take_next(worker, &work, err) < 0 ? -1 : go_on(worker, &work, worked, err);
+}
+
+int sandbox_fork_next(struct worker *worker, bool *worked, struct error **err)
+{
+    work_auto work = {.worker = worker};
+    *worked = false;
+    return take(worker, OPERATIONS_FORK, &work, err) < 0 ? -1 : go_on(worker, &work, worked, err);
 }

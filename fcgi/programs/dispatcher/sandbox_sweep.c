@@ -19,35 +19,35 @@
 
 /* --- instances of stopped sandboxes --- */
 
-struct risen {
+struct unexpected {
     const char *id;
     struct runtime *runtime;
     bool stopped;
 };
 
 /* With the row locked nobody can begin a move. */
-static int risen_body(struct db *db, void *context, struct error **err)
+static int unexpected_body(struct db *db, void *context, struct error **err)
 {
-    struct risen *risen = context;
-    struct runtime *runtime = risen->runtime;
+    struct unexpected *unexpected = context;
+    struct runtime *runtime = unexpected->runtime;
     sandbox_auto sandbox = {0};
     enum runtime_status status;
     enum runtime_origin origin;
-    risen->stopped = false;
-    if (sandbox_get_any(db, risen->id, true, &sandbox, err) < 0)
+    unexpected->stopped = false;
+    if (sandbox_get_any(db, unexpected->id, true, &sandbox, err) < 0)
         return -1;
     if (sandbox.state != SANDBOX_STOPPED)
         return 0;
     if (runtime->ops->inspect(runtime, sandbox.instance_name, &status, err) < 0)
         return -1;
-    risen->stopped = !runtime_is_down(status);
-    return risen->stopped ? runtime->ops->pause(runtime, sandbox.instance_name, &sandbox.shape,
-                                                false, true, &origin, err)
-                          : 0;
+    unexpected->stopped = !runtime_is_down(status);
+    return unexpected->stopped ? runtime->ops->pause(runtime, sandbox.instance_name,
+                                                     &sandbox.resources, false, true, &origin, err)
+                               : 0;
 }
 
-int sandbox_stop_risen(struct worker *worker, struct runtime *runtime, const char *instance_name,
-                       struct error **err)
+int sandbox_stop_unexpected(struct worker *worker, struct runtime *runtime,
+                            const char *instance_name, struct error **err)
 {
     char id[ID_SIZE];
     enum sandbox_state state;
@@ -55,11 +55,11 @@ int sandbox_stop_risen(struct worker *worker, struct runtime *runtime, const cha
         return -1;
     if (!*id || state != SANDBOX_STOPPED)
         return 0;
-    struct risen risen = {id, runtime, false};
+    struct unexpected unexpected = {id, runtime, false};
     runtime_limit(runtime, STOP_PATIENCE_MS);
-    int result = db_transaction(worker->db, risen_body, &risen, err);
+    int result = db_transaction(worker->db, unexpected_body, &unexpected, err);
     runtime_limit(runtime, 0);
-    if (result == 0 && risen.stopped)
+    if (result == 0 && unexpected.stopped)
         log_warning("instance of a stopped sandbox ran and was stopped", LOG_STR("sandbox", id));
     return result;
 }
@@ -74,7 +74,7 @@ static int sweep_instance(struct worker *worker, struct runtime *runtime,
     enum sandbox_state state;
     bool known;
     if (!runtime_is_down(instance->status) &&
-        sandbox_stop_risen(worker, runtime, instance->name, err) < 0)
+        sandbox_stop_unexpected(worker, runtime, instance->name, err) < 0)
         return -1;
     /* A younger one may belong to a row not seen yet, or to a create that undoes itself. */
     int64_t grace_ms = 2 * (int64_t)worker->settings->lease_s * 1000;

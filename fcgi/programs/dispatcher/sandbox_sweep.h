@@ -8,8 +8,8 @@
 /* Stop an instance that runs while its sandbox is stopped: someone started it by hand, or it came
  * up again after it was taken for dead. Of any other: nothing. The sandbox's row is locked
  * meanwhile. */
-int sandbox_stop_risen(struct worker *worker, struct runtime *runtime, const char *instance_name,
-                       struct error **err);
+int sandbox_stop_unexpected(struct worker *worker, struct runtime *runtime,
+                            const char *instance_name, struct error **err);
 
 /* Compare the checkpoints of a host with the copies that it has. */
 int checkpoint_sweep_host(struct worker *worker, uint32_t host_id, struct runtime *runtime,

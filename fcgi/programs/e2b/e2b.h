@@ -39,6 +39,13 @@ int e2b_network_body(const json_t *body, json_t **out, struct error **err);
 int e2b_list(struct api *api, const struct page_kind *kind, struct http_request *request,
              struct http_response *response, struct error **err);
 
+/* Append to the query; takes name and value. Errors: ERR_INVALID_REQUEST. */
+int e2b_add_parameter(struct http_request *request, char *name, char *value, struct error **err);
+
+/* A query parameter in seconds since 1970; *at_ms stays what it is without it. */
+int e2b_read_second(const struct http_request *request, const char *name, int64_t *at_ms,
+                    struct error **err);
+
 /* --- view.c: from our records to their answers; new references --- */
 
 /* What a create, a connect and a resume answer, with the tokens of the sandbox. */
@@ -55,7 +62,10 @@ json_t *e2b_template_to_json(const struct template_version *versions, unsigned c
 
 /* --- error.c --- */
 
-/* Turn an error in the shape of /v1 into theirs, with the status that their clients look for. */
+/* The status that they look for. */
+int e2b_status_of(const struct error *error);
+
+/* Turn an error in the form of /v1 into theirs, with the status that their clients look for. */
 void e2b_answer_error(struct http_response *response);
 
 /* --- handlers --- */
@@ -64,5 +74,11 @@ route_handler e2b_sandboxes_create, e2b_sandboxes_create_v2, e2b_sandboxes_list;
 route_handler e2b_sandboxes_show, e2b_sandboxes_pause;
 route_handler e2b_sandboxes_connect, e2b_sandboxes_resume, e2b_sandboxes_timeout;
 route_handler e2b_sandboxes_refresh, e2b_sandboxes_network, e2b_sandboxes_metrics;
+route_handler e2b_logs_list, e2b_logs_list_v2;
+route_handler e2b_sandboxes_fork, e2b_sandboxes_fork_v2;
 route_handler e2b_snapshots_create, e2b_snapshots_list;
+route_handler e2b_volumes_create, e2b_volumes_list, e2b_volumes_show;
+route_handler e2b_volume_files_put, e2b_volume_directories_put, e2b_volume_directories_list;
+route_handler e2b_volume_paths_show, e2b_volume_paths_delete;
+route_handler e2b_team_metrics, e2b_team_metrics_max;
 route_handler e2b_templates_list, e2b_templates_alias, e2b_templates_delete;

@@ -22,6 +22,11 @@ static int status_of(const char *error, int status)
     return status;
 }
 
+int e2b_status_of(const struct error *error)
+{
+    return status_of(error_api_code(error->code), error_http_status(error->code));
+}
+
 void e2b_answer_error(struct http_response *response)
 {
     const char *error = json_string_value(json_object_get(response->json, "error"));

@@ -127,8 +127,7 @@ static json_t *denied(const json_t *policy)
 
 static int add_policy(const json_t *policy, json_t *out, struct error **err)
 {
-    static const char *const missing[] = {"rules", "egressProxy", "maskRequestHost", "httpsPorts",
-                                          NULL};
+    static const char *const missing[] = {"rules", "egressProxy", NULL};
     if (refuse_given(policy, missing, err) < 0)
         return -1;
     if (is_given(policy, "allowOut"))
@@ -218,6 +217,8 @@ int e2b_create_body(const json_t *body, unsigned timeout_s, json_t **out, struct
     add_lifecycle(body, made);
     add_flag(body, "allow_internet_access", made, "allow_internet_access");
     add_flag(network, "allowPublicTraffic", made, "allow_public_traffic");
+    add_member(network, "maskRequestHost", made, "mask_request_host");
+    add_member(network, "httpsPorts", made, "https_ports");
     *out = json_incref(made);
     return 0;
 }

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "e2b/e2b.h"
 
-static int add_parameter(struct http_request *request, char *name, char *value, struct error **err)
+int e2b_add_parameter(struct http_request *request, char *name, char *value, struct error **err)
 {
     if (request->query_count == HTTP_QUERY_MAX) {
         free(name);
@@ -53,7 +53,7 @@ static int add_metadata(struct http_request *request, const char *value, struct 
             continue;
         if (decode_twice(name, &key) < 0 || decode_twice(pair ? pair : "", &text) < 0)
             return bad_metadata(err);
-        if (add_parameter(request, xasprintf("query[metadata][%s]", key), text, err) < 0)
+        if (e2b_add_parameter(request, xasprintf("query[metadata][%s]", key), text, err) < 0)
             return -1;
     }
     return 0;
@@ -67,7 +67,7 @@ static int add_states(struct http_request *request, const char *value, struct er
         if (!str_equal(state, "running") && !str_equal(state, "paused"))
             return error_set_field(err, ERR_INVALID_REQUEST, "state",
                                    "A state is running or paused.");
-        if (add_parameter(request, xstrdup("query[state][]"), xstrdup(state), err) < 0)
+        if (e2b_add_parameter(request, xstrdup("query[state][]"), xstrdup(state), err) < 0)
             return -1;
     }
     return 0;
@@ -80,7 +80,7 @@ static int add_sandbox(struct api *api, struct http_request *request, const char
     autofree char *token = xstrndup(route, strcspn(route, "-"));
     if (sandbox_id_of_route(api->worker.db, token, id, err) < 0)
         return -1;
-    return add_parameter(request, xstrdup("sandbox_id"), xstrdup(id), err);
+    return e2b_add_parameter(request, xstrdup("sandbox_id"), xstrdup(id), err);
 }
 
 static int rename_parameter(struct http_parameter *parameter, const char *name)
@@ -93,16 +93,11 @@ static int rename_parameter(struct http_parameter *parameter, const char *name)
 
 static int translate(struct api *api, struct http_request *request, size_t at, struct error **err)
 {
-    static const char *const missing[] = {"startedAfter", "template", "name", NULL};
     struct http_parameter *parameter = &request->query[at];
-    for (const char *const *name = missing; *name; name++)
-        if (str_equal(parameter->name, *name))
-            return error_set_field(err, ERR_NOT_SERVED, *name,
-                                   "This deployment does not filter lists by %s.", *name);
-    if (str_equal(parameter->name, "order") && !str_equal(parameter->value, "desc"))
-        return error_set_field(err, ERR_NOT_SERVED, "order", "Lists are sorted newest first only.");
     if (str_equal(parameter->name, "nextToken"))
         return rename_parameter(parameter, "next_token");
+    if (str_equal(parameter->name, "startedAfter"))
+        return rename_parameter(parameter, "started_after");
     if (str_equal(parameter->name, "state"))
         return add_states(request, parameter->value, err);
     if (str_equal(parameter->name, "metadata"))
@@ -138,5 +133,19 @@ int e2b_list(struct api *api, const struct page_kind *kind, struct http_request 
     if (list_query(api, request, err) < 0 || page_list(api, kind, request, response, err) < 0)
         return -1;
     answer_page(response, kind->member);
+    return 0;
+}
+
+int e2b_read_second(const struct http_request *request, const char *name, int64_t *at_ms,
+                    struct error **err)
+{
+    const char *text = http_query(request, name);
+    uint64_t second;
+    if (!text)
+        return 0;
+    if (str_parse_u64(text, 0, INT32_MAX, &second) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, name, "%s is in seconds since 1970.",
+                               name);
+    *at_ms = (int64_t)second * 1000;
     return 0;
 }

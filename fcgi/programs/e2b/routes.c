@@ -4,6 +4,8 @@
 
 #include "api/access.h"
 #include "api/replay.h"
+#include "api/sandbox_input.h"
+#include "api/volumes.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "e2b/e2b.h"
@@ -20,7 +22,26 @@ static const struct route_query snapshots_query[] = {{.name = "limit"},
                                                      {.name = "name"},
                                                      {.name = NULL}};
 static const struct route_query span_query[] = {{.name = "start"}, {.name = "end"}, {.name = NULL}};
+static const struct route_query logs_query[] = {
+    {.name = "start"}, {.name = "limit"}, {.name = NULL}};
+static const struct route_query logs_v2_query[] = {{.name = "cursor"},    {.name = "limit"},
+                                                   {.name = "direction"}, {.name = "level"},
+                                                   {.name = "search"},    {.name = NULL}};
 static const struct route_query templates_query[] = {{.name = "teamID"}, {.name = NULL}};
+
+static const struct route_query path_query[] = {{.name = "path"}, {.name = NULL}};
+static const struct route_query directory_query[] = {
+    {.name = "path"}, {.name = "depth"}, {.name = NULL}};
+static const struct route_query make_query[] = {{.name = "path"},  {.name = "uid"},
+                                                {.name = "gid"},   {.name = "mode"},
+                                                {.name = "force"}, {.name = NULL}};
+static const struct route_query max_query[] = {
+    {.name = "start"}, {.name = "end"}, {.name = "metric"}, {.name = NULL}};
+/* Octets alone: of any JSON it is said so. */
+static const struct schema_member no_schema[] = {{.name = NULL}};
+static const struct schema_member volume_schema[] = {
+    {.name = "name", .type = SCHEMA_STRING, .required = true, .min = 1, .max = VOLUME_NAME_MAX},
+    {.name = NULL}};
 
 /* The plan's bound is checked with the sandbox. */
 #define TIMEOUT(name_, least)                                                   \

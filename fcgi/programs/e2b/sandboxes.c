@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/forks.h"
 #include "api/network_input.h"
 #include "api/page_list.h"
 #include "api/sandbox_input.h"
@@ -121,6 +122,56 @@ int e2b_sandboxes_resume(void *context, struct http_request *request,
     return e2b_sandboxes_connect(api, request, response, err);
 }
 
+/* One of a fork, as their clients read it. */
+static int forked_to_json(struct api *api, const struct sandbox_forked *fork, json_t **json,
+                          struct error **err)
+{
+    json_t *sandbox;
+    if (fork->failure) {
+        json_auto_t *said = http_error_to_json(fork->failure);
+        *json = json_pack("{s:{s:i, s:O}}", "error", "code", e2b_status_of(fork->failure),
+                          "message", json_object_get(said, "message"));
+        return 0;
+    }
+    if (e2b_sandbox_to_json(api, &fork->sandbox, &sandbox, err) < 0)
+        return -1;
+    *json = json_pack("{s:o}", "sandbox", sandbox);
+    return 0;
+}
+
+static int fork_sandbox(struct api *api, const json_t *given, unsigned timeout_s,
+                        struct http_response *response, struct error **err)
+{
+    json_auto_t *body = given ? json_copy((json_t *)given) : json_object();
+    json_auto_t *list = json_array();
+    forks_auto forks = {0};
+    if (!sandbox_state_is_live(api->access.sandbox.state))
+        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused.");
+    if (!json_object_get(body, "timeout"))
+        json_object_set_new(body, "timeout", json_integer(timeout_s));
+    if (forks_make(api, body, &forks, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < forks.count; i++) {
+        json_t *json;
+        if (forked_to_json(api, &forks.list[i], &json, err) < 0)
+            return -1;
+        json_array_append_new(list, json);
+    }
+    return http_response_json(response, 201, json_incref(list));
+}
+
+int e2b_sandboxes_fork(void *context, struct http_request *request, struct http_response *response,
+                       struct error **err)
+{
+    return fork_sandbox(context, request->json, TIMEOUT_OLD_S, response, err);
+}
+
+int e2b_sandboxes_fork_v2(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    return fork_sandbox(context, request->json, TIMEOUT_S, response, err);
+}
+
 static int require_running(const struct sandbox *sandbox, struct error **err)
 {
     if (sandbox_state_is_live(sandbox->state))
@@ -191,29 +242,15 @@ int e2b_sandboxes_network(void *context, struct http_request *request,
 static json_t *point_to_json(const struct sandbox *sandbox, const struct sample_point *point)
 {
     char time[CLOCK_ISO8601_SIZE];
-    double used = point->has_cpu ? 100.0 * point->vcpus / sandbox->shape.cpu : 0;
+    double used = point->has_cpu ? 100.0 * point->vcpus / sandbox->resources.cpu : 0;
     return json_pack("{s:s, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "timestamp",
                      clock_format_iso8601(point->at_ms, time), "timestampUnix",
                      (json_int_t)(point->at_ms / 1000), "cpuUsedPct", used, "cpuCount",
-                     (json_int_t)sandbox->shape.cpu, "memUsed", (json_int_t)point->memory_bytes,
-                     "memTotal", (json_int_t)sandbox->shape.memory_mb << 20, "memCache",
+                     (json_int_t)sandbox->resources.cpu, "memUsed", (json_int_t)point->memory_bytes,
+                     "memTotal", (json_int_t)sandbox->resources.memory_mb << 20, "memCache",
                      (json_int_t)point->cache_bytes, "diskUsed",
                      (json_int_t)(point->has_disk ? point->disk_bytes : 0), "diskTotal",
-                     (json_int_t)sandbox->shape.disk_gb << 30);
-}
-
-static int read_second(const struct http_request *request, const char *name, int64_t *at_ms,
-                       struct error **err)
-{
-    const char *text = http_query(request, name);
-    uint64_t second;
-    if (!text)
-        return 0;
-    if (str_parse_u64(text, 0, INT32_MAX, &second) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, name, "%s is in seconds since 1970.",
-                               name);
-    *at_ms = (int64_t)second * 1000;
-    return 0;
+                     (json_int_t)sandbox->resources.disk_gb << 30);
 }
 
 int e2b_sandboxes_metrics(void *context, struct http_request *request,
@@ -224,8 +261,9 @@ int e2b_sandboxes_metrics(void *context, struct http_request *request,
     autofree struct sample_point *points = NULL;
     size_t count = 0;
     int64_t from_ms = sandbox->created_at_ms, to_ms = clock_now_ms(), step_ms;
-    if (read_second(request, "start", &from_ms, err) < 0 ||
-        read_second(request, "end", &to_ms, err) < 0 ||
+    if (e2b_read_second(request, "start", &from_ms, err) < 0 ||
+        e2b_read_second(request, "end", &to_ms, err) < 0 ||
+        sample_want(api->worker.db, sandbox->id, err) < 0 ||
         sample_read(api->worker.db, sandbox->id, from_ms, to_ms, &points, &count, &step_ms, err) <
             0)
         return -1;

@@ -12,25 +12,37 @@
 #include "e2b/e2b.h"
 #include "template/template.h"
 
-#define MADE_NAME "snapshot-" /* of one that was given none */
+/* With them a snapshot has the memory. One that can have none is of the disk. */
+static int snapshot(struct api *api, struct checkpoint_create *wanted,
+                    struct checkpoint *checkpoint, struct error **err)
+{
+    const char *id = api->access.sandbox.id;
+    wanted->memory = true;
+    if (sandbox_checkpoint(&api->worker, id, wanted, checkpoint, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_MEMORY_NOT_KEPT)
+        return -1;
+    error_clear(err);
+    wanted->memory = false;
+    return sandbox_checkpoint(&api->worker, id, wanted, checkpoint, err);
+}
 
 int e2b_snapshots_create(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
 {
     struct api *api = context;
     struct checkpoint checkpoint;
-    char id[ID_SIZE];
-    const char *name = json_string_value(json_object_get(request->json, "name"));
-    autofree char *made = xasprintf(MADE_NAME "%s", id_new("ckp_", id) + strlen("ckp_"));
-    const struct checkpoint_create wanted = {
+    struct checkpoint_create wanted = {
+        .claim = api_claim,
+        .claim_context = api,
         .user_id = api->principal.user_id,
-        .name = name ? name : made,
+        .name = json_string_value(json_object_get(request->json, "name")),
     };
-    if (!checkpoint_name_is_valid(wanted.name))
+    if (wanted.name && !checkpoint_name_is_valid(wanted.name))
         return error_set_field(err, ERR_INVALID_REQUEST, "/name",
                                "A snapshot's name is letters, digits, dots, underscores and "
                                "hyphens, beginning with a letter or a digit.");
-    if (sandbox_checkpoint(&api->worker, api->access.sandbox.id, &wanted, &checkpoint, err) < 0)
+    if (snapshot(api, &wanted, &checkpoint, err) < 0)
         return -1;
     log_context_set("checkpoint", checkpoint.id);
     return http_response_json(response, 201, e2b_snapshot_to_json(&checkpoint));

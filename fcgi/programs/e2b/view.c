@@ -32,7 +32,7 @@ static json_t *end_of(const struct sandbox *sandbox)
 
 static json_t *template_of(const struct sandbox *sandbox)
 {
-    return json_string(sandbox->snapshot_id[0] ? sandbox->snapshot_id : sandbox->template_slug);
+    return json_string(sandbox_made_from(sandbox));
 }
 
 static int lasting_token(struct api *api, const struct sandbox *sandbox, struct session *session,
@@ -63,9 +63,9 @@ json_t *e2b_listed_to_json(const struct sandbox *sandbox)
                      "sandboxID", sandbox->route, "templateID", template_of(sandbox), "alias",
                      sandbox->template_slug, "clientID", CLIENT_ID, "envdVersion", PROTOCOL_VERSION,
                      "startedAt", time_to_json(sandbox->created_at_ms), "endAt", end_of(sandbox),
-                     "state", state_of(sandbox), "cpuCount", (json_int_t)sandbox->shape.cpu,
-                     "memoryMB", (json_int_t)sandbox->shape.memory_mb, "diskSizeMB",
-                     (json_int_t)sandbox->shape.disk_gb * MIB_PER_GIB, "metadata",
+                     "state", state_of(sandbox), "cpuCount", (json_int_t)sandbox->resources.cpu,
+                     "memoryMB", (json_int_t)sandbox->resources.memory_mb, "diskSizeMB",
+                     (json_int_t)sandbox->resources.disk_gb * MIB_PER_GIB, "metadata",
                      stored(sandbox->metadata), "volumeMounts", json_array());
 }
 
@@ -79,12 +79,25 @@ static void show_volumes(const struct sandbox *sandbox, json_t *json)
         json_array_append_new(list, json_pack("{s:O, s:s}", "name", name, "path", path));
 }
 
+static json_t *https_ports_of(const struct sandbox *sandbox)
+{
+    json_t *ports = json_array();
+    for (unsigned i = 0; i < sandbox->port_count; i++)
+        if (sandbox->ports[i].is_https)
+            json_array_append_new(ports, json_integer(sandbox->ports[i].port));
+    return ports;
+}
+
 static json_t *network_of(const struct sandbox *sandbox)
 {
     json_auto_t *policy = stored(sandbox->network);
-    return json_pack("{s:O, s:O, s:b}", "allowOut", json_object_get(policy, "allow_out"), "denyOut",
-                     json_object_get(policy, "deny_out"), "allowPublicTraffic",
-                     (int)sandbox->allow_public_traffic);
+    json_t *network =
+        json_pack("{s:O, s:O, s:b, s:o}", "allowOut", json_object_get(policy, "allow_out"),
+                  "denyOut", json_object_get(policy, "deny_out"), "allowPublicTraffic",
+                  (int)sandbox->allow_public_traffic, "httpsPorts", https_ports_of(sandbox));
+    if (sandbox->request_host[0])
+        json_object_set_new(network, "maskRequestHost", json_string(sandbox->request_host));
+    return network;
 }
 
 static int add_token(struct api *api, const struct sandbox *sandbox, json_t *json,
@@ -103,8 +116,9 @@ int e2b_detail_to_json(struct api *api, const struct sandbox *sandbox, json_t **
 {
     json_auto_t *policy = stored(sandbox->network);
     json_auto_t *made = e2b_listed_to_json(sandbox);
-    /* A key that can only read gets no session. */
-    if (api->principal.can_write && add_token(api, sandbox, made, err) < 0)
+    /* A key that can only read, and a viewer, get no session. */
+    if (principal_writes(&api->principal, sandbox->team_id) &&
+        add_token(api, sandbox, made, err) < 0)
         return -1;
     show_volumes(sandbox, made);
     json_object_set_new(made, "domain", json_string(api->settings->data_plane_host));

@@ -42,6 +42,7 @@ void denials_add(struct denials *denials, enum denial_kind kind, const char *tar
     denial->port = port;
     denial->at_ms = now_ms;
     denial->count++;
+    denials->total++;
 }
 
 static int newest_first(const void *a, const void *b)

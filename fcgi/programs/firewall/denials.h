@@ -24,6 +24,7 @@ struct denial {
 struct denials {
     struct denial items[DENIALS_MAX];
     size_t count;
+    uint64_t total; /* of all that were ever added */
 };
 
 /* Add one; past the maximum the oldest is forgotten. Too long a target is cut. */

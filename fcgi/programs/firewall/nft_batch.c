@@ -2,200 +2,151 @@
 #include "firewall/nft_batch.h"
 
 #include <arpa/inet.h>
-#include <endian.h>
+#include <libnftnl/chain.h>
+#include <libnftnl/common.h>
+#include <libnftnl/expr.h>
+#include <libnftnl/rule.h>
+#include <libnftnl/set.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
 #include <net/ethernet.h>
 #include <netinet/ether.h>
 #include <string.h>
 
+#include "base/panic.h"
 #include "base/str.h"
 
 #define KEY_MAX      64  /* bytes of an element's key */
 #define PART_MAX     8   /* bytes of a part of one */
+#define NAME_SIZE    64  /* of a chain or a set: with the NUL */
 #define ELEMENTS_MAX 256 /* of a message: attributes end at 64 KiB */
+#define PARTS_MAX    8   /* of a rule */
 #define MARK_SIZE    4
 #define IP_DADDR_AT  16 /* in the network header */
 #define TH_DPORT_AT  2  /* in the transport header */
 #define MS_PER_S     1000u
 
-/* --- messages and attributes --- */
+/* libnftnl looks at no bound while it writes: bytes that no message of one object takes, and what
+ * each element of a set adds at most (a key, a verdict with its chain, a time, their headers). */
+#define OBJECT_ROOM  4096
+#define ELEMENT_ROOM 192
 
-static size_t begin_message(struct buffer *out, unsigned subsystem, unsigned type, unsigned flags,
-                            uint32_t sequence)
+struct command {
+    json_t *members;
+    const char *table;
+    uint32_t sequence;
+    unsigned acknowledge; /* NLM_F_ACK, or 0 */
+};
+
+/* libnftnl has nothing else to report than that memory ran out. */
+static void *must(void *made)
 {
-    size_t at = out->size;
-    struct nlmsghdr header = {.nlmsg_type = (uint16_t)(subsystem << 8 | type),
-                              .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags),
-                              .nlmsg_seq = sequence};
-    struct nfgenmsg family = {.nfgen_family = subsystem ? NFPROTO_INET : AF_UNSPEC,
-                              .version = NFNETLINK_V0,
-                              .res_id = subsystem ? 0 : htons(NFNL_SUBSYS_NFTABLES)};
-    buffer_append(out, &header, sizeof header);
-    buffer_append(out, &family, sizeof family);
-    return at;
+    if (!made)
+        panic("libnftnl is out of memory");
+    return made;
 }
 
-static void end_message(struct buffer *out, size_t at)
+/* NULL: it is none, or longer than the names that the rules use. */
+static const char *name_of(const json_t *json)
 {
-    uint32_t size = (uint32_t)(out->size - at);
-    if (!buffer_overflowed(out))
-        memcpy(out->data + at, &size, sizeof size);
+    const char *name = json_string_value(json);
+    return name && strlen(name) < NAME_SIZE ? name : NULL;
 }
 
-static void put(struct buffer *out, uint16_t type, const void *data, size_t size)
+/* --- messages --- */
+
+/* NULL: the batch is full. */
+static struct nlmsghdr *begin_message(struct buffer *out, const struct command *command,
+                                      unsigned type, unsigned flags, size_t elements)
 {
-    static const char zeros[NLA_ALIGNTO];
-    struct nlattr attribute = {(uint16_t)(NLA_HDRLEN + size), type};
-    buffer_append(out, &attribute, sizeof attribute);
-    buffer_append(out, data, size);
-    buffer_append(out, zeros, NLA_ALIGN(size) - size);
+    char *at = buffer_reserve(out, OBJECT_ROOM + elements * ELEMENT_ROOM);
+    return at ? nftnl_nlmsg_build_hdr(at, (uint16_t)type, NFPROTO_INET, (uint16_t)flags,
+                                      command->sequence)
+              : NULL;
 }
 
-static void put_text(struct buffer *out, uint16_t type, const char *text)
+static void end_message(struct buffer *out, const struct nlmsghdr *message)
 {
-    put(out, type, text, strlen(text) + 1);
-}
-
-static void put_u32(struct buffer *out, uint16_t type, uint32_t value)
-{
-    uint32_t big = htonl(value);
-    put(out, type, &big, sizeof big);
-}
-
-static size_t begin_nest(struct buffer *out, uint16_t type)
-{
-    size_t at = out->size;
-    put(out, type | NLA_F_NESTED, "", 0);
-    return at;
-}
-
-static void end_nest(struct buffer *out, size_t at)
-{
-    uint16_t size = (uint16_t)(out->size - at);
-    if (!buffer_overflowed(out))
-        memcpy(out->data + at, &size, sizeof size);
-}
-
-/* --- data --- */
-
-static void put_value(struct buffer *out, uint16_t type, const void *data, size_t size)
-{
-    size_t nest = begin_nest(out, type);
-    put(out, NFTA_DATA_VALUE, data, size);
-    end_nest(out, nest);
-}
-
-/* chain NULL: a verdict that needs none. */
-static void put_verdict(struct buffer *out, uint16_t type, int code, const char *chain)
-{
-    size_t nest = begin_nest(out, type);
-    size_t verdict = begin_nest(out, NFTA_DATA_VERDICT);
-    put_u32(out, NFTA_VERDICT_CODE, (uint32_t)code);
-    if (chain)
-        put_text(out, NFTA_VERDICT_CHAIN, chain);
-    end_nest(out, verdict);
-    end_nest(out, nest);
-}
-
-/* {"accept": null}, {"goto": …} or {"jump": …} */
-static bool put_json_verdict(struct buffer *out, uint16_t type, json_t *json)
-{
-    const char *chain = NULL;
-    if (json_is_null(json_object_get(json, "accept")))
-        put_verdict(out, type, NF_ACCEPT, NULL);
-    else if (json_unpack(json, "{s:{s:s}}", "goto", "target", &chain) == 0)
-        put_verdict(out, type, NFT_GOTO, chain);
-    else if (json_unpack(json, "{s:{s:s}}", "jump", "target", &chain) == 0)
-        put_verdict(out, type, NFT_JUMP, chain);
-    else
-        return false;
-    return true;
+    buffer_commit(out, message->nlmsg_len);
 }
 
 /* --- expressions: what they leave is in the first register --- */
 
-struct expression {
-    size_t element, data;
-};
-
-static struct expression begin_expression(struct buffer *out, const char *name)
+static struct nftnl_expr *append(struct nftnl_rule *rule, const char *name)
 {
-    struct expression expression = {.element = begin_nest(out, NFTA_LIST_ELEM)};
-    put_text(out, NFTA_EXPR_NAME, name);
-    expression.data = begin_nest(out, NFTA_EXPR_DATA);
+    struct nftnl_expr *expression = must(nftnl_expr_alloc(name));
+    nftnl_rule_add_expr(rule, expression);
     return expression;
 }
 
-static void end_expression(struct buffer *out, struct expression expression)
+static void compare(struct nftnl_rule *rule, enum nft_cmp_ops op, const void *data, size_t size)
 {
-    end_nest(out, expression.data);
-    end_nest(out, expression.element);
+    struct nftnl_expr *cmp = append(rule, "cmp");
+    nftnl_expr_set_u32(cmp, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
+    nftnl_expr_set_u32(cmp, NFTNL_EXPR_CMP_OP, op);
+    nftnl_expr_set(cmp, NFTNL_EXPR_CMP_DATA, data, (uint32_t)size);
 }
 
-static void compare(struct buffer *out, enum nft_cmp_ops op, const void *data, size_t size)
-{
-    struct expression cmp = begin_expression(out, "cmp");
-    put_u32(out, NFTA_CMP_SREG, NFT_REG_1);
-    put_u32(out, NFTA_CMP_OP, op);
-    put_value(out, NFTA_CMP_DATA, data, size);
-    end_expression(out, cmp);
-}
-
-static void load_payload(struct buffer *out, enum nft_payload_bases base, uint32_t at,
+static void load_payload(struct nftnl_rule *rule, enum nft_payload_bases base, uint32_t at,
                          uint32_t size)
 {
-    struct expression payload = begin_expression(out, "payload");
-    put_u32(out, NFTA_PAYLOAD_DREG, NFT_REG_1);
-    put_u32(out, NFTA_PAYLOAD_BASE, base);
-    put_u32(out, NFTA_PAYLOAD_OFFSET, at);
-    put_u32(out, NFTA_PAYLOAD_LEN, size);
-    end_expression(out, payload);
+    struct nftnl_expr *payload = append(rule, "payload");
+    nftnl_expr_set_u32(payload, NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1);
+    nftnl_expr_set_u32(payload, NFTNL_EXPR_PAYLOAD_BASE, base);
+    nftnl_expr_set_u32(payload, NFTNL_EXPR_PAYLOAD_OFFSET, at);
+    nftnl_expr_set_u32(payload, NFTNL_EXPR_PAYLOAD_LEN, size);
 }
 
-static void ct_mark(struct buffer *out, uint16_t reg)
+/* reg: NFTNL_EXPR_CT_DREG to read the mark, NFTNL_EXPR_CT_SREG to write it. */
+static void ct_mark(struct nftnl_rule *rule, uint16_t reg)
 {
-    struct expression ct = begin_expression(out, "ct");
-    put_u32(out, NFTA_CT_KEY, NFT_CT_MARK);
-    put_u32(out, reg, NFT_REG_1);
-    end_expression(out, ct);
+    struct nftnl_expr *ct = append(rule, "ct");
+    nftnl_expr_set_u32(ct, NFTNL_EXPR_CT_KEY, NFT_CT_MARK);
+    nftnl_expr_set_u32(ct, reg, NFT_REG_1);
 }
 
-static void mask(struct buffer *out, uint32_t bits)
+static void mask(struct nftnl_rule *rule, uint32_t bits)
 {
     uint32_t none = 0;
-    struct expression bitwise = begin_expression(out, "bitwise");
-    put_u32(out, NFTA_BITWISE_SREG, NFT_REG_1);
-    put_u32(out, NFTA_BITWISE_DREG, NFT_REG_1);
-    put_u32(out, NFTA_BITWISE_LEN, MARK_SIZE);
-    put_value(out, NFTA_BITWISE_MASK, &bits, sizeof bits);
-    put_value(out, NFTA_BITWISE_XOR, &none, sizeof none);
-    end_expression(out, bitwise);
+    struct nftnl_expr *bitwise = append(rule, "bitwise");
+    nftnl_expr_set_u32(bitwise, NFTNL_EXPR_BITWISE_SREG, NFT_REG_1);
+    nftnl_expr_set_u32(bitwise, NFTNL_EXPR_BITWISE_DREG, NFT_REG_1);
+    nftnl_expr_set_u32(bitwise, NFTNL_EXPR_BITWISE_LEN, MARK_SIZE);
+    nftnl_expr_set(bitwise, NFTNL_EXPR_BITWISE_MASK, &bits, sizeof bits);
+    nftnl_expr_set(bitwise, NFTNL_EXPR_BITWISE_XOR, &none, sizeof none);
 }
 
-static void immediate(struct buffer *out, uint32_t value)
-{
-    struct expression load = begin_expression(out, "immediate");
-    put_u32(out, NFTA_IMMEDIATE_DREG, NFT_REG_1);
-    put_value(out, NFTA_IMMEDIATE_DATA, &value, sizeof value);
-    end_expression(out, load);
-}
-
-static void ipv4_alone(struct buffer *out)
+static void ipv4_alone(struct nftnl_rule *rule)
 {
     uint8_t ipv4 = NFPROTO_IPV4;
-    struct expression meta = begin_expression(out, "meta");
-    put_u32(out, NFTA_META_KEY, NFT_META_NFPROTO);
-    put_u32(out, NFTA_META_DREG, NFT_REG_1);
-    end_expression(out, meta);
-    compare(out, NFT_CMP_EQ, &ipv4, sizeof ipv4);
+    struct nftnl_expr *meta = append(rule, "meta");
+    nftnl_expr_set_u32(meta, NFTNL_EXPR_META_KEY, NFT_META_NFPROTO);
+    nftnl_expr_set_u32(meta, NFTNL_EXPR_META_DREG, NFT_REG_1);
+    compare(rule, NFT_CMP_EQ, &ipv4, sizeof ipv4);
 }
 
 /* --- what rules.c writes --- */
 
-static bool match_mark(struct buffer *out, json_t *match)
+struct verdict {
+    uint32_t code;
+    const char *chain; /* NULL: none */
+};
+
+/* {"accept": null}, {"goto": …} or {"jump": …} */
+static bool read_verdict(json_t *json, struct verdict *verdict)
+{
+    json_t *to = json_object_get(json, "goto"), *jump = json_object_get(json, "jump");
+    if (json_is_null(json_object_get(json, "accept"))) {
+        *verdict = (struct verdict){.code = NF_ACCEPT};
+        return true;
+    }
+    *verdict = (struct verdict){.code = (uint32_t)(to ? NFT_GOTO : NFT_JUMP),
+                                .chain = name_of(json_object_get(to ? to : jump, "target"))};
+    return verdict->chain;
+}
+
+static bool match_mark(struct nftnl_rule *rule, json_t *match)
 {
     const char *op, *key;
     json_int_t bits, value;
@@ -204,13 +155,13 @@ static bool match_mark(struct buffer *out, json_t *match)
         !str_equal(op, "!=") || !str_equal(key, "mark"))
         return false;
     uint32_t mark = (uint32_t)value;
-    ct_mark(out, NFTA_CT_DREG);
-    mask(out, (uint32_t)bits);
-    compare(out, NFT_CMP_NEQ, &mark, sizeof mark);
+    ct_mark(rule, NFTNL_EXPR_CT_DREG);
+    mask(rule, (uint32_t)bits);
+    compare(rule, NFT_CMP_NEQ, &mark, sizeof mark);
     return true;
 }
 
-static bool match_address(struct buffer *out, json_t *right)
+static bool match_address(struct nftnl_rule *rule, json_t *right)
 {
     struct in_addr first, last;
     const char *from = json_string_value(right), *to = from;
@@ -218,65 +169,75 @@ static bool match_address(struct buffer *out, json_t *right)
         return false;
     if (inet_pton(AF_INET, from, &first) != 1 || inet_pton(AF_INET, to, &last) != 1)
         return false;
-    ipv4_alone(out);
-    load_payload(out, NFT_PAYLOAD_NETWORK_HEADER, IP_DADDR_AT, sizeof first);
+    ipv4_alone(rule);
+    load_payload(rule, NFT_PAYLOAD_NETWORK_HEADER, IP_DADDR_AT, sizeof first);
     if (from == to) {
-        compare(out, NFT_CMP_EQ, &first, sizeof first);
+        compare(rule, NFT_CMP_EQ, &first, sizeof first);
         return true;
     }
-    compare(out, NFT_CMP_GTE, &first, sizeof first);
-    compare(out, NFT_CMP_LTE, &last, sizeof last);
+    compare(rule, NFT_CMP_GTE, &first, sizeof first);
+    compare(rule, NFT_CMP_LTE, &last, sizeof last);
     return true;
 }
 
-static bool match_port(struct buffer *out, const json_t *right)
+static bool match_port(struct nftnl_rule *rule, const json_t *right)
 {
     uint16_t port = htons((uint16_t)json_integer_value(right));
     if (!json_is_integer(right))
         return false;
-    load_payload(out, NFT_PAYLOAD_TRANSPORT_HEADER, TH_DPORT_AT, sizeof port);
-    compare(out, NFT_CMP_EQ, &port, sizeof port);
+    load_payload(rule, NFT_PAYLOAD_TRANSPORT_HEADER, TH_DPORT_AT, sizeof port);
+    compare(rule, NFT_CMP_EQ, &port, sizeof port);
     return true;
 }
 
-static bool write_match(struct buffer *out, json_t *match)
+static bool add_match(struct nftnl_rule *rule, json_t *match)
 {
     const char *op, *protocol, *field;
     json_t *right;
     if (json_unpack(match, "{s:s, s:{s:{s:s, s:s}}, s:o}", "op", &op, "left", "payload", "protocol",
                     &protocol, "field", &field, "right", &right) < 0)
-        return match_mark(out, match);
+        return match_mark(rule, match);
     if (!str_equal(op, "=="))
         return false;
     if (str_equal(protocol, "ip") && str_equal(field, "daddr"))
-        return match_address(out, right);
-    return str_equal(protocol, "th") && str_equal(field, "dport") && match_port(out, right);
+        return match_address(rule, right);
+    return str_equal(protocol, "th") && str_equal(field, "dport") && match_port(rule, right);
 }
 
-static bool write_mangle(struct buffer *out, json_t *mangle)
+static bool add_mangle(struct nftnl_rule *rule, json_t *mangle)
 {
     const char *key;
     json_int_t value;
     if (json_unpack(mangle, "{s:{s:{s:s}}, s:I}", "key", "ct", "key", &key, "value", &value) < 0 ||
         !str_equal(key, "mark"))
         return false;
-    immediate(out, (uint32_t)value);
-    ct_mark(out, NFTA_CT_SREG);
+    uint32_t mark = (uint32_t)value;
+    struct nftnl_expr *load = append(rule, "immediate");
+    nftnl_expr_set_u32(load, NFTNL_EXPR_IMM_DREG, NFT_REG_1);
+    nftnl_expr_set(load, NFTNL_EXPR_IMM_DATA, &mark, sizeof mark);
+    ct_mark(rule, NFTNL_EXPR_CT_SREG);
     return true;
 }
 
-static bool write_expression(struct buffer *out, json_t *json)
+static bool add_verdict(struct nftnl_rule *rule, json_t *json)
+{
+    struct verdict verdict;
+    if (!read_verdict(json, &verdict))
+        return false;
+    struct nftnl_expr *immediate = append(rule, "immediate");
+    nftnl_expr_set_u32(immediate, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
+    nftnl_expr_set_u32(immediate, NFTNL_EXPR_IMM_VERDICT, verdict.code);
+    if (verdict.chain)
+        nftnl_expr_set_str(immediate, NFTNL_EXPR_IMM_CHAIN, verdict.chain);
+    return true;
+}
+
+static bool add_expression(struct nftnl_rule *rule, json_t *json)
 {
     json_t *match = json_object_get(json, "match"), *mangle = json_object_get(json, "mangle");
     if (match)
-        return write_match(out, match);
-    if (mangle)
-        return write_mangle(out, mangle);
-    struct expression verdict = begin_expression(out, "immediate");
-    put_u32(out, NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
-    bool known = put_json_verdict(out, NFTA_IMMEDIATE_DATA, json);
-    end_expression(out, verdict);
-    return known;
+        return add_match(rule, match);
+    return mangle ? add_mangle(rule, mangle) : add_verdict(rule, json);
 }
 
 /* --- elements --- */
@@ -318,8 +279,19 @@ static size_t write_key(uint8_t key[KEY_MAX], json_t *json)
     return size;
 }
 
+static bool set_verdict(struct nftnl_set_elem *element, json_t *json)
+{
+    struct verdict verdict;
+    if (!read_verdict(json, &verdict))
+        return false;
+    nftnl_set_elem_set_u32(element, NFTNL_SET_ELEM_VERDICT, verdict.code);
+    if (verdict.chain)
+        nftnl_set_elem_set_str(element, NFTNL_SET_ELEM_CHAIN, verdict.chain);
+    return true;
+}
+
 /* A key alone, with its time, or with a verdict: [key, verdict]. */
-static bool write_element(struct buffer *out, json_t *json, bool deletes)
+static bool add_element(struct nftnl_set *set, json_t *json, bool deletes)
 {
     uint8_t key[KEY_MAX];
     json_t *timed = json_object_get(json, "elem"), *verdict = json_array_get(json, 1);
@@ -327,47 +299,50 @@ static bool write_element(struct buffer *out, json_t *json, bool deletes)
                    : json_is_array(json) ? json_array_get(json, 0)
                                          : json;
     size_t size = write_key(key, name);
-    size_t element = begin_nest(out, NFTA_LIST_ELEM);
-    put_value(out, NFTA_SET_ELEM_KEY, key, size);
+    if (!size)
+        return false;
+    struct nftnl_set_elem *element = must(nftnl_set_elem_alloc());
+    nftnl_set_elem_add(set, element);
+    nftnl_set_elem_set(element, NFTNL_SET_ELEM_KEY, key, (uint32_t)size);
     if (timed && !deletes) {
         json_int_t timeout_s = json_integer_value(json_object_get(timed, "timeout"));
-        uint64_t timeout_ms = htobe64((uint64_t)timeout_s * MS_PER_S);
-        put(out, NFTA_SET_ELEM_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+        nftnl_set_elem_set_u64(element, NFTNL_SET_ELEM_TIMEOUT, (uint64_t)timeout_s * MS_PER_S);
     }
-    bool known =
-        size && (!verdict || deletes || put_json_verdict(out, NFTA_SET_ELEM_DATA, verdict));
-    end_nest(out, element);
-    return known;
+    return !verdict || deletes || set_verdict(element, verdict);
 }
 
 /* --- commands --- */
 
-struct command {
-    json_t *members;
-    const char *table;
-    uint32_t sequence;
-    unsigned acknowledge; /* NLM_F_ACK, or 0 */
-};
+/* The elements from one to another, the latter not included. */
+static bool write_some(struct buffer *out, const struct command *command, const char *name,
+                       size_t from, size_t to, bool deletes)
+{
+    json_t *elements = json_object_get(command->members, "elem");
+    bool is_last = to == json_array_size(elements), known = true;
+    struct nlmsghdr *message = begin_message(
+        out, command, deletes ? NFT_MSG_DELSETELEM : NFT_MSG_NEWSETELEM,
+        (deletes ? 0 : NLM_F_CREATE) | (is_last ? command->acknowledge : 0), to - from);
+    if (!message)
+        return false;
+    struct nftnl_set *set = must(nftnl_set_alloc());
+    nftnl_set_set_str(set, NFTNL_SET_TABLE, command->table);
+    nftnl_set_set_str(set, NFTNL_SET_NAME, name);
+    for (size_t i = from; known && i < to; i++)
+        known = add_element(set, json_array_get(elements, i), deletes);
+    nftnl_set_elems_nlmsg_build_payload(message, set);
+    nftnl_set_free(set);
+    end_message(out, message);
+    return known;
+}
 
 static bool write_elements(struct buffer *out, const struct command *command, bool deletes)
 {
-    const char *set = json_string_value(json_object_get(command->members, "name"));
-    json_t *elements = json_object_get(command->members, "elem");
-    size_t count = json_array_size(elements);
-    bool known = set && count;
+    const char *name = name_of(json_object_get(command->members, "name"));
+    size_t count = json_array_size(json_object_get(command->members, "elem"));
+    bool known = name && count;
     for (size_t from = 0; known && from < count; from += ELEMENTS_MAX) {
         size_t to = count - from > ELEMENTS_MAX ? from + ELEMENTS_MAX : count;
-        size_t message = begin_message(
-            out, NFNL_SUBSYS_NFTABLES, deletes ? NFT_MSG_DELSETELEM : NFT_MSG_NEWSETELEM,
-            (deletes ? 0 : NLM_F_CREATE) | (to == count ? command->acknowledge : 0),
-            command->sequence);
-        put_text(out, NFTA_SET_ELEM_LIST_TABLE, command->table);
-        put_text(out, NFTA_SET_ELEM_LIST_SET, set);
-        size_t nest = begin_nest(out, NFTA_SET_ELEM_LIST_ELEMENTS);
-        for (size_t i = from; known && i < to; i++)
-            known = write_element(out, json_array_get(elements, i), deletes);
-        end_nest(out, nest);
-        end_message(out, message);
+        known = write_some(out, command, name, from, to, deletes);
     }
     return known;
 }
@@ -375,37 +350,62 @@ static bool write_elements(struct buffer *out, const struct command *command, bo
 static bool write_chain(struct buffer *out, const struct command *command, unsigned type,
                         unsigned flags)
 {
-    const char *name = json_string_value(json_object_get(command->members, "name"));
-    bool is_rules = type == NFT_MSG_DELRULE;
+    const char *name = name_of(json_object_get(command->members, "name"));
     if (!name || json_object_get(command->members, "hook"))
         return false;
-    size_t message = begin_message(out, NFNL_SUBSYS_NFTABLES, type, flags | command->acknowledge,
-                                   command->sequence);
-    put_text(out, NFTA_CHAIN_TABLE, command->table); /* a rule's has the same number */
-    put_text(out, is_rules ? NFTA_RULE_CHAIN : NFTA_CHAIN_NAME, name);
+    struct nlmsghdr *message = begin_message(out, command, type, flags | command->acknowledge, 0);
+    if (!message)
+        return false;
+    struct nftnl_chain *chain = must(nftnl_chain_alloc());
+    nftnl_chain_set_str(chain, NFTNL_CHAIN_TABLE, command->table);
+    nftnl_chain_set_str(chain, NFTNL_CHAIN_NAME, name);
+    nftnl_chain_nlmsg_build_payload(message, chain);
+    nftnl_chain_free(chain);
     end_message(out, message);
     return true;
 }
 
-static bool write_rule(struct buffer *out, const struct command *command)
+static bool write_rule(struct buffer *out, const struct command *command, const char *chain,
+                       unsigned type, unsigned flags)
 {
-    const char *chain = json_string_value(json_object_get(command->members, "chain"));
-    json_t *expression;
+    json_t *parts = json_object_get(command->members, "expr"), *part;
     size_t index;
-    bool known = chain;
-    if (!known)
+    bool known = true;
+    if (!chain || json_array_size(parts) > PARTS_MAX)
         return false;
-    size_t message =
-        begin_message(out, NFNL_SUBSYS_NFTABLES, NFT_MSG_NEWRULE,
-                      NLM_F_CREATE | NLM_F_APPEND | command->acknowledge, command->sequence);
-    put_text(out, NFTA_RULE_TABLE, command->table);
-    put_text(out, NFTA_RULE_CHAIN, chain);
-    size_t nest = begin_nest(out, NFTA_RULE_EXPRESSIONS);
-    json_array_foreach (json_object_get(command->members, "expr"), index, expression)
-        known = known && write_expression(out, expression);
-    end_nest(out, nest);
+    struct nlmsghdr *message = begin_message(out, command, type, flags | command->acknowledge, 0);
+    if (!message)
+        return false;
+    struct nftnl_rule *rule = must(nftnl_rule_alloc());
+    nftnl_rule_set_str(rule, NFTNL_RULE_TABLE, command->table);
+    nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, chain);
+    json_array_foreach (parts, index, part)
+        known = known && add_expression(rule, part);
+    nftnl_rule_nlmsg_build_payload(message, rule);
+    nftnl_rule_free(rule);
     end_message(out, message);
     return known;
+}
+
+static bool write_object(struct buffer *out, const struct command *command, const char *verb,
+                         const char *kind)
+{
+    bool adds = str_equal(verb, "add"), deletes = str_equal(verb, "delete");
+    if (str_equal(kind, "element"))
+        return (adds || deletes) && write_elements(out, command, deletes);
+    if (str_equal(kind, "rule"))
+        return adds && write_rule(out, command, name_of(json_object_get(command->members, "chain")),
+                                  NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
+    if (!str_equal(kind, "chain"))
+        return false;
+    if (adds)
+        return write_chain(out, command, NFT_MSG_NEWCHAIN, NLM_F_CREATE);
+    if (deletes)
+        return write_chain(out, command, NFT_MSG_DELCHAIN, 0);
+    /* To flush a chain is to delete its rules without naming one. */
+    return str_equal(verb, "flush") &&
+           write_rule(out, command, name_of(json_object_get(command->members, "name")),
+                      NFT_MSG_DELRULE, 0);
 }
 
 static bool write_command(struct buffer *out, json_t *json, struct command *command)
@@ -414,37 +414,32 @@ static bool write_command(struct buffer *out, json_t *json, struct command *comm
     json_t *object = verb ? json_object_get(json, verb) : NULL;
     const char *kind = object ? json_object_iter_key(json_object_iter(object)) : NULL;
     command->members = kind ? json_object_get(object, kind) : NULL;
-    command->table = json_string_value(json_object_get(command->members, "table"));
-    if (!command->table ||
-        !str_equal(json_string_value(json_object_get(command->members, "family")), "inet"))
-        return false;
-    bool adds = str_equal(verb, "add"), deletes = str_equal(verb, "delete");
-    if (str_equal(kind, "element"))
-        return (adds || deletes) && write_elements(out, command, deletes);
-    if (str_equal(kind, "rule"))
-        return adds && write_rule(out, command);
-    if (!str_equal(kind, "chain"))
-        return false;
-    if (adds)
-        return write_chain(out, command, NFT_MSG_NEWCHAIN, NLM_F_CREATE);
-    if (deletes)
-        return write_chain(out, command, NFT_MSG_DELCHAIN, 0);
-    return str_equal(verb, "flush") && write_chain(out, command, NFT_MSG_DELRULE, 0);
+    command->table = name_of(json_object_get(command->members, "table"));
+    return command->table &&
+           str_equal(json_string_value(json_object_get(command->members, "family")), "inet") &&
+           write_object(out, command, verb, kind);
+}
+
+static bool write_border(struct buffer *batch,
+                         struct nlmsghdr *(*border)(char *at, uint32_t sequence), uint32_t sequence)
+{
+    char *at = buffer_reserve(batch, OBJECT_ROOM);
+    if (at)
+        end_message(batch, border(at, sequence));
+    return at;
 }
 
 bool nft_batch_write(struct buffer *batch, json_t *commands)
 {
     json_t *json;
     size_t index, count = json_array_size(commands);
-    size_t message = begin_message(batch, NFNL_SUBSYS_NONE, NFNL_MSG_BATCH_BEGIN, 0, 0);
-    end_message(batch, message);
+    if (!write_border(batch, nftnl_batch_begin, 0))
+        return false;
     json_array_foreach (commands, index, json) {
         struct command command = {.sequence = (uint32_t)index + 1,
                                   .acknowledge = index + 1 == count ? NLM_F_ACK : 0};
         if (!write_command(batch, json, &command))
             return false;
     }
-    message = begin_message(batch, NFNL_SUBSYS_NONE, NFNL_MSG_BATCH_END, 0, (uint32_t)count + 1);
-    end_message(batch, message);
-    return count && !buffer_overflowed(batch);
+    return count && write_border(batch, nftnl_batch_end, (uint32_t)count + 1);
 }

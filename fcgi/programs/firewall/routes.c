@@ -63,9 +63,10 @@ static json_t *policy_summary(const struct filter_sandbox *sandbox)
 {
     char text[POLICY_ADDRESS_TEXT_MAX];
     struct policy_address address = policy_address_ipv4(sandbox->address);
-    return json_pack("{s:s, s:s, s:I}", "address", policy_address_text(&address, text),
+    return json_pack("{s:s, s:s, s:I, s:I}", "address", policy_address_text(&address, text),
                      "sandbox_id", sandbox->wire.sandbox_id, "revision",
-                     (json_int_t)sandbox->wire.revision);
+                     (json_int_t)sandbox->wire.revision, "denied",
+                     (json_int_t)sandbox->denials.total);
 }
 
 static int list_policies(void *context, struct http_request *request,

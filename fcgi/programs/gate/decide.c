@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit/audit.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -11,6 +12,7 @@
 #include "gate/gate_db.h"
 #include "gate/signature.h"
 #include "host/host.h"
+#include "sandbox/request_host.h"
 #include "session/session.h"
 
 /* Only an agent that does not answer keeps a resume for so long. */
@@ -36,6 +38,10 @@ static int refuse_error(struct gate_decision *decision, const struct error *err)
     case ERR_SANDBOX_BUSY:
     case ERR_SANDBOX_NOT_RUNNING:
         return refuse(decision, REFUSAL_BUSY);
+    case ERR_HOST_UNREACHABLE:
+        return refuse(decision, REFUSAL_HOST_UNREACHABLE);
+    case ERR_HOST_LOST:
+        return refuse(decision, REFUSAL_HOST_LOST);
     default:
         log_warning("gate cannot reach a sandbox", LOG_ERROR(err));
         return refuse(decision, REFUSAL_UNAVAILABLE);
@@ -190,12 +196,35 @@ static void note_failed_wake(struct gate *gate, const struct gate_sandbox *found
         agent_notes_silent(gate->notes, pool_tenant(found->sandbox.id));
 }
 
-static int bring_up(struct gate *gate, struct gate_sandbox *found, struct gate_decision *decision)
+/* A request that wakes a sandbox is an act of the service: it needs no key. */
+static int wake_recorded(struct gate *gate, const struct gate_request *request,
+                         const struct gate_sandbox *found, struct sandbox *woken,
+                         struct error **err)
+{
+    struct worker *worker = &gate->worker;
+    struct audit audit;
+    error_auto lost = NULL;
+    audit_by_service(&audit, &audit_SANDBOX_RESUME,
+                     request->preview_port ? "preview" : "data plane");
+    audit_about(&audit, found->sandbox.id);
+    snprintf(audit.entry.team_id, ID_SIZE, "%s", found->sandbox.team_id);
+    snprintf(audit.entry.address, sizeof audit.entry.address, "%s", request->client);
+    snprintf(audit.entry.request_id, sizeof audit.entry.request_id, "%s", request->request_id);
+    if (audit_begin(&audit, worker->db, worker->ring, err) < 0)
+        return -1;
+    int result = sandbox_wake(worker, found->sandbox.id, woken, err);
+    if (audit_end(&audit, result < 0 ? *err : NULL, &lost) < 0) /* it runs: nobody is refused */
+        log_warning("cannot record how waking a sandbox ended", LOG_ERROR(lost));
+    return result;
+}
+
+static int bring_up(struct gate *gate, const struct gate_request *request,
+                    struct gate_sandbox *found, struct gate_decision *decision)
 {
     error_auto err = NULL;
     sandbox_auto woken = {0};
     int64_t started_ms = clock_monotonic_ms();
-    if (sandbox_wake(&gate->worker, found->sandbox.id, &woken, &err) < 0) {
+    if (wake_recorded(gate, request, found, &woken, &err) < 0) {
         note_failed_wake(gate, found, started_ms, err);
         refuse_error(decision, err);
         /* The runtime was there, and could not. */
@@ -204,6 +233,7 @@ static int bring_up(struct gate *gate, struct gate_sandbox *found, struct gate_d
         return -1;
     }
     agent_notes_answered(gate->notes, pool_tenant(found->sandbox.id));
+    found->sandbox.host_id = woken.host_id;
     found->sandbox.address = woken.address;
     found->sandbox.agent_key_id = woken.agent_key_id;
     snprintf(found->sandbox.instance_name, sizeof found->sandbox.instance_name, "%s",
@@ -214,13 +244,16 @@ static int bring_up(struct gate *gate, struct gate_sandbox *found, struct gate_d
 static int wake(struct gate *gate, const struct gate_request *request, struct gate_sandbox *found,
                 struct gate_decision *decision)
 {
+    error_auto err = NULL;
     if (request->is_poll)
         return refuse(decision, REFUSAL_BUSY);
+    if (runtimes_check(gate->worker.runtimes, gate->worker.db, found->sandbox.host_id, &err) < 0)
+        return refuse_error(decision, err);
     if (agent_notes_is_silent(gate->notes, pool_tenant(found->sandbox.id)))
         return refuse(decision, REFUSAL_RESUME_FAILED);
     if (!request->may_wait)
         return hand_on(decision);
-    return enter(gate, found, decision) < 0 ? -1 : bring_up(gate, found, decision);
+    return enter(gate, found, decision) < 0 ? -1 : bring_up(gate, request, found, decision);
 }
 
 static int ensure_running(struct gate *gate, const struct gate_request *request,
@@ -242,6 +275,15 @@ static int ensure_running(struct gate *gate, const struct gate_request *request,
 
 /* --- where to? --- */
 
+static int route_to_host(struct worker *worker, const struct sandbox *sandbox,
+                         struct gate_decision *decision)
+{
+    error_auto err = NULL;
+    if (runtimes_relay(worker->runtimes, worker->db, sandbox->host_id, &decision->relay, &err) < 0)
+        return refuse_error(decision, err);
+    return 0;
+}
+
 static int route_data_plane(struct worker *worker, const struct sandbox *sandbox,
                             struct gate_decision *decision)
 {
@@ -250,6 +292,8 @@ static int route_data_plane(struct worker *worker, const struct sandbox *sandbox
     if (agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, decision->secret,
                      &err) < 0)
         return refuse_error(decision, err);
+    if (route_to_host(worker, sandbox, decision) < 0)
+        return -1;
     snprintf(decision->upstream, sizeof decision->upstream, "%s:%d",
              ipv4_format(sandbox->address, address), AGENT_PORT);
     return 0;
@@ -278,6 +322,17 @@ static int did_not_answer(struct gate *gate, const struct gate_request *request,
     return hand_on(decision);
 }
 
+static int take_listener(const struct gate_sandbox *found, enum agent_listener listener,
+                         struct gate_decision *decision)
+{
+    if (listener == AGENT_LISTENER_NONE)
+        return refuse(decision, REFUSAL_NO_LISTENER);
+    /* The agent's relay reads the head of a request, which TLS hides. */
+    if (found->is_https && listener == AGENT_LISTENER_LOOPBACK)
+        return refuse(decision, REFUSAL_TLS_ON_LOOPBACK);
+    return 0;
+}
+
 static int find_listener(struct gate *gate, const struct gate_request *request,
                          const struct gate_sandbox *found, enum agent_listener *listener,
                          struct gate_decision *decision)
@@ -286,13 +341,17 @@ static int find_listener(struct gate *gate, const struct gate_request *request,
     uint64_t sandbox = pool_tenant(found->sandbox.id);
     unsigned wait_ms =
         request->may_wait ? AGENT_WAIT_MS : (unsigned)gate->worker.settings->gate_wait_ms;
+    struct agent_place at;
+    if (runtimes_agent(gate->worker.runtimes, gate->worker.db, found->sandbox.host_id,
+                       found->sandbox.address, &at, &err) < 0)
+        return refuse_error(decision, err);
     if (may_ask(gate, request, found, decision) < 0)
         return -1;
-    if (agent_port_listener(found->sandbox.address, decision->secret, request->preview_port,
-                            wait_ms, listener, &err) == 0) {
+    if (agent_port_listener(&at, decision->secret, request->preview_port, wait_ms, listener,
+                            &err) == 0) {
         if (request->may_wait)
             agent_notes_answered(gate->notes, sandbox);
-        return *listener == AGENT_LISTENER_NONE ? refuse(decision, REFUSAL_NO_LISTENER) : 0;
+        return take_listener(found, *listener, decision);
     }
     return err->code == ERR_AGENT_SILENT ? did_not_answer(gate, request, sandbox, decision)
                                          : refuse_error(decision, err);
@@ -314,9 +373,11 @@ static int route_preview(struct gate *gate, const struct gate_request *request,
     bool is_relayed = result == 0 && listener == AGENT_LISTENER_LOOPBACK;
     if (!is_relayed)
         mem_wipe(decision->secret, sizeof decision->secret);
-    if (result < 0)
+    if (result < 0 || route_to_host(&gate->worker, &found->sandbox, decision) < 0)
         return -1;
     decision->relay_port = is_relayed ? port : 0;
+    decision->is_https = found->is_https;
+    request_host_of(&found->sandbox, port, decision->host);
     snprintf(decision->upstream, sizeof decision->upstream, "%s:%d",
              ipv4_format(found->sandbox.address, address), is_relayed ? AGENT_RELAY_PORT : port);
     return 0;
@@ -358,8 +419,12 @@ enum refusal_reason gate_explain_failure(struct gate *gate, const struct gate_re
     struct gate_request question = *request;
     question.is_poll = true;
     if (find_sandbox(&gate->worker, &question, &found, &decision) == 0 &&
-        ensure_running(gate, &question, &found, &decision) == 0 && question.preview_port)
-        route_preview(gate, &question, &found, &decision);
+        ensure_running(gate, &question, &found, &decision) == 0) {
+        if (question.preview_port)
+            route_preview(gate, &question, &found, &decision);
+        else
+            route_to_host(&gate->worker, &found.sandbox, &decision);
+    }
     mem_wipe(decision.secret, sizeof decision.secret);
     /* Anything but a refusal of its own: the sandbox says nothing, or cannot be asked now. */
     return decision.outcome == GATE_REFUSE ? decision.reason : reason;

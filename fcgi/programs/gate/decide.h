@@ -28,6 +28,8 @@ struct gate_request {
     const char *link_token; /* preview: the token in the address of a link to open, or NULL */
     bool may_wait;          /* in the wake pool: resume and wait instead of answering GATE_WAKE */
     bool is_poll;           /* preview: only asks whether a server listens; wakes nothing */
+    const char *client;     /* address, and id of the request: for the record of a wake */
+    const char *request_id;
     bool is_kept_as_health; /* nginx keeps a pass for GET /health apart from others */
 };
 
@@ -39,7 +41,10 @@ struct gate_decision {
     enum gate_outcome outcome;
     enum refusal_reason reason;     /* of a refusal */
     char upstream[32];              /* address:port, of a pass */
+    struct relay_place relay;       /* of its host; url NULL: nginx goes there directly */
     char secret[AGENT_SECRET_SIZE]; /* for the agent or its relay, else ""; wiped by the caller */
+    bool is_https;                  /* its server speaks TLS */
+    char host[SANDBOX_HOST_SIZE];   /* what that sees as Host; "": as nginx is configured */
     uint16_t relay_port;            /* through the agent's relay to this port; 0: direct */
     struct pool_claim claim;        /* of GATE_WAIT */
     bool cacheable;                 /* the same request may pass by this decision for a second */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Refusals at hosts of the form <port>-<sandboxID>, in the shape that clients of E2B look for: to
- * them 502 is what says that a sandbox does not run. */
+/* Refusals at hosts of the form <port>-<sandboxID>, in the form that clients of E2B look for:
+ * to them 502 is what says that a sandbox does not run. */
 #pragma once
 
 #include "http/http.h"

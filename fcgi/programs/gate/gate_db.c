@@ -3,11 +3,14 @@
 
 #include <stdio.h>
 
+#include "sandbox/sandbox_ports.h"
+
 static const struct db_statement get_statement = {
     "gate.get",
     "SELECT s.id, s.state, s.auto_resume, s.allow_public_traffic, s.instance_name, s.address,"
-    " s.agent_key_id, p.public, s.team_id, s.session_epoch, s.all_ports"
-    " FROM sandboxes s LEFT JOIN exposed_ports p ON p.sandbox_id = s.id AND p.port = ?"
+    " s.agent_key_id, s.ports, s.team_id, s.session_epoch, s.all_ports, s.host_id,"
+    " s.request_host"
+    " FROM sandboxes s"
     " WHERE s.route = ? AND s.visible = 1",
     true};
 
@@ -20,7 +23,7 @@ int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gat
     db_rows_auto *rows = NULL;
     struct sandbox *sandbox = &found->sandbox;
     *found = (struct gate_sandbox){.port = GATE_PORT_NONE};
-    if (db_query(db, &get_statement, DB_ARGS(db_u64(port), db_text(route)), &rows, err) < 0)
+    if (db_query(db, &get_statement, DB_ARGS(db_text(route)), &rows, err) < 0)
         return -1;
     if (!db_rows_next(rows))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
@@ -36,9 +39,13 @@ int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gat
     db_copy_text(sandbox->team_id, rows, 8);
     sandbox->session_epoch = (uint32_t)db_get_u64(rows, 9);
     sandbox->all_ports = db_get_bool(rows, 10);
-    bool is_named = !db_is_null(rows, 7);
+    sandbox->host_id = (uint32_t)db_get_u64(rows, 11);
+    db_copy_text(sandbox->request_host, rows, 12);
+    sandbox_ports_of_text(db_get_text(rows, 7), sandbox);
+    const struct exposed_port *named = sandbox_port(sandbox, port);
     /* One that was exposed before it was reserved counts for nothing. */
-    if ((is_named || sandbox->all_ports) && port && !sandbox_port_is_reserved(port))
-        found->port = !is_named || db_get_bool(rows, 7) ? GATE_PORT_PUBLIC : GATE_PORT_PRIVATE;
+    if ((named || sandbox->all_ports) && port && !sandbox_port_is_reserved(port))
+        found->port = !named || named->is_public ? GATE_PORT_PUBLIC : GATE_PORT_PRIVATE;
+    found->is_https = named && named->is_https;
     return 0;
 }

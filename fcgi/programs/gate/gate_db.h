@@ -8,10 +8,12 @@
 enum gate_port { GATE_PORT_NONE, GATE_PORT_PRIVATE, GATE_PORT_PUBLIC };
 
 /* What a decision rests on. Of sandbox only id, state, auto_resume, allow_public_traffic,
- * instance_name, address, agent_key_id and team_id are filled in, and nothing needs to be freed. */
+ * instance_name, host_id, address, agent_key_id, team_id, session_epoch, request_host and ports
+ * are filled in, and nothing needs to be freed. */
 struct gate_sandbox {
     struct sandbox sandbox;
     enum gate_port port; /* the exposed port that was asked for */
+    bool is_https;       /* whose server speaks TLS */
 };
 
 /* A sandbox that is not deleted. Errors: ERR_NOT_FOUND, those of db_query(). */

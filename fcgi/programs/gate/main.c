@@ -3,12 +3,15 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
+#include "account/access_revision.h"
 #include "account/account.h"
 #include "account/usage.h"
 #include "account/usage_kept.h"
+#include "audit/audit.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/program.h"
+#include "event/event.h"
 #include "gate/decide.h"
 #include "gate/gate_db.h"
 #include "gate/serve.h"
@@ -19,6 +22,7 @@
 #include "sandbox/quota.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_network.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
@@ -34,22 +38,13 @@ static const struct program program = {
 static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        account_statements,
-        egress_profile_statements,
-        gate_statements,
-        host_pool_statements,
-        host_statements,
-        keeper_statements,
-        operation_statements,
-        plan_statements,
-        quota_statements,
-        reservation_statements,
-        sandbox_network_statements,
-        sandbox_statements,
-        usage_kept_statements,
-        usage_statements,
-        volume_mount_statements,
-        volume_statements,
+        access_revision_statements, account_statements,       audit_statements,
+        egress_profile_statements,  event_statements,         gate_statements,
+        host_pool_statements,       host_statements,          keeper_statements,
+        operation_statements,       plan_statements,          quota_statements,
+        reservation_statements,     sandbox_event_statements, sandbox_network_statements,
+        sandbox_statements,         usage_kept_statements,    usage_statements,
+        volume_mount_statements,    volume_statements,
     };
     return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);
 }

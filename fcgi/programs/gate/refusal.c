@@ -129,7 +129,7 @@ void gate_serve_refusal(struct gate *gate, struct http_request *request,
         return;
     }
     if (reason == REFUSAL_BAD_SIGNATURE || reason == REFUSAL_OLD_SIGNATURE) {
-        /* In the shape of the agent's own answers under /files. */
+        /* In the form of the agent's own answers under /files. */
         http_response_json(
             response, status,
             json_pack("{s:i, s:s}", "code", status, "message", refusal_reason_sentence(reason)));

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/throttle.h"
 #include "gate/decide.h"
 #include "gate/origin.h"
 #include "gate/refusal.h"
-#include "gate/throttle.h"
 #include "gate/token.h"
 
 #define HAND_ON_AFTER_MS 500 /* for others who are served, before the other pool is asked */
@@ -33,11 +34,20 @@ static void answer_refusal(struct http_response *response, enum refusal_reason r
 /* nginx keeps the answer under the second in which it asked, so nothing is ever older than one. */
 static void answer_pass(struct http_response *response, const struct gate_decision *decision)
 {
+    if (decision->relay.url) {
+        response->status = 401;
+        http_response_header(response, "Through", "%s", decision->relay.url);
+        http_response_header(response, "Host-Name", "%s", decision->relay.host_name);
+    }
     http_response_header(response, "Sandlot-Answer", "%s", decision->upstream);
     if (decision->secret[0])
         http_response_header(response, "Agent-Secret", "%s", decision->secret);
     if (decision->relay_port)
         http_response_header(response, "Relay-Port", "%u", decision->relay_port);
+    if (decision->host[0])
+        http_response_header(response, "Mask-Host", "%s", decision->host);
+    if (decision->is_https)
+        http_response_header(response, "Upstream-Scheme", "https");
     if (!decision->cacheable)
         http_response_header(response, "X-Accel-Expires", "0");
 }
@@ -114,6 +124,15 @@ static void decide(struct gate *gate, const struct gate_request *question, const
         throttle_count(&refusals, whose, rate, now_ms);
 }
 
+static void count_decision(const struct gate_decision *decision)
+{
+    static const char *const outcomes[] = {
+        [GATE_PASS] = "pass", [GATE_WAKE] = "wake", [GATE_WAIT] = "wait", [GATE_REFUSE] = NULL};
+    COUNT(COUNT_GATE_DECISIONS, decision->outcome == GATE_REFUSE
+                                    ? refusal_reason_name(decision->reason)
+                                    : outcomes[decision->outcome]);
+}
+
 static void serve_question(struct gate *gate, struct http_request *request,
                            struct http_response *response, bool is_preview)
 {
@@ -136,6 +155,8 @@ static void serve_question(struct gate *gate, struct http_request *request,
         .link_token = link_token,
         .may_wait = str_equal(http_parameter(request, "SANDLOT_WAKE"), "1"),
         .is_poll = is_preview && http_parameter(request, "SANDLOT_POLL"),
+        .client = request->remote_address,
+        .request_id = request->request_id,
         .is_kept_as_health = str_equal(http_parameter(request, "SANDLOT_PATH_CLASS"), "health"),
     };
     /* nginx reads each line of it again at each hit of its cache. */
@@ -146,6 +167,7 @@ static void serve_question(struct gate *gate, struct http_request *request,
     }
     struct gate_decision decision;
     decide(gate, &question, request->remote_address, &decision);
+    count_decision(&decision);
     decision.cacheable &= !token_is_too_long(request, is_preview);
     answer_decision(gate, request, response, &decision);
     mem_wipe(&decision, sizeof decision);

@@ -30,15 +30,22 @@ static const char *type_of(mode_t mode)
     }
 }
 
+static json_t *time_json(struct timespec at)
+{
+    char text[CLOCK_ISO8601_SIZE];
+    return json_string(
+        clock_format_iso8601((int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000, text));
+}
+
 json_t *entry_json(const struct stat *status)
 {
-    char mode[8], time[CLOCK_ISO8601_SIZE];
+    char mode[8];
     snprintf(mode, sizeof mode, "%04o", (unsigned)(status->st_mode & 07777));
-    clock_format_iso8601((int64_t)status->st_mtim.tv_sec * 1000 + status->st_mtim.tv_nsec / 1000000,
-                         time);
-    return json_pack("{s:s, s:I, s:s, s:s}", "type", type_of(status->st_mode), "size",
-                     (json_int_t)(S_ISREG(status->st_mode) ? status->st_size : 0), "mode", mode,
-                     "modified_at", time);
+    return json_pack("{s:s, s:I, s:s, s:I, s:I, s:o, s:o, s:o}", "type", type_of(status->st_mode),
+                     "size", (json_int_t)(S_ISREG(status->st_mode) ? status->st_size : 0), "mode",
+                     mode, "uid", (json_int_t)status->st_uid, "gid", (json_int_t)status->st_gid,
+                     "accessed_at", time_json(status->st_atim), "modified_at",
+                     time_json(status->st_mtim), "changed_at", time_json(status->st_ctim));
 }
 
 /* Each byte that is no part of a character becomes U+FFFD. */

@@ -5,7 +5,8 @@
 #include <jansson.h>
 #include <sys/stat.h>
 
-/* {"type", "size", "mode", "modified_at"}, a new reference. */
+/* {"type", "size", "mode", "uid", "gid", "accessed_at", "modified_at", "changed_at"}, a new
+ * reference. */
 json_t *entry_json(const struct stat *status);
 
 /* Put bytes that name something under a key. Where they are no text, <key> gets a readable form and

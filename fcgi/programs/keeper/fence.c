@@ -67,11 +67,11 @@ static void leave(unsigned *inside)
     pthread_mutex_unlock(&mutex);
 }
 
-int fence_enter(struct fence *fence, uint64_t generation, struct refusal *refusal)
+int fence_enter(struct fence *fence, uint64_t generation, struct keeper_error *error)
 {
     if (enter(fence, generation, &fence->inside) == 0)
         return 0;
-    return refuse(refusal, KEEPER_FENCED, "A sandbox starts with the volume.");
+    return keeper_error_set(error, KEEPER_FENCED, "A sandbox starts with the volume.");
 }
 
 void fence_leave(struct fence *fence)

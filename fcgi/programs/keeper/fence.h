@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "keeper/refusal.h"
+#include "keeper/keeper_error.h"
 
 #define VOLUME_ID_SIZE 31
 #define EPOCH_SIZE     33
@@ -29,7 +29,7 @@ const char *fence_epoch(void);
 struct fence *fence_of(const char *volume_id);
 
 /* Begin a change; 0, or -1 with KEEPER_FENCED. Every 0 needs a fence_leave(). */
-int fence_enter(struct fence *fence, uint64_t generation, struct refusal *refusal);
+int fence_enter(struct fence *fence, uint64_t generation, struct keeper_error *error);
 void fence_leave(struct fence *fence);
 
 /* As fence_enter() and fence_leave(), for work behind an answer, which is given up for a raised

@@ -4,16 +4,17 @@
 
 #include "keeper/serve.h"
 
-int file_get(struct request *request, struct refusal *refusal);
-int file_put_begin(struct request *request, struct refusal *refusal);
-int file_put_data(struct request *request, const char *data, size_t size, struct refusal *refusal);
-int file_put_finish(struct request *request, struct refusal *refusal);
-int directory_get(struct request *request, struct refusal *refusal);
-int directory_put(struct request *request, struct refusal *refusal);
-int path_get(struct request *request, struct refusal *refusal);
-int path_move(struct request *request, struct refusal *refusal);
-int volume_open(struct request *request, struct refusal *refusal);
-int path_delete(struct request *request, struct refusal *refusal);
+int file_get(struct request *request, struct keeper_error *error);
+int file_put_begin(struct request *request, struct keeper_error *error);
+int file_put_data(struct request *request, const char *data, size_t size,
+                  struct keeper_error *error);
+int file_put_finish(struct request *request, struct keeper_error *error);
+int directory_get(struct request *request, struct keeper_error *error);
+int directory_put(struct request *request, struct keeper_error *error);
+int path_get(struct request *request, struct keeper_error *error);
+int path_move(struct request *request, struct keeper_error *error);
+int volume_open(struct request *request, struct keeper_error *error);
+int path_delete(struct request *request, struct keeper_error *error);
 
 /* tree.c: remove everything in a directory, however deep and wide, while the fence allows it. 0, 1
  * when it was given up for the fence, -1 with errno. */

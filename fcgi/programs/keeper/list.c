@@ -70,25 +70,25 @@ static json_t *entries_of(int directory, char **names, size_t count)
     return entries;
 }
 
-int directory_get(struct request *request, struct refusal *refusal)
+int directory_get(struct request *request, struct keeper_error *error)
 {
     uint64_t after = 0, limit = LIMIT_MAX, next;
     const char *path;
     size_t count;
-    if (request_path(request, "path", &path, refusal) < 0 ||
-        request_number(request, "after", &after, refusal) < 0 ||
-        request_number(request, "limit", &limit, refusal) < 0)
+    if (request_path(request, "path", &path, error) < 0 ||
+        request_number(request, "after", &after, error) < 0 ||
+        request_number(request, "limit", &limit, error) < 0)
         return -1;
     if (limit < 1 || limit > LIMIT_MAX)
-        return refuse(refusal, KEEPER_INVALID, "limit is out of range.");
-    int fd = place_open_directory(request->volume, path, refusal);
+        return keeper_error_set(error, KEEPER_INVALID, "limit is out of range.");
+    int fd = place_open_directory(request->volume, path, error);
     if (fd < 0)
         return -1;
     DIR *directory = fdopendir(fd);
     if (!directory) {
         int errnum = errno;
         close(fd);
-        return refuse_errno(refusal, errnum);
+        return keeper_error_set_errno(error, errnum);
     }
     if (after)
         seekdir(directory, (long)after);

@@ -17,19 +17,20 @@
 
 const char *place_volumes = "/volumes";
 
-int place_open_volume(const char *volume_id, struct refusal *refusal)
+int place_open_volume(const char *volume_id, struct keeper_error *error)
 {
     struct statx status;
     autofree char *path = xasprintf("%s/%s", place_volumes, volume_id);
     autoclose int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT ? refuse(refusal, KEEPER_NOT_MOUNTED, "The volume is not mounted.")
-                               : refuse_errno(refusal, errno);
+        return errno == ENOENT
+                   ? keeper_error_set(error, KEEPER_NOT_MOUNTED, "The volume is not mounted.")
+                   : keeper_error_set_errno(error, errno);
     /* The directory stays when the volume goes: what is written there would be lost. */
     if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &status) < 0)
-        return refuse_errno(refusal, errno);
+        return keeper_error_set_errno(error, errno);
     if (!(status.stx_attributes & STATX_ATTR_MOUNT_ROOT))
-        return refuse(refusal, KEEPER_NOT_MOUNTED, "The volume is not mounted.");
+        return keeper_error_set(error, KEEPER_NOT_MOUNTED, "The volume is not mounted.");
     return steal_fd(&fd);
 }
 
@@ -81,15 +82,15 @@ static int make_way(int volume, char *path)
 }
 
 int place_open_parent(int volume, const char *path, bool make, const char **name,
-                      struct refusal *refusal)
+                      struct keeper_error *error)
 {
     const char *slash = strrchr(path, '/');
     *name = slash ? slash + 1 : path;
     if (!**name)
-        return refuse(refusal, KEEPER_INVALID, "This is a directory.");
+        return keeper_error_set(error, KEEPER_INVALID, "This is a directory.");
     autofree char *parent = xstrndup(path, slash ? (size_t)(slash - path) : 0);
     int fd = make ? make_way(volume, parent) : place_open(volume, parent, O_DIRECTORY);
-    return fd < 0 ? refuse_errno(refusal, errno) : fd;
+    return fd < 0 ? keeper_error_set_errno(error, errno) : fd;
 }
 
 /* What an O_PATH descriptor stands for, opened for good. */
@@ -100,27 +101,28 @@ static int reopen(int place, int flags)
     return open(path, flags | O_CLOEXEC);
 }
 
-int place_open_file(int volume, const char *path, struct stat *status, struct refusal *refusal)
+int place_open_file(int volume, const char *path, struct stat *status, struct keeper_error *error)
 {
     autoclose int place = place_open(volume, path, 0);
     if (place < 0 || fstat(place, status) < 0)
-        return refuse_errno(refusal, errno);
+        return keeper_error_set_errno(error, errno);
     if (S_ISDIR(status->st_mode))
-        return refuse(refusal, KEEPER_INVALID, "This is a directory.");
+        return keeper_error_set(error, KEEPER_INVALID, "This is a directory.");
     if (!S_ISREG(status->st_mode))
-        return refuse(refusal, KEEPER_INVALID, "This is not an ordinary file.");
+        return keeper_error_set(error, KEEPER_INVALID, "This is not an ordinary file.");
     int fd = reopen(place, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    return fd < 0 ? refuse_errno(refusal, errno) : fd;
+    return fd < 0 ? keeper_error_set_errno(error, errno) : fd;
 }
 
-int place_open_directory(int volume, const char *path, struct refusal *refusal)
+int place_open_directory(int volume, const char *path, struct keeper_error *error)
 {
     autoclose int place = place_open(volume, path, O_DIRECTORY);
     if (place < 0)
-        return errno == ENOTDIR ? refuse(refusal, KEEPER_INVALID, "This is not a directory.")
-                                : refuse_errno(refusal, errno);
+        return errno == ENOTDIR
+                   ? keeper_error_set(error, KEEPER_INVALID, "This is not a directory.")
+                   : keeper_error_set_errno(error, errno);
     int fd = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? refuse_errno(refusal, errno) : fd;
+    return fd < 0 ? keeper_error_set_errno(error, errno) : fd;
 }
 
 void place_random_name(const char *prefix, char name[PLACE_NAME_SIZE])

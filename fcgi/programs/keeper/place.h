@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "keeper/refusal.h"
+#include "keeper/keeper_error.h"
 
 /* Who owns what is made in a volume: the user of a sandbox. */
 #define OWNER_ID 1000
@@ -21,22 +21,22 @@
 extern const char *place_volumes;
 
 /* The root of a volume, which must be a mount of its own. A file descriptor to be closed. */
-int place_open_volume(const char *volume_id, struct refusal *refusal);
+int place_open_volume(const char *volume_id, struct keeper_error *error);
 
 /* The place of a path relative to the root ("" is the root itself), links followed; flags are
  * added to O_PATH. A file descriptor, or -1 with errno. */
 int place_open(int volume, const char *path, int flags);
 
 /* The directory that a path lies in, and the last name in *name (borrowed from path). make: what
- * is missing of it is made. A file descriptor, or -1 with *refusal. */
+ * is missing of it is made. A file descriptor, or -1 with *error. */
 int place_open_parent(int volume, const char *path, bool make, const char **name,
-                      struct refusal *refusal);
+                      struct keeper_error *error);
 
 /* An ordinary file of that place, opened for reading. */
-int place_open_file(int volume, const char *path, struct stat *status, struct refusal *refusal);
+int place_open_file(int volume, const char *path, struct stat *status, struct keeper_error *error);
 
 /* A directory of that place that can be read. */
-int place_open_directory(int volume, const char *path, struct refusal *refusal);
+int place_open_directory(int volume, const char *path, struct keeper_error *error);
 
 /* A name that nobody has, for what is not finished: prefix and 16 random hexadecimal digits. */
 #define PLACE_NAME_SIZE 40

@@ -9,13 +9,13 @@
 
 /* The head says what it is, the body is the file as it is read. One that shrinks meanwhile ends the
  * connection early. */
-int file_get(struct request *request, struct refusal *refusal)
+int file_get(struct request *request, struct keeper_error *error)
 {
     struct stat status;
     const char *path;
-    if (request_path(request, "path", &path, refusal) < 0)
+    if (request_path(request, "path", &path, error) < 0)
         return -1;
-    autoclose int fd = place_open_file(request->volume, path, &status, refusal);
+    autoclose int fd = place_open_file(request->volume, path, &status, error);
     if (fd < 0)
         return -1;
     json_auto_t *entry = entry_json(&status);
@@ -29,15 +29,15 @@ int file_get(struct request *request, struct refusal *refusal)
 }
 
 /* Of a link itself, not of what it points to. */
-int path_get(struct request *request, struct refusal *refusal)
+int path_get(struct request *request, struct keeper_error *error)
 {
     struct stat status;
     const char *path;
-    if (request_path(request, "path", &path, refusal) < 0)
+    if (request_path(request, "path", &path, error) < 0)
         return -1;
     autoclose int place = place_open(request->volume, path, O_NOFOLLOW);
     if (place < 0 || fstat(place, &status) < 0)
-        return refuse_errno(refusal, errno);
+        return keeper_error_set_errno(error, errno);
     json_t *entry = entry_json(&status);
     entry_set_target(entry, place, "", &status);
     return httpd_reply_json(&request->http, 200, entry);

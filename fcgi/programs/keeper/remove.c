@@ -52,7 +52,7 @@ static void remove_tree(struct removal *removal, const char *name)
 }
 
 /* What lies at the root under names of ours, left by a process that ended or a raised fence. */
-static void remove_leftovers(struct removal *removal)
+static void remove_unfinished(struct removal *removal)
 {
     int fd = openat(removal->volume, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *root = fd < 0 ? NULL : fdopendir(fd);
@@ -75,7 +75,7 @@ static void *run(void *context)
     if (removal->name[0])
         remove_tree(removal, removal->name);
     else
-        remove_leftovers(removal);
+        remove_unfinished(removal);
     fence_leave_slow(removal->fence);
     pthread_mutex_lock(&removal->mutex);
     removal->has_ended = true;
@@ -137,9 +137,9 @@ static struct removal *begin(struct request *request, const char *name)
     return removal;
 }
 
-int volume_open(struct request *request, struct refusal *refusal)
+int volume_open(struct request *request, struct keeper_error *error)
 {
-    if (fence_enter(request->fence, request->generation, refusal) < 0)
+    if (fence_enter(request->fence, request->generation, error) < 0)
         return -1;
     fence_leave(request->fence);
     if (fence_is_first(request->fence))
@@ -149,39 +149,39 @@ int volume_open(struct request *request, struct refusal *refusal)
 
 /* *moved: a directory with something in it now lies under this name at the root. */
 static int take_out(struct request *request, const char *path, bool recursive,
-                    char moved[PLACE_NAME_SIZE], struct refusal *refusal)
+                    char moved[PLACE_NAME_SIZE], struct keeper_error *error)
 {
     const char *name;
     moved[0] = '\0';
-    autoclose int parent = place_open_parent(request->volume, path, false, &name, refusal);
+    autoclose int parent = place_open_parent(request->volume, path, false, &name, error);
     if (parent < 0)
         return -1;
     if (unlinkat(parent, name, 0) == 0)
         return 0;
     if (errno != EISDIR)
-        return refuse_errno(refusal, errno);
+        return keeper_error_set_errno(error, errno);
     if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
         return 0;
     if (errno != ENOTEMPTY || !recursive)
-        return refuse_errno(refusal, errno);
+        return keeper_error_set_errno(error, errno);
     place_random_name(PLACE_REMOVED, moved);
     autoclose int root = openat(request->volume, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0 || renameat2(parent, name, root, moved, RENAME_NOREPLACE) < 0)
-        return refuse_errno(refusal, errno);
+        return keeper_error_set_errno(error, errno);
     return 0;
 }
 
 /* Of a link itself, not of what it points to. */
-int path_delete(struct request *request, struct refusal *refusal)
+int path_delete(struct request *request, struct keeper_error *error)
 {
     char moved[PLACE_NAME_SIZE];
     const char *path;
     uint64_t recursive = 0;
-    if (request_path(request, "path", &path, refusal) < 0 ||
-        request_number(request, "recursive", &recursive, refusal) < 0 ||
-        fence_enter(request->fence, request->generation, refusal) < 0)
+    if (request_path(request, "path", &path, error) < 0 ||
+        request_number(request, "recursive", &recursive, error) < 0 ||
+        fence_enter(request->fence, request->generation, error) < 0)
         return -1;
-    int result = take_out(request, path, recursive, moved, refusal);
+    int result = take_out(request, path, recursive, moved, error);
     fence_leave(request->fence);
     if (result < 0)
         return -1;

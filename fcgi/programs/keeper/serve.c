@@ -27,16 +27,16 @@
 
 static const struct shared_secret *secret;
 
-static int health_get(struct request *request, struct refusal *refusal)
+static int health_get(struct request *request, struct keeper_error *error)
 {
-    (void)refusal;
+    (void)error;
     return httpd_reply_json(&request->http, 200, json_pack("{s:s}", "epoch", fence_epoch()));
 }
 
-static int fence_post(struct request *request, struct refusal *refusal)
+static int fence_post(struct request *request, struct keeper_error *error)
 {
     uint64_t generation = 0;
-    if (request_number(request, "generation", &generation, refusal) < 0)
+    if (request_number(request, "generation", &generation, error) < 0)
         return -1;
     fence_raise(request->fence, generation);
     return httpd_reply_empty(&request->http, 204);
@@ -65,26 +65,27 @@ static const struct route routes[] = {
 /* --- arguments --- */
 
 int request_path(const struct request *request, const char *name, const char **path,
-                 struct refusal *refusal)
+                 struct keeper_error *error)
 {
     const char *value;
     if (httpd_argument(&request->http, name, &value) < 0 || !value || *value != '/')
-        return refuse(refusal, KEEPER_INVALID, "The path is not absolute.");
+        return keeper_error_set(error, KEEPER_INVALID, "The path is not absolute.");
     *path = value + strspn(value, "/");
     return 0;
 }
 
 int request_number(const struct request *request, const char *name, uint64_t *value,
-                   struct refusal *refusal)
+                   struct keeper_error *error)
 {
     const char *text;
     if (httpd_argument(&request->http, name, &text) == 0 &&
         (!text || str_parse_u64(text, 0, INT64_MAX, value) == 0))
         return 0;
-    return refuse(refusal, KEEPER_INVALID, "A query parameter must be a number.");
+    return keeper_error_set(error, KEEPER_INVALID, "A query parameter must be a number.");
 }
 
-int request_mode(const struct request *request, mode_t *mode, bool *given, struct refusal *refusal)
+int request_mode(const struct request *request, mode_t *mode, bool *given,
+                 struct keeper_error *error)
 {
     const char *text;
     int rc = httpd_argument(&request->http, "mode", &text);
@@ -93,7 +94,7 @@ int request_mode(const struct request *request, mode_t *mode, bool *given, struc
     if (!text)
         return 0;
     if (!size || size > 4 || strspn(text, "01234567") != size)
-        return refuse(refusal, KEEPER_INVALID, "The mode is not octal.");
+        return keeper_error_set(error, KEEPER_INVALID, "The mode is not octal.");
     *mode = (mode_t)strtoul(text, NULL, 8);
     return 0;
 }
@@ -101,7 +102,7 @@ int request_mode(const struct request *request, mode_t *mode, bool *given, struc
 /* --- a request --- */
 
 /* "/v/<id>/<name>": the route's row, and the volume. */
-static int find_route(struct request *request, const char *method, struct refusal *refusal)
+static int find_route(struct request *request, const char *method, struct keeper_error *error)
 {
     char name[16];
     int end = 0;
@@ -112,41 +113,40 @@ static int find_route(struct request *request, const char *method, struct refusa
     }
     if (sscanf(path, "/v/%30[a-z0-9_]/%15[a-z]%n", request->volume_id, name, &end) != 2 ||
         path[end])
-        return refuse(refusal, KEEPER_NOT_FOUND, "There is no such address.");
+        return keeper_error_set(error, KEEPER_NOT_FOUND, "There is no such address.");
     for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
         if (str_equal(routes[i].method, method) && str_equal(routes[i].name, name))
             request->route = &routes[i];
     if (!request->route)
-        return refuse(refusal, KEEPER_NOT_FOUND, "There is no such address.");
+        return keeper_error_set(error, KEEPER_NOT_FOUND, "There is no such address.");
     request->fence = fence_of(request->volume_id);
     return 0;
 }
 
-static int check_epoch(const struct request *request, struct refusal *refusal)
+static int check_epoch(const struct request *request, struct keeper_error *error)
 {
     const char *epoch;
     return httpd_argument(&request->http, "epoch", &epoch) == 0 && str_equal(epoch, fence_epoch())
                ? 0
-               : refuse(refusal, KEEPER_OTHER_EPOCH, "This is meant for another process.");
+               : keeper_error_set(error, KEEPER_OTHER_EPOCH, "This is meant for another process.");
 }
 
-static int begin(struct request *request, const char *method, struct refusal *refusal)
+static int begin(struct request *request, const char *method, struct keeper_error *error)
 {
     if (!httpd_shows_secret(&request->http, KEEPER_SECRET_HEADER, secret))
-        return refuse(refusal, KEEPER_UNAUTHORIZED, "Missing or wrong secret.");
-    if (find_route(request, method, refusal) < 0)
+        return keeper_error_set(error, KEEPER_UNAUTHORIZED, "Missing or wrong secret.");
+    if (find_route(request, method, error) < 0)
         return -1;
     const struct route *route = request->route;
     if (route->is_alone)
         return 0;
-    if (route->changes &&
-        (check_epoch(request, refusal) < 0 ||
-         request_number(request, "generation", &request->generation, refusal) < 0))
+    if (route->changes && (check_epoch(request, error) < 0 ||
+                           request_number(request, "generation", &request->generation, error) < 0))
         return -1;
-    request->volume = place_open_volume(request->volume_id, refusal);
+    request->volume = place_open_volume(request->volume_id, error);
     if (request->volume < 0)
         return -1;
-    return route->begin ? route->begin(request, refusal) : 0;
+    return route->begin ? route->begin(request, error) : 0;
 }
 
 /* --- what the server calls --- */
@@ -161,14 +161,14 @@ static struct httpd_request *open_request(void *context)
     (void)context;
     struct request *request = xcalloc(1, sizeof *request);
     request->volume = request->file = -1;
-    refuse(&request->refusal, KEEPER_INTERNAL, "The answer cannot be sent.");
+    keeper_error_set(&request->error, KEEPER_INTERNAL, "The answer cannot be sent.");
     return &request->http;
 }
 
 static int on_head(struct httpd_request *http, const char *method)
 {
     struct request *request = request_of(http);
-    if (begin(request, method, &request->refusal) < 0)
+    if (begin(request, method, &request->error) < 0)
         return -1;
     http->answer_at_once = true;
     return 0;
@@ -178,13 +178,13 @@ static int on_data(struct httpd_request *http, const char *data, size_t size)
 {
     struct request *request = request_of(http);
     const struct route *route = request->route;
-    return route->data ? route->data(request, data, size, &request->refusal) : 0;
+    return route->data ? route->data(request, data, size, &request->error) : 0;
 }
 
 static int on_finish(struct httpd_request *http)
 {
     struct request *request = request_of(http);
-    return request->route->finish(request, &request->refusal);
+    return request->route->finish(request, &request->error);
 }
 
 static void on_closed(struct httpd_request *http)
@@ -200,15 +200,15 @@ static void on_closed(struct httpd_request *http)
 
 static void describe_failure(const struct httpd_request *http, struct httpd_failure *failure)
 {
-    const struct refusal *refusal = &container_of(http, struct request, http)->refusal;
-    json_auto_t *json = json_pack("{s:s, s:s}", "code", keeper_code_word(refusal->code), "message",
-                                  refusal->message);
+    const struct keeper_error *error = &container_of(http, struct request, http)->error;
+    json_auto_t *json =
+        json_pack("{s:s, s:s}", "code", keeper_code_word(error->code), "message", error->message);
     autofree char *text = json_dumps(json, JSON_COMPACT);
-    failure->status = keeper_code_status(refusal->code);
+    failure->status = keeper_code_status(error->code);
     failure->type = "application/json";
     buffer_append_string(&failure->body, text);
-    if (refusal->code == KEEPER_INTERNAL)
-        log_error("request failed", LOG_STR("reason", refusal->message));
+    if (error->code == KEEPER_INTERNAL)
+        log_error("request failed", LOG_STR("reason", error->message));
 }
 
 static const struct httpd_ops operations = {

@@ -12,7 +12,7 @@
  *   POST /v/<id>/move?from=&to=
  *
  * Changes carry &generation= and &epoch= as well. Paths are percent-encoded bytes, absolute in the
- * volume. A refusal is {"code", "message"}.
+ * volume. A error is {"code", "message"}.
  */
 #pragma once
 
@@ -24,7 +24,7 @@
 #include "httpd/request.h"
 #include "httpd/secret.h"
 #include "keeper/fence.h"
-#include "keeper/refusal.h"
+#include "keeper/keeper_error.h"
 
 struct request {
     struct httpd_request http;
@@ -35,28 +35,29 @@ struct request {
     int volume;          /* root of the volume, or -1 */
     int file;            /* what an upload goes into, or -1 */
     bool room_made;      /* what removals have left to be given back was given back once */
-    struct refusal refusal;
+    struct keeper_error error;
 };
 
-/* A handler answers, or fills *refusal and returns -1. */
+/* A handler answers, or fills *error and returns -1. */
 struct route {
     const char *method, *name;
     bool changes;  /* needs the present epoch, and a generation that is not fenced */
     bool is_alone; /* is about no volume's files: none is opened */
     /* Called with the head, and for each piece of the body; NULL: there is none. */
-    int (*begin)(struct request *request, struct refusal *refusal);
-    int (*data)(struct request *request, const char *data, size_t size, struct refusal *refusal);
-    int (*finish)(struct request *request, struct refusal *refusal);
+    int (*begin)(struct request *request, struct keeper_error *error);
+    int (*data)(struct request *request, const char *data, size_t size, struct keeper_error *error);
+    int (*finish)(struct request *request, struct keeper_error *error);
 };
 
 /* The path argument of that name without its leading slashes. */
 int request_path(const struct request *request, const char *name, const char **path,
-                 struct refusal *refusal);
+                 struct keeper_error *error);
 /* A number; *value stays what it is when there is none. */
 int request_number(const struct request *request, const char *name, uint64_t *value,
-                   struct refusal *refusal);
+                   struct keeper_error *error);
 /* An octal mode. *given: whether there is one. */
-int request_mode(const struct request *request, mode_t *mode, bool *given, struct refusal *refusal);
+int request_mode(const struct request *request, mode_t *mode, bool *given,
+                 struct keeper_error *error);
 
 /* Serve on the port until a signal ends the process. The secret is borrowed. Errors: those of
  * httpd_listen() and httpd_start(). */

@@ -15,8 +15,8 @@
 #include "base/str.h"
 #include "launcher/bounded.h"
 #include "launcher/disk_view.h"
-#include "launcher/leftovers.h"
 #include "launcher/mount_points.h"
+#include "launcher/orphans.h"
 
 #define LIMIT_MAX_S 86400
 
@@ -52,7 +52,7 @@ static int check(const struct options *options, struct error **err)
     if (container_config_read(options->config, &config, err) < 0)
         return -1;
     if (options->containers)
-        leftovers_remove(&config, options->containers);
+        orphans_remove(&config, options->containers);
     if (options->mount_point)
         return mount_point_check(&config, options->mount_point, err);
     if (disk_view_prepare(&config, err) < 0)

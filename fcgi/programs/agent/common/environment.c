@@ -16,20 +16,20 @@ static size_t find(const struct environment *environment, const char *name, size
 }
 
 int environment_set(struct environment *environment, const char *name, const char *value,
-                    struct fault *fault)
+                    struct rpc_error *error)
 {
     size_t length = strlen(name);
     if (!length || strchr(name, '='))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT,
-                         "'%s' cannot be the name of an environment variable", name);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "'%s' cannot be the name of an environment variable", name);
     size_t at = find(environment, name, length);
     size_t old_size = at < environment->count ? strlen(environment->entries[at]) + 1 : 0;
     size_t size = length + strlen(value) + 2;
     if (environment->bytes - old_size + size > ENVIRONMENT_BYTES_MAX ||
         (!old_size && environment->count == ENVIRONMENT_COUNT_MAX))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT,
-                         "the environment is larger than %d variables or %d KiB",
-                         ENVIRONMENT_COUNT_MAX, ENVIRONMENT_BYTES_MAX / 1024);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "the environment is larger than %d variables or %d KiB",
+                             ENVIRONMENT_COUNT_MAX, ENVIRONMENT_BYTES_MAX / 1024);
     if (old_size) {
         mem_wipe_free(environment->entries[at]);
     } else {
@@ -42,31 +42,32 @@ int environment_set(struct environment *environment, const char *name, const cha
     return 0;
 }
 
-int environment_set_json(struct environment *environment, const json_t *object, struct fault *fault)
+int environment_set_json(struct environment *environment, const json_t *object,
+                         struct rpc_error *error)
 {
     if (!object || json_is_null(object))
         return 0;
     if (!json_is_object(object))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "envs must be an object");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "envs must be an object");
     const char *name;
     json_t *value;
     json_object_foreach ((json_t *)object, name, value) {
         if (!json_is_string(value))
-            return fault_set(fault, FAULT_INVALID_ARGUMENT, "the value of '%s' must be a string",
-                             name);
-        if (environment_set(environment, name, json_string_value(value), fault) < 0)
+            return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the value of '%s' must be a string",
+                                 name);
+        if (environment_set(environment, name, json_string_value(value), error) < 0)
             return -1;
     }
     return 0;
 }
 
 int environment_merge(struct environment *environment, const struct environment *other,
-                      struct fault *fault)
+                      struct rpc_error *error)
 {
     for (size_t i = 0; i < other->count; i++) {
         size_t length = strcspn(other->entries[i], "=");
         autofree char *name = xstrndup(other->entries[i], length);
-        if (environment_set(environment, name, other->entries[i] + length + 1, fault) < 0)
+        if (environment_set(environment, name, other->entries[i] + length + 1, error) < 0)
             return -1;
     }
     return 0;

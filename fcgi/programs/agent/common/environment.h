@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 
 #define ENVIRONMENT_COUNT_MAX 20480        /* 64 KiB of the shortest, and a process's own */
 #define ENVIRONMENT_BYTES_MAX (256 * 1024) /* names, values, '=' and NUL together */
@@ -16,18 +16,18 @@ struct environment {
     size_t bytes;
 };
 
-/* Set one variable. FAULT_INVALID_ARGUMENT: the name is empty or contains '=', or the set would
+/* Set one variable. RPC_INVALID_ARGUMENT: the name is empty or contains '=', or the set would
  * pass its bounds; the set is unchanged then. */
 int environment_set(struct environment *environment, const char *name, const char *value,
-                    struct fault *fault);
+                    struct rpc_error *error);
 
 /* Set all members of a JSON object of strings (NULL and null: none). */
 int environment_set_json(struct environment *environment, const json_t *object,
-                         struct fault *fault);
+                         struct rpc_error *error);
 
 /* Set everything that is in other. */
 int environment_merge(struct environment *environment, const struct environment *other,
-                      struct fault *fault);
+                      struct rpc_error *error);
 
 const char *environment_get(const struct environment *environment, const char *name);
 

@@ -33,18 +33,18 @@ static void clean(char *path)
     *out = '\0';
 }
 
-int paths_resolve(const char *text, const struct user *user, char **path, struct fault *fault)
+int paths_resolve(const char *text, const struct user *user, char **path, struct rpc_error *error)
 {
     bool in_home = *text != '/';
     if (*text == '~') {
         if (text[1] && text[1] != '/')
-            return fault_set(fault, FAULT_INVALID_ARGUMENT,
-                             "'~' can only name the user's own home");
+            return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                                 "'~' can only name the user's own home");
         text++;
     }
     if (strlen(text) + (in_home ? strlen(user->home) + 1 : 0) > PATH_LENGTH_MAX)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the path is longer than %d bytes",
-                         PATH_LENGTH_MAX);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the path is longer than %d bytes",
+                             PATH_LENGTH_MAX);
     *path = in_home ? xasprintf("%s/%s", user->home, text) : xstrdup(text);
     clean(*path);
     return 0;
@@ -56,7 +56,7 @@ const char *paths_base(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-static int make_directory(const char *path, const struct user *user, struct fault *fault)
+static int make_directory(const char *path, const struct user *user, struct rpc_error *error)
 {
     if (mkdir(path, 0755) < 0) {
         struct stat status;
@@ -64,15 +64,15 @@ static int make_directory(const char *path, const struct user *user, struct faul
         if (errnum == EEXIST && stat(path, &status) == 0 && S_ISDIR(status.st_mode))
             return 0;
         if (errnum == EEXIST)
-            return fault_set(fault, FAULT_INVALID_ARGUMENT, "not a directory: '%s'", path);
-        return fault_set_errno(fault, errnum, "cannot make directory '%s'", path);
+            return rpc_error_set(error, RPC_INVALID_ARGUMENT, "not a directory: '%s'", path);
+        return rpc_error_set_errno(error, errnum, "cannot make directory '%s'", path);
     }
     if (chown(path, user->uid, user->gid) < 0)
-        return fault_set_errno(fault, errno, "cannot give directory '%s' to its user", path);
+        return rpc_error_set_errno(error, errno, "cannot give directory '%s' to its user", path);
     return 0;
 }
 
-int paths_make_directories(const char *path, const struct user *user, struct fault *fault)
+int paths_make_directories(const char *path, const struct user *user, struct rpc_error *error)
 {
     struct stat status;
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
@@ -83,7 +83,7 @@ int paths_make_directories(const char *path, const struct user *user, struct fau
         slash += strcspn(slash, "/");
         char after = *slash;
         *slash = '\0';
-        int rc = make_directory(prefix, user, fault);
+        int rc = make_directory(prefix, user, error);
         *slash = after;
         if (rc < 0)
             return -1;
@@ -93,12 +93,12 @@ int paths_make_directories(const char *path, const struct user *user, struct fau
     return 0;
 }
 
-int paths_make_parents(const char *path, const struct user *user, struct fault *fault)
+int paths_make_parents(const char *path, const struct user *user, struct rpc_error *error)
 {
     autofree char *parent = xstrdup(path);
     char *slash = strrchr(parent, '/');
     if (!slash || slash == parent)
         return 0;
     *slash = '\0';
-    return paths_make_directories(parent, user, fault);
+    return paths_make_directories(parent, user, error);
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 
 #define PATH_LENGTH_MAX 4095
 
@@ -13,15 +13,15 @@ struct user;
 
 /* The absolute path that text means for a user, without "." and "..", doubled or trailing slashes
  * (taken away by text, as `cd` would show them, not by following links). Empty text is the home.
- * *path is the caller's. FAULT_INVALID_ARGUMENT: too long, or somebody else's "~name". */
-int paths_resolve(const char *text, const struct user *user, char **path, struct fault *fault);
+ * *path is the caller's. RPC_INVALID_ARGUMENT: too long, or somebody else's "~name". */
+int paths_resolve(const char *text, const struct user *user, char **path, struct rpc_error *error);
 
 /* What follows the last slash; "/" for the root. */
 const char *paths_base(const char *path);
 
 /* Make a directory and the parents it lacks (0755); those that were made belong to the user.
  * A directory that is there already is fine. */
-int paths_make_directories(const char *path, const struct user *user, struct fault *fault);
+int paths_make_directories(const char *path, const struct user *user, struct rpc_error *error);
 
 /* As above, for the directory that path would stand in. */
-int paths_make_parents(const char *path, const struct user *user, struct fault *fault);
+int paths_make_parents(const char *path, const struct user *user, struct rpc_error *error);

@@ -35,45 +35,48 @@ const json_t *proto_field(const json_t *message, const char *name)
     return json_is_null(value) ? NULL : value;
 }
 
-static int bad_type(const char *name, const char *wanted, struct fault *fault)
+static int bad_type(const char *name, const char *wanted, struct rpc_error *error)
 {
-    return fault_set(fault, FAULT_INVALID_ARGUMENT, "%s must be %s", name, wanted);
+    return rpc_error_set(error, RPC_INVALID_ARGUMENT, "%s must be %s", name, wanted);
 }
 
-int proto_string(const json_t *message, const char *name, const char **value, struct fault *fault)
+int proto_string(const json_t *message, const char *name, const char **value,
+                 struct rpc_error *error)
 {
     const json_t *field = proto_field(message, name);
     *value = "";
     if (!field)
         return 0;
     if (!json_is_string(field))
-        return bad_type(name, "a string", fault);
+        return bad_type(name, "a string", error);
     *value = json_string_value(field);
     return 0;
 }
 
-int proto_object(const json_t *message, const char *name, const json_t **value, struct fault *fault)
+int proto_object(const json_t *message, const char *name, const json_t **value,
+                 struct rpc_error *error)
 {
     *value = proto_field(message, name);
-    return !*value || json_is_object(*value) ? 0 : bad_type(name, "an object", fault);
+    return !*value || json_is_object(*value) ? 0 : bad_type(name, "an object", error);
 }
 
-int proto_array(const json_t *message, const char *name, const json_t **value, struct fault *fault)
+int proto_array(const json_t *message, const char *name, const json_t **value,
+                struct rpc_error *error)
 {
     *value = proto_field(message, name);
-    return !*value || json_is_array(*value) ? 0 : bad_type(name, "an array", fault);
+    return !*value || json_is_array(*value) ? 0 : bad_type(name, "an array", error);
 }
 
 int proto_bool(const json_t *message, const char *name, bool fallback, bool *value,
-               struct fault *fault)
+               struct rpc_error *error)
 {
     const json_t *field = proto_field(message, name);
     *value = field ? json_is_true(field) : fallback;
-    return !field || json_is_boolean(field) ? 0 : bad_type(name, "true or false", fault);
+    return !field || json_is_boolean(field) ? 0 : bad_type(name, "true or false", error);
 }
 
 int proto_integer(const json_t *message, const char *name, int64_t min, int64_t max, int64_t *value,
-                  struct fault *fault)
+                  struct rpc_error *error)
 {
     const json_t *field = proto_field(message, name);
     *value = 0;
@@ -91,20 +94,20 @@ int proto_integer(const json_t *message, const char *name, int64_t min, int64_t 
         errno = 0;
         *value = strtoll(text, &end, 10);
         if (errno || end == text || *end || isspace((unsigned char)*text) || *text == '+')
-            return bad_type(name, "an integer", fault);
+            return bad_type(name, "an integer", error);
     } else {
-        return bad_type(name, "an integer", fault);
+        return bad_type(name, "an integer", error);
     }
     if (*value < min || *value > max)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "%s is out of range", name);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "%s is out of range", name);
     return 0;
 }
 
 int proto_bytes(const json_t *value, const char *name, char **data, size_t *size,
-                struct fault *fault)
+                struct rpc_error *error)
 {
     if (!json_is_string(value))
-        return bad_type(name, "base64", fault);
+        return bad_type(name, "base64", error);
     const char *text = json_string_value(value);
     size_t length = json_string_length(value);
     bool url_safe = strpbrk(text, "-_");
@@ -117,7 +120,7 @@ int proto_bytes(const json_t *value, const char *name, char **data, size_t *size
     autofree char *bytes = xmalloc(room);
     if (sodium_base642bin((unsigned char *)bytes, room, text, length, NULL, size, NULL, variant) !=
         0)
-        return bad_type(name, "base64", fault);
+        return bad_type(name, "base64", error);
     *data = steal_pointer(&bytes);
     return 0;
 }

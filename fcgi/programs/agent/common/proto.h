@@ -2,7 +2,7 @@
 /*
  * Reading protobuf messages in their JSON form: an absent field and null are the default, a field
  * is found under its lowerCamelCase and its snake_case name, unknown fields are ignored. Each
- * function fails with FAULT_INVALID_ARGUMENT on a value of another type.
+ * function fails with RPC_INVALID_ARGUMENT on a value of another type.
  */
 #pragma once
 
@@ -11,26 +11,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 
 /* The field's value, or NULL when it is absent or null. name is in lowerCamelCase. */
 const json_t *proto_field(const json_t *message, const char *name);
 
 /* Strings and objects belong to the message; the default of a string is "", of an object NULL. */
-int proto_string(const json_t *message, const char *name, const char **value, struct fault *fault);
+int proto_string(const json_t *message, const char *name, const char **value,
+                 struct rpc_error *error);
 int proto_object(const json_t *message, const char *name, const json_t **value,
-                 struct fault *fault);
-int proto_array(const json_t *message, const char *name, const json_t **value, struct fault *fault);
+                 struct rpc_error *error);
+int proto_array(const json_t *message, const char *name, const json_t **value,
+                struct rpc_error *error);
 int proto_bool(const json_t *message, const char *name, bool fallback, bool *value,
-               struct fault *fault);
+               struct rpc_error *error);
 
 /* Integers: a number or its decimal digits in a string. Default 0. */
 int proto_integer(const json_t *message, const char *name, int64_t min, int64_t max, int64_t *value,
-                  struct fault *fault);
+                  struct rpc_error *error);
 
 /* Bytes: base64, standard or URL-safe, padded or not. The caller frees *data (never NULL). */
 int proto_bytes(const json_t *value, const char *name, char **data, size_t *size,
-                struct fault *fault);
+                struct rpc_error *error);
 
 /* A name from outside as a JSON string: where it is not UTF-8, the replacement character. */
 json_t *proto_text(const char *text);

@@ -45,15 +45,15 @@ static void find_groups(struct user *user)
             user->groups[user->group_count++] = group->gr_gid;
 }
 
-int users_find(const char *name, struct user *user, struct fault *fault)
+int users_find(const char *name, struct user *user, struct rpc_error *error)
 {
     memset(user, 0, sizeof *user);
     if (!*name || strlen(name) > USER_NAME_MAX)
-        return fault_set(fault, FAULT_UNAUTHENTICATED, "invalid username");
+        return rpc_error_set(error, RPC_UNAUTHENTICATED, "invalid username");
     autofclose FILE *file = fopen(passwd_path, "re");
     if (!file)
-        return fault_set(fault, FAULT_INTERNAL, "the sandbox has no user list: %s",
-                         strerror(errno));
+        return rpc_error_set(error, RPC_INTERNAL, "the sandbox has no user list: %s",
+                             strerror(errno));
     for (struct passwd *entry; (entry = fgetpwent(file));) {
         if (strcmp(entry->pw_name, name) != 0)
             continue;
@@ -65,7 +65,7 @@ int users_find(const char *name, struct user *user, struct fault *fault)
         find_groups(user);
         return 0;
     }
-    return fault_set(fault, FAULT_UNAUTHENTICATED, "invalid username: '%s'", name);
+    return rpc_error_set(error, RPC_UNAUTHENTICATED, "invalid username: '%s'", name);
 }
 
 void user_deinit(struct user *user)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 
 #define USER_NAME_MAX   256
 #define USER_GROUPS_MAX 256
@@ -24,8 +24,8 @@ struct user {
 /* Where the two files are read; tests name others. Static storage. */
 void users_set_files(const char *passwd_file, const char *group_file);
 
-/* Look a user up by name. FAULT_UNAUTHENTICATED: there is none; FAULT_INTERNAL: no user list. */
-int users_find(const char *name, struct user *user, struct fault *fault);
+/* Look a user up by name. RPC_UNAUTHENTICATED: there is none; RPC_INTERNAL: no user list. */
+int users_find(const char *name, struct user *user, struct rpc_error *error);
 void user_deinit(struct user *user);
 
 /* Names of an owner, for listings; the number as text when it has none. Answers for the same ids

@@ -22,9 +22,9 @@
 #define BEYOND_STEP (1 << 20)
 #define SELF_SIZE   40
 
-static int cannot_write(const struct draft *draft, int errnum, struct fault *fault)
+static int cannot_write(const struct draft *draft, int errnum, struct rpc_error *error)
 {
-    return fault_set_errno(fault, errnum, "cannot write '%s'", draft->target);
+    return rpc_error_set_errno(error, errnum, "cannot write '%s'", draft->target);
 }
 
 static char *folder_of(const char *path)
@@ -47,16 +47,16 @@ static char *name_beside(const char *path)
 
 /* *fd stays -1 when there is nothing. It is opened as for writing: what refuses that refuses the
  * upload. */
-static int look(const struct draft *draft, int *fd, struct stat *status, struct fault *fault)
+static int look(const struct draft *draft, int *fd, struct stat *status, struct rpc_error *error)
 {
     autoclose int opened = open(draft->target, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (opened < 0 && errno == ENOENT)
         return 0;
     if (opened < 0 || fstat(opened, status) < 0)
-        return cannot_write(draft, errno, fault);
+        return cannot_write(draft, errno, error);
     if (!S_ISREG(status->st_mode))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is not a regular file",
-                         draft->target);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is not a regular file",
+                             draft->target);
     *fd = steal_fd(&opened);
     return 0;
 }
@@ -157,32 +157,33 @@ static int open_to_rename(struct draft *draft, int there, const struct stat *old
     return there < 0 ? 0 : copy_attributes(there, old, draft->fd);
 }
 
-static int open_draft(struct draft *draft, int there, const struct stat *old, struct fault *fault)
+static int open_draft(struct draft *draft, int there, const struct stat *old,
+                      struct rpc_error *error)
 {
     if (draft->place && open_to_rename(draft, there, old) == 0)
-        return files_metadata_store(draft->fd, draft->metadata, fault);
+        return files_metadata_store(draft->fd, draft->metadata, error);
     if (draft->place && !draft->replaces)
-        return cannot_write(draft, errno, fault);
+        return cannot_write(draft, errno, error);
     close_draft(draft);
     free(steal_pointer(&draft->place));
     draft->fd = open_anywhere(draft);
-    return draft->fd < 0 ? cannot_write(draft, errno, fault) : 0;
+    return draft->fd < 0 ? cannot_write(draft, errno, error) : 0;
 }
 
 int draft_begin(struct draft *draft, const char *path, const struct user *user,
-                const json_t *metadata, struct fault *fault)
+                const json_t *metadata, struct rpc_error *error)
 {
     struct stat old;
     autoclose int there = -1;
     *draft = (struct draft){.fd = -1, .target = xstrdup(path), .user = user, .metadata = metadata};
-    if (look(draft, &there, &old, fault) < 0)
+    if (look(draft, &there, &old, error) < 0)
         return -1;
     draft->replaces = there >= 0;
     if (there >= 0)
         draft->place = place_of_file(there, &old);
     else if (!is_link(path))
         draft->place = xstrdup(path);
-    return open_draft(draft, there, &old, fault);
+    return open_draft(draft, there, &old, error);
 }
 
 /* Whether it is worth a second try: the room of what was removed comes back with the file system's
@@ -195,14 +196,14 @@ static bool make_room(struct draft *draft, int errnum)
     return syncfs(draft->fd) == 0;
 }
 
-int draft_write(struct draft *draft, const char *data, size_t size, struct fault *fault)
+int draft_write(struct draft *draft, const char *data, size_t size, struct rpc_error *error)
 {
     while (size) {
         ssize_t written = write(draft->fd, data, size);
         if (written < 0 && (errno == EINTR || make_room(draft, errno)))
             continue;
         if (written < 0)
-            return cannot_write(draft, errno, fault);
+            return cannot_write(draft, errno, error);
         data += written;
         size -= (size_t)written;
     }
@@ -249,23 +250,23 @@ static void tell_watchers(const struct draft *draft)
     (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, beyond, BEYOND_STEP);
 }
 
-static int copy_draft(struct draft *draft, struct fault *fault)
+static int copy_draft(struct draft *draft, struct rpc_error *error)
 {
     struct stat status;
     autoclose int to =
         open(draft->target, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
     if (to < 0 || fstat(to, &status) < 0)
-        return cannot_write(draft, errno, fault);
+        return cannot_write(draft, errno, error);
     if (!S_ISREG(status.st_mode))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is not a regular file",
-                         draft->target);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is not a regular file",
+                             draft->target);
     if (lseek(draft->fd, 0, SEEK_SET) < 0 || ftruncate(to, 0) < 0 ||
         fchown(to, draft->user->uid, draft->user->gid) < 0 || files_copy(draft->fd, to) < 0)
-        return cannot_write(draft, errno, fault);
-    return files_metadata_store(to, draft->metadata, fault);
+        return cannot_write(draft, errno, error);
+    return files_metadata_store(to, draft->metadata, error);
 }
 
-int draft_place(struct draft *draft, struct fault *fault)
+int draft_place(struct draft *draft, struct rpc_error *error)
 {
     if (draft->place && rename_draft(draft) == 0) {
         tell_watchers(draft);
@@ -273,8 +274,8 @@ int draft_place(struct draft *draft, struct fault *fault)
     }
     /* Without room a copy would only lose what is there. */
     if (draft->place && (errno == ENOSPC || errno == EDQUOT))
-        return cannot_write(draft, errno, fault);
-    return copy_draft(draft, fault);
+        return cannot_write(draft, errno, error);
+    return copy_draft(draft, error);
 }
 
 void draft_drop(struct draft *draft)

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 #include "agent/common/users.h"
 
 /* How the names begin that drafts have for an instant; nobody is told of them. */
@@ -32,13 +32,13 @@ struct draft {
 };
 
 /* Begin a file that will belong to the user; both are borrowed until the end. What is no regular
- * file is FAULT_INVALID_ARGUMENT. */
+ * file is RPC_INVALID_ARGUMENT. */
 int draft_begin(struct draft *draft, const char *path, const struct user *user,
-                const json_t *metadata, struct fault *fault);
+                const json_t *metadata, struct rpc_error *error);
 
-int draft_write(struct draft *draft, const char *data, size_t size, struct fault *fault);
+int draft_write(struct draft *draft, const char *data, size_t size, struct rpc_error *error);
 
-/* Put it in its place. It must be dropped afterwards, as after every fault. */
-int draft_place(struct draft *draft, struct fault *fault);
+/* Put it in its place. It must be dropped afterwards, as after every error. */
+int draft_place(struct draft *draft, struct rpc_error *error);
 
 void draft_drop(struct draft *draft);

@@ -10,16 +10,16 @@
 #include "agent/framework/request.h"
 
 /* The user of the `username` argument, or the default one. */
-int files_user(struct request *request, struct user *user, struct fault *fault);
+int files_user(struct request *request, struct user *user, struct rpc_error *error);
 
 /* File metadata: headers "X-Metadata-<k>: v", kept as extended attributes "user.e2b.<k in lower
  * case>". *metadata is a new object of strings, empty when there are none. */
 int files_metadata_from_headers(const struct request *request, json_t **metadata,
-                                struct fault *fault);
+                                struct rpc_error *error);
 
-/* Make this the whole set of the file. A file system without such attributes is a fault only when
+/* Make this the whole set of the file. A file system without such attributes is a error only when
  * there is something to store. */
-int files_metadata_store(int fd, const json_t *metadata, struct fault *fault);
+int files_metadata_store(int fd, const json_t *metadata, struct rpc_error *error);
 
 /* What a file carries: a new object of strings, or NULL when there is nothing. */
 json_t *files_metadata_load(const char *path);

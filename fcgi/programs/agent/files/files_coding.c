@@ -165,7 +165,7 @@ void files_gunzip_free(struct files_gunzip *gunzip)
 }
 
 int files_gunzip_data(struct files_gunzip *gunzip, const char *data, size_t size, files_sink *sink,
-                      void *context, struct fault *fault)
+                      void *context, struct rpc_error *error)
 {
     static char output[GUNZIP_OUTPUT];
     z_stream *stream = &gunzip->stream;
@@ -180,18 +180,18 @@ int files_gunzip_data(struct files_gunzip *gunzip, const char *data, size_t size
         stream->avail_out = sizeof output;
         int rc = gunzip->at_end ? Z_BUF_ERROR : inflate(stream, Z_NO_FLUSH);
         if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
-            return fault_set(fault, FAULT_INVALID_ARGUMENT, "the body is no valid gzip data");
+            return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the body is no valid gzip data");
         size_t produced = sizeof output - stream->avail_out;
-        if (produced && sink(context, output, produced, fault) < 0)
+        if (produced && sink(context, output, produced, error) < 0)
             return -1;
         gunzip->at_end |= rc == Z_STREAM_END;
     } while (stream->avail_in || !stream->avail_out);
     return 0;
 }
 
-int files_gunzip_end(struct files_gunzip *gunzip, struct fault *fault)
+int files_gunzip_end(struct files_gunzip *gunzip, struct rpc_error *error)
 {
     if (gunzip->at_end)
         return 0;
-    return fault_set(fault, FAULT_INVALID_ARGUMENT, "the gzip data ends too early");
+    return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the gzip data ends too early");
 }

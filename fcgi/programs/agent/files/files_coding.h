@@ -8,7 +8,7 @@
 
 #include <microhttpd.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 
 enum files_coding {
     CODING_IDENTITY,
@@ -30,7 +30,7 @@ struct MHD_Response *files_gzip_response(int fd);
 
 /* The other way. */
 struct files_gunzip;
-typedef int files_sink(void *context, const char *data, size_t size, struct fault *fault);
+typedef int files_sink(void *context, const char *data, size_t size, struct rpc_error *error);
 
 /* Compressed bytes of a turn of the loop: what becomes of them is written before others have one.
  */
@@ -39,10 +39,10 @@ typedef int files_sink(void *context, const char *data, size_t size, struct faul
 struct files_gunzip *files_gunzip_new(void);
 void files_gunzip_free(struct files_gunzip *gunzip);
 
-/* Give what the bytes become to the sink, in pieces of a bounded size. FAULT_INVALID_ARGUMENT: they
+/* Give what the bytes become to the sink, in pieces of a bounded size. RPC_INVALID_ARGUMENT: they
  * are no gzip data. Members after the first are taken as well. */
 int files_gunzip_data(struct files_gunzip *gunzip, const char *data, size_t size, files_sink *sink,
-                      void *context, struct fault *fault);
+                      void *context, struct rpc_error *error);
 
-/* FAULT_INVALID_ARGUMENT when the data ended before its end. */
-int files_gunzip_end(struct files_gunzip *gunzip, struct fault *fault);
+/* RPC_INVALID_ARGUMENT when the data ended before its end. */
+int files_gunzip_end(struct files_gunzip *gunzip, struct rpc_error *error);

@@ -43,13 +43,13 @@ static void compose_deinit(struct compose *compose)
 
 /* --- the copy: in a worker --- */
 
-static int append(const char *source, int to, struct fault *fault)
+static int append(const char *source, int to, struct rpc_error *error)
 {
     autoclose int from = open(source, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (from < 0)
-        return fault_set_errno(fault, errno, "cannot open '%s'", source);
+        return rpc_error_set_errno(error, errno, "cannot open '%s'", source);
     if (files_copy(from, to) < 0)
-        return fault_set_errno(fault, errno, "cannot write the contents of '%s'", source);
+        return rpc_error_set_errno(error, errno, "cannot write the contents of '%s'", source);
     return 0;
 }
 
@@ -77,28 +77,29 @@ static int give_name(int fd, bool named, const char *temporary, const char *dest
     return rename(temporary, destination);
 }
 
-static int write_result(const struct compose *compose, const char *temporary, struct fault *fault)
+static int write_result(const struct compose *compose, const char *temporary,
+                        struct rpc_error *error)
 {
     bool named;
     autoclose int fd = open_result(compose, temporary, &named);
     if (fd < 0 || fchown(fd, compose->user.uid, compose->user.gid) < 0)
-        return fault_set_errno(fault, errno, "cannot write '%s'", compose->destination);
+        return rpc_error_set_errno(error, errno, "cannot write '%s'", compose->destination);
     for (size_t i = 0; i < compose->source_count; i++)
-        if (append(compose->sources[i], fd, fault) < 0)
+        if (append(compose->sources[i], fd, error) < 0)
             return -1;
     if (give_name(fd, named, temporary, compose->destination) < 0)
-        return fault_set_errno(fault, errno, "cannot write '%s'", compose->destination);
+        return rpc_error_set_errno(error, errno, "cannot write '%s'", compose->destination);
     return 0;
 }
 
-static int work(const void *context, struct buffer *answer, struct fault *fault)
+static int work(const void *context, struct buffer *answer, struct rpc_error *error)
 {
     const struct compose *compose = context;
     unsigned long long number = 0;
     if (getrandom(&number, sizeof number, 0) < 0)
-        return fault_set_errno(fault, errno, "cannot write '%s'", compose->destination);
+        return rpc_error_set_errno(error, errno, "cannot write '%s'", compose->destination);
     autofree char *temporary = xasprintf("%s.%016llx.part", compose->destination, number);
-    if (write_result(compose, temporary, fault) < 0) {
+    if (write_result(compose, temporary, error) < 0) {
         unlink(temporary);
         return -1;
     }
@@ -112,73 +113,73 @@ static int work(const void *context, struct buffer *answer, struct fault *fault)
 
 /* --- the request --- */
 
-static int check_source(const struct compose *compose, const char *path, struct fault *fault)
+static int check_source(const struct compose *compose, const char *path, struct rpc_error *error)
 {
     struct stat status;
     if (!strcmp(path, compose->destination))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is a source and the destination",
-                         path);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is a source and the destination",
+                             path);
     if (stat(path, &status) < 0)
-        return fault_set_errno(fault, errno, "cannot open '%s'", path);
+        return rpc_error_set_errno(error, errno, "cannot open '%s'", path);
     if (!S_ISREG(status.st_mode))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is not a regular file", path);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is not a regular file", path);
     return 0;
 }
 
-static int read_sources(struct compose *compose, const json_t *paths, struct fault *fault)
+static int read_sources(struct compose *compose, const json_t *paths, struct rpc_error *error)
 {
     size_t count = json_array_size(paths);
     if (!count || count > SOURCES_MAX)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "source_paths must name 1 to %d files",
-                         SOURCES_MAX);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "source_paths must name 1 to %d files",
+                             SOURCES_MAX);
     compose->sources = xcalloc(count, sizeof *compose->sources);
     for (size_t i = 0; i < count; i++) {
         const char *text = json_string_value(json_array_get(paths, i));
         if (!text)
-            return fault_set(fault, FAULT_INVALID_ARGUMENT, "source_paths must be strings");
-        if (paths_resolve(text, &compose->user, &compose->sources[i], fault) < 0)
+            return rpc_error_set(error, RPC_INVALID_ARGUMENT, "source_paths must be strings");
+        if (paths_resolve(text, &compose->user, &compose->sources[i], error) < 0)
             return -1;
         compose->source_count++;
-        if (check_source(compose, compose->sources[i], fault) < 0)
+        if (check_source(compose, compose->sources[i], error) < 0)
             return -1;
     }
     return 0;
 }
 
 static int read_body(const struct agent *agent, const json_t *body, struct compose *compose,
-                     struct fault *fault)
+                     struct rpc_error *error)
 {
     const char *name, *destination;
     const json_t *paths;
     struct stat status;
     if (!json_is_object(body))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the body must be a JSON object");
-    if (proto_string(body, "username", &name, fault) < 0 ||
-        proto_string(body, "destination", &destination, fault) < 0 ||
-        proto_array(body, "sourcePaths", &paths, fault) < 0 ||
-        users_find(*name ? name : agent->default_user, &compose->user, fault) < 0)
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the body must be a JSON object");
+    if (proto_string(body, "username", &name, error) < 0 ||
+        proto_string(body, "destination", &destination, error) < 0 ||
+        proto_array(body, "sourcePaths", &paths, error) < 0 ||
+        users_find(*name ? name : agent->default_user, &compose->user, error) < 0)
         return -1;
     if (!*destination)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "destination is missing");
-    if (paths_resolve(destination, &compose->user, &compose->destination, fault) < 0)
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "destination is missing");
+    if (paths_resolve(destination, &compose->user, &compose->destination, error) < 0)
         return -1;
     if (stat(compose->destination, &status) == 0 && !S_ISREG(status.st_mode))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is not a regular file",
-                         compose->destination);
-    if (read_sources(compose, paths, fault) < 0)
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is not a regular file",
+                             compose->destination);
+    if (read_sources(compose, paths, error) < 0)
         return -1;
-    return paths_make_parents(compose->destination, &compose->user, fault);
+    return paths_make_parents(compose->destination, &compose->user, error);
 }
 
-int files_compose_finish(struct request *request, struct fault *fault)
+int files_compose_finish(struct request *request, struct rpc_error *error)
 {
     compose_auto compose = {.sources = NULL};
     json_error_t where;
     json_auto_t *body = json_loadb(buffer_string(&request->body), request->body.size, 0, &where);
     if (!body)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the body is not valid JSON: %s",
-                         where.text);
-    if (read_body(request->agent, body, &compose, fault) < 0)
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the body is not valid JSON: %s",
+                             where.text);
+    if (read_body(request->agent, body, &compose, error) < 0)
         return -1;
-    return worker_run(request, work, &compose, fault);
+    return worker_run(request, work, &compose, error);
 }

@@ -24,23 +24,23 @@
 
 #define ETAG_SIZE    64
 
-int files_user(struct request *request, struct user *user, struct fault *fault)
+int files_user(struct request *request, struct user *user, struct rpc_error *error)
 {
     const char *name;
-    if (request_argument(request, "username", &name, fault) < 0)
+    if (request_argument(request, "username", &name, error) < 0)
         return -1;
-    return users_find(name && *name ? name : request->agent->default_user, user, fault);
+    return users_find(name && *name ? name : request->agent->default_user, user, error);
 }
 
-static int open_file(const char *path, struct stat *status, int *fd, struct fault *fault)
+static int open_file(const char *path, struct stat *status, int *fd, struct rpc_error *error)
 {
     autoclose int opened = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (opened < 0 || fstat(opened, status) < 0)
-        return fault_set_errno(fault, fault_errno_of_reading(errno), "cannot open '%s'", path);
+        return rpc_error_set_errno(error, rpc_errno_of_reading(errno), "cannot open '%s'", path);
     if (S_ISDIR(status->st_mode))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is a directory", path);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is a directory", path);
     if (!S_ISREG(status->st_mode))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is not a regular file", path);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is not a regular file", path);
     *fd = steal_fd(&opened);
     return 0;
 }
@@ -143,7 +143,8 @@ static void add_content_headers(struct MHD_Response *response, const struct file
 }
 
 /* Takes fd over. */
-static int reply_file(struct request *request, const struct file *file, int fd, struct fault *fault)
+static int reply_file(struct request *request, const struct file *file, int fd,
+                      struct rpc_error *error)
 {
     char etag[ETAG_SIZE], date[FILES_DATE_SIZE];
     format_etag(etag, file);
@@ -157,7 +158,7 @@ static int reply_file(struct request *request, const struct file *file, int fd, 
     int code = files_select(&conditions, &version, &parts);
     struct MHD_Response *response = make_body(file, code, fd, &parts);
     if (!response)
-        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "the file cannot be sent now");
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "the file cannot be sent now");
     if (!file->gzip)
         MHD_add_response_header(response, "Accept-Ranges", "bytes");
     MHD_add_response_header(response, "ETag", etag);
@@ -175,7 +176,7 @@ static bool may_be_sizeless(uint64_t size)
 
 /* Reply with what can be read. *as_told: that is as much as the file says; nothing was replied. */
 static int reply_sizeless(struct request *request, const char *path, int fd, size_t told,
-                          bool *as_told, struct fault *fault)
+                          bool *as_told, struct rpc_error *error)
 {
     size_t room = told ? told : SIZELESS_MAX;
     autofree char *bytes = xmalloc(room);
@@ -184,7 +185,7 @@ static int reply_sizeless(struct request *request, const char *path, int fd, siz
     while (size < room && (got = read(fd, bytes + size, room - size)) > 0)
         size += (size_t)got;
     if (got < 0 && !size)
-        return fault_set_errno(fault, errno, "cannot read '%s'", path);
+        return rpc_error_set_errno(error, errno, "cannot read '%s'", path);
     *as_told = size == told;
     if (*as_told)
         return 0;
@@ -204,30 +205,30 @@ static bool choose_gzip(struct request *request, enum files_coding coding, int f
            files_gzip_pays(fd, size);
 }
 
-int files_get_finish(struct request *request, struct fault *fault)
+int files_get_finish(struct request *request, struct rpc_error *error)
 {
     user_auto user = {.name = NULL};
     autofree char *path = NULL;
     autoclose int fd = -1;
     const char *text;
     struct file file = {.gzip = false};
-    if (files_user(request, &user, fault) < 0 ||
-        request_argument(request, "path", &text, fault) < 0 ||
-        paths_resolve(text ? text : "", &user, &path, fault) < 0 ||
-        open_file(path, &file.status, &fd, fault) < 0)
+    if (files_user(request, &user, error) < 0 ||
+        request_argument(request, "path", &text, error) < 0 ||
+        paths_resolve(text ? text : "", &user, &path, error) < 0 ||
+        open_file(path, &file.status, &fd, error) < 0)
         return -1;
     enum files_coding coding = files_choose_coding(httpd_header(&request->http, "Accept-Encoding"));
     if (coding == CODING_NONE)
-        return fault_set(fault, FAULT_NOT_ACCEPTABLE,
-                         "the file can be sent as it is or as gzip, and both are refused");
+        return rpc_error_set(error, RPC_NOT_ACCEPTABLE,
+                             "the file can be sent as it is or as gzip, and both are refused");
     file.path = path;
     file.gzip = choose_gzip(request, coding, fd, (uint64_t)file.status.st_size);
     if (may_be_sizeless((uint64_t)file.status.st_size) && !file.gzip) {
         bool as_told;
-        if (reply_sizeless(request, path, fd, (size_t)file.status.st_size, &as_told, fault) < 0)
+        if (reply_sizeless(request, path, fd, (size_t)file.status.st_size, &as_told, error) < 0)
             return -1;
         if (!as_told)
             return 0;
     }
-    return reply_file(request, &file, steal_fd(&fd), fault);
+    return reply_file(request, &file, steal_fd(&fd), error);
 }

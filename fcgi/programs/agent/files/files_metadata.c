@@ -22,7 +22,7 @@
 
 struct collector {
     json_t *metadata;
-    struct fault *fault;
+    struct rpc_error *error;
     bool failed;
 };
 
@@ -40,8 +40,9 @@ static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const c
                         json_object_size(collector->metadata) >= COUNT_MAX ||
                         !str_is_utf8(value, value_size) || strlen(value) != value_size;
     if (collector->failed) {
-        fault_set(collector->fault, FAULT_INVALID_ARGUMENT,
-                  "metadata header '%s' has no key, is too long, one too many, or not text", name);
+        rpc_error_set(collector->error, RPC_INVALID_ARGUMENT,
+                      "metadata header '%s' has no key, is too long, one too many, or not text",
+                      name);
         return MHD_NO;
     }
     for (size_t i = 0; i < length; i++)
@@ -52,9 +53,9 @@ static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const c
 }
 
 int files_metadata_from_headers(const struct request *request, json_t **metadata,
-                                struct fault *fault)
+                                struct rpc_error *error)
 {
-    struct collector collector = {json_object(), fault, false};
+    struct collector collector = {json_object(), error, false};
     MHD_get_connection_values_n(request->http.connection, MHD_HEADER_KIND, on_header, &collector);
     if (collector.failed) {
         json_decref(collector.metadata);
@@ -76,7 +77,7 @@ static void remove_others(int fd, const json_t *metadata)
     }
 }
 
-int files_metadata_store(int fd, const json_t *metadata, struct fault *fault)
+int files_metadata_store(int fd, const json_t *metadata, struct rpc_error *error)
 {
     const char *key;
     json_t *value;
@@ -85,7 +86,7 @@ int files_metadata_store(int fd, const json_t *metadata, struct fault *fault)
     json_object_foreach ((json_t *)metadata, key, value) {
         autofree char *name = xasprintf(ATTRIBUTE_PREFIX "%s", key);
         if (fsetxattr(fd, name, json_string_value(value), json_string_length(value), 0) < 0)
-            return fault_set_errno(fault, errno, "metadata '%s' cannot be stored", key);
+            return rpc_error_set_errno(error, errno, "metadata '%s' cannot be stored", key);
     }
     return 0;
 }

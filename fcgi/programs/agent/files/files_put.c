@@ -36,49 +36,50 @@ struct upload {
     struct files_gunzip *gunzip; /* NULL: the body comes as it is */
 };
 
-static int check_new_target(const struct upload *upload, const char *target, struct fault *fault)
+static int check_new_target(const struct upload *upload, const char *target,
+                            struct rpc_error *error)
 {
     size_t i;
     json_t *entry;
     if (json_array_size(upload->written) >= PARTS_MAX)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "more than %d files", PARTS_MAX);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "more than %d files", PARTS_MAX);
     if (!str_is_utf8(target, strlen(target)))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the path is not UTF-8");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the path is not UTF-8");
     json_array_foreach (upload->written, i, entry)
         if (str_equal(json_string_value(json_object_get(entry, "path")), target))
-            return fault_set(fault, FAULT_INVALID_ARGUMENT, "two files for the same path '%s'",
-                             target);
+            return rpc_error_set(error, RPC_INVALID_ARGUMENT, "two files for the same path '%s'",
+                                 target);
     return 0;
 }
 
-static int place_drafts(struct upload *upload, struct fault *fault)
+static int place_drafts(struct upload *upload, struct rpc_error *error)
 {
     int result = 0;
     for (size_t i = 0; i < upload->draft_count; i++) {
         if (result == 0)
-            result = draft_place(&upload->drafts[i], fault);
+            result = draft_place(&upload->drafts[i], error);
         draft_drop(&upload->drafts[i]);
     }
     upload->draft_count = 0;
     return result;
 }
 
-static int open_target(struct upload *upload, const char *text, struct fault *fault)
+static int open_target(struct upload *upload, const char *text, struct rpc_error *error)
 {
     autofree char *target = NULL;
-    if (paths_resolve(text, &upload->user, &target, fault) < 0 ||
-        check_new_target(upload, target, fault) < 0 ||
-        (upload->draft_count == DRAFTS_MAX && place_drafts(upload, fault) < 0) ||
-        paths_make_parents(target, &upload->user, fault) < 0)
+    if (paths_resolve(text, &upload->user, &target, error) < 0 ||
+        check_new_target(upload, target, error) < 0 ||
+        (upload->draft_count == DRAFTS_MAX && place_drafts(upload, error) < 0) ||
+        paths_make_parents(target, &upload->user, error) < 0)
         return -1;
     struct draft *draft = &upload->drafts[upload->draft_count++];
     upload->is_open = true;
-    return draft_begin(draft, target, &upload->user, upload->metadata, fault);
+    return draft_begin(draft, target, &upload->user, upload->metadata, error);
 }
 
-static int write_open(struct upload *upload, const char *data, size_t size, struct fault *fault)
+static int write_open(struct upload *upload, const char *data, size_t size, struct rpc_error *error)
 {
-    return draft_write(&upload->drafts[upload->draft_count - 1], data, size, fault);
+    return draft_write(&upload->drafts[upload->draft_count - 1], data, size, error);
 }
 
 static void close_target(struct upload *upload)
@@ -94,99 +95,100 @@ static void close_target(struct upload *upload)
     json_array_append_new(upload->written, entry);
 }
 
-static int begin_part(void *context, const char *name, const char *file_name, struct fault *fault)
+static int begin_part(void *context, const char *name, const char *file_name,
+                      struct rpc_error *error)
 {
     struct upload *upload = context;
     if (strcmp(name, "file") != 0)
         return 0;
     const char *text = upload->path ? upload->path : file_name;
     if (!text || !*text)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT,
-                         "neither a path argument nor a file name says where the file goes");
-    return open_target(upload, text, fault);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "neither a path argument nor a file name says where the file goes");
+    return open_target(upload, text, error);
 }
 
-static int take_part(void *context, const char *data, size_t size, struct fault *fault)
+static int take_part(void *context, const char *data, size_t size, struct rpc_error *error)
 {
     struct upload *upload = context;
-    return upload->is_open ? write_open(upload, data, size, fault) : 0;
+    return upload->is_open ? write_open(upload, data, size, error) : 0;
 }
 
-static int end_part(void *context, struct fault *fault)
+static int end_part(void *context, struct rpc_error *error)
 {
-    (void)fault;
+    (void)error;
     close_target(context);
     return 0;
 }
 
 static const struct multipart_events part_events = {begin_part, take_part, end_part};
 
-static int begin_body(struct upload *upload, struct fault *fault)
+static int begin_body(struct upload *upload, struct rpc_error *error)
 {
     struct request *request = upload->request;
     if (httpd_content_is(&request->http, "multipart/form-data"))
         return multipart_new(httpd_header(&request->http, "Content-Type"), &part_events, upload,
-                             &upload->multipart, fault);
+                             &upload->multipart, error);
     if (!httpd_content_is(&request->http, "application/octet-stream"))
-        return fault_set(fault, FAULT_UNSUPPORTED_MEDIA_TYPE,
-                         "the body must be multipart/form-data or application/octet-stream");
+        return rpc_error_set(error, RPC_UNSUPPORTED_MEDIA_TYPE,
+                             "the body must be multipart/form-data or application/octet-stream");
     if (!upload->path)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "path is missing");
-    return open_target(upload, upload->path, fault);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "path is missing");
+    return open_target(upload, upload->path, error);
 }
 
-static int begin_coding(struct upload *upload, struct fault *fault)
+static int begin_coding(struct upload *upload, struct rpc_error *error)
 {
     struct request *request = upload->request;
     const char *coding = httpd_header(&request->http, "Content-Encoding");
     if (!coding || !*coding || !strcasecmp(coding, "identity"))
         return 0;
     if (strcasecmp(coding, "gzip") != 0 && strcasecmp(coding, "x-gzip") != 0)
-        return fault_set(fault, FAULT_UNSUPPORTED_MEDIA_TYPE,
-                         "content encoding '%s' is not supported", coding);
+        return rpc_error_set(error, RPC_UNSUPPORTED_MEDIA_TYPE,
+                             "content encoding '%s' is not supported", coding);
     upload->gunzip = files_gunzip_new();
     request->http.piece_max = GUNZIP_PIECE_MAX;
-    return upload->gunzip ? 0 : fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "no memory for gzip");
+    return upload->gunzip ? 0 : rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "no memory for gzip");
 }
 
-int files_put_begin(struct request *request, struct fault *fault)
+int files_put_begin(struct request *request, struct rpc_error *error)
 {
     struct upload *upload = xcalloc(1, sizeof *upload);
     request->state = upload;
     upload->request = request;
     upload->written = json_array();
-    if (begin_coding(upload, fault) < 0 || files_user(request, &upload->user, fault) < 0 ||
-        request_argument(request, "path", &upload->path, fault) < 0 ||
-        files_metadata_from_headers(request, &upload->metadata, fault) < 0)
+    if (begin_coding(upload, error) < 0 || files_user(request, &upload->user, error) < 0 ||
+        request_argument(request, "path", &upload->path, error) < 0 ||
+        files_metadata_from_headers(request, &upload->metadata, error) < 0)
         return -1;
     if (upload->path && !*upload->path)
         upload->path = NULL;
-    return begin_body(upload, fault);
+    return begin_body(upload, error);
 }
 
-static int take_plain(void *context, const char *data, size_t size, struct fault *fault)
+static int take_plain(void *context, const char *data, size_t size, struct rpc_error *error)
 {
     struct upload *upload = context;
-    return upload->multipart ? multipart_data(upload->multipart, data, size, fault)
-                             : write_open(upload, data, size, fault);
+    return upload->multipart ? multipart_data(upload->multipart, data, size, error)
+                             : write_open(upload, data, size, error);
 }
 
-int files_put_data(struct request *request, const char *data, size_t size, struct fault *fault)
+int files_put_data(struct request *request, const char *data, size_t size, struct rpc_error *error)
 {
     struct upload *upload = request->state;
     if (upload->gunzip)
-        return files_gunzip_data(upload->gunzip, data, size, take_plain, upload, fault);
-    return take_plain(upload, data, size, fault);
+        return files_gunzip_data(upload->gunzip, data, size, take_plain, upload, error);
+    return take_plain(upload, data, size, error);
 }
 
-int files_put_finish(struct request *request, struct fault *fault)
+int files_put_finish(struct request *request, struct rpc_error *error)
 {
     struct upload *upload = request->state;
-    if ((upload->gunzip && files_gunzip_end(upload->gunzip, fault) < 0) ||
-        (upload->multipart && multipart_end(upload->multipart, fault) < 0))
+    if ((upload->gunzip && files_gunzip_end(upload->gunzip, error) < 0) ||
+        (upload->multipart && multipart_end(upload->multipart, error) < 0))
         return -1;
     close_target(upload);
-    if (place_drafts(upload, fault) < 0)
+    if (place_drafts(upload, error) < 0)
         return -1;
     return httpd_reply_json(&request->http, 200, steal_pointer(&upload->written));
 }

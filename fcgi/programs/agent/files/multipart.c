@@ -27,12 +27,12 @@ struct multipart {
 };
 
 int multipart_new(const char *content_type, const struct multipart_events *events, void *context,
-                  struct multipart **multipart, struct fault *fault)
+                  struct multipart **multipart, struct rpc_error *error)
 {
     autofree char *boundary = multipart_parameter(content_type, "boundary");
     if (!boundary || !*boundary || strlen(boundary) > BOUNDARY_MAX || strchr(boundary, '\r'))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT,
-                         "the multipart body names no usable boundary");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "the multipart body names no usable boundary");
     struct multipart *m = xcalloc(1, sizeof *m);
     m->events = events;
     m->context = context;
@@ -54,20 +54,21 @@ void multipart_free(struct multipart *multipart)
     free(multipart);
 }
 
-static int malformed(const char *what, struct fault *fault)
+static int malformed(const char *what, struct rpc_error *error)
 {
-    return fault_set(fault, FAULT_INVALID_ARGUMENT, "the multipart body is malformed: %s", what);
+    return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the multipart body is malformed: %s", what);
 }
 
-static int emit(struct multipart *m, const char *data, size_t size, struct fault *fault)
+static int emit(struct multipart *m, const char *data, size_t size, struct rpc_error *error)
 {
-    return size && m->state == IN_PART ? m->events->data(m->context, data, size, fault) : 0;
+    return size && m->state == IN_PART ? m->events->data(m->context, data, size, error) : 0;
 }
 
 /* Bytes of a part (or of the preamble) up to a delimiter, at most all. Returns how many are used,
- * -1 with a fault. CR stands only at the beginning of a delimiter, so a failed match begins anew
+ * -1 with a error. CR stands only at the beginning of a delimiter, so a failed match begins anew
  * with the byte that failed it. */
-static ssize_t take_content(struct multipart *m, const char *data, size_t size, struct fault *fault)
+static ssize_t take_content(struct multipart *m, const char *data, size_t size,
+                            struct rpc_error *error)
 {
     size_t carried = m->matched; /* of the match, in earlier pieces */
     size_t at = 0;
@@ -80,15 +81,15 @@ static ssize_t take_content(struct multipart *m, const char *data, size_t size, 
             m->matched++;
             at++;
         } else {
-            if (carried && emit(m, m->delimiter + m->lent, carried - m->lent, fault) < 0)
+            if (carried && emit(m, m->delimiter + m->lent, carried - m->lent, error) < 0)
                 return -1;
             carried = m->lent = m->matched = 0;
         }
     }
-    if (emit(m, data, at - (m->matched - carried), fault) < 0)
+    if (emit(m, data, at - (m->matched - carried), error) < 0)
         return -1;
     if (m->matched == m->delimiter_size) {
-        if (m->state == IN_PART && m->events->end(m->context, fault) < 0)
+        if (m->state == IN_PART && m->events->end(m->context, error) < 0)
             return -1;
         m->state = AFTER_DELIMITER;
         m->matched = m->lent = 0;
@@ -105,7 +106,7 @@ static size_t line_length(const char *data, size_t size)
 
 /* "--" for the last delimiter, else padding and the end of the line. */
 static ssize_t take_rest_of_delimiter(struct multipart *m, const char *data, size_t size,
-                                      struct fault *fault)
+                                      struct rpc_error *error)
 {
     size_t used = line_length(data, size);
     if (m->line.size + used > PADDING_MAX && !str_starts_with(buffer_string(&m->line), "--"))
@@ -120,7 +121,7 @@ static ssize_t take_rest_of_delimiter(struct multipart *m, const char *data, siz
     if (!whole && m->line.size < PADDING_MAX)
         return (ssize_t)used;
     if (!whole || strspn(line, " \t\r\n") != m->line.size)
-        return malformed("something follows a boundary", fault);
+        return malformed("something follows a boundary", error);
     buffer_clear(&m->line);
     m->line_start = 0;
     m->state = IN_HEAD;
@@ -137,34 +138,35 @@ static const char *find_disposition(const char *head, size_t size)
     return NULL;
 }
 
-static int begin_part(struct multipart *m, struct fault *fault)
+static int begin_part(struct multipart *m, struct rpc_error *error)
 {
     const char *disposition = find_disposition(buffer_string(&m->line), m->line.size);
     autofree char *name = disposition ? multipart_parameter(disposition, "name") : NULL;
     autofree char *file_name = disposition ? multipart_parameter(disposition, "filename") : NULL;
     if (!name)
-        return malformed("a part has no name in its Content-Disposition", fault);
+        return malformed("a part has no name in its Content-Disposition", error);
     buffer_clear(&m->line);
     m->state = IN_PART;
     /* The delimiter of a part without contents may begin with the line that ended its head. */
     m->matched = m->lent = 2;
-    return m->events->begin(m->context, name, file_name, fault);
+    return m->events->begin(m->context, name, file_name, error);
 }
 
 /* Ends of lines become NUL as they come; a line that begins with a space continues the last. */
-static ssize_t take_head(struct multipart *m, const char *data, size_t size, struct fault *fault)
+static ssize_t take_head(struct multipart *m, const char *data, size_t size,
+                         struct rpc_error *error)
 {
     size_t used = line_length(data, size);
     if (memchr(data, '\0', used))
-        return malformed("a header holds a NUL character", fault);
+        return malformed("a header holds a NUL character", error);
     if (buffer_append(&m->line, data, used) < 0)
-        return malformed("the header of a part is too long", fault);
+        return malformed("the header of a part is too long", error);
     if (data[used - 1] != '\n')
         return (ssize_t)used;
     char *line = m->line.data + m->line_start;
     size_t length = strcspn(line, "\r\n");
     if (!length)
-        return begin_part(m, fault) < 0 ? -1 : (ssize_t)used;
+        return begin_part(m, error) < 0 ? -1 : (ssize_t)used;
     memset(line + length, 0, m->line.size - m->line_start - length);
     if (m->line_start && (*line == ' ' || *line == '\t'))
         for (char *end = line - 1; !*end; end--)
@@ -173,13 +175,14 @@ static ssize_t take_head(struct multipart *m, const char *data, size_t size, str
     return (ssize_t)used;
 }
 
-int multipart_data(struct multipart *multipart, const char *data, size_t size, struct fault *fault)
+int multipart_data(struct multipart *multipart, const char *data, size_t size,
+                   struct rpc_error *error)
 {
     struct multipart *m = multipart;
     while (size && m->state != IN_EPILOGUE) {
-        ssize_t used = m->state == AFTER_DELIMITER ? take_rest_of_delimiter(m, data, size, fault)
-                       : m->state == IN_HEAD       ? take_head(m, data, size, fault)
-                                                   : take_content(m, data, size, fault);
+        ssize_t used = m->state == AFTER_DELIMITER ? take_rest_of_delimiter(m, data, size, error)
+                       : m->state == IN_HEAD       ? take_head(m, data, size, error)
+                                                   : take_content(m, data, size, error);
         if (used < 0)
             return -1;
         data += used;
@@ -188,9 +191,9 @@ int multipart_data(struct multipart *multipart, const char *data, size_t size, s
     return 0;
 }
 
-int multipart_end(const struct multipart *multipart, struct fault *fault)
+int multipart_end(const struct multipart *multipart, struct rpc_error *error)
 {
     if (multipart->state == IN_EPILOGUE)
         return 0;
-    return fault_set(fault, FAULT_INVALID_ARGUMENT, "the multipart body ends too early");
+    return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the multipart body ends too early");
 }

@@ -9,30 +9,31 @@
 
 #include <stddef.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 
 #define MULTIPART_HEAD_MAX (16 * 1024) /* the header of one part */
 
 struct multipart_events {
     /* A part begins. file_name is NULL when it has none; both end with the call. */
-    int (*begin)(void *context, const char *name, const char *file_name, struct fault *fault);
-    int (*data)(void *context, const char *data, size_t size, struct fault *fault);
-    int (*end)(void *context, struct fault *fault);
+    int (*begin)(void *context, const char *name, const char *file_name, struct rpc_error *error);
+    int (*data)(void *context, const char *data, size_t size, struct rpc_error *error);
+    int (*end)(void *context, struct rpc_error *error);
 };
 
 struct multipart;
 
-/* content_type is the value of that header. FAULT_INVALID_ARGUMENT: it names no usable boundary.
+/* content_type is the value of that header. RPC_INVALID_ARGUMENT: it names no usable boundary.
  * events and context are borrowed. */
 int multipart_new(const char *content_type, const struct multipart_events *events, void *context,
-                  struct multipart **multipart, struct fault *fault);
+                  struct multipart **multipart, struct rpc_error *error);
 void multipart_free(struct multipart *multipart);
 
-/* FAULT_INVALID_ARGUMENT: malformed. Faults of the events are passed on. Nothing may follow one. */
-int multipart_data(struct multipart *multipart, const char *data, size_t size, struct fault *fault);
+/* RPC_INVALID_ARGUMENT: malformed. Errors of the events are passed on. Nothing may follow one. */
+int multipart_data(struct multipart *multipart, const char *data, size_t size,
+                   struct rpc_error *error);
 
-/* FAULT_INVALID_ARGUMENT when the last delimiter has not come. */
-int multipart_end(const struct multipart *multipart, struct fault *fault);
+/* RPC_INVALID_ARGUMENT when the last delimiter has not come. */
+int multipart_end(const struct multipart *multipart, struct rpc_error *error);
 
 /* --- between the parts of this concept --- */
 

@@ -14,6 +14,9 @@
 #include "agent/files/files.h"
 #include "base/mem.h"
 
+/* As most file systems count an empty one. */
+#define DIRECTORY_SIZE 4096
+
 const char *fs_permissions(mode_t mode, char out[FS_PERMISSIONS_SIZE])
 {
     static const struct {
@@ -71,10 +74,16 @@ static json_t *timestamp(const struct timespec *at)
     return json_string(text);
 }
 
+/* Some file systems count nothing for a directory, where clients expect a block. */
+static off_t size_of(const struct stat *status)
+{
+    return S_ISDIR(status->st_mode) && !status->st_size ? DIRECTORY_SIZE : status->st_size;
+}
+
 json_t *fs_entry(const char *path, const struct stat *status)
 {
     char permissions[FS_PERMISSIONS_SIZE], size[24];
-    snprintf(size, sizeof size, "%jd", (intmax_t)status->st_size);
+    snprintf(size, sizeof size, "%jd", (intmax_t)size_of(status));
     json_t *entry = json_object();
     json_object_set_new(entry, "name", proto_text(paths_base(path)));
     const char *type = type_of(path, status);
@@ -96,11 +105,11 @@ json_t *fs_entry(const char *path, const struct stat *status)
     return entry;
 }
 
-int fs_entry_at(const char *path, json_t **entry, struct fault *fault)
+int fs_entry_at(const char *path, json_t **entry, struct rpc_error *error)
 {
     struct stat status;
     if (lstat(path, &status) < 0)
-        return fault_set_errno(fault, fault_errno_of_reading(errno), "cannot look at '%s'", path);
+        return rpc_error_set_errno(error, rpc_errno_of_reading(errno), "cannot look at '%s'", path);
     *entry = fs_entry(path, &status);
     return 0;
 }

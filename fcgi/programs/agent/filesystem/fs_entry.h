@@ -5,13 +5,13 @@
 #include <jansson.h>
 #include <sys/stat.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 
 /* The EntryInfo of what stands at path; status is its lstat(). Never NULL. */
 json_t *fs_entry(const char *path, const struct stat *status);
 
-/* As above, looking first. FAULT_NOT_FOUND and others when there is nothing to see. */
-int fs_entry_at(const char *path, json_t **entry, struct fault *fault);
+/* As above, looking first. RPC_NOT_FOUND and others when there is nothing to see. */
+int fs_entry_at(const char *path, json_t **entry, struct rpc_error *error);
 
 #define FS_PERMISSIONS_SIZE 24
 /* "-rw-r--r--", "drwxr-xr-x", "Lrwxrwxrwx", "dtrwxrwxrwx". Returns out. */

@@ -18,103 +18,103 @@
 #define DEPTH_MAX UINT32_MAX
 
 static int read_path(const json_t *message, const char *name, const struct user *user, char **path,
-                     struct fault *fault)
+                     struct rpc_error *error)
 {
     const char *text;
-    if (proto_string(message, name, &text, fault) < 0)
+    if (proto_string(message, name, &text, error) < 0)
         return -1;
-    return paths_resolve(text, user, path, fault);
+    return paths_resolve(text, user, path, error);
 }
 
-static int answer_entry(const char *path, json_t **answer, struct fault *fault)
+static int answer_entry(const char *path, json_t **answer, struct rpc_error *error)
 {
     json_t *entry;
     users_forget();
-    if (fs_entry_at(path, &entry, fault) < 0)
+    if (fs_entry_at(path, &entry, error) < 0)
         return -1;
     *answer = json_pack("{s:o}", "entry", entry);
     return 0;
 }
 
 static int stat_file(struct request *request, const json_t *message, json_t **answer,
-                     struct fault *fault)
+                     struct rpc_error *error)
 {
     user_auto user = {.name = NULL};
     autofree char *path = NULL;
-    if (rpc_user(request, &user, fault) < 0 || read_path(message, "path", &user, &path, fault) < 0)
+    if (rpc_user(request, &user, error) < 0 || read_path(message, "path", &user, &path, error) < 0)
         return -1;
-    return answer_entry(path, answer, fault);
+    return answer_entry(path, answer, error);
 }
 
 static int make_dir(struct request *request, const json_t *message, json_t **answer,
-                    struct fault *fault)
+                    struct rpc_error *error)
 {
     user_auto user = {.name = NULL};
     autofree char *path = NULL;
     struct stat status;
-    if (rpc_user(request, &user, fault) < 0 || read_path(message, "path", &user, &path, fault) < 0)
+    if (rpc_user(request, &user, error) < 0 || read_path(message, "path", &user, &path, error) < 0)
         return -1;
     if (stat(path, &status) == 0)
         return S_ISDIR(status.st_mode)
-                   ? fault_set(fault, FAULT_ALREADY_EXISTS, "'%s' is there already", path)
-                   : fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is not a directory", path);
-    if (paths_make_directories(path, &user, fault) < 0)
+                   ? rpc_error_set(error, RPC_ALREADY_EXISTS, "'%s' is there already", path)
+                   : rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is not a directory", path);
+    if (paths_make_directories(path, &user, error) < 0)
         return -1;
-    return answer_entry(path, answer, fault);
+    return answer_entry(path, answer, error);
 }
 
 static int move(struct request *request, const json_t *message, json_t **answer,
-                struct fault *fault)
+                struct rpc_error *error)
 {
     user_auto user = {.name = NULL};
     autofree char *source = NULL;
     autofree char *destination = NULL;
     struct stat status;
-    if (rpc_user(request, &user, fault) < 0 ||
-        read_path(message, "source", &user, &source, fault) < 0 ||
-        read_path(message, "destination", &user, &destination, fault) < 0)
+    if (rpc_user(request, &user, error) < 0 ||
+        read_path(message, "source", &user, &source, error) < 0 ||
+        read_path(message, "destination", &user, &destination, error) < 0)
         return -1;
     if (lstat(source, &status) < 0)
-        return fault_set_errno(fault, fault_errno_of_reading(errno), "cannot move '%s'", source);
-    if (paths_make_parents(destination, &user, fault) < 0)
+        return rpc_error_set_errno(error, rpc_errno_of_reading(errno), "cannot move '%s'", source);
+    if (paths_make_parents(destination, &user, error) < 0)
         return -1;
     if (rename(source, destination) < 0)
-        return fault_set_errno(fault, errno, "cannot move '%s' to '%s'", source, destination);
-    return answer_entry(destination, answer, fault);
+        return rpc_error_set_errno(error, errno, "cannot move '%s' to '%s'", source, destination);
+    return answer_entry(destination, answer, error);
 }
 
 static int list_dir(struct request *request, const json_t *message, json_t **answer,
-                    struct fault *fault)
+                    struct rpc_error *error)
 {
     (void)answer;
     user_auto user = {.name = NULL};
     autofree char *path = NULL;
     int64_t depth;
-    if (rpc_user(request, &user, fault) < 0 ||
-        read_path(message, "path", &user, &path, fault) < 0 ||
-        proto_integer(message, "depth", 0, DEPTH_MAX, &depth, fault) < 0)
+    if (rpc_user(request, &user, error) < 0 ||
+        read_path(message, "path", &user, &path, error) < 0 ||
+        proto_integer(message, "depth", 0, DEPTH_MAX, &depth, error) < 0)
         return -1;
     users_forget();
     const struct fs_walk walk = {.path = path, .depth = depth ? depth : 1};
-    return worker_run(request, fs_walk_list, &walk, fault);
+    return worker_run(request, fs_walk_list, &walk, error);
 }
 
 static int remove_file(struct request *request, const json_t *message, json_t **answer,
-                       struct fault *fault)
+                       struct rpc_error *error)
 {
     user_auto user = {.name = NULL};
     autofree char *path = NULL;
     struct stat status;
-    if (rpc_user(request, &user, fault) < 0 || read_path(message, "path", &user, &path, fault) < 0)
+    if (rpc_user(request, &user, error) < 0 || read_path(message, "path", &user, &path, error) < 0)
         return -1;
     if (!strcmp(path, "/"))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the root directory cannot be removed");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the root directory cannot be removed");
     if (lstat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
         const struct fs_walk walk = {.path = path};
-        return worker_run(request, fs_walk_remove, &walk, fault);
+        return worker_run(request, fs_walk_remove, &walk, error);
     }
     if (unlink(path) < 0 && errno != ENOENT && errno != ENOTDIR)
-        return fault_set_errno(fault, errno, "cannot remove '%s'", path);
+        return rpc_error_set_errno(error, errno, "cannot remove '%s'", path);
     *answer = json_object();
     return 0;
 }

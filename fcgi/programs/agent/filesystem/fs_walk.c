@@ -26,19 +26,19 @@ static void append_entry(struct buffer *answer, const FTSENT *file, bool first)
     buffer_append_string(answer, text);
 }
 
-int fs_walk_list(const void *context, struct buffer *answer, struct fault *fault)
+int fs_walk_list(const void *context, struct buffer *answer, struct rpc_error *error)
 {
     const struct fs_walk *walk = context;
     struct stat status;
     if (stat(walk->path, &status) < 0)
-        return fault_set_errno(fault, fault_errno_of_reading(errno), "cannot list '%s'",
-                               walk->path);
+        return rpc_error_set_errno(error, rpc_errno_of_reading(errno), "cannot list '%s'",
+                                   walk->path);
     if (!S_ISDIR(status.st_mode))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is not a directory", walk->path);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is not a directory", walk->path);
     char *const roots[] = {(char *)walk->path, NULL};
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
     if (!tree)
-        return fault_set_errno(fault, errno, "cannot list '%s'", walk->path);
+        return rpc_error_set_errno(error, errno, "cannot list '%s'", walk->path);
     bool first = true;
     buffer_append_string(answer, "{\"entries\":[");
     for (FTSENT *file; (file = fts_read(tree)) && !buffer_overflowed(answer);) {
@@ -54,13 +54,13 @@ int fs_walk_list(const void *context, struct buffer *answer, struct fault *fault
     return 0;
 }
 
-int fs_walk_remove(const void *context, struct buffer *answer, struct fault *fault)
+int fs_walk_remove(const void *context, struct buffer *answer, struct rpc_error *error)
 {
     const struct fs_walk *walk = context;
     char *const roots[] = {(char *)walk->path, NULL};
     FTS *tree = fts_open(roots, FTS_PHYSICAL, NULL);
     if (!tree)
-        return fault_set_errno(fault, errno, "cannot remove '%s'", walk->path);
+        return rpc_error_set_errno(error, errno, "cannot remove '%s'", walk->path);
     int errnum = 0;
     for (FTSENT *file; (file = fts_read(tree));) {
         /* Directories come twice; the second time they are empty. */
@@ -72,7 +72,7 @@ int fs_walk_remove(const void *context, struct buffer *answer, struct fault *fau
     }
     fts_close(tree);
     if (errnum)
-        return fault_set_errno(fault, errnum, "cannot remove all of '%s'", walk->path);
+        return rpc_error_set_errno(error, errnum, "cannot remove all of '%s'", walk->path);
     buffer_append_string(answer, "{}");
     return 0;
 }

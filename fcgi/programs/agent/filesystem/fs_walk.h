@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 #include "base/buffer.h"
 
 struct fs_walk {
@@ -13,7 +13,7 @@ struct fs_walk {
 };
 
 /* ListDir: {"entries":[…]}, each directory before what is in it, names in byte order. */
-int fs_walk_list(const void *walk, struct buffer *answer, struct fault *fault);
+int fs_walk_list(const void *walk, struct buffer *answer, struct rpc_error *error);
 
 /* Remove: everything at path; what is already gone is fine. */
-int fs_walk_remove(const void *walk, struct buffer *answer, struct fault *fault);
+int fs_walk_remove(const void *walk, struct buffer *answer, struct rpc_error *error);

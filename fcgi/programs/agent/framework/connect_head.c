@@ -27,17 +27,17 @@ static bool is_encoded(const struct request *request, const char *header)
     return encoding && *encoding && strcasecmp(encoding, "identity") != 0;
 }
 
-int rpc_check_type(const struct request *request, bool streams, struct fault *fault)
+int rpc_check_type(const struct request *request, bool streams, struct rpc_error *error)
 {
     if (!httpd_content_is(&request->http, streams ? RPC_TYPE_STREAM : TYPE_UNARY))
-        return fault_set(fault, FAULT_UNSUPPORTED_MEDIA_TYPE, "the content type must be %s",
-                         streams ? RPC_TYPE_STREAM : TYPE_UNARY);
+        return rpc_error_set(error, RPC_UNSUPPORTED_MEDIA_TYPE, "the content type must be %s",
+                             streams ? RPC_TYPE_STREAM : TYPE_UNARY);
     if (is_encoded(request, streams ? "Connect-Content-Encoding" : "Content-Encoding"))
-        return fault_set(fault, FAULT_UNIMPLEMENTED, "compressed messages are not supported");
+        return rpc_error_set(error, RPC_UNIMPLEMENTED, "compressed messages are not supported");
     return 0;
 }
 
-int rpc_timeout_ms(const struct request *request, int64_t *timeout_ms, struct fault *fault)
+int rpc_timeout_ms(const struct request *request, int64_t *timeout_ms, struct rpc_error *error)
 {
     *timeout_ms = 0;
     const char *text = httpd_header(&request->http, "Connect-Timeout-Ms");
@@ -45,7 +45,7 @@ int rpc_timeout_ms(const struct request *request, int64_t *timeout_ms, struct fa
     if (!text)
         return 0;
     if (str_parse_u64(text, 0, TIMEOUT_MAX_MS, &value) < 0)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "Connect-Timeout-Ms is not a number");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "Connect-Timeout-Ms is not a number");
     *timeout_ms = (int64_t)value;
     return 0;
 }

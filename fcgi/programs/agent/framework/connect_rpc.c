@@ -10,45 +10,46 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-int rpc_begin(struct request *request, struct fault *fault)
+int rpc_begin(struct request *request, struct rpc_error *error)
 {
-    return rpc_check_type(request, request->route->rpc->stream, fault);
+    return rpc_check_type(request, request->route->rpc->stream, error);
 }
 
-json_t *rpc_parse(const char *text, size_t size, struct fault *fault)
+json_t *rpc_parse(const char *text, size_t size, struct rpc_error *error)
 {
     if (!size)
         return json_object();
     json_error_t where;
     json_t *message = json_loadb(text, size, 0, &where);
     if (!message && json_error_code(&where) == json_error_null_character)
-        fault_set(fault, FAULT_INVALID_ARGUMENT, "a text in the message contains a NUL character");
+        rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                      "a text in the message contains a NUL character");
     else if (!message)
-        fault_set(fault, FAULT_INVALID_ARGUMENT, "the message is not valid JSON: %s (byte %d)",
-                  where.text, where.position);
+        rpc_error_set(error, RPC_INVALID_ARGUMENT, "the message is not valid JSON: %s (byte %d)",
+                      where.text, where.position);
     else if (!json_is_object(message)) {
         json_decref(message);
         message = NULL;
-        fault_set(fault, FAULT_INVALID_ARGUMENT, "the message must be a JSON object");
+        rpc_error_set(error, RPC_INVALID_ARGUMENT, "the message must be a JSON object");
     }
     return message;
 }
 
-int rpc_finish(struct request *request, struct fault *fault)
+int rpc_finish(struct request *request, struct rpc_error *error)
 {
     const struct rpc *rpc = request->route->rpc;
     const char *text = request->body.data;
     size_t size = request->body.size;
-    if (rpc->stream && envelope_parse(text, size, &text, &size, fault) < 0)
+    if (rpc->stream && envelope_parse(text, size, &text, &size, error) < 0)
         return -1;
-    json_auto_t *message = rpc_parse(text, size, fault);
+    json_auto_t *message = rpc_parse(text, size, error);
     if (!message)
         return -1;
     buffer_deinit(&request->body);
     if (rpc->stream)
-        return rpc->stream(request, message, fault);
+        return rpc->stream(request, message, error);
     json_t *answer = NULL;
-    if (rpc->unary(request, message, &answer, fault) < 0) {
+    if (rpc->unary(request, message, &answer, error) < 0) {
         json_decref(answer);
         return -1;
     }
@@ -80,17 +81,17 @@ int rpc_reply_client_stream(struct request *request)
     return reply_envelopes(request, &body);
 }
 
-int rpc_user(struct request *request, struct user *user, struct fault *fault)
+int rpc_user(struct request *request, struct user *user, struct rpc_error *error)
 {
     const char *authorization = httpd_header(&request->http, "Authorization");
     if (!authorization || strncasecmp(authorization, "Basic ", 6) != 0)
-        return users_find(request->agent->default_user, user, fault);
+        return users_find(request->agent->default_user, user, error);
     struct MHD_BasicAuthInfo *basic =
         MHD_basic_auth_get_username_password3(request->http.connection);
     if (!basic)
-        return fault_set(fault, FAULT_UNAUTHENTICATED, "the Authorization header is malformed");
+        return rpc_error_set(error, RPC_UNAUTHENTICATED, "the Authorization header is malformed");
     const char *name = basic->username_len ? basic->username : request->agent->default_user;
-    int rc = users_find(name, user, fault);
+    int rc = users_find(name, user, error);
     MHD_free(basic);
     return rc;
 }

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 #include "agent/common/users.h"
 #include "agent/framework/connect_head.h"
 #include "agent/framework/request.h"
@@ -15,20 +15,20 @@
  * stream: opens the response stream (stream_open()), or fails before that. */
 struct rpc {
     int (*unary)(struct request *request, const json_t *message, json_t **answer,
-                 struct fault *fault);
-    int (*stream)(struct request *request, const json_t *message, struct fault *fault);
+                 struct rpc_error *error);
+    int (*stream)(struct request *request, const json_t *message, struct rpc_error *error);
     void (*closed)(struct request *request); /* unary, optional: the request is over */
 };
 
 /* The handlers of every route with an rpc row. */
-int rpc_begin(struct request *request, struct fault *fault);
-int rpc_finish(struct request *request, struct fault *fault);
+int rpc_begin(struct request *request, struct rpc_error *error);
+int rpc_finish(struct request *request, struct rpc_error *error);
 void rpc_closed(struct request *request);
 
 /* The parts of them, for calls whose request is a stream (connect_head.h checks the media type):
  * one message, a new reference or NULL; the answer, which is an empty message. */
-json_t *rpc_parse(const char *text, size_t size, struct fault *fault);
+json_t *rpc_parse(const char *text, size_t size, struct rpc_error *error);
 int rpc_reply_client_stream(struct request *request);
 
 /* The user that Basic authentication selects (its password means nothing), or the default one. */
-int rpc_user(struct request *request, struct user *user, struct fault *fault);
+int rpc_user(struct request *request, struct user *user, struct rpc_error *error);

@@ -11,44 +11,44 @@ static size_t length_of(const unsigned char *head)
     return (size_t)head[1] << 24 | (size_t)head[2] << 16 | (size_t)head[3] << 8 | head[4];
 }
 
-static int check_flags(unsigned flags, struct fault *fault)
+static int check_flags(unsigned flags, struct rpc_error *error)
 {
     if (flags & ENVELOPE_COMPRESSED)
-        return fault_set(fault, FAULT_UNIMPLEMENTED, "compressed messages are not supported");
+        return rpc_error_set(error, RPC_UNIMPLEMENTED, "compressed messages are not supported");
     if (flags)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "unknown envelope flags 0x%02x", flags);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "unknown envelope flags 0x%02x", flags);
     return 0;
 }
 
 int envelope_parse(const char *data, size_t size, const char **message, size_t *message_size,
-                   struct fault *fault)
+                   struct rpc_error *error)
 {
     if (size < ENVELOPE_HEAD)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the request has no envelope");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the request has no envelope");
     const unsigned char *head = (const unsigned char *)data;
-    if (check_flags(head[0], fault) < 0)
+    if (check_flags(head[0], error) < 0)
         return -1;
     size_t length = length_of(head);
     if (length != size - ENVELOPE_HEAD)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT,
-                         "the request must be one envelope: it announces %zu bytes, %zu follow",
-                         length, size - ENVELOPE_HEAD);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "the request must be one envelope: it announces %zu bytes, %zu follow",
+                             length, size - ENVELOPE_HEAD);
     *message = data + ENVELOPE_HEAD;
     *message_size = length;
     return 0;
 }
 
 int envelope_next(const char *data, size_t size, size_t max, const char **message,
-                  size_t *message_size, struct fault *fault)
+                  size_t *message_size, struct rpc_error *error)
 {
     if (size < ENVELOPE_HEAD)
         return 0;
     const unsigned char *head = (const unsigned char *)data;
-    if (check_flags(head[0], fault) < 0)
+    if (check_flags(head[0], error) < 0)
         return -1;
     *message_size = length_of(head);
     if (*message_size > max)
-        return fault_set(fault, FAULT_TOO_LARGE, "a message is larger than %zu KiB", max / 1024);
+        return rpc_error_set(error, RPC_TOO_LARGE, "a message is larger than %zu KiB", max / 1024);
     if (size - ENVELOPE_HEAD < *message_size)
         return 0;
     *message = data + ENVELOPE_HEAD;
@@ -71,12 +71,11 @@ int envelope_append(struct buffer *buffer, unsigned flags, const char *message, 
     return buffer_append(buffer, message, size);
 }
 
-int envelope_append_end(struct buffer *buffer, const struct fault *fault)
+int envelope_append_end(struct buffer *buffer, const struct rpc_error *error)
 {
-    json_auto_t *json = fault
-                            ? json_pack("{s:{s:s, s:s}}", "error", "code",
-                                        fault_connect_code(fault->code), "message", fault->message)
-                            : json_object();
+    json_auto_t *json = error ? json_pack("{s:{s:s, s:s}}", "error", "code",
+                                          rpc_connect_code(error->code), "message", error->message)
+                              : json_object();
     autofree char *text = json_dumps(json, JSON_COMPACT);
     return envelope_append(buffer, ENVELOPE_END, text, strlen(text));
 }

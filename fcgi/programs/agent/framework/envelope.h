@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 #include "base/buffer.h"
 
 #define ENVELOPE_HEAD 5
@@ -17,18 +17,18 @@ enum envelope_flags {
 
 /* The body of a request that is exactly one plain envelope. *message points into data. */
 int envelope_parse(const char *data, size_t size, const char **message, size_t *message_size,
-                   struct fault *fault);
+                   struct rpc_error *error);
 
 /* The first envelope of a stream of them. Returns 1 with *message pointing into data, 0 when more
- * bytes are needed, -1 with a fault for one larger than max or with flags. */
+ * bytes are needed, -1 with a error for one larger than max or with flags. */
 int envelope_next(const char *data, size_t size, size_t max, const char **message,
-                  size_t *message_size, struct fault *fault);
+                  size_t *message_size, struct rpc_error *error);
 
 /* Append an envelope. Returns 0, or -1 when the buffer would pass its maximum. */
 int envelope_append(struct buffer *buffer, unsigned flags, const char *message, size_t size);
 
-/* Append the end of a response: with a fault, or without (NULL). Returns as envelope_append(). */
-int envelope_append_end(struct buffer *buffer, const struct fault *fault);
+/* Append the end of a response: with a error, or without (NULL). Returns as envelope_append(). */
+int envelope_append_end(struct buffer *buffer, const struct rpc_error *error);
 
 /* Append the head alone; the message of that size has to follow. */
 int envelope_append_head(struct buffer *buffer, unsigned flags, size_t size);

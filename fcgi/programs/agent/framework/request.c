@@ -31,16 +31,16 @@ void request_free(struct request *request)
 }
 
 int request_argument(const struct request *request, const char *name, const char **value,
-                     struct fault *fault)
+                     struct rpc_error *error)
 {
     if (httpd_argument(&request->http, name, value) < 0)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "%s contains a NUL byte", name);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "%s contains a NUL byte", name);
     return 0;
 }
 
-int request_reply_fault(struct request *request, const struct fault *fault)
+int request_reply_error(struct request *request, const struct rpc_error *error)
 {
-    request->fault = *fault;
+    request->error = *error;
     return httpd_reply_failure(&request->http);
 }
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 #include "agent/framework/route.h"
 #include "base/buffer.h"
 #include "base/loop.h"
@@ -22,7 +22,7 @@ struct request {
     struct buffer body; /* of routes without data() */
     void *state;        /* the handlers' own */
     bool outsider;      /* did not show the secret */
-    struct fault fault;
+    struct rpc_error error;
 
     /* Told when the peer hangs up while the request is suspended; the request ends soon after. */
     void (*hung_up)(struct request *request);
@@ -41,12 +41,12 @@ static inline struct request *request_of(struct httpd_request *http)
     return container_of(http, struct request, http);
 }
 
-/* As httpd_argument(); a value with a NUL byte in it is FAULT_INVALID_ARGUMENT. */
+/* As httpd_argument(); a value with a NUL byte in it is RPC_INVALID_ARGUMENT. */
 int request_argument(const struct request *request, const char *name, const char **value,
-                     struct fault *fault);
+                     struct rpc_error *error);
 
-/* The answer is this fault. */
-int request_reply_fault(struct request *request, const struct fault *fault);
+/* The answer is this error. */
+int request_reply_error(struct request *request, const struct rpc_error *error);
 
 /* The peer of this request has sent its last byte. The library waits for changes of sockets, takes
  * a short read for all that there is, and so misses an end that came together with the last bytes:

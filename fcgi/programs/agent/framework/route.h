@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Routes: a row says everything about an endpoint of the agent. Its handlers are called in this
- * order, each at most as often as said; each may fail with a fault, which then is the answer after
+ * order, each at most as often as said; each may fail with a error, which then is the answer after
  * the rest of the body has been swallowed:
  *   begin   once, when the head is there (optional)
  *   data    per piece of the body (optional: without it the body is collected up to
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 #include "base/buffer.h"
 
 struct request;
@@ -31,9 +31,9 @@ struct route {
     const char *method; /* GET answers HEAD too */
     const char *path;
     unsigned flags;
-    int (*begin)(struct request *request, struct fault *fault);
-    int (*data)(struct request *request, const char *data, size_t size, struct fault *fault);
-    int (*finish)(struct request *request, struct fault *fault);
+    int (*begin)(struct request *request, struct rpc_error *error);
+    int (*data)(struct request *request, const char *data, size_t size, struct rpc_error *error);
+    int (*finish)(struct request *request, struct rpc_error *error);
     void (*closed)(struct request *request);
     const struct rpc *rpc;
 };

@@ -52,17 +52,17 @@ static bool peer_is_local(const struct request *request)
            peer.sin_addr.s_addr == own.sin_addr.s_addr;
 }
 
-static int check_secret(const struct request *request, struct fault *fault)
+static int check_secret(const struct request *request, struct rpc_error *error)
 {
     const struct shared_secret *secret = &request->agent->secret;
     if (!secret->known)
-        return fault_set(fault, FAULT_UNAVAILABLE, "the agent has not been initialised");
+        return rpc_error_set(error, RPC_UNAVAILABLE, "the agent has not been initialised");
     if (!httpd_shows_secret(&request->http, AGENT_SECRET_HEADER, secret))
-        return fault_set(fault, FAULT_UNAUTHENTICATED, "missing or wrong agent secret");
+        return rpc_error_set(error, RPC_UNAUTHENTICATED, "missing or wrong agent secret");
     return 0;
 }
 
-static int check_head(struct request *request, const char *method, struct fault *fault)
+static int check_head(struct request *request, const char *method, struct rpc_error *error)
 {
     bool path_known;
     request->route = route_find(request->agent->routes, method, request->http.path, &path_known);
@@ -71,29 +71,29 @@ static int check_head(struct request *request, const char *method, struct fault 
     if (route && route->flags & ROUTE_INTERNAL && !request->agent->trust_local_peers &&
         peer_is_local(request)) {
         request->outsider = true;
-        return fault_set(fault, FAULT_NOT_FOUND, "no such path");
+        return rpc_error_set(error, RPC_NOT_FOUND, "no such path");
     }
     if (!route || !(route->flags & ROUTE_OPEN)) {
-        request->outsider = check_secret(request, fault) < 0;
+        request->outsider = check_secret(request, error) < 0;
         if (request->outsider)
             return -1;
         if (agent_is_hung_up(request->agent) && !(route && route->flags & ROUTE_INTERNAL))
-            return fault_set(fault, FAULT_UNAVAILABLE, "the sandbox is being paused");
+            return rpc_error_set(error, RPC_UNAVAILABLE, "the sandbox is being paused");
     }
     if (!route && path_known)
-        return fault_set(fault, FAULT_METHOD_NOT_ALLOWED, "method not allowed");
+        return rpc_error_set(error, RPC_METHOD_NOT_ALLOWED, "method not allowed");
     if (!route && rpc_is_service_path(request->http.path))
-        return fault_set(fault, FAULT_UNIMPLEMENTED, "no such method");
+        return rpc_error_set(error, RPC_UNIMPLEMENTED, "no such method");
     if (!route)
-        return fault_set(fault, FAULT_NOT_FOUND, "no such path");
-    return route->begin ? route->begin(request, fault) : 0;
+        return rpc_error_set(error, RPC_NOT_FOUND, "no such path");
+    return route->begin ? route->begin(request, error) : 0;
 }
 
-static int collect(struct request *request, const char *data, size_t size, struct fault *fault)
+static int collect(struct request *request, const char *data, size_t size, struct rpc_error *error)
 {
     if (buffer_append(&request->body, data, size) < 0)
-        return fault_set(fault, FAULT_TOO_LARGE, "the request body is larger than %d KiB",
-                         AGENT_BODY_MAX / 1024);
+        return rpc_error_set(error, RPC_TOO_LARGE, "the request body is larger than %d KiB",
+                             AGENT_BODY_MAX / 1024);
     return 0;
 }
 
@@ -106,7 +106,7 @@ static struct httpd_request *open_request(void *context)
 static int on_head(struct httpd_request *http, const char *method)
 {
     struct request *request = request_of(http);
-    if (check_head(request, method, &request->fault) < 0)
+    if (check_head(request, method, &request->error) < 0)
         return -1;
     if (!strcmp(request->route->method, "POST"))
         request_watch_peer(request, NULL);
@@ -124,8 +124,8 @@ static int on_data(struct httpd_request *http, const char *data, size_t size)
 {
     struct request *request = request_of(http);
     const struct route *route = request->route;
-    int rc = route->data ? route->data(request, data, size, &request->fault)
-                         : collect(request, data, size, &request->fault);
+    int rc = route->data ? route->data(request, data, size, &request->error)
+                         : collect(request, data, size, &request->error);
     if (route->flags & ROUTE_SECRET)
         mem_wipe((char *)data, size); /* the library's own buffer, used up */
     return rc;
@@ -134,7 +134,7 @@ static int on_data(struct httpd_request *http, const char *data, size_t size)
 static int on_finish(struct httpd_request *http)
 {
     struct request *request = request_of(http);
-    return request->route->finish(request, &request->fault);
+    return request->route->finish(request, &request->error);
 }
 
 static void on_closed(struct httpd_request *http)
@@ -142,33 +142,33 @@ static void on_closed(struct httpd_request *http)
     request_free(request_of(http));
 }
 
-static json_t *fault_json(const struct request *request, unsigned *status)
+static json_t *error_json(const struct request *request, unsigned *status)
 {
-    const struct fault *fault = &request->fault;
+    const struct rpc_error *error = &request->error;
     if (rpc_is_service_path(request->http.path)) {
-        *status = fault_connect_status(fault->code);
-        return json_pack("{s:s, s:s}", "code", fault_connect_code(fault->code), "message",
-                         fault->message);
+        *status = rpc_connect_status(error->code);
+        return json_pack("{s:s, s:s}", "code", rpc_connect_code(error->code), "message",
+                         error->message);
     }
-    *status = fault_rest_status(fault->code);
-    return json_pack("{s:i, s:s}", "code", (int)*status, "message", fault->message);
+    *status = rpc_rest_status(error->code);
+    return json_pack("{s:i, s:s}", "code", (int)*status, "message", error->message);
 }
 
-/* The fault in the protocol that the path speaks. */
+/* The error in the protocol that the path speaks. */
 static void describe_failure(const struct httpd_request *http, struct httpd_failure *failure)
 {
     const struct request *request = container_of(http, const struct request, http);
     if (!request->outsider && rpc_is_stream_request(request)) {
         failure->status = 200;
         failure->type = RPC_TYPE_STREAM;
-        envelope_append_end(&failure->body, &request->fault);
+        envelope_append_end(&failure->body, &request->error);
         return;
     }
-    json_auto_t *json = fault_json(request, &failure->status);
+    json_auto_t *json = error_json(request, &failure->status);
     autofree char *text = json_dumps(json, JSON_COMPACT);
     failure->type = "application/json";
     buffer_append_string(&failure->body, text);
-    if (request->fault.code == FAULT_METHOD_NOT_ALLOWED)
+    if (request->error.code == RPC_METHOD_NOT_ALLOWED)
         route_allow(request->agent->routes, http->path, &failure->allow);
 }
 

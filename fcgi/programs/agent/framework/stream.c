@@ -76,10 +76,10 @@ static void on_keepalive(struct loop_timer *timer)
 static void on_deadline(struct loop_timer *timer)
 {
     struct stream *stream = container_of(timer, struct stream, deadline_timer);
-    struct fault fault;
-    fault_set(&fault, FAULT_DEADLINE_EXCEEDED, "the time limit of the call is over");
+    struct rpc_error error;
+    rpc_error_set(&error, RPC_DEADLINE_EXCEEDED, "the time limit of the call is over");
     stream->events->deadline(stream);
-    stream_end(stream, &fault);
+    stream_end(stream, &error);
 }
 
 static void on_peer_gone(struct request *request)
@@ -111,10 +111,10 @@ static int reply(struct stream *stream)
 }
 
 int stream_open(struct request *request, const struct stream_events *events, void *owner,
-                struct stream **stream, struct fault *fault)
+                struct stream **stream, struct rpc_error *error)
 {
     int64_t timeout_ms = 0;
-    if (events->framing == STREAM_ENVELOPES && rpc_timeout_ms(request, &timeout_ms, fault) < 0)
+    if (events->framing == STREAM_ENVELOPES && rpc_timeout_ms(request, &timeout_ms, error) < 0)
         return -1;
     struct stream *s = xcalloc(1, sizeof *s);
     s->request = request;
@@ -123,7 +123,7 @@ int stream_open(struct request *request, const struct stream_events *events, voi
     buffer_init(&s->pending, PENDING_MAX);
     if (reply(s) < 0) {
         free(s);
-        return fault_set(fault, FAULT_INTERNAL, "the response cannot be sent");
+        return rpc_error_set(error, RPC_INTERNAL, "the response cannot be sent");
     }
     struct loop *loop = &request->agent->loop;
     LIST_INSERT_HEAD(&request->agent->streams, s, link);
@@ -193,12 +193,12 @@ bool stream_has_room(struct stream *stream)
     return !stream->starved;
 }
 
-void stream_end(struct stream *stream, const struct fault *fault)
+void stream_end(struct stream *stream, const struct rpc_error *error)
 {
     if (stream->state != STREAM_OPEN)
         return;
     if (stream->events->framing == STREAM_ENVELOPES)
-        envelope_append_end(&stream->pending, fault);
+        envelope_append_end(&stream->pending, error);
     stream->state = buffer_overflowed(&stream->pending) ? STREAM_ABORTED : STREAM_ENDED;
     loop_timer_disarm(&stream->request->agent->loop, &stream->keepalive_timer);
     loop_timer_disarm(&stream->request->agent->loop, &stream->deadline_timer);

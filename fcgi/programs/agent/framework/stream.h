@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 #include "base/buffer.h"
 #include "base/loop.h"
 
@@ -50,7 +50,7 @@ struct stream {
  * request is as before then.
  * It replies to the request: nothing else may. */
 int stream_open(struct request *request, const struct stream_events *events, void *owner,
-                struct stream **stream, struct fault *fault);
+                struct stream **stream, struct rpc_error *error);
 
 /* Append one message. The JSON value's reference is taken over. */
 void stream_send(struct stream *stream, json_t *message);
@@ -66,8 +66,8 @@ void stream_send_event(struct stream *stream, const char *name, json_t *data);
 /* False: the owner waits for drained(). */
 bool stream_has_room(struct stream *stream);
 
-/* The end: of envelopes one that says success (fault NULL) or a fault. */
-void stream_end(struct stream *stream, const struct fault *fault);
+/* The end: of envelopes one that says success (error NULL) or a error. */
+void stream_end(struct stream *stream, const struct rpc_error *error);
 
 /* Cut the response off without an end. */
 void stream_abort(struct stream *stream);

@@ -16,7 +16,8 @@ struct worker {
     struct request *request;
     struct loop_source output;
     pid_t pid;
-    struct buffer answer; /* a byte of struct fault's code, FAULT_CODE_COUNT for none, then text */
+    struct buffer
+        answer; /* a byte of struct rpc_error's code, RPC_CODE_COUNT for none, then text */
 };
 
 static unsigned worker_count;
@@ -39,7 +40,7 @@ __attribute__((noreturn)) static void run_in_copy(worker_function *work, const v
                                                   int fd)
 {
     struct buffer answer = BUFFER_INIT(WORKER_ANSWER_MAX);
-    struct fault fault = {.code = FAULT_CODE_COUNT};
+    struct rpc_error error = {.code = RPC_CODE_COUNT};
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -48,15 +49,15 @@ __attribute__((noreturn)) static void run_in_copy(worker_function *work, const v
         _exit(1);
     close_range(STDERR_FILENO + 2, ~0U, 0);
     fd = STDERR_FILENO + 1;
-    if (work(context, &answer, &fault) == 0 && buffer_overflowed(&answer))
-        fault_set(&fault, FAULT_RESOURCE_EXHAUSTED, "the answer is larger than %d MiB",
-                  WORKER_ANSWER_MAX / 1024 / 1024);
-    unsigned char code = (unsigned char)fault.code;
+    if (work(context, &answer, &error) == 0 && buffer_overflowed(&answer))
+        rpc_error_set(&error, RPC_RESOURCE_EXHAUSTED, "the answer is larger than %d MiB",
+                      WORKER_ANSWER_MAX / 1024 / 1024);
+    unsigned char code = (unsigned char)error.code;
     write_all(fd, &code, 1);
-    if (fault.code == FAULT_CODE_COUNT)
+    if (error.code == RPC_CODE_COUNT)
         write_all(fd, answer.data, answer.size);
     else
-        write_all(fd, fault.message, strlen(fault.message));
+        write_all(fd, error.message, strlen(error.message));
     _exit(0);
 }
 
@@ -74,12 +75,12 @@ static void end(struct worker *worker)
 
 static void reply(struct request *request, struct buffer *answer)
 {
-    struct fault fault;
-    unsigned char code = answer->size ? (unsigned char)answer->data[0] : FAULT_INTERNAL;
-    if (code != FAULT_CODE_COUNT) {
-        fault_set(&fault, code < FAULT_CODE_COUNT ? (enum fault_code)code : FAULT_INTERNAL, "%s",
-                  answer->size > 1 ? answer->data + 1 : "the work ended early");
-        request_reply_fault(request, &fault);
+    struct rpc_error error;
+    unsigned char code = answer->size ? (unsigned char)answer->data[0] : RPC_INTERNAL;
+    if (code != RPC_CODE_COUNT) {
+        rpc_error_set(&error, code < RPC_CODE_COUNT ? (enum rpc_code)code : RPC_INTERNAL, "%s",
+                      answer->size > 1 ? answer->data + 1 : "the work ended early");
+        request_reply_error(request, &error);
         return;
     }
     size_t size = answer->size - 1;
@@ -122,13 +123,13 @@ void worker_closed(struct request *request)
 }
 
 int worker_run(struct request *request, worker_function *work, const void *context,
-               struct fault *fault)
+               struct rpc_error *error)
 {
     int ends[2];
     if (worker_count >= WORKERS_MAX)
-        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "too many long calls at once");
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "too many long calls at once");
     if (pipe2(ends, O_CLOEXEC) < 0)
-        return fault_set_errno(fault, errno, "the call cannot be started");
+        return rpc_error_set_errno(error, errno, "the call cannot be started");
     pid_t pid = fork();
     if (pid == 0)
         run_in_copy(work, context, ends[1]);
@@ -141,7 +142,7 @@ int worker_run(struct request *request, worker_function *work, const void *conte
         free(worker);
         if (pid > 0)
             kill(pid, SIGKILL);
-        return fault_set_errno(fault, errnum, "the call cannot be started");
+        return rpc_error_set_errno(error, errnum, "the call cannot be started");
     }
     worker_count++;
     worker->request = request;

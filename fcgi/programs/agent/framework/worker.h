@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 #include "agent/framework/request.h"
 #include "base/buffer.h"
 
@@ -16,11 +16,11 @@
 #define WORKER_ANSWER_MAX (64 * 1024 * 1024)
 
 /* Runs in the copy: appends the JSON answer, or fails. */
-typedef int worker_function(const void *context, struct buffer *answer, struct fault *fault);
+typedef int worker_function(const void *context, struct buffer *answer, struct rpc_error *error);
 
-/* Suspend the request and answer it with 200 and what work() makes, or with its fault. context is
+/* Suspend the request and answer it with 200 and what work() makes, or with its error. context is
  * only used before this returns (the copy has its own). request->state is the worker's meanwhile,
  * and worker_closed() has to be told of the request's end. */
 int worker_run(struct request *request, worker_function *work, const void *context,
-               struct fault *fault);
+               struct rpc_error *error);
 void worker_closed(struct request *request);

@@ -163,8 +163,9 @@ static void pass_on(struct exec *exec, size_t which, const char *data, size_t si
 }
 
 static void on_output(struct process_follower *follower, enum process_output_kind kind,
-                      const char *data, size_t size)
+                      uint64_t offset, const char *data, size_t size)
 {
+    (void)offset;
     struct exec *exec = container_of(follower, struct exec, follower);
     size_t which = kind == PROCESS_STDERR;
     struct exec_output *output = &exec->outputs[which];
@@ -265,33 +266,33 @@ void exec_closed(struct request *request)
 /* --- its beginning --- */
 
 static int find_user(struct request *request, const char *name, struct user *user,
-                     struct fault *fault)
+                     struct rpc_error *error)
 {
     if (!*name)
-        return rpc_user(request, user, fault);
-    if (users_find(name, user, fault) == 0)
+        return rpc_user(request, user, error);
+    if (users_find(name, user, error) == 0)
         return 0;
-    if (fault->code == FAULT_UNAUTHENTICATED)
-        fault_set(fault, FAULT_INVALID_ARGUMENT, "user '%s' is not known in the sandbox", name);
+    if (error->code == RPC_UNAUTHENTICATED)
+        rpc_error_set(error, RPC_INVALID_ARGUMENT, "user '%s' is not known in the sandbox", name);
     return -1;
 }
 
 static int launch(struct request *request, const struct exec_call *call, struct process **process,
-                  struct fault *fault)
+                  struct rpc_error *error)
 {
     user_auto user = {.name = NULL};
     if (exec_count >= EXEC_MAX)
-        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "more than %d calls of /exec at once",
-                         EXEC_MAX);
-    if (find_user(request, call->user, &user, fault) < 0)
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "more than %d calls of /exec at once",
+                             EXEC_MAX);
+    if (find_user(request, call->user, &user, error) < 0)
         return -1;
-    return process_launch(request->agent, &user, &call->process, process, fault);
+    return process_launch(request->agent, &user, &call->process, process, error);
 }
 
 /* A program may end without having read its input. */
 static void give_input(struct process *process, struct exec_call *call)
 {
-    struct fault ignored;
+    struct rpc_error ignored;
     if (!call->input)
         return;
     process_write(process, NULL, NULL, steal_pointer(&call->input), call->input_size, &ignored);
@@ -313,10 +314,10 @@ static struct exec *exec_new(struct request *request, struct process *process, i
     return exec;
 }
 
-static int await(struct exec *exec, struct request *request, struct fault *fault)
+static int await(struct exec *exec, struct request *request, struct rpc_error *error)
 {
     if (wants_stream(request)) {
-        if (stream_open(request, &stream_events, exec, &exec->stream, fault) == 0)
+        if (stream_open(request, &stream_events, exec, &exec->stream, error) == 0)
             return 0;
         lose_client(exec);
         return -1;
@@ -327,21 +328,21 @@ static int await(struct exec *exec, struct request *request, struct fault *fault
     return 0;
 }
 
-int exec_begin(struct request *request, struct fault *fault)
+int exec_begin(struct request *request, struct rpc_error *error)
 {
-    return rpc_check_type(request, false, fault);
+    return rpc_check_type(request, false, error);
 }
 
-int exec_finish(struct request *request, struct fault *fault)
+int exec_finish(struct request *request, struct rpc_error *error)
 {
     exec_call_auto call = {.args = NULL};
     struct process *process;
-    json_auto_t *message = rpc_parse(request->body.data, request->body.size, fault);
+    json_auto_t *message = rpc_parse(request->body.data, request->body.size, error);
     if (!message)
         return -1;
     buffer_deinit(&request->body);
-    if (exec_call_read(message, &call, fault) < 0 || launch(request, &call, &process, fault) < 0)
+    if (exec_call_read(message, &call, error) < 0 || launch(request, &call, &process, error) < 0)
         return -1;
     give_input(process, &call);
-    return await(exec_new(request, process, call.timeout_ms), request, fault);
+    return await(exec_new(request, process, call.timeout_ms), request, error);
 }

@@ -9,6 +9,6 @@
 
 #include "agent/framework/request.h"
 
-int exec_begin(struct request *request, struct fault *fault);
-int exec_finish(struct request *request, struct fault *fault);
+int exec_begin(struct request *request, struct rpc_error *error);
+int exec_finish(struct request *request, struct rpc_error *error);
 void exec_closed(struct request *request);

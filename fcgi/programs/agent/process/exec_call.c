@@ -13,7 +13,7 @@
 static const char *const fields[] = {"cmd",  "args",  "envs",           "cwd",
                                      "user", "stdin", "stdin_encoding", "timeout"};
 
-static int check_names(const json_t *message, struct fault *fault)
+static int check_names(const json_t *message, struct rpc_error *error)
 {
     const char *name;
     json_t *value;
@@ -24,14 +24,14 @@ static int check_names(const json_t *message, struct fault *fault)
         if (known)
             continue;
         const char *nearest = str_nearest(name, fields, ARRAY_SIZE(fields));
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "%s is not a field of this call%s%s%s",
-                         name, nearest ? "; is " : "", nearest ? nearest : "",
-                         nearest ? " meant?" : "");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "%s is not a field of this call%s%s%s",
+                             name, nearest ? "; is " : "", nearest ? nearest : "",
+                             nearest ? " meant?" : "");
     }
     return 0;
 }
 
-static int read_timeout(const json_t *message, int64_t *timeout_ms, struct fault *fault)
+static int read_timeout(const json_t *message, int64_t *timeout_ms, struct rpc_error *error)
 {
     const json_t *value = proto_field(message, "timeout");
     *timeout_ms = EXEC_TIMEOUT_DEFAULT_MS;
@@ -39,28 +39,28 @@ static int read_timeout(const json_t *message, int64_t *timeout_ms, struct fault
         return 0;
     double seconds = json_number_value(value);
     if (!json_is_number(value) || seconds < 0.001 || seconds * 1000 > EXEC_TIMEOUT_MAX_MS)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT,
-                         "timeout must be a number of seconds above 0, at most %lld",
-                         EXEC_TIMEOUT_MAX_MS / 1000);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "timeout must be a number of seconds above 0, at most %lld",
+                             EXEC_TIMEOUT_MAX_MS / 1000);
     *timeout_ms = (int64_t)(seconds * 1000 + 0.5);
     return 0;
 }
 
-static int read_input(const json_t *message, struct exec_call *call, struct fault *fault)
+static int read_input(const json_t *message, struct exec_call *call, struct rpc_error *error)
 {
     const json_t *input = proto_field(message, "stdin");
     const char *text, *encoding;
-    if (proto_string(message, "stdin", &text, fault) < 0 ||
-        proto_string(message, "stdin_encoding", &encoding, fault) < 0)
+    if (proto_string(message, "stdin", &text, error) < 0 ||
+        proto_string(message, "stdin_encoding", &encoding, error) < 0)
         return -1;
     bool is_base64 = str_equal(encoding, "base64");
     if (*encoding && !is_base64 && !str_equal(encoding, "utf-8"))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "stdin_encoding must be utf-8 or base64");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "stdin_encoding must be utf-8 or base64");
     call->process.with_stdin = input;
     if (!input)
         return 0;
     if (is_base64)
-        return proto_bytes(input, "stdin", &call->input, &call->input_size, fault);
+        return proto_bytes(input, "stdin", &call->input, &call->input_size, error);
     call->input = xstrdup(text);
     call->input_size = strlen(text);
     return 0;
@@ -73,23 +73,23 @@ static void choose_shell(struct exec_call *call)
     call->process.command = SHELL;
 }
 
-int exec_call_read(const json_t *message, struct exec_call *call, struct fault *fault)
+int exec_call_read(const json_t *message, struct exec_call *call, struct rpc_error *error)
 {
     struct process_call *process = &call->process;
     *call = (struct exec_call){.args = NULL};
-    if (check_names(message, fault) < 0 ||
-        proto_string(message, "cmd", &process->command, fault) < 0 ||
-        proto_array(message, "args", &process->args, fault) < 0 ||
-        proto_object(message, "envs", &process->envs, fault) < 0 ||
-        proto_string(message, "cwd", &process->cwd, fault) < 0 ||
-        proto_string(message, "user", &call->user, fault) < 0 ||
-        read_input(message, call, fault) < 0 || read_timeout(message, &call->timeout_ms, fault) < 0)
+    if (check_names(message, error) < 0 ||
+        proto_string(message, "cmd", &process->command, error) < 0 ||
+        proto_array(message, "args", &process->args, error) < 0 ||
+        proto_object(message, "envs", &process->envs, error) < 0 ||
+        proto_string(message, "cwd", &process->cwd, error) < 0 ||
+        proto_string(message, "user", &call->user, error) < 0 ||
+        read_input(message, call, error) < 0 || read_timeout(message, &call->timeout_ms, error) < 0)
         return -1;
     if (!*process->command)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "cmd is missing");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cmd is missing");
     if (!process->args)
         choose_shell(call);
-    return process_call_check(process, fault);
+    return process_call_check(process, error);
 }
 
 void exec_call_deinit(struct exec_call *call)

@@ -17,9 +17,9 @@ struct exec_call {
 };
 
 /* Read a message, which has to live as long as the call. Without args, cmd is a line for /bin/sh
- * -c; with them, empty ones too, it is a program. FAULT_INVALID_ARGUMENT names the field that is
+ * -c; with them, empty ones too, it is a program. RPC_INVALID_ARGUMENT names the field that is
  * wrong or not known. The call is to be freed in either case. */
-int exec_call_read(const json_t *message, struct exec_call *call, struct fault *fault);
+int exec_call_read(const json_t *message, struct exec_call *call, struct rpc_error *error);
 void exec_call_deinit(struct exec_call *call);
 
 #define exec_call_auto __attribute__((cleanup(exec_call_deinit))) struct exec_call

@@ -24,6 +24,7 @@ void process_table_init(struct process_table *table)
     *table = (struct process_table){.live_count = 0};
     TAILQ_INIT(&table->live);
     TAILQ_INIT(&table->ended);
+    process_log_init(&table->log);
 }
 
 static void forget(struct process *process)
@@ -32,6 +33,8 @@ static void forget(struct process *process)
     TAILQ_REMOVE(&table->ended, process, link);
     table->ended_count--;
     loop_timer_disarm(&process->agent->loop, &process->linger);
+    buffer_deinit(&process->missed);
+    process_log_source_release(process->log_source);
     free(process->tag);
     free(process);
 }
@@ -42,36 +45,40 @@ static void on_linger_over(struct loop_timer *timer)
 }
 
 static int check_bounds(const struct process_table *table, size_t config_size, const char *tag,
-                        struct fault *fault)
+                        struct rpc_error *error)
 {
     if (table->live_count >= PROCESSES_MAX)
-        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "more than %d processes", PROCESSES_MAX);
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "more than %d processes",
+                             PROCESSES_MAX);
     if (table->config_bytes + config_size > PROCESS_CONFIG_BYTES_MAX)
-        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED,
-                         "the running processes were started with too much data");
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
+                             "the running processes were started with too much data");
     if (tag && strlen(tag) > TAG_MAX)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the tag is longer than %d bytes", TAG_MAX);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the tag is longer than %d bytes",
+                             TAG_MAX);
     return 0;
 }
 
 int process_start(struct agent *agent, const struct process_spec *spec, json_t *config,
-                  const char *tag, struct process **process, struct fault *fault)
+                  const char *tag, struct process **process, struct rpc_error *error)
 {
     json_auto_t *description = config;
     struct process_table *table = agent->processes;
     size_t config_size = json_dumpb(description, NULL, 0, JSON_COMPACT);
     struct process_ends ends;
     pid_t pid;
-    if (check_bounds(table, config_size, tag, fault) < 0 ||
-        process_spawn(spec, &pid, &ends, fault) < 0)
+    if (check_bounds(table, config_size, tag, error) < 0 ||
+        process_spawn(spec, &pid, &ends, error) < 0)
         return -1;
     struct process *p = xcalloc(1, sizeof *p);
     p->agent = agent;
     p->pid = pid;
     p->tag = xstrdup_or_null(tag);
+    p->log_source = process_log_source_new(pid, spec->argv[0], tag);
     p->config = steal_pointer(&description);
     p->config_size = config_size;
     p->has_pty = spec->with_pty;
+    buffer_init(&p->missed, PROCESS_MISSED_MAX);
     LIST_INIT(&p->followers);
     STAILQ_INIT(&p->inputs);
     process_io_open(p, &ends);
@@ -186,6 +193,19 @@ void process_unfollow(struct process_follower *follower)
     follower->process = NULL;
 }
 
+void process_displace(struct process *process)
+{
+    struct process_follower *follower = LIST_FIRST(&process->followers);
+    while (follower) {
+        struct process_follower *next = LIST_NEXT(follower, link);
+        if (follower->events->displaced) {
+            process_unfollow(follower);
+            follower->events->displaced(follower);
+        }
+        follower = next;
+    }
+}
+
 static void note_kill(struct process *process)
 {
     process->hurried = true;
@@ -195,11 +215,11 @@ static void note_kill(struct process *process)
     process_end_if_done(process);
 }
 
-int process_signal(struct process *process, int number, struct fault *fault)
+int process_signal(struct process *process, int number, struct rpc_error *error)
 {
     /* The pid is the program's: it is not reaped while it is in the live list. */
     if (kill(process->pid, number) < 0)
-        return fault_set_errno(fault, errno, "the signal cannot be sent");
+        return rpc_error_set_errno(error, errno, "the signal cannot be sent");
     if (number == SIGKILL || number == SIGTERM)
         note_kill(process);
     return 0;
@@ -213,12 +233,12 @@ void process_kill_group(struct process *process)
 }
 
 int process_resize(struct process *process, unsigned short cols, unsigned short rows,
-                   struct fault *fault)
+                   struct rpc_error *error)
 {
     if (!process->has_pty)
-        return fault_set(fault, FAULT_FAILED_PRECONDITION, "the process has no terminal");
+        return rpc_error_set(error, RPC_FAILED_PRECONDITION, "the process has no terminal");
     struct winsize size = {.ws_row = rows, .ws_col = cols};
     if (process->output.source.fd < 0 || ioctl(process->output.source.fd, TIOCSWINSZ, &size) < 0)
-        return fault_set(fault, FAULT_INTERNAL, "the terminal is closed");
+        return rpc_error_set(error, RPC_INTERNAL, "the terminal is closed");
     return 0;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The processes that clients started. A process lives on without clients; each client that follows
- * it has a follower, which is told its output. What nobody follows is thrown away; what a
- * watcher is slow to read stays in the pipe, so the program waits and not our memory grows.
+ * it has a follower, which is told its output. All output goes through the log (process_log.h),
+ * from which a follower may be told what it missed; a terminal with a tag keeps the end of what it
+ * said to nobody for the next follower besides. What a watcher is slow to read stays in the pipe,
+ * so the program waits and not our memory grows.
  *
  * A program that ended stays a zombie until its output is at an end, so that its pid cannot come
  * to mean another; then it is reaped, and for half a minute clients may still ask how it ended.
@@ -16,8 +18,10 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
+#include "agent/process/process_log.h"
 #include "agent/process/process_spawn.h"
+#include "base/buffer.h"
 #include "base/loop.h"
 
 #define PROCESSES_MAX 1024
@@ -25,25 +29,30 @@
 /* What the descriptions of all processes (for List) may hold together. */
 #define PROCESS_CONFIG_BYTES_MAX (16 * 1024 * 1024)
 
+/* What is kept for the next follower of a terminal that has a tag and no follower. */
+#define PROCESS_MISSED_MAX (16 * 1024)
+
 struct agent;
 struct process;
 struct process_follower;
 struct request;
 struct stream;
 
-enum process_output_kind { PROCESS_STDOUT, PROCESS_STDERR, PROCESS_PTY };
-
 /* What a follower is told. It may leave in any of these but has_room(). */
 struct process_follower_events {
     /* False: nothing more is read until process_io_resume(). Each follower is asked, so that it
      * knows that it is waited for. */
     bool (*has_room)(struct process_follower *follower);
+    /* offset: how many bytes of this output came before. */
     void (*output)(struct process_follower *follower, enum process_output_kind kind,
-                   const char *data, size_t size);
+                   uint64_t offset, const char *data, size_t size);
     /* The program has exited; its output may go on (optional). */
     void (*exited)(struct process_follower *follower);
     /* The process has ended, and the follower is of none any more. */
     void (*ended)(struct process_follower *follower, int wait_status);
+    /* Another client has the process to itself from now on; the follower is of none any more.
+     * Without it the follower stays. */
+    void (*displaced)(struct process_follower *follower);
 };
 
 struct process_follower {
@@ -56,13 +65,14 @@ struct process_output {
     struct process *process;
     struct loop_source source; /* fd -1: at its end */
     enum process_output_kind kind;
+    uint64_t offset; /* bytes that were read */
     size_t piece_max;
     bool last_gasp; /* no end of file is awaited: it ends when bytes_left are read */
     size_t bytes_left;
 };
 
-/* Told when a request's bytes are written (fault NULL) or never will be. */
-typedef void process_written(struct request *request, const struct fault *fault);
+/* Told when a request's bytes are written (error NULL) or never will be. */
+typedef void process_written(struct request *request, const struct rpc_error *error);
 
 /* Bytes on their way to standard input. */
 struct process_input {
@@ -78,6 +88,7 @@ struct process {
     struct agent *agent;
     pid_t pid;
     char *tag;
+    struct process_log_source *log_source;
     json_t *config; /* as List tells it; NULL once it has ended */
     size_t config_size;
     bool has_pty, input_open, input_closing;
@@ -89,6 +100,7 @@ struct process {
     STAILQ_HEAD(, process_input) inputs;
     size_t input_bytes;
     LIST_HEAD(, process_follower) followers;
+    struct buffer missed; /* what nobody was told */
     struct loop_timer linger;
 };
 
@@ -97,6 +109,7 @@ TAILQ_HEAD(process_list, process);
 struct process_table {
     struct process_list live, ended;
     size_t live_count, ended_count, config_bytes;
+    struct process_log log;
 };
 
 void process_table_init(struct process_table *table);
@@ -104,7 +117,7 @@ void process_table_init(struct process_table *table);
 /* Start a program. config (its description, taken over also on failure) and tag (NULL: none) are
  * for List. Nothing of its output is read before the next turn of the loop. */
 int process_start(struct agent *agent, const struct process_spec *spec, json_t *config,
-                  const char *tag, struct process **process, struct fault *fault);
+                  const char *tag, struct process **process, struct rpc_error *error);
 
 /* Look for programs that ended: after each SIGCHLD. */
 void process_reap(struct agent *agent);
@@ -117,14 +130,29 @@ struct process *process_find(struct process_table *table, pid_t pid, const char 
 void process_follow(struct process *process, struct process_follower *follower);
 void process_unfollow(struct process_follower *follower);
 
-/* Tell a stream of the Connect protocol everything from now on. A process that ended is told at
- * once. started_it: the time limit of the call is the process's. */
-void process_follow_stream(struct process *process, struct stream *stream, bool started_it);
+/* Send all followers away that can be. */
+void process_displace(struct process *process);
+
+/* Where a follower wants to go on in each output, counted in bytes from its beginning. */
+struct process_resume {
+    uint64_t offsets[PROCESS_OUTPUT_KINDS];
+};
+
+/* Whether all that a process has written since then is kept. RPC_INVALID_ARGUMENT: it has not
+ * written as much; RPC_OUT_OF_RANGE: it is not kept any more. */
+int process_check_resume(const struct process *process, const struct process_resume *resume,
+                         struct rpc_error *error);
+
+/* Tell a stream of the Connect protocol everything from now on, or, with resume (NULL: without),
+ * all since then. A process that ended is told at once. started_it: the time limit of the call is
+ * the process's. */
+void process_follow_stream(struct process *process, struct stream *stream, bool started_it,
+                           const struct process_resume *resume);
 
 /* For the streams of followers. */
 extern const struct stream_events process_stream_events;
 
-int process_signal(struct process *process, int number, struct fault *fault);
+int process_signal(struct process *process, int number, struct rpc_error *error);
 
 /* Kill it and all others of its process group. */
 void process_kill_group(struct process *process);
@@ -135,13 +163,13 @@ size_t process_unread(const struct process *process, enum process_output_kind ki
 /* Queue bytes for standard input or the terminal (data is taken over). Returns 0 when they are
  * written, 1 when the caller has to suspend the request until written() is called for it. */
 int process_write(struct process *process, struct request *request, process_written *written,
-                  char *data, size_t size, struct fault *fault);
+                  char *data, size_t size, struct rpc_error *error);
 
 /* The request of a waiting process_write() ends before it could be answered. */
 void process_forget_writer(struct process *process, const struct request *request);
 
 /* Close standard input when what is queued for it has been written. */
-int process_close_input(struct process *process, struct fault *fault);
+int process_close_input(struct process *process, struct rpc_error *error);
 
 int process_resize(struct process *process, unsigned short cols, unsigned short rows,
-                   struct fault *fault);
+                   struct rpc_error *error);

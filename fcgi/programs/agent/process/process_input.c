@@ -11,38 +11,38 @@
 /* What may wait in one process for the program to read its input. */
 #define INPUT_BYTES_MAX (4 * 1024 * 1024)
 
-static void answer(struct process_input *input, const struct fault *fault)
+static void answer(struct process_input *input, const struct rpc_error *error)
 {
     struct request *request = input->request;
     if (!request)
         return;
     input->request = NULL;
-    input->written(request, fault);
+    input->written(request, error);
 }
 
-static void drop_first(struct process *process, const struct fault *fault)
+static void drop_first(struct process *process, const struct rpc_error *error)
 {
     struct process_input *input = STAILQ_FIRST(&process->inputs);
     STAILQ_REMOVE_HEAD(&process->inputs, link);
     process->input_bytes -= input->size;
-    answer(input, fault);
+    answer(input, error);
     free(input->data);
     free(input);
 }
 
-static void close_input(struct process *process, const struct fault *fault)
+static void close_input(struct process *process, const struct rpc_error *error)
 {
     process->input_open = false;
     while (!STAILQ_EMPTY(&process->inputs))
-        drop_first(process, fault);
+        drop_first(process, error);
     loop_close(&process->agent->loop, &process->input);
 }
 
 void process_input_close(struct process *process)
 {
-    struct fault fault;
-    fault_set(&fault, FAULT_INTERNAL, "the process ended before it read its input");
-    close_input(process, &fault);
+    struct rpc_error error;
+    rpc_error_set(&error, RPC_INTERNAL, "the process ended before it read its input");
+    close_input(process, &error);
 }
 
 /* Write as much as the program takes. */
@@ -57,9 +57,9 @@ static void pump(struct process *process)
         if (size < 0 && (errno == EAGAIN || errno == EINTR))
             break;
         if (size < 0) {
-            struct fault fault;
-            fault_set(&fault, FAULT_INTERNAL, "the process closed its standard input");
-            close_input(process, &fault);
+            struct rpc_error error;
+            rpc_error_set(&error, RPC_INTERNAL, "the process closed its standard input");
+            close_input(process, &error);
             return;
         }
         input->offset += (size_t)size;
@@ -89,16 +89,16 @@ void process_input_open(struct process *process, int fd)
 }
 
 int process_write(struct process *process, struct request *request, process_written *written,
-                  char *data, size_t size, struct fault *fault)
+                  char *data, size_t size, struct rpc_error *error)
 {
     if (!process->input_open || process->input_closing) {
         free(data);
-        return fault_set(fault, FAULT_INTERNAL, "standard input is closed or was not enabled");
+        return rpc_error_set(error, RPC_INTERNAL, "standard input is closed or was not enabled");
     }
     if (process->input_bytes + size > INPUT_BYTES_MAX) {
         free(data);
-        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED,
-                         "the process does not read its input: too much of it waits");
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
+                             "the process does not read its input: too much of it waits");
     }
     if (!size) {
         free(data);
@@ -114,7 +114,7 @@ int process_write(struct process *process, struct request *request, process_writ
         /* It has no request yet: what becomes of the first attempt is answered here. */
         pump(process);
         if (!process->input_open)
-            return fault_set(fault, FAULT_INTERNAL, "the process closed its standard input");
+            return rpc_error_set(error, RPC_INTERNAL, "the process closed its standard input");
         if (STAILQ_EMPTY(&process->inputs))
             return 0;
     }
@@ -131,11 +131,12 @@ void process_forget_writer(struct process *process, const struct request *reques
         input->request = NULL;
 }
 
-int process_close_input(struct process *process, struct fault *fault)
+int process_close_input(struct process *process, struct rpc_error *error)
 {
     if (process->has_pty)
-        return fault_set(fault, FAULT_FAILED_PRECONDITION,
-                         "a terminal cannot be closed this way: send it an end-of-file character");
+        return rpc_error_set(
+            error, RPC_FAILED_PRECONDITION,
+            "a terminal cannot be closed this way: send it an end-of-file character");
     if (process->input_open) {
         process->input_closing = true;
         pump(process);

@@ -26,12 +26,31 @@ static bool all_have_room(struct process *process)
     return room;
 }
 
+/* A piece is never longer than what is kept. */
+_Static_assert(PTY_PIECE_MAX <= PROCESS_MISSED_MAX, "a piece fits");
+static void keep(struct process *process, const char *data, size_t size)
+{
+    struct buffer *missed = &process->missed;
+    if (!process->has_pty || !process->tag)
+        return;
+    if (missed->size + size > PROCESS_MISSED_MAX)
+        buffer_consume(missed, missed->size + size - PROCESS_MISSED_MAX);
+    buffer_append(missed, data, size);
+}
+
 static void deliver(struct process_output *output, const char *data, size_t size)
 {
-    struct process_follower *follower = LIST_FIRST(&output->process->followers);
+    struct process *process = output->process;
+    struct process_follower *follower = LIST_FIRST(&process->followers);
+    uint64_t offset = output->offset;
+    output->offset += size;
+    process_log_append(&process->agent->processes->log, process->log_source, output->kind, offset,
+                       data, size);
+    if (!follower)
+        keep(process, data, size);
     while (follower) {
         struct process_follower *next = LIST_NEXT(follower, link);
-        follower->events->output(follower, output->kind, data, size);
+        follower->events->output(follower, output->kind, offset, data, size);
         follower = next;
     }
 }

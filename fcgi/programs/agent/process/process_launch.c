@@ -13,31 +13,31 @@
 
 #define PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-int process_call_check(const struct process_call *call, struct fault *fault)
+int process_call_check(const struct process_call *call, struct rpc_error *error)
 {
     if (!*call->command || strlen(call->command) > PATH_LENGTH_MAX)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "cmd is missing or too long");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cmd is missing or too long");
     if (json_array_size(call->args) > ARGS_MAX)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "more than %d args", ARGS_MAX);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "more than %d args", ARGS_MAX);
     for (size_t i = 0; i < json_array_size(call->args); i++)
         if (!json_is_string(json_array_get(call->args, i)))
-            return fault_set(fault, FAULT_INVALID_ARGUMENT, "args must be strings");
+            return rpc_error_set(error, RPC_INVALID_ARGUMENT, "args must be strings");
     return 0;
 }
 
 static int make_environment(const struct agent *agent, const struct user *user,
                             const struct process_call *call, struct environment *environment,
-                            struct fault *fault)
+                            struct rpc_error *error)
 {
     const char *path = getenv("PATH");
-    if (environment_set(environment, "PATH", path && *path ? path : PATH_DEFAULT, fault) < 0 ||
-        environment_set(environment, "HOME", user->home, fault) < 0 ||
-        environment_set(environment, "USER", user->name, fault) < 0 ||
-        environment_set(environment, "LOGNAME", user->name, fault) < 0 ||
-        environment_merge(environment, &agent->environment, fault) < 0 ||
-        environment_set(environment, "E2B_SANDBOX", "true", fault) < 0)
+    if (environment_set(environment, "PATH", path && *path ? path : PATH_DEFAULT, error) < 0 ||
+        environment_set(environment, "HOME", user->home, error) < 0 ||
+        environment_set(environment, "USER", user->name, error) < 0 ||
+        environment_set(environment, "LOGNAME", user->name, error) < 0 ||
+        environment_merge(environment, &agent->environment, error) < 0 ||
+        environment_set(environment, "E2B_SANDBOX", "true", error) < 0)
         return -1;
-    return environment_set_json(environment, call->envs, fault);
+    return environment_set_json(environment, call->envs, error);
 }
 
 static char **make_argv(const struct process_call *call)
@@ -63,12 +63,12 @@ static json_t *make_config(const struct process_call *call, const char *cwd)
 }
 
 int process_launch(struct agent *agent, const struct user *user, const struct process_call *call,
-                   struct process **process, struct fault *fault)
+                   struct process **process, struct rpc_error *error)
 {
     environment_auto environment = {NULL, 0, 0};
     autofree char *cwd = NULL;
-    if (paths_resolve(call->cwd, user, &cwd, fault) < 0 ||
-        make_environment(agent, user, call, &environment, fault) < 0)
+    if (paths_resolve(call->cwd, user, &cwd, error) < 0 ||
+        make_environment(agent, user, call, &environment, error) < 0)
         return -1;
     autofree char **argv = make_argv(call);
     const struct process_spec spec = {
@@ -82,5 +82,5 @@ int process_launch(struct agent *agent, const struct user *user, const struct pr
         .rows = (unsigned short)call->rows,
     };
     return process_start(agent, &spec, make_config(call, cwd),
-                         call->tag && *call->tag ? call->tag : NULL, process, fault);
+                         call->tag && *call->tag ? call->tag : NULL, process, error);
 }

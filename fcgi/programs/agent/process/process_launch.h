@@ -19,11 +19,11 @@ struct process_call {
     int64_t cols, rows;
 };
 
-/* Whether command and args can be those of a program. FAULT_INVALID_ARGUMENT names the field. */
-int process_call_check(const struct process_call *call, struct fault *fault);
+/* Whether command and args can be those of a program. RPC_INVALID_ARGUMENT names the field. */
+int process_call_check(const struct process_call *call, struct rpc_error *error);
 
 /* Start it as this user, in an environment of, from the outside in, what every process has, the
- * user's own, the sandbox's, the request's. Errors as process_spawn(), and FAULT_INVALID_ARGUMENT
+ * user's own, the sandbox's, the request's. Errors as process_spawn(), and RPC_INVALID_ARGUMENT
  * for a cwd or an environment that cannot be. */
 int process_launch(struct agent *agent, const struct user *user, const struct process_call *call,
-                   struct process **process, struct fault *fault);
+                   struct process **process, struct rpc_error *error);

@@ -7,57 +7,93 @@
 #include "agent/agent.h"
 #include "agent/common/proto.h"
 #include "agent/framework/stream.h"
+#include "agent/process/process_io.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #define PID_MAX      0x7fffffff
 #define PTY_SIDE_MAX 4096
 
 int process_rpc_select(struct request *request, const json_t *message, bool ended,
-                       struct process **process, struct fault *fault)
+                       struct process **process, struct rpc_error *error)
 {
     const json_t *selector;
     const char *tag;
     int64_t pid;
-    if (proto_object(message, "process", &selector, fault) < 0)
+    if (proto_object(message, "process", &selector, error) < 0)
         return -1;
     if (!selector)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "process is missing");
-    if (proto_integer(selector, "pid", 0, PID_MAX, &pid, fault) < 0 ||
-        proto_string(selector, "tag", &tag, fault) < 0)
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "process is missing");
+    if (proto_integer(selector, "pid", 0, PID_MAX, &pid, error) < 0 ||
+        proto_string(selector, "tag", &tag, error) < 0)
         return -1;
     if (!pid && !*tag)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "process must name a pid or a tag");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "process must name a pid or a tag");
     *process = process_find(request->agent->processes, (pid_t)pid, tag, ended);
     if (!*process)
-        return *tag ? fault_set(fault, FAULT_NOT_FOUND, "no process with tag '%s'", tag)
-                    : fault_set(fault, FAULT_NOT_FOUND, "no process with pid %d", (int)pid);
+        return *tag ? rpc_error_set(error, RPC_NOT_FOUND, "no process with tag '%s'", tag)
+                    : rpc_error_set(error, RPC_NOT_FOUND, "no process with pid %d", (int)pid);
     return 0;
 }
 
-static int connect_to(struct request *request, const json_t *message, struct fault *fault)
+/* The member resumeFrom; without it *resume is NULL. In the JSON form of a message 0 is absent. */
+static int read_resume(const json_t *message, struct process_resume *room,
+                       struct process_resume **resume, struct rpc_error *error)
+{
+    static const char *const names[] = {
+        [PROCESS_STDOUT] = "stdout", [PROCESS_STDERR] = "stderr", [PROCESS_PTY] = "pty"};
+    const json_t *given;
+    if (proto_object(message, "resumeFrom", &given, error) < 0)
+        return -1;
+    *resume = given ? room : NULL;
+    for (size_t i = 0; given && i < ARRAY_SIZE(names); i++) {
+        int64_t offset;
+        if (proto_integer(given, names[i], 0, INT64_MAX, &offset, error) < 0)
+            return -1;
+        room->offsets[i] = (uint64_t)offset;
+    }
+    return 0;
+}
+
+static int connect_to(struct request *request, const json_t *message, struct rpc_error *error)
 {
     struct process *process;
     struct stream *stream;
-    if (process_rpc_select(request, message, true, &process, fault) < 0 ||
-        stream_open(request, &process_stream_events, NULL, &stream, fault) < 0)
+    struct process_resume room = {{0}}, *resume;
+    bool take_over;
+    if (proto_bool(message, "takeOver", false, &take_over, error) < 0 ||
+        process_rpc_select(request, message, true, &process, error) < 0 ||
+        read_resume(message, &room, &resume, error) < 0 ||
+        (resume && process_check_resume(process, resume, error) < 0) ||
+        stream_open(request, &process_stream_events, NULL, &stream, error) < 0)
         return -1;
-    process_follow_stream(process, stream, false);
+    if (take_over)
+        process_displace(process);
+    process_follow_stream(process, stream, false, resume);
+    if (take_over) /* one that was sent away may have been slow */
+        process_io_resume(process);
     return 0;
 }
 
 static int list(struct request *request, const json_t *message, json_t **answer,
-                struct fault *fault)
+                struct rpc_error *error)
 {
-    (void)message;
-    (void)fault;
     json_t *processes = json_array();
     const struct process *process;
+    bool details;
+    if (proto_bool(message, "details", false, &details, error) < 0) {
+        json_decref(processes);
+        return -1;
+    }
     TAILQ_FOREACH(process, &request->agent->processes->live, link)
     {
         json_t *entry =
             json_pack("{s:O, s:i}", "config", process->config, "pid", (int)process->pid);
         if (process->tag)
             json_object_set_new(entry, "tag", json_string(process->tag));
+        if (details)
+            json_object_update_new(entry, json_pack("{s:b, s:b}", "terminal", process->has_pty,
+                                                    "followed", !LIST_EMPTY(&process->followers)));
         json_array_append_new(processes, entry);
     }
     *answer = json_pack("{s:o}", "processes", processes);
@@ -65,28 +101,37 @@ static int list(struct request *request, const json_t *message, json_t **answer,
 }
 
 /* An enum by name or number. */
-static int read_signal(const json_t *message, int *number, struct fault *fault)
+static int read_signal(const json_t *message, int *number, struct rpc_error *error)
 {
     const json_t *field = proto_field(message, "signal");
+    static const struct {
+        const char *name;
+        int number;
+    } signals[] = {
+        {"SIGNAL_SIGTERM", SIGTERM}, {"SIGNAL_SIGKILL", SIGKILL}, {"SIGNAL_SIGHUP", SIGHUP},
+        {"SIGNAL_SIGINT", SIGINT},   {"SIGNAL_SIGQUIT", SIGQUIT}, {"SIGNAL_SIGUSR1", SIGUSR1},
+        {"SIGNAL_SIGUSR2", SIGUSR2},
+    };
     const char *name = json_string_value(field);
-    if (str_equal(name, "SIGNAL_SIGKILL") || json_integer_value(field) == SIGKILL)
-        *number = SIGKILL;
-    else if (str_equal(name, "SIGNAL_SIGTERM") || json_integer_value(field) == SIGTERM)
-        *number = SIGTERM;
-    else
-        return fault_set(fault, FAULT_INVALID_ARGUMENT,
-                         "signal must be SIGNAL_SIGTERM or SIGNAL_SIGKILL");
-    return 0;
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+        if (str_equal(name, signals[i].name) || json_integer_value(field) == signals[i].number) {
+            *number = signals[i].number;
+            return 0;
+        }
+    return rpc_error_set(
+        error, RPC_INVALID_ARGUMENT,
+        "signal must be SIGNAL_SIGTERM, SIGNAL_SIGKILL, SIGNAL_SIGHUP, SIGNAL_SIGINT, "
+        "SIGNAL_SIGQUIT, SIGNAL_SIGUSR1 or SIGNAL_SIGUSR2");
 }
 
 static int send_signal(struct request *request, const json_t *message, json_t **answer,
-                       struct fault *fault)
+                       struct rpc_error *error)
 {
     struct process *process;
     int number = 0;
-    if (read_signal(message, &number, fault) < 0 ||
-        process_rpc_select(request, message, false, &process, fault) < 0 ||
-        process_signal(process, number, fault) < 0)
+    if (read_signal(message, &number, error) < 0 ||
+        process_rpc_select(request, message, false, &process, error) < 0 ||
+        process_signal(process, number, error) < 0)
         return -1;
     *answer = json_object();
     return 0;
@@ -101,40 +146,40 @@ static void on_writer_gone(struct request *request)
 }
 
 int process_rpc_write(struct process *process, struct request *request, const json_t *input,
-                      process_written *written, struct fault *fault)
+                      process_written *written, struct rpc_error *error)
 {
     char *data;
     size_t size;
     const json_t *to_pty = proto_field(input, "pty");
     const json_t *bytes = to_pty ? to_pty : proto_field(input, "stdin");
     if (!bytes)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "input must be stdin or pty");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "input must be stdin or pty");
     if (!to_pty == process->has_pty)
-        return fault_set(fault, FAULT_INTERNAL, "the process has %s terminal",
-                         process->has_pty ? "a" : "no");
-    if (proto_bytes(bytes, to_pty ? "pty" : "stdin", &data, &size, fault) < 0)
+        return rpc_error_set(error, RPC_INTERNAL, "the process has %s terminal",
+                             process->has_pty ? "a" : "no");
+    if (proto_bytes(bytes, to_pty ? "pty" : "stdin", &data, &size, error) < 0)
         return -1;
-    return process_write(process, request, written, data, size, fault);
+    return process_write(process, request, written, data, size, error);
 }
 
-static void on_sent(struct request *request, const struct fault *fault)
+static void on_sent(struct request *request, const struct rpc_error *error)
 {
     request->state = NULL;
-    if (fault)
-        request_reply_fault(request, fault);
+    if (error)
+        request_reply_error(request, error);
     else
         httpd_reply_json(&request->http, 200, json_object());
 }
 
 static int send_input(struct request *request, const json_t *message, json_t **answer,
-                      struct fault *fault)
+                      struct rpc_error *error)
 {
     struct process *process;
     const json_t *input;
-    if (process_rpc_select(request, message, false, &process, fault) < 0 ||
-        proto_object(message, "input", &input, fault) < 0)
+    if (process_rpc_select(request, message, false, &process, error) < 0 ||
+        proto_object(message, "input", &input, error) < 0)
         return -1;
-    int rc = process_rpc_write(process, request, input, on_sent, fault);
+    int rc = process_rpc_write(process, request, input, on_sent, error);
     if (rc == 0) {
         *answer = json_object();
     } else if (rc > 0) {
@@ -152,29 +197,29 @@ static void send_input_closed(struct request *request)
 }
 
 static int close_stdin(struct request *request, const json_t *message, json_t **answer,
-                       struct fault *fault)
+                       struct rpc_error *error)
 {
     struct process *process;
-    if (process_rpc_select(request, message, false, &process, fault) < 0 ||
-        process_close_input(process, fault) < 0)
+    if (process_rpc_select(request, message, false, &process, error) < 0 ||
+        process_close_input(process, error) < 0)
         return -1;
     *answer = json_object();
     return 0;
 }
 
 static int update(struct request *request, const json_t *message, json_t **answer,
-                  struct fault *fault)
+                  struct rpc_error *error)
 {
     struct process *process;
     const json_t *pty, *size = NULL;
     int64_t cols, rows;
-    if (process_rpc_select(request, message, false, &process, fault) < 0 ||
-        proto_object(message, "pty", &pty, fault) < 0 ||
-        (pty && proto_object(pty, "size", &size, fault) < 0) ||
-        proto_integer(size, "cols", 0, PTY_SIDE_MAX, &cols, fault) < 0 ||
-        proto_integer(size, "rows", 0, PTY_SIDE_MAX, &rows, fault) < 0)
+    if (process_rpc_select(request, message, false, &process, error) < 0 ||
+        proto_object(message, "pty", &pty, error) < 0 ||
+        (pty && proto_object(pty, "size", &size, error) < 0) ||
+        proto_integer(size, "cols", 0, PTY_SIDE_MAX, &cols, error) < 0 ||
+        proto_integer(size, "rows", 0, PTY_SIDE_MAX, &rows, error) < 0)
         return -1;
-    if (size && process_resize(process, (unsigned short)cols, (unsigned short)rows, fault) < 0)
+    if (size && process_resize(process, (unsigned short)cols, (unsigned short)rows, error) < 0)
         return -1;
     *answer = json_object();
     return 0;

@@ -6,19 +6,20 @@
 #include "agent/process/process.h"
 
 /* process.Process/StreamInput. */
-int stream_input_begin(struct request *request, struct fault *fault);
-int stream_input_data(struct request *request, const char *data, size_t size, struct fault *fault);
-int stream_input_finish(struct request *request, struct fault *fault);
+int stream_input_begin(struct request *request, struct rpc_error *error);
+int stream_input_data(struct request *request, const char *data, size_t size,
+                      struct rpc_error *error);
+int stream_input_finish(struct request *request, struct rpc_error *error);
 void stream_input_closed(struct request *request);
 
 /* The process that a message's "process" member selects: {"pid":n} or {"tag":"…"}. With ended,
  * also one that ended lately. */
 int process_rpc_select(struct request *request, const json_t *message, bool ended,
-                       struct process **process, struct fault *fault);
+                       struct process **process, struct rpc_error *error);
 
 /* Give a process the bytes of an "input" member; as process_write(). */
 int process_rpc_write(struct process *process, struct request *request, const json_t *input,
-                      process_written *written, struct fault *fault);
+                      process_written *written, struct rpc_error *error);
 
 extern const struct rpc process_rpc_start, process_rpc_connect, process_rpc_list,
     process_rpc_send_signal, process_rpc_send_input, process_rpc_close_stdin, process_rpc_update;

@@ -161,21 +161,21 @@ static int open_pipes(const struct process_spec *spec, struct process_ends *ours
 }
 
 static int explain(const struct report *report, const struct process_spec *spec,
-                   struct fault *fault)
+                   struct rpc_error *error)
 {
     const char *why = strerror(report->errnum);
     switch (report->stage) {
     case STAGE_CWD:
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "cwd '%s' cannot be used: %s", spec->cwd,
-                         why);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cwd '%s' cannot be used: %s", spec->cwd,
+                             why);
     case STAGE_EXEC:
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' cannot be started: %s", spec->argv[0],
-                         why);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' cannot be started: %s",
+                             spec->argv[0], why);
     case STAGE_USER:
-        return fault_set(fault, FAULT_INTERNAL, "cannot become user '%s': %s", spec->user->name,
-                         why);
+        return rpc_error_set(error, RPC_INTERNAL, "cannot become user '%s': %s", spec->user->name,
+                             why);
     default:
-        return fault_set_errno(fault, report->errnum, "the process cannot be set up");
+        return rpc_error_set_errno(error, report->errnum, "the process cannot be set up");
     }
 }
 
@@ -196,17 +196,17 @@ static void close_child_ends(struct child_ends *ends)
 
 /* Fork, and wait until the child has become the program or has told why not. */
 static int launch(const struct process_spec *spec, struct child_ends *theirs, pid_t *pid,
-                  struct fault *fault)
+                  struct rpc_error *error)
 {
     autoclose int report_fd = -1;
     int pipe_ends[2];
     if (pipe2(pipe_ends, O_CLOEXEC) < 0)
-        return fault_set_errno(fault, errno, "the process cannot be set up");
+        return rpc_error_set_errno(error, errno, "the process cannot be set up");
     report_fd = pipe_ends[0];
     theirs->report = pipe_ends[1];
     *pid = fork();
     if (*pid < 0)
-        return fault_set_errno(fault, errno, "the process cannot be started");
+        return rpc_error_set_errno(error, errno, "the process cannot be started");
     if (*pid == 0)
         child_run(spec, theirs);
     close_child_ends(theirs);
@@ -219,20 +219,20 @@ static int launch(const struct process_spec *spec, struct child_ends *theirs, pi
     while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
         ;
     if (size != sizeof report)
-        return fault_set(fault, FAULT_INTERNAL, "the process cannot be set up");
-    return explain(&report, spec, fault);
+        return rpc_error_set(error, RPC_INTERNAL, "the process cannot be set up");
+    return explain(&report, spec, error);
 }
 
 int process_spawn(const struct process_spec *spec, pid_t *pid, struct process_ends *ends,
-                  struct fault *fault)
+                  struct rpc_error *error)
 {
     struct child_ends theirs = {-1, -1, -1, -1};
     *ends = (struct process_ends){-1, -1, -1};
     int rc = spec->with_pty ? open_pty(spec, ends, &theirs) : open_pipes(spec, ends, &theirs);
     if (rc < 0)
-        fault_set_errno(fault, errno, "the process cannot be set up");
+        rpc_error_set_errno(error, errno, "the process cannot be set up");
     else
-        rc = launch(spec, &theirs, pid, fault);
+        rc = launch(spec, &theirs, pid, error);
     close_child_ends(&theirs);
     if (rc < 0) {
         close_if_open(&ends->input);

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "agent/common/environment.h"
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 #include "agent/common/users.h"
 
 struct process_spec {
@@ -30,7 +30,7 @@ struct process_ends {
  * out-of-memory score stands to the agent's. */
 void process_spawn_init(void);
 
-/* Returns when the program runs. FAULT_INVALID_ARGUMENT: no such directory or command, or not
- * allowed for the user; FAULT_RESOURCE_EXHAUSTED: no descriptor, process or memory left. */
+/* Returns when the program runs. RPC_INVALID_ARGUMENT: no such directory or command, or not
+ * allowed for the user; RPC_RESOURCE_EXHAUSTED: no descriptor, process or memory left. */
 int process_spawn(const struct process_spec *spec, pid_t *pid, struct process_ends *ends,
-                  struct fault *fault);
+                  struct rpc_error *error);

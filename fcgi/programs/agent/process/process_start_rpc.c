@@ -12,17 +12,17 @@
 #define PTY_COLS_DEFAULT 80
 #define PTY_ROWS_DEFAULT 24
 
-static int read_pty(const json_t *message, struct process_call *start, struct fault *fault)
+static int read_pty(const json_t *message, struct process_call *start, struct rpc_error *error)
 {
     const json_t *pty, *size = NULL;
-    if (proto_object(message, "pty", &pty, fault) < 0)
+    if (proto_object(message, "pty", &pty, error) < 0)
         return -1;
     start->with_pty = pty;
     if (!pty)
         return 0;
-    if (proto_object(pty, "size", &size, fault) < 0 ||
-        proto_integer(size, "cols", 0, PTY_SIDE_MAX, &start->cols, fault) < 0 ||
-        proto_integer(size, "rows", 0, PTY_SIDE_MAX, &start->rows, fault) < 0)
+    if (proto_object(pty, "size", &size, error) < 0 ||
+        proto_integer(size, "cols", 0, PTY_SIDE_MAX, &start->cols, error) < 0 ||
+        proto_integer(size, "rows", 0, PTY_SIDE_MAX, &start->rows, error) < 0)
         return -1;
     if (!start->cols)
         start->cols = PTY_COLS_DEFAULT;
@@ -31,49 +31,49 @@ static int read_pty(const json_t *message, struct process_call *start, struct fa
     return 0;
 }
 
-static int read_request(const json_t *message, struct process_call *start, struct fault *fault)
+static int read_request(const json_t *message, struct process_call *start, struct rpc_error *error)
 {
     const json_t *process;
-    if (proto_object(message, "process", &process, fault) < 0)
+    if (proto_object(message, "process", &process, error) < 0)
         return -1;
     if (!process)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "process is missing");
-    if (proto_string(process, "cmd", &start->command, fault) < 0 ||
-        proto_array(process, "args", &start->args, fault) < 0 ||
-        proto_object(process, "envs", &start->envs, fault) < 0 ||
-        proto_string(process, "cwd", &start->cwd, fault) < 0 ||
-        proto_string(message, "tag", &start->tag, fault) < 0 ||
-        proto_bool(message, "stdin", true, &start->with_stdin, fault) < 0)
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "process is missing");
+    if (proto_string(process, "cmd", &start->command, error) < 0 ||
+        proto_array(process, "args", &start->args, error) < 0 ||
+        proto_object(process, "envs", &start->envs, error) < 0 ||
+        proto_string(process, "cwd", &start->cwd, error) < 0 ||
+        proto_string(message, "tag", &start->tag, error) < 0 ||
+        proto_bool(message, "stdin", true, &start->with_stdin, error) < 0)
         return -1;
-    if (process_call_check(start, fault) < 0)
+    if (process_call_check(start, error) < 0)
         return -1;
-    return read_pty(message, start, fault);
+    return read_pty(message, start, error);
 }
 
 static int launch(struct request *request, const struct process_call *call,
-                  struct process **process, struct fault *fault)
+                  struct process **process, struct rpc_error *error)
 {
     user_auto user = {.name = NULL};
-    if (rpc_user(request, &user, fault) < 0)
+    if (rpc_user(request, &user, error) < 0)
         return -1;
-    return process_launch(request->agent, &user, call, process, fault);
+    return process_launch(request->agent, &user, call, process, error);
 }
 
-static int start_process(struct request *request, const json_t *message, struct fault *fault)
+static int start_process(struct request *request, const json_t *message, struct rpc_error *error)
 {
     struct process_call start = {.command = NULL};
     struct process *process;
     struct stream *stream;
     int64_t ignored_ms;
-    if (rpc_timeout_ms(request, &ignored_ms, fault) < 0 ||
-        read_request(message, &start, fault) < 0 || launch(request, &start, &process, fault) < 0)
+    if (rpc_timeout_ms(request, &ignored_ms, error) < 0 ||
+        read_request(message, &start, error) < 0 || launch(request, &start, &process, error) < 0)
         return -1;
-    if (stream_open(request, &process_stream_events, NULL, &stream, fault) < 0) {
-        struct fault ignored;
+    if (stream_open(request, &process_stream_events, NULL, &stream, error) < 0) {
+        struct rpc_error ignored;
         process_signal(process, SIGKILL, &ignored);
         return -1;
     }
-    process_follow_stream(process, stream, true);
+    process_follow_stream(process, stream, true, NULL);
     return 0;
 }
 

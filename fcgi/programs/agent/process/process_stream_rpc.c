@@ -22,39 +22,40 @@ struct input_stream {
     struct process *waiting; /* it has yet to read the last message */
 };
 
-static void on_written(struct request *request, const struct fault *fault);
+static void on_written(struct request *request, const struct rpc_error *error);
 
-static int write_input(struct request *request, const json_t *data, struct fault *fault)
+static int write_input(struct request *request, const json_t *data, struct rpc_error *error)
 {
     struct input_stream *stream = request->state;
     const json_t *input;
     struct process *process =
         stream->pid ? process_find(request->agent->processes, stream->pid, "", false) : NULL;
     if (!stream->pid)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the first message must be a start");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the first message must be a start");
     if (!process)
-        return fault_set(fault, FAULT_NOT_FOUND, "no process with pid %d", (int)stream->pid);
-    if (proto_object(data, "input", &input, fault) < 0)
+        return rpc_error_set(error, RPC_NOT_FOUND, "no process with pid %d", (int)stream->pid);
+    if (proto_object(data, "input", &input, error) < 0)
         return -1;
-    int rc = process_rpc_write(process, request, input, on_written, fault);
+    int rc = process_rpc_write(process, request, input, on_written, error);
     if (rc > 0)
         stream->waiting = process;
     return rc;
 }
 
-static int take_message(struct request *request, const char *text, size_t size, struct fault *fault)
+static int take_message(struct request *request, const char *text, size_t size,
+                        struct rpc_error *error)
 {
     struct input_stream *stream = request->state;
     const json_t *start, *data;
     struct process *process;
-    json_auto_t *message = rpc_parse(text, size, fault);
-    if (!message || proto_object(message, "start", &start, fault) < 0 ||
-        proto_object(message, "data", &data, fault) < 0)
+    json_auto_t *message = rpc_parse(text, size, error);
+    if (!message || proto_object(message, "start", &start, error) < 0 ||
+        proto_object(message, "data", &data, error) < 0)
         return -1;
     if (data)
-        return write_input(request, data, fault);
+        return write_input(request, data, error);
     if (start) {
-        if (process_rpc_select(request, start, false, &process, fault) < 0)
+        if (process_rpc_select(request, start, false, &process, error) < 0)
             return -1;
         stream->pid = process->pid;
     }
@@ -62,28 +63,28 @@ static int take_message(struct request *request, const char *text, size_t size, 
 }
 
 /* Take whole messages until one has to wait. */
-static int take_messages(struct request *request, struct fault *fault)
+static int take_messages(struct request *request, struct rpc_error *error)
 {
     struct input_stream *stream = request->state;
     struct buffer *received = &stream->received;
     while (!stream->waiting) {
         const char *text;
         size_t size;
-        int rc = envelope_next(received->data, received->size, AGENT_BODY_MAX, &text, &size, fault);
+        int rc = envelope_next(received->data, received->size, AGENT_BODY_MAX, &text, &size, error);
         if (rc <= 0)
             return rc;
-        if (take_message(request, text, size, fault) < 0)
+        if (take_message(request, text, size, error) < 0)
             return -1;
         buffer_consume(received, ENVELOPE_HEAD + size);
     }
     return 0;
 }
 
-static int reply(struct request *request, struct fault *fault)
+static int reply(struct request *request, struct rpc_error *error)
 {
     struct input_stream *stream = request->state;
     if (stream->received.size)
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "the request ends in mid-message");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the request ends in mid-message");
     return rpc_reply_client_stream(request);
 }
 
@@ -105,27 +106,27 @@ static void wait_if_needed(struct request *request)
     request_watch_peer(request, on_peer_gone);
 }
 
-static void on_written(struct request *request, const struct fault *fault)
+static void on_written(struct request *request, const struct rpc_error *error)
 {
     struct input_stream *stream = request->state;
     stream->waiting = NULL;
-    int rc = fault ? -1 : take_messages(request, &request->fault);
-    if (fault)
-        request->fault = *fault;
+    int rc = error ? -1 : take_messages(request, &request->error);
+    if (error)
+        request->error = *error;
     if (rc == 0 && stream->waiting)
         return;
     if (rc == 0 && request->http.finished)
-        rc = reply(request, &request->fault);
+        rc = reply(request, &request->error);
     if (rc < 0 && request->http.finished)
-        request_reply_fault(request, &request->fault);
+        request_reply_error(request, &request->error);
     else if (rc < 0)
         httpd_fail(&request->http);
     httpd_resume(&request->http);
 }
 
-int stream_input_begin(struct request *request, struct fault *fault)
+int stream_input_begin(struct request *request, struct rpc_error *error)
 {
-    if (rpc_check_type(request, true, fault) < 0)
+    if (rpc_check_type(request, true, error) < 0)
         return -1;
     struct input_stream *stream = xcalloc(1, sizeof *stream);
     buffer_init(&stream->received, RECEIVED_MAX);
@@ -135,26 +136,27 @@ int stream_input_begin(struct request *request, struct fault *fault)
     return 0;
 }
 
-int stream_input_data(struct request *request, const char *bytes, size_t size, struct fault *fault)
+int stream_input_data(struct request *request, const char *bytes, size_t size,
+                      struct rpc_error *error)
 {
     struct input_stream *stream = request->state;
     if (buffer_append(&stream->received, bytes, size) < 0)
-        return fault_set(fault, FAULT_TOO_LARGE, "a message is larger than %d KiB",
-                         AGENT_BODY_MAX / 1024);
-    if (take_messages(request, fault) < 0)
+        return rpc_error_set(error, RPC_TOO_LARGE, "a message is larger than %d KiB",
+                             AGENT_BODY_MAX / 1024);
+    if (take_messages(request, error) < 0)
         return -1;
     wait_if_needed(request);
     return 0;
 }
 
-int stream_input_finish(struct request *request, struct fault *fault)
+int stream_input_finish(struct request *request, struct rpc_error *error)
 {
     const struct input_stream *stream = request->state;
     if (stream->waiting) {
         wait_if_needed(request);
         return 0;
     }
-    return reply(request, fault);
+    return reply(request, error);
 }
 
 void stream_input_closed(struct request *request)

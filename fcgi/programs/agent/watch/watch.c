@@ -97,29 +97,29 @@ static void bury(struct watch_hub *hub)
     }
 }
 
-static int watch_directory(struct watcher *watcher, const char *name, struct fault *fault)
+static int watch_directory(struct watcher *watcher, const char *name, struct rpc_error *error)
 {
     autofree char *path = watch_join(watcher->path, name);
     if (!watcher->options.allow_network && is_network(path)) {
         if (*name)
             return -2;
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is on a network mount", path);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is on a network mount", path);
     }
     unsigned how = IN_ONLYDIR | (*name ? IN_DONT_FOLLOW : 0);
     int wd = inotify_add_watch(watcher->hub->source.fd, path, CHANGES | how);
     if (wd >= 0)
         return wd;
     if (errno == ENOSPC)
-        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "too many directories are watched");
-    return *name ? -2 : fault_set_errno(fault, errno, "cannot watch '%s'", path);
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "too many directories are watched");
+    return *name ? -2 : rpc_error_set_errno(error, errno, "cannot watch '%s'", path);
 }
 
-int watch_place_add(struct watcher *watcher, const char *name, bool fresh, struct fault *fault)
+int watch_place_add(struct watcher *watcher, const char *name, bool fresh, struct rpc_error *error)
 {
     struct watch_hub *hub = watcher->hub;
     if (hub->place_count >= WATCH_PLACES_MAX)
-        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "too many directories are watched");
-    int wd = watch_directory(watcher, name, fault);
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "too many directories are watched");
+    int wd = watch_directory(watcher, name, error);
     if (wd < 0)
         return wd == -2 ? 0 : -1;
     if (find_place(watcher, wd))
@@ -166,7 +166,7 @@ static const char *type_of(uint32_t mask)
 
 void watch_tell(struct watcher *watcher, const char *type, const char *name)
 {
-    struct fault ignored;
+    struct rpc_error ignored;
     json_t *entry = NULL;
     json_t *event = json_object();
     json_object_set_new(event, "name", proto_text(*name ? name : "."));
@@ -208,18 +208,18 @@ static void on_change(struct watch_place *place, const struct inotify_event *cha
     watch_tell(watcher, type_of(change->mask), name);
     if (!watcher->options.recursive || !(change->mask & IN_ISDIR) || of_itself)
         return;
-    struct fault fault;
+    struct rpc_error error;
     if (change->mask & IN_MOVED_FROM)
         watch_place_drop_tree(watcher, name);
     else if (change->mask & (IN_CREATE | IN_MOVED_TO) &&
-             watch_place_add(watcher, name, true, &fault) < 0)
+             watch_place_add(watcher, name, true, &error) < 0)
         watcher->listener->lost(watcher);
 }
 
 /* While a tree is first read, a directory in it may come or move: then it is read as well. */
 static void on_change_unready(struct watch_place *place, const struct inotify_event *change)
 {
-    struct fault ignored;
+    struct rpc_error ignored;
     if (!(change->mask & IN_ISDIR) || !change->len || !place->watcher->options.recursive)
         return;
     autofree char *name = watch_join(place->name, change->name);
@@ -272,19 +272,19 @@ static void on_ready(struct loop_source *source, uint32_t events)
 
 /* --- the hub lives while there is a watcher --- */
 
-static struct watch_hub *hub_get(struct agent *agent, struct fault *fault)
+static struct watch_hub *hub_get(struct agent *agent, struct rpc_error *error)
 {
     struct watch_hub *hub = agent->watch_hub;
     if (hub)
         return hub;
     int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (fd < 0) {
-        fault_set_errno(fault, errno, "directories cannot be watched");
+        rpc_error_set_errno(error, errno, "directories cannot be watched");
         return NULL;
     }
     hub = xcalloc(1, sizeof *hub);
     if (loop_add(&agent->loop, &hub->source, fd, EPOLLIN, on_ready) < 0) {
-        fault_set_errno(fault, errno, "directories cannot be watched");
+        rpc_error_set_errno(error, errno, "directories cannot be watched");
         close(fd);
         free(hub);
         return NULL;
@@ -313,14 +313,14 @@ static void on_scan(struct loop_timer *timer)
 
 int watcher_new(struct agent *agent, const char *path, const struct watch_options *options,
                 const struct watch_listener *listener, void *owner, struct watcher **watcher,
-                struct fault *fault)
+                struct rpc_error *error)
 {
     struct stat status;
     if (stat(path, &status) < 0)
-        return fault_set_errno(fault, fault_errno_of_reading(errno), "cannot watch '%s'", path);
+        return rpc_error_set_errno(error, rpc_errno_of_reading(errno), "cannot watch '%s'", path);
     if (!S_ISDIR(status.st_mode))
-        return fault_set(fault, FAULT_INVALID_ARGUMENT, "'%s' is not a directory", path);
-    struct watch_hub *hub = hub_get(agent, fault);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is not a directory", path);
+    struct watch_hub *hub = hub_get(agent, error);
     if (!hub)
         return -1;
     struct watcher *w = xcalloc(1, sizeof *w);
@@ -333,8 +333,8 @@ int watcher_new(struct agent *agent, const char *path, const struct watch_option
     LIST_INSERT_HEAD(&hub->watchers, w, link);
     hub->watcher_count++;
     int rc = hub->watcher_count > WATCHERS_MAX
-                 ? fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "too many watchers")
-                 : watch_place_add(w, "", false, fault);
+                 ? rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "too many watchers")
+                 : watch_place_add(w, "", false, error);
     if (rc < 0) {
         watcher_free(w);
         return -1;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
-#include "agent/common/fault.h"
+#include "agent/common/rpc_error.h"
 #include "base/loop.h"
 
 #define WATCHERS_MAX     1024
@@ -24,9 +24,9 @@ struct agent;
 struct watcher;
 
 struct watch_listener {
-    /* All that was there is being watched (fault NULL), or cannot be. Called once, never before
+    /* All that was there is being watched (error NULL), or cannot be. Called once, never before
      * watcher_new() has returned. */
-    void (*ready)(struct watcher *watcher, const struct fault *fault);
+    void (*ready)(struct watcher *watcher, const struct rpc_error *error);
     /* {"name","type","entry"?}; the reference is handed over. */
     void (*event)(struct watcher *watcher, json_t *event);
     /* Events went by that nobody can name any more. */
@@ -71,19 +71,19 @@ struct watcher {
     char *path;
 };
 
-/* Watch the directory at path (absolute). FAULT_NOT_FOUND; FAULT_INVALID_ARGUMENT: no directory, or
- * on a network mount that was not allowed; FAULT_RESOURCE_EXHAUSTED. */
+/* Watch the directory at path (absolute). RPC_NOT_FOUND; RPC_INVALID_ARGUMENT: no directory, or
+ * on a network mount that was not allowed; RPC_RESOURCE_EXHAUSTED. */
 int watcher_new(struct agent *agent, const char *path, const struct watch_options *options,
                 const struct watch_listener *listener, void *owner, struct watcher **watcher,
-                struct fault *fault);
+                struct rpc_error *error);
 
 /* Not from within a listener's call. */
 void watcher_free(struct watcher *watcher);
 
 /* --- between the parts of this concept --- */
 
-/* Watch one more directory; what cannot be watched because it is gone again is no fault. */
-int watch_place_add(struct watcher *watcher, const char *name, bool fresh, struct fault *fault);
+/* Watch one more directory; what cannot be watched because it is gone again is no error. */
+int watch_place_add(struct watcher *watcher, const char *name, bool fresh, struct rpc_error *error);
 
 /* Forget the place of that name and all below it. */
 void watch_place_drop_tree(struct watcher *watcher, const char *name);

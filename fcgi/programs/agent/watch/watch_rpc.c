@@ -28,43 +28,43 @@
 
 static int open_watcher(struct request *request, const json_t *message,
                         const struct watch_listener *listener, void *owner,
-                        struct watcher **watcher, struct fault *fault)
+                        struct watcher **watcher, struct rpc_error *error)
 {
     user_auto user = {.name = NULL};
     autofree char *path = NULL;
     struct watch_options options;
     const char *text;
-    if (rpc_user(request, &user, fault) < 0 || proto_string(message, "path", &text, fault) < 0 ||
-        paths_resolve(text, &user, &path, fault) < 0 ||
-        proto_bool(message, "recursive", false, &options.recursive, fault) < 0 ||
-        proto_bool(message, "includeEntry", false, &options.with_entry, fault) < 0 ||
-        proto_bool(message, "allowNetworkMounts", false, &options.allow_network, fault) < 0)
+    if (rpc_user(request, &user, error) < 0 || proto_string(message, "path", &text, error) < 0 ||
+        paths_resolve(text, &user, &path, error) < 0 ||
+        proto_bool(message, "recursive", false, &options.recursive, error) < 0 ||
+        proto_bool(message, "includeEntry", false, &options.with_entry, error) < 0 ||
+        proto_bool(message, "allowNetworkMounts", false, &options.allow_network, error) < 0)
         return -1;
-    return watcher_new(request->agent, path, &options, listener, owner, watcher, fault);
+    return watcher_new(request->agent, path, &options, listener, owner, watcher, error);
 }
 
-static void set_lost(struct fault *fault)
+static void set_lost(struct rpc_error *error)
 {
-    fault_set(fault, FAULT_RESOURCE_EXHAUSTED,
-              "more changes than can be kept: some were lost, look at the directory anew");
+    rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
+                  "more changes than can be kept: some were lost, look at the directory anew");
 }
 
 /* --- as a stream --- */
 
-static void on_stream_ready(struct watcher *watcher, const struct fault *fault)
+static void on_stream_ready(struct watcher *watcher, const struct rpc_error *error)
 {
     struct stream *stream = watcher->owner;
-    if (fault)
-        stream_end(stream, fault);
+    if (error)
+        stream_end(stream, error);
     else
         stream_send(stream, json_pack("{s:{}}", "start"));
 }
 
 static void on_stream_lost(struct watcher *watcher)
 {
-    struct fault fault;
-    set_lost(&fault);
-    stream_end(watcher->owner, &fault);
+    struct rpc_error error;
+    set_lost(&error);
+    stream_end(watcher->owner, &error);
 }
 
 static void on_stream_event(struct watcher *watcher, json_t *event)
@@ -99,13 +99,13 @@ static const struct stream_events stream_events = {
     .closed = on_stream_closed,
 };
 
-static int watch_dir(struct request *request, const json_t *message, struct fault *fault)
+static int watch_dir(struct request *request, const json_t *message, struct rpc_error *error)
 {
     struct watcher *watcher;
     struct stream *stream;
-    if (open_watcher(request, message, &stream_listener, NULL, &watcher, fault) < 0)
+    if (open_watcher(request, message, &stream_listener, NULL, &watcher, error) < 0)
         return -1;
-    if (stream_open(request, &stream_events, watcher, &stream, fault) < 0) {
+    if (stream_open(request, &stream_events, watcher, &stream, error) < 0) {
         watcher_free(watcher);
         return -1;
     }
@@ -149,11 +149,11 @@ static void make_room(void)
         polled_free(stalest);
 }
 
-static void on_polled_ready(struct watcher *watcher, const struct fault *fault)
+static void on_polled_ready(struct watcher *watcher, const struct rpc_error *error)
 {
     struct polled *polled = watcher->owner;
-    if (fault) {
-        request_reply_fault(polled->request, fault); /* its end frees the watcher */
+    if (error) {
+        request_reply_error(polled->request, error); /* its end frees the watcher */
         return;
     }
     struct request *request = steal_pointer(&polled->request);
@@ -194,15 +194,15 @@ static void on_creator_gone(struct request *request)
 }
 
 static int create_watcher(struct request *request, const json_t *message, json_t **answer,
-                          struct fault *fault)
+                          struct rpc_error *error)
 {
     (void)answer;
     unsigned char id[ID_BYTES];
     make_room();
     if (polled_count >= POLLED_MAX)
-        return fault_set(fault, FAULT_RESOURCE_EXHAUSTED, "more than %d watchers", POLLED_MAX);
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "more than %d watchers", POLLED_MAX);
     struct polled *polled = xcalloc(1, sizeof *polled);
-    if (open_watcher(request, message, &polled_listener, polled, &polled->watcher, fault) < 0) {
+    if (open_watcher(request, message, &polled_listener, polled, &polled->watcher, error) < 0) {
         free(polled);
         return -1;
     }
@@ -225,31 +225,31 @@ static void create_watcher_closed(struct request *request)
         polled_free(request->state);
 }
 
-static int find_polled(const json_t *message, struct polled **found, struct fault *fault)
+static int find_polled(const json_t *message, struct polled **found, struct rpc_error *error)
 {
     const char *id;
     struct polled *polled;
-    if (proto_string(message, "watcherId", &id, fault) < 0)
+    if (proto_string(message, "watcherId", &id, error) < 0)
         return -1;
     LIST_FOREACH(polled, &all_polled, link)
     if (!strcmp(polled->id, id) && !polled->request) {
         *found = polled;
         return 0;
     }
-    return fault_set(fault, FAULT_NOT_FOUND, "no watcher with id '%s'", id);
+    return rpc_error_set(error, RPC_NOT_FOUND, "no watcher with id '%s'", id);
 }
 
 static int get_events(struct request *request, const json_t *message, json_t **answer,
-                      struct fault *fault)
+                      struct rpc_error *error)
 {
     (void)answer;
     struct polled *polled;
-    if (find_polled(message, &polled, fault) < 0)
+    if (find_polled(message, &polled, error) < 0)
         return -1;
     polled->asked_at_ms = clock_monotonic_ms();
     if (polled->lost) {
         polled->lost = false;
-        set_lost(fault);
+        set_lost(error);
         return -1;
     }
     char *text = xasprintf("{\"events\":[%s]}", buffer_string(&polled->events));
@@ -261,11 +261,11 @@ static int get_events(struct request *request, const json_t *message, json_t **a
 }
 
 static int remove_watcher(struct request *request, const json_t *message, json_t **answer,
-                          struct fault *fault)
+                          struct rpc_error *error)
 {
     (void)request;
     struct polled *polled;
-    if (find_polled(message, &polled, fault) < 0)
+    if (find_polled(message, &polled, error) < 0)
         return -1;
     polled_free(polled);
     *answer = json_object();

@@ -22,7 +22,7 @@ static bool is_directory(DIR *directory, const struct dirent *file)
 
 /* Its watch is in place already: nothing that comes from now on is missed. What came before it is
  * told here, and what comes meanwhile may be told twice. */
-static int scan(struct watch_place *place, struct fault *fault)
+static int scan(struct watch_place *place, struct rpc_error *error)
 {
     struct watcher *watcher = place->watcher;
     autofree char *path = watch_join(watcher->path, place->name);
@@ -37,7 +37,7 @@ static int scan(struct watch_place *place, struct fault *fault)
         if (place->fresh)
             watch_tell(watcher, "EVENT_TYPE_CREATE", name);
         if (is_directory(directory, file))
-            rc = watch_place_add(watcher, name, place->fresh, fault);
+            rc = watch_place_add(watcher, name, place->fresh, error);
     }
     closedir(directory);
     return rc;
@@ -47,17 +47,17 @@ static void scan_next(struct watch_hub *hub)
 {
     struct watch_place *place = TAILQ_FIRST(&hub->to_scan);
     struct watcher *watcher = place->watcher;
-    struct fault fault;
+    struct rpc_error error;
     TAILQ_REMOVE(&hub->to_scan, place, scan_link);
     place->to_scan = false;
     watcher->unscanned--;
-    if (scan(place, &fault) == 0)
+    if (scan(place, &error) == 0)
         return;
     if (watcher->is_ready) {
         watcher->listener->lost(watcher);
     } else {
         watcher->is_ready = true;
-        watcher->listener->ready(watcher, &fault);
+        watcher->listener->ready(watcher, &error);
     }
 }
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who is in a team, as what. A team has an owner as long as it has members. */
+#pragma once
+
+#include "account/account.h"
+
+#define TEAM_MEMBERS_MAX 1000
+
+struct member {
+    char user_name[SLUG_MAX + 1];
+    enum team_role role;
+    int64_t added_at_ms; /* 0: before that was written down */
+};
+
+/* By name; the caller frees the array. */
+int member_list(struct db *db, const char *team_id, struct member **members, unsigned *count,
+                struct error **err);
+
+/* Errors: ERR_NOT_FOUND. */
+int member_get(struct db *db, const char *team_id, const char *user_name, struct member *member,
+               struct error **err);
+
+/* Let a user in. Errors: ERR_NOT_FOUND (user), ERR_NAME_TAKEN (is in it already),
+ * ERR_INVALID_REQUEST (the team is full). */
+int member_add(struct db *db, const char *team_id, const char *user_name, enum team_role role,
+               struct member *member, struct error **err);
+
+/* Errors: ERR_NOT_FOUND (no member of that name), ERR_LAST_OWNER. */
+int member_set_role(struct db *db, const char *team_id, const char *user_name, enum team_role role,
+                    struct member *member, struct error **err);
+int member_remove(struct db *db, const char *team_id, const char *user_name, struct error **err);
+
+extern const struct db_statement_list member_statements;

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
+#include "account/access_revision.h"
+#include "account/member.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/panic.h"
+
+static const struct db_statement lock_statement = {
+    "member.lock", "SELECT id FROM teams WHERE id = ? FOR UPDATE", false};
+#define MEMBER_COLUMNS                                        \
+    "SELECT u.name, m.role, m.added_at_ms FROM memberships m" \
+    " JOIN users u ON u.id = m.user_id WHERE m.team_id = ?"
+static const struct db_statement list_statement = {"member.list",
+                                                   MEMBER_COLUMNS " ORDER BY u.name LIMIT ?", true};
+static const struct db_statement get_statement = {"member.get", MEMBER_COLUMNS " AND u.name = ?",
+                                                  true};
+static const struct db_statement count_statement = {
+    "member.count",
+    "SELECT COUNT(*), CAST(COALESCE(SUM(role = 'owner'), 0) AS UNSIGNED)"
+    " FROM memberships WHERE team_id = ?",
+    true};
+static const struct db_statement insert_statement = {
+    "member.insert",
+    "INSERT INTO memberships (user_id, team_id, role, added_at_ms)"
+    " SELECT id, ?, ?, ? FROM users WHERE name = ?",
+    false};
+static const struct db_statement update_statement = {
+    "member.update",
+    "UPDATE memberships SET role = ?"
+    " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)",
+    false};
+static const struct db_statement delete_statement = {
+    "member.delete",
+    "DELETE FROM memberships WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)",
+    false};
+
+static const struct db_statement *const statements[] = {
+    &lock_statement,   &list_statement,   &get_statement,    &count_statement,
+    &insert_statement, &update_statement, &delete_statement,
+};
+const struct db_statement_list member_statements = DB_STATEMENT_LIST(statements);
+
+static void read_member(const struct db_rows *rows, struct member *member)
+{
+    db_copy_text(member->user_name, rows, 0);
+    if (team_role_parse(db_get_text(rows, 1), &member->role) < 0)
+        panic("a membership has a role that is none");
+    member->added_at_ms = db_get_i64(rows, 2);
+}
+
+int member_list(struct db *db, const char *team_id, struct member **members, unsigned *count,
+                struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *members = NULL;
+    *count = 0;
+    if (db_query(db, &list_statement, DB_ARGS(db_text(team_id), db_u64(TEAM_MEMBERS_MAX)), &rows,
+                 err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *members = xreallocarray(*members, *count + 1, sizeof **members);
+        read_member(rows, &(*members)[(*count)++]);
+    }
+    return 0;
+}
+
+static int no_member(struct error **err)
+{
+    return error_set(err, ERR_NOT_FOUND, "The team has no member of this name.");
+}
+
+int member_get(struct db *db, const char *team_id, const char *user_name, struct member *member,
+               struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (!slug_is_valid(user_name))
+        return no_member(err);
+    if (db_query(db, &get_statement, DB_ARGS(db_text(team_id), db_text(user_name)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return no_member(err);
+    read_member(rows, member);
+    return 0;
+}
+
+/* Under the lock of the team's row, which keeps two changes from missing each other. */
+static int lock_and_count(struct db *db, const char *team_id, uint64_t *all, uint64_t *owners,
+                          struct error **err)
+{
+    db_rows_auto *locked = NULL, *rows = NULL;
+    if (db_query(db, &lock_statement, DB_ARGS(db_text(team_id)), &locked, err) < 0 ||
+        db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    *all = db_get_u64(rows, 0);
+    *owners = db_get_u64(rows, 1);
+    return 0;
+}
+
+struct change {
+    const char *team_id, *user_name;
+    enum team_role role;
+    bool removes;
+    struct member *member; /* as it is then */
+};
+
+static int add_body(struct db *db, void *context, struct error **err)
+{
+    struct change *change = context;
+    uint64_t all, owners, affected;
+    if (lock_and_count(db, change->team_id, &all, &owners, err) < 0)
+        return -1;
+    if (all >= TEAM_MEMBERS_MAX)
+        return error_set(err, ERR_INVALID_REQUEST, "A team has at most %d members.",
+                         TEAM_MEMBERS_MAX);
+    if (db_exec(db, &insert_statement,
+                DB_ARGS(db_text(change->team_id), db_text(team_role_name(change->role)),
+                        db_i64(clock_now_ms()), db_text(change->user_name)),
+                &affected, err) < 0)
+        return -1;
+    if (!affected)
+        return error_set_field(err, ERR_NOT_FOUND, "/name", "There is no such user.");
+    if (member_get(db, change->team_id, change->user_name, change->member, err) < 0)
+        return -1;
+    return access_revision_bump(db, err);
+}
+
+int member_add(struct db *db, const char *team_id, const char *user_name, enum team_role role,
+               struct member *member, struct error **err)
+{
+    struct change change = {team_id, user_name, role, false, member};
+    if (!slug_is_valid(user_name))
+        return error_set_field(err, ERR_NOT_FOUND, "/name", "There is no such user.");
+    if (db_transaction(db, add_body, &change, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_DB_DUPLICATE)
+        return -1;
+    error_clear(err);
+    return error_set_field(err, ERR_NAME_TAKEN, "/name", "%s is a member of the team already.",
+                           user_name);
+}
+
+static int write_change(struct db *db, const struct change *change, struct error **err)
+{
+    struct db_value team = db_text(change->team_id), name = db_text(change->user_name);
+    if (change->removes)
+        return db_exec(db, &delete_statement, DB_ARGS(team, name), NULL, err);
+    return db_exec(db, &update_statement,
+                   DB_ARGS(db_text(team_role_name(change->role)), team, name), NULL, err);
+}
+
+static int change_body(struct db *db, void *context, struct error **err)
+{
+    struct change *change = context;
+    uint64_t all, owners;
+    if (lock_and_count(db, change->team_id, &all, &owners, err) < 0 ||
+        member_get(db, change->team_id, change->user_name, change->member, err) < 0)
+        return -1;
+    bool stays_owner = !change->removes && change->role == ROLE_OWNER;
+    if (change->member->role == ROLE_OWNER && !stays_owner && owners == 1)
+        return error_set(err, ERR_LAST_OWNER,
+                         "%s is the only owner of the team; make somebody else an owner first.",
+                         change->user_name);
+    change->member->role = change->role;
+    return write_change(db, change, err) < 0 ? -1 : access_revision_bump(db, err);
+}
+
+int member_set_role(struct db *db, const char *team_id, const char *user_name, enum team_role role,
+                    struct member *member, struct error **err)
+{
+    struct change change = {team_id, user_name, role, false, member};
+    return db_transaction(db, change_body, &change, err);
+}
+
+int member_remove(struct db *db, const char *team_id, const char *user_name, struct error **err)
+{
+    struct member member;
+    struct change change = {team_id, user_name, ROLE_VIEWER, true, &member};
+    return db_transaction(db, change_body, &change, err);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "account/removal.h"
+
+#include <string.h>
+
+#include "account/access_revision.h"
+#include "base/clock.h"
+
+static const struct db_statement lock_team_statement = {
+    "removal.lock_team", "SELECT id FROM teams WHERE id = ? FOR UPDATE", false};
+static const struct db_statement holds_statement = {
+    "removal.holds",
+    "SELECT EXISTS (SELECT 1 FROM sandboxes WHERE team_id = ? AND state <> 'destroyed'),"
+    " EXISTS (SELECT 1 FROM volumes WHERE team_id = ? AND state <> 'deleted'),"
+    " EXISTS (SELECT 1 FROM checkpoints WHERE team_id = ? AND state <> 'deleted'),"
+    " EXISTS (SELECT 1 FROM templates WHERE owner = ?)",
+    true};
+static const struct db_statement personal_statement = {
+    "removal.personal", "SELECT name FROM users WHERE personal_team_id = ? LIMIT 1", true};
+static const struct db_statement end_statement = {
+    "removal.end_team",
+    "UPDATE teams SET slug = CONCAT('removed-', RIGHT(id, 26)), removed_at_ms = ? WHERE id = ?",
+    false};
+static const struct db_statement drop_members_statement = {
+    "removal.drop_members", "DELETE FROM memberships WHERE team_id = ?", false};
+static const struct db_statement drop_keys_statement = {
+    "removal.drop_keys", "DELETE FROM api_key_teams WHERE team_id = ?", false};
+static const struct db_statement lock_user_statement = {
+    "removal.lock_user", "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
+/* Teams that are left without an owner, and whether others are in them. */
+static const struct db_statement owned_statement = {
+    "removal.owned",
+    "SELECT t.id, t.slug, (SELECT COUNT(*) FROM memberships o WHERE o.team_id = t.id) > 1"
+    " FROM memberships m JOIN teams t ON t.id = m.team_id"
+    " WHERE m.user_id = ? AND m.role = 'owner' AND NOT EXISTS (SELECT 1 FROM memberships o"
+    "  WHERE o.team_id = t.id AND o.role = 'owner' AND o.user_id <> m.user_id)"
+    " ORDER BY t.id LIMIT 10000",
+    true};
+static const struct db_statement inherit_statement = {
+    "removal.inherit",
+    "INSERT INTO memberships (user_id, team_id, role, added_at_ms) VALUES (?, ?, 'owner', ?)"
+    " ON DUPLICATE KEY UPDATE role = 'owner'",
+    false};
+static const struct db_statement drop_user_statement = {"removal.drop_user",
+                                                        "DELETE FROM users WHERE id = ?", false};
+
+static const struct db_statement *const statements[] = {
+    &lock_team_statement,    &holds_statement,     &personal_statement,  &end_statement,
+    &drop_members_statement, &drop_keys_statement, &lock_user_statement, &owned_statement,
+    &inherit_statement,      &drop_user_statement,
+};
+const struct db_statement_list removal_statements = DB_STATEMENT_LIST(statements);
+
+/* --- teams --- */
+
+/* Locks the team, so that nothing is made in it meanwhile. *what: something it still has, or NULL.
+ */
+static int look_at_team(struct db *db, const char *team_id, const char **what, struct error **err)
+{
+    static const char *const kinds[] = {"sandboxes", "volumes", "checkpoints", "templates"};
+    struct db_value id = db_text(team_id);
+    db_rows_auto *locked = NULL;
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &lock_team_statement, DB_ARGS(id), &locked, err) < 0 ||
+        db_query(db, &holds_statement, DB_ARGS(id, id, id, id), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    *what = NULL;
+    for (unsigned i = 0; i < 4 && !*what; i++)
+        if (db_get_bool(rows, i))
+            *what = kinds[i];
+    return 0;
+}
+
+static int end_team(struct db *db, const char *team_id, struct error **err)
+{
+    struct db_value id = db_text(team_id);
+    if (db_exec(db, &drop_members_statement, DB_ARGS(id), NULL, err) < 0 ||
+        db_exec(db, &drop_keys_statement, DB_ARGS(id), NULL, err) < 0)
+        return -1;
+    return db_exec(db, &end_statement, DB_ARGS(db_i64(clock_now_ms()), id), NULL, err);
+}
+
+static int check_removable(struct db *db, const struct team *team, struct error **err)
+{
+    const char *what;
+    db_rows_auto *rows = NULL;
+    if (!strcmp(team->id, TEAM_DEPLOYMENT_ID))
+        return error_set(err, ERR_INVALID_REQUEST, "The deployment's own team stays.");
+    if (look_at_team(db, team->id, &what, err) < 0 ||
+        db_query(db, &personal_statement, DB_ARGS(db_text(team->id)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows))
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "%s is the personal team of user %s and goes with that user.", team->slug,
+                         db_get_text(rows, 0));
+    if (what)
+        return error_set(err, ERR_INVALID_REQUEST, "The team %s still has %s.", team->slug, what);
+    return 0;
+}
+
+static int team_body(struct db *db, void *context, struct error **err)
+{
+    struct team team;
+    if (team_get_by_slug(db, context, &team, err) < 0 || check_removable(db, &team, err) < 0)
+        return -1;
+    return end_team(db, team.id, err) < 0 ? -1 : access_revision_bump(db, err);
+}
+
+int team_remove(struct db *db, const char *slug, struct error **err)
+{
+    return db_transaction(db, team_body, (void *)slug, err);
+}
+
+/* --- users --- */
+
+struct removal {
+    const char *name, *heir;
+};
+
+static int find_user(struct db *db, const char *name, char id[ID_SIZE], struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (!slug_is_valid(name))
+        return error_set(err, ERR_NOT_FOUND, "There is no user %s.", name);
+    if (db_query(db, &lock_user_statement, DB_ARGS(db_text(name)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no user %s.", name);
+    memcpy(id, db_get_text(rows, 0), ID_SIZE);
+    return 0;
+}
+
+static int leave_team(struct db *db, const char *heir_id, const struct db_rows *rows,
+                      struct error **err)
+{
+    const char *team_id = db_get_text(rows, 0), *what;
+    if (*heir_id)
+        return db_exec(db, &inherit_statement,
+                       DB_ARGS(db_text(heir_id), db_text(team_id), db_i64(clock_now_ms())), NULL,
+                       err);
+    if (look_at_team(db, team_id, &what, err) < 0)
+        return -1;
+    if (what || db_get_bool(rows, 2))
+        return error_set(err, ERR_LAST_OWNER,
+                         "The team %s has %s and no other owner; --heir names one.",
+                         db_get_text(rows, 1), what ? what : "other members");
+    return end_team(db, team_id, err);
+}
+
+static int user_body(struct db *db, void *context, struct error **err)
+{
+    const struct removal *removal = context;
+    char id[ID_SIZE], heir_id[ID_SIZE] = "";
+    db_rows_auto *teams = NULL;
+    if (find_user(db, removal->name, id, err) < 0 ||
+        (removal->heir && find_user(db, removal->heir, heir_id, err) < 0) ||
+        db_query(db, &owned_statement, DB_ARGS(db_text(id)), &teams, err) < 0)
+        return -1;
+    if (!strcmp(id, heir_id))
+        return error_set(err, ERR_INVALID_REQUEST, "A user cannot inherit from itself.");
+    while (db_rows_next(teams))
+        if (leave_team(db, heir_id, teams, err) < 0)
+            return -1;
+    if (db_exec(db, &drop_user_statement, DB_ARGS(db_text(id)), NULL, err) < 0)
+        return -1;
+    return access_revision_bump(db, err);
+}
+
+int user_remove(struct db *db, const char *name, const char *heir, struct error **err)
+{
+    struct removal removal = {name, heir};
+    return db_transaction(db, user_body, &removal, err);
+}

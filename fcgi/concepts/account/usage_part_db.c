@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "account/usage_part.h"
+
+#include "base/mem.h"
+
+#define DAY_MS 86400000
+
+/* The intervals that touch the span: what has ended and what goes on are looked up each by its own
+ * part of the index. */
+#define INTERVALS                                                                         \
+    "(SELECT sandbox_id, kind, cpu, memory_mb, disk_gb, size_mb,"                         \
+    "   GREATEST(started_at_ms, ?) AS start_ms, LEAST(ended_at_ms, ?) AS end_ms"          \
+    "   FROM usage_intervals WHERE team_id = ? AND ended_at_ms > ? AND started_at_ms < ?" \
+    " UNION ALL SELECT sandbox_id, kind, cpu, memory_mb, disk_gb, size_mb,"               \
+    "   GREATEST(started_at_ms, ?), CAST(? AS SIGNED)"                                    \
+    "   FROM usage_intervals WHERE team_id = ? AND ended_at_ms IS NULL AND started_at_ms < ?) u"
+#define INTERVAL_ARGS(team, from, to) from, to, team, from, to, from, to, team, to
+
+#define RUNS                          "CASE WHEN u.kind = 'runtime' THEN "
+#define SUMS(span)                                                    \
+    " CAST(SUM(" RUNS span " ELSE 0 END) AS UNSIGNED),"               \
+    " CAST(SUM(" RUNS span " * u.cpu ELSE 0 END) AS UNSIGNED),"       \
+    " CAST(SUM(" RUNS span " * u.memory_mb ELSE 0 END) AS UNSIGNED)," \
+    " CAST(SUM(" RUNS "0 ELSE " span " * (u.size_mb + u.disk_gb * 1024) END) AS UNSIGNED)"
+
+static const struct db_statement sources_statement = {
+    "usage.sources",
+    "SELECT 0, u.sandbox_id," SUMS(
+        "(u.end_ms - u.start_ms)") " FROM " INTERVALS
+                                   " GROUP BY u.sandbox_id ORDER BY 4 DESC, 6 DESC, 2 LIMIT ?",
+    true};
+
+/* Days are counted from the one of the span's start; an interval has a part in each that it
+ * touches. */
+#define DAY_START "GREATEST(u.start_ms, d.day_ms)"
+#define DAY_END   "LEAST(u.end_ms, d.day_ms + 86400000)"
+static const struct db_statement days_statement = {
+    "usage.days",
+    "WITH RECURSIVE d AS (SELECT CAST(? AS SIGNED) AS day_ms UNION ALL"
+    "   SELECT day_ms + 86400000 FROM d WHERE day_ms + 86400000 < ?)"
+    " SELECT d.day_ms, ''," SUMS(
+        "(" DAY_END " - " DAY_START
+        ")") " FROM " INTERVALS
+             " JOIN d ON d.day_ms < u.end_ms AND d.day_ms + 86400000 > u.start_ms"
+             " GROUP BY d.day_ms ORDER BY d.day_ms LIMIT ?",
+    true};
+
+static const struct db_statement runs_statement = {
+    "usage.runs",
+    "SELECT u.start_ms, u.end_ms FROM " INTERVALS
+    " WHERE u.kind = 'runtime' ORDER BY u.start_ms LIMIT ?",
+    true};
+
+static const struct db_statement *const statements[] = {&sources_statement, &days_statement,
+                                                        &runs_statement};
+const struct db_statement_list usage_part_statements = DB_STATEMENT_LIST(statements);
+
+static void read_parts(struct db_rows *rows, struct usage_part **parts, size_t *count)
+{
+    *parts = NULL;
+    *count = 0;
+    while (db_rows_next(rows)) {
+        *parts = xreallocarray(*parts, *count + 1, sizeof **parts);
+        struct usage_part *part = &(*parts)[(*count)++];
+        part->day_ms = db_get_i64(rows, 0);
+        db_copy_text(part->id, rows, 1);
+        part->runtime_ms = db_get_u64(rows, 2);
+        part->vcpu_ms = (double)db_get_u64(rows, 3);
+        part->memory_mb_ms = (double)db_get_u64(rows, 4);
+        part->storage_mb_ms = (double)db_get_u64(rows, 5);
+    }
+}
+
+int usage_read_days(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
+                    struct usage_part **parts, size_t *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    struct db_value team = db_text(team_id), from = db_i64(from_ms), to = db_i64(to_ms);
+    struct db_value first_day = db_i64(from_ms - from_ms % DAY_MS);
+    if (db_query(db, &days_statement,
+                 DB_ARGS(first_day, to, INTERVAL_ARGS(team, from, to), db_u64(USAGE_DAYS_MAX + 2)),
+                 &rows, err) < 0)
+        return -1;
+    read_parts(rows, parts, count);
+    return 0;
+}
+
+int usage_read_sources(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
+                       struct usage_part **parts, size_t *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    struct db_value team = db_text(team_id), from = db_i64(from_ms), to = db_i64(to_ms);
+    if (db_query(db, &sources_statement,
+                 DB_ARGS(INTERVAL_ARGS(team, from, to), db_u64(USAGE_PARTS_MAX)), &rows, err) < 0)
+        return -1;
+    read_parts(rows, parts, count);
+    return 0;
+}
+
+int usage_read_runs(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
+                    struct usage_run **runs, size_t *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    struct db_value team = db_text(team_id), from = db_i64(from_ms), to = db_i64(to_ms);
+    *runs = NULL;
+    *count = 0;
+    if (db_query(db, &runs_statement,
+                 DB_ARGS(INTERVAL_ARGS(team, from, to), db_u64(USAGE_RUNS_MAX)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *runs = xreallocarray(*runs, *count + 1, sizeof **runs);
+        (*runs)[(*count)++] = (struct usage_run){db_get_i64(rows, 0), db_get_i64(rows, 1)};
+    }
+    return 0;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Retention. The login of the programs may not remove rows: procedures with the rights of the login
+ * that migrates do it, and leave what is younger than a month. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/chain.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define DAY_MS INT64_C(86400000)
+#define BATCH  5000
+
+/* With the teams that are gone, and what is no team's. */
+static const struct db_statement teams_statement = {
+    "audit.retain_teams",
+    "SELECT t.id, p.audit_days FROM teams t JOIN plans p ON p.name = t.plan"
+    " UNION ALL SELECT DISTINCT a.team_id, (SELECT MAX(audit_days) FROM plans) FROM audit_log a"
+    " LEFT JOIN teams t ON t.id = a.team_id WHERE t.id IS NULL",
+    true};
+/* What was said of an earlier turn is no reason for another. */
+static const struct db_statement old_statement = {
+    "audit.retain_old",
+    "SELECT id FROM audit_log WHERE team_id = ? AND id < ? AND action <> 'audit.prune' LIMIT 1",
+    true};
+static const struct db_statement prune_statement = {"audit.prune", "CALL audit_prune(?, ?, ?)",
+                                                    false};
+static const struct db_statement first_statement = {
+    "audit.retain_first",
+    "SELECT c.seq FROM audit_chain c JOIN audit_log a ON a.id = c.audit_id ORDER BY c.seq LIMIT 1",
+    true};
+static const struct db_statement oldest_statement = {
+    "audit.retain_oldest", "SELECT seq, at_ms FROM audit_chain ORDER BY seq LIMIT 1", true};
+static const struct db_statement trim_statement = {"audit.trim", "CALL audit_trim(?)", false};
+
+static const struct db_statement *const statements[] = {
+    &teams_statement, &old_statement,    &prune_statement,
+    &first_statement, &oldest_statement, &trim_statement,
+};
+const struct db_statement_list audit_retain_statements = DB_STATEMENT_LIST(statements);
+
+struct retain {
+    const struct keyring *ring;
+    const char *team_id;
+    int64_t before_ms;
+    bool is_said; /* in the log */
+    uint64_t removed;
+    uint64_t first_seq;
+};
+
+static int say(struct db *db, const struct retain *retain, const struct audit_action *action,
+               const char *resource, struct error **err)
+{
+    struct audit audit;
+    audit_by_service(&audit, action, "retention");
+    audit_about(&audit, resource);
+    snprintf(audit.entry.action, sizeof audit.entry.action, "%s", action->name);
+    snprintf(audit.entry.team_id, ID_SIZE, "%s", retain->team_id);
+    return audit_write(db, retain->ring, &audit.entry, err);
+}
+
+static int prune_body(struct db *db, void *context, struct error **err)
+{
+    struct retain *retain = context;
+    char before[32];
+    snprintf(before, sizeof before, "%" PRId64, retain->before_ms);
+    if (!retain->is_said && say(db, retain, &audit_AUDIT_PRUNE, before, err) < 0)
+        return -1;
+    return db_exec(db, &prune_statement,
+                   DB_ARGS(db_text(retain->team_id), db_i64(retain->before_ms), db_u64(BATCH)),
+                   &retain->removed, err);
+}
+
+static int prune(struct db *db, struct retain *retain, uint64_t *removed, struct error **err)
+{
+    char floor[ID_SIZE];
+    bool any = true;
+    id_floor("aud_", retain->before_ms, floor);
+    for (;;) {
+        if (db_query_finds(db, &old_statement, DB_ARGS(db_text(retain->team_id), db_text(floor)),
+                           &any, err) < 0)
+            return -1;
+        if (!any)
+            return 0;
+        if (db_transaction(db, prune_body, retain, err) < 0)
+            return -1;
+        if (!retain->removed) /* the procedure keeps it */
+            return 0;
+        *removed += retain->removed;
+        retain->is_said = true;
+    }
+}
+
+static int trim_body(struct db *db, void *context, struct error **err)
+{
+    const struct retain *retain = context;
+    char resource[64];
+    snprintf(resource, sizeof resource, "link %" PRIu64, retain->first_seq);
+    return say(db, retain, &audit_AUDIT_TRIM, resource, err) < 0
+               ? -1
+               : db_exec(db, &trim_statement, DB_ARGS(db_u64(retain->first_seq)), NULL, err);
+}
+
+/* The links before the first whose row is there, once they are a month old. */
+static int trim(struct db *db, struct retain *retain, struct error **err)
+{
+    db_rows_auto *first = NULL;
+    db_rows_auto *oldest = NULL;
+    if (db_query(db, &first_statement, DB_NO_ARGS, &first, err) < 0 ||
+        db_query(db, &oldest_statement, DB_NO_ARGS, &oldest, err) < 0)
+        return -1;
+    if (!db_rows_next(first) || !db_rows_next(oldest))
+        return 0;
+    retain->first_seq = db_get_u64(first, 0);
+    return retain->first_seq == db_get_u64(oldest, 0) ? 0
+                                                      : db_transaction(db, trim_body, retain, err);
+}
+
+int audit_retain(struct db *db, const struct keyring *ring, uint64_t *removed, struct error **err)
+{
+    db_rows_auto *teams = NULL;
+    *removed = 0;
+    if (db_query(db, &teams_statement, DB_NO_ARGS, &teams, err) < 0)
+        return -1;
+    while (db_rows_next(teams)) {
+        struct retain retain = {
+            .ring = ring,
+            .team_id = db_get_text(teams, 0),
+            .before_ms = clock_now_ms() - (int64_t)db_get_u64(teams, 1) * DAY_MS,
+        };
+        if (prune(db, &retain, removed, err) < 0)
+            return -1;
+    }
+    struct retain all = {.ring = ring, .team_id = ""};
+    return trim(db, &all, err);
+}

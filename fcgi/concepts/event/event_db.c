@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/notify.h"
+#include "event/event.h"
+
+#define PURGE_BATCH 2000
+#define TEAMS_MAX   100000
+
+static const struct db_statement add_statement = {
+    "event.add",
+    "INSERT INTO event_outbox (team_id, kind, sandbox_id, data, at_ms) VALUES (?, ?, ?, ?, ?)",
+    false};
+
+static const struct db_statement resting_statement = {
+    "event.resting",
+    "SELECT 1 FROM event_throttles WHERE subject = ? AND kind = ? AND until_ms > ?", true};
+static const struct db_statement again_statement = {
+    "event.again",
+    "UPDATE event_throttles SET until_ms = ? WHERE subject = ? AND kind = ? AND until_ms <= ?",
+    false};
+static const struct db_statement first_statement = {
+    "event.first", "INSERT IGNORE INTO event_throttles (subject, kind, until_ms) VALUES (?, ?, ?)",
+    false};
+
+/* Numbers are given in the order in which the rows are inserted, and only by whoever holds the lock
+ * to its commit: that is what makes them safe to go on from. The rows to remove are found through
+ * those inserted, never by a look at the outbox itself, where others' rows are not committed: a
+ * scan, which the server prefers of a short table, would wait for them. */
+static const struct db_statement lock_statement = {
+    "event.lock", "SELECT last_id FROM event_sequencer WHERE one = 1 FOR UPDATE", false};
+static const struct db_statement waiting_statement = {"event.waiting",
+                                                      "SELECT 1 FROM event_outbox LIMIT 1", true};
+static const struct db_statement move_statement = {
+    "event.move",
+    "INSERT INTO events (seq, team_id, kind, sandbox_id, data, at_ms)"
+    " SELECT seq, team_id, kind, sandbox_id, data, at_ms FROM event_outbox ORDER BY seq LIMIT ?",
+    false};
+static const struct db_statement moved_statement = {
+    "event.moved",
+    "DELETE o FROM events e STRAIGHT_JOIN event_outbox o FORCE INDEX (PRIMARY) ON o.seq = e.seq"
+    " WHERE e.id > ?",
+    false};
+static const struct db_statement advance_statement = {
+    "event.advance",
+    "UPDATE event_sequencer SET last_id = (SELECT MAX(id) FROM events) WHERE one = 1", false};
+
+static const struct db_statement head_statement = {
+    "event.head", "SELECT last_id FROM event_sequencer WHERE one = 1", true};
+static const struct db_statement backlog_statement = {
+    "event.backlog",
+    "SELECT COUNT(*), CAST(COALESCE(GREATEST(? - MIN(at_ms), 0), 0) AS UNSIGNED) FROM event_outbox",
+    true};
+
+#define SELECT_EVENT                                                                            \
+    "SELECT e.id, e.team_id, t.slug, e.kind, COALESCE(e.sandbox_id, ''), e.data, e.at_ms FROM " \
+    "events e"
+#define OF_FILTER \
+    " AND e.id > ? AND e.id <= ? AND e.at_ms >= ? AND (? = '' OR FIND_IN_SET(e.kind, ?))"
+static const struct db_statement list_statement = {"event.list",
+                                                   SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
+                                                                " WHERE e.team_id = ?" OF_FILTER
+                                                                " ORDER BY e.id LIMIT ?",
+                                                   true};
+static const struct db_statement list_of_sandbox_statement = {
+    "event.list_of_sandbox",
+    SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
+                 " WHERE e.team_id = ?" OF_FILTER " AND e.sandbox_id = ? ORDER BY e.id LIMIT ?",
+    true};
+static const struct db_statement list_all_statement = {
+    "event.list_all",
+    SELECT_EVENT " STRAIGHT_JOIN teams t ON t.id = e.team_id"
+                 " WHERE e.id > ? AND e.id <= ? ORDER BY e.id LIMIT ?",
+    true};
+
+static const struct db_statement purge_old_statement = {
+    "event.purge_old", "DELETE FROM events WHERE at_ms < ? ORDER BY at_ms LIMIT ?", false};
+static const struct db_statement teams_statement = {
+    "event.teams", "SELECT DISTINCT team_id FROM events LIMIT ?", true};
+static const struct db_statement bound_statement = {
+    "event.bound", "SELECT id FROM events WHERE team_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
+    true};
+static const struct db_statement purge_team_statement = {
+    "event.purge_team", "DELETE FROM events WHERE team_id = ? AND id <= ? ORDER BY id LIMIT ?",
+    false};
+static const struct db_statement purge_throttles_statement = {
+    "event.purge_throttles", "DELETE FROM event_throttles WHERE until_ms < ? LIMIT ?", false};
+
+static const struct db_statement *const statements[] = {
+    &add_statement,
+    &resting_statement,
+    &again_statement,
+    &first_statement,
+    &lock_statement,
+    &waiting_statement,
+    &move_statement,
+    &moved_statement,
+    &advance_statement,
+    &head_statement,
+    &backlog_statement,
+    &list_statement,
+    &list_of_sandbox_statement,
+    &list_all_statement,
+    &purge_old_statement,
+    &teams_statement,
+    &bound_statement,
+    &purge_team_statement,
+    &purge_throttles_statement,
+};
+const struct db_statement_list event_statements = DB_STATEMENT_LIST(statements);
+
+/* --- writing --- */
+
+static const char *notify_scope;
+
+void event_notify_scope(const char *scope)
+{
+    notify_scope = scope;
+}
+
+static void tell(void)
+{
+    if (notify_scope)
+        notify_send(notify_scope, NOTIFY_EVENTS);
+}
+
+static int add(struct db *db, const struct event_note *note, const char *data, struct error **err)
+{
+    db_after_commit(db, tell);
+    return db_exec(db, &add_statement,
+                   DB_ARGS(db_text(note->team_id), db_text(event_kind_names[note->kind]),
+                           db_text(note->sandbox_id), db_text(data), db_i64(clock_now_ms())),
+                   NULL, err);
+}
+
+int event_add(struct db *db, const struct event_note *note, struct error **err)
+{
+    autofree char *data = note->data ? json_dumps(note->data, JSON_COMPACT) : NULL;
+    json_decref(note->data);
+    return add(db, note, data ? data : "{}", err);
+}
+
+struct telling {
+    const struct event_seldom *seldom;
+    const char *data;
+};
+
+static int seldom_body(struct db *db, void *context, struct error **err)
+{
+    const struct telling *telling = context;
+    const struct event_seldom *seldom = telling->seldom;
+    const char *kind = event_kind_names[seldom->note.kind];
+    struct db_value until = db_i64(clock_in_ms(seldom->interval_ms));
+    uint64_t taken = 0;
+    if (db_exec(db, &again_statement,
+                DB_ARGS(until, db_text(seldom->subject), db_text(kind), db_i64(clock_now_ms())),
+                &taken, err) < 0)
+        return -1;
+    if (!taken && db_exec(db, &first_statement,
+                          DB_ARGS(db_text(seldom->subject), db_text(kind), until), &taken, err) < 0)
+        return -1;
+    if (!taken)
+        return 0;
+    if (seldom->also && seldom->also(db, seldom->context, err) < 0)
+        return -1;
+    return add(db, &seldom->note, telling->data, err);
+}
+
+int event_add_seldom(struct db *db, const struct event_seldom *seldom, struct error **err)
+{
+    const struct event_note *note = &seldom->note;
+    autofree char *data = note->data ? json_dumps(note->data, JSON_COMPACT) : xstrdup("{}");
+    struct telling telling = {seldom, data};
+    bool resting;
+    json_decref(note->data);
+    if (db_query_finds(db, &resting_statement,
+                       DB_ARGS(db_text(seldom->subject), db_text(event_kind_names[note->kind]),
+                               db_i64(clock_now_ms())),
+                       &resting, err) < 0)
+        return -1;
+    return resting ? 0 : db_transaction(db, seldom_body, &telling, err);
+}
+
+/* --- numbering and forgetting --- */
+
+static int number_body(struct db *db, void *context, struct error **err)
+{
+    unsigned *count = context;
+    uint64_t moved, last_id;
+    db_rows_auto *rows = NULL;
+    *count = 0;
+    if (db_query(db, &lock_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_INTERNAL, "the row of event_sequencer is missing");
+    last_id = db_get_u64(rows, 0);
+    if (db_exec(db, &move_statement, DB_ARGS(db_u64(EVENT_BATCH)), &moved, err) < 0)
+        return -1;
+    *count = (unsigned)moved;
+    if (!moved)
+        return 0;
+    if (db_exec(db, &moved_statement, DB_ARGS(db_u64(last_id)), NULL, err) < 0)
+        return -1;
+    return db_exec(db, &advance_statement, DB_NO_ARGS, NULL, err);
+}
+
+int event_number(struct db *db, unsigned *count, struct error **err)
+{
+    bool waiting;
+    *count = 0;
+    if (db_query_finds(db, &waiting_statement, DB_NO_ARGS, &waiting, err) < 0)
+        return -1;
+    return waiting ? db_transaction(db, number_body, count, err) : 0;
+}
+
+static int purge_team(struct db *db, const char *team_id, uint64_t per_team, bool *more,
+                      struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    uint64_t gone;
+    if (db_query(db, &bound_statement, DB_ARGS(db_text(team_id), db_u64(per_team)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    if (db_exec(db, &purge_team_statement,
+                DB_ARGS(db_text(team_id), db_u64(db_get_u64(rows, 0)), db_u64(PURGE_BATCH)), &gone,
+                err) < 0)
+        return -1;
+    *more |= gone == PURGE_BATCH;
+    return 0;
+}
+
+int event_purge(struct db *db, uint64_t kept_ms, uint64_t per_team, bool *more, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    uint64_t gone;
+    int64_t now_ms = clock_now_ms();
+    if (db_exec(db, &purge_old_statement,
+                DB_ARGS(db_i64(now_ms - (int64_t)kept_ms), db_u64(PURGE_BATCH)), &gone, err) < 0 ||
+        db_exec(db, &purge_throttles_statement, DB_ARGS(db_i64(now_ms), db_u64(PURGE_BATCH)), NULL,
+                err) < 0 ||
+        db_query(db, &teams_statement, DB_ARGS(db_u64(TEAMS_MAX)), &rows, err) < 0)
+        return -1;
+    *more = gone == PURGE_BATCH;
+    while (db_rows_next(rows))
+        if (purge_team(db, db_get_text(rows, 0), per_team, more, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* --- reading --- */
+
+static void read_all(struct db_rows *rows, struct event **list, unsigned *count)
+{
+    while (db_rows_next(rows)) {
+        *list = xreallocarray(*list, *count + 1, sizeof **list);
+        struct event *event = &(*list)[(*count)++];
+        *event = (struct event){.id = db_get_u64(rows, 0), .at_ms = db_get_i64(rows, 6)};
+        db_copy_text(event->team_id, rows, 1);
+        db_copy_text(event->team_slug, rows, 2);
+        event->kind = (enum event_kind)db_get_name(rows, 3, event_kind_names, EVENT_KIND_COUNT);
+        db_copy_text(event->sandbox_id, rows, 4);
+        event->data = xstrdup(db_get_text(rows, 5));
+    }
+}
+
+int event_head(struct db *db, uint64_t *head, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &head_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    *head = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
+    return 0;
+}
+
+int event_backlog(struct db *db, uint64_t *count, uint64_t *lag_ms, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &backlog_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    *count = db_get_u64(rows, 0);
+    *lag_ms = db_get_u64(rows, 1);
+    return 0;
+}
+
+static int list_of_team(struct db *db, const char *team_id, const struct event_filter *filter,
+                        uint64_t after, uint64_t head, unsigned limit, struct event **list,
+                        unsigned *count, struct error **err)
+{
+    char text[EVENT_KINDS_BYTES];
+    db_rows_auto *rows = NULL;
+    struct db_value team = db_text(team_id), from = db_u64(after), to = db_u64(head),
+                    since = db_i64(filter->since_ms), most = db_u64(limit),
+                    kinds = db_text(event_kinds_text(filter, text));
+    int result = *filter->sandbox_id
+                     ? db_query(db, &list_of_sandbox_statement,
+                                DB_ARGS(team, from, to, since, kinds, kinds,
+                                        db_text(filter->sandbox_id), most),
+                                &rows, err)
+                     : db_query(db, &list_statement,
+                                DB_ARGS(team, from, to, since, kinds, kinds, most), &rows, err);
+    if (result < 0)
+        return -1;
+    read_all(rows, list, count);
+    return 0;
+}
+
+static int oldest_first(const void *a, const void *b)
+{
+    const struct event *left = a, *right = b;
+    return left->id < right->id ? -1 : left->id > right->id;
+}
+
+/* Each team's come from its own stretch of an index; they are merged here. */
+int event_list(struct db *db, const struct event_filter *filter, uint64_t after, uint64_t head,
+               unsigned limit, struct event **list, unsigned *count, struct error **err)
+{
+    *list = NULL;
+    *count = 0;
+    for (unsigned i = 0; i < filter->team_count; i++) {
+        if (list_of_team(db, filter->team_ids[i], filter, after, head, limit, list, count, err) <
+            0) {
+            events_free(*list, *count);
+            *list = NULL;
+            *count = 0;
+            return -1;
+        }
+        if (i && *count)
+            qsort(*list, *count, sizeof **list, oldest_first);
+        while (*count > limit)
+            free((*list)[--*count].data);
+    }
+    return 0;
+}
+
+int event_list_all(struct db *db, uint64_t after, uint64_t head, unsigned limit,
+                   struct event **list, unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *list = NULL;
+    *count = 0;
+    if (db_query(db, &list_all_statement, DB_ARGS(db_u64(after), db_u64(head), db_u64(limit)),
+                 &rows, err) < 0)
+        return -1;
+    read_all(rows, list, count);
+    return 0;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "login/attempt.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/client_network.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define SUBJECT_SIZE 129
+
+static const struct db_statement insert_statement = {
+    "attempt.insert", "INSERT IGNORE INTO login_attempts (subject, due_at_ms) VALUES (?, 0)",
+    false};
+static const struct db_statement lock_statement = {
+    "attempt.lock", "SELECT due_at_ms FROM login_attempts WHERE subject = ? FOR UPDATE", false};
+static const struct db_statement charge_statement = {
+    "attempt.charge", "UPDATE login_attempts SET due_at_ms = ? WHERE subject = ?", false};
+static const struct db_statement refund_statement = {
+    "attempt.refund", "UPDATE login_attempts SET due_at_ms = due_at_ms - ? WHERE subject = ?",
+    false};
+static const struct db_statement purge_statement = {
+    "attempt.purge", "DELETE FROM login_attempts WHERE due_at_ms < ? ORDER BY due_at_ms LIMIT 1000",
+    false};
+
+static const struct db_statement *const statements[] = {
+    &insert_statement, &lock_statement, &charge_statement, &refund_statement, &purge_statement};
+const struct db_statement_list attempt_statements = DB_STATEMENT_LIST(statements);
+
+/* So many at once, and then one in interval_ms. */
+struct rate {
+    unsigned burst;
+    int64_t interval_ms;
+};
+static const struct rate address_rate = {50, 5000}, pair_rate = {10, 30000},
+                         account_rate = {100, 5000}, code_rate = {10, 60000},
+                         device_rate = {20, 15000}, confirm_rate = {10, 30000};
+
+struct charge {
+    const struct rate *rate;
+    char subject[SUBJECT_SIZE];
+};
+
+#define CHARGES_MAX 3
+
+/* In the order in which they are locked. */
+static unsigned list_charges(const struct attempt *attempt, struct charge charges[CHARGES_MAX])
+{
+    char network[CLIENT_NETWORK_SIZE];
+    client_network(attempt->address, network);
+    charges[0].rate = &address_rate;
+    snprintf(charges[0].subject, SUBJECT_SIZE, "address %s", network);
+    if (!attempt->name)
+        return 1;
+    charges[1].rate = &pair_rate;
+    snprintf(charges[1].subject, SUBJECT_SIZE, "both %s %s", attempt->name, network);
+    charges[2].rate = &account_rate;
+    snprintf(charges[2].subject, SUBJECT_SIZE, "account %s", attempt->name);
+    return 3;
+}
+
+static unsigned list_code_charges(const struct attempt *attempt, struct charge charges[CHARGES_MAX])
+{
+    charges[0].rate = &code_rate;
+    snprintf(charges[0].subject, SUBJECT_SIZE, "code %s", attempt->name);
+    return 1;
+}
+
+static int refuse(int64_t wait_ms, struct error **err)
+{
+    error_set(err, ERR_RATE_LIMITED,
+              "Too many attempts to sign in with this name or from this address; wait a moment.");
+    (*err)->retry_after_s = (unsigned)((wait_ms + 999) / 1000);
+    return -1;
+}
+
+static int charge_one(struct db *db, const struct charge *charge, int64_t now_ms,
+                      struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    const struct rate *rate = charge->rate;
+    struct db_value subject = db_text(charge->subject);
+    if (db_exec(db, &insert_statement, DB_ARGS(subject), NULL, err) < 0 ||
+        db_query(db, &lock_statement, DB_ARGS(subject), &rows, err) < 0)
+        return -1;
+    int64_t due_ms = db_rows_next(rows) ? db_get_i64(rows, 0) : 0;
+    if (due_ms < now_ms)
+        due_ms = now_ms;
+    due_ms += rate->interval_ms;
+    int64_t wait_ms = due_ms - now_ms - rate->interval_ms * rate->burst;
+    if (wait_ms > 0)
+        return refuse(wait_ms, err);
+    return db_exec(db, &charge_statement, DB_ARGS(db_i64(due_ms), subject), NULL, err);
+}
+
+struct charges {
+    struct charge list[CHARGES_MAX];
+    unsigned count;
+};
+
+static int charge_body(struct db *db, void *context, struct error **err)
+{
+    const struct charges *charges = context;
+    int64_t now_ms = clock_now_ms();
+    for (unsigned i = 0; i < charges->count; i++)
+        if (charge_one(db, &charges->list[i], now_ms, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int refund_body(struct db *db, void *context, struct error **err)
+{
+    const struct charges *charges = context;
+    for (unsigned i = 0; i < charges->count; i++)
+        if (db_exec(db, &refund_statement,
+                    DB_ARGS(db_i64(charges->list[i].rate->interval_ms),
+                            db_text(charges->list[i].subject)),
+                    NULL, err) < 0)
+            return -1;
+    return 0;
+}
+
+int attempt_charge(struct db *db, const struct attempt *attempt, struct error **err)
+{
+    struct charges charges;
+    charges.count = list_charges(attempt, charges.list);
+    return db_transaction(db, charge_body, &charges, err);
+}
+
+int attempt_charge_code(struct db *db, const struct attempt *attempt, struct error **err)
+{
+    struct charges charges;
+    charges.count = list_code_charges(attempt, charges.list);
+    return db_transaction(db, charge_body, &charges, err);
+}
+
+int attempt_refund(struct db *db, const struct attempt *attempt, struct error **err)
+{
+    struct charges charges;
+    charges.count = list_charges(attempt, charges.list);
+    return db_transaction(db, refund_body, &charges, err);
+}
+
+int attempt_refund_code(struct db *db, const struct attempt *attempt, struct error **err)
+{
+    struct charges charges;
+    charges.count = list_code_charges(attempt, charges.list);
+    return db_transaction(db, refund_body, &charges, err);
+}
+
+static void charge_for_device(const char *address, struct charges *charges)
+{
+    char network[CLIENT_NETWORK_SIZE];
+    client_network(address, network);
+    charges->count = 1;
+    charges->list[0].rate = &device_rate;
+    snprintf(charges->list[0].subject, SUBJECT_SIZE, "device %s", network);
+}
+
+static void charge_for_confirm(const char *user_name, struct charges *charges)
+{
+    charges->count = 1;
+    charges->list[0].rate = &confirm_rate;
+    snprintf(charges->list[0].subject, SUBJECT_SIZE, "confirm %s", user_name);
+}
+
+int attempt_charge_device(struct db *db, const char *address, struct error **err)
+{
+    struct charges charges;
+    charge_for_device(address, &charges);
+    return db_transaction(db, charge_body, &charges, err);
+}
+
+int attempt_charge_confirm(struct db *db, const char *user_name, struct error **err)
+{
+    struct charges charges;
+    charge_for_confirm(user_name, &charges);
+    return db_transaction(db, charge_body, &charges, err);
+}
+
+int attempt_refund_confirm(struct db *db, const char *user_name, struct error **err)
+{
+    struct charges charges;
+    charge_for_confirm(user_name, &charges);
+    return db_transaction(db, refund_body, &charges, err);
+}
+
+int attempt_purge(struct db *db, struct error **err)
+{
+    return db_exec(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms())), NULL, err);
+}

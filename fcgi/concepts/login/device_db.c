@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "login/device_row.h"
+#include "login/login_row.h"
+
+/* What has ended is told so for as long again. */
+#define KEPT_MS ((int64_t)DEVICE_TTL_S * 1000)
+
+static const struct db_statement count_statement = {"device.count",
+                                                    "SELECT COUNT(*) FROM device_logins", true};
+static const struct db_statement insert_statement = {
+    "device.insert",
+    "INSERT INTO device_logins (id, hash_key_id, hash, user_code, client, address, state,"
+    " created_at_ms, expires_at_ms, poll_at_ms) VALUES (?, ?, ?, ?, ?, ?, 'waiting', ?, ?, 0)",
+    false};
+static const struct db_statement find_code_statement = {
+    "device.find_code",
+    "SELECT id, client, address, created_at_ms, expires_at_ms FROM device_logins"
+    " WHERE user_code = ? AND state = 'waiting' AND expires_at_ms > ?",
+    true};
+static const struct db_statement decide_statement = {
+    "device.decide",
+    "UPDATE device_logins SET state = ?, user_id = ?,"
+    " epoch = (SELECT credentials_epoch FROM users WHERE id = ?)"
+    " WHERE user_code = ? AND state = 'waiting' AND expires_at_ms > ?",
+    false};
+static const struct db_statement find_statement = {
+    "device.find",
+    "SELECT d.hash_key_id, d.hash, d.state, d.user_id, d.client, d.expires_at_ms, d.poll_at_ms,"
+    " COALESCE(u.credentials_epoch = d.epoch AND u.disabled_at_ms IS NULL, 0)"
+    " FROM device_logins d LEFT JOIN users u ON u.id = d.user_id WHERE d.id = ?",
+    true};
+static const struct db_statement polled_statement = {
+    "device.polled", "UPDATE device_logins SET poll_at_ms = ? WHERE id = ?", false};
+static const struct db_statement take_statement = {
+    "device.take", "DELETE FROM device_logins WHERE id = ? AND state = 'approved'", false};
+static const struct db_statement purge_statement = {
+    "device.purge",
+    "DELETE FROM device_logins WHERE expires_at_ms < ? ORDER BY expires_at_ms LIMIT 1000", false};
+
+static const struct db_statement *const statements[] = {
+    &count_statement, &insert_statement, &find_code_statement, &decide_statement,
+    &find_statement,  &polled_statement, &take_statement,      &purge_statement};
+const struct db_statement_list device_statements = DB_STATEMENT_LIST(statements);
+
+int device_row_count(struct db *db, uint64_t *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &count_statement, NULL, 0, &rows, err) < 0)
+        return -1;
+    *count = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
+    return 0;
+}
+
+int device_row_insert(struct db *db, const struct device *device, const char *code,
+                      const struct secret_hash *kept, struct error **err)
+{
+    return db_exec(db, &insert_statement,
+                   DB_ARGS(db_text(device->id), db_u64(kept->key_id),
+                           db_blob(kept->hash, sizeof kept->hash), db_text(code),
+                           db_text(device->client), db_text(device->address),
+                           db_i64(device->created_at_ms), db_i64(device->expires_at_ms)),
+                   NULL, err);
+}
+
+int device_row_find_code(struct db *db, const char *code, bool *found, struct device *device,
+                         struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &find_code_statement, DB_ARGS(db_text(code), db_i64(clock_now_ms())), &rows,
+                 err) < 0)
+        return -1;
+    *found = db_rows_next(rows);
+    if (!*found)
+        return 0;
+    db_copy_text(device->id, rows, 0);
+    db_copy_text(device->client, rows, 1);
+    db_copy_text(device->address, rows, 2);
+    device->created_at_ms = db_get_i64(rows, 3);
+    device->expires_at_ms = db_get_i64(rows, 4);
+    return 0;
+}
+
+int device_row_decide(struct db *db, const char *code, const char *user_id, bool is_approved,
+                      bool *decided, struct error **err)
+{
+    uint64_t changed;
+    struct db_value user = db_text(user_id);
+    if (db_exec(db, &decide_statement,
+                DB_ARGS(db_text(is_approved ? "approved" : "refused"), user, user, db_text(code),
+                        db_i64(clock_now_ms())),
+                &changed, err) < 0)
+        return -1;
+    *decided = changed > 0;
+    return 0;
+}
+
+static enum device_state state_of(const char *text)
+{
+    return str_equal(text, "waiting")    ? DEVICE_WAITING
+           : str_equal(text, "approved") ? DEVICE_APPROVED
+                                         : DEVICE_REFUSED;
+}
+
+int device_row_find(struct db *db, const char *id, struct device_row *row, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *row = (struct device_row){.state = DEVICE_ABSENT};
+    if (db_query(db, &find_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    secret_hash_read(rows, 0, &row->kept);
+    row->state = state_of(db_get_text(rows, 2));
+    if (row->state != DEVICE_WAITING)
+        db_copy_text(row->user_id, rows, 3);
+    db_copy_text(row->client, rows, 4);
+    row->expires_at_ms = db_get_i64(rows, 5);
+    row->poll_at_ms = db_get_i64(rows, 6);
+    row->is_current = db_get_i64(rows, 7);
+    return 0;
+}
+
+int device_row_polled(struct db *db, const char *id, int64_t poll_at_ms, struct error **err)
+{
+    return db_exec(db, &polled_statement, DB_ARGS(db_i64(poll_at_ms), db_text(id)), NULL, err);
+}
+
+int device_row_take(struct db *db, const char *id, bool *taken, struct error **err)
+{
+    uint64_t gone;
+    if (db_exec(db, &take_statement, DB_ARGS(db_text(id)), &gone, err) < 0)
+        return -1;
+    *taken = gone > 0;
+    return 0;
+}
+
+int device_purge(struct db *db, struct error **err)
+{
+    return db_exec(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms() - KEPT_MS)), NULL, err);
+}

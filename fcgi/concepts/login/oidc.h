@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sign-in through an identity provider: OpenID Connect's authorisation code flow with PKCE. What is
+ * remembered between the way there and the way back (state, nonce, verifier, where to go on) is in
+ * a sealed cookie of the browser that went, good for some minutes.
+ */
+#pragma once
+
+#include "base/buffer.h"
+#include "login/oidc_provider.h"
+#include "login/sign_in.h"
+
+#define OIDC_MEMORY_S   600
+#define OIDC_MEMORY_MAX 2048 /* bytes of the cookie */
+#define OIDC_RETURN_MAX 512  /* bytes of a path to go on at */
+
+/* Whether it is a path of the console: it begins with one '/', and has no control characters. */
+bool oidc_return_is_valid(const char *path);
+
+/* Append the address to which the browser goes, and the cookie with which it comes back. Errors:
+ * those of oidc_provider_authorization(). */
+int oidc_begin(const struct sign_in *by, struct oidc_provider *provider, const char *return_path,
+               struct buffer *location, struct buffer *memory, struct error **err);
+
+/* What the browser comes back with. */
+struct oidc_answer {
+    const char *code, *state, *issuer, *error; /* each may be NULL */
+    const char *memory;                        /* the cookie; may be NULL */
+};
+
+/* Sign in whom the provider vouches for. path receives where to go on. Errors:
+ * ERR_INVALID_CREDENTIALS, ERR_RATE_LIMITED, and those of oidc_provider_exchange(). */
+int oidc_finish(const struct sign_in *by, struct oidc_provider *provider,
+                const struct oidc_answer *answer, struct login *login, char text[SECRET_TEXT_SIZE],
+                char path[OIDC_RETURN_MAX + 1], struct error **err);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "metrics/gauges.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define MIB 1048576
+
+/* Each row: the value of the label, and a number for each gauge of its family. */
+static const struct db_statement hosts_statement = {
+    "gauge.hosts",
+    "SELECT h.name, h.state = 'active', h.sandboxes, h.vcpus, h.used_vcpus, h.memory_mb,"
+    " h.used_memory_mb, COALESCE(p.total_mb, 0), COALESCE(p.used_mb, 0)"
+    " FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id ORDER BY h.name LIMIT 10000",
+    true};
+static const struct db_statement teams_statement = {
+    "gauge.teams",
+    "SELECT slug, used_sandboxes, stopped_sandboxes FROM teams"
+    " ORDER BY used_sandboxes DESC, slug LIMIT ?",
+    true};
+static const struct db_statement warm_statement = {
+    "gauge.warm", "SELECT state, COUNT(*) FROM warm_instances GROUP BY state", true};
+static const struct db_statement operations_statement = {
+    "gauge.operations",
+    "SELECT kind, COUNT(*), CAST(GREATEST(? - MIN(created_at_ms), 0) AS UNSIGNED) DIV 1000"
+    " FROM operations WHERE state = 'running' GROUP BY kind",
+    true};
+
+static const struct db_statement events_statement = {
+    "gauge.events",
+    "SELECT 'outbox', COUNT(*), CAST(COALESCE(GREATEST(? - MIN(at_ms), 0), 0) AS UNSIGNED) DIV 1000"
+    " FROM event_outbox",
+    true};
+
+static const struct db_statement webhooks_statement = {
+    "gauge.webhooks", "SELECT state, COUNT(*) FROM webhook_messages GROUP BY state", true};
+
+static const struct db_statement *const statements[] = {&hosts_statement,  &teams_statement,
+                                                        &warm_statement,   &operations_statement,
+                                                        &events_statement, &webhooks_statement};
+const struct db_statement_list gauge_statements = DB_STATEMENT_LIST(statements);
+
+struct gauge {
+    const char *name, *help;
+    uint64_t unit; /* what a number of the row is multiplied by */
+};
+
+static const struct gauge host_gauges[] = {
+    {"sandlot_host_active", "Whether the host takes new sandboxes.", 1},
+    {"sandlot_host_sandboxes", "Sandboxes that have a reservation on the host.", 1},
+    {"sandlot_host_vcpus", "Virtual processors that sandboxes of the host may reserve.", 1},
+    {"sandlot_host_reserved_vcpus", "Virtual processors that are reserved.", 1},
+    {"sandlot_host_memory_bytes", "Memory that sandboxes of the host may reserve.", MIB},
+    {"sandlot_host_reserved_memory_bytes", "Memory that is reserved.", MIB},
+    {"sandlot_host_pool_bytes", "Size of the host's storage pool.", MIB},
+    {"sandlot_host_pool_used_bytes", "What of the storage pool is used.", MIB},
+};
+static const struct gauge team_gauges[] = {
+    {"sandlot_team_sandboxes", "Running sandboxes of a team.", 1},
+    {"sandlot_team_stopped_sandboxes", "Paused and stopped sandboxes of a team.", 1},
+};
+static const struct gauge warm_gauges[] = {
+    {"sandlot_warm_instances", "Instances that wait for a create, or are on their way there.", 1},
+};
+static const struct gauge operation_gauges[] = {
+    {"sandlot_operations_running", "Lifecycle operations that have not ended.", 1},
+    {"sandlot_operations_oldest_seconds", "Age of the oldest of them.", 1},
+};
+static const struct gauge event_gauges[] = {
+    {"sandlot_events_waiting", "Events that nobody can read or is sent yet.", 1},
+    {"sandlot_events_lag_seconds", "How long the first of them has waited.", 1},
+};
+
+static const struct gauge webhook_gauges[] = {
+    {"sandlot_webhook_messages", "Messages of webhooks that are sent again, dead letters, tests.",
+     1},
+};
+
+struct family {
+    const struct db_statement *statement;
+    const char *label;
+    const struct gauge *gauges;
+    size_t count;
+};
+
+#define NUMBERS_MAX 8
+
+struct row {
+    char label[128];
+    uint64_t numbers[NUMBERS_MAX];
+};
+
+/* A family's rows follow each gauge's head, so they are kept. */
+static void format_gauges(const struct family *family, const struct row *rows, size_t row_count,
+                          struct buffer *out)
+{
+    for (size_t i = 0; i < family->count; i++) {
+        const struct gauge *gauge = &family->gauges[i];
+        buffer_printf(out, "# TYPE %s gauge\n# HELP %s %s\n", gauge->name, gauge->name,
+                      gauge->help);
+        for (size_t k = 0; k < row_count; k++)
+            buffer_printf(out, "%s{%s=\"%s\"} %" PRIu64 "\n", gauge->name, family->label,
+                          rows[k].label, rows[k].numbers[i] * gauge->unit);
+    }
+}
+
+static int format_family(struct db *db, const struct family *family, const struct db_value *args,
+                         size_t arg_count, struct buffer *out, struct error **err)
+{
+    db_rows_auto *found = NULL;
+    autofree struct row *rows = NULL;
+    size_t count = 0, capacity = 0;
+    if (db_query(db, family->statement, args, arg_count, &found, err) < 0)
+        return -1;
+    while (db_rows_next(found)) {
+        if (count == capacity)
+            rows = xreallocarray(rows, capacity = capacity ? capacity * 2 : 16, sizeof *rows);
+        db_copy_text(rows[count].label, found, 0);
+        for (size_t i = 0; i < family->count; i++)
+            rows[count].numbers[i] = db_get_u64(found, (unsigned)i + 1);
+        count++;
+    }
+    format_gauges(family, rows, count, out);
+    return 0;
+}
+
+int gauges_format(struct db *db, struct buffer *out, struct error **err)
+{
+    static const struct family hosts = {&hosts_statement, "host", host_gauges,
+                                        ARRAY_SIZE(host_gauges)};
+    static const struct family teams = {&teams_statement, "team", team_gauges,
+                                        ARRAY_SIZE(team_gauges)};
+    static const struct family warm = {&warm_statement, "state", warm_gauges,
+                                       ARRAY_SIZE(warm_gauges)};
+    static const struct family operations = {&operations_statement, "kind", operation_gauges,
+                                             ARRAY_SIZE(operation_gauges)};
+    static const struct family events = {&events_statement, "queue", event_gauges,
+                                         ARRAY_SIZE(event_gauges)};
+    if (format_family(db, &hosts, DB_NO_ARGS, out, err) < 0 ||
+        format_family(db, &teams, DB_ARGS(db_u64(GAUGE_TEAMS_MAX)), out, err) < 0 ||
+        format_family(db, &warm, DB_NO_ARGS, out, err) < 0)
+        return -1;
+    static const struct family webhooks = {&webhooks_statement, "state", webhook_gauges,
+                                           ARRAY_SIZE(webhook_gauges)};
+    struct db_value now = db_i64(clock_now_ms());
+    if (format_family(db, &operations, DB_ARGS(now), out, err) < 0)
+        return -1;
+    if (format_family(db, &events, DB_ARGS(now), out, err) < 0)
+        return -1;
+    return format_family(db, &webhooks, DB_NO_ARGS, out, err);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "overview/overview.h"
+
+#include <stdarg.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "event/event.h"
+#include "host/host.h"
+#include "overview/overview_db.h"
+#include "webhook/webhook.h"
+
+static int add_sandboxes(struct db *db, json_t *status, struct error **err)
+{
+    struct state_count counts[OVERVIEW_STATES_MAX];
+    unsigned count;
+    uint64_t due;
+    if (overview_count_states(db, counts, &count, err) < 0 ||
+        overview_count_due(db, clock_now_ms(), &due, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(rows, json_pack("{s:s, s:I}", "state", counts[i].state, "count",
+                                              (json_int_t)counts[i].count));
+    json_object_set_new(status, "sandboxes", rows);
+    json_object_set_new(status, "past_deadline", json_integer((json_int_t)due));
+    return 0;
+}
+
+static json_t *time_or_null(int64_t at_ms)
+{
+    char text[CLOCK_ISO8601_SIZE];
+    return at_ms ? json_string(clock_format_iso8601(at_ms, text)) : json_null();
+}
+
+static int add_hosts(struct db *db, json_t *status, struct error **err)
+{
+    struct host *hosts = NULL;
+    unsigned count;
+    if (host_list(db, &hosts, &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    int result = 0;
+    for (unsigned i = 0; i < count && result == 0; i++) {
+        const struct host *h = &hosts[i];
+        bool heard = false;
+        int64_t since_ms;
+        const char *condition = host_condition_name(&h->condition, &since_ms);
+        result = host_is_heard(db, h->id, &heard, err);
+        json_array_append_new(
+            rows,
+            json_pack(
+                "{s:s, s:s, s:s, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}",
+                "name", h->name, "state", host_state_names[h->state], "condition", condition,
+                "since", time_or_null(since_ms), "events", heard, "memory_low", h->memory_low,
+                "sandboxes", (json_int_t)h->sandboxes, "vcpus", (json_int_t)h->vcpus, "used_vcpus",
+                (json_int_t)h->used_vcpus, "memory_mb", (json_int_t)h->memory_mb, "used_memory_mb",
+                (json_int_t)h->used_memory_mb, "disk_overcommit", (json_int_t)h->disk_overcommit,
+                "pool_mb", (json_int_t)h->storage.total_mb, "pool_used_mb",
+                (json_int_t)h->storage.used_mb, "promised_gb", (json_int_t)h->storage.promised_gb,
+                "pool_nearly_full", h->storage.total_mb && host_pool_is_nearly_full(&h->storage)));
+    }
+    hosts_free(hosts, count);
+    json_object_set_new(status, "hosts", rows);
+    return result;
+}
+
+static int add_operations(struct db *db, json_t *status, struct error **err)
+{
+    struct operation_count counts[OVERVIEW_KINDS_MAX];
+    unsigned count;
+    if (overview_count_operations(db, clock_now_ms(), counts, &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(rows, json_pack("{s:s, s:I, s:I}", "kind", counts[i].kind, "running",
+                                              (json_int_t)counts[i].running, "overdue",
+                                              (json_int_t)counts[i].overdue));
+    json_object_set_new(status, "operations", rows);
+    return 0;
+}
+
+/* --- the warm pool --- */
+
+#define DEMAND_MS (15 * 60 * 1000) /* as long as the pool remembers (template/warm_plan.h) */
+
+/* Why some started cold. */
+static const char *why_cold(const struct demand *demand)
+{
+    if (demand->warm >= demand->creates)
+        return "";
+    if (demand->creates == 1)
+        return "asked for once";
+    return demand->waiting ? "more at once than waited"
+                           : "none of the size waits: warm_memory_percent may be used up";
+}
+
+static int add_demands(struct db *db, json_t *status, struct error **err)
+{
+    struct demand demands[OVERVIEW_DEMANDS_MAX];
+    unsigned count;
+    if (overview_demands(db, clock_now_ms() - DEMAND_MS, demands, &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++) {
+        const struct demand *d = &demands[i];
+        json_array_append_new(rows, json_pack("{s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:s}",
+                                              "template", d->template_slug, "cpu", (int)d->cpu,
+                                              "memory_mb", (int)d->memory_mb, "disk_gb",
+                                              (int)d->disk_gb, "creates", (json_int_t)d->creates,
+                                              "warm", (json_int_t)d->warm, "waiting",
+                                              (json_int_t)d->waiting, "why_cold", why_cold(d)));
+    }
+    json_object_set_new(status, "warm_pool", rows);
+    return 0;
+}
+
+static int add_events(struct db *db, json_t *status, struct error **err)
+{
+    uint64_t count, lag_ms, behind, dead;
+    if (event_backlog(db, &count, &lag_ms, err) < 0 || webhook_backlog(db, &behind, &dead, err) < 0)
+        return -1;
+    json_object_set_new(
+        status, "webhooks",
+        json_pack("{s:I, s:I}", "behind", (json_int_t)behind, "dead_letters", (json_int_t)dead));
+    json_object_set_new(status, "events",
+                        json_pack("{s:I, s:I}", "waiting", (json_int_t)count, "lag_s",
+                                  (json_int_t)(lag_ms / 1000)));
+    return 0;
+}
+
+/* --- what is wrong, in sentences --- */
+
+#define LATE_MS 10000
+
+static void problem(json_t *problems, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void problem(json_t *problems, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    autofree char *sentence = xvasprintf(format, ap);
+    va_end(ap);
+    json_array_append_new(problems, json_string(sentence));
+}
+
+static bool is_in_condition(const json_t *host, const char *condition)
+{
+    return str_equal(json_string_value(json_object_get(host, "condition")), condition);
+}
+
+static void add_host_problems(const json_t *hosts, bool watched, json_t *problems)
+{
+    size_t i;
+    json_t *host;
+    unsigned active = 0;
+    json_array_foreach (hosts, i, host) {
+        const char *name = json_string_value(json_object_get(host, "name"));
+        bool is_active = str_equal(json_string_value(json_object_get(host, "state")),
+                                   host_state_names[HOST_ACTIVE]);
+        active += is_active;
+        if (json_is_true(json_object_get(host, "pool_nearly_full")))
+            problem(problems,
+                    "The storage pool of host %s is nearly full, and it takes no new sandboxes, "
+                    "volumes and checkpoints: delete what nobody needs, or enlarge the pool.",
+                    name);
+        if (is_in_condition(host, "down"))
+            problem(problems,
+                    "Host %s does not answer: sandboxes on it are not reached, and new ones go to "
+                    "others. If it will not come back, say so with `sandlotctl host lost %s`.",
+                    name, name);
+        else if (is_in_condition(host, "silent"))
+            problem(problems,
+                    "Incus on host %s does not answer: its sandboxes run on, and nothing can be "
+                    "begun there.",
+                    name);
+        else if (watched && !is_in_condition(host, "lost") &&
+                 !json_is_true(json_object_get(host, "events")))
+            problem(problems,
+                    "The event stream of host %s is down, and it is listed every second instead: "
+                    "`sandlotctl doctor` and the log of sandlot-dispatcher say more.",
+                    name);
+        if (is_active && json_integer_value(json_object_get(host, "used_memory_mb")) >=
+                             json_integer_value(json_object_get(host, "memory_mb")))
+            problem(
+                problems,
+                "All memory of host %s is reserved: it takes no more sandboxes until some stop; "
+                "`sandlotctl host add` with the same name can raise --memory-mb.",
+                name);
+    }
+    if (!active)
+        problem(problems,
+                "No host takes new sandboxes: add one with `sandlotctl host add`, or end a "
+                "drain with `sandlotctl host activate`.");
+}
+
+static int add_problems(struct db *db, json_t *status, struct error **err)
+{
+    struct operation_count counts[OVERVIEW_KINDS_MAX];
+    unsigned count;
+    uint64_t due, overdue = 0;
+    bool alive;
+    int64_t late_ms = clock_now_ms() - LATE_MS;
+    if (host_is_watched(db, &alive, err) < 0 || overview_count_due(db, late_ms, &due, err) < 0 ||
+        overview_count_operations(db, late_ms, counts, &count, err) < 0)
+        return -1;
+    json_t *problems = json_array();
+    if (!alive)
+        problem(problems, "No dispatcher is alive: start sandlot-dispatcher.");
+    if (due)
+        problem(problems,
+                "%llu sandboxes are past their deadline for more than %d s: look at the log of "
+                "sandlot-dispatcher.",
+                (unsigned long long)due, LATE_MS / 1000);
+    for (unsigned i = 0; i < count; i++)
+        overdue += counts[i].overdue;
+    if (overdue)
+        problem(problems,
+                "%llu operations have had no worker for more than %d s: `sandlotctl doctor` names "
+                "what keeps them.",
+                (unsigned long long)overdue, LATE_MS / 1000);
+    if (json_integer_value(json_object_get(json_object_get(status, "events"), "lag_s")) >
+        LATE_MS / 1000)
+        problem(problems,
+                "Events wait for more than %d s until they can be read: look at the log "
+                "of sandlot-dispatcher.",
+                LATE_MS / 1000);
+    add_host_problems(json_object_get(status, "hosts"), alive, problems);
+    json_object_set_new(status, "problems", problems);
+    return 0;
+}
+
+int overview_read(struct db *db, json_t **overview, struct error **err)
+{
+    json_auto_t *status = json_object();
+    if (add_sandboxes(db, status, err) < 0 || add_hosts(db, status, err) < 0 ||
+        add_operations(db, status, err) < 0 || add_demands(db, status, err) < 0 ||
+        add_events(db, status, err) < 0 || add_problems(db, status, err) < 0)
+        return -1;
+    *overview = json_incref(status);
+    return 0;
+}

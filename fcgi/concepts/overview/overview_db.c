@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "overview/overview_db.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "overview/overview.h"
+
+static const struct db_statement states_statement = {
+    "overview.states",
+    "SELECT state, COUNT(*) FROM sandboxes WHERE state <> 'destroyed' GROUP BY state ORDER BY state"
+    " LIMIT ?",
+    true};
+static const struct db_statement operations_statement = {
+    "overview.operations",
+    "SELECT kind, COUNT(*),"
+    " CAST(SUM(CASE WHEN lease_until_ms < ? THEN 1 ELSE 0 END) AS UNSIGNED),"
+    " CAST(COALESCE(MIN(CASE WHEN lease_until_ms < ?"
+    " THEN GREATEST(lease_until_ms, created_at_ms) END), 0) AS SIGNED)"
+    " FROM operations WHERE state = 'running' GROUP BY kind ORDER BY kind LIMIT ?",
+    true};
+static const struct db_statement due_statement = {
+    "overview.due", "SELECT COUNT(*) FROM sandboxes WHERE state = 'ready' AND deadline_at_ms < ?",
+    true};
+
+/* A create without the pool names its instance after the sandbox. */
+static const struct db_statement demands_statement = {
+    "overview.demands",
+    "SELECT d.template_slug, d.cpu, d.memory_mb, d.disk_gb, d.n, d.warm, (SELECT COUNT(*)"
+    "   FROM warm_instances w WHERE w.template_version_id = d.template_version_id"
+    "   AND w.cpu = d.cpu AND w.memory_mb = d.memory_mb AND w.disk_gb = d.disk_gb"
+    "   AND w.state = 'ready')"
+    " FROM (SELECT template_slug, template_version_id, cpu, memory_mb, disk_gb, COUNT(*) AS n,"
+    "   CAST(SUM(CASE WHEN instance_name LIKE 'warm-%' THEN 1 ELSE 0 END) AS UNSIGNED) AS warm"
+    "   FROM sandboxes WHERE id >= ? AND snapshot_id IS NULL"
+    "   GROUP BY template_slug, template_version_id, cpu, memory_mb, disk_gb) d"
+    " ORDER BY d.n DESC, d.template_slug, d.memory_mb, d.cpu, d.disk_gb LIMIT ?",
+    true};
+
+static const struct db_statement teams_statement = {
+    "overview.teams",
+    "SELECT t.id, t.slug, t.plan, t.used_sandboxes, t.stopped_sandboxes, t.created_at_ms,"
+    " (SELECT COUNT(*) FROM memberships m WHERE m.team_id = t.id)"
+    " FROM teams t WHERE t.slug > ? ORDER BY t.slug LIMIT ?",
+    true};
+
+static const struct db_statement put_report_statement = {
+    "overview.put_report",
+    "INSERT INTO reports (name, made_at_ms, body) VALUES (?, ?, ?)"
+    " ON DUPLICATE KEY UPDATE made_at_ms = VALUES(made_at_ms), body = VALUES(body)",
+    false};
+static const struct db_statement get_report_statement = {
+    "overview.get_report", "SELECT made_at_ms, body FROM reports WHERE name = ?", true};
+
+static const struct db_statement *const statements[] = {
+    &states_statement, &operations_statement, &due_statement,        &demands_statement,
+    &teams_statement,  &put_report_statement, &get_report_statement,
+};
+const struct db_statement_list overview_statements = DB_STATEMENT_LIST(statements);
+
+int overview_count_states(struct db *db, struct state_count counts[OVERVIEW_STATES_MAX],
+                          unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &states_statement, DB_ARGS(db_u64(OVERVIEW_STATES_MAX)), &rows, err) < 0)
+        return -1;
+    for (*count = 0; db_rows_next(rows); ++*count) {
+        db_copy_text(counts[*count].state, rows, 0);
+        counts[*count].count = db_get_u64(rows, 1);
+    }
+    return 0;
+}
+
+int overview_count_operations(struct db *db, int64_t now_ms,
+                              struct operation_count counts[OVERVIEW_KINDS_MAX], unsigned *count,
+                              struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &operations_statement,
+                 DB_ARGS(db_i64(now_ms), db_i64(now_ms), db_u64(OVERVIEW_KINDS_MAX)), &rows,
+                 err) < 0)
+        return -1;
+    for (*count = 0; db_rows_next(rows); ++*count) {
+        db_copy_text(counts[*count].kind, rows, 0);
+        counts[*count].running = db_get_u64(rows, 1);
+        counts[*count].overdue = db_get_u64(rows, 2);
+        counts[*count].oldest_overdue_at_ms = db_get_i64(rows, 3);
+    }
+    return 0;
+}
+
+int overview_count_due(struct db *db, int64_t before_ms, uint64_t *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &due_statement, DB_ARGS(db_i64(before_ms)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    *count = db_get_u64(rows, 0);
+    return 0;
+}
+
+int overview_demands(struct db *db, int64_t since_ms, struct demand demands[OVERVIEW_DEMANDS_MAX],
+                     unsigned *count, struct error **err)
+{
+    char since[ID_SIZE];
+    db_rows_auto *rows = NULL;
+    *count = 0;
+    id_floor("sbx_", since_ms, since);
+    if (db_query(db, &demands_statement, DB_ARGS(db_text(since), db_u64(OVERVIEW_DEMANDS_MAX)),
+                 &rows, err) < 0)
+        return -1;
+    while (*count < OVERVIEW_DEMANDS_MAX && db_rows_next(rows)) {
+        struct demand *demand = &demands[(*count)++];
+        db_copy_text(demand->template_slug, rows, 0);
+        demand->cpu = (uint32_t)db_get_u64(rows, 1);
+        demand->memory_mb = (uint32_t)db_get_u64(rows, 2);
+        demand->disk_gb = (uint32_t)db_get_u64(rows, 3);
+        demand->creates = db_get_u64(rows, 4);
+        demand->warm = db_get_u64(rows, 5);
+        demand->waiting = db_get_u64(rows, 6);
+    }
+    return 0;
+}
+
+int overview_teams(struct db *db, const char *after, unsigned limit, struct team_row **teams,
+                   unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &teams_statement, DB_ARGS(db_text(after), db_u64(limit)), &rows, err) < 0)
+        return -1;
+    *teams = xcalloc(limit, sizeof **teams);
+    for (*count = 0; *count < limit && db_rows_next(rows); ++*count) {
+        struct team_row *row = &(*teams)[*count];
+        db_copy_text(row->team.id, rows, 0);
+        db_copy_text(row->team.slug, rows, 1);
+        db_copy_text(row->team.plan, rows, 2);
+        row->sandboxes = db_get_u64(rows, 3);
+        row->stopped_sandboxes = db_get_u64(rows, 4);
+        row->created_at_ms = db_get_i64(rows, 5);
+        row->members = db_get_u64(rows, 6);
+    }
+    return 0;
+}
+
+/* --- reports --- */
+
+int overview_report_put(struct db *db, const char *name, int64_t at_ms, const json_t *report,
+                        struct error **err)
+{
+    autofree char *body = json_dumps(report, JSON_COMPACT);
+    return db_exec(db, &put_report_statement, DB_ARGS(db_text(name), db_i64(at_ms), db_text(body)),
+                   NULL, err);
+}
+
+int overview_report_get(struct db *db, const char *name, int64_t *at_ms, json_t **report,
+                        struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *report = NULL;
+    *at_ms = 0;
+    if (db_query(db, &get_report_statement, DB_ARGS(db_text(name)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    *at_ms = db_get_i64(rows, 0);
+    *report = json_loads(db_get_text(rows, 1), 0, NULL);
+    return *report ? 0 : error_set(err, ERR_INTERNAL, "the report %s is no JSON", name);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/sandbox_events.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define REFUSED_EVERY_MS 60000
+
+static json_t *time_json(int64_t at_ms)
+{
+    char at[CLOCK_ISO8601_SIZE];
+    return json_string(clock_format_iso8601(at_ms, at));
+}
+
+static int tell(struct db *db, const struct sandbox *sandbox, enum event_kind kind, json_t *data,
+                struct error **err)
+{
+    const struct event_note note = {kind, sandbox->team_id, sandbox->id, data};
+    return event_add(db, &note, err);
+}
+
+int sandbox_tell_created(struct db *db, const struct sandbox *sandbox, struct error **err)
+{
+    json_t *data = json_pack("{s:s, s:s}", "template", sandbox->template_slug, "template_version",
+                             sandbox->template_version_id);
+    if (*sandbox->forked_from)
+        json_object_set_new(data, "forked_from", json_string(sandbox->forked_from));
+    return tell(db, sandbox, EVENT_SANDBOX_CREATED, data, err);
+}
+
+int sandbox_tell_failed(struct db *db, const struct sandbox *sandbox, const char *operation,
+                        struct error **err)
+{
+    return tell(db, sandbox, EVENT_SANDBOX_FAILED, json_pack("{s:s}", "operation", operation), err);
+}
+
+static json_t *running(const struct sandbox *sandbox)
+{
+    return json_pack("{s:o}", "deadline", time_json(sandbox->deadline_at_ms));
+}
+
+int sandbox_tell_move(struct db *db, const struct sandbox *sandbox, enum sandbox_event move,
+                      bool memory, struct error **err)
+{
+    switch (move) {
+    case SANDBOX_EVENT_CREATED:
+        return tell(db, sandbox, EVENT_SANDBOX_STARTED, running(sandbox), err);
+    case SANDBOX_EVENT_PAUSED:
+        return tell(db, sandbox, memory ? EVENT_SANDBOX_PAUSED : EVENT_SANDBOX_STOPPED, NULL, err);
+    case SANDBOX_EVENT_RESUMED: {
+        json_t *data = running(sandbox);
+        json_object_set_new(data, "from", json_string(sandbox->resumed_from));
+        return tell(db, sandbox, EVENT_SANDBOX_RESUMED, data, err);
+    }
+    case SANDBOX_EVENT_PAUSE_FAILED:
+        return sandbox_tell_failed(db, sandbox, "pause", err);
+    case SANDBOX_EVENT_RESUME_FAILED:
+        return sandbox_tell_failed(db, sandbox, "resume", err);
+    case SANDBOX_EVENT_DIED:
+        return tell(db, sandbox, EVENT_SANDBOX_DIED, NULL, err);
+    case SANDBOX_EVENT_LOST:
+        return tell(db, sandbox, EVENT_SANDBOX_DIED, json_pack("{s:s}", "reason", "host_lost"),
+                    err);
+    case SANDBOX_EVENT_DELETE:
+        return tell(db, sandbox, EVENT_SANDBOX_DELETED, NULL, err);
+    case SANDBOX_EVENT_PAUSE: /* told when they have ended */
+    case SANDBOX_EVENT_RESUME:
+    case SANDBOX_EVENT_DESTROYED:
+    case SANDBOX_EVENT_CHECKPOINT: /* told of the checkpoint */
+    case SANDBOX_EVENT_CHECKPOINTED:
+    case SANDBOX_EVENT_CHECKPOINT_FAILED:
+        break;
+    }
+    return 0;
+}
+
+void sandbox_tell_refused(struct db *db, const char *team_id, const struct error *failure)
+{
+    error_auto err = NULL;
+    if (failure->code != ERR_SANDBOX_QUOTA_EXCEEDED)
+        return;
+    const struct event_seldom refused = {
+        .note = {EVENT_QUOTA_REFUSED, team_id, NULL,
+                 json_pack("{s:s}", "message", failure->message)},
+        .subject = team_id,
+        .interval_ms = REFUSED_EVERY_MS,
+    };
+    if (event_add_seldom(db, &refused, &err) < 0)
+        log_warning("a refused quota is not told", LOG_STR("team", team_id), LOG_ERROR(err));
+}
+
+int sandbox_tell_cleanup(struct db *db, const char *team_id, const char *sandbox_id,
+                         const char *checkpoint_id, int64_t at_ms, struct error **err)
+{
+    json_t *data = json_pack("{s:o}", "cleanup_at", time_json(at_ms));
+    if (checkpoint_id)
+        json_object_set_new(data, "checkpoint_id", json_string(checkpoint_id));
+    const struct event_note note = {EVENT_CLEANUP_WARNING, team_id, sandbox_id, data};
+    return event_add(db, &note, err);
+}

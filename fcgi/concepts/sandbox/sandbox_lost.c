@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/sandbox_lost.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "account/account.h"
+#include "account/usage.h"
+#include "account/usage_kept.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "checkpoint/checkpoint_removal.h"
+#include "checkpoint/checkpoint_row.h"
+#include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_events.h"
+#include "sandbox/sandbox_row.h"
+#include "volume/volume_row.h"
+
+#define AT_ONCE 100
+#define HOUR_MS (60 * 60 * (int64_t)1000)
+
+static int note_body(struct db *db, void *context, struct error **err)
+{
+    const struct host *host = context;
+    return host_note_lost(db, host->id, err);
+}
+
+/* --- sandboxes --- */
+
+struct losing {
+    const struct host *host;
+    const char *id;
+    bool lost;
+};
+
+/* When clean-up is to remove it. */
+static int foresee_removal(struct db *db, struct sandbox *sandbox, struct error **err)
+{
+    struct team team;
+    struct plan plan;
+    if (team_get_by_slug(db, sandbox->team_slug, &team, err) < 0 ||
+        plan_get(db, team.plan, &plan, err) < 0)
+        return -1;
+    sandbox->cleanup_at_ms = clock_now_ms() + plan.cleanup_warning_hours * HOUR_MS;
+    return 0;
+}
+
+/* Whoever works on it finds that the operation is over. */
+static int end_operation(struct db *db, struct sandbox *sandbox, struct error **err)
+{
+    struct operation operation = {0};
+    if (!sandbox->operation_id[0])
+        return 0;
+    memcpy(operation.id, sandbox->operation_id, sizeof operation.id);
+    sandbox->operation_id[0] = '\0';
+    return operation_end(db, &operation, "the host is lost", "", err);
+}
+
+/* Nobody pays for the time in which it was not there. */
+static int end_usage(struct db *db, const struct losing *losing, struct error **err)
+{
+    int64_t down_ms = losing->host->condition.down_since_ms;
+    if (!down_ms)
+        down_ms = losing->host->condition.silent_since_ms;
+    return usage_follow(db, losing->id, USAGE_NONE, down_ms ? down_ms : clock_now_ms(), err);
+}
+
+static int lose_body(struct db *db, void *context, struct error **err)
+{
+    struct losing *losing = context;
+    sandbox_auto sandbox = {0};
+    losing->lost = false;
+    if (sandbox_get_any(db, losing->id, true, &sandbox, err) < 0)
+        return -1;
+    bool done = losing->host->condition.lost_at_ms && sandbox.state == SANDBOX_STOPPED &&
+                sandbox.cleanup_at_ms;
+    if (!sandbox_state_is_shown(sandbox.state) || sandbox.state == SANDBOX_CREATING || done)
+        return 0;
+    if (sandbox_state_next(sandbox.state, SANDBOX_EVENT_LOST, &sandbox.state, err) < 0 ||
+        end_operation(db, &sandbox, err) < 0 || foresee_removal(db, &sandbox, err) < 0)
+        return -1;
+    sandbox.incarnation++;
+    sandbox_apply_event(&sandbox, SANDBOX_EVENT_LOST);
+    losing->lost = true;
+    if (sandbox_row_update(db, &sandbox, err) < 0 || end_usage(db, losing, err) < 0)
+        return -1;
+    return sandbox_tell_move(db, &sandbox, SANDBOX_EVENT_LOST, false, err);
+}
+
+static int lose_sandboxes(struct worker *worker, const struct host *host, unsigned *count,
+                          struct error **err)
+{
+    char ids[AT_ONCE][ID_SIZE], after[ID_SIZE] = "";
+    unsigned found;
+    do {
+        if (sandbox_row_kept_on_host(worker->db, host->id, after, AT_ONCE, ids, &found, err) < 0)
+            return -1;
+        for (unsigned i = 0; i < found; i++) {
+            struct losing losing = {.host = host, .id = ids[i]};
+            if (db_transaction(worker->db, lose_body, &losing, err) < 0)
+                return -1;
+            *count += losing.lost;
+            memcpy(after, ids[i], sizeof after);
+        }
+    } while (found == AT_ONCE);
+    return 0;
+}
+
+/* --- checkpoints and volumes --- */
+
+static int lose_checkpoints(struct worker *worker, const struct host *host, unsigned *count,
+                            struct error **err)
+{
+    autofree struct checkpoint *list = NULL;
+    unsigned found;
+    if (checkpoint_row_on_host(worker->db, host->id, &list, &found, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < found; i++) {
+        error_auto failure = NULL;
+        if (checkpoint_delete(worker, list[i].id, &failure) == 0)
+            ++*count;
+        else if (failure->code != ERR_NOT_FOUND) /* deleted meanwhile */
+            return error_move(err, &failure);
+    }
+    return 0;
+}
+
+struct volume_loss {
+    const char *id;
+    bool lost;
+};
+
+static int lose_volume_body(struct db *db, void *context, struct error **err)
+{
+    struct volume_loss *loss = context;
+    volume_auto volume = {0};
+    loss->lost = false;
+    if (volume_get_any(db, loss->id, true, &volume, err) < 0)
+        return -1;
+    if (volume.state != VOLUME_READY)
+        return 0;
+    loss->lost = true;
+    return usage_kept_end(db, loss->id, err) < 0 ? -1 : volume_row_delete(db, loss->id, 0, err);
+}
+
+static int lose_volumes(struct worker *worker, const struct host *host, unsigned *count,
+                        struct error **err)
+{
+    autofree char(*ids)[ID_SIZE] = NULL;
+    size_t found;
+    if (volume_row_list_on_host(worker->db, host->id, &ids, &found, err) < 0)
+        return -1;
+    for (size_t i = 0; i < found; i++) {
+        struct volume_loss loss = {.id = ids[i]};
+        if (db_transaction(worker->db, lose_volume_body, &loss, err) < 0)
+            return -1;
+        *count += loss.lost;
+    }
+    return 0;
+}
+
+int sandbox_host_lost(struct worker *worker, const struct host *host, struct host_loss *loss,
+                      struct error **err)
+{
+    struct host noted = *host;
+    *loss = (struct host_loss){0};
+    if (db_transaction(worker->db, note_body, &noted, err) < 0 ||
+        lose_sandboxes(worker, host, &loss->sandboxes, err) < 0 ||
+        lose_checkpoints(worker, host, &loss->checkpoints, err) < 0)
+        return -1;
+    return lose_volumes(worker, host, &loss->volumes, err);
+}

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "crypto/aead.h"
+#include "crypto/mac.h"
+#include "webhook/webhook.h"
+
+#define SECRET_PREFIX   "whsec_"
+#define SEALED_MAX      255
+#define ENABLED_MAX     100000
+#define PURGE_BATCH     1000
+#define PURGE_WEBHOOKS  1000
+#define DELETED_KEPT_MS (48LL * 3600 * 1000) /* longer than answers to an Idempotency-Key */
+
+#define WEBHOOK_COLUMNS                                                                        \
+    "w.id, w.team_id, t.slug, w.url, w.kinds, w.enabled, w.cursor_id, w.old_secret_until_ms, " \
+    "w.delivered_at_ms, w.failed_at_ms, w.created_at_ms, w.deleted_at_ms"
+#define SELECT_WEBHOOK "SELECT " WEBHOOK_COLUMNS " FROM webhooks w JOIN teams t ON t.id = w.team_id"
+#define MESSAGE_COLUMNS                                                                     \
+    "id, webhook_id, message_id, kind, body, state, attempts, last_status, created_at_ms, " \
+    "next_at_ms, COALESCE(last_error, '')"
+#define SELECT_MESSAGE "SELECT " MESSAGE_COLUMNS " FROM webhook_messages"
+
+static const struct db_statement count_statement = {
+    "webhook.count", "SELECT COUNT(*) FROM webhooks WHERE team_id = ? AND deleted_at_ms IS NULL",
+    false};
+static const struct db_statement insert_statement = {
+    "webhook.insert",
+    "INSERT INTO webhooks (id, team_id, url, kinds, enabled, secret, cursor_id, created_by,"
+    " created_at_ms) VALUES (?, ?, ?, ?, ?, ?,"
+    " (SELECT last_id FROM event_sequencer WHERE one = 1), ?, ?)",
+    false};
+static const struct db_statement get_statement = {"webhook.get", SELECT_WEBHOOK " WHERE w.id = ?",
+                                                  true};
+static const struct db_statement list_statement = {
+    "webhook.list",
+    SELECT_WEBHOOK
+    " WHERE w.team_id = ? AND w.deleted_at_ms IS NULL AND w.id < ? ORDER BY w.id DESC LIMIT ?",
+    true};
+static const struct db_statement update_statement = {
+    "webhook.update", "UPDATE webhooks SET url = ?, kinds = ?, enabled = ? WHERE id = ?", false};
+static const struct db_statement delete_statement = {
+    "webhook.delete",
+    "UPDATE webhooks SET deleted_at_ms = ?, enabled = 0, secret = '', old_secret = NULL"
+    " WHERE id = ?",
+    false};
+static const struct db_statement delete_messages_statement = {
+    "webhook.delete_messages", "DELETE FROM webhook_messages WHERE webhook_id = ?", false};
+static const struct db_statement rotate_statement = {
+    "webhook.rotate",
+    "UPDATE webhooks SET old_secret = secret, old_secret_until_ms = ?, secret = ? WHERE id = ?",
+    false};
+static const struct db_statement secrets_statement = {
+    "webhook.secrets",
+    "SELECT secret, old_secret, old_secret_until_ms FROM webhooks WHERE id = ?"
+    " AND deleted_at_ms IS NULL",
+    true};
+
+static const struct db_statement message_get_statement = {
+    "webhook.message_get", SELECT_MESSAGE " WHERE webhook_id = ? AND id = ?", true};
+static const struct db_statement message_list_statement = {
+    "webhook.message_list",
+    SELECT_MESSAGE " WHERE webhook_id = ? AND id < ? ORDER BY id DESC LIMIT ?", true};
+static const struct db_statement messages_due_statement = {
+    "webhook.messages_due",
+    SELECT_MESSAGE " WHERE state = 'waiting' AND webhook_id = ? AND next_at_ms <= ?"
+                   " ORDER BY next_at_ms LIMIT ?",
+    true};
+static const struct db_statement message_add_statement = {
+    "webhook.message_add",
+    "INSERT IGNORE INTO webhook_messages (id, webhook_id, message_id, kind, body, state, attempts,"
+    " created_at_ms, next_at_ms, last_status, last_error)"
+    " SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM webhooks WHERE id = ? AND deleted_at_ms IS NULL",
+    false};
+static const struct db_statement message_settle_statement = {
+    "webhook.message_settle",
+    "UPDATE webhook_messages SET state = ?, attempts = ?, next_at_ms = ?, last_status = ?,"
+    " last_error = ? WHERE id = ?",
+    false};
+static const struct db_statement message_done_statement = {
+    "webhook.message_done", "DELETE FROM webhook_messages WHERE id = ?", false};
+static const struct db_statement resend_statement = {
+    "webhook.message_resend",
+    "UPDATE webhook_messages SET state = 'waiting', attempts = 0, next_at_ms = ?"
+    " WHERE webhook_id = ? AND id = ? AND state = 'dead'",
+    false};
+
+static const struct db_statement lock_statement = {
+    "webhook.lock",
+    "SELECT IF(COALESCE(IS_USED_LOCK(n), 0) = CONNECTION_ID(), 1, GET_LOCK(n, 0))"
+    " FROM (SELECT LEFT(CONCAT('sandlot.webhooks.', DATABASE()), 64) AS n) names",
+    true};
+static const struct db_statement enabled_statement = {
+    "webhook.enabled", SELECT_WEBHOOK " WHERE w.enabled = 1 AND w.deleted_at_ms IS NULL LIMIT ?",
+    true};
+static const struct db_statement due_statement = {
+    "webhook.due",
+    "SELECT webhook_id, COUNT(*), MIN(next_at_ms) FROM webhook_messages WHERE state = 'waiting'"
+    " GROUP BY webhook_id",
+    true};
+static const struct db_statement advance_statement = {
+    "webhook.advance",
+    "UPDATE webhooks SET cursor_id = GREATEST(cursor_id, ?),"
+    " delivered_at_ms = IF(?, ?, delivered_at_ms), failed_at_ms = IF(?, ?, failed_at_ms)"
+    " WHERE id = ?",
+    false};
+static const struct db_statement crowded_statement = {
+    "webhook.crowded",
+    "SELECT webhook_id FROM webhook_messages WHERE state IN ('dead', 'delivered')"
+    " GROUP BY webhook_id HAVING COUNT(*) > ? LIMIT ?",
+    true};
+static const struct db_statement bound_statement = {
+    "webhook.bound",
+    "SELECT id FROM webhook_messages WHERE webhook_id = ? AND state IN ('dead', 'delivered')"
+    " ORDER BY id DESC LIMIT 1 OFFSET ?",
+    true};
+static const struct db_statement purge_statement = {
+    "webhook.purge",
+    "DELETE FROM webhook_messages WHERE webhook_id = ? AND id <= ? AND state IN ('dead',"
+    " 'delivered') ORDER BY id LIMIT ?",
+    false};
+static const struct db_statement forget_statement = {
+    "webhook.forget", "DELETE FROM webhooks WHERE deleted_at_ms < ? LIMIT ?", false};
+static const struct db_statement backlog_statement = {
+    "webhook.backlog",
+    "SELECT COALESCE((SELECT COUNT(*) FROM events e WHERE e.team_id = w.team_id"
+    "   AND e.id > w.cursor_id), 0)"
+    " FROM webhooks w WHERE w.enabled = 1 ORDER BY w.cursor_id LIMIT 1",
+    true};
+static const struct db_statement dead_statement = {
+    "webhook.dead", "SELECT COUNT(*) FROM webhook_messages WHERE state = 'dead'", true};
+
+static const struct db_statement *const statements[] = {
+    &count_statement,
+    &insert_statement,
+    &get_statement,
+    &list_statement,
+    &update_statement,
+    &delete_statement,
+    &delete_messages_statement,
+    &rotate_statement,
+    &secrets_statement,
+    &message_get_statement,
+    &message_list_statement,
+    &messages_due_statement,
+    &message_add_statement,
+    &message_settle_statement,
+    &message_done_statement,
+    &resend_statement,
+    &lock_statement,
+    &enabled_statement,
+    &due_statement,
+    &advance_statement,
+    &crowded_statement,
+    &bound_statement,
+    &purge_statement,
+    &backlog_statement,
+    &dead_statement,
+    &forget_statement,
+};
+const struct db_statement_list webhook_statements = DB_STATEMENT_LIST(statements);
+
+/* --- secrets --- */
+
+/* A fresh one as text, and sealed for its row. */
+static int new_secret(const struct keyring *ring, const char *id, char text[WEBHOOK_SECRET_SIZE],
+                      struct buffer *sealed, struct error **err)
+{
+    unsigned char bytes[WEBHOOK_SECRET_BYTES];
+    char encoded[BASE64_PADDED_SIZE(WEBHOOK_SECRET_BYTES)];
+    random_fill(bytes, sizeof bytes);
+    base64_encode(bytes, sizeof bytes, encoded);
+    snprintf(text, WEBHOOK_SECRET_SIZE, SECRET_PREFIX "%s", encoded);
+    int result = aead_seal(ring, bytes, sizeof bytes, id, sealed, err);
+    mem_wipe(bytes, sizeof bytes);
+    mem_wipe(encoded, sizeof encoded);
+    return result;
+}
+
+static int open_secret(const struct keyring *ring, const char *id, const struct db_rows *rows,
+                       unsigned column, struct webhook_secrets *secrets, struct error **err)
+{
+    struct buffer secret = BUFFER_INIT(WEBHOOK_SECRET_BYTES);
+    size_t size;
+    const void *sealed = db_get_blob(rows, column, &size);
+    int result = aead_open(ring, sealed, size, id, &secret, err);
+    if (result == 0 && secret.size == WEBHOOK_SECRET_BYTES)
+        memcpy(secrets->keys[secrets->count++], secret.data, WEBHOOK_SECRET_BYTES);
+    buffer_wipe(&secret);
+    return result;
+}
+
+int webhook_secrets_load(struct db *db, const struct keyring *ring, const char *id,
+                         struct webhook_secrets *secrets, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    secrets->count = 0;
+    if (db_query(db, &secrets_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such webhook.");
+    if (open_secret(ring, id, rows, 0, secrets, err) < 0)
+        return -1;
+    if (db_is_null(rows, 1) || db_get_i64(rows, 2) <= clock_now_ms())
+        return 0;
+    return open_secret(ring, id, rows, 1, secrets, err);
+}
+
+/* --- webhooks --- */
+
+struct creation {
+    const struct team *team;
+    const char *user_id;
+    struct webhook *webhook;
+    const struct buffer *sealed;
+};
+
+static int create_body(struct db *db, void *context, struct error **err)
+{
+    const struct creation *creation = context;
+    const struct webhook *webhook = creation->webhook;
+    struct plan plan;
+    db_rows_auto *rows = NULL;
+    if (team_lock(db, creation->team->id, &plan, err) < 0 ||
+        db_query(db, &count_statement, DB_ARGS(db_text(creation->team->id)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows) && db_get_u64(rows, 0) >= WEBHOOKS_PER_TEAM)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/url",
+                               "The team has %d webhooks already; delete one first.",
+                               WEBHOOKS_PER_TEAM);
+    return db_exec(db, &insert_statement,
+                   DB_ARGS(db_text(webhook->id), db_text(creation->team->id), db_text(webhook->url),
+                           db_text(webhook->kinds), db_bool(webhook->enabled),
+                           db_blob(creation->sealed->data, creation->sealed->size),
+                           db_text(creation->user_id), db_i64(webhook->created_at_ms)),
+                   NULL, err);
+}
+
+int webhook_create(struct db *db, const struct keyring *ring, const struct team *team,
+                   const char *user_id, struct webhook *webhook, char secret[WEBHOOK_SECRET_SIZE],
+                   struct error **err)
+{
+    buffer_auto sealed = BUFFER_INIT(SEALED_MAX);
+    struct creation creation = {team, user_id, webhook, &sealed};
+    id_new("whk_", webhook->id);
+    webhook->created_at_ms = clock_now_ms();
+    snprintf(webhook->team_id, sizeof webhook->team_id, "%s", team->id);
+    snprintf(webhook->team_slug, sizeof webhook->team_slug, "%s", team->slug);
+    if (new_secret(ring, webhook->id, secret, &sealed, err) < 0)
+        return -1;
+    return db_transaction(db, create_body, &creation, err);
+}
+
+static void read_webhook(const struct db_rows *rows, struct webhook *webhook)
+{
+    *webhook = (struct webhook){.enabled = db_get_bool(rows, 5),
+                                .cursor_id = db_get_u64(rows, 6),
+                                .old_secret_until_ms = db_get_i64(rows, 7),
+                                .delivered_at_ms = db_get_i64(rows, 8),
+                                .failed_at_ms = db_get_i64(rows, 9),
+                                .created_at_ms = db_get_i64(rows, 10),
+                                .deleted_at_ms = db_get_i64(rows, 11)};
+    db_copy_text(webhook->id, rows, 0);
+    db_copy_text(webhook->team_id, rows, 1);
+    db_copy_text(webhook->team_slug, rows, 2);
+    db_copy_text(webhook->url, rows, 3);
+    db_copy_text(webhook->kinds, rows, 4);
+}
+
+static int read_webhooks(struct db *db, const struct db_statement *statement,
+                         const struct db_value *args, size_t arg_count, struct webhook **list,
+                         unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *list = NULL;
+    *count = 0;
+    if (db_query(db, statement, args, arg_count, &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *list = xreallocarray(*list, *count + 1, sizeof **list);
+        read_webhook(rows, &(*list)[(*count)++]);
+    }
+    return 0;
+}
+
+int webhook_get(struct db *db, const char *id, struct webhook *webhook, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &get_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such webhook.");
+    read_webhook(rows, webhook);
+    return 0;
+}
+
+int webhook_list(struct db *db, const char *team_id, const char *before, unsigned limit,
+                 struct webhook **list, unsigned *count, struct error **err)
+{
+    return read_webhooks(db, &list_statement,
+                         DB_ARGS(db_text(team_id), db_text(before ? before : "~"), db_u64(limit)),
+                         list, count, err);
+}
+
+int webhook_list_enabled(struct db *db, struct webhook **list, unsigned *count, struct error **err)
+{
+    return read_webhooks(db, &enabled_statement, DB_ARGS(db_u64(ENABLED_MAX)), list, count, err);
+}
+
+int webhook_update(struct db *db, const struct webhook *webhook, struct error **err)
+{
+    return db_exec(db, &update_statement,
+                   DB_ARGS(db_text(webhook->url), db_text(webhook->kinds),
+                           db_bool(webhook->enabled), db_text(webhook->id)),
+                   NULL, err);
+}
+
+static int delete_body(struct db *db, void *context, struct error **err)
+{
+    const char *id = context;
+    if (db_exec(db, &delete_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)), NULL, err) < 0)
+        return -1;
+    return db_exec(db, &delete_messages_statement, DB_ARGS(db_text(id)), NULL, err);
+}
+
+int webhook_delete(struct db *db, const char *id, struct error **err)
+{
+    return db_transaction(db, delete_body, (void *)id, err);
+}
+
+int webhook_rotate(struct db *db, const struct keyring *ring, const char *id,
+                   char secret[WEBHOOK_SECRET_SIZE], struct error **err)
+{
+    buffer_auto sealed = BUFFER_INIT(SEALED_MAX);
+    if (new_secret(ring, id, secret, &sealed, err) < 0)
+        return -1;
+    return db_exec(db, &rotate_statement,
+                   DB_ARGS(db_i64(clock_in_ms(WEBHOOK_OVERLAP_MS)),
+                           db_blob(sealed.data, sealed.size), db_text(id)),
+                   NULL, err);
+}
+
+int webhook_advance(struct db *db, const char *id, uint64_t cursor_id, bool delivered, bool failed,
+                    struct error **err)
+{
+    struct db_value now = db_i64(clock_now_ms());
+    return db_exec(
+        db, &advance_statement,
+        DB_ARGS(db_u64(cursor_id), db_bool(delivered), now, db_bool(failed), now, db_text(id)),
+        NULL, err);
+}
+
+/* --- messages --- */
+
+static int read_messages(struct db *db, const struct db_statement *statement,
+                         const struct db_value *args, size_t arg_count,
+                         struct webhook_message **list, unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *list = NULL;
+    *count = 0;
+    if (db_query(db, statement, args, arg_count, &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *list = xreallocarray(*list, *count + 1, sizeof **list);
+        struct webhook_message *message = &(*list)[(*count)++];
+        *message = (struct webhook_message){
+            .body = xstrdup(db_get_text(rows, 4)),
+            .state = (enum webhook_message_state)db_get_name(rows, 5, webhook_message_state_names,
+                                                             MESSAGE_STATE_COUNT),
+            .attempts = (unsigned)db_get_u64(rows, 6),
+            .last_status = (unsigned)db_get_u64(rows, 7),
+            .created_at_ms = db_get_i64(rows, 8),
+            .next_at_ms = db_get_i64(rows, 9),
+        };
+        db_copy_text(message->id, rows, 0);
+        db_copy_text(message->webhook_id, rows, 1);
+        db_copy_text(message->message_id, rows, 2);
+        db_copy_text(message->kind, rows, 3);
+        db_copy_text(message->last_error, rows, 10);
+    }
+    return 0;
+}
+
+int webhook_message_get(struct db *db, const char *webhook_id, const char *id,
+                        struct webhook_message **message, struct error **err)
+{
+    unsigned count;
+    if (read_messages(db, &message_get_statement, DB_ARGS(db_text(webhook_id), db_text(id)),
+                      message, &count, err) < 0)
+        return -1;
+    return count ? 0 : error_set(err, ERR_NOT_FOUND, "The webhook has no such message.");
+}
+
+int webhook_message_list(struct db *db, const char *webhook_id, const char *before, unsigned limit,
+                         struct webhook_message **list, unsigned *count, struct error **err)
+{
+    return read_messages(
+        db, &message_list_statement,
+        DB_ARGS(db_text(webhook_id), db_text(before ? before : "~"), db_u64(limit)), list, count,
+        err);
+}
+
+int webhook_messages_due(struct db *db, const char *webhook_id, unsigned limit,
+                         struct webhook_message **list, unsigned *count, struct error **err)
+{
+    return read_messages(db, &messages_due_statement,
+                         DB_ARGS(db_text(webhook_id), db_i64(clock_now_ms()), db_u64(limit)), list,
+                         count, err);
+}
+
+static struct db_value status_value(const struct webhook_message *message)
+{
+    return message->last_status ? db_u64(message->last_status) : db_null();
+}
+
+int webhook_message_add(struct db *db, const struct webhook_message *message, struct error **err)
+{
+    char id[ID_SIZE];
+    return db_exec(
+        db, &message_add_statement,
+        DB_ARGS(db_text(*message->id ? message->id : id_new("whm_", id)),
+                db_text(message->message_id), db_text(message->kind), db_text(message->body),
+                db_text(webhook_message_state_names[message->state]), db_u64(message->attempts),
+                db_i64(message->created_at_ms), db_i64(message->next_at_ms), status_value(message),
+                db_text(*message->last_error ? message->last_error : NULL),
+                db_text(message->webhook_id)),
+        NULL, err);
+}
+
+int webhook_message_settle(struct db *db, const struct webhook_message *message, struct error **err)
+{
+    bool stays = message->state != MESSAGE_DELIVERED || !strcmp(message->kind, WEBHOOK_TEST_KIND);
+    if (!stays)
+        return db_exec(db, &message_done_statement, DB_ARGS(db_text(message->id)), NULL, err);
+    return db_exec(
+        db, &message_settle_statement,
+        DB_ARGS(db_text(webhook_message_state_names[message->state]), db_u64(message->attempts),
+                db_i64(message->next_at_ms), status_value(message),
+                db_text(*message->last_error ? message->last_error : NULL), db_text(message->id)),
+        NULL, err);
+}
+
+int webhook_message_resend(struct db *db, const char *webhook_id, const char *id,
+                           struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &resend_statement,
+                DB_ARGS(db_i64(clock_now_ms()), db_text(webhook_id), db_text(id)), &matched,
+                err) < 0)
+        return -1;
+    return matched ? 0 : error_set(err, ERR_NOT_FOUND, "The webhook has no such dead letter.");
+}
+
+int webhook_test(struct db *db, const char *webhook_id, char id[ID_SIZE], struct error **err)
+{
+    char at[CLOCK_ISO8601_SIZE];
+    int64_t now_ms = clock_now_ms();
+    id_new("whm_", id);
+    autofree char *body = xasprintf("{\"type\":\"" WEBHOOK_TEST_KIND
+                                    "\",\"timestamp\":\"%s\",\"data\":{\"webhook_id\":\"%s\"}}",
+                                    clock_format_iso8601(now_ms, at), webhook_id);
+    struct webhook_message message = {
+        .kind = WEBHOOK_TEST_KIND, .body = body, .created_at_ms = now_ms, .next_at_ms = now_ms};
+    snprintf(message.id, sizeof message.id, "%s", id);
+    snprintf(message.message_id, sizeof message.message_id, "%s", id);
+    snprintf(message.webhook_id, sizeof message.webhook_id, "%s", webhook_id);
+    return webhook_message_add(db, &message, err);
+}
+
+/* --- for the delivery --- */
+
+int webhook_lock(struct db *db, bool *ours, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &lock_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    *ours = db_rows_next(rows) && db_get_u64(rows, 0) == 1;
+    return 0;
+}
+
+int webhook_list_due(struct db *db, struct webhook_due **list, unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *list = NULL;
+    *count = 0;
+    if (db_query(db, &due_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *list = xreallocarray(*list, *count + 1, sizeof **list);
+        struct webhook_due *due = &(*list)[(*count)++];
+        db_copy_text(due->id, rows, 0);
+        due->waiting = (unsigned)db_get_u64(rows, 1);
+        due->next_at_ms = db_get_i64(rows, 2);
+    }
+    return 0;
+}
+
+int webhook_purge(struct db *db, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_exec(db, &forget_statement,
+                DB_ARGS(db_i64(clock_now_ms() - DELETED_KEPT_MS), db_u64(PURGE_BATCH)), NULL,
+                err) < 0)
+        return -1;
+    if (db_query(db, &crowded_statement, DB_ARGS(db_u64(WEBHOOK_DEAD_MAX), db_u64(PURGE_WEBHOOKS)),
+                 &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        db_rows_auto *bound = NULL;
+        struct db_value id = db_text(db_get_text(rows, 0));
+        if (db_query(db, &bound_statement, DB_ARGS(id, db_u64(WEBHOOK_DEAD_MAX)), &bound, err) < 0)
+            return -1;
+        if (db_rows_next(bound) &&
+            db_exec(db, &purge_statement,
+                    DB_ARGS(id, db_text(db_get_text(bound, 0)), db_u64(PURGE_BATCH)), NULL,
+                    err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int webhook_backlog(struct db *db, uint64_t *behind, uint64_t *dead, struct error **err)
+{
+    db_rows_auto *first = NULL, *letters = NULL;
+    if (db_query(db, &backlog_statement, DB_NO_ARGS, &first, err) < 0 ||
+        db_query(db, &dead_statement, DB_NO_ARGS, &letters, err) < 0)
+        return -1;
+    *behind = db_rows_next(first) ? db_get_u64(first, 0) : 0;
+    *dead = db_rows_next(letters) ? db_get_u64(letters, 0) : 0;
+    return 0;
+}

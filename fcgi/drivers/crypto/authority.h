@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A small certificate authority (X.509, ECDSA on P-256) for the machines of one deployment: it
+ * signs fronts, which call, and hosts, which are called, and neither can stand for the other.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/* A certificate and its private key as PEM. Zero-initialise. */
+struct certificate_pair {
+    char *certificate, *key;
+};
+void certificate_pair_deinit(struct certificate_pair *pair); /* wipes the key */
+#define certificate_pair_auto \
+    __attribute__((cleanup(certificate_pair_deinit))) struct certificate_pair
+
+enum certificate_role {
+    CERTIFICATE_OF_CALLER, /* a client to TLS */
+    CERTIFICATE_OF_CALLED, /* a server to TLS, under its name alone */
+};
+
+/* A new authority that signs end entities and no other authority. Errors: ERR_INTERNAL. */
+int authority_new(const char *name, unsigned days, struct certificate_pair *authority,
+                  struct error **err);
+
+/* A new key for a name (a DNS name, which is also its subjectAltName), signed for one role. Errors:
+ * ERR_CONFIG when the authority's PEM texts are no such pair. */
+int authority_sign(const struct certificate_pair *authority, enum certificate_role role,
+                   const char *name, unsigned days, struct certificate_pair *pair,
+                   struct error **err);
+
+/* Whether a certificate (PEM) is this authority's, of this name, and holds for that long yet. */
+bool authority_signed(const char *authority, const char *certificate, const char *name,
+                      unsigned days);

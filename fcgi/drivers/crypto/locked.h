@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Bytes that leave the machine and are opened again by whoever has what they were locked with: a
+ * passphrase (Argon2id, then XSalsa20-Poly1305), or the private half of a recipient's key pair
+ * (crypto_box_seal: X25519 and XSalsa20-Poly1305), so that a machine can lock what it cannot open.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+/* A key of a recipient as text: 64 hexadecimal digits. */
+#define LOCKED_KEY_SIZE 65
+
+/* One of them; the other is NULL. */
+struct locked_with {
+    const char *passphrase;
+    const char *key; /* the public one to lock, the private one to open */
+};
+
+/* Append the locked form of data to out. Errors: ERR_CONFIG (the key is none). */
+int locked_close(const struct locked_with *with, const void *data, size_t size, struct buffer *out,
+                 struct error **err);
+
+/* Append the plain bytes to out, which the caller wipes. Errors: ERR_CONFIG (not that passphrase or
+ * key, locked with the other kind, changed or cut off). */
+int locked_open(const struct locked_with *with, const void *data, size_t size, struct buffer *out,
+                struct error **err);
+
+/* A new pair; the caller wipes the private one. */
+void locked_new_pair(char private_key[LOCKED_KEY_SIZE], char public_key[LOCKED_KEY_SIZE]);

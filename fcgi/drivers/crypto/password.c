@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "crypto/password.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "crypto/crypto.h"
+
+/* RFC 9106, section 4, has 64 MiB and three passes as the second of its two choices. */
+#define PASSES 3
+#define MEMORY ((size_t)64 << 20)
+
+_Static_assert(PASSWORD_HASH_SIZE == crypto_pwhash_STRBYTES, "the text of a hash fits");
+
+int password_hash(const char *password, char out[PASSWORD_HASH_SIZE], struct error **err)
+{
+    crypto_init();
+    if (crypto_pwhash_str_alg(out, password, strlen(password), PASSES, MEMORY,
+                              crypto_pwhash_ALG_ARGON2ID13) == 0)
+        return 0;
+    return error_set(err, ERR_INTERNAL, "a password cannot be hashed: there is no memory for it");
+}
+
+bool password_matches(const char *hash, const char *password)
+{
+    char spent[PASSWORD_HASH_SIZE];
+    error_auto ignored = NULL;
+    crypto_init();
+    if (hash)
+        return crypto_pwhash_str_verify(hash, password, strlen(password)) == 0;
+    if (password_hash(password, spent, &ignored) == 0)
+        mem_wipe(spent, sizeof spent);
+    return false;
+}

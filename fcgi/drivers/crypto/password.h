@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Passwords: argon2id (crypto_pwhash_str of libsodium) with PASSWORD_MEMORY of memory and some
+ * tens of milliseconds of a processor for each call. Callers bound how many run at once.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+#define PASSWORD_MIN       10 /* bytes */
+#define PASSWORD_MAX       256
+#define PASSWORD_HASH_SIZE 128 /* of the text that is kept: parameters, salt and hash */
+
+/* Errors: ERR_INTERNAL (no memory). */
+int password_hash(const char *password, char out[PASSWORD_HASH_SIZE], struct error **err);
+
+/* Whether it is the password that hash was made of. NULL: there is none, and as long is spent on
+ * saying so, so that nobody learns by a clock who has one. */
+bool password_matches(const char *hash, const char *password);

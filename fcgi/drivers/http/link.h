@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The way to what runs on a runtime host: agents and keepers at their addresses, and the host's
+ * firewall. On the machine that asks it is direct. On another there is one TLS port for all of it,
+ * the relay (conf/nginx/host/): both sides show certificates of the deployment's own authority, and
+ * a header names the target.
+ *
+ * Wherever a link is taken, NULL is the direct way.
+ */
+#pragma once
+
+#include <curl/curl.h>
+#include <stdbool.h>
+
+#define LINK_TARGET_HEADER   "X-Sandlot-To"
+#define LINK_TARGET_FIREWALL "firewall"
+/* What follows a host's name in its certificate. */
+#define LINK_DOMAIN "host.sandlot"
+
+/* What is in the folder of credentials. Only the calling side's are read here. */
+#define LINK_AUTHORITY_FILE "ca.pem"
+#define LINK_CALLER_FILE    "front.pem"
+#define LINK_CALLER_KEY     "front.key"
+
+struct http_link;
+
+/* Whether an address of a relay is https://a.b.c.d:port. No name: nginx would look it up once. */
+bool http_link_url_is_valid(const char *relay_url);
+
+/* The link to a host by its relay; the texts are copied. relay_url is valid. */
+struct http_link *http_link_new(const char *host_name, const char *relay_url,
+                                const char *credentials_dir);
+void http_link_free(struct http_link *link); /* NULL is allowed */
+
+/* Let a handle ask path of a target, "address:port" or LINK_TARGET_FIREWALL (which has no direct
+ * way): sets address, protocol and credentials, and appends to the headers, which the caller sets.
+ * The link stays until the transfer is over. */
+void http_link_set(const struct http_link *link, CURL *curl, const char *target, const char *path,
+                   struct curl_slist **headers);
+
+/* The status of the target's answer; 0 when the relay answered in its place, because it does not
+ * reach it. After a transfer that succeeded. */
+long http_link_status(const struct http_link *link, CURL *curl);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/common/rpc_error.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+static const struct {
+    const char *connect_code;
+    unsigned connect_status;
+    unsigned rest_status;
+} codes[RPC_CODE_COUNT] = {
+#define X(symbol, connect_code, connect_status, rest_status) \
+    [symbol] = {connect_code, connect_status, rest_status},
+#include "agent/common/rpc_errors.def"
+#undef X
+};
+
+/* Messages quote names that come from outside; what reaches JSON must be UTF-8. */
+static void clean_message(char *message)
+{
+    for (char *c = message; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    if (str_is_utf8(message, strlen(message)))
+        return;
+    for (char *c = message; *c; c++)
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+}
+
+__attribute__((format(printf, 3, 0))) static int set(struct rpc_error *error, enum rpc_code code,
+                                                     const char *format, va_list ap)
+{
+    error->code = code;
+    vsnprintf(error->message, sizeof error->message, format, ap);
+    clean_message(error->message);
+    return -1;
+}
+
+int rpc_error_set(struct rpc_error *error, enum rpc_code code, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    set(error, code, format, ap);
+    va_end(ap);
+    return -1;
+}
+
+static enum rpc_code code_of_errno(int errnum)
+{
+    switch (errnum) {
+    case ENOENT:
+        return RPC_NOT_FOUND;
+    case ENOSPC:
+    case EDQUOT:
+        return RPC_NO_SPACE;
+    case EEXIST:
+    case ENOTEMPTY:
+        return RPC_ALREADY_EXISTS;
+    case EISDIR:
+    case ENOTDIR:
+    case ENAMETOOLONG:
+    case EINVAL:
+    case ENXIO:
+    case EILSEQ:
+    case EXDEV:
+        return RPC_INVALID_ARGUMENT;
+    case ELOOP:
+        return RPC_FAILED_PRECONDITION;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ETXTBSY:
+        return RPC_PERMISSION_DENIED;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case EAGAIN:
+        return RPC_RESOURCE_EXHAUSTED;
+    default:
+        return RPC_INTERNAL;
+    }
+}
+
+int rpc_error_set_errno(struct rpc_error *error, int errnum, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    set(error, code_of_errno(errnum), format, ap);
+    va_end(ap);
+    size_t length = strlen(error->message);
+    snprintf(error->message + length, sizeof error->message - length, ": %s", strerror(errnum));
+    return -1;
+}
+
+int rpc_errno_of_reading(int errnum)
+{
+    return errnum == ENOTDIR ? ENOENT : errnum;
+}
+
+const char *rpc_connect_code(enum rpc_code code)
+{
+    return codes[code].connect_code;
+}
+
+unsigned rpc_connect_status(enum rpc_code code)
+{
+    return codes[code].connect_status;
+}
+
+unsigned rpc_rest_status(enum rpc_code code)
+{
+    return codes[code].rest_status;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Errors: what a request of the data plane fails with. Unlike struct error they speak the Connect
+ * protocol's codes and live by value inside a request, so that refusing one allocates nothing.
+ * Fallible functions return 0 or -1 and, on -1, have filled *error.
+ */
+#pragma once
+
+#include <stdarg.h>
+
+enum rpc_code {
+#define X(symbol, connect_code, connect_status, rest_status) symbol,
+#include "agent/common/rpc_errors.def"
+#undef X
+    RPC_CODE_COUNT
+};
+
+struct rpc_error {
+    enum rpc_code code;
+    char message[320]; /* UTF-8, without control characters; cut where it does not fit */
+};
+
+/* Fill *error. Always returns -1, so that callers can `return rpc_error_set(error, …)`. */
+int rpc_error_set(struct rpc_error *error, enum rpc_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* As rpc_error_set() with the code that an errno value of a file operation means, and its text
+ * after the message. */
+int rpc_error_set_errno(struct rpc_error *error, int errnum, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The errno value as it is told of something that is read: what would be below a file is not there.
+ * Who writes there is told that it is no directory. */
+int rpc_errno_of_reading(int errnum);
+
+const char *rpc_connect_code(enum rpc_code code); /* "not_found" */
+unsigned rpc_connect_status(enum rpc_code code);
+unsigned rpc_rest_status(enum rpc_code code);

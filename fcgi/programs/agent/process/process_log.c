@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/process/process_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+/* What is written in drops is put together: a piece within this time and up to this size. */
+#define MERGE_MS     1000
+#define MERGE_MAX    4096
+
+#define COMMAND_KEPT 128 /* bytes of it */
+
+/* What an entry takes of the log's room: a source, which several may share, with each of them. */
+static size_t room_of(const struct process_log_source *source, size_t size)
+{
+    return sizeof(struct process_log_entry) + sizeof *source + strlen(source->command) +
+           (source->tag ? strlen(source->tag) : 0) + size;
+}
+
+void process_log_init(struct process_log *log)
+{
+    *log = (struct process_log){.max = PROCESS_LOG_DEFAULT};
+    TAILQ_INIT(&log->entries);
+}
+
+struct process_log_source *process_log_source_new(pid_t pid, const char *command, const char *tag)
+{
+    struct process_log_source *source = xcalloc(1, sizeof *source);
+    source->users = 1;
+    source->pid = pid;
+    source->command = xstrndup(command, COMMAND_KEPT);
+    source->tag = xstrdup_or_null(tag);
+    return source;
+}
+
+void process_log_source_release(struct process_log_source *source)
+{
+    if (--source->users)
+        return;
+    free(source->command);
+    free(source->tag);
+    free(source);
+}
+
+static void drop_oldest(struct process_log *log)
+{
+    struct process_log_entry *entry = TAILQ_FIRST(&log->entries);
+    TAILQ_REMOVE(&log->entries, entry, link);
+    log->bytes -= room_of(entry->source, entry->size);
+    process_log_source_release(entry->source);
+    free(entry);
+}
+
+static void make_room(struct process_log *log, size_t size)
+{
+    while (!TAILQ_EMPTY(&log->entries) && log->bytes + size > log->max)
+        drop_oldest(log);
+}
+
+void process_log_set_max(struct process_log *log, size_t max)
+{
+    log->max = max;
+    make_room(log, 0);
+}
+
+static bool continues(const struct process_log *log, const struct process_log_entry *entry,
+                      const struct process_log_source *source, enum process_output_kind kind,
+                      size_t size, int64_t now_ms)
+{
+    return entry && !log->sealed && entry->source == source && entry->kind == kind &&
+           entry->size + size <= MERGE_MAX && now_ms - entry->at_ms < MERGE_MS;
+}
+
+static void extend(struct process_log *log, struct process_log_entry *entry, const char *data,
+                   size_t size)
+{
+    TAILQ_REMOVE(&log->entries, entry, link);
+    entry = xreallocarray(entry, 1, sizeof *entry + entry->size + size);
+    memcpy(entry->data + entry->size, data, size);
+    entry->size += size;
+    log->bytes += size;
+    TAILQ_INSERT_TAIL(&log->entries, entry, link);
+}
+
+static void add(struct process_log *log, const struct process_log_entry *as, const char *data,
+                size_t size)
+{
+    struct process_log_entry *entry = xmalloc(sizeof *entry + size);
+    *entry = *as;
+    entry->size = size;
+    entry->position = ++log->last_position;
+    entry->source->users++;
+    memcpy(entry->data, data, size);
+    log->bytes += room_of(entry->source, size);
+    log->sealed = false;
+    TAILQ_INSERT_TAIL(&log->entries, entry, link);
+}
+
+void process_log_append(struct process_log *log, struct process_log_source *source,
+                        enum process_output_kind kind, uint64_t offset, const char *data,
+                        size_t size)
+{
+    int64_t now_ms = clock_now_ms();
+    struct process_log_entry *last = TAILQ_LAST(&log->entries, process_log_entries);
+    const struct process_log_entry as = {
+        .source = source, .at_ms = now_ms, .offset = offset, .kind = kind};
+    if (continues(log, last, source, kind, size, now_ms))
+        extend(log, last, data, size);
+    else if (room_of(source, size) <= log->max)
+        add(log, &as, data, size);
+    make_room(log, 0);
+}
+
+const struct process_log_entry *process_log_find(const struct process_log *log,
+                                                 const struct process_log_source *source,
+                                                 enum process_output_kind kind, uint64_t offset)
+{
+    const struct process_log_entry *entry;
+    TAILQ_FOREACH(entry, &log->entries, link)
+    {
+        if (entry->source == source && entry->kind == kind && entry->offset + entry->size > offset)
+            break;
+    }
+    return entry;
+}

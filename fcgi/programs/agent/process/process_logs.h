@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include "agent/framework/request.h"
+
+/* GET /internal/logs?after&limit&order&pid&from_ms&to_ms: the entries of the log (process_log.h),
+ * terminals left out, in the order asked for, behind the one at position `after`. */
+int logs_finish(struct request *request, struct rpc_error *error);

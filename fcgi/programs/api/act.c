@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/act.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/access.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "endpoint/endpoint.h"
+
+/* NULL: the route changes nothing. */
+static const struct audit_action *action_of(const struct route *route)
+{
+    const struct audit_action *action = audit_action_of_operation(route->operation);
+    return action == &audit_unnamed && str_equal(route->method, "GET") ? NULL : action;
+}
+
+/* Whose log it goes into; "": nobody's, operators alone see it. */
+static const char *team_of(const struct api *api, const struct route *route)
+{
+    const struct access *access = &api->access;
+    const char *id = access_team_id(access, route);
+    if (id)
+        return id;
+    switch ((enum endpoint_subject)route->subject) {
+    case SUBJECT_OPERATOR:
+        return TEAM_DEPLOYMENT_ID;
+    case SUBJECT_USER:
+    case SUBJECT_LOGIN:
+        return api->principal.personal_team_id;
+    default:
+        return access->team ? access->team->id : "";
+    }
+}
+
+/* What the path names; what is made says its own name later. */
+static void name_resource(struct audit *audit, const struct route *route,
+                          const struct http_request *request)
+{
+    char text[2 * AUDIT_RESOURCE_SIZE];
+    const char *name = json_string_value(json_object_get(request->json, "name"));
+    const char *slug = json_string_value(json_object_get(request->json, "slug"));
+    audit->entry.resource[0] = '\0';
+    if (route->subject == SUBJECT_MEMBERS)
+        audit_about(audit, request->capture_count > 1 ? request->captures[1] : name ? name : "");
+    else if (route->subject == SUBJECT_TEAM && request->capture_count > 1) {
+        snprintf(text, sizeof text, "%s:%s", request->captures[0], request->captures[1]);
+        audit_about(audit, text);
+    } else if (request->capture_count)
+        audit_about(audit, request->captures[0]);
+    else if (slug)
+        audit_about(audit, slug);
+}
+
+static enum audit_actor actor_of(const struct principal *principal)
+{
+    if (!*principal->key_id)
+        return AUDIT_SESSION;
+    return str_starts_with(principal->key_id, "ssk_") ? AUDIT_SSH_KEY : AUDIT_KEY;
+}
+
+#define COPY(array, text) snprintf((array), sizeof(array), "%s", (text))
+
+static void open_act(struct api *api, const struct route *route, const struct http_request *request)
+{
+    struct audit *audit = &api->audit;
+    struct audit_entry *entry = &audit->entry;
+    const struct principal *principal = &api->principal;
+    *audit = (struct audit){
+        .action = action_of(route),
+        .only_changes = route->scope == ROUTE_PUBLIC, /* a way back with an error is an answer */
+    };
+    if (!audit->action)
+        return;
+    entry->actor = actor_of(principal);
+    COPY(entry->actor_id, *principal->key_id ? principal->key_id : principal->login_id);
+    COPY(entry->user_id, principal->user_id);
+    COPY(entry->team_id, team_of(api, route));
+    COPY(entry->address, request->remote_address);
+    COPY(entry->request_id, request->request_id);
+    name_resource(audit, route, request);
+}
+
+int act_do(struct api *api, const struct route *route, struct http_request *request,
+           struct http_response *response, struct error **err)
+{
+    error_auto failure = NULL;
+    error_auto lost = NULL;
+    open_act(api, route, request);
+    if (audit_begin(&api->audit, api->worker.db, api->worker.ring, err) < 0)
+        return -1;
+    int result = route->handler(api, request, response, &failure);
+    if (audit_end(&api->audit, failure, &lost) < 0 && result == 0)
+        return error_move(err, &lost);
+    if (lost)
+        log_warning("cannot record that an act failed", LOG_ERROR(lost));
+    return result == 0 ? 0 : error_move(err, &failure);
+}
+
+void act_refused(struct api *api, const struct route *route, const struct http_request *request,
+                 const struct error *failure)
+{
+    error_auto err = NULL;
+    if (failure->code != ERR_INSUFFICIENT_SCOPE && failure->code != ERR_TEAM_FORBIDDEN)
+        return;
+    open_act(api, route, request);
+    struct audit *audit = &api->audit;
+    if (!audit->action)
+        return;
+    audit->entry.result = AUDIT_REFUSED;
+    COPY(audit->entry.action, audit->action->name);
+    COPY(audit->entry.error, error_api_code(failure->code));
+    if (audit_write(api->worker.db, api->worker.ring, &audit->entry, &err) < 0)
+        log_warning("cannot record that an act was refused", LOG_ERROR(err));
+}
+
+void act_signs_in(struct api *api, const struct login *login)
+{
+    api->audit.actor_id = login->id;
+    api->audit.user_id = login->user_id;
+}

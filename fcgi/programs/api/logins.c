@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* People sign in and out, and see where they are signed in. */
+#include "api/act.h"
+#include "api/console.h"
+#include "base/mem.h"
+#include "login/address_list.h"
+
+const struct schema_member login_schema[] = {
+    {.name = "name", .type = SCHEMA_STRING, .required = true, .min = 1, .max = SLUG_MAX},
+    {.name = "password", .type = SCHEMA_STRING, .required = true, .min = 1, .max = PASSWORD_MAX},
+    {.name = "code", .type = SCHEMA_STRING, .min = 1, .max = CODE_MAX},
+    {.name = NULL},
+};
+
+const struct schema_member invite_schema[] = {
+    {.name = "token", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 256},
+    {.name = "password", .type = SCHEMA_STRING, .required = true, .min = 1, .max = PASSWORD_MAX},
+    {.name = NULL},
+};
+
+/* The user whom a proxy that is trusted names, or NULL. */
+static const char *named_user(const struct api *api, const struct http_request *request)
+{
+    const struct settings *settings = api->settings;
+    if (!*settings->login_header ||
+        !address_list_has(settings->login_header_from, request->remote_address))
+        return NULL;
+    return http_header(request, settings->login_header);
+}
+
+int login_show(void *context, struct http_request *request, struct http_response *response,
+               struct error **err)
+{
+    const struct api *api = context;
+    if (console_check_host(request, err) < 0)
+        return -1;
+    json_t *oidc = api->oidc ? json_pack("{s:s}", "name", api->settings->oidc_name) : json_null();
+    return http_response_json(response, 200,
+                              json_pack("{s:b, s:o, s:b}", "password", 1, "oidc", oidc, "header",
+                                        named_user(api, request) != NULL));
+}
+
+/* Nobody is signed in, or a password hashed, for a page of another origin. */
+static int check_request(struct api *api, struct http_request *request, struct error **err)
+{
+    if (console_check_host(request, err) < 0 || console_check_origin(api, request, err) < 0)
+        return -1;
+    return api_take_password_share(api, request, err);
+}
+
+static int answer(const struct api *api, const struct login *login, char text[SECRET_TEXT_SIZE],
+                  struct http_response *response)
+{
+    console_set_cookie(api, response, text);
+    mem_wipe(text, SECRET_TEXT_SIZE);
+    return http_response_json(response, 200,
+                              json_pack("{s:o}", "user", console_user_to_json(login)));
+}
+
+int login_create(void *context, struct http_request *request, struct http_response *response,
+                 struct error **err)
+{
+    struct api *api = context;
+    struct login login = {0};
+    char text[SECRET_TEXT_SIZE];
+    const json_t *body = request->json;
+    if (check_request(api, request, err) < 0)
+        return -1;
+    struct sign_in by = console_sign_in(api, request);
+    act_signs_in(api, &login);
+    if (sign_in_with_password(&by, json_string_value(json_object_get(body, "name")),
+                              json_string_value(json_object_get(body, "password")),
+                              json_string_value(json_object_get(body, "code")), &login, text,
+                              err) < 0)
+        return -1;
+    return answer(api, &login, text, response);
+}
+
+int header_login(void *context, struct http_request *request, struct http_response *response,
+                 struct error **err)
+{
+    struct api *api = context;
+    struct login login = {0};
+    char text[SECRET_TEXT_SIZE];
+    const char *name = named_user(api, request);
+    if (console_check_host(request, err) < 0 || console_check_origin(api, request, err) < 0)
+        return -1;
+    if (!name)
+        return error_set(err, ERR_INVALID_CREDENTIALS,
+                         "No proxy that is trusted says that you have signed in with it.");
+    struct sign_in by = console_sign_in(api, request);
+    act_signs_in(api, &login);
+    if (sign_in_as_named(&by, name, &login, text, err) < 0)
+        return -1;
+    return answer(api, &login, text, response);
+}
+
+int invites_accept(void *context, struct http_request *request, struct http_response *response,
+                   struct error **err)
+{
+    struct api *api = context;
+    struct login login = {0};
+    char text[SECRET_TEXT_SIZE];
+    if (check_request(api, request, err) < 0)
+        return -1;
+    struct sign_in by = console_sign_in(api, request);
+    act_signs_in(api, &login);
+    if (sign_in_with_invite(&by, json_string_value(json_object_get(request->json, "token")),
+                            json_string_value(json_object_get(request->json, "password")), &login,
+                            text, err) < 0)
+        return -1;
+    return answer(api, &login, text, response);
+}
+
+int logout(void *context, struct http_request *request, struct http_response *response,
+           struct error **err)
+{
+    struct api *api = context;
+    (void)request;
+    if (login_end(api->worker.db, api->login.user_id, api->login.id, err) < 0)
+        return -1;
+    console_clear_cookie(response);
+    response->status = 204;
+    return 0;
+}
+
+int logins_list(void *context, struct http_request *request, struct http_response *response,
+                struct error **err)
+{
+    struct api *api = context;
+    autofree struct login *logins = NULL;
+    unsigned count;
+    (void)request;
+    if (login_list(api->worker.db, api->principal.user_id, &logins, &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(rows, console_login_to_json(&logins[i], &api->login));
+    return http_response_json(response, 200, json_pack("{s:o}", "items", rows));
+}
+
+int logins_delete(void *context, struct http_request *request, struct http_response *response,
+                  struct error **err)
+{
+    struct api *api = context;
+    const char *id = request->captures[0];
+    if (!id_is_valid("lgn_", id))
+        return error_set(err, ERR_NOT_FOUND, "There is no such sign-in.");
+    if (login_end(api->worker.db, api->principal.user_id, id, err) < 0)
+        return -1;
+    response->status = 204;
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/plan_view.h"
+
+#include <stdio.h>
+
+#include "api/api.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+json_t *plan_prices_to_json(const struct plan *plan)
+{
+    return json_pack("{s:s, s:s, s:s, s:s}", "currency", plan->currency, "vcpu_hour",
+                     plan->vcpu_hour, "memory_gb_hour", plan->memory_gb_hour, "storage_gb_month",
+                     plan->storage_gb_month);
+}
+
+json_t *plan_to_json(const struct plan *plan)
+{
+    return json_pack(
+        "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "name",
+        plan->name, "resource_override", (int)plan->resource_override, "disk_gb",
+        (json_int_t)plan->disk_gb, "max_timeout", (json_int_t)plan->max_timeout_s, "sandboxes",
+        (json_int_t)plan->sandboxes, "vcpus", (json_int_t)plan->vcpus, "memory_mb",
+        (json_int_t)plan->memory_mb, "stopped_sandboxes", (json_int_t)plan->stopped_sandboxes,
+        "volumes", (json_int_t)plan->volumes, "checkpoints", (json_int_t)plan->checkpoints,
+        "stopped_days", (json_int_t)plan->stopped_days, "checkpoint_days",
+        (json_int_t)plan->checkpoint_days, "cleanup_warning_hours",
+        (json_int_t)plan->cleanup_warning_hours, "audit_days", (json_int_t)plan->audit_days,
+        "process_log_kib", (json_int_t)plan->process_log_kib, "prices", plan_prices_to_json(plan));
+}
+
+/* --- what an operator changes; what a value may be is the plan's to check --- */
+
+#define TEXT_MAX    16
+#define MAX_TIMEOUT "max_timeout" /* the one that the plan has under another name */
+
+static const struct schema_member price_members[] = {
+    {.name = "currency", .type = SCHEMA_STRING, .min = 3, .max = 3},
+    {.name = "vcpu_hour", .type = SCHEMA_STRING, .min = 1, .max = TEXT_MAX},
+    {.name = "memory_gb_hour", .type = SCHEMA_STRING, .min = 1, .max = TEXT_MAX},
+    {.name = "storage_gb_month", .type = SCHEMA_STRING, .min = 1, .max = TEXT_MAX},
+    {.name = NULL},
+};
+
+#define NUMBER(member)                           \
+    {                                            \
+        .name = (member), .type = SCHEMA_INTEGER \
+    }
+
+const struct schema_member operator_plan_schema[] = {
+    {.name = "resource_override", .type = SCHEMA_BOOLEAN},
+    NUMBER("disk_gb"),
+    {.name = MAX_TIMEOUT, .type = SCHEMA_INTEGER, .min = 1, .max = 31536000},
+    NUMBER("sandboxes"),
+    NUMBER("vcpus"),
+    NUMBER("memory_mb"),
+    NUMBER("stopped_sandboxes"),
+    NUMBER("volumes"),
+    NUMBER("checkpoints"),
+    NUMBER("stopped_days"),
+    NUMBER("checkpoint_days"),
+    NUMBER("cleanup_warning_hours"),
+    NUMBER("audit_days"),
+    NUMBER("process_log_kib"),
+    {.name = "prices", .type = SCHEMA_OBJECT, .members = price_members},
+    {.name = NULL},
+};
+
+struct wanted {
+    struct plan_value values[ARRAY_SIZE(operator_plan_schema) + ARRAY_SIZE(price_members)];
+    char numbers[ARRAY_SIZE(operator_plan_schema)][24];
+    unsigned count;
+};
+
+static void want(struct wanted *wanted, const char *member, const json_t *value)
+{
+    struct plan_value *next = &wanted->values[wanted->count];
+    bool is_timeout = str_equal(member, MAX_TIMEOUT);
+    snprintf(next->column, sizeof next->column, "%s", is_timeout ? "max_timeout_s" : member);
+    next->value = json_string_value(value);
+    if (!next->value) {
+        char *number = wanted->numbers[wanted->count];
+        json_int_t amount =
+            json_is_boolean(value) ? json_is_true(value) : json_integer_value(value);
+        snprintf(number, sizeof wanted->numbers[0], "%" JSON_INTEGER_FORMAT, amount);
+        next->value = number;
+    }
+    wanted->count++;
+}
+
+static void read_wanted(const json_t *body, struct wanted *wanted)
+{
+    const char *member;
+    json_t *value;
+    json_object_foreach ((json_t *)body, member, value)
+        if (!json_is_object(value))
+            want(wanted, member, value);
+    json_object_foreach (json_object_get(body, "prices"), member, value)
+        want(wanted, member, value);
+}
+
+/* The plan's own words, at the member of the body that they are about. */
+static int refuse(const json_t *body, struct error *refusal, struct error **err)
+{
+    const char *column = refusal->field ? refusal->field : "";
+    bool is_price = json_object_get(json_object_get(body, "prices"), column) != NULL;
+    autofree char *pointer = schema_pointer(is_price ? "/prices" : "", column);
+    return error_set_field(err, refusal->code, pointer, "%s", refusal->message);
+}
+
+int operator_plan_update(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    const char *name = request->captures[0];
+    struct wanted wanted = {.count = 0};
+    struct plan plan;
+    error_auto refusal = NULL;
+    read_wanted(request->json, &wanted);
+    if (plan_set(api->worker.db, name, wanted.values, wanted.count, &refusal) < 0)
+        return refusal->code == ERR_INVALID_REQUEST ? refuse(request->json, refusal, err)
+                                                    : error_move(err, &refusal);
+    if (plan_get(api->worker.db, name, &plan, err) < 0)
+        return -1;
+    return http_response_json(response, 200, plan_to_json(&plan));
+}

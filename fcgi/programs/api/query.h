@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Numbers and times that a request names in its query. What a parameter stands for stays as it is
+ * when the parameter is absent. Errors: ERR_INVALID_REQUEST with the parameter. */
+#pragma once
+
+#include <stdint.h>
+
+#include "http/http.h"
+
+int query_read_number(const struct http_request *request, const char *name, uint64_t least,
+                      uint64_t most, uint64_t *value, struct error **err);
+int query_read_time(const struct http_request *request, const char *name, int64_t *at_ms,
+                    struct error **err);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A backup is a folder: manifest.json names every other file in it with size and SHA-256. It is
+ * written under another name and renamed when all of it is on the disk, the manifest last, so that
+ * a folder with a manifest is a whole backup.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define BACKUP_SHA256_SIZE 65
+
+enum backup_kind { BACKUP_DATABASE, BACKUP_KEYRING, BACKUP_VOLUME, BACKUP_INSTANCE };
+extern const char *const backup_kind_names[4];
+
+struct backup_file {
+    enum backup_kind kind;
+    char *path;  /* below the folder */
+    char *host;  /* of a volume or an instance; "" else, like what follows */
+    char *name;  /* on that host */
+    char *of;    /* the id of what it belongs to: sbx_…, ckp_…, vol_…, tpv_… */
+    char *stamp; /* as long as it is the same the file would be; "": nobody knows */
+    bool reused; /* it is a file of the backup before */
+    uint64_t size;
+    char sha256[BACKUP_SHA256_SIZE];
+};
+
+struct backup {
+    char *directory;
+    char *made_at;
+    unsigned schema_version;
+    struct backup_file *files;
+    size_t count;
+    json_t *left_out; /* [{"id": …, "reason": …}] */
+};
+/* Zero-initialise before the first use. */
+void backup_deinit(struct backup *backup);
+#define backup_auto __attribute__((cleanup(backup_deinit))) struct backup
+
+/* Begin one in a folder that is there. */
+void backup_begin(struct backup *backup, const char *directory, unsigned schema_version);
+
+/* The strings of file are taken over. */
+void backup_add(struct backup *backup, const struct backup_file *file);
+void backup_leave_out(struct backup *backup, const char *id, const char *reason);
+
+/* NULL: there is none. */
+const struct backup_file *backup_find(const struct backup *backup, enum backup_kind kind,
+                                      const char *host, const char *name);
+
+/* The whole path of a file; owned by the caller. */
+char *backup_path(const struct backup *backup, const char *path);
+
+/* Put the file on the disk, and fill in its size and hash. Errors: ERR_CONFIG. */
+int backup_seal_file(const struct backup *backup, struct backup_file *file, struct error **err);
+
+/* Write the manifest and rename the folder. Errors: ERR_CONFIG. */
+int backup_finish(struct backup *backup, const char *directory, struct error **err);
+
+/* Read the manifest of one. Errors: ERR_CONFIG (none, or not one that this version knows). */
+int backup_load(struct backup *backup, const char *directory, struct error **err);
+
+/* Read every file and compare. Errors: ERR_CONFIG naming the first that differs. */
+int backup_verify(const struct backup *backup, struct error **err);

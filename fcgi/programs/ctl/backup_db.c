@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "ctl/backup_db.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "template/warm.h"
+#include "volume/volume.h"
+
+/* Of what never changes once it is there: "fixed". A sandbox that is stopped is the same as long as
+ * its incarnation is. Of a volume nobody knows. */
+static const struct db_statement objects_statement = {
+    "backup.objects",
+    "SELECT 1 AS place, v.id, v.host_id, h.name, '' AS instance, '' AS stamp, '' AS state"
+    " FROM volumes v JOIN hosts h ON h.id = v.host_id WHERE v.state = 'ready'"
+    " UNION ALL SELECT 2, s.template_version_id, s.host_id, h.name, s.instance_name, 'fixed', ''"
+    " FROM template_sources s JOIN hosts h ON h.id = s.host_id"
+    " JOIN template_versions v ON v.id = s.template_version_id WHERE v.state = 'ready'"
+    " UNION ALL SELECT 3, c.id, c.host_id, h.name, c.instance_name, 'fixed', ''"
+    " FROM checkpoints c JOIN hosts h ON h.id = c.host_id WHERE c.state = 'ready'"
+    " UNION ALL SELECT 4, s.id, s.host_id, h.name, s.instance_name, CAST(s.incarnation AS CHAR),"
+    " s.state FROM sandboxes s JOIN hosts h ON h.id = s.host_id WHERE s.visible = 1"
+    " ORDER BY place, id",
+    true};
+
+static const struct db_statement unchanged_statement = {
+    "backup.unchanged",
+    "SELECT id FROM sandboxes WHERE id = ? AND state = 'stopped' AND incarnation = ?", true};
+
+static const struct db_statement count_statement = {
+    "backup.count",
+    "SELECT (SELECT COUNT(*) FROM sandboxes WHERE visible = 1)"
+    " + (SELECT COUNT(*) FROM volumes WHERE visible = 1)"
+    " + (SELECT COUNT(*) FROM checkpoints WHERE state = 'ready')",
+    true};
+
+static const struct db_statement warm_statement = {
+    "backup.warm", "SELECT instance_name FROM warm_instances", true};
+
+static const struct db_statement column_statement = {
+    "backup.column",
+    "SELECT CONCAT('column ', a.table_name, '.', a.column_name) FROM information_schema.columns a"
+    " LEFT JOIN information_schema.columns b ON b.table_schema = ? AND b.table_name = a.table_name"
+    " AND b.column_name = a.column_name AND b.column_type = a.column_type"
+    " AND b.is_nullable = a.is_nullable AND b.collation_name <=> a.collation_name"
+    " WHERE a.table_schema = ? AND b.column_name IS NULL LIMIT 1",
+    true};
+
+static const struct db_statement index_statement = {
+    "backup.index",
+    "SELECT CONCAT('index ', a.table_name, '.', a.index_name) FROM information_schema.statistics a"
+    " LEFT JOIN information_schema.statistics b ON b.table_schema = ?"
+    " AND b.table_name = a.table_name AND b.index_name = a.index_name"
+    " AND b.seq_in_index = a.seq_in_index AND b.column_name = a.column_name"
+    " AND b.non_unique = a.non_unique WHERE a.table_schema = ? AND b.index_name IS NULL LIMIT 1",
+    true};
+
+static const struct db_statement *const statements[] = {
+    &objects_statement, &unchanged_statement, &count_statement,
+    &warm_statement,    &column_statement,    &index_statement,
+};
+const struct db_statement_list backup_statements = DB_STATEMENT_LIST(statements);
+
+static void read_object(const struct db_rows *rows, struct backup_object *object)
+{
+    *object = (struct backup_object){
+        .kind = db_get_u64(rows, 0) == 1 ? BACKUP_VOLUME : BACKUP_INSTANCE,
+        .host_id = (uint32_t)db_get_u64(rows, 2),
+    };
+    db_copy_text(object->id, rows, 1);
+    db_copy_text(object->host, rows, 3);
+    db_copy_text(object->name, rows, 4);
+    db_copy_text(object->stamp, rows, 5);
+    db_copy_text(object->state, rows, 6);
+    if (object->kind == BACKUP_VOLUME)
+        volume_instance_name(object->id, object->name);
+}
+
+int backup_db_objects(struct db *db, struct backup_object **objects, size_t *count,
+                      struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *objects = NULL;
+    *count = 0;
+    if (db_query(db, &objects_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *objects = xreallocarray(*objects, *count + 1, sizeof **objects);
+        read_object(rows, &(*objects)[(*count)++]);
+    }
+    return 0;
+}
+
+int backup_db_is_unchanged(struct db *db, const struct backup_object *sandbox, bool *unchanged,
+                           struct error **err)
+{
+    return db_query_finds(db, &unchanged_statement,
+                          DB_ARGS(db_text(sandbox->id), db_text(sandbox->stamp)), unchanged, err);
+}
+
+int backup_db_count(struct db *db, uint64_t *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &count_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    *count = db_get_u64(rows, 0);
+    return 0;
+}
+
+int backup_db_dismiss_warm(struct db *db, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &warm_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows))
+        if (warm_dismiss(db, db_get_text(rows, 0), err) < 0)
+            return -1;
+    return 0;
+}
+
+static int look(struct db *db, const struct db_statement *statement, const char *one,
+                const char *other, char out[256], struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, statement, DB_ARGS(db_text(one), db_text(other)), &rows, err) < 0)
+        return -1;
+    snprintf(out, 256, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
+    return 0;
+}
+
+int backup_db_difference(struct db *db, const char *one, const char *other, char out[256],
+                         struct error **err)
+{
+    const struct db_statement *const looks[] = {&column_statement, &index_statement};
+    for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+        if (look(db, looks[i], one, other, out, err) < 0)
+            return -1;
+        if (!*out && look(db, looks[i], other, one, out, err) < 0)
+            return -1;
+        if (*out)
+            return 0;
+    }
+    return 0;
+}

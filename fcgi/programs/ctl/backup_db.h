@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What there is to back up, and what a restore must know of the database. */
+#pragma once
+
+#include "base/ulid.h"
+#include "ctl/backup.h"
+#include "db/db.h"
+#include "runtime/runtime.h"
+
+/* Something on a host that a row tells of. */
+struct backup_object {
+    enum backup_kind kind; /* BACKUP_VOLUME or BACKUP_INSTANCE */
+    char id[ID_SIZE];
+    uint32_t host_id;
+    char host[64];
+    char name[INSTANCE_NAME_SIZE];
+    char stamp[32]; /* struct backup_file */
+    char state[17]; /* of a sandbox; "" for others */
+};
+
+/* Volumes first, since instances mount them. The caller frees the array. */
+int backup_db_objects(struct db *db, struct backup_object **objects, size_t *count,
+                      struct error **err);
+
+/* Whether the sandbox is stopped, and still is what its stamp says. */
+int backup_db_is_unchanged(struct db *db, const struct backup_object *sandbox, bool *unchanged,
+                           struct error **err);
+
+/* How many sandboxes, volumes and checkpoints there are. */
+int backup_db_count(struct db *db, uint64_t *count, struct error **err);
+
+/* The instances of the warm pool leave it: they are not on their hosts any more. */
+int backup_db_dismiss_warm(struct db *db, struct error **err);
+
+/* The first column or index that one of two databases has and the other has not, or has otherwise;
+ * "": none. */
+int backup_db_difference(struct db *db, const char *one, const char *other, char out[256],
+                         struct error **err);
+
+extern const struct db_statement_list backup_statements;

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What there is is listed before the database is dumped and copied from the hosts after it, and a
+ * sandbox that moved meanwhile is left out: so a row in the dump never meets a disk of another
+ * time. Volumes are as they are when they are copied, as after a loss of power.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "ctl/backup_database.h"
+#include "ctl/backup_db.h"
+#include "ctl/backup_keys.h"
+#include "ctl/output.h"
+#include "db/migrate.h"
+
+/* Of a monitor: there is a backup, and something that should be in it is not. */
+#define EXIT_INCOMPLETE 2
+
+struct backing {
+    struct ctl *ctl;
+    const struct ctl_arguments *arguments;
+    struct backup backup;
+    struct backup base; /* the one before; no files: there is none */
+    unsigned failures;
+};
+
+static const char *folder_of(enum backup_kind kind)
+{
+    return kind == BACKUP_VOLUME ? "volumes" : "instances";
+}
+
+/* --- one object --- */
+
+static struct backup_file file_of(const struct backup_object *object)
+{
+    return (struct backup_file){
+        .kind = object->kind,
+        .path =
+            xasprintf("hosts/%s/%s/%s.tar", object->host, folder_of(object->kind), object->name),
+        .host = xstrdup(object->host),
+        .name = xstrdup(object->name),
+        .of = xstrdup(object->id),
+        .stamp = xstrdup(object->stamp),
+    };
+}
+
+static int make_directories(const struct backup *backup, const struct backup_object *object,
+                            struct error **err)
+{
+    autofree char *hosts = backup_path(backup, "hosts");
+    autofree char *host = xasprintf("%s/%s", hosts, object->host);
+    autofree char *kind = xasprintf("%s/%s", host, folder_of(object->kind));
+    const char *const paths[] = {hosts, host, kind};
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+        if (mkdir(paths[i], 0700) < 0 && errno != EEXIST)
+            return error_set_errno(err, ERR_CONFIG, errno, "cannot make %s", paths[i]);
+    return 0;
+}
+
+/* Whether the file of the backup before is this one too. */
+static bool reuse(struct backing *backing, struct backup_file *file)
+{
+    const struct backup_file *before =
+        backup_find(&backing->base, file->kind, file->host, file->name);
+    if (!before || !*file->stamp || !str_equal(before->stamp, file->stamp))
+        return false;
+    autofree char *from = backup_path(&backing->base, before->path);
+    autofree char *to = backup_path(&backing->backup, file->path);
+    struct stat info;
+    if (stat(from, &info) < 0 || (uint64_t)info.st_size != before->size || link(from, to) < 0)
+        return false;
+    file->reused = true;
+    file->size = before->size;
+    memcpy(file->sha256, before->sha256, sizeof file->sha256);
+    return true;
+}
+
+static int export_to(struct backing *backing, const struct backup_object *object, const char *path,
+                     struct error **err)
+{
+    struct ctl *ctl = backing->ctl;
+    struct runtime *runtime;
+    autofclose FILE *to = fopen(path, "wxe");
+    if (!to || chmod(path, 0600) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot write %s", path);
+    if (runtimes_get(ctl->runtimes, ctl->db, object->host_id, &runtime, err) < 0)
+        return -1;
+    return runtime->ops->export_object(
+        runtime, object->kind == BACKUP_VOLUME ? RUNTIME_VOLUME : RUNTIME_INSTANCE, object->name,
+        to, err);
+}
+
+/* *reason: why it is not to be in the backup; NULL: it is. */
+static int check_unchanged(struct backing *backing, const struct backup_object *object,
+                           const char **reason, struct error **err)
+{
+    bool unchanged = true;
+    if (*object->state && backup_db_is_unchanged(backing->ctl->db, object, &unchanged, err) < 0)
+        return -1;
+    *reason = unchanged ? NULL : "it moved while the backup was made";
+    return 0;
+}
+
+/* What the host has against it keeps one object out of the backup; a disk here that is full, or a
+ * database that is gone, ends it. */
+static int save(struct backing *backing, const struct backup_object *object,
+                struct backup_file *file, struct error **err)
+{
+    autofree char *path = backup_path(&backing->backup, file->path);
+    error_auto failure = NULL;
+    const char *reason;
+    if (export_to(backing, object, path, &failure) < 0) {
+        if (failure->code == ERR_CONFIG || failure->code == ERR_DB_UNAVAILABLE)
+            return error_move(err, &failure);
+        unlink(path);
+        backup_leave_out(&backing->backup, object->id, failure->message);
+        backing->failures++;
+        return 1;
+    }
+    if (check_unchanged(backing, object, &reason, err) < 0)
+        return -1;
+    if (reason) {
+        unlink(path);
+        backup_leave_out(&backing->backup, object->id, reason);
+        return 1;
+    }
+    return backup_seal_file(&backing->backup, file, err);
+}
+
+static bool is_chosen(const struct backing *backing, const struct backup_object *object)
+{
+    unsigned count;
+    const char *const *chosen = ctl_list(backing->arguments, "sandbox", &count);
+    if (ctl_flag(backing->arguments, "no-sandboxes"))
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (str_equal(chosen[i], object->id))
+            return true;
+    return !count;
+}
+
+/* Why a sandbox is not even tried; NULL: it is. */
+static const char *refusal(const struct backing *backing, const struct backup_object *object)
+{
+    if (!*object->state)
+        return NULL;
+    if (!is_chosen(backing, object))
+        return "it was not chosen";
+    return str_equal(object->state, "stopped") ? NULL : "it is not stopped: only its row is there";
+}
+
+static int back_up_object(struct backing *backing, const struct backup_object *object,
+                          struct error **err)
+{
+    const char *reason = refusal(backing, object);
+    if (reason) {
+        backup_leave_out(&backing->backup, object->id, reason);
+        return 0;
+    }
+    struct backup_file file = file_of(object);
+    if (make_directories(&backing->backup, object, err) < 0)
+        return -1;
+    int result = reuse(backing, &file) ? 0 : save(backing, object, &file, err);
+    if (result == 0)
+        backup_add(&backing->backup, &file);
+    return result < 0 ? error_context(err, "backup of %s", object->id) : 0;
+}
+
+/* --- all of it --- */
+
+static int add_file(struct backing *backing, enum backup_kind kind, const char *path,
+                    struct error **err)
+{
+    struct backup_file file = {
+        .kind = kind,
+        .path = xstrdup(path),
+        .host = xstrdup(""),
+        .name = xstrdup(""),
+        .of = xstrdup(""),
+        .stamp = xstrdup(""),
+    };
+    int result = backup_seal_file(&backing->backup, &file, err);
+    backup_add(&backing->backup, &file);
+    return result;
+}
+
+static int back_up_database(struct backing *backing, struct error **err)
+{
+    autofree char *path = backup_path(&backing->backup, "database.sql");
+    if (backup_database_dump(backing->ctl->settings, path, err) < 0)
+        return -1;
+    return add_file(backing, BACKUP_DATABASE, "database.sql", err);
+}
+
+static int back_up_keys(struct backing *backing, struct error **err)
+{
+    autofree char *path = backup_path(&backing->backup, BACKUP_KEYRING_FILE);
+    if (ctl_flag(backing->arguments, "without-keys"))
+        return 0;
+    if (backup_keys_write(backing->ctl, backing->arguments, path, err) < 0)
+        return -1;
+    return add_file(backing, BACKUP_KEYRING, BACKUP_KEYRING_FILE, err);
+}
+
+static int check_chosen(const struct backing *backing, const struct backup_object *objects,
+                        size_t count, struct error **err)
+{
+    unsigned chosen_count;
+    const char *const *chosen = ctl_list(backing->arguments, "sandbox", &chosen_count);
+    for (unsigned i = 0; i < chosen_count; i++) {
+        bool found = false;
+        for (size_t j = 0; j < count; j++)
+            found |= *objects[j].state && str_equal(objects[j].id, chosen[i]);
+        if (!found)
+            return error_set_field(err, ERR_NOT_FOUND, "--sandbox", "There is no sandbox %s.",
+                                   chosen[i]);
+    }
+    return 0;
+}
+
+static int back_up(struct backing *backing, const struct backup_object *objects, size_t count,
+                   struct error **err)
+{
+    if (back_up_keys(backing, err) < 0 || back_up_database(backing, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        if (back_up_object(backing, &objects[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* --- the command --- */
+
+static int check_arguments(const struct ctl_arguments *arguments, struct error **err)
+{
+    const char *directory = arguments->operands[0];
+    unsigned ways = !!ctl_text(arguments, "passphrase-file") + !!ctl_text(arguments, "recipient") +
+                    ctl_flag(arguments, "without-keys");
+    unsigned chosen;
+    ctl_list(arguments, "sandbox", &chosen);
+    if (strstr(directory, "://"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "DIR",
+                               "%s is no folder: a backup is written to a folder of this machine, "
+                               "and taken elsewhere from there.",
+                               directory);
+    if (ways != 1)
+        return error_set_field(err, ERR_INVALID_REQUEST, "--passphrase-file",
+                               "Exactly one of --passphrase-file, --recipient and --without-keys "
+                               "says what becomes of the key ring.");
+    if (chosen && ctl_flag(arguments, "no-sandboxes"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "--sandbox",
+                               "--no-sandboxes leaves no sandbox to choose.");
+    return 0;
+}
+
+static int make_partial(const char *directory, char **partial, struct error **err)
+{
+    struct stat info;
+    size_t length = strlen(directory);
+    while (length > 1 && directory[length - 1] == '/')
+        length--;
+    *partial = xasprintf("%.*s.partial", (int)length, directory);
+    if (stat(directory, &info) == 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "DIR", "%s is there already.", directory);
+    if (mkdir(*partial, 0700) == 0)
+        return 0;
+    return errno == EEXIST
+               ? error_set_field(err, ERR_INVALID_REQUEST, "DIR",
+                                 "%s is there: another backup is being made, or one did not end "
+                                 "and can be removed.",
+                                 *partial)
+               : error_set_errno(err, ERR_CONFIG, errno, "cannot make %s", *partial);
+}
+
+static void report(struct backing *backing, const char *directory)
+{
+    const struct backup *backup = &backing->backup;
+    uint64_t bytes = 0;
+    size_t reused = 0, index;
+    json_t *left_out;
+    for (size_t i = 0; i < backup->count; i++) {
+        bytes += backup->files[i].reused ? 0 : backup->files[i].size;
+        reused += backup->files[i].reused;
+    }
+    ctl_print(backing->ctl,
+              json_pack("{s:s, s:I, s:I, s:I, s:O}", "directory", directory, "files",
+                        (json_int_t)backup->count, "reused", (json_int_t)reused, "written_bytes",
+                        (json_int_t)bytes, "left_out", backup->left_out),
+              "%s holds %zu files, %zu of them those of the backup before, and %.1f MiB are new.",
+              directory, backup->count, reused, (double)bytes / (1 << 20));
+    if (!backing->ctl->json)
+        json_array_foreach (backup->left_out, index, left_out)
+            printf("Not in it: %s: %s\n", json_string_value(json_object_get(left_out, "id")),
+                   json_string_value(json_object_get(left_out, "reason")));
+    if (backing->failures)
+        backing->ctl->exit_status = EXIT_INCOMPLETE;
+}
+
+static int run(struct backing *backing, const char *directory, struct error **err)
+{
+    autofree struct backup_object *objects = NULL;
+    autofree char *partial = NULL;
+    size_t count;
+    if (backup_db_objects(backing->ctl->db, &objects, &count, err) < 0 ||
+        check_chosen(backing, objects, count, err) < 0 ||
+        make_partial(directory, &partial, err) < 0)
+        return -1;
+    backup_begin(&backing->backup, partial, DB_SCHEMA_VERSION);
+    if (back_up(backing, objects, count, err) < 0 ||
+        backup_finish(&backing->backup, directory, err) < 0)
+        /* One in which nothing has been written yet goes. */
+        return rmdir(partial) == 0 ? -1 : error_context(err, "%s is no whole backup", partial);
+    report(backing, directory);
+    return 0;
+}
+
+int ctl_backup(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    struct backing backing = {.ctl = ctl, .arguments = arguments};
+    const char *base = ctl_text(arguments, "base");
+    if (check_arguments(arguments, err) < 0)
+        return -1;
+    int result = base ? backup_load(&backing.base, base, err) : 0;
+    if (result == 0)
+        result = run(&backing, arguments->operands[0], err);
+    backup_deinit(&backing.backup);
+    backup_deinit(&backing.base);
+    return result;
+}

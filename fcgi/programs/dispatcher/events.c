@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "event/event.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "dispatcher/jobs.h"
+#include "sandbox/sandbox_events.h"
+
+#define AHEAD_MS   5000
+#define PURGE_MS   60000
+#define FAILURE_MS 1000
+#define HOUR_MS    (60 * 60 * 1000)
+
+struct turns {
+    int64_t ahead_at_ms, purge_at_ms; /* monotonic */
+};
+
+/* Whether there is more of it. */
+static int look_ahead(struct worker *worker, bool *more, struct error **err)
+{
+    uint64_t near_ms = worker->settings->deadline_near_s * 1000;
+    if (near_ms && sandbox_tell_deadlines(worker->db, near_ms, more, err) < 0)
+        return -1;
+    return sandbox_tell_quotas(worker->db, err);
+}
+
+static int take_turn(struct worker *worker, struct turns *turns, bool *more, struct error **err)
+{
+    const struct settings *settings = worker->settings;
+    int64_t now_ms = clock_monotonic_ms();
+    unsigned count;
+    bool again = false;
+    if (event_number(worker->db, &count, err) < 0)
+        return -1;
+    *more = count > 0;
+    if (count)
+        notify_send(settings->api_socket, NOTIFY_DELIVERIES);
+    if (now_ms >= turns->ahead_at_ms) {
+        if (look_ahead(worker, &again, err) < 0)
+            return -1;
+        turns->ahead_at_ms = again ? now_ms : now_ms + AHEAD_MS;
+    }
+    if (now_ms >= turns->purge_at_ms) {
+        if (event_purge(worker->db, settings->events_retention_h * HOUR_MS,
+                        settings->events_per_team, &again, err) < 0)
+            return -1;
+        turns->purge_at_ms = again ? now_ms : now_ms + PURGE_MS;
+    }
+    return 0;
+}
+
+/* Any number of dispatchers may do it: one numbers while the others wait for its lock. */
+void events_serve(struct worker *worker, const volatile sig_atomic_t *stop)
+{
+    struct turns turns = {0};
+    const struct settings *settings = worker->settings;
+    int notices = notify_open(settings->api_socket, NOTIFY_EVENTS);
+    while (!*stop) {
+        error_auto err = NULL;
+        bool more = false;
+        if (take_turn(worker, &turns, &more, &err) < 0) {
+            log_warning("events are not numbered now", LOG_ERROR(err));
+            clock_sleep_ms(FAILURE_MS);
+        } else if (!more && !*stop) {
+            notify_wait(notices, (unsigned)settings->dispatcher_poll_ms);
+        }
+    }
+    notify_close(notices);
+}

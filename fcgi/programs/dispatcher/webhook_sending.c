@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dispatcher/webhooks.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define CONNECT_WAIT_MS 5000L
+#define ANSWER_WAIT_MS  10000L
+#define ANSWER_MAX      65536 /* bytes that are read of an answer and dropped */
+
+/* --- where to --- */
+
+static bool read_address(const struct sockaddr *from, struct policy_address *address)
+{
+    char text[INET6_ADDRSTRLEN];
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)from;
+    const void *bytes = &v6->sin6_addr;
+    int family = from->sa_family;
+    if (family == AF_INET)
+        bytes = &((const struct sockaddr_in *)from)->sin_addr;
+    else if (family != AF_INET6)
+        return false;
+    else if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+        family = AF_INET;
+        bytes = v6->sin6_addr.s6_addr + 12;
+    }
+    return inet_ntop(family, bytes, text, sizeof text) && policy_address_parse(text, address) == 0;
+}
+
+/* The address that is connected to is the one that is looked at, whatever the name resolves to in
+ * between. */
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *target)
+{
+    struct sending *sending = context;
+    struct policy_address address;
+    (void)purpose;
+    sending->refused = "no address of the internet";
+    if (read_address(&target->addr, &address))
+        sending->refused = protected_reason(sending->networks, &address);
+    if (sending->refused)
+        return CURL_SOCKET_BAD;
+    return socket(target->family, target->socktype | SOCK_CLOEXEC, target->protocol);
+}
+
+static size_t drop(char *data, size_t size, size_t count, void *context)
+{
+    struct sending *sending = context;
+    (void)data;
+    sending->received += size * count;
+    return sending->received > ANSWER_MAX ? 0 : size * count;
+}
+
+/* --- the request --- */
+
+static void add_header(struct sending *sending, const char *name, const char *value)
+{
+    autofree char *line = xasprintf("%s: %s", name, value);
+    sending->headers = curl_slist_append(sending->headers, line);
+}
+
+static void sign(struct sending *sending, const struct webhook_secrets *secrets)
+{
+    const struct webhook_message *message = &sending->message;
+    char signatures[WEBHOOK_SIGNATURES_SIZE];
+    int64_t at_s = clock_now_ms() / 1000;
+    autofree char *timestamp = xasprintf("%" PRId64, at_s);
+    webhook_sign(secrets, message->message_id, at_s, message->body, signatures);
+    add_header(sending, "Content-Type", "application/json");
+    add_header(sending, "webhook-id", message->message_id);
+    add_header(sending, "webhook-timestamp", timestamp);
+    add_header(sending, "webhook-signature", signatures);
+    add_header(sending, "User-Agent", "sandlot-webhooks/1");
+    sending->headers = curl_slist_append(sending->headers, "Expect:");
+}
+
+static void set_options(struct sending *sending, const char *url)
+{
+    CURL *easy = sending->easy;
+    curl_easy_setopt(easy, CURLOPT_URL, url);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_WAIT_MS);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, ANSWER_WAIT_MS);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, sending);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, drop);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, sending);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, sending->error);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, sending->headers);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)strlen(sending->message.body));
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, sending->message.body);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, sending);
+}
+
+int sending_begin(struct sending *sending, const struct webhook_secrets *secrets, CURLM *multi,
+                  const char *url, struct error **err)
+{
+    sign(sending, secrets);
+    sending->easy = curl_easy_init();
+    if (!sending->easy)
+        return error_set(err, ERR_INTERNAL, "libcurl gives no handle");
+    set_options(sending, url);
+    if (curl_multi_add_handle(multi, sending->easy) != CURLM_OK)
+        return error_set(err, ERR_INTERNAL, "libcurl takes no transfer");
+    return 0;
+}
+
+/* --- what became of it --- */
+
+static void say(struct sending *sending, CURLcode result, long status)
+{
+    struct webhook_message *message = &sending->message;
+    char *out = message->last_error;
+    size_t size = sizeof message->last_error;
+    if (sending->refused)
+        snprintf(out, size, "the address is not allowed: %s", sending->refused);
+    else if (result == CURLE_OPERATION_TIMEDOUT)
+        snprintf(out, size, "no answer in time");
+    else if (result == CURLE_WRITE_ERROR)
+        snprintf(out, size, "the answer is too long");
+    else if (result != CURLE_OK)
+        snprintf(out, size, "%s", *sending->error ? sending->error : curl_easy_strerror(result));
+    else if (status >= 300 && status < 400)
+        snprintf(out, size, "the answer is a redirect, which is not followed");
+    else
+        snprintf(out, size, "the answer is none of 2xx");
+}
+
+void sending_judge(struct sending *sending, CURLcode result)
+{
+    struct webhook_message *message = &sending->message;
+    long status = 0;
+    curl_easy_getinfo(sending->easy, CURLINFO_RESPONSE_CODE, &status);
+    message->attempts++;
+    message->last_status = status > 0 ? (unsigned)status : 0;
+    message->last_error[0] = '\0';
+    if (result == CURLE_OK && status >= 200 && status < 300) {
+        message->state = MESSAGE_DELIVERED;
+        return;
+    }
+    say(sending, result, status);
+    bool is_test = !strcmp(message->kind, WEBHOOK_TEST_KIND);
+    int64_t wait_ms = is_test ? 0 : webhook_retry_ms(message->attempts);
+    message->state = wait_ms ? MESSAGE_WAITING : MESSAGE_DEAD;
+    message->next_at_ms = clock_now_ms() + wait_ms;
+}
+
+void sending_free(struct sending *sending, CURLM *multi)
+{
+    if (sending->easy) {
+        curl_multi_remove_handle(multi, sending->easy);
+        curl_easy_cleanup(sending->easy);
+    }
+    curl_slist_free_all(sending->headers);
+    free(sending->message.body);
+    free(sending);
+}

@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dispatcher/webhooks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/notify.h"
+#include "dispatcher/jobs.h"
+#include "sandbox/sandbox_network_row.h"
+
+#define BATCH        100
+#define EVENTS_AHEAD 16 /* of a webhook, at once */
+#define AGAIN_AHEAD  4  /* of its messages that are sent again */
+#define TEAM_AHEAD   40 /* of all webhooks of a team */
+#define ALL_AHEAD    2048
+#define SENDING_MS   50 /* between two looks at what is being sent */
+#define RELOAD_MS    5000
+#define AGAIN_MS     1000 /* the same while some are to be sent again */
+#define HURRY_MS     200  /* the same when somebody has said that webhooks have changed */
+#define PURGE_MS     60000
+#define KEEP_MS      30000 /* a cursor that only passed over what nobody wants is written so often */
+#define FAILURE_MS   1000
+
+struct hook {
+    TAILQ_ENTRY(hook) entry;
+    struct webhook row;
+    struct event_filter filter;
+    const char *team_ids[1];
+    uint64_t cursor;                   /* read up to here, and settled */
+    int64_t keep_at_ms, rest_until_ms; /* monotonic */
+
+    /* Events in hand: sent in order, at most EVENTS_AHEAD at once, never two of one sandbox. */
+    struct event *events;
+    bool open[BATCH]; /* which of them are being sent */
+    unsigned count, next, settled;
+    uint64_t end;
+    bool delivered, failed, broken; /* broken: it is not known what is settled; read again */
+
+    struct webhook_message *messages; /* in hand, to be sent again */
+    unsigned message_count, next_message, messages_settled;
+
+    struct webhook_secrets secrets; /* of what is in hand */
+    unsigned waiting;               /* messages of it in the database */
+    int64_t next_at_ms;
+    unsigned sending;
+    bool wanted;
+};
+
+TAILQ_HEAD(hooks, hook);
+
+struct delivery {
+    struct worker *worker;
+    CURLM *multi;
+    struct hooks hooks;
+    struct protected_networks networks;
+    unsigned sending;
+    uint64_t head;
+    int events, changes;                                           /* notices of them */
+    int64_t reload_at_ms, reloaded_at_ms, look_at_ms, purge_at_ms; /* monotonic */
+    bool ours;
+};
+
+/* --- webhooks --- */
+
+static void read_filter(struct hook *hook)
+{
+    autofree char *kinds = xstrdup(hook->row.kinds);
+    char *rest = NULL;
+    hook->team_ids[0] = hook->row.team_id;
+    hook->filter = (struct event_filter){.team_ids = hook->team_ids, .team_count = 1};
+    for (char *name = strtok_r(kinds, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+        enum event_kind kind;
+        if (event_kind_parse(name, &kind) == 0)
+            hook->filter.kinds[kind] = true;
+    }
+}
+
+static struct hook *find(struct delivery *delivery, const char *id)
+{
+    struct hook *hook;
+    TAILQ_FOREACH(hook, &delivery->hooks, entry)
+    if (!strcmp(hook->row.id, id))
+        return hook;
+    return NULL;
+}
+
+static void drop_events(struct hook *hook)
+{
+    events_free(hook->events, hook->count);
+    hook->events = NULL;
+    hook->count = hook->next = hook->settled = 0;
+    hook->delivered = hook->failed = hook->broken = false;
+}
+
+static void drop_messages(struct hook *hook)
+{
+    webhook_messages_free(hook->messages, hook->message_count);
+    hook->messages = NULL;
+    hook->message_count = hook->next_message = hook->messages_settled = 0;
+}
+
+static void hook_free(struct delivery *delivery, struct hook *hook)
+{
+    TAILQ_REMOVE(&delivery->hooks, hook, entry);
+    drop_events(hook);
+    drop_messages(hook);
+    mem_wipe(&hook->secrets, sizeof hook->secrets);
+    free(hook);
+}
+
+static void take_row(struct delivery *delivery, const struct webhook *row)
+{
+    struct hook *hook = find(delivery, row->id);
+    if (!hook) {
+        hook = xcalloc(1, sizeof *hook);
+        hook->cursor = row->cursor_id;
+        TAILQ_INSERT_TAIL(&delivery->hooks, hook, entry);
+    }
+    hook->row = *row;
+    hook->wanted = true;
+    hook->waiting = 0;
+    hook->next_at_ms = 0;
+    read_filter(hook);
+}
+
+static void free_unwanted(struct delivery *delivery)
+{
+    struct hook *hook, *next;
+    for (hook = TAILQ_FIRST(&delivery->hooks); hook; hook = next) {
+        next = TAILQ_NEXT(hook, entry);
+        if (!hook->wanted && !hook->sending)
+            hook_free(delivery, hook);
+    }
+}
+
+static int reload(struct delivery *delivery, struct error **err)
+{
+    struct db *db = delivery->worker->db;
+    autofree struct webhook *rows = NULL;
+    autofree struct webhook_due *due = NULL;
+    unsigned count, due_count;
+    struct hook *hook;
+    if (webhook_list_enabled(db, &rows, &count, err) < 0 ||
+        webhook_list_due(db, &due, &due_count, err) < 0)
+        return -1;
+    TAILQ_FOREACH(hook, &delivery->hooks, entry)
+    hook->wanted = false;
+    for (unsigned i = 0; i < count; i++)
+        take_row(delivery, &rows[i]);
+    for (unsigned i = 0; i < due_count; i++) {
+        hook = find(delivery, due[i].id);
+        if (hook) {
+            hook->waiting = due[i].waiting;
+            hook->next_at_ms = due[i].next_at_ms;
+        }
+    }
+    free_unwanted(delivery);
+    return 0;
+}
+
+/* --- sending --- */
+
+static unsigned ahead_of_team(const struct delivery *delivery, const char *team_id)
+{
+    const struct hook *hook;
+    unsigned count = 0;
+    TAILQ_FOREACH(hook, &delivery->hooks, entry)
+    if (!strcmp(hook->row.team_id, team_id))
+        count += hook->sending;
+    return count;
+}
+
+static bool has_room(const struct delivery *delivery, const struct hook *hook)
+{
+    return delivery->sending < ALL_AHEAD && hook->sending < EVENTS_AHEAD + AGAIN_AHEAD &&
+           ahead_of_team(delivery, hook->row.team_id) < TEAM_AHEAD;
+}
+
+/* Takes the sending over. */
+static void begin(struct delivery *delivery, struct hook *hook, struct sending *sending)
+{
+    error_auto err = NULL;
+    sending->hook = hook;
+    sending->networks = &delivery->networks;
+    memcpy(sending->message.webhook_id, hook->row.id, ID_SIZE);
+    hook->sending++;
+    delivery->sending++;
+    if (sending_begin(sending, &hook->secrets, delivery->multi, hook->row.url, &err) == 0)
+        return;
+    log_warning("a webhook is not sent now", LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
+    if (sending->is_event)
+        hook->broken = true;
+    else
+        hook->messages_settled++; /* it stays due */
+    hook->sending--;
+    delivery->sending--;
+    sending_free(sending, delivery->multi);
+}
+
+/* Another event of the same sandbox. */
+static bool is_being_sent(const struct hook *hook, const char *sandbox_id)
+{
+    for (unsigned i = 0; i < hook->next; i++)
+        if (hook->open[i] && *sandbox_id && !strcmp(hook->events[i].sandbox_id, sandbox_id))
+            return true;
+    return false;
+}
+
+static void send_event(struct delivery *delivery, struct hook *hook, unsigned index)
+{
+    const struct event *event = &hook->events[index];
+    struct sending *sending = xcalloc(1, sizeof *sending);
+    struct webhook_message *message = &sending->message;
+    sending->is_event = true;
+    sending->index = index;
+    message->body = webhook_body(event);
+    message->created_at_ms = clock_now_ms();
+    event_id_format(event->id, message->message_id);
+    snprintf(message->kind, sizeof message->kind, "%s", event_kind_names[event->kind]);
+    hook->open[index] = true;
+    begin(delivery, hook, sending);
+}
+
+static void send_message(struct delivery *delivery, struct hook *hook,
+                         const struct webhook_message *message)
+{
+    struct sending *sending = xcalloc(1, sizeof *sending);
+    sending->message = *message;
+    sending->message.body = xstrdup(message->body);
+    begin(delivery, hook, sending);
+}
+
+/* What is in hand, as far as there is room. */
+static void send_more(struct delivery *delivery, struct hook *hook)
+{
+    while (!hook->broken && hook->next < hook->count && hook->sending < EVENTS_AHEAD &&
+           has_room(delivery, hook) && !is_being_sent(hook, hook->events[hook->next].sandbox_id))
+        send_event(delivery, hook, hook->next++);
+    while (hook->next_message < hook->message_count && has_room(delivery, hook))
+        send_message(delivery, hook, &hook->messages[hook->next_message++]);
+}
+
+/* --- what has ended --- */
+
+/* An event that is delivered needs no row; one that is not gets one. */
+static int keep_result(struct delivery *delivery, const struct sending *sending, struct error **err)
+{
+    struct db *db = delivery->worker->db;
+    const struct webhook_message *message = &sending->message;
+    if (!sending->is_event)
+        return webhook_message_settle(db, message, err);
+    return message->state == MESSAGE_DELIVERED ? 0 : webhook_message_add(db, message, err);
+}
+
+static void reload_soon(struct delivery *delivery, int64_t ms)
+{
+    if (delivery->reload_at_ms > delivery->reloaded_at_ms + ms)
+        delivery->reload_at_ms = delivery->reloaded_at_ms + ms;
+}
+
+static void settle(struct delivery *delivery, struct sending *sending, CURLcode result)
+{
+    struct hook *hook = sending->hook;
+    error_auto err = NULL;
+    sending_judge(sending, result);
+    bool delivered = sending->message.state == MESSAGE_DELIVERED;
+    hook->delivered |= delivered;
+    hook->failed |= !delivered;
+    if (!delivered) /* when it is sent again */
+        reload_soon(delivery, AGAIN_MS);
+    if (keep_result(delivery, sending, &err) < 0) {
+        log_warning("it is not kept what became of a webhook, it is sent again",
+                    LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
+        hook->broken |= sending->is_event;
+    }
+    if (sending->is_event) {
+        hook->open[sending->index] = false;
+        hook->settled++;
+    } else {
+        hook->messages_settled++;
+    }
+    hook->sending--;
+    delivery->sending--;
+    sending_free(sending, delivery->multi);
+}
+
+static void settle_ended(struct delivery *delivery)
+{
+    CURLMsg *said;
+    int left;
+    while ((said = curl_multi_info_read(delivery->multi, &left))) {
+        struct sending *sending = NULL;
+        CURLcode result = said->data.result;
+        if (said->msg != CURLMSG_DONE)
+            continue;
+        curl_easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, (char **)&sending);
+        settle(delivery, sending, result);
+    }
+}
+
+/* --- the next in hand --- */
+
+static int finish_batch(struct delivery *delivery, struct hook *hook, struct error **err)
+{
+    if (hook->broken && !hook->sending) { /* from the cursor on again */
+        drop_events(hook);
+        hook->rest_until_ms = clock_monotonic_ms() + FAILURE_MS;
+        return 0;
+    }
+    if (hook->broken || hook->settled < hook->count)
+        return 0;
+    if (webhook_advance(delivery->worker->db, hook->row.id, hook->end, hook->delivered,
+                        hook->failed, err) < 0)
+        return -1;
+    hook->cursor = hook->end;
+    drop_events(hook);
+    return 0;
+}
+
+static int finish_messages(struct delivery *delivery, struct hook *hook, struct error **err)
+{
+    bool done = hook->messages_settled == hook->message_count;
+    if (!done)
+        return 0;
+    drop_messages(hook);
+    hook->next_at_ms = 0; /* the next look says */
+    return webhook_advance(delivery->worker->db, hook->row.id, 0, hook->delivered, hook->failed,
+                           err);
+}
+
+static int take_messages(struct delivery *delivery, struct hook *hook, struct error **err)
+{
+    struct worker *worker = delivery->worker;
+    if (webhook_secrets_load(worker->db, worker->ring, hook->row.id, &hook->secrets, err) < 0)
+        return -1;
+    return webhook_messages_due(worker->db, hook->row.id, AGAIN_AHEAD, &hook->messages,
+                                &hook->message_count, err);
+}
+
+static int take_events(struct delivery *delivery, struct hook *hook, struct error **err)
+{
+    struct db *db = delivery->worker->db;
+    int64_t now_ms = clock_monotonic_ms();
+    if (webhook_secrets_load(db, delivery->worker->ring, hook->row.id, &hook->secrets, err) < 0 ||
+        event_list(db, &hook->filter, hook->cursor, delivery->head, BATCH, &hook->events,
+                   &hook->count, err) < 0)
+        return -1;
+    hook->end = hook->count == BATCH ? hook->events[BATCH - 1].id : delivery->head;
+    if (hook->count)
+        return 0;
+    free(hook->events);
+    hook->events = NULL;
+    hook->cursor = hook->end;
+    if (now_ms < hook->keep_at_ms)
+        return 0;
+    hook->keep_at_ms = now_ms + KEEP_MS;
+    return webhook_advance(db, hook->row.id, hook->cursor, false, false, err);
+}
+
+static int attend(struct delivery *delivery, struct hook *hook, struct error **err)
+{
+    if (hook->events && finish_batch(delivery, hook, err) < 0)
+        return -1;
+    if (hook->messages && finish_messages(delivery, hook, err) < 0)
+        return -1;
+    if (!hook->wanted || clock_monotonic_ms() < hook->rest_until_ms)
+        return 0;
+    if (!hook->messages && hook->next_at_ms && hook->next_at_ms <= clock_now_ms() &&
+        take_messages(delivery, hook, err) < 0)
+        return -1;
+    if (!hook->events && hook->cursor < delivery->head && hook->waiting < WEBHOOK_WAITING_MAX &&
+        take_events(delivery, hook, err) < 0)
+        return -1;
+    send_more(delivery, hook);
+    return 0;
+}
+
+/* Those that have all that was there before, and want nothing of what is new, need not look. */
+static void pass_over(struct delivery *delivery, const struct event *list, unsigned count,
+                      uint64_t before, uint64_t end)
+{
+    struct hook *hook;
+    TAILQ_FOREACH(hook, &delivery->hooks, entry)
+    {
+        bool any = false;
+        for (unsigned i = 0; i < count && !any; i++)
+            any = event_matches(&list[i], &hook->filter);
+        if (!any && !hook->events && hook->cursor >= before && hook->cursor < end &&
+            clock_monotonic_ms() < hook->keep_at_ms)
+            hook->cursor = end;
+    }
+}
+
+static int look(struct delivery *delivery, struct error **err)
+{
+    struct db *db = delivery->worker->db;
+    struct event *list;
+    unsigned count;
+    uint64_t head, before = delivery->head;
+    if (event_head(db, &head, err) < 0)
+        return -1;
+    if (!before) /* at the start each reads from its own cursor on */
+        delivery->head = head;
+    if (!before || head <= before)
+        return 0;
+    if (event_list_all(db, before, head, EVENT_PAGE_MAX, &list, &count, err) < 0)
+        return -1;
+    delivery->head = count == EVENT_PAGE_MAX ? list[count - 1].id : head;
+    pass_over(delivery, list, count, before, delivery->head);
+    events_free(list, count);
+    return 0;
+}
+
+/* --- the loop --- */
+
+static int add_range(void *context, const char *range, struct error **err)
+{
+    return protected_close(context, range, err);
+}
+
+static int read_networks(struct delivery *delivery, struct error **err)
+{
+    delivery->networks = (struct protected_networks){0};
+    if (protected_open_any(&delivery->networks, "webhook_networks_open",
+                           delivery->worker->settings->webhook_networks_open, err) < 0)
+        return -1;
+    return network_row_ranges(delivery->worker->db, add_range, &delivery->networks, err);
+}
+
+static bool any_waits(const struct delivery *delivery)
+{
+    const struct hook *hook;
+    TAILQ_FOREACH(hook, &delivery->hooks, entry)
+    if (hook->waiting || hook->messages)
+        return true;
+    return false;
+}
+
+static int take_turns(struct delivery *delivery, struct error **err)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms >= delivery->reload_at_ms) {
+        if (webhook_lock(delivery->worker->db, &delivery->ours, err) < 0)
+            return -1;
+        if (delivery->ours && (read_networks(delivery, err) < 0 || reload(delivery, err) < 0))
+            return -1;
+        delivery->reload_at_ms = now_ms + (any_waits(delivery) ? AGAIN_MS : RELOAD_MS);
+        delivery->reloaded_at_ms = now_ms;
+    }
+    if (!delivery->ours)
+        return 0;
+    if (now_ms >= delivery->purge_at_ms) {
+        if (webhook_purge(delivery->worker->db, err) < 0)
+            return -1;
+        delivery->purge_at_ms = now_ms + PURGE_MS;
+    }
+    if (now_ms < delivery->look_at_ms)
+        return 0;
+    delivery->look_at_ms = now_ms + (int64_t)delivery->worker->settings->dispatcher_poll_ms;
+    return look(delivery, err);
+}
+
+static int turn(struct delivery *delivery, struct error **err)
+{
+    struct hook *hook;
+    int running;
+    if (take_turns(delivery, err) < 0)
+        return -1;
+    TAILQ_FOREACH(hook, &delivery->hooks, entry)
+    {
+        error_auto failure = NULL;
+        if (!delivery->ours || attend(delivery, hook, &failure) == 0)
+            continue;
+        if (error_is_transient(failure))
+            return error_move(err, &failure);
+        /* It is deleted, or something is wrong with it alone. */
+        hook->rest_until_ms = clock_monotonic_ms() + FAILURE_MS;
+        if (failure->code != ERR_NOT_FOUND)
+            log_warning("a webhook is not delivered now", LOG_STR("webhook", hook->row.id),
+                        LOG_ERROR(failure));
+    }
+    curl_multi_perform(delivery->multi, &running);
+    settle_ended(delivery);
+    return 0;
+}
+
+/* Somebody else delivers from now on, or nobody: what is under way is not known to have arrived. */
+static void drop_all(struct delivery *delivery)
+{
+    struct hook *hook;
+    while ((hook = TAILQ_FIRST(&delivery->hooks)))
+        hook_free(delivery, hook);
+}
+
+static void drain(struct delivery *delivery)
+{
+    int running;
+    while (delivery->sending) { /* each ends in its time */
+        curl_multi_perform(delivery->multi, &running);
+        settle_ended(delivery);
+        curl_multi_poll(delivery->multi, NULL, 0, SENDING_MS, NULL);
+    }
+    drop_all(delivery);
+}
+
+static bool is_idle(const struct delivery *delivery)
+{
+    const struct hook *hook;
+    TAILQ_FOREACH(hook, &delivery->hooks, entry)
+    if ((hook->events && hook->settled == hook->count) ||
+        (hook->messages && hook->messages_settled == hook->message_count))
+        return false;
+    return true;
+}
+
+/* Until somebody says that there is something, a transfer goes on, or it is time for a look. */
+static void rest(struct delivery *delivery)
+{
+    struct curl_waitfd notices[] = {{.fd = delivery->events, .events = CURL_WAIT_POLLIN},
+                                    {.fd = delivery->changes, .events = CURL_WAIT_POLLIN}};
+    int64_t now_ms = clock_monotonic_ms();
+    int64_t wait_ms =
+        (delivery->ours && delivery->look_at_ms < delivery->reload_at_ms ? delivery->look_at_ms
+                                                                         : delivery->reload_at_ms) -
+        now_ms;
+    if (delivery->sending && wait_ms > SENDING_MS)
+        wait_ms = SENDING_MS;
+    if (wait_ms > 0)
+        curl_multi_poll(delivery->multi, notices, ARRAY_SIZE(notices), (int)wait_ms, NULL);
+    if (notify_wait(delivery->events, 0))
+        delivery->look_at_ms = 0;
+    if (notify_wait(delivery->changes, 0))
+        reload_soon(delivery, HURRY_MS);
+}
+
+void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
+{
+    struct delivery delivery = {.worker = worker};
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    delivery.multi = curl_multi_init();
+    delivery.events = notify_open(worker->settings->api_socket, NOTIFY_DELIVERIES);
+    delivery.changes = notify_open(worker->settings->api_socket, NOTIFY_WEBHOOKS);
+    TAILQ_INIT(&delivery.hooks);
+    while (!*stop) {
+        error_auto err = NULL;
+        if (turn(&delivery, &err) < 0) {
+            log_warning("webhooks are not delivered now", LOG_ERROR(err));
+            clock_sleep_ms(FAILURE_MS);
+        }
+        if (!delivery.ours && TAILQ_FIRST(&delivery.hooks))
+            drain(&delivery);
+        if (!*stop && is_idle(&delivery))
+            rest(&delivery);
+    }
+    drain(&delivery);
+    curl_multi_cleanup(delivery.multi);
+    notify_close(delivery.events);
+    notify_close(delivery.changes);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The delivery of webhooks: one process of all dispatchers does it, with many transfers at a time.
+ * Each webhook has its own few, so one whose receiver is slow delays nobody else.
+ */
+#pragma once
+
+#include <curl/curl.h>
+#include <sys/queue.h>
+
+#include "network/protected.h"
+#include "webhook/webhook.h"
+#include "worker/worker.h"
+
+struct hook;
+
+/* One attempt to deliver. */
+struct sending {
+    struct hook *hook;
+    struct webhook_message message; /* of an event: made for it; owned */
+    bool is_event;
+    unsigned index; /* of the event */
+    const struct protected_networks *networks;
+    CURL *easy;
+    struct curl_slist *headers;
+    char error[CURL_ERROR_SIZE];
+    const char *refused; /* why the address was; static */
+    size_t received;
+};
+
+/* Begin it: sign and hand to multi. Errors: ERR_INTERNAL. */
+int sending_begin(struct sending *sending, const struct webhook_secrets *secrets, CURLM *multi,
+                  const char *url, struct error **err);
+
+/* After its end: fill in state, attempts, next_at_ms and what became of it. */
+void sending_judge(struct sending *sending, CURLcode result);
+
+void sending_free(struct sending *sending, CURLM *multi);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "events/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define LOOK_MS       100 /* between two looks for new events */
+#define TROUBLE_MS    1000
+#define BATCH_MAX     1000
+#define PAGE          200
+#define CATCH_UP_MOST 32 /* followers that are read for by themselves in a turn */
+#define SPARE         64 /* connections beside those that wait */
+#define REST_MS       200
+#define STOP_WAIT_MS  3000
+
+/* --- who may wait --- */
+
+bool server_admits(const struct server *server, const char *tenant)
+{
+    const struct settings *settings = server->worker.settings;
+    const struct follower *one;
+    unsigned all = 0, own = 0;
+    TAILQ_FOREACH(one, &server->followers, entry)
+    {
+        if (!one->following)
+            continue;
+        all++;
+        own += !strcmp(one->wanted.tenant, tenant);
+    }
+    return all < settings->event_followers && own < settings->event_followers_per_team;
+}
+
+/* --- new events --- */
+
+/* Those who have all that was known until now. */
+static void give_to_all(struct server *server, struct told *list, unsigned count, uint64_t before)
+{
+    struct follower *one, *next;
+    for (one = TAILQ_FIRST(&server->followers); one; one = next) {
+        next = TAILQ_NEXT(one, entry);
+        if (one->following && !one->ending && one->cursor >= before &&
+            one->cursor < server->known && !follower_is_full(one))
+            follower_take(one, list, count, server->known);
+    }
+}
+
+static struct told *tell_all(const struct event *list, unsigned count)
+{
+    struct told *told = xcalloc(count + 1, sizeof *told);
+    for (unsigned i = 0; i < count; i++)
+        told[i].event = &list[i];
+    return told;
+}
+
+static void told_free(struct told *told, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        free(told[i].text);
+    free(told);
+}
+
+static int read_new(struct server *server, bool *more, struct error **err)
+{
+    struct event *list;
+    unsigned count;
+    uint64_t head, before = server->known;
+    if (event_head(server->worker.db, &head, err) < 0)
+        return -1;
+    if (head <= before)
+        return 0;
+    if (event_list_all(server->worker.db, before, head, BATCH_MAX, &list, &count, err) < 0)
+        return -1;
+    *more = count == BATCH_MAX;
+    server->known = *more ? list[count - 1].id : head;
+    struct told *told = tell_all(list, count);
+    give_to_all(server, told, count, before);
+    told_free(told, count);
+    events_free(list, count);
+    return 0;
+}
+
+static bool is_behind(const struct follower *one)
+{
+    return one->following && !one->ending && one->cursor < one->server->known &&
+           !follower_is_full(one);
+}
+
+static int catch_up(struct follower *one, struct error **err)
+{
+    struct server *server = one->server;
+    const struct wanted *wanted = &one->wanted;
+    unsigned count, limit = wanted->limit < PAGE ? wanted->limit : PAGE;
+    struct event *list;
+    if (event_list(server->worker.db, &wanted->filter, one->cursor, server->known, limit, &list,
+                   &count, err) < 0)
+        return -1;
+    struct told *told = tell_all(list, count);
+    follower_take(one, told, count, count == limit ? list[count - 1].id : server->known);
+    told_free(told, count);
+    events_free(list, count);
+    return 0;
+}
+
+/* Each gets its turn before one gets the next. */
+static int catch_up_all(struct server *server, bool *more, struct error **err)
+{
+    struct follower *one, *next;
+    unsigned done = 0, seen = 0, all = server->count;
+    for (one = TAILQ_FIRST(&server->followers); one && seen < all; one = next, seen++) {
+        next = TAILQ_NEXT(one, entry);
+        if (!is_behind(one))
+            continue;
+        if (++done > CATCH_UP_MOST) {
+            *more = true;
+            return 0;
+        }
+        TAILQ_REMOVE(&server->followers, one, entry);
+        TAILQ_INSERT_TAIL(&server->followers, one, entry);
+        if (catch_up(one, err) < 0)
+            return -1;
+        *more = true; /* perhaps; the next look tells */
+    }
+    return 0;
+}
+
+static void on_look(struct loop_timer *timer)
+{
+    struct server *server = container_of(timer, struct server, look);
+    error_auto err = NULL;
+    bool more = false;
+    int64_t wait_ms = LOOK_MS;
+    if (read_new(server, &more, &err) < 0 || catch_up_all(server, &more, &err) < 0) {
+        if (!server->troubled)
+            log_warning("events cannot be read now", LOG_ERROR(err));
+        wait_ms = TROUBLE_MS;
+    } else if (more) {
+        wait_ms = 0;
+    }
+    server->troubled = err != NULL;
+    if (server->count)
+        loop_timer_arm(&server->loop, timer, clock_monotonic_ms() + wait_ms, on_look);
+}
+
+void server_follow(struct server *server)
+{
+    error_auto ignored = NULL;
+    uint64_t head;
+    if (server->look.slot)
+        return;
+    /* Nobody has waited: what is older concerns those who ask for it. */
+    if (event_head(server->worker.db, &head, &ignored) == 0 && head > server->known)
+        server->known = head;
+    loop_timer_arm(&server->loop, &server->look, clock_monotonic_ms(), on_look);
+}
+
+/* --- connections --- */
+
+static void on_rested(struct loop_timer *timer)
+{
+    struct server *server = container_of(timer, struct server, rest);
+    loop_change(&server->loop, &server->listener, EPOLLIN);
+}
+
+static void on_listener(struct loop_source *source, uint32_t events)
+{
+    struct server *server = container_of(source, struct server, listener);
+    (void)events;
+    int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+        log_error("connection cannot be accepted", LOG_STR("reason", strerror(errno)));
+        loop_change(&server->loop, source, 0);
+        loop_timer_arm(&server->loop, &server->rest, clock_monotonic_ms() + REST_MS, on_rested);
+    }
+    if (fd < 0)
+        return;
+    if (server->count >= server->worker.settings->event_followers + SPARE)
+        close(fd);
+    else
+        follower_new(server, fd);
+}
+
+static void on_signal(struct loop_source *source, uint32_t events)
+{
+    struct server *server = container_of(source, struct server, signals);
+    struct signalfd_siginfo info;
+    (void)events;
+    while (read(source->fd, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo == SIGHUP)
+            log_reopen();
+        else
+            server->stopping = true;
+    }
+}
+
+/* --- the whole --- */
+
+static int watch(struct server *server, struct error **err)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    int flags = fcntl(STDIN_FILENO, F_GETFL);
+    if (fd < 0 || loop_add(&server->loop, &server->signals, fd, EPOLLIN, on_signal) < 0)
+        return error_set_errno(err, ERR_INTERNAL, errno, "signals cannot be watched");
+    if (flags < 0 || fcntl(STDIN_FILENO, F_SETFL, flags | O_NONBLOCK) < 0 ||
+        loop_add(&server->loop, &server->listener, STDIN_FILENO, EPOLLIN, on_listener) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "file descriptor 0 is no socket");
+    return 0;
+}
+
+static void raise_limits(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int server_open(struct server *server, const struct settings *settings, struct error **err)
+{
+    const struct db_statement_list statements[] = {event_statements};
+    *server = (struct server){.listener.fd = -1, .signals.fd = -1};
+    TAILQ_INIT(&server->followers);
+    raise_limits();
+    if (worker_open(settings, "sandlot-events", statements, ARRAY_SIZE(statements), &server->worker,
+                    err) < 0)
+        return -1;
+    if (loop_init(&server->loop) < 0)
+        return error_set_errno(err, ERR_INTERNAL, errno, "no event loop");
+    return watch(server, err);
+}
+
+static void end_all(struct server *server)
+{
+    struct follower *one, *next;
+    int64_t until_ms = clock_monotonic_ms() + STOP_WAIT_MS;
+    loop_remove(&server->loop, &server->listener);
+    for (one = TAILQ_FIRST(&server->followers); one; one = next) {
+        next = TAILQ_NEXT(one, entry);
+        follower_end(one);
+    }
+    while (server->count && clock_monotonic_ms() < until_ms)
+        if (loop_run_once(&server->loop, 200) < 0)
+            return;
+}
+
+void server_run(struct server *server)
+{
+    log_info("waiting for those who wait for events");
+    while (!server->stopping && loop_run_once(&server->loop, -1) == 0)
+        ;
+    end_all(server);
+    log_info("stopping");
+}
+
+void server_close(struct server *server)
+{
+    worker_close(&server->worker);
+}

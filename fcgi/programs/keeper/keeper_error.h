@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a request to the keeper can fail with, by value. Fallible functions return 0 or -1 and, on
+ * -1, have filled *error. */
+#pragma once
+
+#include "base/instance.h"
+
+struct keeper_error {
+    enum keeper_code code;
+    char message[200];
+};
+
+/* Fill *error. Always returns -1. */
+int keeper_error_set(struct keeper_error *error, enum keeper_code code, const char *message);
+
+/* As keeper_error_set(), from the errno value of a file operation. */
+int keeper_error_set_errno(struct keeper_error *error, int errnum);
