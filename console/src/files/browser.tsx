@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// A tree of files: directories open in place, files come and go by button or by dropping.
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { saveAs } from '../lib/dataplane'
+import { isAbort, messageOf } from '../lib/errors'
+import { formatBytes } from '../lib/format'
+import { Button, Empty, Loading, Problem, Table, TextField, Time } from '../parts/basic'
+import { Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
+import { joined, parentOf, type Entry, type FileStore } from './store'
+import { UploadList, useUploads } from './uploads'
+
+const EDIT_MAX = 512 * 1024
+
+type Listing = { entries: Entry[] | null; error: unknown }
+type Asked = { kind: 'file' | 'directory'; in: string } | { kind: 'rename'; entry: Entry } | { kind: 'edit'; path: string }
+
+function useTree(store: FileStore, root: string) {
+  const [listings, setListings] = useState<Map<string, Listing>>(new Map())
+  const [open, setOpen] = useState<Set<string>>(new Set())
+  const abort = useRef(new AbortController())
+
+  const load = useCallback(
+    async (path: string): Promise<void> => {
+      try {
+        const entries = await store.list(path, abort.current.signal)
+        setListings(before => new Map(before).set(path, { entries, error: null }))
+      } catch (error) {
+        if (!isAbort(error))
+          setListings(before => new Map(before).set(path, { entries: before.get(path)?.entries ?? null, error }))
+      }
+    },
+    [store],
+  )
+  useEffect(() => {
+    abort.current = new AbortController()
+    setListings(new Map())
+    setOpen(new Set())
+    void load(root)
+    return () => abort.current.abort()
+  }, [store, root, load])
+
+  const toggle = (path: string): void => {
+    const next = new Set(open)
+    if (next.delete(path)) {
+      setOpen(next)
+      return
+    }
+    setOpen(next.add(path))
+    void load(path)
+  }
+  const reload = (path: string): void => {
+    if (path === root || open.has(path)) void load(path)
+  }
+  const reloadAll = (): void => {
+    for (const path of [root, ...open]) void load(path)
+  }
+  return { listings, open, toggle, reload, reloadAll }
+}
+
+function NameDialog(props: { title: string; action: string; name: string; onClose: () => void; done: (name: string) => Promise<void> }) {
+  const [name, setName] = useState(props.name)
+  const bad = name === '.' || name === '..' || name.includes('/')
+  return (
+    <FormDialog
+      title={props.title}
+      action={props.action}
+      disabled={bad || name === ''}
+      onClose={props.onClose}
+      submit={async () => {
+        await props.done(name)
+        props.onClose()
+      }}
+    >
+      <TextField
+        label="Name"
+        mono
+        required
+        autoFocus
+        value={name}
+        onInput={setName}
+        error={bad ? 'A name has no / and is not . or ...' : null}
+      />
+    </FormDialog>
+  )
+}
+
+function EditDialog(props: { store: FileStore; path: string; mayWrite: boolean; onClose: () => void; onSaved: () => void }) {
+  const [text, setText] = useState<string | null>(null)
+  const [failure, setFailure] = useState<unknown>(null)
+  const { busy, error, run } = useAction()
+  const area = useRef<HTMLTextAreaElement>(null)
+  useEffect(() => {
+    const abort = new AbortController()
+    props.store
+      .read(props.path, abort.signal)
+      .then(blob => blob.arrayBuffer())
+      .then(bytes => setText(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)))
+      .catch((why: unknown) => {
+        if (!isAbort(why)) setFailure(why instanceof TypeError ? new Error('This file is no text in UTF-8') : why)
+      })
+    return () => abort.abort()
+  }, [])
+  useEffect(() => area.current?.focus(), [text === null])
+  return (
+    <Dialog title={props.path} wide onClose={props.onClose}>
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          void run(async () => {
+            await props.store.write(props.path, area.current?.value ?? '')
+            props.onSaved()
+            props.onClose()
+          })
+        }}
+      >
+        <Problem error={failure ?? error} />
+        {text === null && !failure && <Loading />}
+        {text !== null && (
+          <textarea ref={area} class="mono editor" aria-label={`Contents of ${props.path}`} rows={20} spellcheck={false} readOnly={!props.mayWrite}>
+            {text}
+          </textarea>
+        )}
+        <div class="actions end">
+          <Button onClick={props.onClose}>Close</Button>
+          {props.mayWrite && (
+            <Button type="submit" kind="primary" busy={busy} disabled={text === null}>
+              Save
+            </Button>
+          )}
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+function EntryRow(props: {
+  entry: Entry
+  depth: number
+  open: boolean
+  mayWrite: boolean
+  onToggle: () => void
+  onEnter: () => void
+  onDownload: () => void
+  onEdit: () => void
+  onRename: () => void
+  onRemove: () => void
+}) {
+  const { entry } = props
+  const directory = entry.type === 'directory'
+  return (
+    <tr data-directory={directory ? entry.path : parentOf(entry.path)}>
+      <th scope="row" class="tree-name">
+        <span class="indent" style={{ paddingInlineStart: `${props.depth * 1.25}rem` }} />
+        {directory ? (
+          <button
+            type="button"
+            class="plain-button"
+            aria-expanded={props.open}
+            aria-label={`${entry.name}, directory`}
+            disabled={entry.raw}
+            onClick={props.onToggle}
+            onDblClick={props.onEnter}
+          >
+            <span class="twist" aria-hidden="true">
+              {props.open ? '▾' : '▸'}
+            </span>
+            <span class="file-name">{entry.name}/</span>
+          </button>
+        ) : (
+          <span class="leaf">
+            <span class="file-name">{entry.name}</span>
+            {entry.target && <span class="muted"> → {entry.target}</span>}
+          </span>
+        )}
+      </th>
+      <td class="number nowrap">{directory ? '' : formatBytes(entry.size)}</td>
+      <td class="nowrap">
+        <Time at={entry.modified} />
+      </td>
+      <td>
+        <code>{entry.mode}</code>
+      </td>
+      <td class="row-actions">
+        {entry.type === 'file' && !entry.raw && (
+          <>
+            {entry.size <= EDIT_MAX && (
+              <Button small label={`${props.mayWrite ? 'Edit' : 'Read'} ${entry.name}`} onClick={props.onEdit}>
+                {props.mayWrite ? 'Edit' : 'Read'}
+              </Button>
+            )}
+            <Button small label={`Download ${entry.name}`} onClick={props.onDownload}>
+              Download
+            </Button>
+          </>
+        )}
+        {props.mayWrite && !entry.raw && (
+          <>
+            <Button small label={`Rename ${entry.name}`} onClick={props.onRename}>
+              Rename
+            </Button>
+            <Button small label={`Delete ${entry.name}`} onClick={props.onRemove}>
+              Delete
+            </Button>
+          </>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
+  const { store, mayWrite } = props
+  const [root, setRoot] = useState(store.home)
+  const [typed, setTyped] = useState(store.home)
+  const [over, setOver] = useState<string | null>(null)
+  const [asked, setAsked] = useState<Asked | null>(null)
+  const tree = useTree(store, root)
+  const uploads = useUploads(store, tree.reload)
+  const picker = useRef<HTMLInputElement>(null)
+  const top = tree.listings.get(root)
+
+  const enter = (path: string): void => {
+    setRoot(path)
+    setTyped(path)
+  }
+  const add = (files: File[], directory: string): void => {
+    if (files.length === 0) return
+    const there = new Set(tree.listings.get(directory)?.entries?.map(entry => entry.name))
+    const replaced = files.filter(file => there.has(file.name))
+    if (replaced.length === 0) uploads.add(files, directory)
+    else
+      ask(
+        replaced.length === 1 ? 'Replace a file?' : `Replace ${replaced.length} files?`,
+        `In ${directory} there is ${replaced.map(file => file.name).join(', ')} already.`,
+        'Replace',
+        async () => uploads.add(files, directory),
+      )
+  }
+  const download = (entry: Entry): void => {
+    store.read(entry.path, new AbortController().signal).then(
+      blob => saveAs(blob, entry.name),
+      (error: unknown) => say(messageOf(error), true),
+    )
+  }
+  const remove = (entry: Entry): void =>
+    ask(
+      `Delete ${entry.name}?`,
+      entry.type === 'directory' ? 'Everything in it goes with it.' : 'It cannot be brought back.',
+      'Delete',
+      async () => {
+        await store.remove(entry.path)
+        tree.reload(parentOf(entry.path))
+      },
+    )
+  const directoryAt = (event: DragEvent): string =>
+    (event.target as Element | null)?.closest<HTMLElement>('[data-directory]')?.dataset.directory ?? root
+
+  const rows = (path: string, depth: number): preact.ComponentChildren[] => {
+    const listing = tree.listings.get(path)
+    if (!listing?.entries) return []
+    return listing.entries.flatMap(entry => {
+      const open = entry.type === 'directory' && tree.open.has(entry.path)
+      const below = tree.listings.get(entry.path)
+      return [
+        <EntryRow
+          key={entry.path}
+          entry={entry}
+          depth={depth}
+          open={open}
+          mayWrite={mayWrite}
+          onToggle={() => tree.toggle(entry.path)}
+          onEnter={() => enter(entry.path)}
+          onDownload={() => download(entry)}
+          onEdit={() => setAsked({ kind: 'edit', path: entry.path })}
+          onRename={() => setAsked({ kind: 'rename', entry })}
+          onRemove={() => remove(entry)}
+        />,
+        ...(open && below?.error
+          ? [
+              <tr key={`${entry.path} error`}>
+                <td colSpan={5} class="field-error">
+                  {messageOf(below.error)}
+                </td>
+              </tr>,
+            ]
+          : []),
+        ...(open ? rows(entry.path, depth + 1) : []),
+      ]
+    })
+  }
+  return (
+    <section
+      class={over === null ? 'card files' : 'card files dropping'}
+      aria-label="Files"
+      onDragOver={event => {
+        if (!mayWrite) return
+        event.preventDefault()
+        setOver(directoryAt(event))
+      }}
+      onDragLeave={event => {
+        if (!(event.currentTarget as Element).contains(event.relatedTarget as Node | null)) setOver(null)
+      }}
+      onDrop={event => {
+        event.preventDefault()
+        setOver(null)
+        if (mayWrite) add([...(event.dataTransfer?.files ?? [])], directoryAt(event))
+      }}
+    >
+      <div class="card-head">
+        <form
+          class="path-form"
+          onSubmit={event => {
+            event.preventDefault()
+            enter(typed.startsWith('/') ? typed : joined(root, typed))
+          }}
+        >
+          <label for="files-path">Directory</label>
+          <input
+            id="files-path"
+            class="mono"
+            value={typed}
+            spellcheck={false}
+            autoComplete="off"
+            onInput={event => setTyped(event.currentTarget.value)}
+          />
+          <Button small type="submit">
+            Go
+          </Button>
+          <Button small disabled={root === '/'} onClick={() => enter(parentOf(root))}>
+            Up
+          </Button>
+          <Button small onClick={tree.reloadAll}>
+            Look again
+          </Button>
+        </form>
+        {mayWrite && (
+          <div class="actions">
+            <Button small onClick={() => setAsked({ kind: 'directory', in: root })}>
+              New directory
+            </Button>
+            <Button small onClick={() => setAsked({ kind: 'file', in: root })}>
+              New file
+            </Button>
+            <Button small kind="primary" onClick={() => picker.current?.click()}>
+              Upload
+            </Button>
+            <input
+              ref={picker}
+              type="file"
+              multiple
+              hidden
+              aria-label="Files to upload"
+              onChange={event => {
+                add([...(event.currentTarget.files ?? [])], root)
+                event.currentTarget.value = ''
+              }}
+            />
+          </div>
+        )}
+      </div>
+      {over !== null && <p class="drop-hint">Drop to upload into {over}</p>}
+      <UploadList uploads={uploads} />
+      {top?.error ? <Problem error={top.error} /> : null}
+      {!top && <Loading />}
+      {top?.entries?.length === 0 && (
+        <Empty title="This directory is empty">{mayWrite && <p>Drop files here to upload them.</p>}</Empty>
+      )}
+      {top?.entries && top.entries.length > 0 && (
+        <Table
+          label="Files"
+          dense
+          head={
+            <>
+              <th scope="col">Name</th>
+              <th scope="col">Size</th>
+              <th scope="col">Changed</th>
+              <th scope="col">Mode</th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {rows(root, 0)}
+        </Table>
+      )}
+      {asked?.kind === 'edit' && (
+        <EditDialog
+          store={store}
+          path={asked.path}
+          mayWrite={mayWrite}
+          onClose={() => setAsked(null)}
+          onSaved={() => {
+            say('Saved.')
+            tree.reload(parentOf(asked.path))
+          }}
+        />
+      )}
+      {(asked?.kind === 'file' || asked?.kind === 'directory') && (
+        <NameDialog
+          title={asked.kind === 'file' ? 'New file' : 'New directory'}
+          action="Make"
+          name=""
+          onClose={() => setAsked(null)}
+          done={async name => {
+            const path = joined(asked.in, name)
+            await (asked.kind === 'file' ? store.write(path, '') : store.makeDirectory(path))
+            tree.reload(asked.in)
+          }}
+        />
+      )}
+      {asked?.kind === 'rename' && (
+        <NameDialog
+          title={`Rename ${asked.entry.name}`}
+          action="Rename"
+          name={asked.entry.name}
+          onClose={() => setAsked(null)}
+          done={async name => {
+            const directory = parentOf(asked.entry.path)
+            await store.move(asked.entry.path, joined(directory, name))
+            tree.reload(directory)
+          }}
+        />
+      )}
+    </section>
+  )
+}

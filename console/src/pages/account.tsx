@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import { useState } from 'preact/hooks'
+import { api, type Schemas } from '../lib/client'
+import { shorten } from '../lib/format'
+import { usePoll } from '../lib/poll'
+import { loadMe, useMe } from '../lib/session'
+import { Button, Copy, Loading, Page, Problem, Table, TextField, Time } from '../parts/basic'
+import { Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
+
+function Password() {
+  const [old, setOld] = useState('')
+  const [next, setNext] = useState('')
+  const [again, setAgain] = useState('')
+  const { busy, error, run } = useAction()
+  const differs = again !== '' && again !== next
+  return (
+    <section class="card" aria-label="Password">
+      <h2>Password</h2>
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          if (next !== again) return
+          void run(async () => {
+            await api.put('/v1/me/password', { body: { old, new: next } })
+            setOld('')
+            setNext('')
+            setAgain('')
+            say('The password is changed; your other sessions have ended.')
+          })
+        }}
+      >
+        <Problem error={error} />
+        <TextField label="Current password" type="password" required autoComplete="current-password" value={old} onInput={setOld} />
+        <TextField label="New password" type="password" required autoComplete="new-password" value={next} onInput={setNext} />
+        <TextField
+          label="The same again"
+          type="password"
+          required
+          autoComplete="new-password"
+          value={again}
+          onInput={setAgain}
+          error={differs ? 'The two are not the same.' : null}
+        />
+        <Button type="submit" busy={busy} disabled={differs}>
+          Change the password
+        </Button>
+      </form>
+    </section>
+  )
+}
+
+/** "Chromium on Linux", as far as a browser's own words tell. */
+export function browserOf(agent: string): string {
+  const name = [
+    [/Edg\//, 'Edge'],
+    [/Firefox\//, 'Firefox'],
+    [/Chrom(e|ium)\//, 'Chrome or Chromium'],
+    [/Safari\//, 'Safari'],
+  ].find(([pattern]) => (pattern as RegExp).test(agent))?.[1]
+  const system = /Android|iPhone|iPad|Windows|Mac OS X|Linux|CrOS/.exec(agent)?.[0]
+  if (name === undefined) return shorten(agent, 60)
+  return system === undefined ? String(name) : `${String(name)} on ${system}`
+}
+
+type Login = Schemas['LoginSession']
+type Secret = Schemas['Totp']
+
+function ConfirmDialog(props: { made: Secret; onClose: () => void; onDone: (codes: string[]) => void }) {
+  const [code, setCode] = useState('')
+  return (
+    <FormDialog
+      title="Second factor"
+      action="Confirm"
+      wide
+      onClose={props.onClose}
+      submit={async () => {
+        props.onDone((await api.post('/v1/me/totp/confirm', { body: { code } })).recovery_codes)
+      }}
+    >
+      <p>Enter this secret in your authenticator, or open the link on the device that has it.</p>
+      <p class="secret">
+        <code class="long" data-secret="totp">
+          {props.made.secret}
+        </code>
+        <Copy text={props.made.secret} what="the secret" />
+      </p>
+      <p class="secret">
+        <a class="long" href={props.made.url} target="_self">
+          {props.made.url}
+        </a>
+      </p>
+      <TextField label="Code" mono required autoFocus inputMode="numeric" autoComplete="one-time-code" value={code} onInput={setCode} hint="What the authenticator shows now." />
+    </FormDialog>
+  )
+}
+
+function SecondFactor() {
+  const { second_factor: isOn } = useMe()
+  const [made, setMade] = useState<Secret | null>(null)
+  const [codes, setCodes] = useState<string[] | null>(null)
+  const [removing, setRemoving] = useState(false)
+  const [password, setPassword] = useState('')
+  const { busy, error, run } = useAction()
+  return (
+    <section class="card" aria-label="Second factor">
+      <h2>Second factor</h2>
+      <p>
+        {isOn
+          ? 'Signing in asks for a code of your authenticator after the password.'
+          : 'With a second factor, signing in asks for a code of your authenticator after the password.'}
+      </p>
+      <Problem error={error} />
+      <div class="actions">
+        {isOn ? (
+          <Button onClick={() => setRemoving(true)}>Remove it</Button>
+        ) : (
+          <Button busy={busy} onClick={() => void run(async () => setMade(await api.post('/v1/me/totp')))}>
+            Set up an authenticator
+          </Button>
+        )}
+      </div>
+      {made && (
+        <ConfirmDialog
+          made={made}
+          onClose={() => setMade(null)}
+          onDone={list => {
+            setMade(null)
+            setCodes(list)
+            void loadMe()
+          }}
+        />
+      )}
+      {codes && (
+        <Dialog title="Recovery codes" onClose={() => setCodes(null)}>
+          <p>Each lets you in once when the authenticator is lost. They are shown only now.</p>
+          <pre class="code" tabIndex={0} data-secret="recovery">
+            {codes.join('\n')}
+          </pre>
+          <div class="actions end">
+            <Copy text={codes.join('\n')} what="the recovery codes" />
+            <Button kind="primary" onClick={() => setCodes(null)}>
+              I have kept them
+            </Button>
+          </div>
+        </Dialog>
+      )}
+      {removing && (
+        <FormDialog
+          title="Remove the second factor?"
+          action="Remove"
+          danger
+          onClose={() => setRemoving(false)}
+          submit={async () => {
+            await api.delete('/v1/me/totp', { body: { password } })
+            setRemoving(false)
+            setPassword('')
+            await loadMe()
+            say('The second factor is removed.')
+          }}
+        >
+          <TextField label="Password" type="password" required autoFocus autoComplete="current-password" value={password} onInput={setPassword} />
+        </FormDialog>
+      )}
+    </section>
+  )
+}
+
+function Sessions() {
+  const polled = usePoll(async signal => (await api.get('/v1/logins', { signal })).items, 20_000, [])
+  const end = (login: Login): void =>
+    ask('End this session?', 'Whoever uses it has to sign in again.', 'End', async () => {
+      await api.delete('/v1/logins/{id}', { path: { id: login.id } })
+      polled.refresh()
+    })
+  return (
+    <section class="card" aria-label="Sessions">
+      <h2>Where you are signed in</h2>
+      <Problem error={polled.error} />
+      {polled.loading && <Loading />}
+      {polled.data && (
+        <Table
+          label="Sessions"
+          dense
+          head={
+            <>
+              <th scope="col">Browser</th>
+              <th scope="col">Address</th>
+              <th scope="col">Last seen</th>
+              <th scope="col">Ends</th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {polled.data.map(login => (
+            <tr key={login.id}>
+              <th scope="row" title={login.user_agent}>
+                {browserOf(login.user_agent)}
+                {login.current && <span class="muted"> (this one)</span>}
+              </th>
+              <td>{login.address}</td>
+              <td class="nowrap">
+                <Time at={login.last_seen_at} />
+              </td>
+              <td class="nowrap">
+                <Time at={login.expires_at} />
+              </td>
+              <td class="row-actions">
+                {!login.current && (
+                  <Button small label={`End the session of ${browserOf(login.user_agent)} at ${login.address}`} onClick={() => end(login)}>
+                    End
+                  </Button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </section>
+  )
+}
+
+export function Account() {
+  const { user } = useMe()
+  return (
+    <Page title={user.name}>
+      <Sessions />
+      <div class="columns">
+        <Password />
+        <SecondFactor />
+      </div>
+    </Page>
+  )
+}

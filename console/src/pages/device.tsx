@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// A program waits to be let in: it shows a code, and who is signed in confirms it here.
+import { useEffect, useState } from 'preact/hooks'
+import { api, type Schemas } from '../lib/client'
+import { useMe } from '../lib/session'
+import { Button, Note, Page, Problem, TextField, Time } from '../parts/basic'
+import { useAction } from '../parts/dialog'
+
+type Waiting = Schemas['Device']
+
+function Question(props: { waiting: Waiting; onDone: (approved: boolean) => void }) {
+  const { user } = useMe()
+  const { busy, error, run } = useAction()
+  const { waiting } = props
+  const answer = (approve: boolean): void =>
+    void run(async () => {
+      await api.post('/v1/devices/{code}', { path: { code: waiting.user_code }, body: { approve } })
+      props.onDone(approve)
+    })
+  return (
+    <section class="card" aria-label="Login">
+      <h2>Let {waiting.client_name} in?</h2>
+      <p>
+        It shows the code <code>{waiting.user_code}</code>, asked from {waiting.address} <Time at={waiting.created_at} />, and
+        will do what {user.name} may do, with a key of its own that you can revoke.
+      </p>
+      <p>Refuse it if you did not just run “sandlot login” yourself.</p>
+      <Problem error={error} />
+      <div class="actions">
+        <Button kind="primary" busy={busy} onClick={() => answer(true)}>
+          Let it in
+        </Button>
+        <Button busy={busy} onClick={() => answer(false)}>
+          Refuse
+        </Button>
+      </div>
+    </section>
+  )
+}
+
+export function Device() {
+  const [code, setCode] = useState(() => (new URLSearchParams(location.search).get('code') ?? '').slice(0, 16))
+  const [waiting, setWaiting] = useState<Waiting | null>(null)
+  const [done, setDone] = useState<boolean | null>(null)
+  const { busy, error, run } = useAction()
+  const look = (): void =>
+    void run(async () => {
+      setDone(null)
+      setWaiting(await api.get('/v1/devices/{code}', { path: { code: code.trim() } }))
+    })
+  useEffect(() => {
+    if (code) look()
+  }, [])
+  return (
+    <Page title="Log a program in">
+      {done !== null && (
+        <Note>{done ? 'It is let in; you can close this page.' : 'It is refused.'}</Note>
+      )}
+      <Problem error={error} />
+      {waiting ? (
+        <Question
+          waiting={waiting}
+          onDone={approved => {
+            setWaiting(null)
+            setCode('')
+            setDone(approved)
+          }}
+        />
+      ) : (
+        <form
+          class="card"
+          onSubmit={event => {
+            event.preventDefault()
+            look()
+          }}
+        >
+          <TextField label="Code" mono required autoFocus autoComplete="off" value={code} onInput={setCode} hint="As “sandlot login” shows it." />
+          <Button type="submit" kind="primary" busy={busy}>
+            Go on
+          </Button>
+        </form>
+      )}
+    </Page>
+  )
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import { useRef, useState } from 'preact/hooks'
+import { api, type Schemas } from '../lib/client'
+import { usePoll } from '../lib/poll'
+import { useMe } from '../lib/session'
+import { Button, Check, Copy, Empty, Id, Loading, Page, Problem, SelectField, Table, TextField, Time } from '../parts/basic'
+import { Dialog, FormDialog, ask, say } from '../parts/dialog'
+
+type Key = Schemas['Key']
+
+function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['CreatedKey']) => void }) {
+  const { teams } = useMe()
+  const [name, setName] = useState('')
+  const [scope, setScope] = useState<'read' | 'write'>('write')
+  const [chosen, setChosen] = useState<string[]>([])
+  const [expires, setExpires] = useState('')
+  const key = useRef(crypto.randomUUID())
+  return (
+    <FormDialog
+      title="New key"
+      action="Make the key"
+      onClose={props.onClose}
+      submit={async () => {
+        props.onMade(
+          await api.post('/v1/keys', {
+            body: {
+              name,
+              scopes: [scope],
+              ...(chosen.length > 0 ? { teams: chosen } : {}),
+              ...(expires ? { expires_at: new Date(expires).toISOString() } : {}),
+            },
+            idempotencyKey: key.current,
+          }),
+        )
+      }}
+    >
+      <TextField label="Name" name="key-name" autoFocus value={name} onInput={setName} hint="What uses it, to know it again." />
+      <SelectField
+        label="It may"
+        value={scope}
+        choices={[
+          { value: 'write', text: 'Read and write' },
+          { value: 'read', text: 'Only read' },
+        ]}
+        onChange={value => setScope(value as 'read' | 'write')}
+      />
+      <fieldset>
+        <legend>Teams</legend>
+        <p class="hint">None chosen: all that you are in, later ones too.</p>
+        {teams.map(team => (
+          <Check
+            key={team.slug}
+            label={team.slug}
+            checked={chosen.includes(team.slug)}
+            onChange={on => setChosen(on ? [...chosen, team.slug] : chosen.filter(slug => slug !== team.slug))}
+          />
+        ))}
+      </fieldset>
+      <TextField label="Expires" type="datetime-local" value={expires} onInput={setExpires} hint="Empty: never." />
+    </FormDialog>
+  )
+}
+
+function MadeDialog(props: { made: Schemas['CreatedKey']; onClose: () => void }) {
+  const { made } = props
+  return (
+    <Dialog title="Your new key" onClose={props.onClose} wide>
+      <p>This is the only time that it is shown. Keep it where your programs find it and nobody else does.</p>
+      <p class="secret">
+        <code class="long" data-secret="key">
+          {made.key}
+        </code>
+        <Copy text={made.key} what="the key" />
+      </p>
+      <p class="hint">The same key for clients of E2B:</p>
+      <p class="secret">
+        <code class="long">{made.e2b_key}</code>
+        <Copy text={made.e2b_key} what="the key for clients of E2B" />
+      </p>
+      <div class="actions end">
+        <Button kind="primary" onClick={props.onClose}>
+          I have kept it
+        </Button>
+      </div>
+    </Dialog>
+  )
+}
+
+function revoke(key: Key, refresh: () => void): void {
+  ask(`Revoke ${key.name || key.id}?`, 'Programs that use it are refused from then on.', 'Revoke', async () => {
+    await api.delete('/v1/keys/{id}', { path: { id: key.id } })
+    say('The key is revoked.')
+    refresh()
+  })
+}
+
+export function Keys() {
+  const polled = usePoll(signal => api.get('/v1/keys', { signal }), 15_000, [])
+  const [making, setMaking] = useState(false)
+  const [made, setMade] = useState<Schemas['CreatedKey'] | null>(null)
+  const keys = polled.data?.keys ?? []
+  const create = (
+    <Button kind="primary" onClick={() => setMaking(true)}>
+      New key
+    </Button>
+  )
+  return (
+    <Page title="Keys" actions={create}>
+      <Problem error={polled.error} />
+      {polled.loading && <Loading />}
+      {polled.data && keys.length === 0 && (
+        <Empty title="No keys yet">
+          <p>Programs call the API with a key of yours. Make one for each program, so that each can be revoked alone.</p>
+        </Empty>
+      )}
+      {keys.length > 0 && (
+        <Table
+          label="Keys"
+          head={
+            <>
+              <th scope="col">Name</th>
+              <th scope="col">Id</th>
+              <th scope="col">May</th>
+              <th scope="col">Teams</th>
+              <th scope="col">Last used</th>
+              <th scope="col">Expires</th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {keys.map(key => (
+            <tr key={key.id}>
+              <th scope="row">{key.name || <span class="muted">without a name</span>}</th>
+              <td>
+                <Id value={key.id} />
+              </td>
+              <td class="nowrap">{key.scopes.includes('write') ? 'read and write' : 'read'}</td>
+              <td>{key.teams === null ? 'all' : key.teams.join(', ')}</td>
+              <td class="nowrap">
+                <Time at={key.last_used_at} none="never" />
+              </td>
+              <td class="nowrap">
+                <Time at={key.expires_at} none="never" />
+              </td>
+              <td class="row-actions">
+                <Button small label={`Revoke ${key.name || key.id}`} onClick={() => revoke(key, polled.refresh)}>
+                  Revoke
+                </Button>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {making && (
+        <CreateDialog
+          onClose={() => setMaking(false)}
+          onMade={key => {
+            setMaking(false)
+            setMade(key)
+            polled.refresh()
+          }}
+        />
+      )}
+      {made && <MadeDialog made={made} onClose={() => setMade(null)} />}
+    </Page>
+  )
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The deployment, for its operators: hosts and pools, work in flight, teams, the doctor; plans are in plans.tsx.
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { api, type Schemas } from '../lib/client'
+import { messageOf } from '../lib/errors'
+import { formatBytes, formatNumber, plural } from '../lib/format'
+import { usePoll } from '../lib/poll'
+import { useMe } from '../lib/session'
+import { Bar, Button, Empty, Loading, Page, Problem, State, Table, Time } from '../parts/basic'
+import { ask, say } from '../parts/dialog'
+import { More } from '../parts/more'
+import { Tabs } from '../parts/tabs'
+import { Plans, usePlans } from './plans'
+
+type Deployment = Schemas['Deployment']
+type Host = Deployment['hosts'][number]
+type OperatedTeam = Schemas['OperatedTeam']
+
+const LOOK_MS = 5000
+const MIB = 1048576
+const TEAMS_A_PAGE = 100
+
+const WAYS: [string, string][] = [
+  ['/operator', 'Deployment'],
+  ['/operator/teams', 'Teams'],
+  ['/operator/plans', 'Plans'],
+  ['/operator/doctor', 'Doctor'],
+]
+
+// --- hosts ---
+
+function setHost(host: Host, state: Host['state'], refresh: () => void): void {
+  const drain = state === 'draining'
+  ask(
+    drain ? `Drain ${host.name}?` : `Activate ${host.name}?`,
+    drain
+      ? 'It takes nothing new from now on. The sandboxes that it has stay until they are deleted.'
+      : 'It takes new sandboxes again.',
+    drain ? 'Drain' : 'Activate',
+    async () => {
+      await api.patch('/v1/operator/hosts/{name}', { path: { name: host.name }, body: { state } })
+      refresh()
+    },
+    drain,
+  )
+}
+
+function HostCard(props: { host: Host; refresh: () => void }) {
+  const { host } = props
+  const active = host.state === 'active'
+  const rows: [string, number, number, string][] = [
+    ['vCPUs', host.used_vcpus, host.vcpus, `${formatNumber(host.used_vcpus)} of ${formatNumber(host.vcpus)}`],
+    [
+      'Memory',
+      host.used_memory_mb,
+      host.memory_mb,
+      `${formatBytes(host.used_memory_mb * MIB)} of ${formatBytes(host.memory_mb * MIB)}`,
+    ],
+    [
+      'Storage pool',
+      host.pool_used_mb,
+      host.pool_mb,
+      host.pool_mb === 0 ? 'not known yet' : `${formatBytes(host.pool_used_mb * MIB)} of ${formatBytes(host.pool_mb * MIB)}`,
+    ],
+  ]
+  return (
+    <section class="card" aria-label={`Host ${host.name}`}>
+      <div class="card-head">
+        <h2>{host.name}</h2>
+        <State value={active ? 'ready' : 'pending'} word={host.state} />
+        <Button
+          small
+          label={`${active ? 'Drain' : 'Activate'} ${host.name}`}
+          onClick={() => setHost(host, active ? 'draining' : 'active', props.refresh)}
+        >
+          {active ? 'Drain' : 'Activate'}
+        </Button>
+      </div>
+      {rows.map(([name, used, of, text]) => (
+        <Bar key={name} label={name} used={used} of={of} text={text} />
+      ))}
+      {host.memory_low && <p class="note">Hardly any memory is left on it: it takes no new sandboxes for now.</p>}
+      <p class="fine">
+        {plural(host.sandboxes, 'sandbox', 'sandboxes')} with a reservation; {formatNumber(host.promised_gb)} GiB of disks
+        promised. {host.events ? 'Its events are listened to.' : 'Nobody listens to its events.'}
+      </p>
+    </section>
+  )
+}
+
+// --- work and pools ---
+
+function Numbers(props: { title: string; head: string[]; rows: [string, ...string[]][]; none: string }) {
+  return (
+    <section class="card" aria-label={props.title}>
+      <h2>{props.title}</h2>
+      {props.rows.length === 0 ? (
+        <p class="muted">{props.none}</p>
+      ) : (
+        <Table
+          label={props.title}
+          dense
+          head={
+            <>
+              {props.head.map(name => (
+                <th scope="col" key={name}>
+                  {name}
+                </th>
+              ))}
+            </>
+          }
+        >
+          {props.rows.map(([name, ...numbers], index) => (
+            <tr key={`${name} ${index}`}>
+              <th scope="row">{name}</th>
+              {numbers.map((number, at) => (
+                <td class="number" key={at}>
+                  {number}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </Table>
+      )}
+    </section>
+  )
+}
+
+function Standing() {
+  const polled = usePoll(signal => api.get('/v1/operator/status', { signal }), LOOK_MS, [])
+  const shown = polled.data
+  if (!shown) return polled.error ? <Problem error={polled.error} /> : <Loading />
+  return (
+    <>
+      <Problem error={polled.error} />
+      {shown.problems.length > 0 && (
+        <section class="problem" aria-label="Problems">
+          {shown.problems.map(problem => (
+            <p key={problem}>{problem}</p>
+          ))}
+        </section>
+      )}
+      {shown.hosts.length === 0 && (
+        <Empty title="No hosts yet">
+          <p>Sandboxes run on hosts. An administrator adds one with `sandlotctl host add`.</p>
+        </Empty>
+      )}
+      <div class="columns">
+        {shown.hosts.map(host => (
+          <HostCard key={host.name} host={host} refresh={polled.refresh} />
+        ))}
+      </div>
+      <div class="columns">
+        <Numbers
+          title="Sandboxes"
+          head={['State', 'Count']}
+          none="There are none."
+          rows={[
+            ...shown.sandboxes.map(one => [one.state, formatNumber(one.count)] as [string, string]),
+            ['past their deadline', formatNumber(shown.past_deadline)],
+          ]}
+        />
+        <Numbers
+          title="Work in flight"
+          head={['Kind', 'Running', 'Without a worker']}
+          none="Nothing is under way."
+          rows={shown.operations.map(one => [one.kind, formatNumber(one.running), formatNumber(one.overdue)])}
+        />
+      </div>
+      <Numbers
+        title="Warm pool, of the last 15 minutes"
+        head={['Template and size', 'Creates', 'Found one waiting', 'Wait now', 'Others were cold because']}
+        none="Nothing was asked for."
+        rows={shown.warm_pool.map(one => [
+          `${one.template}, ${one.cpu} vCPU, ${one.memory_mb} MiB, ${one.disk_gb} GiB`,
+          formatNumber(one.creates),
+          formatNumber(one.warm),
+          formatNumber(one.waiting),
+          one.why_cold === '' ? '–' : one.why_cold,
+        ])}
+      />
+      <Numbers
+        title="Workers"
+        head={['Pool', 'Workers', 'Serving a team now']}
+        none="No pool is known on the machine that answered."
+        rows={shown.pools.map(one => [one.name, formatNumber(one.workers), formatNumber(one.serving)])}
+      />
+    </>
+  )
+}
+
+// --- teams ---
+
+async function teamsOf(pages: number, signal: AbortSignal): Promise<{ items: OperatedTeam[]; more: boolean }> {
+  const items: OperatedTeam[] = []
+  let token: string | undefined
+  for (let page = 0; page < pages; page++) {
+    const query = { limit: TEAMS_A_PAGE, ...(token ? { next_token: token } : {}) }
+    const answer = await api.get('/v1/operator/teams', { query, signal })
+    items.push(...answer.items)
+    token = answer.next_token
+    if (!token) break
+  }
+  return { items, more: token !== undefined }
+}
+
+function Teams() {
+  const [pages, setPages] = useState(1)
+  const { plans } = usePlans()
+  const polled = usePoll(signal => teamsOf(pages, signal), 15_000, [])
+  const setPlan = (team: OperatedTeam, plan: string): void => {
+    api
+      .patch('/v1/operator/teams/{slug}', { path: { slug: team.slug }, body: { plan } })
+      .then(() => say(`${team.slug} is on the plan ${plan}.`))
+      .catch((error: unknown) => say(messageOf(error), true))
+      .finally(polled.refresh)
+  }
+  if (!polled.data) return polled.error ? <Problem error={polled.error} /> : <Loading />
+  return (
+    <>
+      <Problem error={polled.error} />
+      <Table
+        label="Teams"
+        head={
+          <>
+            <th scope="col">Team</th>
+            <th scope="col">Plan</th>
+            <th scope="col">Members</th>
+            <th scope="col">Running</th>
+            <th scope="col">Stopped</th>
+            <th scope="col">Since</th>
+          </>
+        }
+      >
+        {polled.data.items.map(team => (
+          <tr key={team.slug}>
+            <th scope="row">{team.slug}</th>
+            <td>
+              <select
+                aria-label={`Plan of ${team.slug}`}
+                value={team.plan}
+                onChange={event => setPlan(team, event.currentTarget.value)}
+              >
+                {(plans.length > 0 ? plans.map(plan => plan.name) : [team.plan]).map(name => (
+                  <option key={name} value={name} selected={name === team.plan}>
+                    {name}
+                  </option>
+                ))}
+              </select>
+            </td>
+            <td class="number">{formatNumber(team.members)}</td>
+            <td class="number">{formatNumber(team.sandboxes)}</td>
+            <td class="number">{formatNumber(team.stopped_sandboxes)}</td>
+            <td class="nowrap">
+              <Time at={team.created_at} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+      <More
+        more={polled.data.more}
+        loadMore={() => {
+          setPages(pages + 1)
+          polled.refresh()
+        }}
+      />
+    </>
+  )
+}
+
+// --- doctor ---
+
+const FINDINGS: Record<string, [string, string]> = {
+  ok: ['ready', 'well'],
+  note: ['stopped', 'note'],
+  WRONG: ['failed', 'wrong'],
+}
+
+function Doctor() {
+  const polled = usePoll(signal => api.get('/v1/operator/doctor', { signal }), 15_000, [])
+  if (!polled.data) return polled.error ? <Problem error={polled.error} /> : <Loading />
+  const { made_at: madeAt, report } = polled.data
+  if (!report) {
+    return (
+      <Empty title="Nobody has examined this deployment yet">
+        <p>
+          An administrator of the machine does it with <code>sandlotctl doctor</code>; a monitor that runs{' '}
+          <code>sandlotctl check</code> keeps the findings fresh.
+        </p>
+      </Empty>
+    )
+  }
+  const order = ['WRONG', 'note', 'ok']
+  const findings = [...report.findings].sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))
+  return (
+    <>
+      <Problem error={polled.error} />
+      <p class="before-table">
+        {report.wrong === 0 ? 'Nothing was wrong' : `${plural(report.wrong, 'thing was', 'things were')} wrong`} when{' '}
+        <code>sandlotctl</code> looked, <Time at={madeAt} />.
+      </p>
+      <Table
+        label="Findings"
+        head={
+          <>
+            <th scope="col">Checked</th>
+            <th scope="col">It is</th>
+            <th scope="col">Finding</th>
+          </>
+        }
+      >
+        {findings.map((finding, index) => (
+          <tr key={index}>
+            <th scope="row">{finding.check}</th>
+            <td>
+              <State value={FINDINGS[finding.state]?.[0] ?? ''} word={FINDINGS[finding.state]?.[1] ?? finding.state} />
+            </td>
+            <td class="long">
+              {finding.message}
+              {finding.advice && <p class="fine">{finding.advice}</p>}
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  )
+}
+
+const PARTS: Record<string, () => JSX.Element> = { '': Standing, teams: Teams, plans: Plans, doctor: Doctor }
+
+export function Operator(props: { parts: Record<string, string> }) {
+  const tab = props.parts['tab'] ?? ''
+  const Part = PARTS[tab]
+  if (!useMe().operator || !Part) {
+    return (
+      <Page title="Deployment">
+        <Empty title="This page is for operators">
+          <p>Operators are the owners of the deployment's own team.</p>
+        </Empty>
+      </Page>
+    )
+  }
+  return (
+    <Page title="Deployment">
+      <Tabs label="Parts of the deployment" ways={WAYS} current={tab === '' ? '/operator' : `/operator/${tab}`} />
+      <Part key={tab} />
+    </Page>
+  )
+}

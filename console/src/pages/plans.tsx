@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The plans of the deployment, which operators change.
+import { useState } from 'preact/hooks'
+import { ApiError, api, type Schemas } from '../lib/client'
+import { messageOf } from '../lib/errors'
+import { formatBytes, formatNumber, formatSpan, plural } from '../lib/format'
+import { usePoll } from '../lib/poll'
+import { Button, Check, Loading, Problem, Table, TextField } from '../parts/basic'
+import { FormDialog, say } from '../parts/dialog'
+
+type Plan = Schemas['Plan']
+type Wanted = Schemas['UpdatePlan']
+type Prices = NonNullable<Wanted['prices']>
+type NumberName = Exclude<keyof Wanted, 'prices' | 'resource_override'>
+
+const MIB = 1048576
+
+export function usePlans(): { plans: Plan[]; error: unknown; refresh: () => void } {
+  const polled = usePoll(signal => api.get('/v1/sandbox_limits', { signal }), null, [])
+  return { plans: polled.data?.plans ?? [], error: polled.error, refresh: polled.refresh }
+}
+
+// --- what a plan has: in the table, and in the form with the unit that is typed ---
+
+const days = (count: number): string => (count === 0 ? 'for ever' : plural(count, 'day'))
+
+const NUMBERS: [NumberName, string, string, (value: number) => string][] = [
+  ['sandboxes', 'Sandboxes', '', formatNumber],
+  ['vcpus', 'vCPUs', '', formatNumber],
+  ['memory_mb', 'Memory', 'MiB', value => formatBytes(value * MIB)],
+  ['disk_gb', 'Disk of a sandbox', 'GiB', value => `${formatNumber(value)} GiB`],
+  ['max_timeout', 'Longest timeout', 'seconds', formatSpan],
+  ['stopped_sandboxes', 'Paused sandboxes', '', formatNumber],
+  ['volumes', 'Volumes', '', formatNumber],
+  ['checkpoints', 'Checkpoints', '', formatNumber],
+  ['stopped_days', 'Paused sandboxes stay', 'days; 0: for ever', days],
+  ['checkpoint_days', 'Checkpoints stay', 'days; 0: for ever', days],
+  ['cleanup_warning_hours', 'Warned before a removal', 'hours', value => plural(value, 'hour')],
+  ['audit_days', 'Activity goes back', 'days', days],
+  ['process_log_kib', 'Output kept of a sandbox', 'KiB', value => formatBytes(value * 1024)],
+]
+
+const PRICES: [keyof Prices, string][] = [
+  ['currency', 'Currency'],
+  ['vcpu_hour', 'A vCPU for an hour'],
+  ['memory_gb_hour', 'A GiB of memory for an hour'],
+  ['storage_gb_month', 'A GiB stored for a month'],
+]
+
+const ROWS: [string, (plan: Plan) => string][] = [
+  ...NUMBERS.map(([name, label, , text]): [string, (plan: Plan) => string] => [label, plan => text(plan[name])]),
+  ['Own sizes', plan => (plan.resource_override ? 'yes' : 'no')],
+  ...PRICES.slice(1).map(([name, label]): [string, (plan: Plan) => string] => [
+    label,
+    plan => `${plan.prices[name]} ${plan.prices.currency}`,
+  ]),
+]
+
+// --- changing one ---
+
+type Typed = Record<string, string>
+
+const typedOf = (plan: Plan): Typed => ({
+  ...Object.fromEntries(NUMBERS.map(([name]) => [name, String(plan[name])])),
+  ...plan.prices,
+})
+
+/** What differs from the plan: somebody else's change of another value stays. */
+function changesOf(plan: Plan, typed: Typed, override: boolean): Wanted {
+  const before = typedOf(plan)
+  const differs = ([name]: [string, ...unknown[]]): boolean => typed[name] !== before[name]
+  const wanted: Wanted = Object.fromEntries(NUMBERS.filter(differs).map(([name]) => [name, Number(typed[name])]))
+  const prices: Prices = Object.fromEntries(PRICES.filter(differs).map(([name]) => [name, typed[name]]))
+  if (override !== plan.resource_override) wanted.resource_override = override
+  if (Object.keys(prices).length > 0) wanted.prices = prices
+  return wanted
+}
+
+function PlanDialog(props: { plan: Plan; onClose: () => void; onDone: () => void }) {
+  const { plan } = props
+  const [typed, setTyped] = useState<Typed>(() => typedOf(plan))
+  const [override, setOverride] = useState(plan.resource_override)
+  const [refused, setRefused] = useState<ApiError | null>(null)
+  const at = (pointer: string): string | null => (refused?.field === pointer ? messageOf(refused) : null)
+  const type = (name: string) => (value: string) => setTyped({ ...typed, [name]: value })
+  const submit = async (): Promise<void> => {
+    setRefused(null)
+    try {
+      await api.patch('/v1/operator/plans/{name}', { path: { name: plan.name }, body: changesOf(plan, typed, override) })
+    } catch (error) {
+      if (error instanceof ApiError) setRefused(error)
+      throw error
+    }
+    say(`The plan ${plan.name} is changed.`)
+    props.onDone()
+    props.onClose()
+  }
+  return (
+    <FormDialog title={`Change the plan ${plan.name}`} action="Change the plan" wide submit={submit} onClose={props.onClose}>
+      <p>Teams on it have the new values at once. What they hold already stays.</p>
+      <div class="two">
+        {NUMBERS.map(([name, label, unit]) => (
+          <TextField
+            key={name}
+            label={label}
+            type="number"
+            required
+            value={typed[name] ?? ''}
+            onInput={type(name)}
+            hint={unit}
+            error={at(`/${name}`)}
+          />
+        ))}
+        {PRICES.map(([name, label]) => (
+          <TextField
+            key={name}
+            label={label}
+            required
+            value={typed[name] ?? ''}
+            onInput={type(name)}
+            error={at(`/prices/${name}`)}
+          />
+        ))}
+      </div>
+      <Check label="Sandboxes may ask for a size of their own" checked={override} onChange={setOverride} />
+    </FormDialog>
+  )
+}
+
+export function Plans() {
+  const { plans, error, refresh } = usePlans()
+  const [changed, setChanged] = useState<Plan | null>(null)
+  if (plans.length === 0) return error ? <Problem error={error} /> : <Loading />
+  return (
+    <>
+      <Problem error={error} />
+      <Table
+        label="Plans"
+        head={
+          <>
+            <th scope="col">Of a team</th>
+            {plans.map(plan => (
+              <th scope="col" key={plan.name}>
+                {plan.name}
+                <Button small label={`Change ${plan.name}`} onClick={() => setChanged(plan)}>
+                  Change
+                </Button>
+              </th>
+            ))}
+          </>
+        }
+      >
+        {ROWS.map(([name, text]) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            {plans.map(plan => (
+              <td class="number" key={plan.name}>
+                {text(plan)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </Table>
+      <p class="fine">
+        An administrator makes and removes plans with <code>sandlotctl plan</code>, which also has the sizes that
+        sandboxes may ask for.
+      </p>
+      {changed && <PlanDialog plan={changed} onClose={() => setChanged(null)} onDone={refresh} />}
+    </>
+  )
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// One sandbox: its state and what can be done with it, and the tabs of what is in it.
+import { useState } from 'preact/hooks'
+import { ApiError, api, type Schemas } from '../lib/client'
+import { forgetAccess } from '../lib/dataplane'
+import { messageOf } from '../lib/errors'
+import { formatSpan } from '../lib/format'
+import { usePoll, type Polled } from '../lib/poll'
+import { navigate, useTitle } from '../lib/router'
+import { useMayWrite } from '../lib/session'
+import { Activity } from '../parts/activity'
+import { Button, Copy, Countdown, Fact, Facts, Id, Loading, Problem, State, TextField, Time } from '../parts/basic'
+import { FormDialog, ask, say, useAction } from '../parts/dialog'
+import { lazy } from '../parts/lazy'
+import { Tabs } from '../parts/tabs'
+import { MetadataEditor } from '../sandbox/metadata'
+import { Network } from '../sandbox/network'
+import { Ports } from '../sandbox/ports'
+
+export type Sandbox = Schemas['Sandbox']
+export interface TabProps {
+  sandbox: Sandbox
+  mayWrite: boolean
+  shown: boolean
+}
+
+const Terminals = lazy<TabProps>(() => import('../terminal/terminals').then(module => module.Terminals))
+const Files = lazy<TabProps>(() => import('../sandbox/files').then(module => module.SandboxFiles))
+const Processes = lazy<TabProps>(() => import('../sandbox/processes').then(module => module.Processes))
+const Metrics = lazy<TabProps>(() => import('../sandbox/metrics').then(module => module.Metrics))
+
+const LIVE_MS = 2500
+const TABS: [string, string][] = [
+  ['', 'Overview'],
+  ['terminal', 'Terminal'],
+  ['files', 'Files'],
+  ['processes', 'Processes'],
+  ['ports', 'Ports'],
+  ['network', 'Network'],
+  ['metrics', 'Metrics'],
+]
+/** What these show comes from inside the sandbox, with a token that viewers get none of. */
+const INSIDE = new Set(['terminal', 'files', 'processes'])
+
+export function isRunning(sandbox: Sandbox): boolean {
+  return sandbox.state === 'ready' || sandbox.state === 'checkpointing'
+}
+
+function ExtendDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (sandbox: Sandbox) => void }) {
+  const [seconds, setSeconds] = useState(String(props.sandbox.timeout))
+  return (
+    <FormDialog
+      title="Move the deadline"
+      action="Move"
+      onClose={props.onClose}
+      submit={async () => {
+        props.onDone(
+          await api.patch('/v1/sandboxes/{id}', { path: { id: props.sandbox.id }, body: { timeout: Number(seconds) } }),
+        )
+        props.onClose()
+      }}
+    >
+      <TextField
+        label="Seconds from now"
+        type="number"
+        min={1}
+        required
+        autoFocus
+        value={seconds}
+        onInput={setSeconds}
+        hint={`The deadline will be ${formatSpan(Number(seconds) || 0)} from now.`}
+      />
+      <div class="actions">
+        {[300, 3600, 14400].map(value => (
+          <Button key={value} small onClick={() => setSeconds(String(value))}>
+            {formatSpan(value)}
+          </Button>
+        ))}
+      </div>
+    </FormDialog>
+  )
+}
+
+function CheckpointDialog(props: { sandbox: Sandbox; onClose: () => void }) {
+  const [name, setName] = useState('')
+  return (
+    <FormDialog
+      title="New checkpoint"
+      action="Make the checkpoint"
+      onClose={props.onClose}
+      submit={async () => {
+        const made = await api.post('/v1/sandboxes/{id}/checkpoints', {
+          path: { id: props.sandbox.id },
+          body: { name },
+        })
+        say(`Checkpoint ${made.name} is made.`)
+        props.onClose()
+      }}
+    >
+      <p>A checkpoint keeps the disk as it is now; new sandboxes can start from it.</p>
+      <TextField label="Name" required autoFocus value={name} onInput={setName} maxLength={128} />
+    </FormDialog>
+  )
+}
+
+function Actions(props: { sandbox: Sandbox; polled: Polled<Sandbox> }) {
+  const { sandbox, polled } = props
+  const [dialog, setDialog] = useState<'extend' | 'checkpoint' | null>(null)
+  const { busy, error, run } = useAction()
+  const path = { id: sandbox.id }
+  const pause = (): void =>
+    void run(async () => polled.put(await api.post('/v1/sandboxes/{id}/pause', { path, body: {} })))
+  const resume = (): void =>
+    void run(async () => polled.put((await api.post('/v1/sandboxes/{id}/resume', { path, body: {} })).sandbox))
+  const remove = (): void =>
+    ask('Delete the sandbox?', 'Its disk and everything that runs in it go with it.', 'Delete', async () => {
+      await api.delete('/v1/sandboxes/{id}', { path })
+      forgetAccess(sandbox.id)
+      say('The sandbox is deleted.')
+      navigate('/sandboxes')
+    })
+  const stopped = sandbox.state === 'stopped'
+  const live = isRunning(sandbox)
+  return (
+    <>
+      <div class="actions">
+        {live && <Button onClick={() => setDialog('extend')}>Extend</Button>}
+        {live && (
+          <Button onClick={pause} busy={busy}>
+            Pause
+          </Button>
+        )}
+        {stopped && (
+          <Button kind="primary" onClick={resume} busy={busy}>
+            Resume
+          </Button>
+        )}
+        {(live || stopped) && <Button onClick={() => setDialog('checkpoint')}>Checkpoint</Button>}
+        <Button kind="danger" onClick={remove}>
+          Delete
+        </Button>
+      </div>
+      {error !== null && <Problem error={error} />}
+      {dialog === 'extend' && <ExtendDialog sandbox={sandbox} onClose={() => setDialog(null)} onDone={polled.put} />}
+      {dialog === 'checkpoint' && <CheckpointDialog sandbox={sandbox} onClose={() => setDialog(null)} />}
+    </>
+  )
+}
+
+function Deadline(props: { sandbox: Sandbox }) {
+  const { sandbox } = props
+  if (sandbox.state === 'stopped') {
+    return sandbox.cleanup_at ? (
+      <>
+        removed <Time at={sandbox.cleanup_at} />
+      </>
+    ) : (
+      <>none while it is paused</>
+    )
+  }
+  if (!sandbox.deadline) return <>none</>
+  return (
+    <>
+      {sandbox.lifecycle.on_timeout === 'pause' ? 'pauses in ' : 'removed in '}
+      <Countdown to={sandbox.deadline} past="a moment" />
+    </>
+  )
+}
+
+function Overview(props: { sandbox: Sandbox; mayWrite: boolean; put: (sandbox: Sandbox) => void }) {
+  const { sandbox } = props
+  const mounts = Object.entries(sandbox.volume_mounts)
+  return (
+    <div class="columns">
+      <section class="card" aria-label="Facts">
+        <h2>Facts</h2>
+        <Facts>
+          <Fact name="Team">{sandbox.team}</Fact>
+          <Fact name="Template">
+            <a href={`/templates/${sandbox.template}`}>{sandbox.template}</a>
+          </Fact>
+          <Fact name="Version">
+            <Id value={sandbox.template_version} />
+          </Fact>
+          {sandbox.snapshot_id && (
+            <Fact name="Checkpoint">
+              <Id value={sandbox.snapshot_id} />
+            </Fact>
+          )}
+          <Fact name="Size">
+            {sandbox.cpu} vCPU, {sandbox.memory_mb} MiB memory, {sandbox.disk_gb} GiB disk
+          </Fact>
+          <Fact name="Timeout">{formatSpan(sandbox.timeout)}</Fact>
+          <Fact name="At the deadline">
+            {sandbox.lifecycle.on_timeout === 'pause' ? 'paused' : 'removed'}
+            {sandbox.lifecycle.auto_resume && ', resumed at a request'}
+          </Fact>
+          <Fact name="A pause keeps">{sandbox.lifecycle.pause_memory ? 'disk and memory' : 'the disk alone'}</Fact>
+          <Fact name="Created">
+            <Time at={sandbox.created_at} />
+          </Fact>
+          <Fact name="Changed">
+            <Time at={sandbox.updated_at} />
+          </Fact>
+          {sandbox.resumed_from && <Fact name="Last resumed from">{sandbox.resumed_from}</Fact>}
+          {mounts.map(([path, volume]) => (
+            <Fact key={path} name={`Volume at ${path}`}>
+              {volume}
+            </Fact>
+          ))}
+        </Facts>
+      </section>
+      <div>
+        <MetadataEditor sandbox={sandbox} mayWrite={props.mayWrite} put={props.put} />
+        <section class="card" aria-label="Address">
+          <div class="card-head">
+            <h2>Data plane</h2>
+            <Copy text={sandbox.data_plane_url} what="the address of the data plane" />
+          </div>
+          <p>
+            <code class="long">{sandbox.data_plane_url}</code>
+          </p>
+          <p class="hint">Commands, files and terminals for programs; a session's token opens it.</p>
+        </section>
+      </div>
+    </div>
+  )
+}
+
+function Gone(props: { error: unknown }) {
+  return (
+    <div class="empty">
+      <h1>No such sandbox</h1>
+      <p>{messageOf(props.error)}</p>
+      <p>
+        <a href="/sandboxes">Go to the sandboxes</a>
+      </p>
+    </div>
+  )
+}
+
+function Inside(props: { sandbox: Sandbox; mayWrite: boolean; tab: string; visited: Set<string> }) {
+  const { sandbox, tab, visited } = props
+  if (INSIDE.has(tab) && !props.mayWrite) return <p class="note">Viewers cannot enter a sandbox.</p>
+  const away = INSIDE.has(tab) && !isRunning(sandbox) && tab !== 'terminal'
+  const propsOf = (name: string): TabProps => ({ sandbox, mayWrite: props.mayWrite, shown: tab === name })
+  return (
+    <>
+      {away && (
+        <p class="note">
+          The sandbox is {sandbox.state === 'stopped' ? 'paused' : sandbox.state}. Resume it to see what is inside.
+        </p>
+      )}
+      {props.mayWrite && visited.has('terminal') && (
+        <div hidden={tab !== 'terminal'}>
+          <Terminals {...propsOf('terminal')} />
+        </div>
+      )}
+      {props.mayWrite && visited.has('files') && !(away && tab === 'files') && (
+        <div hidden={tab !== 'files'}>
+          <Files {...propsOf('files')} />
+        </div>
+      )}
+      {tab === 'processes' && !away && <Processes {...propsOf('processes')} />}
+      {tab === 'ports' && <Ports {...propsOf('ports')} />}
+      {tab === 'network' && <Network {...propsOf('network')} />}
+      {tab === 'metrics' && <Metrics {...propsOf('metrics')} />}
+    </>
+  )
+}
+
+export function SandboxPage(props: { parts: Record<string, string> }) {
+  const id = props.parts['id'] ?? ''
+  const tab = props.parts['tab'] ?? ''
+  const [visited] = useState(() => new Set<string>())
+  visited.add(tab)
+  const polled = usePoll<Sandbox>(signal => api.get('/v1/sandboxes/{id}', { path: { id }, signal }), LIVE_MS, [id])
+  const sandbox = polled.data
+  const mayWrite = useMayWrite(sandbox?.team)
+  const wayTo = (name: string): string => `/sandboxes/${id}${name === '' ? '' : `/${name}`}`
+  useTitle(`${TABS.find(([name]) => name === tab)?.[1] ?? 'Sandbox'} of ${id}`)
+
+  if (polled.error instanceof ApiError && polled.error.status === 404) return <Gone error={polled.error} />
+  if (!sandbox) return polled.error ? <Problem error={polled.error} /> : <Loading />
+  return (
+    <>
+      <header class="page-head sandbox-head">
+        <div>
+          <p class="crumbs">
+            <a href="/sandboxes">Sandboxes</a>
+          </p>
+          <h1>
+            <code>{sandbox.id}</code> <Copy text={sandbox.id} what="the id" />
+          </h1>
+          <p class="status" data-state={sandbox.state}>
+            <State value={sandbox.state} />
+            <span class="muted">
+              {sandbox.template} · <Deadline sandbox={sandbox} />
+            </span>
+          </p>
+        </div>
+        {mayWrite && (
+          <div>
+            <Actions sandbox={sandbox} polled={polled} />
+          </div>
+        )}
+      </header>
+      <Problem error={polled.error} />
+      <Tabs label="Parts of the sandbox" ways={TABS.map(([name, words]) => [wayTo(name), words])} current={wayTo(tab)} />
+      {tab === '' && <Overview sandbox={sandbox} mayWrite={mayWrite} put={polled.put} />}
+      {tab === '' && <Activity team={sandbox.team} resource={sandbox.id} />}
+      <Inside sandbox={sandbox} mayWrite={mayWrite} tab={tab} visited={visited} />
+    </>
+  )
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { api, type Schemas } from '../lib/client'
+import { plural } from '../lib/format'
+import { navigate, usePlace } from '../lib/router'
+import { useMayWrite, useTeam } from '../lib/session'
+import { useList } from '../lib/pages'
+import { Countdown, Empty, Id, Loading, Page, Problem, State, Table, Time } from '../parts/basic'
+import { More } from '../parts/more'
+
+type Sandbox = Schemas['Sandbox']
+type StateFilter = Schemas['SandboxState'] | 'running' | 'paused'
+
+const LOOK_MS = 4000
+const PAGE = 100
+
+const STATES: [string, string][] = [
+  ['', 'Any state'],
+  ['running', 'Running'],
+  ['paused', 'Paused'],
+  ['creating', 'Creating'],
+  ['restoring', 'Resuming'],
+  ['checkpointing', 'Being checkpointed'],
+  ['copying', 'Being copied'],
+  ['stopping', 'Pausing'],
+]
+
+/** "run=42 owner=ada" → {run: "42", owner: "ada"}; what has no = is no filter yet. */
+export function metadataFilter(text: string): Record<string, string> {
+  const out: Record<string, string> = {}
+  for (const word of text.split(/\s+/)) {
+    const at = word.indexOf('=')
+    if (at > 0) out[word.slice(0, at)] = word.slice(at + 1)
+  }
+  return out
+}
+
+function Metadata(props: { of: Record<string, string> }) {
+  const pairs = Object.entries(props.of)
+  if (pairs.length === 0) return <span class="muted">–</span>
+  return (
+    <span class="tags">
+      {pairs.slice(0, 4).map(([key, value]) => (
+        <span class="tag" key={key} title={`${key}=${value}`}>
+          {key}={value}
+        </span>
+      ))}
+      {pairs.length > 4 && <span class="muted">and {pairs.length - 4} more</span>}
+    </span>
+  )
+}
+
+function Ends(props: { sandbox: Sandbox }) {
+  const { sandbox } = props
+  if (sandbox.state === 'stopped') {
+    return sandbox.cleanup_at ? (
+      <span>
+        removed <Time at={sandbox.cleanup_at} />
+      </span>
+    ) : (
+      <span class="muted">kept</span>
+    )
+  }
+  if (!sandbox.deadline) return <span class="muted">–</span>
+  return (
+    <span>
+      {sandbox.lifecycle.on_timeout === 'pause' ? 'pauses in ' : 'ends in '}
+      <Countdown to={sandbox.deadline} past="a moment" />
+    </span>
+  )
+}
+
+function SandboxRow(props: { sandbox: Sandbox }) {
+  const { sandbox } = props
+  return (
+    <tr>
+      <th scope="row">
+        <Id value={sandbox.id} href={`/sandboxes/${sandbox.id}`} />
+      </th>
+      <td>
+        <State value={sandbox.state} />
+      </td>
+      <td>{sandbox.template}</td>
+      <td>
+        <Metadata of={sandbox.metadata} />
+      </td>
+      <td class="number nowrap">
+        {sandbox.cpu} vCPU, {sandbox.memory_mb} MiB
+      </td>
+      <td class="nowrap">
+        <Ends sandbox={sandbox} />
+      </td>
+      <td class="nowrap">
+        <Time at={sandbox.created_at} />
+      </td>
+    </tr>
+  )
+}
+
+export function SandboxList() {
+  const place = usePlace()
+  const team = useTeam()
+  const mayWrite = useMayWrite()
+  const [state, setState] = useState(place.searchParams.get('state') ?? '')
+  const [text, setText] = useState(place.searchParams.get('metadata') ?? '')
+  const filter = useMemo(() => metadataFilter(text), [text])
+  const key = JSON.stringify(filter)
+
+  useEffect(() => {
+    const query = new URLSearchParams()
+    if (state) query.set('state', state)
+    if (text) query.set('metadata', text)
+    const words = query.toString()
+    navigate(words ? `/sandboxes?${words}` : '/sandboxes', true)
+  }, [state, text])
+  const list = useList<Sandbox>(
+    async (token, signal) => {
+      const answer = await api.get('/v1/sandboxes', {
+        query: {
+          team: team.slug,
+          limit: PAGE,
+          'query[metadata]': filter,
+          ...(state ? { 'query[state][]': [state as StateFilter] } : {}),
+          ...(token ? { next_token: token } : {}),
+        },
+        signal,
+      })
+      return { rows: answer.sandboxes, next: answer.next_token }
+    },
+    LOOK_MS,
+    [team.slug, state, key],
+  )
+  const filtered = state !== '' || key !== '{}'
+  const create = mayWrite && (
+    <a class="btn primary" href="/sandboxes/new">
+      New sandbox
+    </a>
+  )
+  return (
+    <Page title="Sandboxes" actions={create}>
+      <form class="filters" role="search" aria-label="Sandboxes" onSubmit={event => event.preventDefault()}>
+        <label>
+          <span>State</span>
+          <select value={state} onChange={event => setState(event.currentTarget.value)}>
+            {STATES.map(([value, words]) => (
+              <option key={value} value={value} selected={value === state}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="grow">
+          <span>Metadata</span>
+          <input
+            type="search"
+            value={text}
+            placeholder="key=value key=value"
+            spellcheck={false}
+            autoComplete="off"
+            onInput={event => setText(event.currentTarget.value)}
+          />
+        </label>
+        <p class="count" role="status">
+          {list.loading ? '' : plural(list.rows.length, 'sandbox', 'sandboxes') + (list.more ? ' and more' : '')}
+        </p>
+      </form>
+      <Problem error={list.error} />
+      {list.loading && <Loading />}
+      {!list.loading && list.rows.length === 0 && !list.error && filtered && (
+        <Empty title="No sandbox matches">
+          <p>Take a filter away to see the others.</p>
+        </Empty>
+      )}
+      {!list.loading && list.rows.length === 0 && !list.error && !filtered && (
+        <Empty title="No sandboxes yet">
+          <p>A sandbox is a Linux machine of its own, there in a second or less and gone when its time is over.</p>
+          {create}
+        </Empty>
+      )}
+      {list.rows.length > 0 && (
+        <Table
+          label="Sandboxes"
+          head={
+            <>
+              <th scope="col">Sandbox</th>
+              <th scope="col">State</th>
+              <th scope="col">Template</th>
+              <th scope="col">Metadata</th>
+              <th scope="col">Size</th>
+              <th scope="col">Deadline</th>
+              <th scope="col">Created</th>
+            </>
+          }
+        >
+          {list.rows.map(sandbox => (
+            <SandboxRow key={sandbox.id} sandbox={sandbox} />
+          ))}
+        </Table>
+      )}
+      <More more={list.more} loadMore={list.loadMore} />
+    </Page>
+  )
+}

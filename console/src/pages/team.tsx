@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import { useState } from 'preact/hooks'
+import { api, type Schemas } from '../lib/client'
+import { messageOf } from '../lib/errors'
+import { usePoll } from '../lib/poll'
+import { loadMe, useMe, useTeam, type Role } from '../lib/session'
+import { Activity } from '../parts/activity'
+import { Button, Fact, Facts, Id, Loading, Page, Problem, SelectField, Table, TextField, Time, type Choice } from '../parts/basic'
+import { FormDialog, ask, say } from '../parts/dialog'
+
+type Member = Schemas['Member']
+type TeamKey = Schemas['TeamKey']
+
+const ROLES: Choice[] = [
+  { value: 'owner', text: 'Owner: everything, and who is in the team' },
+  { value: 'member', text: 'Member: makes and changes what the team has' },
+  { value: 'viewer', text: 'Viewer: looks, and changes nothing' },
+]
+
+function AddDialog(props: { team: string; onClose: () => void; onDone: () => void }) {
+  const [name, setName] = useState('')
+  const [role, setRole] = useState<Role>('member')
+  return (
+    <FormDialog
+      title={`Add somebody to ${props.team}`}
+      action="Add"
+      onClose={props.onClose}
+      submit={async () => {
+        await api.post('/v1/teams/{slug}/members', { path: { slug: props.team }, body: { name, role } })
+        props.onDone()
+        props.onClose()
+      }}
+    >
+      <TextField label="Name" required autoFocus value={name} onInput={setName} hint="The name that they sign in with." />
+      <SelectField label="Role" value={role} choices={ROLES} onChange={value => setRole(value as Role)} />
+    </FormDialog>
+  )
+}
+
+function shutOut(team: string, key: TeamKey, refresh: () => void): void {
+  ask(
+    `Revoke ${key.name || key.id} of ${key.user}?`,
+    `It reaches nothing of ${team} from then on. What else ${key.user} gave it stays.`,
+    'Revoke',
+    async () => {
+      await api.delete('/v1/teams/{slug}/keys/{id}', { path: { slug: team, id: key.id } })
+      say(`The key no longer reaches ${team}.`)
+      refresh()
+    },
+  )
+}
+
+/** Whoever made them: for owners. */
+function TeamKeys(props: { team: string }) {
+  const path = { slug: props.team }
+  const polled = usePoll(signal => api.get('/v1/teams/{slug}/keys', { path, signal }), 15_000, [props.team])
+  const keys = polled.data?.items ?? []
+  return (
+    <section class="card" aria-label="Keys that reach this team">
+      <h2>Keys that reach this team</h2>
+      <Problem error={polled.error} />
+      {polled.loading && <Loading />}
+      {polled.data && keys.length === 0 && <p class="muted">No member has a key that reaches it.</p>}
+      {keys.length > 0 && (
+        <Table
+          label="Keys that reach this team"
+          head={
+            <>
+              <th scope="col">Name</th>
+              <th scope="col">Of</th>
+              <th scope="col">May</th>
+              <th scope="col">Kind</th>
+              <th scope="col">Last used</th>
+              <th scope="col">Expires</th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {keys.map(key => (
+            <tr key={key.id}>
+              <th scope="row">{key.name || <Id value={key.id} />}</th>
+              <td>{key.user}</td>
+              <td class="nowrap">{key.scopes.includes('write') ? 'read and write' : 'read'}</td>
+              <td class="nowrap">
+                {key.kind === 'ssh' ? 'SSH' : 'API'}, {key.all_teams ? 'every team' : 'named teams'}
+              </td>
+              <td class="nowrap">
+                <Time at={key.last_used_at} none="never" />
+              </td>
+              <td class="nowrap">
+                <Time at={key.expires_at} none="never" />
+              </td>
+              <td class="row-actions">
+                <Button
+                  small
+                  label={`Revoke ${key.name || key.id} of ${key.user}`}
+                  onClick={() => shutOut(props.team, key, polled.refresh)}
+                >
+                  Revoke
+                </Button>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </section>
+  )
+}
+
+function Members(props: { members: Member[]; team: ReturnType<typeof useTeam>; refresh: () => void }) {
+  const { team, refresh } = props
+  const { user } = useMe()
+  const owner = team.role === 'owner'
+  const pathOf = (member: Member) => ({ slug: team.slug, name: member.name })
+  const setRole = (member: Member, role: Role): void => {
+    api
+      .patch('/v1/teams/{slug}/members/{name}', { path: pathOf(member), body: { role } })
+      .then(async () => {
+        refresh()
+        if (member.name === user.name) await loadMe()
+      })
+      .catch((error: unknown) => {
+        say(messageOf(error), true)
+        refresh()
+      })
+  }
+  const remove = (member: Member): void => {
+    const self = member.name === user.name
+    ask(
+      self ? `Leave ${team.slug}?` : `Remove ${member.name} from ${team.slug}?`,
+      self ? 'What the team has is out of your reach then.' : 'Their keys no longer reach what the team has.',
+      self ? 'Leave' : 'Remove',
+      async () => {
+        await api.delete('/v1/teams/{slug}/members/{name}', { path: pathOf(member) })
+        if (self) await loadMe()
+        else refresh()
+      },
+    )
+  }
+  return (
+    <Table
+      label="Members"
+      head={
+        <>
+          <th scope="col">Name</th>
+          <th scope="col">Role</th>
+          <th scope="col">Since</th>
+          <th scope="col">
+            <span class="unseen">Actions</span>
+          </th>
+        </>
+      }
+    >
+      {props.members.map(member => (
+        <tr key={member.name}>
+          <th scope="row">
+            {member.name}
+            {member.name === user.name && <span class="muted"> (you)</span>}
+          </th>
+          <td>
+            {owner ? (
+              <select
+                aria-label={`Role of ${member.name}`}
+                value={member.role}
+                onChange={event => setRole(member, event.currentTarget.value as Role)}
+              >
+                {ROLES.map(role => (
+                  <option key={role.value} value={role.value} selected={role.value === member.role}>
+                    {role.value}
+                  </option>
+                ))}
+              </select>
+            ) : (
+              member.role
+            )}
+          </td>
+          <td class="nowrap">
+            <Time at={member.added_at} />
+          </td>
+          <td class="row-actions">
+            {(owner || member.name === user.name) && !team.personal && (
+              <Button
+                small
+                label={member.name === user.name ? `Leave ${team.slug}` : `Remove ${member.name}`}
+                onClick={() => remove(member)}
+              >
+                {member.name === user.name ? 'Leave' : 'Remove'}
+              </Button>
+            )}
+          </td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+export function Team() {
+  const team = useTeam()
+  const [adding, setAdding] = useState(false)
+  const owner = team.role === 'owner'
+  const polled = usePoll(
+    async signal => (await api.get('/v1/teams/{slug}/members', { path: { slug: team.slug }, signal })).items,
+    15_000,
+    [team.slug],
+  )
+  const add = owner && (
+    <Button kind="primary" onClick={() => setAdding(true)}>
+      Add somebody
+    </Button>
+  )
+  return (
+    <Page title={`Team ${team.slug}`} actions={add}>
+      <section class="card" aria-label="Facts">
+        <Facts>
+          <Fact name="Name">{team.slug}</Fact>
+          <Fact name="Plan">{team.plan}</Fact>
+          <Fact name="Your role">{team.role}</Fact>
+          <Fact name="Kind">{team.personal ? 'personal' : 'shared'}</Fact>
+        </Facts>
+      </section>
+      <section class="card" aria-label="Members">
+        <h2>Members</h2>
+        <Problem error={polled.error} />
+        {polled.loading && <Loading />}
+        {polled.data && <Members members={polled.data} team={team} refresh={polled.refresh} />}
+      </section>
+      {owner && <TeamKeys team={team.slug} />}
+      {owner && <Activity team={team.slug} />}
+      {adding && <AddDialog team={team.slug} onClose={() => setAdding(false)} onDone={polled.refresh} />}
+    </Page>
+  )
+}

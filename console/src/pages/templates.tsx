@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import { useRef, useState } from 'preact/hooks'
+import { ApiError, api, type Schemas } from '../lib/client'
+import { messageOf } from '../lib/errors'
+import { usePoll } from '../lib/poll'
+import { navigate, useTitle } from '../lib/router'
+import { useMayWrite, useTeam } from '../lib/session'
+import { Button, Empty, Id, Loading, Page, Problem, SelectField, State, Table, TextField, Time, type Choice } from '../parts/basic'
+import { FormDialog, ask, say } from '../parts/dialog'
+
+type Version = Schemas['TemplateVersion']
+
+interface Source {
+  kind: 'checkpoint' | 'image'
+  checkpoint: string
+  image: string
+  cpu: string
+  memory: string
+}
+
+const FIRST: Source = { kind: 'checkpoint', checkpoint: '', image: '', cpu: '', memory: '' }
+
+function bodyOf(source: Source): Schemas['CreateTemplateVersion'] {
+  const baseline = {
+    ...(source.cpu ? { cpu: Number(source.cpu) } : {}),
+    ...(source.memory ? { memory_mb: Number(source.memory) } : {}),
+  }
+  return {
+    ...(source.kind === 'checkpoint' ? { checkpoint_id: source.checkpoint } : { image: source.image }),
+    ...(Object.keys(baseline).length > 0 ? { runtime_baseline: baseline } : {}),
+  }
+}
+
+function SourceFields(props: { team: string; source: Source; onChange: (source: Source) => void }) {
+  const { source } = props
+  const set = (part: Partial<Source>): void => props.onChange({ ...source, ...part })
+  const checkpoints = usePoll(
+    signal => api.get('/v1/checkpoints', { query: { team: props.team, limit: 200 }, signal }),
+    null,
+    [props.team],
+  )
+  const choices: Choice[] = [
+    { value: '', text: checkpoints.data?.checkpoints.length === 0 ? 'The team has none yet' : 'Choose one' },
+    ...(checkpoints.data?.checkpoints ?? []).map(one => ({ value: one.id, text: `${one.name} (${one.template})` })),
+  ]
+  return (
+    <>
+      <Problem error={checkpoints.error} />
+      <SelectField
+        label="Made from"
+        value={source.kind}
+        choices={[
+          { value: 'checkpoint', text: 'A checkpoint of the team' },
+          { value: 'image', text: 'An image that the operator has opened' },
+        ]}
+        onChange={kind => set({ kind: kind as Source['kind'] })}
+      />
+      {source.kind === 'checkpoint' ? (
+        <SelectField label="Checkpoint" value={source.checkpoint} choices={choices} onChange={checkpoint => set({ checkpoint })} />
+      ) : (
+        <TextField label="Image" mono required value={source.image} onInput={image => set({ image })} />
+      )}
+      <div class="two">
+        <TextField label="Processors" type="number" min={1} value={source.cpu} placeholder="As before" onInput={cpu => set({ cpu })} />
+        <TextField label="Memory, MiB" type="number" min={1} value={source.memory} placeholder="As before" onInput={memory => set({ memory })} />
+      </div>
+    </>
+  )
+}
+
+function CreateDialog(props: { team: string; onClose: () => void }) {
+  const [slug, setSlug] = useState('')
+  const [source, setSource] = useState(FIRST)
+  const key = useRef(crypto.randomUUID())
+  return (
+    <FormDialog
+      title="New template"
+      action="Build the template"
+      onClose={props.onClose}
+      submit={async () => {
+        await api.post('/v1/templates', { body: { slug, team: props.team, ...bodyOf(source) }, idempotencyKey: key.current })
+        props.onClose()
+        navigate(`/templates/${slug}`)
+      }}
+    >
+      <TextField label="Name" mono required autoFocus value={slug} onInput={setSlug} hint="Lower-case letters, digits and hyphens." />
+      <SourceFields team={props.team} source={source} onChange={setSource} />
+    </FormDialog>
+  )
+}
+
+export function Templates() {
+  const team = useTeam()
+  const mayWrite = useMayWrite()
+  const [making, setMaking] = useState(false)
+  const polled = usePoll(signal => api.get('/v1/templates', { query: { team: team.slug }, signal }), 10_000, [team.slug])
+  const templates = polled.data?.templates ?? []
+  const create = mayWrite && (
+    <Button kind="primary" onClick={() => setMaking(true)}>
+      New template
+    </Button>
+  )
+  return (
+    <Page title="Templates" actions={create}>
+      <Problem error={polled.error} />
+      {polled.loading && <Loading />}
+      {polled.data && templates.length === 0 && (
+        <Empty title="No templates yet">
+          <p>A template is what sandboxes start from. Set a sandbox up as you want it, make a checkpoint, and build one from that.</p>
+        </Empty>
+      )}
+      {templates.length > 0 && (
+        <Table
+          label="Templates"
+          head={
+            <>
+              <th scope="col">Name</th>
+              <th scope="col">Team</th>
+              <th scope="col">Newest version</th>
+              <th scope="col">Created</th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {templates.map(template => (
+            <tr key={template.id}>
+              <th scope="row">
+                <a href={`/templates/${template.slug}`}>{template.slug}</a>
+              </th>
+              <td>{template.team}</td>
+              <td class="number">{template.latest_version ?? 'none that is ready'}</td>
+              <td class="nowrap">
+                <Time at={template.created_at} />
+              </td>
+              <td class="row-actions">
+                {mayWrite && template.latest_version !== null && (
+                  <a class="btn small" href={`/sandboxes/new?from=${template.slug}`} aria-label={`New sandbox from ${template.slug}`}>
+                    New sandbox
+                  </a>
+                )}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {making && <CreateDialog team={team.slug} onClose={() => setMaking(false)} />}
+    </Page>
+  )
+}
+
+function Log(props: { slug: string; version: Version; team: string }) {
+  const { slug, version, team } = props
+  const polled = usePoll(
+    signal =>
+      api.get('/v1/templates/{slug}/versions/{version}', {
+        path: { slug, version: String(version.version) as never },
+        query: { team },
+        signal,
+      }),
+    version.state === 'building' ? 1500 : null,
+    [slug, version.version, team, version.state],
+  )
+  return (
+    <section class="card" aria-label="Build log">
+      <h2>Build log of version {version.version}</h2>
+      <Problem error={polled.error} />
+      {polled.loading && <Loading />}
+      {polled.data && (
+        <pre class="code" tabIndex={0}>
+          {polled.data.log === '' ? 'Nothing was said.' : polled.data.log}
+        </pre>
+      )}
+    </section>
+  )
+}
+
+function VersionDialog(props: { slug: string; team: string; onClose: () => void; onMade: () => void }) {
+  const [source, setSource] = useState(FIRST)
+  const key = useRef(crypto.randomUUID())
+  return (
+    <FormDialog
+      title={`New version of ${props.slug}`}
+      action="Build the version"
+      onClose={props.onClose}
+      submit={async () => {
+        await api.post('/v1/templates/{slug}/versions', {
+          path: { slug: props.slug },
+          body: { team: props.team, ...bodyOf(source) },
+          idempotencyKey: key.current,
+        })
+        props.onMade()
+        props.onClose()
+      }}
+    >
+      <SourceFields team={props.team} source={source} onChange={setSource} />
+    </FormDialog>
+  )
+}
+
+export function TemplatePage(props: { parts: Record<string, string> }) {
+  const slug = props.parts['slug'] ?? ''
+  const team = useTeam()
+  const [shown, setShown] = useState<number | null>(null)
+  const [making, setMaking] = useState(false)
+  const path = { slug }
+  const query = { team: team.slug }
+  const template = usePoll(signal => api.get('/v1/templates/{slug}', { path, query, signal }), 5000, [slug, team.slug])
+  const polled = usePoll(signal => api.get('/v1/templates/{slug}/versions', { path, query, signal }), 3000, [slug, team.slug])
+  const own = template.data?.team === team.slug
+  const mayWrite = useMayWrite() && own
+  useTitle(`Template ${slug}`)
+  if (template.error instanceof ApiError && template.error.status === 404) {
+    return (
+      <Empty title="No such template">
+        <p>{messageOf(template.error)}</p>
+        <a href="/templates">Go to the templates</a>
+      </Empty>
+    )
+  }
+  const versions = polled.data?.versions ?? []
+  const version = versions.find(one => one.version === shown) ?? versions[0]
+  const remove = (): void =>
+    ask(`Delete the template ${slug}?`, 'All its versions go with it; sandboxes that were made of them stay.', 'Delete', async () => {
+      await api.delete('/v1/templates/{slug}', { path, query })
+      say(`The template ${slug} is deleted.`)
+      navigate('/templates')
+    })
+  const removeVersion = (one: Version): void =>
+    ask(`Delete version ${one.version}?`, 'New sandboxes can no longer start from it.', 'Delete', async () => {
+      await api.delete('/v1/templates/{slug}/versions/{version}', {
+        path: { slug, version: String(one.version) as never },
+        query,
+      })
+      polled.refresh()
+    })
+  return (
+    <>
+      <header class="page-head">
+        <div>
+          <p class="crumbs">
+            <a href="/templates">Templates</a>
+          </p>
+          <h1>{slug}</h1>
+          <p class="status muted">{template.data ? `of ${template.data.team}` : ''}</p>
+        </div>
+        {mayWrite && (
+          <div class="actions">
+            <Button onClick={() => setMaking(true)}>New version</Button>
+            <Button kind="danger" onClick={remove}>
+              Delete
+            </Button>
+          </div>
+        )}
+      </header>
+      <Problem error={template.error ?? polled.error} />
+      {polled.loading && <Loading />}
+      {versions.length > 0 && (
+        <Table
+          label="Versions"
+          head={
+            <>
+              <th scope="col">Version</th>
+              <th scope="col">State</th>
+              <th scope="col">Id</th>
+              <th scope="col">Size</th>
+              <th scope="col">Created</th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {versions.map(one => (
+            <tr key={one.id}>
+              <th scope="row" class="number">
+                {one.version}
+              </th>
+              <td>
+                <State value={one.state} {...(one.state === 'ready' ? { word: 'ready' } : {})} />
+              </td>
+              <td>
+                <Id value={one.id} />
+              </td>
+              <td class="number nowrap">
+                {one.runtime_baseline.cpu} vCPU, {one.runtime_baseline.memory_mb} MiB
+              </td>
+              <td class="nowrap">
+                <Time at={one.created_at} />
+              </td>
+              <td class="row-actions">
+                <Button small label={`Log of version ${one.version}`} onClick={() => setShown(one.version)}>
+                  Log
+                </Button>
+                {mayWrite && (
+                  <Button small label={`Delete version ${one.version}`} onClick={() => removeVersion(one)}>
+                    Delete
+                  </Button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {version && <Log key={version.id} slug={slug} version={version} team={team.slug} />}
+      {making && <VersionDialog slug={slug} team={team.slug} onClose={() => setMaking(false)} onMade={polled.refresh} />}
+    </>
+  )
+}

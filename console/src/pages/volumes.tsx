@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import { useMemo, useRef, useState } from 'preact/hooks'
+import { ApiError, api, type Schemas } from '../lib/client'
+import { messageOf } from '../lib/errors'
+import { FileBrowser } from '../files/browser'
+import { volumeFiles } from '../files/store'
+import { useList } from '../lib/pages'
+import { usePoll } from '../lib/poll'
+import { navigate, useTitle } from '../lib/router'
+import { useMayWrite, useTeam } from '../lib/session'
+import { Button, Empty, Id, Loading, Page, Problem, Table, TextField, Time } from '../parts/basic'
+import { FormDialog, ask, say } from '../parts/dialog'
+import { More } from '../parts/more'
+
+type Volume = Schemas['Volume']
+
+function CreateDialog(props: { team: string; onClose: () => void; onMade: (volume: Volume) => void }) {
+  const [name, setName] = useState('')
+  const key = useRef(crypto.randomUUID())
+  return (
+    <FormDialog
+      title="New volume"
+      action="Make the volume"
+      onClose={props.onClose}
+      submit={async () => {
+        props.onMade(await api.post('/v1/volumes', { body: { team: props.team, name }, idempotencyKey: key.current }))
+        props.onClose()
+      }}
+    >
+      <TextField
+        label="Name"
+        mono
+        required
+        autoFocus
+        value={name}
+        onInput={setName}
+        hint="Lower-case letters, digits and hyphens; sandboxes mount it by this name."
+      />
+    </FormDialog>
+  )
+}
+
+function Attached(props: { to: string[] }) {
+  if (props.to.length === 0) return <span class="muted">no sandbox</span>
+  return (
+    <>
+      {props.to.map(id => (
+        <span key={id} class="attached">
+          <Id value={id} href={`/sandboxes/${id}`} />
+        </span>
+      ))}
+    </>
+  )
+}
+
+function remove(volume: Volume, done: () => void): void {
+  ask(`Delete the volume ${volume.name}?`, 'All files in it are gone for good.', 'Delete', async () => {
+    await api.delete('/v1/volumes/{id}', { path: { id: volume.id } })
+    say(`The volume ${volume.name} is deleted.`)
+    done()
+  })
+}
+
+export function Volumes() {
+  const team = useTeam()
+  const mayWrite = useMayWrite()
+  const [making, setMaking] = useState(false)
+  const list = useList<Volume>(
+    async (token, signal) => {
+      const query = { team: team.slug, limit: 100, ...(token ? { next_token: token } : {}) }
+      const answer = await api.get('/v1/volumes', { query, signal })
+      return { rows: answer.volumes, next: answer.next_token }
+    },
+    8000,
+    [team.slug],
+  )
+  const create = mayWrite && (
+    <Button kind="primary" onClick={() => setMaking(true)}>
+      New volume
+    </Button>
+  )
+  return (
+    <Page title="Volumes" actions={create}>
+      <Problem error={list.error} />
+      {list.loading && <Loading />}
+      {!list.loading && list.rows.length === 0 && !list.error && (
+        <Empty title="No volumes yet">
+          <p>A volume keeps files apart from sandboxes: several can mount it, and it stays when they go.</p>
+        </Empty>
+      )}
+      {list.rows.length > 0 && (
+        <Table
+          label="Volumes"
+          head={
+            <>
+              <th scope="col">Name</th>
+              <th scope="col">Id</th>
+              <th scope="col">Size</th>
+              <th scope="col">Attached to</th>
+              <th scope="col">Created</th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {list.rows.map(volume => (
+            <tr key={volume.id}>
+              <th scope="row">
+                <a href={`/volumes/${volume.id}`}>{volume.name}</a>
+              </th>
+              <td>
+                <Id value={volume.id} />
+              </td>
+              <td class="number nowrap">{volume.size_gb} GiB</td>
+              <td>
+                <Attached to={volume.attached_to} />
+              </td>
+              <td class="nowrap">
+                <Time at={volume.created_at} />
+              </td>
+              <td class="row-actions">
+                {mayWrite && (
+                  <Button small label={`Delete ${volume.name}`} onClick={() => remove(volume, () => list.remove(volume.id))}>
+                    Delete
+                  </Button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <More more={list.more} loadMore={list.loadMore} />
+      {making && <CreateDialog team={team.slug} onClose={() => setMaking(false)} onMade={list.put} />}
+    </Page>
+  )
+}
+
+export function VolumePage(props: { parts: Record<string, string> }) {
+  const id = props.parts['id'] ?? ''
+  const polled = usePoll(signal => api.get('/v1/volumes/{id}', { path: { id }, signal }), 8000, [id])
+  const volume = polled.data
+  const store = useMemo(() => volumeFiles(id), [id])
+  const may = useMayWrite(volume?.team)
+  useTitle(volume ? `Volume ${volume.name}` : 'Volume')
+  if (polled.error instanceof ApiError && polled.error.status === 404) {
+    return (
+      <Empty title="No such volume">
+        <p>{messageOf(polled.error)}</p>
+        <a href="/volumes">Go to the volumes</a>
+      </Empty>
+    )
+  }
+  if (!volume) return polled.error ? <Problem error={polled.error} /> : <Loading />
+  const busy = volume.attached_to.length > 0
+  return (
+    <>
+      <header class="page-head">
+        <div>
+          <p class="crumbs">
+            <a href="/volumes">Volumes</a>
+          </p>
+          <h1>{volume.name}</h1>
+          <p class="status">
+            <Id value={volume.id} /> <span class="muted">{volume.size_gb} GiB · attached to</span>{' '}
+            <Attached to={volume.attached_to} />
+          </p>
+        </div>
+        {may && (
+          <div class="actions">
+            <Button kind="danger" onClick={() => remove(volume, () => navigate('/volumes'))}>
+              Delete
+            </Button>
+          </div>
+        )}
+      </header>
+      {busy && (
+        <p class="note">While a sandbox that is not paused has the volume, its files can be read here and not changed.</p>
+      )}
+      <FileBrowser store={store} mayWrite={may} />
+    </>
+  )
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import type { ComponentChildren, JSX } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { ApiError, messageOf } from '../lib/errors'
+import { formatExact, formatSpan, formatTime } from '../lib/format'
+import { useNow } from '../lib/poll'
+import { useTitle } from '../lib/router'
+
+export function Page(props: { title: string; actions?: ComponentChildren; children: ComponentChildren }) {
+  useTitle(props.title)
+  return (
+    <>
+      <header class="page-head">
+        <h1>{props.title}</h1>
+        {props.actions && <div class="actions">{props.actions}</div>}
+      </header>
+      {props.children}
+    </>
+  )
+}
+
+interface ButtonProps {
+  kind?: 'primary' | 'danger' | 'plain'
+  small?: boolean
+  busy?: boolean
+  disabled?: boolean
+  type?: 'button' | 'submit'
+  title?: string
+  label?: string
+  onClick?: () => void
+  children: ComponentChildren
+}
+
+export function Button(props: ButtonProps) {
+  const kinds = ['btn', props.kind ?? '', props.small ? 'small' : ''].filter(Boolean).join(' ')
+  return (
+    <button
+      type={props.type ?? 'button'}
+      class={kinds}
+      disabled={props.disabled || props.busy}
+      aria-busy={props.busy ? 'true' : undefined}
+      title={props.title}
+      aria-label={props.label}
+      onClick={props.onClick}
+    >
+      {props.children}
+    </button>
+  )
+}
+
+/** What went wrong, in the service's words, with the id that its log has. */
+export function Problem(props: { error: unknown }) {
+  if (!props.error) return null
+  const id = props.error instanceof ApiError ? props.error.requestId : null
+  return (
+    <div class="problem" role="alert">
+      <p>{messageOf(props.error)}</p>
+      {id && <p class="fine">Request {id}</p>}
+    </div>
+  )
+}
+
+export function Note(props: { children: ComponentChildren }) {
+  return <p class="note">{props.children}</p>
+}
+
+/** Nothing there yet: what to do first. */
+export function Empty(props: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{props.title}</h2>
+      {props.children}
+    </div>
+  )
+}
+
+export function Loading() {
+  return (
+    <p class="loading" role="status">
+      Loading…
+    </p>
+  )
+}
+
+const TONES: Record<string, string> = {
+  ready: 'ok',
+  applied: 'ok',
+  allow: 'ok',
+  creating: 'busy',
+  restoring: 'busy',
+  checkpointing: 'busy',
+  copying: 'busy',
+  stopping: 'busy',
+  building: 'busy',
+  pending: 'busy',
+  failed: 'bad',
+  deny: 'bad',
+  blocked: 'bad',
+}
+const WORDS: Record<string, string> = { ready: 'running', stopped: 'paused' }
+
+export function State(props: { value: string; word?: string }) {
+  return (
+    <span class={`state ${TONES[props.value] ?? 'calm'}`}>
+      {props.word ?? (WORDS[props.value] ?? props.value).replace(/_/g, ' ')}
+    </span>
+  )
+}
+
+export function Time(props: { at: string | null | undefined; none?: string }) {
+  if (!props.at) return <span class="muted">{props.none ?? '–'}</span>
+  return (
+    <time dateTime={props.at} title={formatExact(props.at)}>
+      {formatTime(props.at)}
+    </time>
+  )
+}
+
+/** Counts down to a time, second by second. */
+export function Countdown(props: { to: string; past: string }) {
+  const left = (Date.parse(props.to) - useNow()) / 1000
+  return (
+    <time dateTime={props.to} title={formatExact(props.to)} class="number">
+      {left > 0 ? formatSpan(left) : props.past}
+    </time>
+  )
+}
+
+export function Copy(props: { text: string; what: string; children?: ComponentChildren }) {
+  const [done, setDone] = useState(false)
+  const timer = useRef(0)
+  useEffect(() => () => window.clearTimeout(timer.current), [])
+  const copy = (): void => {
+    void navigator.clipboard.writeText(props.text).then(() => {
+      setDone(true)
+      window.clearTimeout(timer.current)
+      timer.current = window.setTimeout(() => setDone(false), 1500)
+    })
+  }
+  return (
+    <button type="button" class="btn small copy" aria-label={`Copy ${props.what}`} onClick={copy}>
+      <span aria-live="polite">{done ? 'Copied' : (props.children ?? 'Copy')}</span>
+    </button>
+  )
+}
+
+/** An id: whole for copying, short for reading. */
+export function Id(props: { value: string; href?: string }) {
+  const text = <code class="id">{props.value}</code>
+  return props.href ? <a href={props.href}>{text}</a> : text
+}
+
+interface FieldProps {
+  label: string
+  hint?: ComponentChildren
+  error?: string | null | undefined
+  wide?: boolean
+  children: (ids: { id: string; 'aria-describedby': string | undefined; 'aria-invalid': 'true' | undefined }) => JSX.Element
+}
+
+export function Field(props: FieldProps) {
+  const id = useId()
+  const describes = props.error || props.hint ? `${id}-more` : undefined
+  return (
+    <div class={props.wide ? 'field wide' : 'field'}>
+      <label for={id}>{props.label}</label>
+      {props.children({ id, 'aria-describedby': describes, 'aria-invalid': props.error ? 'true' : undefined })}
+      {props.error ? (
+        <p class="field-error" id={describes}>
+          {props.error}
+        </p>
+      ) : (
+        props.hint && (
+          <p class="hint" id={describes}>
+            {props.hint}
+          </p>
+        )
+      )}
+    </div>
+  )
+}
+
+interface TextProps {
+  label: string
+  value: string
+  onInput: (value: string) => void
+  type?: 'text' | 'password' | 'number' | 'datetime-local' | 'search'
+  hint?: ComponentChildren
+  error?: string | null | undefined
+  name?: string
+  required?: boolean
+  autoFocus?: boolean
+  autoComplete?: string
+  inputMode?: 'numeric' | 'text'
+  placeholder?: string
+  min?: number
+  max?: number
+  step?: number
+  mono?: boolean
+  maxLength?: number
+}
+
+export function TextField(props: TextProps) {
+  const input = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (props.autoFocus) input.current?.focus()
+  }, [])
+  return (
+    <Field label={props.label} hint={props.hint} error={props.error}>
+      {ids => (
+        <input
+          {...ids}
+          ref={input}
+          type={props.type ?? 'text'}
+          name={props.name}
+          class={props.mono ? 'mono' : undefined}
+          value={props.value}
+          required={props.required}
+          autoComplete={props.autoComplete ?? 'off'}
+          spellcheck={false}
+          inputMode={props.inputMode}
+          placeholder={props.placeholder}
+          min={props.min}
+          max={props.max}
+          step={props.step}
+          maxLength={props.maxLength}
+          onInput={event => props.onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+export function AreaField(props: {
+  label: string
+  value: string
+  onInput: (value: string) => void
+  hint?: ComponentChildren
+  error?: string | null | undefined
+  rows?: number
+  name?: string
+  disabled?: boolean
+}) {
+  return (
+    <Field label={props.label} hint={props.hint} error={props.error}>
+      {ids => (
+        <textarea
+          {...ids}
+          name={props.name}
+          class="mono"
+          rows={props.rows ?? 3}
+          value={props.value}
+          spellcheck={false}
+          disabled={props.disabled}
+          onInput={event => props.onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+export interface Choice {
+  value: string
+  text: string
+}
+
+export function SelectField(props: {
+  label: string
+  value: string
+  choices: Choice[]
+  onChange: (value: string) => void
+  hint?: ComponentChildren
+  error?: string | null | undefined
+  name?: string
+  disabled?: boolean
+}) {
+  return (
+    <Field label={props.label} hint={props.hint} error={props.error}>
+      {ids => (
+        <select
+          {...ids}
+          name={props.name}
+          value={props.value}
+          disabled={props.disabled}
+          onChange={event => props.onChange(event.currentTarget.value)}
+        >
+          {props.choices.map(choice => (
+            <option key={choice.value} value={choice.value} selected={choice.value === props.value}>
+              {choice.text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  )
+}
+
+export function Check(props: {
+  label: ComponentChildren
+  checked: boolean
+  onChange: (checked: boolean) => void
+  hint?: string
+  disabled?: boolean
+  name?: string
+}) {
+  const id = useId()
+  return (
+    <div class="check">
+      <input
+        id={id}
+        type="checkbox"
+        name={props.name}
+        checked={props.checked}
+        disabled={props.disabled}
+        aria-describedby={props.hint ? `${id}-hint` : undefined}
+        onChange={event => props.onChange(event.currentTarget.checked)}
+      />
+      <label for={id}>{props.label}</label>
+      {props.hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {props.hint}
+        </p>
+      )}
+    </div>
+  )
+}
+
+/** A table that scrolls sideways on a narrow screen, by keyboard too. */
+export function Table(props: { label: string; head: ComponentChildren; children: ComponentChildren; dense?: boolean }) {
+  return (
+    <div class="table-frame" role="group" aria-label={props.label} tabIndex={0}>
+      <table class={props.dense ? 'dense' : undefined}>
+        <thead>
+          <tr>{props.head}</tr>
+        </thead>
+        <tbody>{props.children}</tbody>
+      </table>
+    </div>
+  )
+}
+
+export function Facts(props: { children: ComponentChildren }) {
+  return <dl class="facts">{props.children}</dl>
+}
+
+export function Fact(props: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd>{props.children}</dd>
+    </div>
+  )
+}
+
+/** How much of a limit is used. */
+export function Bar(props: { label: string; used: number; of: number; text: string }) {
+  const id = useId()
+  const full = props.of > 0 ? props.used / props.of : 0
+  return (
+    <div class="bar">
+      <span id={id}>{props.label}</span>
+      <meter aria-labelledby={id} min={0} max={Math.max(props.of, 1)} high={props.of * 0.85} optimum={0} value={Math.min(props.used, Math.max(props.of, 1))} />
+      <span class={full >= 1 ? 'number full' : 'number'}>{props.text}</span>
+    </div>
+  )
+}

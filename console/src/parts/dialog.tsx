@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Questions above the page: the browser's own dialog holds the focus and ends at Escape.
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { Store, useStore } from '../lib/store'
+import { Button, Problem } from './basic'
+
+export function Dialog(props: {
+  title: string
+  onClose: () => void
+  wide?: boolean
+  children: ComponentChildren
+}) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const gone = useRef(false)
+  const id = useId()
+  useEffect(() => {
+    const element = dialog.current
+    const before = document.activeElement
+    if (element && !element.open) element.showModal()
+    return () => {
+      // What is behind an open dialog takes no focus.
+      gone.current = true
+      element?.close()
+      if (before instanceof HTMLElement && before.isConnected) before.focus()
+    }
+  }, [])
+  return (
+    <dialog
+      ref={dialog}
+      class={props.wide ? 'wide' : undefined}
+      aria-labelledby={id}
+      onCancel={event => {
+        event.preventDefault()
+        props.onClose()
+      }}
+      onClose={() => {
+        if (!gone.current) props.onClose()
+      }}
+    >
+      <h2 id={id}>{props.title}</h2>
+      {props.children}
+    </dialog>
+  )
+}
+
+/** A form in a dialog, which stays open with the refusal when the service refuses. */
+export function FormDialog(props: {
+  title: string
+  action: string
+  danger?: boolean
+  wide?: boolean
+  disabled?: boolean
+  submit: () => Promise<void>
+  onClose: () => void
+  children?: ComponentChildren
+}) {
+  const { busy, error, run } = useAction()
+  return (
+    <Dialog title={props.title} onClose={props.onClose} {...(props.wide ? { wide: true } : {})}>
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          void run(props.submit)
+        }}
+      >
+        <Problem error={error} />
+        {props.children}
+        <div class="actions end">
+          <Button onClick={props.onClose}>Cancel</Button>
+          <Button type="submit" kind={props.danger ? 'danger' : 'primary'} busy={busy} disabled={props.disabled ?? false}>
+            {props.action}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** Runs one thing at a time and keeps what went wrong. */
+export function useAction(): {
+  busy: boolean
+  error: unknown
+  run: (action: () => Promise<void>) => Promise<void>
+  clear: () => void
+} {
+  const [state, setState] = useState<{ busy: boolean; error: unknown }>({ busy: false, error: null })
+  const alive = useRef(true)
+  const running = useRef(false)
+  useEffect(() => {
+    alive.current = true
+    return () => {
+      alive.current = false
+    }
+  }, [])
+  return {
+    ...state,
+    clear: () => setState(before => ({ ...before, error: null })),
+    run: async action => {
+      if (running.current) return
+      running.current = true
+      setState({ busy: true, error: null })
+      let failure: unknown = null
+      try {
+        await action()
+      } catch (error) {
+        failure = error
+      }
+      running.current = false
+      if (alive.current) setState({ busy: false, error: failure })
+    },
+  }
+}
+
+// --- one question at a time, from anywhere ---
+
+interface Question {
+  title: string
+  text: ComponentChildren
+  action: string
+  danger: boolean
+  run: () => Promise<void>
+}
+
+const question = new Store<Question | null>(null)
+
+export function ask(title: string, text: ComponentChildren, action: string, run: () => Promise<void>, danger = true): void {
+  question.set({ title, text, action, danger, run })
+}
+
+export function Questions() {
+  const open = useStore(question)
+  if (!open) return null
+  return (
+    <FormDialog
+      key={open.title}
+      title={open.title}
+      action={open.action}
+      danger={open.danger}
+      onClose={() => question.set(null)}
+      submit={async () => {
+        await open.run()
+        question.set(null)
+      }}
+    >
+      <p>{open.text}</p>
+    </FormDialog>
+  )
+}
+
+// --- what an action said, at the foot of the page ---
+
+interface Said {
+  id: number
+  text: string
+  bad: boolean
+}
+
+const said = new Store<Said[]>([])
+let lastId = 0
+const STAYS_MS = 5000
+
+const unsay = (id: number): void => said.set(said.value.filter(one => one.id !== id))
+
+export function say(text: string, bad = false): void {
+  const id = ++lastId
+  said.set([...said.value.slice(-3), { id, text, bad }])
+  if (!bad) window.setTimeout(() => unsay(id), STAYS_MS)
+}
+
+export function Sayings() {
+  const all = useStore(said)
+  return (
+    <div class="sayings" aria-live="polite" role="status">
+      {all.map(one => (
+        <div key={one.id} class={one.bad ? 'saying bad' : 'saying'}>
+          <p>{one.text}</p>
+          <button type="button" class="btn small" aria-label="Dismiss" onClick={() => unsay(one.id)}>
+            ×
+          </button>
+        </div>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What the sandbox may reach: the policy, what it says about a host, and what was refused.
+import { useEffect, useState } from 'preact/hooks'
+import { ApiError, api, type Schemas } from '../lib/client'
+import { isAbort, messageOf, sentence } from '../lib/errors'
+import { formatNumber } from '../lib/format'
+import { usePoll } from '../lib/poll'
+import type { TabProps } from '../pages/sandbox'
+import { Button, Empty, Loading, Problem, State, Table, TextField, Time } from '../parts/basic'
+import { say, useAction } from '../parts/dialog'
+import { PolicyFields, entriesOf, fieldOf, policyOf, requestOf, type Policy } from './policy'
+
+type Denial = Schemas['Denial']
+type NetworkPolicy = Schemas['Network']
+
+/** The event network.denied says once a minute that there were some, and not which: the list itself is asked for. */
+const DENIALS_MS = 2500
+const TYPING_MS = 300
+
+/** host, host:port or [v6]:port; 443 when none is said. */
+export function hostAndPort(text: string): { host: string; port: number } | null {
+  const found = /^\[([^\]]+)\](?::(\d+))?$|^([^\s:]+)(?::(\d+))?$|^([0-9a-fA-F:]+:[0-9a-fA-F:.]*)$/.exec(text.trim())
+  if (!found) return null
+  const host = found[1] ?? found[3] ?? found[5] ?? ''
+  const port = Number(found[2] ?? found[4] ?? '443')
+  return host !== '' && port >= 1 && port <= 65535 ? { host, port } : null
+}
+
+/** The resolver of sandboxes: not asked by one that reaches nothing by name. */
+const RESOLVER = '169.254.0.1'
+
+/** The entry that would have let this through. */
+export function entryFor(denial: Denial): string | null {
+  if (denial.kind === 'limit' || denial.target === RESOLVER) return null
+  if (denial.kind === 'name' || denial.port === null) return denial.target
+  return denial.target.includes(':') ? `[${denial.target}]:${denial.port}` : `${denial.target}:${denial.port}`
+}
+
+/** As one types, into the policy or here. draft: what is not saved yet; null: the saved one. */
+function Verdict(props: { id: string; revision: string; draft: Policy | null }) {
+  const [text, setText] = useState('')
+  const [verdict, setVerdict] = useState<Schemas['NetworkVerdict'] | null>(null)
+  const [error, setError] = useState<unknown>(null)
+  const drafted = JSON.stringify(props.draft)
+  useEffect(() => {
+    const target = hostAndPort(text)
+    if (!target) {
+      setVerdict(null)
+      setError(null)
+      return
+    }
+    const body = { ...target, ...(props.draft ? { policy: requestOf(props.draft) } : {}) }
+    const abort = new AbortController()
+    const timer = window.setTimeout(() => {
+      api
+        .post('/v1/sandboxes/{id}/network/check', { path: { id: props.id }, body, signal: abort.signal })
+        .then(answer => {
+          setVerdict(answer)
+          setError(null)
+        })
+        .catch((failure: unknown) => {
+          if (isAbort(failure)) return
+          setVerdict(null)
+          setError(failure)
+        })
+    }, TYPING_MS)
+    return () => {
+      window.clearTimeout(timer)
+      abort.abort()
+    }
+  }, [text, props.id, props.revision, drafted])
+  return (
+    <section class="card" aria-label="Check">
+      <h2>Would it be reached?</h2>
+      <TextField
+        label="Host and port"
+        mono
+        value={text}
+        onInput={setText}
+        placeholder="api.example.com:443"
+        hint="What the policy says, saved or not; nothing is sent there. Without a port: 443."
+      />
+      <div aria-live="polite" class="verdict">
+        {error !== null && <p class="field-error">{messageOf(error)}</p>}
+        {verdict && (
+          <p>
+            <State value={verdict.verdict} word={verdict.verdict === 'allow' ? 'allowed' : 'denied'} />{' '}
+            {sentence(verdict.message)}
+            {props.draft && <span class="muted"> By the policy that is not saved yet.</span>}
+          </p>
+        )}
+      </div>
+    </section>
+  )
+}
+
+function Denials(props: { id: string; mayWrite: boolean; allowed: Set<string>; allow: (entry: string) => void; running: boolean }) {
+  const polled = usePoll(
+    signal => api.get('/v1/sandboxes/{id}/network/denials', { path: { id: props.id }, signal }),
+    props.running ? DENIALS_MS : null,
+    [props.id, props.running],
+  )
+  const denials = polled.data?.denials ?? []
+  return (
+    <section class="card" aria-label="Denials">
+      <h2>What was refused</h2>
+      <Problem error={polled.error} />
+      {polled.loading && <Loading />}
+      {!polled.loading && denials.length === 0 && !polled.error && (
+        <Empty title="Nothing was refused">
+          <p>What the sandbox tries to reach and may not is listed here as it happens.</p>
+        </Empty>
+      )}
+      {denials.length > 0 && (
+        <Table
+          label="Denials"
+          dense
+          head={
+            <>
+              <th scope="col">Target</th>
+              <th scope="col">Kind</th>
+              <th scope="col">Times</th>
+              <th scope="col">Last</th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {denials.map(denial => {
+            const entry = entryFor(denial)
+            return (
+              <tr key={`${denial.kind} ${denial.target} ${denial.port} ${denial.protocol}`}>
+                <th scope="row">
+                  <code class="long">
+                    {denial.target}
+                    {denial.port === null ? '' : `:${denial.port}`}
+                  </code>
+                </th>
+                <td>
+                  {denial.kind}
+                  {denial.protocol ? `, ${denial.protocol}` : ''}
+                </td>
+                <td class="number">{formatNumber(denial.count)}</td>
+                <td class="nowrap">
+                  <Time at={denial.at} />
+                </td>
+                <td class="row-actions">
+                  {props.mayWrite && entry && !props.allowed.has(entry) && (
+                    <Button small label={`Allow ${entry}`} onClick={() => props.allow(entry)}>
+                      Allow this
+                    </Button>
+                  )}
+                  {entry && props.allowed.has(entry) && <span class="muted">allowed by now</span>}
+                  {denial.target === RESOLVER && <span class="muted">asked for a name; none is allowed</span>}
+                </td>
+              </tr>
+            )
+          })}
+        </Table>
+      )}
+    </section>
+  )
+}
+
+export function Network(props: TabProps) {
+  const { sandbox, mayWrite } = props
+  const path = { id: sandbox.id }
+  const polled = usePoll<NetworkPolicy>(
+    signal => api.get('/v1/sandboxes/{id}/network', { path, signal }),
+    5000,
+    [sandbox.id],
+  )
+  const [edited, setEdited] = useState<Policy | null>(null)
+  const { busy, error, run } = useAction()
+  const stored = polled.data
+  if (!stored) return polled.error ? <Problem error={polled.error} /> : <Loading />
+  const policy = edited ?? policyOf(stored)
+  const refused = error instanceof ApiError && error.field ? { field: fieldOf(error.field), text: messageOf(error) } : null
+
+  const save = (wanted: Policy): Promise<void> =>
+    run(async () => {
+      const answer = await api.put('/v1/sandboxes/{id}/network', { path, body: requestOf(wanted) })
+      polled.put(answer)
+      setEdited(null)
+      say(answer.status === 'applied' ? 'The policy is in force.' : 'The policy is kept and will be applied.')
+    })
+  const allow = (entry: string): void => {
+    const now = policyOf(stored)
+    void save({ ...now, allow: [...entriesOf(now.allow), entry].join('\n') })
+  }
+  return (
+    <div class="columns">
+      <form
+        class="card"
+        aria-label="Policy"
+        onSubmit={event => {
+          event.preventDefault()
+          void save(policy)
+        }}
+      >
+        <div class="card-head">
+          <h2>Policy</h2>
+          <State value={stored.status} />
+        </div>
+        {stored.status_reason && <p class="note">{sentence(stored.status_reason)}</p>}
+        <Problem error={error} />
+        <PolicyFields policy={policy} onChange={setEdited} disabled={!mayWrite} refused={refused} />
+        {mayWrite && (
+          <div class="actions end">
+            <Button disabled={edited === null} onClick={() => setEdited(null)}>
+              Undo
+            </Button>
+            <Button type="submit" kind="primary" busy={busy} disabled={edited === null}>
+              Save the policy
+            </Button>
+          </div>
+        )}
+      </form>
+      <div>
+        <Verdict id={sandbox.id} revision={JSON.stringify(stored)} draft={edited} />
+        <Denials
+          id={sandbox.id}
+          mayWrite={mayWrite}
+          allowed={new Set(stored.allow_out)}
+          allow={allow}
+          running={sandbox.state !== 'stopped'}
+        />
+      </div>
+    </div>
+  )
+}

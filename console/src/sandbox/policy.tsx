@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The network policy as a form: of a new sandbox, and of one that is there.
+import type { Schemas } from '../lib/client'
+import { AreaField, Check, TextField } from '../parts/basic'
+
+export interface Policy {
+  internet: boolean
+  registries: boolean
+  publicTraffic: boolean
+  allow: string
+  deny: string
+  profiles: string
+}
+
+export function policyOf(network: Schemas['Network']): Policy {
+  return {
+    internet: network.allow_internet_access,
+    registries: network.allow_package_registry_access,
+    publicTraffic: network.allow_public_traffic,
+    allow: network.allow_out.join('\n'),
+    deny: network.deny_out.join('\n'),
+    profiles: network.egress_profiles.join(' '),
+  }
+}
+
+/** Entries of a list that is written one a line, or with commas. */
+export function entriesOf(text: string): string[] {
+  return text
+    .split(/[\s,]+/)
+    .map(entry => entry.trim())
+    .filter(entry => entry !== '')
+}
+
+export function requestOf(policy: Policy): Schemas['ReplaceNetwork'] {
+  const profiles = entriesOf(policy.profiles)
+  return {
+    allow_internet_access: policy.internet,
+    allow_package_registry_access: policy.registries,
+    allow_public_traffic: policy.publicTraffic,
+    allow_out: entriesOf(policy.allow),
+    deny_out: entriesOf(policy.deny),
+    ...(profiles.length > 0 ? { egress_profiles: profiles } : {}),
+  }
+}
+
+/** Which field of the form a refusal speaks of: "/allow_out/2" → "allow_out". */
+export function fieldOf(pointer: string | null | undefined): string {
+  return (pointer ?? '').replace(/^\//, '').split('/')[0] ?? ''
+}
+
+export function PolicyFields(props: {
+  policy: Policy
+  onChange: (policy: Policy) => void
+  disabled?: boolean
+  /** The field that the service refused, and its sentence. */
+  refused?: { field: string; text: string } | null
+}) {
+  const { policy } = props
+  const set = (part: Partial<Policy>): void => props.onChange({ ...policy, ...part })
+  const errorOf = (field: string): string | null => (props.refused?.field === field ? props.refused.text : null)
+  const off = props.disabled ? { disabled: true } : {}
+  return (
+    <>
+      <Check
+        label="Internet access"
+        hint="What no entry below decides: reached when this is on, refused when it is off."
+        checked={policy.internet}
+        onChange={internet => set({ internet })}
+        {...off}
+      />
+      <Check
+        label="Package registries"
+        hint="The registries of the usual package managers, whatever the line above says."
+        checked={policy.registries}
+        onChange={registries => set({ registries })}
+        {...off}
+      />
+      <Check
+        label="Public previews"
+        hint="Ports that are public are open to everyone who has their address."
+        checked={policy.publicTraffic}
+        onChange={publicTraffic => set({ publicTraffic })}
+        {...off}
+      />
+      <div class="two">
+        <AreaField
+          label="Allow"
+          name="allow_out"
+          rows={5}
+          hint="One a line: host, host:port, *.host, address or CIDR."
+          value={policy.allow}
+          onInput={allow => set({ allow })}
+          error={errorOf('allow_out')}
+          {...off}
+        />
+        <AreaField
+          label="Deny"
+          name="deny_out"
+          rows={5}
+          hint="The most specific entry decides; at a tie it is refused."
+          value={policy.deny}
+          onInput={deny => set({ deny })}
+          error={errorOf('deny_out')}
+          {...off}
+        />
+      </div>
+      <TextField
+        label="Egress profiles"
+        name="egress_profiles"
+        mono
+        hint="Names of the operator's profiles, with spaces between them."
+        value={policy.profiles}
+        onInput={profiles => set({ profiles })}
+        error={errorOf('egress_profiles') ?? errorOf('egress_profile')}
+      />
+    </>
+  )
+}

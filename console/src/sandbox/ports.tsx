@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import { useState } from 'preact/hooks'
+import { api, type Schemas } from '../lib/client'
+import { accessTo } from '../lib/dataplane'
+import { messageOf } from '../lib/errors'
+import { usePoll } from '../lib/poll'
+import type { TabProps } from '../pages/sandbox'
+import { Button, Check, Copy, Empty, Loading, Problem, State, Table, TextField } from '../parts/basic'
+import { FormDialog, ask, say } from '../parts/dialog'
+
+type Port = Schemas['Port']
+
+const LOOK_MS = 4000
+const WORDS: Record<Port['gateway_status'], string> = {
+  ready: 'a server listens',
+  no_listener: 'nothing listens yet',
+  loopback_only: 'TLS on the loopback interface is not reached',
+  blocked: 'public traffic is off',
+}
+
+function ExposeDialog(props: { id: string; onClose: () => void; onDone: () => void }) {
+  const [port, setPort] = useState('')
+  const [open, setOpen] = useState(true)
+  const [https, setHttps] = useState(false)
+  return (
+    <FormDialog
+      title="Expose a port"
+      action="Expose"
+      onClose={props.onClose}
+      submit={async () => {
+        await api.put('/v1/sandboxes/{id}/ports/{port}', {
+          path: { id: props.id, port: Number(port) },
+          body: { protocol: https ? 'https' : 'http', public: open },
+        })
+        props.onDone()
+        props.onClose()
+      }}
+    >
+      <TextField label="Port" name="port" type="number" min={1} max={65535} required autoFocus value={port} onInput={setPort} />
+      <Check
+        label="Public"
+        hint="Open to everyone who has the address; otherwise only with a session's token."
+        checked={open}
+        onChange={setOpen}
+      />
+      <Check
+        label="TLS inside"
+        hint="The server in the sandbox speaks TLS, under whatever certificate."
+        checked={https}
+        onChange={setHttps}
+      />
+    </FormDialog>
+  )
+}
+
+/** A private preview takes the token once in its address, and keeps it in a cookie of its own. */
+function openPrivate(id: string, url: string): void {
+  const opened = window.open('about:blank', '_blank')
+  accessTo(id).then(
+    access => {
+      const address = new URL(url)
+      address.searchParams.set('access_token', access.token)
+      if (opened) {
+        opened.opener = null
+        opened.location.replace(address.href)
+      }
+    },
+    (error: unknown) => {
+      opened?.close()
+      say(messageOf(error), true)
+    },
+  )
+}
+
+export function Ports(props: TabProps) {
+  const { sandbox, mayWrite } = props
+  const [adding, setAdding] = useState(false)
+  const path = { id: sandbox.id }
+  const ready = sandbox.state === 'ready'
+  const polled = usePoll(
+    signal => api.get('/v1/sandboxes/{id}/ports', { path, signal }),
+    ready ? LOOK_MS : null,
+    [sandbox.id, sandbox.state, JSON.stringify(sandbox.exposed_ports)],
+  )
+  const setPublic = (port: Port, open: boolean): void => {
+    api
+      .put('/v1/sandboxes/{id}/ports/{port}', {
+        path: { ...path, port: port.port },
+        body: { protocol: port.protocol, public: open },
+      })
+      .then(polled.refresh, (error: unknown) => say(messageOf(error), true))
+  }
+  const withdraw = (port: Port): void =>
+    ask(`Withdraw port ${port.port}?`, 'Its preview address answers no more.', 'Withdraw', async () => {
+      await api.delete('/v1/sandboxes/{id}/ports/{port}', { path: { ...path, port: port.port } })
+      polled.refresh()
+    })
+  const ports = polled.data?.ports ?? []
+  const add = mayWrite && ready && <Button onClick={() => setAdding(true)}>Expose a port</Button>
+  return (
+    <section class="card" aria-label="Ports">
+      <div class="card-head">
+        <h2>Ports</h2>
+        {add}
+      </div>
+      {ready && <Problem error={polled.error} />}
+      {!ready && <p class="note">Previews answer while the sandbox runs.</p>}
+      {polled.loading && ready && <Loading />}
+      {sandbox.expose_all_ports && <p class="note">Every port is exposed, to everybody where it is not listed here as private.</p>}
+      {sandbox.mask_request_host && (
+        <p class="note">
+          Servers see the host <code>{sandbox.mask_request_host}</code>.
+        </p>
+      )}
+      {!polled.loading && ports.length === 0 && ready && !polled.error && !sandbox.expose_all_ports && (
+        <Empty title="No port is exposed">
+          <p>Start a server in the sandbox and expose its port: it gets an HTTPS address of its own.</p>
+        </Empty>
+      )}
+      {ports.length > 0 && (
+        <Table
+          label="Ports"
+          head={
+            <>
+              <th scope="col">Port</th>
+              <th scope="col">Preview</th>
+              <th scope="col">Status</th>
+              <th scope="col">Public</th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {ports.map(port => (
+            <tr key={port.port}>
+              <th scope="row" class="number">
+                {port.port}
+                {port.protocol === 'https' && ' (TLS)'}
+              </th>
+              <td>
+                {port.public ? (
+                  <a href={port.url} target="_blank" rel="noopener noreferrer">
+                    {port.host}
+                  </a>
+                ) : (
+                  <code class="long">{port.host}</code>
+                )}
+              </td>
+              <td class="nowrap">
+                <State value={port.gateway_status} word={WORDS[port.gateway_status]} />
+              </td>
+              <td>
+                <Check
+                  label={<span class="unseen">Port {port.port} is public</span>}
+                  checked={port.public}
+                  disabled={!mayWrite}
+                  onChange={open => setPublic(port, open)}
+                />
+              </td>
+              <td class="row-actions">
+                <Copy text={port.url} what={`the address of port ${port.port}`} />
+                {!port.public && mayWrite && (
+                  <Button small onClick={() => openPrivate(sandbox.id, port.url)}>
+                    Open
+                  </Button>
+                )}
+                {mayWrite && (
+                  <Button small label={`Withdraw port ${port.port}`} onClick={() => withdraw(port)}>
+                    Withdraw
+                  </Button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {adding && <ExposeDialog id={sandbox.id} onClose={() => setAdding(false)} onDone={polled.refresh} />}
+    </section>
+  )
+}
