@@ -1,0 +1,15 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+declare(strict_types=1);
+
+// For programs without Composer: this package, and the PSR interfaces where Debian's packages have them.
+spl_autoload_register(static function (string $class): void {
+    foreach (['Sandlot\\' => __DIR__ . '/src/', 'Psr\\' => '/usr/share/php/Psr/'] as $prefix => $folder) {
+        $file = $folder . strtr(substr($class, strlen($prefix)), '\\', '/') . '.php';
+        if (str_starts_with($class, $prefix) && is_file($file)) {
+            require $file;
+        }
+    }
+});

@@ -1,0 +1,63 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+declare(strict_types=1);
+
+namespace Sandlot\Command;
+
+use Sandlot\Exception\CommandFailedException;
+use Sandlot\Model\Fields;
+
+/** What a command said and how it ended. */
+final class CommandResult
+{
+    /**
+     * @param int $exitCode 128 and the signal's number when a signal ended it
+     * @param string|null $signal its name, such as SIGKILL
+     * @param bool $timedOut whether the time limit ended it
+     * @param bool $truncated whether stdout or stderr was longer than the 1 MiB that is kept
+     */
+    public function __construct(
+        public readonly int $exitCode,
+        public readonly string $stdout,
+        public readonly string $stderr,
+        public readonly ?string $signal = null,
+        public readonly bool $timedOut = false,
+        public readonly bool $truncated = false,
+        public readonly int $durationMs = 0,
+    ) {
+    }
+
+    /** @internal */
+    public static function read(Fields $fields): self
+    {
+        return new self(
+            exitCode: $fields->int('exit_code'),
+            stdout: self::text($fields, 'stdout', 'stdout_encoding'),
+            stderr: self::text($fields, 'stderr', 'stderr_encoding'),
+            signal: $fields->stringOrNull('signal'),
+            timedOut: $fields->bool('timed_out'),
+            truncated: $fields->boolOrNull('truncated') ?? false,
+            durationMs: $fields->int('duration_ms'),
+        );
+    }
+
+    public function succeeded(): bool
+    {
+        return $this->exitCode === 0;
+    }
+
+    /** @throws CommandFailedException */
+    public function orFail(): self
+    {
+        return $this->succeeded() ? $this : throw new CommandFailedException($this);
+    }
+
+    /** @internal */
+    public static function text(Fields $fields, string $name, string $encoding): string
+    {
+        $text = $fields->stringOrNull($name) ?? '';
+        return $fields->stringOrNull($encoding) === 'base64' ? (string) base64_decode($text, true) : $text;
+    }
+}

@@ -1,0 +1,15 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+declare(strict_types=1);
+
+namespace Sandlot\Command;
+
+/** What a process said at a time: bytes, which may end in the middle of a line or of a character. */
+final class Output
+{
+    public function __construct(public readonly OutputKind $kind, public readonly string $data)
+    {
+    }
+}

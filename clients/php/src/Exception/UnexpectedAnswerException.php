@@ -1,0 +1,12 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+declare(strict_types=1);
+
+namespace Sandlot\Exception;
+
+/** An answer that is not what the service's document says, such as a proxy's page. */
+final class UnexpectedAnswerException extends \UnexpectedValueException implements SandlotException
+{
+}

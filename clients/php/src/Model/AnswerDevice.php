@@ -1,0 +1,23 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+final class AnswerDevice implements \JsonSerializable
+{
+    public function __construct(
+        public readonly bool $approve,
+    ) {
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Members::of([
+            'approve' => $this->approve,
+        ]);
+    }
+}

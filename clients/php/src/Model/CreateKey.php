@@ -1,0 +1,34 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+final class CreateKey implements \JsonSerializable
+{
+    /**
+     * @param list<Scope> $scopes
+     * @param string|null $name At most 64 characters.
+     * @param list<string>|null $teams
+     */
+    public function __construct(
+        public readonly array $scopes,
+        public readonly ?string $name = null,
+        public readonly ?array $teams = null,
+        public readonly ?\DateTimeInterface $expiresAt = null,
+    ) {
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Members::of([
+            'scopes' => $this->scopes,
+            'name' => $this->name,
+            'teams' => $this->teams,
+            'expires_at' => Members::time($this->expiresAt),
+        ]);
+    }
+}

@@ -1,0 +1,104 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+final class CreateSandbox implements \JsonSerializable
+{
+    /**
+     * @param string|null $team Slug of the team; default: the personal team of the key's user, or else the only one
+     *   that the key reaches.
+     * @param string|null $template `<slug>` for the newest runnable version, `<slug>:<version or tpv_ id>` for one
+     *   build.
+     * @param string|null $templateId Another way to name the template: `tpl_` or `tpv_` id.
+     * @param string|null $snapshotId A checkpoint to start from: its id, or `[team/]name[:version]`; without a
+     *   version the newest of the name.
+     * @param int|null $timeout Seconds; the plan sets the maximum. Default: 300.
+     * @param bool|null $autoPause Short for `lifecycle.on_timeout` = `pause`.
+     * @param array<string, mixed>|null $metadata Values that are not strings are stored as their JSON text.
+     * @param array<string, string>|null $envs Environment variables, 64 KiB in all; encrypted at rest and never
+     *   returned.
+     * @param array<string, string>|null $volumeMounts Absolute guest path to volume name.
+     * @param bool|null $allowInternetAccess What holds where no entry decides. Default: by the deployment's network
+     *   class.
+     * @param bool|null $allowPackageRegistryAccess Include the egress profile package-registries. Default: by the
+     *   deployment's network class.
+     * @param bool|null $allowPublicTraffic Whether previews of public ports are open to everyone. Default: true.
+     * @param list<string>|null $allowOut What the sandbox can reach. A host name (api.example.com), names below one
+     *   (*.example.com), an IPv4 or IPv6 address or network; with :port behind it for one port only ([v6]:port for
+     *   IPv6).
+     * @param list<string>|null $denyOut What it cannot reach. The most specific entry decides: a name before a
+     *   wildcard before an address before a network, longer before shorter, with a port before without; on a tie, the
+     *   deny.
+     * @param string|null $egressProfile One egress profile of the operator, as in egress_profiles.
+     * @param list<string>|null $egressProfiles Egress profiles of the operator whose entries are allowed.
+     * @param mixed $exposedPorts Ports by number, no more than the deployment's `sandbox_ports_max`, or `all`: every
+     *   port but 22, 49983 and 49984, as with expose_all_ports.
+     * @param list<int>|null $httpsPorts Exposed ports whose servers speak TLS: the same as their `protocol` = https.
+     * @param string|null $maskRequestHost What servers in the sandbox see as Host instead of their preview's name: a
+     *   host name, with or without a port, in which `${PORT}` stands for the port that is asked.
+     * @param int|null $cpu vCPUs instead of the template's; see `cpu_values` of the limits.
+     * @param int|null $memoryMb MiB instead of the template's.
+     * @param bool|null $exposeAllPorts Expose every port but 22, 49983 and 49984 to everybody, besides those of
+     *   exposed_ports, whose own `public` holds. Default: false.
+     */
+    public function __construct(
+        public readonly ?string $team = null,
+        public readonly ?string $template = null,
+        public readonly ?string $templateId = null,
+        public readonly ?string $snapshotId = null,
+        public readonly ?int $timeout = null,
+        public readonly ?LifecycleRequest $lifecycle = null,
+        public readonly ?bool $autoPause = null,
+        public readonly ?array $metadata = null,
+        public readonly ?array $envs = null,
+        public readonly ?array $volumeMounts = null,
+        public readonly ?bool $allowInternetAccess = null,
+        public readonly ?bool $allowPackageRegistryAccess = null,
+        public readonly ?bool $allowPublicTraffic = null,
+        public readonly ?array $allowOut = null,
+        public readonly ?array $denyOut = null,
+        public readonly ?string $egressProfile = null,
+        public readonly ?array $egressProfiles = null,
+        public readonly mixed $exposedPorts = null,
+        public readonly ?array $httpsPorts = null,
+        public readonly ?string $maskRequestHost = null,
+        public readonly ?int $cpu = null,
+        public readonly ?int $memoryMb = null,
+        public readonly ?bool $exposeAllPorts = null,
+    ) {
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Members::of([
+            'team' => $this->team,
+            'template' => $this->template,
+            'template_id' => $this->templateId,
+            'snapshot_id' => $this->snapshotId,
+            'timeout' => $this->timeout,
+            'lifecycle' => $this->lifecycle,
+            'auto_pause' => $this->autoPause,
+            'metadata' => Members::map($this->metadata),
+            'envs' => Members::map($this->envs),
+            'volume_mounts' => Members::map($this->volumeMounts),
+            'allow_internet_access' => $this->allowInternetAccess,
+            'allow_package_registry_access' => $this->allowPackageRegistryAccess,
+            'allow_public_traffic' => $this->allowPublicTraffic,
+            'allow_out' => $this->allowOut,
+            'deny_out' => $this->denyOut,
+            'egress_profile' => $this->egressProfile,
+            'egress_profiles' => $this->egressProfiles,
+            'exposed_ports' => $this->exposedPorts,
+            'https_ports' => $this->httpsPorts,
+            'mask_request_host' => $this->maskRequestHost,
+            'cpu' => $this->cpu,
+            'memory_mb' => $this->memoryMb,
+            'expose_all_ports' => $this->exposeAllPorts,
+        ]);
+    }
+}

@@ -1,0 +1,38 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+final class CreatedTemplate
+{
+    /**
+     * @param string $team Slug of the owning team, `deployment` for the deployment's own.
+     * @param int|null $latestVersion Newest runnable version.
+     */
+    public function __construct(
+        public readonly string $id,
+        public readonly string $team,
+        public readonly string $slug,
+        public readonly ?int $latestVersion,
+        public readonly \DateTimeImmutable $createdAt,
+        public readonly TemplateVersion $version,
+    ) {
+    }
+
+    /** @internal */
+    public static function read(Fields $fields): self
+    {
+        return new self(
+            id: $fields->string('id'),
+            team: $fields->string('team'),
+            slug: $fields->string('slug'),
+            latestVersion: $fields->intOrNull('latest_version'),
+            createdAt: $fields->time('created_at'),
+            version: $fields->object('version', TemplateVersion::read(...)),
+        );
+    }
+}

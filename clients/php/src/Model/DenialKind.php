@@ -1,0 +1,18 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+enum DenialKind: string
+{
+    case Connection = 'connection';
+    case Name = 'name';
+    case Limit = 'limit';
+
+    /** A value that is newer than this package. */
+    case Unknown = 'unknown';
+}

@@ -1,0 +1,50 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+final class Deployment
+{
+    /**
+     * @param list<DeploymentSandboxes> $sandboxes
+     * @param int $pastDeadline Running sandboxes past their deadline.
+     * @param list<DeploymentHosts> $hosts
+     * @param list<DeploymentOperations> $operations Work in flight, by kind.
+     * @param list<DeploymentWarmPool> $warmPool What was asked for in the last 15 minutes.
+     * @param list<string> $problems What is wrong, in sentences.
+     * @param list<DeploymentPools> $pools Workers' pools of the machine that answers.
+     * @param DeploymentEvents $events Events that nobody can read yet.
+     */
+    public function __construct(
+        public readonly array $sandboxes,
+        public readonly int $pastDeadline,
+        public readonly array $hosts,
+        public readonly array $operations,
+        public readonly array $warmPool,
+        public readonly array $problems,
+        public readonly array $pools,
+        public readonly DeploymentEvents $events,
+        public readonly DeploymentWebhooks $webhooks,
+    ) {
+    }
+
+    /** @internal */
+    public static function read(Fields $fields): self
+    {
+        return new self(
+            sandboxes: $fields->objects('sandboxes', DeploymentSandboxes::read(...)),
+            pastDeadline: $fields->int('past_deadline'),
+            hosts: $fields->objects('hosts', DeploymentHosts::read(...)),
+            operations: $fields->objects('operations', DeploymentOperations::read(...)),
+            warmPool: $fields->objects('warm_pool', DeploymentWarmPool::read(...)),
+            problems: $fields->strings('problems'),
+            pools: $fields->objects('pools', DeploymentPools::read(...)),
+            events: $fields->object('events', DeploymentEvents::read(...)),
+            webhooks: $fields->object('webhooks', DeploymentWebhooks::read(...)),
+        );
+    }
+}

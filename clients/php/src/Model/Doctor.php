@@ -1,0 +1,28 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+/** What `sandlotctl doctor` or `sandlotctl check` found when it ran last. */
+final class Doctor
+{
+    /** @param DoctorReport|null $report null: nobody has examined the deployment yet. */
+    public function __construct(
+        public readonly ?\DateTimeImmutable $madeAt,
+        public readonly ?DoctorReport $report,
+    ) {
+    }
+
+    /** @internal */
+    public static function read(Fields $fields): self
+    {
+        return new self(
+            madeAt: $fields->timeOrNull('made_at'),
+            report: $fields->objectOrNull('report', DoctorReport::read(...)),
+        );
+    }
+}

@@ -1,0 +1,34 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+enum EventKind: string
+{
+    case SandboxCreated = 'sandbox.created';
+    case SandboxStarted = 'sandbox.started';
+    case SandboxPaused = 'sandbox.paused';
+    case SandboxStopped = 'sandbox.stopped';
+    case SandboxResumed = 'sandbox.resumed';
+    case SandboxDied = 'sandbox.died';
+    case SandboxFailed = 'sandbox.failed';
+    case SandboxDeleted = 'sandbox.deleted';
+    case SandboxDeadlineNear = 'sandbox.deadline_near';
+    case CheckpointCreated = 'checkpoint.created';
+    case CheckpointFailed = 'checkpoint.failed';
+    case CheckpointDeleted = 'checkpoint.deleted';
+    case TemplateBuilt = 'template.built';
+    case TemplateFailed = 'template.failed';
+    case NetworkApplied = 'network.applied';
+    case NetworkDenied = 'network.denied';
+    case QuotaNear = 'quota.near';
+    case QuotaRefused = 'quota.refused';
+    case CleanupWarning = 'cleanup.warning';
+
+    /** A value that is newer than this package. */
+    case Unknown = 'unknown';
+}

@@ -1,0 +1,27 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+/** What became of one: a sandbox, or why there is none. */
+final class Fork
+{
+    public function __construct(
+        public readonly ?Sandbox $sandbox,
+        public readonly ?ForkFailure $error,
+    ) {
+    }
+
+    /** @internal */
+    public static function read(Fields $fields): self
+    {
+        return new self(
+            sandbox: $fields->objectOrNull('sandbox', Sandbox::read(...)),
+            error: $fields->objectOrNull('error', ForkFailure::read(...)),
+        );
+    }
+}

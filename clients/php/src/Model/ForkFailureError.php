@@ -1,0 +1,50 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+enum ForkFailureError: string
+{
+    case AccessDenied = 'access_denied';
+    case AuthorizationPending = 'authorization_pending';
+    case BodyTooLarge = 'body_too_large';
+    case ExpiredToken = 'expired_token';
+    case IdempotencyKeyReused = 'idempotency_key_reused';
+    case InsufficientScope = 'insufficient_scope';
+    case InsufficientStorage = 'insufficient_storage';
+    case Internal = 'internal';
+    case InvalidCredentials = 'invalid_credentials';
+    case InvalidJson = 'invalid_json';
+    case InvalidNextToken = 'invalid_next_token';
+    case InvalidRequest = 'invalid_request';
+    case LastOwner = 'last_owner';
+    case MemoryNotKept = 'memory_not_kept';
+    case MethodNotAllowed = 'method_not_allowed';
+    case NameTaken = 'name_taken';
+    case NoCapacity = 'no_capacity';
+    case NotFound = 'not_found';
+    case PlanRestrictsResources = 'plan_restricts_resources';
+    case RateLimited = 'rate_limited';
+    case RequestInProgress = 'request_in_progress';
+    case RuntimeUnavailable = 'runtime_unavailable';
+    case SandboxBusy = 'sandbox_busy';
+    case SandboxNotRunning = 'sandbox_not_running';
+    case SandboxNotStartable = 'sandbox_not_startable';
+    case SandboxQuotaExceeded = 'sandbox_quota_exceeded';
+    case SecondFactorRequired = 'second_factor_required';
+    case SlowDown = 'slow_down';
+    case TeamForbidden = 'team_forbidden';
+    case TemplateInUse = 'template_in_use';
+    case TemplateNotFound = 'template_not_found';
+    case Unauthorized = 'unauthorized';
+    case UnsupportedMediaType = 'unsupported_media_type';
+    case VolumeAttached = 'volume_attached';
+    case VolumeNotFound = 'volume_not_found';
+
+    /** A value that is newer than this package. */
+    case Unknown = 'unknown';
+}

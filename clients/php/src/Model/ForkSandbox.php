@@ -1,0 +1,29 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+final class ForkSandbox implements \JsonSerializable
+{
+    /**
+     * @param int|null $count How many sandboxes to make.
+     * @param int|null $timeout Seconds until each one's deadline; left out: the original's time-out.
+     */
+    public function __construct(
+        public readonly ?int $count = null,
+        public readonly ?int $timeout = null,
+    ) {
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Members::of([
+            'count' => $this->count,
+            'timeout' => $this->timeout,
+        ]);
+    }
+}

@@ -1,0 +1,26 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+final class MakeVolumeDirectory implements \JsonSerializable
+{
+    /** @param string|null $mode Octal, of the last directory; those above it that are made have 0755. Default: 0755. */
+    public function __construct(
+        public readonly string $path,
+        public readonly ?string $mode = null,
+    ) {
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Members::of([
+            'path' => $this->path,
+            'mode' => $this->mode,
+        ]);
+    }
+}

@@ -1,0 +1,64 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+final class Plan
+{
+    /**
+     * @param int $maxTimeout Seconds.
+     * @param int $stoppedSandboxes Stopped sandboxes that are kept. A pause is never refused: those stopped first
+     *   are removed after a warning (`cleanup_at`), and no sandbox is created while there are more.
+     * @param int $stoppedDays Days that a stopped sandbox is kept; 0: for ever.
+     * @param int $checkpointDays Days that a checkpoint is kept; 0: for ever.
+     * @param int $cleanupWarningHours How long `cleanup_at` stands in a record before anything is removed.
+     * @param int $auditDays Days that the log of what was done goes back.
+     * @param int $processLogKib KiB of what its processes wrote that a sandbox keeps in its memory.
+     */
+    public function __construct(
+        public readonly string $name,
+        public readonly bool $resourceOverride,
+        public readonly int $diskGb,
+        public readonly int $maxTimeout,
+        public readonly int $sandboxes,
+        public readonly int $vcpus,
+        public readonly int $memoryMb,
+        public readonly int $stoppedSandboxes,
+        public readonly int $volumes,
+        public readonly int $checkpoints,
+        public readonly int $stoppedDays,
+        public readonly int $checkpointDays,
+        public readonly int $cleanupWarningHours,
+        public readonly int $auditDays,
+        public readonly int $processLogKib,
+        public readonly Prices $prices,
+    ) {
+    }
+
+    /** @internal */
+    public static function read(Fields $fields): self
+    {
+        return new self(
+            name: $fields->string('name'),
+            resourceOverride: $fields->bool('resource_override'),
+            diskGb: $fields->int('disk_gb'),
+            maxTimeout: $fields->int('max_timeout'),
+            sandboxes: $fields->int('sandboxes'),
+            vcpus: $fields->int('vcpus'),
+            memoryMb: $fields->int('memory_mb'),
+            stoppedSandboxes: $fields->int('stopped_sandboxes'),
+            volumes: $fields->int('volumes'),
+            checkpoints: $fields->int('checkpoints'),
+            stoppedDays: $fields->int('stopped_days'),
+            checkpointDays: $fields->int('checkpoint_days'),
+            cleanupWarningHours: $fields->int('cleanup_warning_hours'),
+            auditDays: $fields->int('audit_days'),
+            processLogKib: $fields->int('process_log_kib'),
+            prices: $fields->object('prices', Prices::read(...)),
+        );
+    }
+}

@@ -1,0 +1,54 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+/**
+ * A whole policy: a member that is left out takes its default, except allow_public_traffic, which stays as it
+ * is.
+ */
+final class ReplaceNetwork implements \JsonSerializable
+{
+    /**
+     * @param bool|null $allowInternetAccess What holds where no entry decides. Default: by the deployment's network
+     *   class.
+     * @param bool|null $allowPackageRegistryAccess Include the egress profile package-registries. Default: by the
+     *   deployment's network class.
+     * @param bool|null $allowPublicTraffic Whether previews of public ports are open to everyone.
+     * @param list<string>|null $allowOut What the sandbox can reach. A host name (api.example.com), names below one
+     *   (*.example.com), an IPv4 or IPv6 address or network; with :port behind it for one port only ([v6]:port for
+     *   IPv6).
+     * @param list<string>|null $denyOut What it cannot reach. The most specific entry decides: a name before a
+     *   wildcard before an address before a network, longer before shorter, with a port before without; on a tie, the
+     *   deny.
+     * @param string|null $egressProfile One egress profile of the operator, as in egress_profiles.
+     * @param list<string>|null $egressProfiles Egress profiles of the operator whose entries are allowed.
+     */
+    public function __construct(
+        public readonly ?bool $allowInternetAccess = null,
+        public readonly ?bool $allowPackageRegistryAccess = null,
+        public readonly ?bool $allowPublicTraffic = null,
+        public readonly ?array $allowOut = null,
+        public readonly ?array $denyOut = null,
+        public readonly ?string $egressProfile = null,
+        public readonly ?array $egressProfiles = null,
+    ) {
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Members::of([
+            'allow_internet_access' => $this->allowInternetAccess,
+            'allow_package_registry_access' => $this->allowPackageRegistryAccess,
+            'allow_public_traffic' => $this->allowPublicTraffic,
+            'allow_out' => $this->allowOut,
+            'deny_out' => $this->denyOut,
+            'egress_profile' => $this->egressProfile,
+            'egress_profiles' => $this->egressProfiles,
+        ]);
+    }
+}

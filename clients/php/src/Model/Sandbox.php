@@ -1,0 +1,97 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+final class Sandbox
+{
+    /**
+     * @param string $id Identifier.
+     * @param string $team Slug of the owning team.
+     * @param string $template Slug of the template.
+     * @param string $templateVersion The exact build.
+     * @param string|null $snapshotId The checkpoint it was made from.
+     * @param string|null $forkedFrom The sandbox whose disk and memory it went on with at its fork.
+     * @param int $timeout Seconds.
+     * @param \DateTimeImmutable|null $deadline When the timeout policy applies; null while it is stopped.
+     * @param array<string, string> $volumeMounts Guest path to volume name.
+     * @param int $cpu vCPUs.
+     * @param int $memoryMb MiB.
+     * @param int $diskGb GiB of the root disk.
+     * @param array<string, string> $metadata
+     * @param list<ExposedPort> $exposedPorts
+     * @param string $dataPlaneUrl Address of files and processes.
+     * @param ResumedFrom|null $resumedFrom What the last resume really continued from.
+     * @param bool $exposeAllPorts Whether every port that is not reserved is exposed to everybody, without being
+     *   listed.
+     * @param string|null $maskRequestHost What servers in the sandbox see as Host instead of their preview's name: a
+     *   host name, with or without a port, in which `${PORT}` stands for the port that is asked.
+     * @param \DateTimeImmutable|null $cleanupAt There only while the sandbox is stopped and clean-up has warned of
+     *   it: when it is removed, because it is stopped for longer than the plan's `stopped_days`, or was stopped first
+     *   among more than its `stopped_sandboxes`. A resume takes the warning back.
+     */
+    public function __construct(
+        public readonly string $id,
+        public readonly string $team,
+        public readonly SandboxState $state,
+        public readonly string $template,
+        public readonly string $templateVersion,
+        public readonly ?string $snapshotId,
+        public readonly ?string $forkedFrom,
+        public readonly int $timeout,
+        public readonly ?\DateTimeImmutable $deadline,
+        public readonly Lifecycle $lifecycle,
+        public readonly array $volumeMounts,
+        public readonly int $cpu,
+        public readonly int $memoryMb,
+        public readonly int $diskGb,
+        public readonly array $metadata,
+        public readonly Network $network,
+        public readonly array $exposedPorts,
+        public readonly string $dataPlaneUrl,
+        public readonly \DateTimeImmutable $createdAt,
+        public readonly \DateTimeImmutable $updatedAt,
+        public readonly ?\DateTimeImmutable $stoppedAt,
+        public readonly ?ResumedFrom $resumedFrom,
+        public readonly bool $exposeAllPorts,
+        public readonly ?string $maskRequestHost,
+        public readonly ?\DateTimeImmutable $cleanupAt,
+    ) {
+    }
+
+    /** @internal */
+    public static function read(Fields $fields): self
+    {
+        return new self(
+            id: $fields->string('id'),
+            team: $fields->string('team'),
+            state: $fields->enum('state', SandboxState::class),
+            template: $fields->string('template'),
+            templateVersion: $fields->string('template_version'),
+            snapshotId: $fields->stringOrNull('snapshot_id'),
+            forkedFrom: $fields->stringOrNull('forked_from'),
+            timeout: $fields->int('timeout'),
+            deadline: $fields->timeOrNull('deadline'),
+            lifecycle: $fields->object('lifecycle', Lifecycle::read(...)),
+            volumeMounts: $fields->map('volume_mounts'),
+            cpu: $fields->int('cpu'),
+            memoryMb: $fields->int('memory_mb'),
+            diskGb: $fields->int('disk_gb'),
+            metadata: $fields->map('metadata'),
+            network: $fields->object('network', Network::read(...)),
+            exposedPorts: $fields->objects('exposed_ports', ExposedPort::read(...)),
+            dataPlaneUrl: $fields->string('data_plane_url'),
+            createdAt: $fields->time('created_at'),
+            updatedAt: $fields->time('updated_at'),
+            stoppedAt: $fields->timeOrNull('stopped_at'),
+            resumedFrom: $fields->enumOrNull('resumed_from', ResumedFrom::class),
+            exposeAllPorts: $fields->bool('expose_all_ports'),
+            maskRequestHost: $fields->stringOrNull('mask_request_host'),
+            cleanupAt: $fields->timeOrNull('cleanup_at'),
+        );
+    }
+}

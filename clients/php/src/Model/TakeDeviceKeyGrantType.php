@@ -1,0 +1,13 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+enum TakeDeviceKeyGrantType: string
+{
+    case UrnIetfParamsOauthGrantTypeDeviceCode = 'urn:ietf:params:oauth:grant-type:device_code';
+}

@@ -1,0 +1,43 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+final class TemplateVersion
+{
+    /**
+     * @param string $team Slug of the owning team, `deployment` for the deployment's own.
+     * @param bool $netAdmin Whether root in its sandboxes may change their interfaces, addresses and routes.
+     *   Operators decide it; versions that teams build never may.
+     */
+    public function __construct(
+        public readonly string $id,
+        public readonly string $team,
+        public readonly string $template,
+        public readonly int $version,
+        public readonly RuntimeBaseline $runtimeBaseline,
+        public readonly bool $netAdmin,
+        public readonly BuildState $state,
+        public readonly \DateTimeImmutable $createdAt,
+    ) {
+    }
+
+    /** @internal */
+    public static function read(Fields $fields): self
+    {
+        return new self(
+            id: $fields->string('id'),
+            team: $fields->string('team'),
+            template: $fields->string('template'),
+            version: $fields->int('version'),
+            runtimeBaseline: $fields->object('runtime_baseline', RuntimeBaseline::read(...)),
+            netAdmin: $fields->bool('net_admin'),
+            state: $fields->enum('state', BuildState::class),
+            createdAt: $fields->time('created_at'),
+        );
+    }
+}

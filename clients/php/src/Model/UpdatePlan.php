@@ -1,0 +1,62 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+final class UpdatePlan implements \JsonSerializable
+{
+    /**
+     * @param int|null $maxTimeout Seconds.
+     * @param int|null $stoppedSandboxes Stopped sandboxes that are kept. A pause is never refused: those stopped
+     *   first are removed after a warning (`cleanup_at`), and no sandbox is created while there are more.
+     * @param int|null $stoppedDays Days that a stopped sandbox is kept; 0: for ever.
+     * @param int|null $checkpointDays Days that a checkpoint is kept; 0: for ever.
+     * @param int|null $cleanupWarningHours How long `cleanup_at` stands in a record before anything is removed.
+     * @param int|null $auditDays Days that the log of what was done goes back.
+     * @param int|null $processLogKib KiB of what its processes wrote that a sandbox keeps in its memory.
+     * @param UpdatePlanPrices|null $prices Decimal numbers as text.
+     */
+    public function __construct(
+        public readonly ?bool $resourceOverride = null,
+        public readonly ?int $diskGb = null,
+        public readonly ?int $maxTimeout = null,
+        public readonly ?int $sandboxes = null,
+        public readonly ?int $vcpus = null,
+        public readonly ?int $memoryMb = null,
+        public readonly ?int $stoppedSandboxes = null,
+        public readonly ?int $volumes = null,
+        public readonly ?int $checkpoints = null,
+        public readonly ?int $stoppedDays = null,
+        public readonly ?int $checkpointDays = null,
+        public readonly ?int $cleanupWarningHours = null,
+        public readonly ?int $auditDays = null,
+        public readonly ?int $processLogKib = null,
+        public readonly ?UpdatePlanPrices $prices = null,
+    ) {
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Members::of([
+            'resource_override' => $this->resourceOverride,
+            'disk_gb' => $this->diskGb,
+            'max_timeout' => $this->maxTimeout,
+            'sandboxes' => $this->sandboxes,
+            'vcpus' => $this->vcpus,
+            'memory_mb' => $this->memoryMb,
+            'stopped_sandboxes' => $this->stoppedSandboxes,
+            'volumes' => $this->volumes,
+            'checkpoints' => $this->checkpoints,
+            'stopped_days' => $this->stoppedDays,
+            'checkpoint_days' => $this->checkpointDays,
+            'cleanup_warning_hours' => $this->cleanupWarningHours,
+            'audit_days' => $this->auditDays,
+            'process_log_kib' => $this->processLogKib,
+            'prices' => $this->prices,
+        ]);
+    }
+}

@@ -1,0 +1,28 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+final class UsageStorageSize
+{
+    public function __construct(
+        public readonly int $diskGb,
+        public readonly int $sandboxes,
+        public readonly float $seconds,
+    ) {
+    }
+
+    /** @internal */
+    public static function read(Fields $fields): self
+    {
+        return new self(
+            diskGb: $fields->int('disk_gb'),
+            sandboxes: $fields->int('sandboxes'),
+            seconds: $fields->float('seconds'),
+        );
+    }
+}

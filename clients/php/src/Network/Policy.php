@@ -1,0 +1,75 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+declare(strict_types=1);
+
+namespace Sandlot\Network;
+
+use Sandlot\Http\Api;
+use Sandlot\Model\CheckNetwork;
+use Sandlot\Model\Denial;
+use Sandlot\Model\Network;
+use Sandlot\Model\NetworkVerdict;
+use Sandlot\Model\Operation;
+use Sandlot\Model\ReplaceNetwork;
+
+/**
+ * What one sandbox may reach. An entry is a host name, *.example.org, an address or a network, with :port
+ * behind it for that port alone; the most specific one decides, and where none matches, $allowInternetAccess.
+ */
+final class Policy
+{
+    /** @internal */
+    public function __construct(private readonly Api $api, private readonly string $sandboxId)
+    {
+    }
+
+    public function get(): Network
+    {
+        return Network::read($this->api->call(Operation::ShowNetwork, $this->path()));
+    }
+
+    /**
+     * Replaces the whole policy: what is left out has its default, but for $allowPublicTraffic, which stays.
+     *
+     * @param list<string>|null $allowOut
+     * @param list<string>|null $denyOut
+     * @param list<string>|null $egressProfiles
+     */
+    public function set(
+        ?bool $allowInternetAccess = null,
+        ?bool $allowPackageRegistryAccess = null,
+        ?bool $allowPublicTraffic = null,
+        ?array $allowOut = null,
+        ?array $denyOut = null,
+        ?string $egressProfile = null,
+        ?array $egressProfiles = null,
+    ): Network {
+        $policy = new ReplaceNetwork(...get_defined_vars());
+        return Network::read($this->api->call(Operation::ReplaceNetwork, $this->path(), body: $policy));
+    }
+
+    /** Whether it would be reached, and which entry says so. Nothing is asked on the network. */
+    public function check(string $host, int $port): NetworkVerdict
+    {
+        $question = new CheckNetwork(host: $host, port: $port);
+        return NetworkVerdict::read($this->api->call(Operation::CheckNetwork, $this->path(), body: $question));
+    }
+
+    /**
+     * What it was refused lately, newest first.
+     *
+     * @return list<Denial>
+     */
+    public function denials(): array
+    {
+        return $this->api->call(Operation::ListDenials, $this->path())->objects('denials', Denial::read(...));
+    }
+
+    /** @return array<string, string> */
+    private function path(): array
+    {
+        return ['id' => $this->sandboxId];
+    }
+}

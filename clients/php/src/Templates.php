@@ -1,0 +1,127 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+declare(strict_types=1);
+
+namespace Sandlot;
+
+use Sandlot\Exception\WaitException;
+use Sandlot\Http\Api;
+use Sandlot\Model\BuildState;
+use Sandlot\Model\CreatedTemplate;
+use Sandlot\Model\CreateTemplate;
+use Sandlot\Model\CreateTemplateVersion;
+use Sandlot\Model\Operation;
+use Sandlot\Model\RuntimeBaselineRequest;
+use Sandlot\Model\Template;
+use Sandlot\Model\TemplateVersion;
+use Sandlot\Model\TemplateVersionBuild;
+
+/** What sandboxes start from: the deployment's templates, and those that teams build. */
+final class Templates
+{
+    /** @internal */
+    public function __construct(private readonly Api $api)
+    {
+    }
+
+    /** @return list<Template> */
+    public function list(?string $team = null): array
+    {
+        return $this->api
+            ->call(Operation::ListTemplates, query: ['team' => $team])
+            ->objects('templates', Template::read(...));
+    }
+
+    public function get(string $slug, ?string $team = null): Template
+    {
+        return Template::read($this->api->call(Operation::ShowTemplate, ['slug' => $slug], ['team' => $team]));
+    }
+
+    /** A template and its first version, from a checkpoint or an image; waitUntilBuilt() tells when it is ready. */
+    public function create(
+        string $slug,
+        ?string $checkpointId = null,
+        ?string $image = null,
+        ?string $team = null,
+        ?RuntimeBaselineRequest $runtimeBaseline = null,
+    ): CreatedTemplate {
+        $wish = new CreateTemplate(
+            slug: $slug,
+            team: $team,
+            checkpointId: $checkpointId,
+            image: $image,
+            runtimeBaseline: $runtimeBaseline,
+        );
+        return CreatedTemplate::read($this->api->call(Operation::CreateTemplate, body: $wish));
+    }
+
+    public function delete(string $slug, ?string $team = null): void
+    {
+        $this->api->call(Operation::DeleteTemplate, ['slug' => $slug], ['team' => $team]);
+    }
+
+    /** @return list<TemplateVersion> */
+    public function versions(string $slug, ?string $team = null): array
+    {
+        return $this->api
+            ->call(Operation::ListTemplateVersions, ['slug' => $slug], ['team' => $team])
+            ->objects('versions', TemplateVersion::read(...));
+    }
+
+    public function addVersion(
+        string $slug,
+        ?string $checkpointId = null,
+        ?string $image = null,
+        ?string $team = null,
+        ?RuntimeBaselineRequest $runtimeBaseline = null,
+    ): TemplateVersion {
+        $wish = new CreateTemplateVersion(
+            team: $team,
+            checkpointId: $checkpointId,
+            image: $image,
+            runtimeBaseline: $runtimeBaseline,
+        );
+        $made = $this->api->call(Operation::CreateTemplateVersion, ['slug' => $slug], body: $wish);
+        return TemplateVersion::read($made);
+    }
+
+    /**
+     * With the log of its build.
+     *
+     * @param int|string $version its number or id
+     */
+    public function version(string $slug, int|string $version, ?string $team = null): TemplateVersionBuild
+    {
+        $path = ['slug' => $slug, 'version' => $version];
+        return TemplateVersionBuild::read($this->api->call(Operation::ShowTemplateVersion, $path, ['team' => $team]));
+    }
+
+    public function deleteVersion(string $slug, int|string $version, ?string $team = null): void
+    {
+        $this->api->call(Operation::DeleteTemplateVersion, ['slug' => $slug, 'version' => $version], ['team' => $team]);
+    }
+
+    /**
+     * The version once its build is over, ready or failed.
+     *
+     * @throws WaitException
+     */
+    public function waitUntilBuilt(
+        string $slug,
+        int|string $version,
+        ?string $team = null,
+        float $timeout = 600.0,
+    ): TemplateVersionBuild {
+        $end = hrtime(true) / 1e9 + $timeout;
+        do {
+            $build = $this->version($slug, $version, $team);
+            if ($build->state !== BuildState::Building) {
+                return $build;
+            }
+            usleep(500_000);
+        } while (hrtime(true) / 1e9 < $end);
+        throw new WaitException("{$slug}:{$version} is still being built after {$timeout} s.");
+    }
+}

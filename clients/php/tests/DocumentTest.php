@@ -1,0 +1,98 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+declare(strict_types=1);
+
+namespace Sandlot\Tests;
+
+use PHPUnit\Framework\TestCase;
+use Sandlot\Exception\UnexpectedAnswerException;
+use Sandlot\Generator\Generator;
+use Sandlot\Model\CreateSandbox;
+use Sandlot\Model\Fields;
+use Sandlot\Model\ReplaceNetwork;
+use Sandlot\Model\ResumeSandbox;
+use Sandlot\Model\SandboxState;
+use Sandlot\Model\Session;
+use Sandlot\Model\UpdateSandbox;
+use Sandlot\Network\Policy;
+use Sandlot\Sandbox;
+use Sandlot\Sandboxes;
+
+/** What is here is what the API's document says. */
+final class DocumentTest extends TestCase
+{
+    private const DOCUMENT = __DIR__ . '/../../../conf/openapi.json';
+
+    public function testTheCommittedClassesAreThoseOfTheDocument(): void
+    {
+        $differences = (new Generator($this->document()))->compare(dirname(__DIR__) . '/src');
+        $this->assertSame([], array_keys($differences), 'bin/generate makes them again');
+    }
+
+    public function testAMemberThatIsAddedIsNoticed(): void
+    {
+        $document = $this->document();
+        $document['components']['schemas']['Sandbox']['properties']['colour'] = ['type' => 'string'];
+        $document['components']['schemas']['SandboxState']['enum'][] = 'melting';
+        $differences = (new Generator($document))->compare(dirname(__DIR__) . '/src');
+        $names = array_map('basename', array_keys($differences));
+        sort($names);
+        $this->assertSame(['Sandbox.php', 'SandboxState.php'], $names);
+        $this->assertStringContainsString('?string $colour', implode($differences));
+    }
+
+    public function testMethodsTakeEveryField(): void
+    {
+        $methods = [
+            [Sandboxes::class, 'create', CreateSandbox::class, ['idempotencyKey']],
+            [Sandbox::class, 'update', UpdateSandbox::class, []],
+            [Sandbox::class, 'resume', ResumeSandbox::class, []],
+            [Policy::class, 'set', ReplaceNetwork::class, []],
+        ];
+        foreach ($methods as [$class, $method, $request, $also]) {
+            $members = [...self::parameters($request, '__construct'), ...$also];
+            $this->assertEqualsCanonicalizing($members, self::parameters($class, $method), $method);
+        }
+    }
+
+    public function testRequestsHaveWhatWasGivenAlone(): void
+    {
+        $request = new CreateSandbox(timeout: 5, metadata: [], allowInternetAccess: false);
+        $this->assertSame('{"timeout":5,"metadata":{},"allow_internet_access":false}', json_encode($request));
+    }
+
+    public function testAnAnswerMayHaveMoreThanIsKnown(): void
+    {
+        $fields = new Fields(['state' => 'melting', 'colour' => 'red'], 'ShowSandbox');
+        $this->assertSame(SandboxState::Unknown, $fields->enum('state', SandboxState::class));
+    }
+
+    public function testAnAnswerThatIsWrongSaysWhere(): void
+    {
+        $right = ['access_token' => 't', 'data_plane_url' => 'https://x', 'expires_at' => null];
+        $this->assertSame('t', Session::read(new Fields($right, 'CreateSession'))->accessToken);
+        foreach (['access_token' => null, 'data_plane_url' => 7, 'expires_at' => 'soon-ish'] as $name => $value) {
+            try {
+                Session::read(new Fields([...$right, $name => $value], 'CreateSession'));
+                $this->fail("{$name} was taken");
+            } catch (UnexpectedAnswerException $failure) {
+                $this->assertStringContainsString("CreateSession.{$name}", $failure->getMessage());
+            }
+        }
+    }
+
+    /** @return array<string, mixed> */
+    private function document(): array
+    {
+        return json_decode((string) file_get_contents(self::DOCUMENT), true);
+    }
+
+    /** @return list<string> */
+    private static function parameters(string $class, string $method): array
+    {
+        $parameters = (new \ReflectionMethod($class, $method))->getParameters();
+        return array_map(static fn (\ReflectionParameter $parameter): string => $parameter->getName(), $parameters);
+    }
+}
