@@ -9,10 +9,11 @@ accounts_host()
     local memory_mb
 
     memory_mb=$(awk '/^MemTotal:/ { print int($2 / 1024 * 0.8) }' /proc/meminfo)
-    # Processors are shared out in time; memory is not.
+    # Processors are shared out in time; memory is not, unless the caller says so.
     ctl host add local --url "unix://$INCUS_SOCKET_FILE" --project "$PROJECT" \
-        --pool "$POOL" --range "$RANGE" --nic-prefix "$NIC_PREFIX" \
-        --vcpus "$(($(nproc) * 16))" --memory-mb "$memory_mb" --disk-overcommit 1000 \
+        --pool "$POOL" --range "$FIRST_RANGE" --nic-prefix "$NIC_PREFIX" \
+        --vcpus "$(($(nproc) * ${HOST_VCPUS_EACH:-16}))" --memory-mb "$memory_mb" \
+        --memory-overcommit "${HOST_MEMORY_OVERCOMMIT:-100}" --disk-overcommit "${HOST_DISK_OVERCOMMIT:-1000}" \
         --firewall "http+unix://$RUN_DIR/firewall/http.sock"
 }
 

@@ -37,9 +37,12 @@ PROGRAM_ARROWS = {"e2b": {"api"}}
 INTERFACES = {"fcgi/programs/api/main.c": {"e2b"}}
 
 # Where libcurl may be used: the clients of the runtime, of the agent, of the firewall and of the
-# keeper, and what the last three have in common; and the command line for users.
-CURL_ALLOWED = re.compile(r"fcgi/(drivers/incus/|drivers/http/client|drivers/runtime/agent_client|"
-                          r"concepts/network/firewall_client|concepts/volume/keeper_client|programs/cli/)")
+# keeper, what the last three have in common, and of the identity provider; what sends webhooks; and the
+# command line for users.
+CURL_ALLOWED = re.compile(r"fcgi/(drivers/incus/|drivers/http/(client|link)|drivers/runtime/agent_client|"
+                          r"concepts/network/firewall_client|concepts/volume/keeper_client|"
+                          r"concepts/login/oidc_provider|concepts/webhook/webhook\.c|"
+                          r"programs/dispatcher/webhook|programs/cli/)")
 # What panic() itself stands on.
 ABORT_ALLOWED = re.compile(r"fcgi/base/(panic|log|mem)\.c$")
 SQL_ALLOWED = re.compile(r"fcgi/drivers/db/|_db\.c$")
@@ -256,7 +259,7 @@ def check_sql(sources):
 
 
 def check_curl(sources):
-    """libcurl is used by the clients of runtime, agent, firewall and keeper only"""
+    """libcurl is used by the clients of runtime, agent, firewall, keeper and webhooks only"""
     for source in sources:
         if not source.is_c or source.is_test or CURL_ALLOWED.match(source.path):
             continue

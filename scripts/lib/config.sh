@@ -8,16 +8,21 @@ config_write()
 # Written by the set-up of the stack "$STACK" at each run.
 base_url = $BASE_URL
 data_plane_host = $DATA_PLANE_HOST
+console_url = $CONSOLE_URL
 default_template = $TEMPLATE
 database_socket = $DATABASE_SOCKET
 database_name = $DATABASE_NAME
 database_user = $DATABASE_LOGIN
 database_password_file = $ETC_DIR/database-password
+database_admin_user = $DATABASE_ADMIN
+database_admin_password_file = $ETC_DIR/database-admin-password
 key_file = $ETC_DIR/keyring
 api_socket = $RUN_DIR/api.sock
 records_socket = $RUN_DIR/records.sock
 files_socket = $RUN_DIR/files.sock
+pauses_socket = $RUN_DIR/pauses.sock
 gate_socket = $RUN_DIR/gate.sock
+events_socket = $RUN_DIR/events.sock
 wake_socket = $RUN_DIR/wake.sock
 pools_dir = $RUN_DIR/pools
 firewall_socket = $RUN_DIR/firewall.sock
@@ -28,9 +33,15 @@ firewall_tun = $FIREWALL_TUN
 firewall_dns_port = $FIREWALL_PORT
 firewall_log_group = $FIREWALL_PORT
 listen_port = $PORT
+metrics_port = $METRICS_PORT
 tls_certificate_file = $TLS_DIR/server.pem
 tls_certificate_key_file = $TLS_DIR/server.key
 nginx_log_dir = $LOG_DIR
+ssh_port = $SSH_PORT
+ssh_host_key_file = $SSH_HOST_KEY
+ssh_user = $SSH_USER
+ssh_ca_file = $TLS_DIR/ca.pem
+$(other_settings)
 ${STACK_SETTINGS:-}
 END
     if [[ ! -s $ETC_DIR/keyring ]]; then
@@ -51,22 +62,33 @@ config_env()
 {
     {
         printf 'SANDLOT_BASE_URL=%q\n' "$BASE_URL"
+        printf 'SANDLOT_CONSOLE_URL=%q\n' "$CONSOLE_URL"
         if [[ -r $ETC_DIR/demo-keys ]]; then
             cat "$ETC_DIR/demo-keys"
         fi
         printf 'SANDLOT_DATA_PLANE_HOST=%q\n' "$DATA_PLANE_HOST"
         printf 'SANDLOT_CA_FILE=%q\n' "$TLS_DIR/ca.pem"
         printf 'SANDLOT_TEMPLATE=%q\n' "$TEMPLATE"
+        printf 'SANDLOT_SSH_HOST=%q\n' "ssh.$DOMAIN"
+        printf 'SANDLOT_SSH_PORT=%q\n' "$SSH_PORT"
+        printf 'SANDLOT_SSH_KNOWN_HOSTS=%q\n' "$STATE_ROOT/ssh_known_hosts"
         printf "SANDLOT_CTL='%s --config %s'\n" "$CTL" "$CONFIG_FILE"
         if [[ ${2:-} == with-internals ]]; then
             printf 'SANDLOT_STATE_ROOT=%q\n' "$STATE_ROOT"
-            printf 'SANDLOT_INCUS_SOCKET=%q\n' "$INCUS_SOCKET_FILE"
+            # Of the host that has the sandboxes.
+            if [[ $HOSTS == 2 ]]; then
+                printf 'SANDLOT_INCUS_SOCKET=%q\n' "$OTHER_DIR/incus/unix.socket"
+                printf 'SANDLOT_OTHER_NETNS=%q\n' "$OTHER_NETNS"
+                printf 'SANDLOT_OTHER_RELAY=%q\n' "https://$OTHER_ADDRESS:8446"
+            else
+                printf 'SANDLOT_INCUS_SOCKET=%q\n' "$INCUS_SOCKET_FILE"
+            fi
             printf 'SANDLOT_INCUS_PROJECT=%q\n' "$PROJECT"
             printf 'SANDLOT_DATABASE_SOCKET=%q\n' "$DATABASE_SOCKET"
             printf 'SANDLOT_DATABASE_PASSWORD_FILE=%q\n' "$ETC_DIR/database-password"
             printf 'SANDLOT_NFT_TABLE=%q\n' "$NFT_TABLE"
             printf 'SANDLOT_NIC_PREFIX=%q\n' "$NIC_PREFIX"
-            printf 'SANDLOT_RANGE=%q\n' "$RANGE"
+            printf 'SANDLOT_RANGE=%q\n' "${OTHER_RANGE:-$RANGE}"
         fi
     } | write_file 600 root:root "$1"
 }

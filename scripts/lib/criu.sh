@@ -36,23 +36,6 @@ criu_of_machine()
     printf '%s' "$path"
 }
 
-# criu_download RELEASE DIRECTORY: CRIU and what it links against, as package files.
-criu_download()
-{
-    rm -rf "$2"
-    packages_options "$2"
-    packages_source "$(packages_base_mirror)" "$1" >"$2/debian.sources"
-    : >"$2/status"
-    # An empty status file: apt fetches the whole set, libc included. A mirror may be behind
-    # the days for which a moving release is valid; its signature is checked all the same.
-    APT_OPTIONS+=(-o "Dir::State::status=$2/status" -o APT::Get::List-Cleanup=false
-        -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=-
-        -o "Dir::State::extended_states=$2/extended" -o Acquire::Check-Valid-Until=false)
-    apt-get "${APT_OPTIONS[@]}" -o APT::Update::Error-Mode=any update &&
-        apt-get "${APT_OPTIONS[@]}" -y --no-install-recommends --download-only \
-            -o APT::Keep-Downloaded-Packages=true install criu
-}
-
 # criu_check PACKAGES: that all of them are pinned ones, or signed ones of a newer version.
 criu_check()
 {
@@ -69,33 +52,27 @@ criu_check()
             "signature alone"
 }
 
-# criu_unpack PACKAGES DIRECTORY: the files of all packages, side by side.
-criu_unpack()
+# criu_wrapper: where the scripts are installed the wrapper is there already.
+criu_wrapper()
 {
-    local package
-
-    rm -rf "$2"
-    mkdir -p "$2"
-    for package in "$1"/cache/archives/*.deb; do
-        # Through tar, because dpkg-deb -x would replace the links of a merged /usr.
-        dpkg-deb --fsys-tarfile "$package" | tar -x -C "$2" --keep-directory-symlink \
-            --exclude=./usr/share --exclude=./etc --exclude=./var
-    done
+    mkdir -p "$CRIU_BIN"
+    if [[ -f $SOURCE_DIR/conf/incus/criu-wrapper ]]; then
+        install -m 755 "$SOURCE_DIR/conf/incus/criu-wrapper" "$CRIU_BIN/criu"
+    fi
 }
 
 criu_fetch_locked()
 {
     local release work=$CACHE_DIR/criu-packages
 
-    mkdir -p "$CRIU_BIN"
-    install -m 755 "$SOURCE_DIR/conf/incus/criu-wrapper" "$CRIU_BIN/criu"
+    criu_wrapper
     if criu_new_enough "$CRIU_BIN/criu"; then
         return 0
     fi
     for release in $CRIU_RELEASES; do
-        if criu_download "$release" "$work"; then
+        if newer_download "$release" "$work" criu; then
             criu_check "$work"
-            criu_unpack "$work" "$CRIU_DIR.new"
+            newer_unpack "$work" "$CRIU_DIR.new" --exclude=./usr/share
             rm -rf "$CRIU_DIR" "$work"
             mv "$CRIU_DIR.new" "$CRIU_DIR"
             criu_new_enough "$CRIU_BIN/criu" && return 0
@@ -111,9 +88,8 @@ criu_ensure()
 {
     CRIU_PATH=
     CRIU_OF_MACHINE=
-    mkdir -p "$CRIU_BIN"
     if CRIU_OF_MACHINE=$(criu_of_machine); then
-        install -m 755 "$SOURCE_DIR/conf/incus/criu-wrapper" "$CRIU_BIN/criu"
+        criu_wrapper
         CRIU_PATH=$CRIU_BIN
     elif with_lock criu criu_fetch_locked; then
         CRIU_PATH=$CRIU_BIN

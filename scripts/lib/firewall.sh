@@ -9,7 +9,7 @@ firewall_load()
 
     modprobe -q nf_tables 2>/dev/null || true
     # What make would put in for @…@ are defaults only, and all of them are given here.
-    output=$(env SANDLOT_RANGE="$RANGE" SANDLOT_NIC_PREFIX="$NIC_PREFIX" SANDLOT_NFT_TABLE="$NFT_TABLE" \
+    output=$("${WITHIN[@]}" env SANDLOT_RANGE="$RANGE" SANDLOT_NIC_PREFIX="$NIC_PREFIX" SANDLOT_NFT_TABLE="$NFT_TABLE" \
         SANDLOT_DNS_PORT="$FIREWALL_PORT" SANDLOT_LOG_GROUP="$FIREWALL_PORT" SANDLOT_TUN="$FIREWALL_TUN" \
         SANDLOT_NFT_FILE="$SOURCE_DIR/conf/nftables/sandlot.nft.in" sh "$program" 2>&1) || {
         printf '%s\n' "$output"

@@ -131,7 +131,7 @@ incus_start()
         incus_discard_half_made
         crypt_open
         mkdir -p "$INCUS_STATE"
-        INCUS_LXC_TEMPLATE_CONFIG=$LXC_CONFIG_DIR SANDLOT_NIC_PREFIX=$NIC_PREFIX \
+        "${WITHIN[@]}" env INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_NIC_PREFIX="$NIC_PREFIX" \
             "$SOURCE_DIR/conf/incus/incusd-prepare"
         service_start incusd root -- env PATH="$INCUS_BIN:${CRIU_PATH:+$STATE_ROOT/criu-bin:}$PATH" \
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
@@ -151,10 +151,10 @@ incus_simple_quotas()
 {
     local mount=$INCUS_STATE/storage-pools/$POOL mode
 
-    mode=$(cat "/sys/fs/btrfs/$(findmnt -no UUID "$mount")/qgroups/mode" 2>/dev/null) || mode=
+    mode=$("${WITHIN[@]}" cat "/sys/fs/btrfs/$("${WITHIN[@]}" findmnt -no UUID "$mount")/qgroups/mode" 2>/dev/null) || mode=
     [[ $mode == squota ]] && return 0
-    [[ -z $mode || $mode == disabled ]] || btrfs quota disable "$mount"
-    btrfs quota enable --simple "$mount" ||
+    [[ -z $mode || $mode == disabled ]] || "${WITHIN[@]}" btrfs quota disable "$mount"
+    "${WITHIN[@]}" btrfs quota enable --simple "$mount" ||
         note "this kernel has no simple quotas: creating sandboxes will slow down as they come and go"
 }
 

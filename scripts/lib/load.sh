@@ -3,14 +3,16 @@
 # shellcheck shell=bash
 
 SCRIPTS_DIR=$SOURCE_DIR/scripts
-. "$SCRIPTS_DIR/lib/ground.sh"
+. "$SCRIPTS_DIR/lib/steps.sh"
 . "$SCRIPTS_DIR/lib/settings.sh"
 . "$SCRIPTS_DIR/lib/packages.sh"
 . "$SCRIPTS_DIR/lib/users.sh"
 . "$SCRIPTS_DIR/lib/services.sh"
 . "$SCRIPTS_DIR/lib/sanitize.sh"
 . "$SCRIPTS_DIR/lib/database.sh"
+. "$SCRIPTS_DIR/lib/newer.sh"
 . "$SCRIPTS_DIR/lib/criu.sh"
+. "$SCRIPTS_DIR/lib/mysql.sh"
 . "$SCRIPTS_DIR/lib/crypt.sh"
 . "$SCRIPTS_DIR/lib/incus.sh"
 . "$SCRIPTS_DIR/lib/firewall.sh"
@@ -19,6 +21,8 @@ SCRIPTS_DIR=$SOURCE_DIR/scripts
 . "$SCRIPTS_DIR/lib/tls.sh"
 . "$SCRIPTS_DIR/lib/config.sh"
 . "$SCRIPTS_DIR/lib/accounts.sh"
+. "$SCRIPTS_DIR/lib/ssh.sh"
 . "$SCRIPTS_DIR/lib/workers.sh"
 . "$SCRIPTS_DIR/lib/nginx.sh"
+. "$SCRIPTS_DIR/lib/other.sh"
 . "$SCRIPTS_DIR/lib/stack.sh"

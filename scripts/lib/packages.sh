@@ -251,3 +251,17 @@ packages_install()
     printf 'missing:\n%s\n' "$missing"
     with_lock packages packages_install_locked "$@"
 }
+
+# packages_for_console: Node.js and npm, from wherever the machine has them; nothing for a release,
+# which has the console built.
+packages_for_console()
+{
+    if [[ -f $SOURCE_DIR/console/prebuilt/index.html ]]; then
+        echo "the console is built already"
+    elif command -v npm >/dev/null && command -v node >/dev/null &&
+        node -e 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)'; then
+        echo "node $(node --version)"
+    else
+        packages_install console
+    fi
+}

@@ -6,6 +6,9 @@
 # whether the number still means the process that we started.
 # shellcheck shell=bash
 
+# In whose namespaces they run (lib/other.sh): words before the command's own.
+WITHIN=()
+
 # What each of them has in its environment beside the usual: NAME=VALUE words.
 SERVICE_ENVIRONMENT=()
 
@@ -77,11 +80,11 @@ service_start()
             --property=LimitNOFILE=1048576 --property=TasksMax=infinity \
             --property=StandardOutput="append:$LOG_DIR/$name.log" \
             --property=StandardError="append:$LOG_DIR/$name.log" \
-            --setenv=PATH="$PATH" "${SERVICE_ENVIRONMENT[@]/#/--setenv=}" -- "$@"
+            --setenv=PATH="$PATH" "${SERVICE_ENVIRONMENT[@]/#/--setenv=}" -- "${WITHIN[@]}" "$@"
         return
     fi
     # Nothing of the caller's environment: the next start may be made from another one.
-    setsid setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups \
+    setsid "${WITHIN[@]}" setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups \
         env -i PATH="$PATH" LANG=C.UTF-8 HOME=/ "${SERVICE_ENVIRONMENT[@]}" "$@" </dev/null \
         >>"$LOG_DIR/$name.log" 2>&1 30>&- 38>&- 39>&- &
     service_pid_write "$name" $!

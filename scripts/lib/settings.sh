@@ -6,11 +6,23 @@
 # What a stack was started with holds for its later runs, --stop and --purge above all: the
 # links of another stack must not be taken for its own.
 declare -A SETTINGS_OF_STACK=([PORT]=8443 [RANGE]=10.88.0.0/16 [NIC_PREFIX]=sl [POOL_SIZE]=20GiB
-    [DOMAIN]=sandbox.localhost [TEMPLATE]=python)
+    [DOMAIN]=sandbox.localhost [TEMPLATE]=python [HOSTS]=1 [DATABASE_SERVER]=mariadb)
 
 # Things that the stacks of one machine share.
 SHARED_DIR=/var/lib/sandlot/.shared
 CACHE_DIR=/var/cache/sandlot
+
+# libexec_dir: where "make install" put the helpers: of these scripts' own prefix, or, from a source
+# tree, of the usual one.
+libexec_dir()
+{
+    local own=${SOURCE_DIR%/share/sandlot}
+
+    if [[ $own == "$SOURCE_DIR" ]]; then
+        own=/usr/local
+    fi
+    printf '%s/libexec/sandlot' "$own"
+}
 
 settings_defaults()
 {
@@ -21,6 +33,8 @@ settings_defaults()
     POOL_SIZE=${SANDLOT_POOL_SIZE:-}
     DOMAIN=${SANDLOT_DOMAIN:-}
     TEMPLATE=${SANDLOT_TEMPLATE_SLUG:-}
+    HOSTS=${SANDLOT_HOSTS:-}
+    DATABASE_SERVER=${SANDLOT_DATABASE_SERVER:-}
     IMAGE_ALIAS=sandlot-default
     POOL=sandlot
     PROJECT=sandlot
@@ -28,6 +42,7 @@ settings_defaults()
     # Whose members may use Incus' socket, and with it are root on this machine.
     INCUS_GROUP=sandlot-incus
     FIREWALL_USER=sandlot-firewall
+    SSH_USER=sandlot-ssh
     NGINX_USER=www-data
     DATABASE_USER=mysql
 }
@@ -71,6 +86,8 @@ settings_derive()
     [[ $NIC_PREFIX =~ ^[a-z]{2}$ ]] || die "the NIC prefix must be two letters: $NIC_PREFIX"
     [[ $RANGE =~ ^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+/[0-9]+$ ]] ||
         die "the range must be an IPv4 network such as 10.88.0.0/16: $RANGE"
+    [[ $DATABASE_SERVER =~ ^(mariadb|mysql)$ ]] || die "the database is mariadb or mysql, not $DATABASE_SERVER"
+    [[ $HOSTS =~ ^[12]$ ]] || die "there are one or two hosts, not $HOSTS"
 
     ETC_DIR=$STATE_ROOT/etc
     RUN_DIR=$STATE_ROOT/run
@@ -91,10 +108,15 @@ settings_derive()
     NFT_TABLE=sandlot_${STACK//-/_}
     # Of each stack its own, and no valid beginning of a sandbox's link.
     FIREWALL_PORT=$((PORT > 50000 ? PORT - 10000 : PORT + 10000))
+    METRICS_PORT=$((PORT > 40000 ? PORT - 20000 : PORT + 20000))
+    SSH_PORT=$((PORT > 35000 ? PORT - 15000 : PORT + 30000))
+    SSH_HOST_KEY=$ETC_DIR/ssh_host_key
     FIREWALL_TUN=0tun-$NIC_PREFIX
     FIREWALL_STATE=/run/sandlot-firewall-$STACK
     BASE_URL=https://api.$DOMAIN:$PORT
+    CONSOLE_URL=https://console.$DOMAIN:$PORT
     DATA_PLANE_HOST=$DOMAIN:$PORT
     CONFIG_FILE=$ETC_DIR/sandlot.conf
     CTL=$PREFIX/sbin/sandlotctl
+    other_derive
 }

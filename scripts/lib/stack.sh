@@ -6,6 +6,7 @@ stack_directories()
 {
     mkdir -p "$SHARED_DIR" "$CACHE_DIR"
     user_ensure "$WORKER_USER" /nonexistent
+    user_ensure "$SSH_USER" /nonexistent
     group_ensure "$INCUS_GROUP"
     install -d -m 755 "$STATE_ROOT"
     settings_remember
@@ -32,18 +33,27 @@ stack_programs()
 {
     step "certificates" tls_ensure
     step "settings and key ring" config_write
+    step "host key of SSH" ssh_host_key
     step "database schema" ctl migrate
     step "runtime host" accounts_host
     step "package registries" accounts_registries
+    if [[ $HOSTS == 2 ]]; then
+        step "the other host" other_start
+        step "the other host's row" other_add
+    fi
     step "template \"$TEMPLATE\"" accounts_template
     step "workers and dispatchers" workers_start
     step "nginx on port $PORT" nginx_start
+    step "SSH on port $SSH_PORT" ssh_start
 }
 
 stack_stop()
 {
     step "stop nginx" nginx_stop
     step "stop workers and dispatchers" workers_stop
+    if [[ $HOSTS == 2 ]]; then
+        step "stop the other host" other_stop
+    fi
     step "stop sandboxes and Incus" incus_stop
     step "stop database" database_stop
     step "stop lxcfs" with_lock lxcfs incus_stop_lxcfs
@@ -55,14 +65,16 @@ stack_discard()
     incus_unmount
     nginx_cache_unmount
     crypt_discard
+    other_discard
     rm -rf "$FIREWALL_STATE" "$INCUS_STATE" "$LXC_CONFIG_DIR" "$MYSQL_DIR" "$MARKS_DIR" "$STATE_ROOT"/{incus,mysql}.made "$STATE_ROOT/template.key" \
-        "$ETC_DIR" "$RUN_DIR" "$NGINX_DIR" "$STATE_ROOT/stack.env"
+        "$ETC_DIR" "$RUN_DIR" "$NGINX_DIR" "$STATE_ROOT/stack.env" "$STATE_ROOT/ssh_known_hosts"
 }
 
 # stack_remove: all that a stopped stack has made on this machine.
 stack_remove()
 {
     firewall_remove
+    other_discard
     incus_unmount
     nginx_cache_unmount
     incus_remove_cgroups

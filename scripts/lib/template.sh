@@ -3,7 +3,7 @@
 # given inputs and kept, to which the agent is added in a second, quick step.
 # shellcheck shell=bash
 
-TEMPLATE_CACHE=$CACHE_DIR/template
+TEMPLATE_CACHE=${SANDLOT_TEMPLATE_CACHE:-$CACHE_DIR/template}
 
 # template_inputs_hash: changes when anything changes that the tree is made from.
 template_inputs_hash()
@@ -65,12 +65,16 @@ template_rootfs_cached_locked()
 {
     local file=$1
 
+    mkdir -p "$TEMPLATE_CACHE"
     if [[ ! -s $file ]]; then
-        # Trees of other inputs, and of runs that were ended in the middle.
-        rm -rf "$TEMPLATE_CACHE"
-        mkdir -p "$TEMPLATE_CACHE"
+        # Trees of runs that were ended in the middle, and of inputs that no stack has asked for lately:
+        # another stack of this machine may stand on others.
+        rm -rf "$TEMPLATE_CACHE"/work.*
+        find "$TEMPLATE_CACHE" -maxdepth 1 -name 'rootfs-*' -mmin +1440 -delete
         template_rootfs "$file"
     fi
+    touch "$file"
+    cp --reflink=auto "$file" "$2"
 }
 
 # template_build AGENT OUTPUT: the image file; AGENT may be missing (then it has none).
@@ -79,9 +83,8 @@ template_build()
     local agent=$1 output=$2 rootfs stage
 
     rootfs=$TEMPLATE_CACHE/rootfs-$(template_inputs_hash).tar
-    with_lock template template_rootfs_cached_locked "$rootfs"
+    with_lock template template_rootfs_cached_locked "$rootfs" "$output.new"
     stage=$(mktemp -d)
-    cp --reflink=auto "$rootfs" "$output.new"
     if [[ -x $agent ]]; then
         mkdir -p "$stage/rootfs/usr/lib/sandlot"
         install -m 755 "$agent" "$stage/rootfs/usr/lib/sandlot/sandlot-agent"

@@ -59,8 +59,10 @@ workers_start()
     worker_pool api "${SANDLOT_API_WORKERS:-8}" sandlot-api "$INCUS_GROUP"
     worker_pool records "${SANDLOT_RECORDS_WORKERS:-4}" sandlot-api
     worker_pool files "${SANDLOT_FILES_WORKERS:-8}" sandlot-api "$INCUS_GROUP"
+    worker_pool pauses "${SANDLOT_PAUSES_WORKERS:-8}" sandlot-api "$INCUS_GROUP"
     worker_pool gate "${SANDLOT_GATE_WORKERS:-4}" sandlot-gate
     worker_pool wake "${SANDLOT_WAKE_WORKERS:-8}" sandlot-gate "$INCUS_GROUP"
+    worker_pool events 1 sandlot-events
     worker_watch "${SANDLOT_DISPATCHERS:-2}" "$(program sandlot-dispatcher)" --config "$CONFIG_FILE"
     worker_confine "$INCUS_GROUP"
     service_start dispatcher root -- "${CONFINE[@]}" "${WATCH[@]}"
@@ -73,13 +75,13 @@ workers_end_strays()
 {
     local name pid known=' '
 
-    for name in api records files gate wake dispatcher firewall; do
+    for name in api records files pauses gate wake events dispatcher firewall ssh; do
         known+="$(service_pid "$name" || true) "
     done
     for pid in $(strays multiwatch "$CONFIG_FILE"); do
         [[ $known == *" $pid "* ]] || kill -TERM "$pid" 2>/dev/null || true
     done
-    for name in sandlot-api sandlot-gate sandlot-dispatcher sandlot-firewall; do
+    for name in sandlot-api sandlot-gate sandlot-events sandlot-dispatcher sandlot-firewall sandlot-ssh; do
         for pid in $(strays "$name" "$CONFIG_FILE"); do
             [[ $known == *" $(ps -o ppid= -p "$pid" | tr -d ' ') "* ]] || kill -TERM "$pid" 2>/dev/null || true
         done
@@ -90,11 +92,11 @@ workers_stop()
 {
     local name
 
-    for name in dispatcher api records files wake gate firewall; do
+    for name in ssh dispatcher events api records files pauses wake gate firewall; do
         service_stop "$name" 20
         rm -f "$RUN_DIR/$name.sock"
     done
-    for name in multiwatch sandlot-api sandlot-gate sandlot-dispatcher sandlot-firewall; do
+    for name in multiwatch sandlot-api sandlot-gate sandlot-events sandlot-dispatcher sandlot-firewall sandlot-ssh; do
         strays_end "$name" "$CONFIG_FILE"
     done
     rm -f "$RUN_DIR/workers.stamp"

@@ -63,14 +63,14 @@ last_words()
     LAST_WORDS=$1
 }
 
-ground_on_exit()
+steps_on_exit()
 {
     local status=$? cleanup
 
     trap - EXIT
     trap '' INT TERM HUP
     if [[ $status -ne 0 ]]; then
-        ground_report_failure "$status"
+        steps_report_failure "$status"
     fi
     for cleanup in "${CLEANUPS[@]+"${CLEANUPS[@]}"}"; do
         eval "$cleanup" || true
@@ -79,7 +79,7 @@ ground_on_exit()
     exit "$status"
 }
 
-ground_report_failure()
+steps_report_failure()
 {
     local status=$1
 
@@ -96,10 +96,10 @@ ground_report_failure()
     fi
 }
 
-ground_init()
+steps_init()
 {
     set -E
-    trap ground_on_exit EXIT
+    trap steps_on_exit EXIT
     # In the step's log: where it ended, when the command itself said nothing.
     trap 'printf "%s:%s: status %s from: %s\n" "${BASH_SOURCE[0]}" "$LINENO" "$?" "$BASH_COMMAND" >&2' ERR
     trap 'exit 130' INT

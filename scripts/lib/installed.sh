@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The installed system of this machine: the same steps that bring up a stack of the quickstart, at the
+# places of an installation, and with systemd to run the programs.
+# shellcheck shell=bash disable=SC2034
+
+# What the set-up was told, for its next runs.
+SETUP_FILE=/etc/sandlot/setup.conf
+SETUP_WORDS=(DOMAIN CERTIFICATE_DIR DATABASE RANGE NIC_PREFIX POOL_SIZE POOL_SOURCE TEMPLATE)
+
+# installed_recall: what the command line left open is as it was, or usual.
+installed_recall()
+{
+    local name value
+    local -A usual=([DOMAIN]=sandbox.localhost [CERTIFICATE_DIR]='' [DATABASE]=local [RANGE]=10.88.0.0/16
+        [NIC_PREFIX]=sl [POOL_SIZE]='' [POOL_SOURCE]='' [TEMPLATE]=python)
+
+    if [[ -r $SETUP_FILE ]]; then
+        while IFS='=' read -r name value; do
+            if [[ -v usual[$name] ]]; then
+                usual[$name]=$value
+            fi
+        done <"$SETUP_FILE"
+    fi
+    for name in "${SETUP_WORDS[@]}"; do
+        if [[ ! -v $name ]]; then
+            printf -v "$name" '%s' "${usual[$name]}"
+        fi
+    done
+}
+
+installed_remember()
+{
+    local name
+
+    for name in "${SETUP_WORDS[@]}"; do
+        printf '%s=%s\n' "$name" "${!name}"
+    done | write_file 644 root:root "$SETUP_FILE"
+}
+
+# installed_settings: everything that follows.
+installed_settings()
+{
+    local prefix=${SOURCE_DIR%/share/sandlot}
+
+    STACK=sandlot
+    HOSTS=1
+    PROJECT=sandlot
+    POOL=sandlot
+    IMAGE_ALIAS=sandlot-default
+    WORKER_USER=sandlot
+    WITHIN=()
+    installed_recall
+    [[ $DOMAIN =~ ^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$ ]] || die "this is no domain name: $DOMAIN"
+    [[ $NIC_PREFIX =~ ^[a-z]{2}$ ]] || die "the NIC prefix must be two letters: $NIC_PREFIX"
+    [[ $RANGE =~ ^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+/[0-9]+$ ]] ||
+        die "the range must be an IPv4 network such as 10.88.0.0/16: $RANGE"
+    FIRST_RANGE=$RANGE
+    PREFIX=$prefix
+    ETC_DIR=/etc/sandlot
+    RUN_DIR=/run/sandlot
+    STATE_ROOT=/var/lib/sandlot/installed
+    MARKS_DIR=$STATE_ROOT/marks
+    TLS_DIR=$ETC_DIR/tls
+    INCUS_STATE=/var/lib/incus
+    INCUS_SOCKET_FILE=$INCUS_STATE/unix.socket
+    DATABASE_SOCKET=/run/mysqld/mysqld.sock
+    CONFIG_FILE=$ETC_DIR/sandlot.conf
+    CTL=$PREFIX/sbin/sandlotctl
+    SSH_PORT=2222
+    SSH_HOST_KEY=$ETC_DIR/ssh_host_key
+}
+
+installed_directories()
+{
+    systemd-sysusers
+    systemd-tmpfiles --create sandlot.conf
+    install -d -m 755 "$STATE_ROOT" "$MARKS_DIR"
+    installed_remember
+}
+
+# installed_database: the server of this machine, or passwords for another one's.
+installed_database()
+{
+    local file
+
+    if [[ $DATABASE == local ]]; then
+        systemctl start mariadb.service 2>/dev/null || systemctl start mysql.service ||
+            die "no database server can be started on this machine: install mariadb-server, or name another machine's"
+        wait_for 60 database_answers || die "the database server does not let root in at $DATABASE_SOCKET"
+        database_make_login
+        return 0
+    fi
+    for file in database-password database-admin-password; do
+        [[ -s $ETC_DIR/$file ]] || die "$ETC_DIR/$file must hold the password of a login of $DATABASE"
+    done
+}
+
+# installed_certificate: those of an authority of this machine, when the operator has named none.
+installed_certificate()
+{
+    if [[ -n $CERTIFICATE_DIR ]]; then
+        openssl x509 -in "$CERTIFICATE_DIR/fullchain.pem" -noout -checkhost "x.$DOMAIN" | grep -q 'does match' ||
+            die "$CERTIFICATE_DIR/fullchain.pem is no certificate for *.$DOMAIN"
+        return 0
+    fi
+    tls_ensure
+    # Who connects needs it, the SSH entry point among them.
+    install -m 644 "$TLS_DIR/ca.pem" "$ETC_DIR/ca.pem"
+}
+
+installed_config_lines()
+{
+    printf '# Written by sandlot-setup when there was none; yours to change.\n'
+    printf 'base_url = https://api.%s\ndata_plane_host = %s\nconsole_url = https://console.%s\n' \
+        "$DOMAIN" "$DOMAIN" "$DOMAIN"
+    printf 'default_template = %s\n' "$TEMPLATE"
+    if [[ $DATABASE == local ]]; then
+        printf 'database_socket = %s\n' "$DATABASE_SOCKET"
+    else
+        printf 'database_host = %s\n' "$DATABASE"
+    fi
+    printf 'database_name = %s\ndatabase_user = %s\ndatabase_password_file = %s/database-password\n' \
+        "$DATABASE_NAME" "$DATABASE_LOGIN" "$ETC_DIR"
+    printf 'database_admin_user = %s\ndatabase_admin_password_file = %s/database-admin-password\n' \
+        "$DATABASE_ADMIN" "$ETC_DIR"
+    printf 'key_file = %s/keyring\n' "$ETC_DIR"
+    if [[ -n $CERTIFICATE_DIR ]]; then
+        printf 'tls_certificate_file = %s/fullchain.pem\ntls_certificate_key_file = %s/privkey.pem\n' \
+            "$CERTIFICATE_DIR" "$CERTIFICATE_DIR"
+    else
+        printf 'tls_certificate_file = %s/server.pem\ntls_certificate_key_file = %s/server.key\n' "$TLS_DIR" "$TLS_DIR"
+        printf 'ssh_ca_file = %s/ca.pem\n' "$ETC_DIR"
+    fi
+    if [[ $NIC_PREFIX != sl ]]; then
+        printf 'firewall_tun = 0tun-%s\n' "$NIC_PREFIX"
+    fi
+}
+
+# installed_config: what is there stays; a lost key ring is not replaced in silence.
+installed_config()
+{
+    if [[ ! -e $CONFIG_FILE ]]; then
+        installed_config_lines | write_file 644 root:root "$CONFIG_FILE"
+    fi
+    if [[ ! -e $ETC_DIR/keyring ]]; then
+        [[ ! -e $MARKS_DIR/keyring ]] ||
+            die "$ETC_DIR/keyring is gone: bring back its copy; without it, what the database holds is lost"
+        ctl keyring new "$ETC_DIR/keyring"
+        touch "$MARKS_DIR/keyring"
+    fi
+    systemd-tmpfiles --create sandlot.conf
+    "$PREFIX/sbin/sandlot-api" --config "$CONFIG_FILE" --check-config
+}
+
+# incus_environment NAME: of the daemon that runs.
+incus_environment()
+{
+    local pid
+
+    pid=$(systemctl show --property MainPID --value incus.service)
+    [[ $pid != 0 ]] && tr '\0' '\n' <"/proc/$pid/environ" | sed -n "s/^$1=//p"
+}
+
+# installed_incus: the daemon with our helpers around it; a restart of it ends no sandbox.
+installed_incus()
+{
+    if [[ ! -e $ETC_DIR/network.env ]]; then
+        printf 'SANDLOT_RANGE=%s\nSANDLOT_NIC_PREFIX=%s\n' "$RANGE" "$NIC_PREFIX" |
+            write_file 644 root:root "$ETC_DIR/network.env"
+    fi
+    incus_modules
+    incus_ids
+    systemctl daemon-reload
+    systemctl enable --quiet sandlot-nftables.service sandlot-pool.service
+    systemctl start sandlot-nftables.service
+    if [[ $(incus_environment INCUS_EXEC_PATH) != "$PREFIX/libexec/sandlot/incusd-exec" ]]; then
+        systemctl restart incus.service || die "Incus does not start: journalctl -u incus"
+    fi
+    wait_for 60 incus_answers || die "Incus does not answer at $INCUS_SOCKET_FILE"
+    if mountpoint -q /var/lib/lxcfs; then
+        incus_lxcfs_closed
+    fi
+}
+
+# --- what systemd does here ---
+
+incus_pool_on_crypt()
+{
+    # An encrypted one is made before, and named by POOL_SOURCE.
+    [[ -n $POOL_SOURCE ]] && incus_cli storage create "$POOL" btrfs source="$POOL_SOURCE"
+}
+
+incus_guard_start()
+{
+    systemctl restart sandlot-pool.service
+}
+
+# --- ---
+
+# installed_pool_size: half of what is free, when nobody said.
+installed_pool_size()
+{
+    if [[ -z $POOL_SIZE ]]; then
+        POOL_SIZE=$(df --output=avail -B 1G "$INCUS_STATE" | awk 'NR == 2 { print int($1 / 2) }')GiB
+    fi
+}
+
+installed_pool()
+{
+    installed_pool_size
+    incus_pool
+}
+
+# installed_host: the operator's values of a host that is there stay.
+installed_host()
+{
+    if [[ $(ctl --json host list | jq '.hosts | length') -gt 0 ]]; then
+        echo "there are hosts"
+        return 0
+    fi
+    HOST_DISK_OVERCOMMIT=${HOST_DISK_OVERCOMMIT:-20} accounts_host
+}
+
+# installed_nginx: our sites beside those that the machine has.
+installed_nginx()
+{
+    install -d -m 755 "$ETC_DIR/nginx"
+    ctl nginx-config --output "$ETC_DIR/nginx"
+    if [[ ! -e /etc/nginx/conf.d/sandlot.conf ]]; then
+        echo "include $ETC_DIR/nginx/*.conf;" | write_file 644 root:root /etc/nginx/conf.d/sandlot.conf
+    fi
+    nginx -q -t || die "nginx refuses its configuration: nginx -t"
+    systemctl enable --quiet nginx.service
+    systemctl reload-or-restart nginx.service || die "nginx does not start: journalctl -u nginx"
+}
+
+installed_programs()
+{
+    systemctl enable --quiet sandlot-api.socket sandlot-records.socket sandlot-files.socket sandlot-pauses.socket \
+        sandlot-gate.socket sandlot-wake.socket sandlot-events.socket sandlot-firewall.socket \
+        sandlot-dispatcher.service sandlot-ssh.service sandlot.target
+    systemctl start sandlot.target sandlot-ssh.service || die "not all programs start: systemctl --failed"
+}
+
+# installed_doctor: within two minutes all is well, the warm pool included.
+installed_doctor()
+{
+    if ! wait_for 120 ctl doctor; then
+        ctl doctor || die "sandlotctl doctor finds something wrong"
+    fi
+    ctl doctor
+}
+
+installed_up()
+{
+    step "users and directories" installed_directories
+    step "database" installed_database
+    step "certificates" installed_certificate
+    step "settings and key ring" installed_config
+    step "host key of SSH" ssh_host_key
+    step "database schema" ctl migrate
+    step "packet filter and Incus" installed_incus
+    step "storage pool" installed_pool
+    step "default template's image" template_import
+    step "nginx" installed_nginx
+    step "programs" installed_programs
+    step "runtime host" installed_host
+    step "package registries" accounts_registries
+    step "template \"$TEMPLATE\"" accounts_template
+    step "doctor" installed_doctor
+}
+
+# installed_after_upgrade: sandboxes that run keep the agent that they have.
+installed_after_upgrade()
+{
+    step "default template's image" template_import
+    step "template \"$TEMPLATE\"" accounts_template
+}

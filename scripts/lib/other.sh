@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The second runtime host of a stack (--hosts 2): Incus, packet filter, sandlot-firewall and relay in a
+# network and a mount namespace of their own, reached as another machine would be. The first host takes
+# no sandboxes then, so that all of them are on the other one.
+# The subshell of other_host() is meant: a machine of its own.
+# shellcheck shell=bash disable=SC2030,SC2031,SC2034
+
+# other_derive: names and addresses, from those of the stack. Its range is the upper half of the
+# stack's, whose lower half is the first host's.
+other_derive()
+{
+    local a b c d bits base half
+
+    OTHER_NETNS=sandlot-$STACK
+    OTHER_DIR=$STATE_ROOT/other
+    OTHER_NAMESPACES=/run/sandlot-namespaces-$STACK
+    # Of 198.18.0.0/15, which nobody routes.
+    OTHER_NET=198.18.$((PORT / 64 % 256))
+    OTHER_FRONT=$OTHER_NET.$((PORT % 64 * 4 + 1))
+    OTHER_ADDRESS=$OTHER_NET.$((PORT % 64 * 4 + 2))
+    OTHER_RANGE=
+    if [[ $HOSTS == 2 ]]; then
+        IFS='./' read -r a b c d bits <<<"$RANGE"
+        base=$((a << 24 | b << 16 | c << 8 | d))
+        half=$((base | 1 << (31 - bits)))
+        OTHER_RANGE=$((half >> 24)).$((half >> 16 & 255)).$((half >> 8 & 255)).$((half & 255))/$((bits + 1))
+        FIRST_RANGE=$a.$b.$c.$d/$((bits + 1))
+    else
+        FIRST_RANGE=$RANGE
+    fi
+}
+
+# other_settings: what the control plane is told.
+other_settings()
+{
+    [[ $HOSTS == 2 ]] || return 0
+    printf 'relay_dir = %s\n' "$ETC_DIR/relay"
+    printf 'incus_client_cert_file = %s\n' "$ETC_DIR/incus-client.pem"
+    printf 'incus_client_key_file = %s\n' "$ETC_DIR/incus-client.key"
+}
+
+# other_host COMMAND…: runs one of our functions as it would run on that machine.
+other_host()
+(
+    CONFIG_FILE=$OTHER_DIR/etc/sandlot.conf
+    STACK=$STACK-other
+    STATE_ROOT=$OTHER_DIR
+    RANGE=$OTHER_RANGE
+    ETC_DIR=$OTHER_DIR/etc
+    RUN_DIR=$OTHER_DIR/run
+    LOG_DIR=$OTHER_DIR/log
+    INCUS_STATE=$OTHER_DIR/incus
+    LXC_CONFIG_DIR=$OTHER_DIR/lxc
+    INCUS_SOCKET_FILE=$INCUS_STATE/unix.socket
+    INCUS_BIN=$OTHER_DIR/incus-bin
+    FIREWALL_STATE=/run/sandlot-firewall-$STACK
+    WITHIN=(nsenter "--net=/run/netns/$OTHER_NETNS" "--mount=$OTHER_NAMESPACES/mounts")
+    "$@"
+)
+
+# other_network: a cable between the two, and the way out through this machine.
+other_network()
+{
+    local near=0o-$NIC_PREFIX far=0p-$NIC_PREFIX
+
+    ip netns list | grep -q "^$OTHER_NETNS\( \|$\)" || ip netns add "$OTHER_NETNS"
+    ip -n "$OTHER_NETNS" link set lo up
+    if ! ip link show "$near" >/dev/null 2>&1; then
+        ip link add "$near" type veth peer name "$far" netns "$OTHER_NETNS"
+    fi
+    ip address replace "$OTHER_FRONT/30" dev "$near"
+    ip link set "$near" up
+    ip -n "$OTHER_NETNS" address replace "$OTHER_ADDRESS/30" dev "$far"
+    ip -n "$OTHER_NETNS" link set "$far" up
+    ip -n "$OTHER_NETNS" route replace default via "$OTHER_FRONT"
+    nft -f - <<END
+table ip ${NFT_TABLE}_other
+delete table ip ${NFT_TABLE}_other
+table ip ${NFT_TABLE}_other {
+    chain out {
+        type nat hook postrouting priority srcnat;
+        ip saddr $OTHER_ADDRESS oifname != "$near" masquerade
+    }
+}
+END
+}
+
+# other_mounts: a mount namespace that outlives its processes. Its /sys is of the other network, with
+# the control groups as they are.
+other_mounts()
+{
+    mkdir -p "$OTHER_NAMESPACES"
+    mountpoint -q "$OTHER_NAMESPACES" || mount --bind "$OTHER_NAMESPACES" "$OTHER_NAMESPACES"
+    mount --make-private "$OTHER_NAMESPACES"
+    mountpoint -q "$OTHER_NAMESPACES/mounts" && return 0
+    touch "$OTHER_NAMESPACES/mounts"
+    # shellcheck disable=SC2016
+    nsenter "--net=/run/netns/$OTHER_NETNS" unshare "--mount=$OTHER_NAMESPACES/mounts" --propagation slave \
+        sh -euc 'hold=$(mktemp -d)
+            mount --rbind /sys/fs/cgroup "$hold"
+            mount -t sysfs sysfs /sys
+            mount --rbind "$hold" /sys/fs/cgroup
+            umount -l "$hold"
+            rmdir "$hold"'
+}
+
+# other_config: the settings of sandlot-firewall there.
+other_config()
+{
+    install -d -m 755 "$OTHER_DIR" "$OTHER_DIR"/{etc,log,nginx,relay}
+    install -d -m 775 -o root -g "$WORKER_USER" "$OTHER_DIR/run"
+    sed -e "s|^firewall_socket = .*|firewall_socket = $OTHER_DIR/run/firewall.sock|" \
+        -e "s|^firewall_http_socket = .*|firewall_http_socket = $OTHER_DIR/run/firewall/http.sock|" \
+        -e "s|^firewall_state_dir = .*|firewall_state_dir = /run/sandlot-firewall-$STACK-other|" \
+        "$CONFIG_FILE" | write_file 640 "root:$WORKER_USER" "$OTHER_DIR/etc/sandlot.conf"
+}
+
+# other_pool: as incus_pool without encryption.
+other_pool()
+{
+    incus_cli query "/1.0/storage-pools/$POOL" >/dev/null 2>&1 ||
+        incus_cli storage create "$POOL" btrfs size="$POOL_SIZE"
+    incus_simple_quotas
+    incus_guard_start
+    touch "$STATE_ROOT/incus.made"
+}
+
+# other_trust CERTIFICATE: who shows it may use our project, and nothing else of that Incus.
+other_trust()
+{
+    local fingerprint
+
+    incus_cli config set core.https_address "$OTHER_ADDRESS:8443"
+    incus_cli project show "$PROJECT" >/dev/null 2>&1 ||
+        incus_cli project create "$PROJECT" -c features.images=false -c features.profiles=true \
+            -c features.storage.volumes=true -c restricted=true -c restricted.containers.lowlevel=allow \
+            -c restricted.virtual-machines.lowlevel=allow \
+            -c features.networks=false -c restricted.devices.nic=allow -c restricted.devices.disk=managed \
+            -c restricted.snapshots=allow
+    fingerprint=$(openssl x509 -in "$1" -noout -fingerprint -sha256 | cut -d = -f 2 | tr -d : | tr A-F a-f)
+    incus_cli config trust list --format csv | grep -q "${fingerprint:0:12}" ||
+        incus_cli config trust add-certificate "$1" --name control --restricted --projects "$PROJECT"
+}
+
+other_relay_answers()
+{
+    [[ $(curl -s -o /dev/null -w '%{http_code}' --max-time 2 --cacert "$1/ca.pem" --cert "$1/front.pem" \
+        --key "$1/front.key" --connect-to "::$OTHER_ADDRESS:8446" https://other.host.sandlot/) == 403 ]]
+}
+
+# other_relay CREDENTIALS: nginx with the relay alone.
+other_relay()
+{
+    local pid
+
+    "$CTL" --config "$CONFIG_FILE" host certificate other --range "$RANGE" --output "$STATE_ROOT/relay" \
+        --dir "$STATE_ROOT/relay"
+    install -d -m 700 -o "$NGINX_USER" "$STATE_ROOT"/nginx/{body,proxy,fastcgi}
+    write_file 644 root:root "$STATE_ROOT/nginx/nginx.conf" <<END
+user $NGINX_USER;
+worker_processes auto;
+worker_rlimit_nofile $(nginx_open_files);
+pid $RUN_DIR/nginx-master.pid;
+error_log $LOG_DIR/relay-error.log warn;
+events {
+    worker_connections 8192;
+}
+http {
+    client_body_temp_path $STATE_ROOT/nginx/body;
+    proxy_temp_path $STATE_ROOT/nginx/proxy;
+    fastcgi_temp_path $STATE_ROOT/nginx/fastcgi;
+    include $STATE_ROOT/relay/sandlot-relay.conf;
+}
+END
+    nginx -q -t -c "$STATE_ROOT/nginx/nginx.conf" || die "nginx refuses the relay's configuration"
+    if pid=$(service_pid relay); then
+        kill -HUP "$pid"
+    else
+        service_start relay root -- /usr/bin/setpriv --no-new-privs nginx -c "$STATE_ROOT/nginx/nginx.conf" -g 'daemon off;'
+    fi
+    service_wait relay 15 other_relay_answers "$1" ||
+        die "the relay does not answer; see also $LOG_DIR/relay.log"
+}
+
+# other_client_certificate: the control plane's for Incus. It is known there by itself, not by who
+# signed it.
+other_client_certificate()
+{
+    [[ -s $ETC_DIR/incus-client.pem ]] && return 0
+    (
+        umask 077
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 \
+            -subj "/CN=sandlot control plane" -keyout "$ETC_DIR/incus-client.key" -out "$ETC_DIR/incus-client.pem"
+    )
+    chown "$WORKER_USER:" "$ETC_DIR"/incus-client.{key,pem}
+}
+
+other_start()
+{
+    local credentials=$ETC_DIR/relay client=$ETC_DIR/incus-client.pem
+
+    other_client_certificate
+    ctl host authority
+    chgrp "$WORKER_USER" "$credentials/front.key"
+    other_network
+    other_mounts
+    other_config
+    other_host firewall_load
+    other_host incus_start
+    other_host other_pool
+    other_host template_import
+    other_host other_trust "$client"
+    other_host firewall_start
+    other_host other_relay "$credentials"
+}
+
+# other_add: its row; the first host takes nothing any more.
+other_add()
+{
+    local memory_mb
+
+    memory_mb=$(awk '/^MemTotal:/ { print int($2 / 1024 * 0.8) }' /proc/meminfo)
+    ctl host add other --url "https://$OTHER_ADDRESS:8443" --server-cert "$OTHER_DIR/incus/server.crt" \
+        --project "$PROJECT" --pool "$POOL" --range "$OTHER_RANGE" --nic-prefix "$NIC_PREFIX" \
+        --vcpus "$(($(nproc) * 16))" --memory-mb "$memory_mb" --disk-overcommit 1000 \
+        --relay "https://$OTHER_ADDRESS:8446"
+    ctl host drain local
+}
+
+other_stop_services()
+{
+    service_stop relay 5
+    incus_stop
+    service_stop firewall
+}
+
+other_stop()
+{
+    [[ -d $OTHER_DIR ]] || return 0
+    other_host other_stop_services
+}
+
+# other_discard: its namespaces, and with them its links, mounts and packet filter.
+other_discard()
+{
+    local loop
+
+    nft delete table ip "${NFT_TABLE}_other" 2>/dev/null || true
+    if mountpoint -q "$OTHER_NAMESPACES/mounts"; then
+        umount "$OTHER_NAMESPACES/mounts"
+    fi
+    if mountpoint -q "$OTHER_NAMESPACES"; then
+        umount "$OTHER_NAMESPACES"
+    fi
+    rm -rf "${OTHER_NAMESPACES:?}" "/run/sandlot-firewall-$STACK-other"
+    ip netns delete "$OTHER_NETNS" 2>/dev/null || true
+    ip link delete "0o-$NIC_PREFIX" 2>/dev/null || true
+    losetup -l -n -O NAME,BACK-FILE 2>/dev/null | awk -v root="$OTHER_DIR/" 'index($2, root) == 1 { print $1 }' |
+        while read -r loop; do
+            losetup -d "$loop" || true
+        done
+    rm -rf "${OTHER_DIR:?}"
+}
