@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Fixtures: the stack, an account of its own for each test, sandboxes that are gone afterwards."""
 
+import datetime
+
 import pytest
 
 from bystander import Bystander
@@ -15,6 +17,16 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "fault_points" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.faults)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """What fails is shown with what the programs warned of meanwhile."""
+    report = (yield).get_result()
+    stack = getattr(item, "funcargs", {}).get("stack")
+    if report.failed and stack:
+        since = datetime.datetime.utcfromtimestamp(call.start).isoformat()
+        report.sections.append(("warnings of the programs", "\n".join(stack.warnings(since))))
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,46 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the benchmarks share: which stack they measure, and percentiles."""
+"""What the benchmarks share: which stack they measure, an nginx to compare with, and percentiles."""
 
 import os
 import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
 import sys
+import tempfile
 
-from stack import Stack, read_assignments
+from stack import Stack, read_assignments, wait_until
 
 HERE = pathlib.Path(__file__).resolve()
+TICK = os.sysconf("SC_CLK_TCK")
+UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
+
+# An nginx with the stack's certificate and its own defaults for everything else.
+NGINX = """
+user root;
+worker_processes auto;
+worker_rlimit_nofile 16384;
+pid {dir}/pid;
+error_log {dir}/error.log;
+events {{ worker_connections 8192; }}
+http {{
+    access_log {dir}/access.log;
+    client_body_temp_path {dir}/body;
+    proxy_temp_path {dir}/proxy;
+    fastcgi_temp_path {dir}/fastcgi;
+    uwsgi_temp_path {dir}/uwsgi;
+    scgi_temp_path {dir}/scgi;
+    server {{
+        listen 127.0.0.1:{port} ssl http2;
+        ssl_certificate {certificate};
+        ssl_certificate_key {key};
+        ssl_protocols TLSv1.2 TLSv1.3;
+        {location}
+    }}
+}}
+"""
 
 
 def find_env(program, given):
@@ -39,3 +72,69 @@ def open_stack(path):
 def percentile(values, share):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))]
+
+
+def family(pid):
+    """The process and its children, as far as there are any."""
+    try:
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    except FileNotFoundError:
+        return []
+    return [pid, *(member for child in children for member in family(int(child)))]
+
+
+def processor_seconds(pid):
+    """What the process has used until now, all of its threads."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class PlainNginx:
+    """An nginx with one location, which does what must be done anyway and no more."""
+
+    def __init__(self, stack, location):
+        self.dir = tempfile.mkdtemp(prefix="sandlot-bench-")
+        self.port = free_port()
+        config = pathlib.Path(self.dir, "nginx.conf")
+        config.write_text(NGINX.format(
+            dir=self.dir, port=self.port, location=location,
+            certificate=stack.settings["tls_certificate_file"],
+            key=stack.settings["tls_certificate_key_file"]), encoding="utf-8")
+        self.process = subprocess.Popen(["nginx", "-c", str(config), "-g", "daemon off;"])
+        wait_until(self.listens, 10, "the plain nginx")
+
+    def listens(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+        shutil.rmtree(self.dir)
+
+
+def in_ms(text):
+    number, unit = re.fullmatch(r"([0-9.]+)([a-z]+)", text).groups()
+    return float(number) * UNITS[unit]
+
+
+def wrk(port, host, path, connections, seconds, *headers):
+    """Requests a second, median in ms, number of requests, answers that were none."""
+    done = subprocess.run(
+        ["wrk", "--timeout", "10s", "-t", "1", "-c", str(connections), "-d", f"{seconds}s", "--latency",
+         "-H", f"Host: {host}", *(word for header in headers for word in ("-H", header)), f"https://127.0.0.1:{port}{path}"],
+        check=True, capture_output=True, text=True).stdout
+    rate = float(re.search(r"Requests/sec:\s+([0-9.]+)", done).group(1))
+    median = in_ms(re.search(r"50%\s+([0-9.]+[a-z]+)", done).group(1))
+    count = int(re.search(r"(\d+) requests in", done).group(1))
+    bad = re.search(r"Non-2xx or 3xx responses: (\d+)", done)
+    return rate, median, count, int(bad.group(1)) if bad else 0

@@ -53,7 +53,7 @@ static int reserve_body(struct db *with, void *context, struct error **err)
     *sandbox = (struct sandbox){.state = SANDBOX_CREATING,
                                 .reserved = RESERVES_ALL,
                                 .incarnation = 1,
-                                .shape = {1, 512, 10},
+                                .resources = {1, 512, 10},
                                 .metadata = (char *)(uintptr_t) "{}",
                                 .volume_mounts = (char *)(uintptr_t) "{}",
                                 .network = (char *)(uintptr_t) "{}"};
@@ -65,8 +65,8 @@ static int reserve_body(struct db *with, void *context, struct error **err)
     if (turn->sums && db_query(with, &sums_statement, DB_ARGS(db_text(version.id)), &rows, err) < 0)
         return -1;
     if (reservation_take_quota(with, sandbox, err) < 0 ||
-        host_place(with, version.id, &sandbox->shape, 0, sandbox->instance_name, &sandbox->host_id,
-                   &sandbox->address, err) < 0)
+        host_place(with, version.id, &sandbox->resources, 0, 0, sandbox->instance_name,
+                   &sandbox->host_id, &sandbox->address, err) < 0)
         return -1;
     sandbox->counted.by_host = true;
     return sandbox_row_insert(with, sandbox, &none, err);
@@ -127,7 +127,8 @@ static void add_hosts(unsigned from, unsigned to)
                             .pool = "pool",
                             .nic_prefix = "sl",
                             .vcpus = 100000,
-                            .memory_mb = 100000000};
+                            .memory_mb = 100000000,
+                            .memory_overcommit = 100};
         snprintf(host.name, sizeof host.name, "h%u", i);
         snprintf(host.address_range, sizeof host.address_range, "10.%u.%u.0/27", i / 256, i % 256);
         assert_ok(host_put(db, &host, &err));

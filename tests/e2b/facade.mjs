@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// usage: node facade.mjs life|pause|network|snapshots|errors
+// usage: node facade.mjs life|pages|pause|network|servers|snapshots|volumes|errors|quota
 // The unmodified npm package and nothing beside it: E2B_DOMAIN and E2B_API_KEY say where, CLIENT which
 // of the packages.
 
 import assert from 'node:assert/strict'
 import './local_names.mjs'
 
-const { Sandbox, SandboxNotFoundError, AuthenticationError, RateLimitError, NotFoundError } = await import(process.env.CLIENT)
+const { Sandbox, Volume, VolumeNotFoundError, VolumePathNotFoundError, SandboxNotFoundError, AuthenticationError, RateLimitError, NotFoundError } = await import(process.env.CLIENT)
 const say = (text) => console.log(text)
 const { fetch: plain } = globalThis
 
@@ -146,6 +146,56 @@ async function network() {
   })
 }
 
+async function servers() {
+  await withSandbox({ network: { maskRequestHost: 'localhost:${PORT}' } }, async (sandbox) => {
+    await sandbox.files.write('/tmp/host.py', `
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.headers['Host'].encode())
+http.server.HTTPServer(('127.0.0.1', 8123), Handler).serve_forever()
+`)
+    await sandbox.commands.run('python3 /tmp/host.py', { background: true })
+    await sandbox.commands.run('until curl -so /dev/null 127.0.0.1:8123; do sleep 0.1; done')
+    assert.equal(await (await plain(`https://${sandbox.getHost(8123)}/`)).text(), 'localhost:8123')
+    assert.equal((await sandbox.getInfo()).network.maskRequestHost, 'localhost:${PORT}')
+  })
+  say('the host that servers see')
+}
+
+async function volumes() {
+  const name = `v${Math.random().toString(36).slice(2)}`
+  const volume = await Volume.create(name)
+  try {
+    assert.equal((await Volume.getInfo(volume.volumeId)).name, name)
+    assert.ok((await Volume.list()).some((one) => one.volumeId === volume.volumeId && one.name === name))
+    const written = await volume.writeFile('/a/b.txt', 'text', { mode: 0o640 })
+    assert.deepEqual([written.name, written.path, written.size, written.mode, written.type], ['b.txt', '/a/b.txt', 4, 0o640, 'file'])
+    assert.ok(written.mtime instanceof Date && !Number.isNaN(written.mtime.getTime()))
+    assert.equal(await volume.readFile('/a/b.txt'), 'text')
+    const bytes = crypto.getRandomValues(new Uint8Array(60_000))
+    await volume.writeFile('/bytes', bytes.buffer)
+    assert.deepEqual(await volume.readFile('/bytes', { format: 'bytes' }), bytes)
+    assert.equal((await volume.makeDir('/new/deep')).type, 'directory')
+    assert.deepEqual((await volume.list('/')).map((one) => one.path).sort(), ['/a', '/bytes', '/new'])
+    assert.deepEqual([await volume.exists('/bytes'), await volume.exists('/none')], [true, false])
+    await volume.remove('/a')
+    await assert.rejects(volume.readFile('/a/b.txt'), VolumePathNotFoundError)
+    await assert.rejects(volume.updateMetadata('/bytes', { mode: 0o600 }), /501/)
+    await assert.rejects(volume.list('/', { depth: 2 }), /501/)
+    await withSandbox({ volumeMounts: { '/data': name } }, async (sandbox) => {
+      assert.deepEqual(await sandbox.files.read('/data/bytes', { format: 'bytes' }), bytes)
+    })
+    say('volumes and their files')
+  } finally {
+    assert.equal(await Volume.destroy(volume.volumeId), true)
+  }
+  assert.equal(await Volume.destroy(volume.volumeId), false)
+  await assert.rejects(Volume.connect(volume.volumeId), VolumeNotFoundError)
+}
+
 async function snapshots() {
   await withSandbox({}, async (sandbox) => {
     await sandbox.files.write('/home/user/kept', 'kept')
@@ -184,4 +234,4 @@ async function quota() {
   say('the quota')
 }
 
-await { life, pages, pause, network, snapshots, errors, quota }[process.argv[2]]()
+await { life, pages, pause, network, servers, snapshots, volumes, errors, quota }[process.argv[2]]()

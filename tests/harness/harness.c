@@ -73,7 +73,8 @@ static int add_host(struct harness *harness, struct error **err)
                                   .pool = "pool",
                                   .nic_prefix = "sl",
                                   .vcpus = 64,
-                                  .memory_mb = 65536};
+                                  .memory_mb = 65536,
+                                  .memory_overcommit = 100};
     snprintf(harness->host.address_range, sizeof harness->host.address_range, "127.%u.%u.0/24",
              64 + own / 256 % 128, own % 256);
     return host_put(harness->api.worker.db, &harness->host, err);

@@ -150,10 +150,10 @@ static int inspect(struct runtime *runtime, const char *name, enum runtime_statu
 }
 
 static int pause_instance(struct runtime *runtime, const char *name,
-                          const struct runtime_shape *shape, bool keep_memory, bool or_disk,
+                          const struct runtime_resources *resources, bool keep_memory, bool or_disk,
                           enum runtime_origin *origin, struct error **err)
 {
-    (void)runtime, (void)shape, (void)or_disk;
+    (void)runtime, (void)resources, (void)or_disk;
     struct instance *instance = find(name);
     if (record("pause", name, err) < 0)
         return -1;
@@ -169,10 +169,11 @@ static int pause_instance(struct runtime *runtime, const char *name,
     return 0;
 }
 
-static int resume(struct runtime *runtime, const char *name, const struct runtime_shape *shape,
-                  bool with_memory, enum runtime_origin *origin, struct error **err)
+static int resume(struct runtime *runtime, const char *name,
+                  const struct runtime_resources *resources, bool with_memory,
+                  enum runtime_origin *origin, struct error **err)
 {
-    (void)runtime, (void)shape;
+    (void)runtime, (void)resources;
     struct instance *instance = find(name);
     if (record("resume", name, err) < 0)
         return -1;

@@ -105,7 +105,8 @@ static void the_plan_bounds_how_many(void **state)
     struct harness *harness = *state;
     error_auto err = NULL;
     autofree char *most = xasprintf("%ld", rows(harness, "state = 'ready'"));
-    assert_ok(plan_set(harness->api.worker.db, "basic", "sandboxes", most, &err));
+    assert_ok(plan_set(harness->api.worker.db, "basic", &(struct plan_value){"sandboxes", most}, 1,
+                       &err));
     harness_answer_auto made = harness_api(harness, "POST", "/v1/sandboxes", "{}", NULL);
     assert_int_equal(made.status, 422);
     assert_string_equal(text(&made, "error"), "sandbox_quota_exceeded");

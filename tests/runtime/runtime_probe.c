@@ -24,14 +24,14 @@ static const char usage_text[] =
     "  --sandbox ID  --cpu N (1)  --memory-mb N (256)  --disk-gb N (1)\n"
     "  --disk-only (pause, resume)  --or-disk (pause)\n"
     "  --tick-fails-after-ms N: the tick gives up after that time\n"
-    "  --news N (1): listen until so many have come\n";
+    "  --events N (1): listen until so many have come\n";
 
 struct probe {
     struct runtime_host host;
     struct runtime_instance instance;
     const char *server_cert_file, *image, *verb;
     bool disk_only, or_disk;
-    unsigned news;
+    unsigned event;
     int64_t started_ms, tick_fails_after_ms, last_tick_ms, longest_gap_ms;
     unsigned ticks;
     struct runtime *runtime;
@@ -58,7 +58,7 @@ enum {
     MEMORY_MB,
     DISK_GB,
     TICK_FAILS,
-    NEWS,
+    EVENTS,
     STRING_COUNT
 };
 
@@ -67,7 +67,7 @@ static const char *const string_options[STRING_COUNT] = {
     "client-cert", "client-key", "nic-prefix", "source",
     "image",       "name",       "address",    "sandbox",
     "cpu",         "memory-mb",  "disk-gb",    "tick-fails-after-ms",
-    "news",
+    "events",
 };
 
 static unsigned number(const char *text, unsigned otherwise)
@@ -92,7 +92,7 @@ static void fill(struct probe *probe, char *const strings[STRING_COUNT])
 {
     probe->server_cert_file = strings[SERVER_CERT];
     probe->image = or_default(strings[IMAGE], "sandlot-default");
-    probe->news = number(strings[NEWS], 1);
+    probe->event = number(strings[EVENTS], 1);
     probe->tick_fails_after_ms = number(strings[TICK_FAILS], 0);
     probe->host = (struct runtime_host){
         .url = strings[URL],
@@ -107,9 +107,9 @@ static void fill(struct probe *probe, char *const strings[STRING_COUNT])
         .address = or_default(strings[ADDRESS], "10.99.1.1"),
         .source = or_default(strings[SOURCE], "probe-source"),
         .sandbox_id = or_default(strings[SANDBOX], "sbx_probe"),
-        .shape = {.cpu = number(strings[CPU], 1),
-                  .memory_mb = number(strings[MEMORY_MB], 256),
-                  .disk_gb = number(strings[DISK_GB], 1)},
+        .resources = {.cpu = number(strings[CPU], 1),
+                      .memory_mb = number(strings[MEMORY_MB], 256),
+                      .disk_gb = number(strings[DISK_GB], 1)},
     };
 }
 
@@ -230,7 +230,7 @@ static int do_pause(struct probe *probe, struct error **err)
 {
     enum runtime_origin origin = -1;
     int result =
-        probe->runtime->ops->pause(probe->runtime, probe->instance.name, &probe->instance.shape,
+        probe->runtime->ops->pause(probe->runtime, probe->instance.name, &probe->instance.resources,
                                    !probe->disk_only, probe->or_disk, &origin, err);
     put_origin(probe, (int)origin);
     return result;
@@ -240,8 +240,8 @@ static int do_resume(struct probe *probe, struct error **err)
 {
     enum runtime_origin origin = -1;
     int result =
-        probe->runtime->ops->resume(probe->runtime, probe->instance.name, &probe->instance.shape,
-                                    !probe->disk_only, &origin, err);
+        probe->runtime->ops->resume(probe->runtime, probe->instance.name,
+                                    &probe->instance.resources, !probe->disk_only, &origin, err);
     put_origin(probe, (int)origin);
     return result;
 }
@@ -273,18 +273,18 @@ static int do_list(struct probe *probe, struct error **err)
 static int do_listen(struct probe *probe, struct error **err)
 {
     static const char *const kinds[] = {
-        [RUNTIME_NEWS_ENDED] = "ended", [RUNTIME_NEWS_RESTARTED] = "restarted"};
+        [RUNTIME_EVENT_ENDED] = "ended", [RUNTIME_EVENT_RESTARTED] = "restarted"};
     json_t *array = json_array();
 
-    json_object_set_new(probe->result, "news", array);
-    while (json_array_size(array) < probe->news) {
-        struct runtime_news news;
-        if (probe->runtime->ops->listen(probe->runtime, 1000, &news, err))
+    json_object_set_new(probe->result, "events", array);
+    while (json_array_size(array) < probe->event) {
+        struct runtime_event event;
+        if (probe->runtime->ops->listen(probe->runtime, 1000, &event, err))
             return -1;
-        if (news.kind == RUNTIME_NEWS_BEGIN)
+        if (event.kind == RUNTIME_EVENT_BEGIN)
             fputs("begin\n", stderr);
-        else if (news.kind != RUNTIME_NEWS_NONE)
-            json_array_append_new(array, json_pack("[s, s]", kinds[news.kind], news.instance));
+        else if (event.kind != RUNTIME_EVENT_NONE)
+            json_array_append_new(array, json_pack("[s, s]", kinds[event.kind], event.instance));
     }
     return 0;
 }

@@ -5,46 +5,24 @@ import filecmp
 import json
 import os
 import pathlib
+import re
+import resource
+import signal
 import socket
 import subprocess
 import urllib.request
 
 import pytest
 
+from cli import Cli
+from console import Person
 from stack import wait_until
 from tenant import Account, Sandbox
 from terminal import Terminal
 
+pytestmark = pytest.mark.parallel
+
 ROOT = pathlib.Path(__file__).parents[3]
-
-
-class Cli:
-    def __init__(self, stack, folder, key):
-        self.program = stack.root / "build" / "sandlot"
-        self.stack = stack
-        self.environment = {
-            "PATH": os.environ["PATH"], "HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config"),
-            "SANDLOT_URL": stack.base_url, "SANDLOT_KEY": key, "SANDLOT_CA": str(stack.ca_file),
-            "TERM": "xterm"}
-
-    def without(self, *names):
-        return {name: value for name, value in self.environment.items() if name not in names}
-
-    def __call__(self, *words, stdin=b"", environment=None, timeout_s=120):
-        return subprocess.run([self.program, *map(str, words)], input=stdin, capture_output=True,
-                              env=environment or self.environment, timeout=timeout_s, check=False)
-
-    def say(self, *words, **options):
-        """What it says when it succeeds."""
-        done = self(*words, **options)
-        assert done.returncode == 0, done
-        return done.stdout.decode()
-
-    def json(self, *words):
-        return json.loads(self.say(*words, "--json"))
-
-    def terminal(self, *words, **options):
-        return Terminal([str(self.program), *words], self.environment, **options)
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +78,39 @@ def test_login_keeps_the_key_for_its_owner_alone(cli, stack, module_account, tmp
     assert cli("list", "--deployment", "elsewhere", environment=environment).returncode == 2
     assert cli("logout", "here", environment=environment).returncode == 0
     assert cli("list", environment=environment).returncode == 4
+
+
+def confirm(person, said, approve):
+    code = re.search(r"confirm the code ([A-Z]{4}-[A-Z]{4})", said)[1]
+    assert f"/device?code={code}" in said
+    assert person.browser.post(f"/v1/devices/{code}", {"approve": approve}).status == 204
+
+
+def test_login_is_confirmed_in_the_console(cli, stack, module_account, tmp_path):
+    person = Person(stack, module_account.user)
+    environment = cli.without("SANDLOT_URL", "SANDLOT_KEY") | {"XDG_CONFIG_HOME": str(tmp_path)}
+    terminal = Terminal([str(cli.program), "login", stack.base_url], environment)
+    confirm(person, terminal.expect(" there, within 10 minutes"), True)
+    terminal.expect(f"as {module_account.user}")
+    assert terminal.wait() == 0
+    kept = tmp_path / "sandlot" / "deployments.json"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert cli("list", environment=environment).returncode == 0
+    (made,) = [key for key in json.loads(cli.say("key", "list", "--json", environment=environment))["keys"]
+               if key["name"].startswith("sandlot on ")]
+    assert cli("key", "revoke", made["id"], environment=environment).returncode == 0
+    assert cli("list", environment=environment).returncode == 4
+
+
+def test_login_is_refused_in_the_console(cli, stack, other_account, tmp_path):
+    person = Person(stack, other_account.user)
+    environment = cli.without("SANDLOT_URL", "SANDLOT_KEY") | {"XDG_CONFIG_HOME": str(tmp_path)}
+    with subprocess.Popen([cli.program, "login", "--device", stack.base_url], env=environment, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL) as waiting:
+        confirm(person, (waiting.stderr.readline() + waiting.stderr.readline()).decode(), False)
+        assert waiting.wait(60) != 0
+        assert b"refused in the console" in waiting.stderr.read()
+    assert not (tmp_path / "sandlot").exists()
 
 
 def test_a_wrong_key_is_not_kept(cli, stack, tmp_path):
@@ -237,8 +248,14 @@ def test_a_shell_is_resized_and_ends_with_its_code(cli, sandbox):
     # The size follows the signal: ask until it is there.
     terminal.type("until [ \"$(stty size)\" = '40 120' ]; do sleep 0.1; done; echo re''sized\r")
     terminal.expect("resized")
-    terminal.type("cat\r\x03")
+    # What is typed before the prompt is there is taken apart: half by the line, half by bash's editor.
+    terminal.expect("$ ")
+    # What prints is what the terminal's key reaches: before, the shell itself would have it.
+    terminal.type("sh -c 'echo be\"\"gun; exec sleep 100'\r")
+    terminal.expect("begun")
+    terminal.type("\x03")
     terminal.expect("^C")
+    terminal.expect("$ ")
     terminal.type("exit 5\r")
     assert terminal.wait() == 5
 
@@ -281,6 +298,77 @@ def test_a_large_file_goes_on_where_it_was_broken_off(cli, sandbox, tmp_path):
     assert cli.say("exec", "work", "sh", "-c", "ls /tmp | grep -c sandlot || true") == "0\n"
 
 
+@pytest.fixture
+def heavy(tmp_path):
+    """A folder of more than one batch, with a file above the size of one in a folder that is not writable."""
+    tree = tmp_path / "heavy"
+    (tree / "shut").mkdir(parents=True)
+    for name, size in (("one", 17), ("two", 17), ("shut/large", 33)):
+        (tree / name).write_bytes(os.urandom(1 << 20) * size)
+    (tree / "shut").chmod(0o500)
+    yield tree
+    (tree / "shut").chmod(0o700)
+
+
+SUMS = "cd /tmp/heavy && find . -type f -exec sha256sum {} + | sort -k 2"
+
+
+def sums(folder):
+    return subprocess.run(["sh", "-c", f"cd {folder} && find . -type f -exec sha256sum {{}} + | sort -k 2"],
+                          capture_output=True, text=True, check=True).stdout
+
+
+def test_a_folder_goes_on_where_it_was_broken_off(cli, sandbox, heavy, tmp_path):
+    def whole():
+        """Inodes there of what has arrived, which one that is sent again would not keep."""
+        said = cli("exec", "-n", "work", "sh", "-c",
+                   "cd /tmp/heavy* && find . -type f -size +10M -exec stat -c '%n %s %Y %i' {} +")
+        rows = [line.split() for line in said.stdout.decode().splitlines()]
+        return {name: inode for name, size, time, inode in rows if (heavy / name).is_file()
+                and (int(size), int(time)) == ((heavy / name).stat().st_size, int((heavy / name).stat().st_mtime))}
+    # Its second archive is its end: that of what came behind a whole batch.
+    (tmp_path / "tar").write_text(f"#!/bin/sh\n[ -e {tmp_path}/once ] && exec kill -9 $PPID\n: >{tmp_path}/once\n"
+                                  "exec /bin/tar \"$@\"\n", encoding="utf-8")
+    (tmp_path / "tar").chmod(0o755)
+    broken = cli("cp", heavy, "work:/tmp/heavy",
+                 environment=cli.environment | {"PATH": f"{tmp_path}:{cli.environment['PATH']}"})
+    assert broken.returncode == -signal.SIGKILL, broken
+    before = whole()
+    assert cli.say("cp", heavy, "work:/tmp/heavy") == ""
+    after = whole()
+    assert len(before) >= 2 and before.items() <= after.items() and len(after) == 3
+    assert cli.say("exec", "-n", "work", "sh", "-c", SUMS) == sums(heavy)
+    assert cli.say("exec", "-n", "work", "stat", "-c", "%a", "/tmp/heavy/shut") == "500\n"
+    # Into one that is there goes what it has not.
+    (heavy / "more").write_text("more\n", encoding="utf-8")
+    cli.say("cp", heavy, "work:/tmp")
+    assert whole() == after and cli.say("exec", "-n", "work", "cat", "/tmp/heavy/more") == "more\n"
+
+
+def test_a_folder_comes_on_where_it_was_broken_off(cli, sandbox, tmp_path):
+    make = "mkdir /tmp/much && cd /tmp/much && for n in 1 2 3 4; do head -c 4194304 /dev/urandom >$n; done; sha256sum *"
+    made = cli.say("exec", "-n", "work", "sh", "-c", make)
+    back = tmp_path / "back"
+
+    # No file of that client grows beyond so much.
+    broken = subprocess.run([cli.program, "cp", "work:/tmp/much", back], env=cli.environment, check=False,
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5 << 20, 5 << 20)))
+    assert broken.returncode != 0 and not back.exists()
+    (part,) = tmp_path.glob("back.sandlot-*.sandlot-*")
+    kept = int(cli.say("exec", "-n", "work", "sh", "-c", "stat -c %s /tmp/.back.sandlot-*"))
+    with part.open("rb") as opened:
+        assert os.fstat(opened.fileno()).st_size == 5 << 20
+        cli.say("cp", "work:/tmp/much", back)
+        assert os.fstat(opened.fileno()).st_size == kept, "the part is what was added to"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["back"]
+    assert subprocess.run("sha256sum *", shell=True, cwd=back, capture_output=True, text=True, check=True).stdout == made
+    assert cli.say("exec", "work", "sh", "-c", "ls -a /tmp | grep -c back.sandlot || true") == "0\n"
+    # An archive that nothing has removed is not taken for the folder as it is later.
+    cli.say("exec", "-n", "work", "sh", "-c", "echo changed >/tmp/much/1")
+    cli.say("cp", "work:/tmp/much/", tmp_path / "later")
+    assert (tmp_path / "later" / "1").read_text(encoding="utf-8") == "changed\n"
+
+
 def test_sync_sends_what_differs(cli, sandbox, folder, tmp_path):
     (folder / "dangling").unlink()
     (folder / "link").unlink()
@@ -292,6 +380,21 @@ def test_sync_sends_what_differs(cli, sandbox, folder, tmp_path):
     assert cli.json("sync", "--delete", folder, "work:synced") == {"sent": 1, "removed": 1}
     cli.say("cp", "work:synced", tmp_path / "back")
     assert_same_tree(folder, tmp_path / "back")
+
+
+def test_sync_sends_links_when_they_say_something_else(cli, sandbox, folder):
+    (folder / "link").unlink()
+    (folder / "link").symlink_to("below")
+    assert cli.json("sync", folder, "work:linked") == {"sent": 6, "removed": 0}
+    assert cli.json("sync", folder, "work:linked") == {"sent": 0, "removed": 0}
+    (folder / "link").unlink()
+    (folder / "link").symlink_to("run")
+    (folder / "odd\nlink").symlink_to("two words")
+    # A link with a line break in its name is not told of, so it is sent each time.
+    assert cli.json("sync", folder, "work:linked") == {"sent": 2, "removed": 0}
+    assert cli.json("sync", folder, "work:linked") == {"sent": 1, "removed": 0}
+    assert cli.say("exec", "work", "readlink", "linked/link", "linked/dangling", "linked/odd\nlink") \
+        == "run\nnowhere\ntwo words\n"
 
 
 # --- what else there is ---
@@ -350,6 +453,29 @@ def test_volumes_and_their_files(cli, tmp_path):
     assert cli("volume", "cat", "disk:/x").returncode == 3
 
 
+def test_events(cli, sandbox):
+    lines = cli.say("events", "--sandbox", "work", "--kind", "sandbox.created", "--kind", "sandbox.started").splitlines()
+    assert [line.split()[1:3] for line in lines] == \
+        [["sandbox.created", sandbox.id], ["sandbox.started", sandbox.id]]
+    told = [json.loads(line) for line in cli.say("events", "--sandbox", "work", "--json").splitlines()]
+    assert told[0]["kind"] == "sandbox.created" and told[0]["data"]["template"]
+    assert cli("events", "--kind", "sandbox.bored").returncode == 1
+
+
+def test_events_that_follow(cli, module_account):
+    following = subprocess.Popen(
+        [cli.program, "events", "--follow", "--kind", "sandbox.created", "--json"], env=cli.environment,
+        stdout=subprocess.PIPE, text=True)
+    try:
+        made = Sandbox.create(module_account.api)
+        line = next(line for line in following.stdout if made.id in line)
+        assert json.loads(line)["kind"] == "sandbox.created"
+        made.api.destroy(made.id)
+    finally:
+        following.kill()
+        following.wait()
+
+
 def test_keys_and_usage(cli, module_account):
     made = cli.json("key", "create", "mine", "--scope", "read")
     assert made["key"] and made["scopes"] == ["read"]
@@ -358,6 +484,26 @@ def test_keys_and_usage(cli, module_account):
     assert cli("list", environment=cli.environment | {"SANDLOT_KEY": made["key"]}).returncode == 4
     assert cli.json("usage", "--team", module_account.team)["team"] == module_account.team
     assert module_account.user in cli.say("whoami")
+
+
+LISTINGS = {
+    "list": "sandboxes", "checkpoint list": "checkpoints", "volume list": "volumes", "template list": "templates",
+    "template show python": "versions", "key list": "keys", "deployments": "deployments", "network denials work": "denials",
+    "attach --list work": "terminals", "usage": "team", "whoami": "user"}
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+def test_every_listing_is_json_too(cli, sandbox, listing):
+    assert LISTINGS[listing] in cli.json(*listing.split())
+
+
+def test_a_bar_shows_progress_at_a_terminal(cli, sandbox, tmp_path):
+    (tmp_path / "sent").write_bytes(os.urandom(1 << 20) * 40)
+    terminal = cli.terminal("cp", str(tmp_path / "sent"), "work:/tmp/sent")
+    # What the second of its three parts begins with, at the least.
+    terminal.expect("sent  [#########")
+    terminal.expect(" %")
+    assert terminal.wait() == 0
 
 
 def test_a_port_is_forwarded_and_opened(cli, sandbox):
@@ -375,6 +521,41 @@ def test_a_port_is_forwarded_and_opened(cli, sandbox):
         forwarding.terminate()
     url = cli.say("open", "work", "3000").strip()
     assert url.startswith("https://p3000-") and "access_token=slt_" in url
+
+
+def test_a_port_that_does_not_speak_http_is_forwarded(cli, sandbox):
+    """Bytes as they are, both ways at once, to what no preview could serve; nothing is exposed."""
+    sandbox.data.background("python3", "-c", """
+import socket, threading
+listener = socket.create_server(("127.0.0.1", 5432))
+def serve(connection):
+    connection.sendall(b"first\\0")
+    heard = b""
+    while piece := connection.recv(65536):
+        heard += piece
+    connection.sendall(heard[::-1])
+    connection.close()
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],)).start()
+""")
+    wait_until(lambda: sandbox.data.bash("</dev/tcp/127.0.0.1/5432").exit_code == 0, 30, "the server")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with subprocess.Popen([cli.program, "forward", "--tcp", "work", f"{port}:5432"], stderr=subprocess.PIPE,
+                          env=cli.environment) as forwarding:
+        assert f": 127.0.0.1:{port} is port 5432".encode() in b": " + forwarding.stderr.readline()
+        try:
+            several = [socket.create_connection(("127.0.0.1", port), 60) for _ in range(3)]
+            texts = [os.urandom(300000) for _ in several]
+            for connection, text in zip(several, texts):
+                connection.sendall(text)
+                connection.shutdown(socket.SHUT_WR)
+            for connection, text in zip(several, texts):
+                with connection:
+                    assert connection.makefile("rb").read() == b"first\0" + text[::-1]
+        finally:
+            forwarding.terminate()
+    assert sandbox.api.get(f"/v1/sandboxes/{sandbox.id}/ports/5432").status == 404
 
 
 # --- what is made from the table of verbs ---
@@ -408,15 +589,3 @@ def test_completion(cli, sandbox):
     assert complete(cli, "create", "--on-timeout", "") == ["kill", "pause"]
     assert "--on-timeout" in complete(cli, "create", "--on")
     assert complete(cli, "create", "pyth") == ["python"]
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_shells_take_the_completion(cli, shell):
-    script = cli.say("completion", shell)
-    assert "__complete" in script
-    if shell != "bash":
-        return
-    done = subprocess.run(
-        ["bash", "-c", script + "\nCOMP_WORDS=(sandlot sho) COMP_CWORD=1; _sandlot 2>/dev/null; echo ${COMPREPLY[@]}"],
-        capture_output=True, check=True, env=cli.environment | {"PATH": f"{cli.program.parent}:/usr/bin:/bin"})
-    assert done.stdout == b"show\n"

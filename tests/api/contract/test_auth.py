@@ -11,6 +11,8 @@ from tenant import Sandbox
 from dataplane import DataPlane
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 ANY_ID = "sbx_00000000000000000000000000"
 
 

@@ -11,6 +11,8 @@ from dataplane import DataPlane
 from stack import wait_until
 from killing import HolderKiller, in_background
 
+pytestmark = pytest.mark.parallel
+
 
 def new_key():
     return {"Idempotency-Key": secrets.token_urlsafe(24)}

@@ -8,6 +8,8 @@ import pytest
 
 from client import Api, assert_error
 
+pytestmark = pytest.mark.parallel
+
 
 def make(api, **fields):
     response = api.post("/v1/keys", {"scopes": ["read"], **fields})

@@ -8,7 +8,7 @@ from tenant import Sandbox
 
 PLAN = {"name", "resource_override", "disk_gb", "max_timeout", "sandboxes", "vcpus", "memory_mb",
         "stopped_sandboxes", "volumes", "checkpoints", "stopped_days", "checkpoint_days",
-        "cleanup_warning_hours", "prices"}
+        "cleanup_warning_hours", "audit_days", "process_log_kib", "prices"}
 AMOUNT = {"sandboxes", "vcpus", "memory_mb"}
 
 
@@ -95,7 +95,7 @@ def test_overrides_at_their_edges(make_account):
     assert (document["memory_mb"], document["cpu"]) == (least, given["cpu_values"][1])
 
 
-@pytest.mark.parametrize("plan", ["basic", "pro"])
+@pytest.mark.parametrize("plan", [pytest.param("basic", marks=pytest.mark.long), "pro"])
 def test_the_disk_ends_where_the_plan_says(make_account, set_plan, plan):
     """The plan's size is cut down so that the test need not write gigabytes."""
     set_plan(plan, disk_gb=1)

@@ -8,7 +8,9 @@ import pytest
 
 from client import Api, assert_error
 
-SHOWN = ("creating", "ready", "restoring", "checkpointing", "stopping", "stopped")
+pytestmark = pytest.mark.parallel
+
+SHOWN = ("creating", "ready", "restoring", "checkpointing", "stopping", "stopped", "copying")
 
 
 def quoted(data):
@@ -115,9 +117,10 @@ def test_states_and_their_aliases(api, make_sandbox, stack):
     try:
         for state, sandbox_id in ids.items():
             assert [row["id"] for row in api.list(f"?query[state][]={state}")] == [sandbox_id]
-        live = [ids[state] for state in SHOWN if state != "stopped"]
+        paused = [ids["stopped"], ids["copying"]]
+        live = [ids[state] for state in SHOWN if ids[state] not in paused]
         assert pages(api, "query[state][]=running", 2) == sorted(live, reverse=True)
-        assert pages(api, "query[state][]=paused", 2) == [ids["stopped"]]
+        assert pages(api, "query[state][]=paused", 2) == sorted(paused, reverse=True)
         assert pages(api, "query[state][]=running&query[state][]=paused", 1) == sorted(
             ids.values(), reverse=True)
         two = "query[state][]=stopping&query[state][]=creating&query[state][]=creating"
@@ -210,3 +213,63 @@ def test_what_is_deleted_is_in_no_index(make_sandbox, stack):
     assert sandbox.api.list("?query[metadata][a]=1") == []
     rows = stack.query("SELECT COUNT(*) AS n FROM sandbox_metadata WHERE sandbox_id = %s", sandbox.id)
     assert rows[0]["n"] == 0
+
+
+@pytest.fixture(scope="module")
+def row(module_account):
+    """Three sandboxes, one after the other, of an account that has others too; the middle one is red."""
+    return [module_account.api.create(metadata={"row": "one", "colour": colour})
+            for colour in ("blue", "red", "blue")]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 50])
+@pytest.mark.parametrize("filters", ["", "&query[state][]=running", "&template=python",
+                                     "&started_after=2020-01-01T00:00:00Z&query[state][]=ready"])
+def test_oldest_first(module_account, row, filters, limit):
+    query = metadata_query(row="one") + filters
+    ids = [one["id"] for one in row]
+    assert pages(module_account.api, query + "&order=asc", limit) == ids
+    assert pages(module_account.api, query + "&order=desc", limit) == ids[::-1]
+    assert pages(module_account.api, query, limit) == ids[::-1]
+
+
+def test_oldest_first_of_all(module_account, row):
+    newest_first = pages(module_account.api, "", 2)
+    assert pages(module_account.api, "order=asc", 2) == newest_first[::-1]
+    assert pages(module_account.api, "order=asc&query[state][]=running", 1) == newest_first[::-1]
+
+
+def test_started_after_is_the_time_that_is_shown(module_account, row):
+    def after(one):
+        return pages(module_account.api, metadata_query(row="one") + "&started_after=" + one["created_at"], 50)
+
+    ids = [one["id"] for one in row]
+    assert [after(one) for one in row] == [[ids[2], ids[1]], [ids[2]], []]
+
+
+def test_templates_and_all_filters_at_once(stack, module_account, row):
+    api = module_account.api
+    ids = [one["id"] for one in row]
+    assert {row_["template"] for row_ in api.list("?template=" + row[0]["template"])} == {row[0]["template"]}
+    version = stack.row(ids[0])["template_version_id"]
+    assert set(ids) <= {one["id"] for one in api.list("?template=" + version)}
+    assert api.list("?template=none-of-this-name") == []
+    query = metadata_query(row="one", colour="blue") + "&query[state][]=running&order=asc"
+    for more in ("", f"&template={row[0]['template']}", "&started_after=2020-01-01T00:00:00Z"):
+        assert pages(api, query + more, 1) == [ids[0], ids[2]]
+
+
+def test_a_token_belongs_to_its_order_and_filters(module_account, row):
+    api = module_account.api
+    query = metadata_query(row="one")
+    token = api.get(f"/v1/sandboxes?limit=1&{query}").json()["next_token"]
+    for other in ("order=asc", "template=python", "started_after=2020-01-01T00:00:00Z"):
+        assert_error(api.get(f"/v1/sandboxes?limit=1&{query}&{other}&next_token={token}"), 422,
+                     "invalid_next_token")
+
+
+@pytest.mark.parametrize("query, field", [("order=up", "order"), ("started_after=x", "started_after")])
+def test_an_order_or_time_that_is_none(module_account, query, field):
+    refused = module_account.api.get("/v1/sandboxes?" + query)
+    assert_error(refused, 422, "invalid_request")
+    assert refused.json()["field"] == field

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a key says of itself: its user, its rights, and the teams that requests may name."""
 
+import pytest
+
 from client import Api, assert_error
+
+pytestmark = pytest.mark.parallel
 
 
 def test_a_key_of_a_user_with_one_team(account):
     key = account.api.get("/v1/me").json()
     assert key["user"]["id"].startswith("usr_") and key["user"]["name"] == account.user
     assert key["key"]["scopes"] == ["read", "write"] and key["key"]["teams"] is None
+    assert key["session"] is None and key["operator"] is False
     (team,) = key["teams"]
-    assert (team["slug"], team["personal"]) == (account.team, True)
+    assert (team["slug"], team["role"], team["personal"]) == (account.team, "owner", True)
     assert key["default_team"] == account.team
     assert account.api.get("/v1/teams").json() == {name: key[name] for name in ("teams", "default_team")}
     listed = {one["id"]: one for one in account.api.get("/v1/keys").json()["keys"]}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Idempotency-Key on every mutating route, what a kept answer tells whom, and how it is kept."""
 
+import base64
 import concurrent.futures
 import json
 import secrets
@@ -27,36 +28,67 @@ BODIES = {
     "createSandbox": {"metadata": {"a": "b"}}, "updateSandbox": {"metadata": {"c": "d"}},
     "resumeSandbox": {"timeout": 200}, "connectSandbox": {"timeout": 201}, "exposePort": {"public": False},
     "createKey": {"scopes": ["read"], "name": "replayed"},
-    "createCheckpoint": {"name": "replayed"}, "createVolume": {"name": "replayed"},
+    "createCheckpoint": {"name": "replayed"}, "forkSandbox": {"count": 1}, "createVolume": {"name": "replayed"},
     "replaceNetwork": {"allow_internet_access": False},
     "writeVolumeFile": {"path": "/a", "content_b64": "aGk="}, "makeVolumeDirectory": {"path": "/d"},
     "moveVolumePath": {"from": "/a", "to": "/b"},
+    "updateTeam": {"plan": "pro"}, "updateHost": {"state": "active"}, "updatePlan": {},
+    "createWebhook": {"url": "http://127.0.0.1:9/replayed"}, "updateWebhook": {"kinds": ["sandbox.died"]},
 }
 # What must come before what, and which calls end a thing: those come last.
-LAST = ["deleteVolume", "withdrawPort", "deleteTemplateVersion", "deleteTemplate", "deleteSandbox", "revokeKey"]
+LAST = ["deleteVolume", "withdrawPort", "deleteTemplateVersion", "deleteTemplate", "deleteSandbox", "revokeKey", "deleteWebhook"]
 
 
-def test_every_mutating_route_replays(account, routes):
+def public_key():
+    """One that nobody has the other half of."""
+    blob = b"".join(len(part).to_bytes(4, "big") + part for part in (b"ssh-ed25519", secrets.token_bytes(32)))
+    return "ssh-ed25519 " + base64.b64encode(blob).decode()
+
+
+def dead_letter(stack, webhook_id):
+    """A message that nobody took."""
+    message_id = "whm_" + webhook_id.removeprefix("whk_")
+    stack.query("INSERT INTO webhook_messages (id, webhook_id, message_id, kind, body, state, created_at_ms, next_at_ms)"
+                " VALUES (%s, %s, %s, 'sandbox.died', '{}', 'dead', 1, 1)", message_id, webhook_id, message_id)
+    return message_id
+
+
+def test_every_mutating_route_replays(stack, account, other_account, routes):
     """Each call twice with one key: the second is the first answer again and does nothing."""
     api = account.api
+    stack.ctl("team", "add-member", "deployment", "--user", account.user, "--role", "owner")
+    host = stack.ctl("host", "list")["hosts"][0]["name"]
     sandbox_id = api.create()["id"]
     checkpoint = api.post(f"/v1/sandboxes/{sandbox_id}/checkpoints", {"name": "deleted"}).json()
     ids = {"keys": api.post("/v1/keys", {"scopes": ["read"]}).json()["id"], "checkpoints": checkpoint["id"],
+           "ssh_keys": api.post("/v1/ssh_keys", {"public_key": public_key()}).json()["id"],
+           "keys of the team": api.post("/v1/keys", {"scopes": ["read"]}).json()["id"],
+           "webhooks": api.post("/v1/webhooks", {"url": "http://127.0.0.1:9/"}).json()["id"],
            "volumes": api.post("/v1/volumes", {"name": "deleted"}).json()["id"]}
+    message_id = dead_letter(stack, ids["webhooks"])
     kept = api.post(f"/v1/sandboxes/{sandbox_id}/checkpoints", {"name": "kept"}).json()
     bodies = {**BODIES, "createTemplate": {"slug": "replayed", "checkpoint_id": kept["id"]},
-              "createTemplateVersion": {"checkpoint_id": kept["id"]}}
+              "createSshKey": {"public_key": public_key()},
+              "createTemplateVersion": {"checkpoint_id": kept["id"]},
+              "addMember": {"name": other_account.user, "role": "viewer"}, "updateMember": {"role": "member"}}
     mutating = [route for route in routes if route["idempotent"]]
+    audited = {}
     mutating.sort(key=lambda route: LAST.index(route["operation"]) if route["operation"] in LAST else -1)
     for route in mutating:
-        path = route["pattern"].replace(":port", "3000").replace(":slug", "replayed").replace(":version", "1")
-        path = path.replace(":id", ids.get(path.split("/")[2], sandbox_id))
+        slug = account.team if "teams/:slug/" in route["pattern"] else \
+            other_account.team if "teams/:slug" in route["pattern"] else "replayed"
+        path = route["pattern"].replace(":port", "3000").replace(":slug", slug).replace(":version", "1")
+        path = path.replace(":message", message_id).replace(
+            ":name", host if "/hosts/" in path else "enterprise" if "/plans/" in path else other_account.user)
+        path = path.replace(":id", ids["keys of the team"] if "/keys/:id" in path and "/teams/" in path
+                            else ids.get(path.split("/")[2], sandbox_id))
         path += "?path=/d" if route["operation"] == "removeVolumePath" else ""
         api.post(f"/v1/sandboxes/{sandbox_id}/resume")
         key, body = new_key(), bodies.get(route["operation"])
         first = api.request(route["method"], path, body, headers=key)
         assert first.status < 300, (route, first)
         assert first.headers["Idempotent-Replayed"] is None
+        audited[first.headers["X-Request-Id"]] = route["operation"]
         again = api.request(route["method"], path, body, headers=key)
         assert (again.status, again.headers["Idempotent-Replayed"]) == (first.status, "true"), route
         if first.body:
@@ -65,6 +97,11 @@ def test_every_mutating_route_replays(account, routes):
             assert one == other, route
         other_body = api.request(route["method"], path, {**(body or {}), "timeot": 1}, headers=key)
         assert other_body.status == 422, (route, other_body)
+    # Each is in the log of the team or, an operator's act, of the deployment, once for what was done, and its
+    # replay is not.
+    rows = [row for query in ("", "&team=deployment") for row in api.get(f"/v1/audit?limit=200{query}").json()["items"]]
+    done = [one["request_id"] for one in rows if one["result"] == "done"]
+    assert [operation for request_id, operation in audited.items() if done.count(request_id) != 1] == []
     assert len([one for one in api.get("/v1/keys").json()["keys"] if one["name"] == "replayed"]) == 1
 
 
@@ -147,7 +184,7 @@ def test_kept_answers_are_sealed(account, stack):
     rows = stack.query("SELECT k.* FROM idempotency_keys k JOIN users u ON u.id = k.user_id WHERE u.name = %s",
                        account.user)
     assert len(rows) == 2 and all(row["answer_sealed"] for row in rows)
-    for secret in (mark, made, made.split("_")[2], "access_token", "slt_", "data_plane_url"):
+    for secret in (mark, made, made.split("_", 2)[2], "access_token", "slt_", "data_plane_url"):
         assert secret.encode() not in repr(rows).encode() + b"".join(row["answer_sealed"] for row in rows)
 
 

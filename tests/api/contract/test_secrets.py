@@ -4,10 +4,14 @@
 import json
 import secrets
 
+import pytest
+
 from client import Api
 from search import assert_absent, file_holds, files_below, forms, search_database, search_files, search_incus
 from tenant import Sandbox
 from stack import wait_until
+
+pytestmark = pytest.mark.parallel
 
 
 def test_envs_are_in_the_sandbox_and_nowhere_else(account, stack):

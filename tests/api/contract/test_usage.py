@@ -99,7 +99,7 @@ def test_a_crash_while_a_volume_is_made_or_removed(account, stack, fault_points,
     answer = account.api.post("/v1/volumes", {"name": name})
     if answer.status == 201:
         assert account.api.delete(f"/v1/volumes/{answer.json()['id']}").status >= 500
-    settle(stack, 3 * stack.lease_s + 20)
+    settle(stack)
     for row in stack.query("SELECT id, state FROM volumes WHERE name = %s", name):
         open_ones = [one for one in intervals(stack, row["id"]) if one["ended_at_ms"] is None]
         assert len(open_ones) == (row["state"] == "ready"), row
@@ -122,6 +122,53 @@ def test_the_span_is_cut_out_exactly(api, sandbox, stack):
     assert usage(api, f"?from={at(row['ended_at_ms'])}")["runtime"] == {
         "seconds": 0, "vcpu_seconds": 0, "memory_gb_seconds": 0, "sizes": [],
     }
+
+
+def summed(parts, *path):
+    """A number of each part, together."""
+    total = 0
+    for part in parts:
+        for name in path:
+            part = part[name]
+        total += part
+    return total
+
+
+def test_parts_are_the_whole(stack, account):
+    """By day and by sandbox, with what began days ago, what is kept and what goes on."""
+    day = 86400
+    sandboxes = [Sandbox.create(account.api) for _ in range(2)]
+    sandboxes[1].pause()
+    volume = account.api.create_volume(name="kept")
+    ids = [sandboxes[0].id, sandboxes[1].id, volume["id"]]
+    for id in ids:  # as if it all had begun two days and a bit before
+        stack.query("UPDATE usage_intervals SET started_at_ms = started_at_ms - %s WHERE sandbox_id = %s"
+                    " ORDER BY started_at_ms LIMIT 1", 2 * day * 1000 + 3600000, id)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    span = f"?from={(now - datetime.timedelta(days=4)).isoformat()[:19]}Z&to={now.isoformat()[:19]}Z"
+    whole = usage(account.api, span)
+    assert "parts" not in whole
+    days = usage(account.api, span + "&by=day")["parts"]
+    sources = usage(account.api, span + "&by=sandbox")["parts"]
+    for parts in (days, sources):
+        for path in (("runtime", "seconds"), ("runtime", "vcpu_seconds"), ("runtime", "memory_gb_seconds"),
+                     ("storage", "gb_seconds")):
+            expected = whole[path[0]][path[1]]
+            assert summed(parts, *path) == pytest.approx(expected, rel=1e-6), path
+    assert [part["day"] for part in days] == sorted({part["day"] for part in days})
+    assert days[-1]["day"] == now.date().isoformat() and len(days) in (3, 4)
+    full = [part for part in days if part["day"] == (now.date() - datetime.timedelta(days=1)).isoformat()]
+    assert full[0]["runtime"]["seconds"] == pytest.approx(2 * day, abs=10)
+    assert {part["id"] for part in sources} == set(ids)
+    by_id = {part["id"]: part for part in sources}
+    assert by_id[volume["id"]]["runtime"]["seconds"] == 0 and by_id[volume["id"]]["storage"]["gb_seconds"] > 0
+
+
+def test_parts_are_asked_for_as_it_says(account, other_account):
+    assert usage(account.api, "?by=day")["parts"] == usage(account.api, "?by=sandbox")["parts"] == []
+    assert_error(account.api.get("/v1/usage?by=hour"), 422, "invalid_request", "by")
+    assert_error(account.api.get("/v1/usage?by=day&from=2020-01-01T00:00:00Z"), 422, "invalid_request", "from")
+    assert_error(other_account.api.get(f"/v1/usage?by=sandbox&team={account.team}"), 403, "team_forbidden")
 
 
 def test_who_may_ask_and_how(account, other_account, stack):

@@ -15,6 +15,8 @@ from client import assert_error
 from dataplane import DataPlane, Stream, StreamError, collect, envelope
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.fixture(scope="module")
 def data(shared_sandbox):

@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.mark.parametrize("client", ["e2b", "e2b-2.45"])
 @pytest.mark.parametrize("part", ["files", "watch", "large", "commands", "pty", "links"])

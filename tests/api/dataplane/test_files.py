@@ -10,6 +10,8 @@ import pytest
 
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.fixture(scope="module")
 def data(shared_sandbox):

@@ -3,9 +3,13 @@
 
 import secrets
 
+import pytest
+
 from client import assert_error
 from dataplane import DataPlane
 from stack import wait_until
+
+pytestmark = pytest.mark.parallel
 
 
 def session(sandbox, **fields):
@@ -95,3 +99,5 @@ def test_pages_of_any_origin_may_call(sandbox):
     assert "Authorization" in asked.headers["Access-Control-Allow-Headers"]
     refused = sandbox.data.origin.request("GET", "/files?path=/", headers={"Origin": "https://elsewhere.example"})
     assert refused.status == 401
+    # Or the page is told of no answer, and cannot say why.
+    assert refused.headers.get_all("Access-Control-Allow-Origin") == ["*"]

@@ -15,6 +15,8 @@ from keyring import KeyRing
 from stack import wait_until
 from search import file_holds, files_below, forms, search_database, search_incus
 
+pytestmark = pytest.mark.parallel
+
 JSON = {"Content-Type": "application/json"}
 STREAM = {"Content-Type": "application/connect+json"}
 OCTETS = {"Content-Type": "application/octet-stream"}

@@ -10,6 +10,8 @@ import pytest
 
 from dataplane import Stream, collect
 
+pytestmark = pytest.mark.parallel
+
 USERS = {"root": "/root", "user": "/home/user", "worker": "/home/worker"}
 
 

@@ -2,10 +2,17 @@
 """The calls for clients of E2B by themselves: what their packages do not ask."""
 
 import json
+import secrets
+import subprocess
 
 import pytest
 
-from client import Api
+import e2b_contract
+from client import Api, Origin
+from stack import wait_until
+from tenant import Sandbox
+
+pytestmark = pytest.mark.parallel
 
 
 class Calls:
@@ -20,7 +27,9 @@ class Calls:
         if body is not None:
             body = json.dumps(body).encode()
             sent["Content-Type"] = "application/json"
-        return self.origin.request(method, path, body, sent)
+        answer = self.origin.request(method, path, body, sent)
+        e2b_contract.check(method, path, answer)
+        return answer
 
 
 @pytest.fixture
@@ -59,12 +68,45 @@ def test_nobody_sees_the_sandboxes_of_others(stack, other_account, sandbox):
     assert stranger("GET", "/sandboxes").json() == []
 
 
+def test_a_fork(call, sandbox):
+    name = name_of(sandbox)
+    answer = call("POST", f"/v2/sandboxes/{name}/fork", {"count": 2, "timeout": 600})
+    assert answer.status == 201, answer
+    made = [one["sandbox"]["sandboxID"] for one in answer.json()]
+    assert len({name, *made}) == 3
+    for one in made:
+        assert call("GET", f"/sandboxes/{one}").json()["state"] == "running"
+    assert_refused(call("POST", f"/sandboxes/{name}/fork", {"count": 0}), 400)
+    assert call("POST", f"/sandboxes/{name}/pause", {}).status == 204
+    assert_refused(call("POST", f"/sandboxes/{name}/fork", {}), 409)
+
+
+def test_a_snapshot_by_its_name_is_the_newest_of_it(call, sandbox):
+    path = f"/sandboxes/{name_of(sandbox)}/snapshots"
+    first, second = (call("POST", path, {"name": "kept"}).json()["snapshotID"] for _ in range(2))
+    unnamed = call("POST", path, {}).json()
+    assert unnamed["names"] == [f"checkpoint-{unnamed['snapshotID'].removeprefix('ckp_')}"]
+    for named, expected in (("kept", [second, first]), (first, [first]), ("other", [])):
+        assert [one["snapshotID"] for one in call("GET", f"/snapshots?name={named}").json()] == expected
+    for named, expected in (("kept", second), ("kept:1", first)):
+        made = call("POST", "/v2/sandboxes", {"templateID": named})
+        assert made.status == 201 and made.json()["templateID"] == expected, made
+    for snapshot in (first, second, unnamed["snapshotID"]):
+        assert call("DELETE", f"/templates/{snapshot}").status == 204
+
+
+def test_the_environment_of_a_fork_names_a_template(sandbox):
+    (made,) = sandbox.api.post(f"{sandbox.path}/fork", {}).json()["forks"]
+    session = sandbox.api.post(f"/v1/sandboxes/{made['sandbox']['id']}/sessions", {}).json()["session"]
+    fork = Sandbox(sandbox.api, {**made["sandbox"], "session": session})
+    wait_until(lambda: fork.show()["state"] == "ready", 90, "the fork")
+    read = "echo $E2B_TEMPLATE_ID; cat /run/e2b/.E2B_TEMPLATE_ID"
+    assert fork.data.check(read) == sandbox.data.check(read)
+
+
 def test_what_is_not_served_says_so(call, sandbox):
     name = name_of(sandbox)
-    assert_refused(call("POST", f"/sandboxes/{name}/fork", {"count": 2}), 501, "forks")
-    assert_refused(call("GET", f"/sandboxes/{name}/logs?start=1"), 501, "logs")
     assert_refused(call("POST", "/v3/templates", {"name": "x"}), 501, "builds")
-    assert_refused(call("GET", "/v2/sandboxes?order=asc"), 501, "newest first")
     assert_refused(call("POST", "/sandboxes", {"templateID": "base", "mcp": {"a": 1}}), 501, "mcp")
     assert_refused(call("GET", "/sandboxes/nothing/at/all"), 404)
 
@@ -84,3 +126,185 @@ def test_errors_have_their_numbers(stack, call, sandbox):
 def test_a_timeout_of_nothing_ends_it(call, sandbox):
     assert call("POST", f"/sandboxes/{name_of(sandbox)}/timeout", {"timeout": 0}).status == 204
     assert_refused(call("GET", f"/sandboxes/{name_of(sandbox)}"), 404)
+
+
+def test_an_empty_directory_has_a_size(sandbox):
+    sandbox.data.check("mkdir /home/user/empty")
+    for method, path, member in (("Stat", "/home/user/empty", "entry"), ("ListDir", "/home/user", "entries")):
+        answer = sandbox.data.call("filesystem.Filesystem/" + method, {"path": path}).json()[member]
+        entries = answer if isinstance(answer, list) else [answer]
+        assert [int(one["size"]) > 0 for one in entries if one["name"] == "empty"] == [True], answer
+
+
+@pytest.mark.parametrize("kind", ["application/proto", "application/grpc", "application/grpc-web+proto"])
+def test_other_forms_of_the_protocol_are_refused_by_their_type(shared_sandbox, kind):
+    refused = shared_sandbox.data.request("POST", "/process.Process/List", b"", {"Content-Type": kind})
+    assert refused.status == 415, refused
+
+
+def messages(answer):
+    assert answer.status == 200, answer
+    return [line["message"] for line in answer.json()["logs"]]
+
+
+def test_logs(call, sandbox):
+    name = name_of(sandbox)
+    sandbox.data.bash("echo one; echo two; echo three >&2")
+    old = call("GET", f"/sandboxes/{name}/logs?start=1").json()
+    assert [json.loads(line["line"])["message"] for line in old["logs"]] == ["one", "two", "three"]
+    assert {json.loads(line["line"])["logger"] for line in old["logs"]} == {"process"}
+    assert [line["level"] for line in old["logEntries"]] == ["info", "info", "error"]
+    path = f"/v2/sandboxes/{name}/logs"
+    assert messages(call("GET", path)) == ["one", "two", "three"]
+    assert messages(call("GET", path + "?direction=backward")) == ["three", "two", "one"]
+    assert messages(call("GET", path + "?level=warn")) == ["three"]
+    assert messages(call("GET", path + "?search=tw")) == ["two"]
+    assert messages(call("GET", path + "?direction=backward&cursor=1")) == []
+    assert messages(call("GET", path + "?cursor=99999999999999")) == []
+    for query in ("limit=1001", "level=loud", "direction=up", "cursor=x", "search=" + "x" * 257):
+        assert_refused(call("GET", f"{path}?{query}"), 400)
+
+
+def test_order_time_and_template_of_a_list(call, api):
+    first, second = (api.create(metadata={"list": "x"}) for _ in range(2))
+    names = [one["data_plane_url"].removeprefix("https://").split(".")[0] for one in (first, second)]
+
+    def listed(query):
+        answer = call("GET", f"/v2/sandboxes?metadata=list%3Dx&{query}")
+        assert answer.status == 200, answer
+        return [one["sandboxID"] for one in answer.json()]
+
+    assert listed("order=asc") == names
+    assert listed("order=desc") == names[::-1]
+    started = call("GET", f"/sandboxes/{names[0]}").json()["startedAt"]
+    assert listed(f"startedAfter={started}") == names[1:]
+    assert listed(f"template={first['template']}&order=asc") == names
+    assert listed("template=none-of-this-name") == []
+
+
+def test_the_description_has_exactly_the_routes(stack):
+    program = stack.root / "build" / "tests" / "api" / "route_table"
+    routes = json.loads(subprocess.run([program, "e2b"], check=True, capture_output=True).stdout)
+    described = {(method, path): operation for method, path, operation in e2b_contract.operations()}
+    assert set(described) == {(route["method"], e2b_contract.template(route["pattern"])) for route in routes}
+    for route in routes:
+        operation = described[route["method"], e2b_contract.template(route["pattern"])]
+        assert (set(operation["responses"]) == {"501"}) != route["served"], route
+        assert e2b_contract.body_members(operation) == set(route["body"]), route
+        assert e2b_contract.query_names(operation) == set(route["query"]), route
+    names = [operation["operationId"] for operation in described.values()]
+    assert len(names) == len(set(names))
+
+
+def test_the_description_is_served(stack):
+    assert Api(stack, None).get("/v1/e2b-openapi.json").json() == e2b_contract.DOCUMENT
+
+
+def test_what_is_not_served_is_so_on_every_path(call):
+    for method, path, operation in e2b_contract.operations():
+        if set(operation["responses"]) == {"501"}:
+            assert_refused(call(method, e2b_contract.some_path(path)), 501, "does not serve")
+
+
+# --- one host for all ---
+
+
+def test_the_host_of_all_sandboxes(stack, sandbox, make_sandbox):
+    shared = Origin(stack.ca_file, f"https://sandbox.{stack.data_plane_host}")
+    other = make_sandbox()
+
+    def ask(headers):
+        return shared.request("GET", "/files?path=/etc/hostname", headers=headers)
+
+    for one in (sandbox, other):
+        answer = ask({"E2b-Sandbox-Id": name_of(one), "E2b-Sandbox-Port": "49983", "X-Access-Token": one.data.token})
+        assert answer.status == 200, answer
+        assert answer.body == one.data.read("/etc/hostname")
+    token = {"X-Access-Token": sandbox.data.token}
+    assert ask({**token, "E2b-Sandbox-Id": name_of(sandbox)}).status == 200
+    assert ask({**token, "E2b-Sandbox-Id": name_of(other)}).status == 401
+    assert ask({"E2b-Sandbox-Id": name_of(sandbox)}).status == 401
+    for headers in ({}, {"E2b-Sandbox-Id": "none"}, {"E2b-Sandbox-Id": name_of(sandbox), "E2b-Sandbox-Port": "3000"}):
+        refused = ask({**token, **headers})
+        assert (refused.status, refused.json()["code"]) == (502, 502), refused
+    preflight = shared.request("OPTIONS", "/files", headers={"Origin": "https://page.example", "Access-Control-Request-Method": "GET"})
+    assert (preflight.status, preflight.headers["Access-Control-Allow-Origin"]) == (204, "*")
+
+
+# --- volumes ---
+
+
+@pytest.fixture
+def volume(call):
+    made = call("POST", "/volumes", {"name": "v" + secrets.token_hex(4)})
+    assert made.status == 201, made
+    return made.json()
+
+
+def content(stack, token, method, path, body=None):
+    sent = {"Authorization": f"Bearer {token}", "Content-Type": "application/octet-stream"}
+    return Api(stack, None).origin.request(method, path, body, sent)
+
+
+def test_a_token_of_a_volume_opens_its_files_alone(stack, account, call, volume):
+    token, place = volume["token"], f"/volumecontent/{volume['volumeID']}"
+    other = call("POST", "/volumes", {"name": "v" + secrets.token_hex(4)}).json()
+    assert content(stack, token, "PUT", f"{place}/file?path=/f", b"kept").status == 201
+    read = content(stack, token, "GET", f"{place}/file?path=/f")
+    assert (read.status, read.body) == (200, b"kept")
+    refused = [("GET", f"/volumecontent/{other['volumeID']}/file?path=/f"), ("GET", "/volumes"), ("GET", "/sandboxes"),
+               ("GET", "/v1/me"), ("DELETE", f"/volumes/{volume['volumeID']}")]
+    for method, path in refused:
+        assert content(stack, token, method, path).status == 403, path
+    for wrong in (token[:-2] + "AA", "slv_", token + "A"):
+        assert content(stack, wrong, "GET", f"{place}/file?path=/f").status == 401
+    sandbox = Sandbox.create(account.api, volume_mounts={"/data": volume["name"]})
+    assert sandbox.data.read("/data/f") == b"kept"
+    assert content(stack, token, "PUT", f"{place}/file?path=/f", b"changed").status == 409
+
+
+def test_a_token_of_a_volume_ends_with_its_key(stack, account, volume):
+    key = account.key_document("write")
+    place = f"/volumecontent/{volume['volumeID']}"
+    token = Calls(stack, key["key"])("GET", f"/volumes/{volume['volumeID']}").json()["token"]
+    assert content(stack, token, "GET", f"{place}/dir?path=/").status == 200
+    assert account.api.delete(f"/v1/keys/{key['id']}").status == 204
+    assert content(stack, token, "GET", f"{place}/dir?path=/").status == 401
+    reader = Calls(stack, account.key("read"))
+    assert "token" not in reader("GET", f"/volumes/{volume['volumeID']}").json()
+
+
+def test_files_of_a_volume(call, volume):
+    place = f"/volumecontent/{volume['volumeID']}"
+    for query, status in (("", 400), ("?path=relative", 400), ("?path=/a&uid=0", 501), ("?path=/a&mode=4096", 400)):
+        assert_refused(call("POST", f"{place}/dir{query}"), status)
+    assert call("POST", f"{place}/dir?path=/a/b&mode=448&uid=1000&gid=1000&force=true").json()["mode"] == 0o700
+    assert_refused(call("PUT", f"{place}/file?path=/a/f", {"a": 1}), 400)
+    assert [one["name"] for one in call("GET", f"{place}/dir?path=/a").json()] == ["b"]
+    assert call("GET", f"{place}/path?path=/a/b").json()["type"] == "directory"
+    assert call("DELETE", f"{place}/path?path=/a").status == 204
+    assert_refused(call("GET", f"{place}/path?path=/a"), 404)
+
+
+# --- teams ---
+
+
+def test_metrics_of_a_team(call, account, make_sandbox):
+    team = account.api.get("/v1/me").json()["teams"][0]
+    make_sandbox()
+    make_sandbox()
+
+    def series():
+        answer = call("GET", f"/teams/{team['id'] if 'id' in team else team['slug']}/metrics")
+        assert answer.status == 200, answer
+        return answer.json()
+
+    points = series()
+    assert points[-1]["concurrentSandboxes"] == 2 and points[0]["concurrentSandboxes"] == 0
+    assert sum(one["sandboxStartRate"] for one in points) > 0
+    most = call("GET", f"/teams/{team['slug']}/metrics/max?metric=concurrent_sandboxes").json()
+    assert most["value"] == 2
+    assert call("GET", f"/teams/{team['slug']}/metrics/max?metric=sandbox_start_rate").json()["value"] > 0
+    assert_refused(call("GET", f"/teams/{team['slug']}/metrics/max"), 400, "metric")
+    assert_refused(call("GET", f"/teams/{team['slug']}/metrics?start=9&end=8"), 400, "start")
+    assert_refused(call("GET", "/teams/of-somebody-else/metrics"), 404)

@@ -7,6 +7,8 @@ import urllib.parse
 
 import pytest
 
+pytestmark = pytest.mark.parallel
+
 
 def environment(stack, account):
     return {
@@ -29,7 +31,20 @@ def run_part(installed, stack, account, part, client):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("client", ["e2b", "e2b-2.45"])
+@pytest.mark.parametrize("part", ["servers", "volumes"])
+def test_what_the_newest_client_has(installed, stack, account, part):
+    run_part(installed, stack, account, part, "e2b")
+
+
+def test_all_sandboxes_at_one_host(installed, stack, account):
+    """The client names the sandbox in headers."""
+    env = {**environment(stack, account), "CLIENT": "e2b", "E2B_SANDBOX_URL": f"https://sandbox.{stack.data_plane_host}"}
+    done = run(["node", "facade.mjs", "pause"], installed, env)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("client", [
+    "e2b", "e2b-2.45", *(pytest.param(name, marks=pytest.mark.long) for name in ("e2b-2.49", "e2b-2.39"))])
 @pytest.mark.parametrize("part", ["life", "pages", "pause", "network", "snapshots", "errors"])
 def test_the_public_client_by_itself(installed, stack, account, part, client):
     run_part(installed, stack, account, part, client)
@@ -50,6 +65,7 @@ def test_the_public_command_line(installed, stack, account, tmp_path):
     assert "State: running" in e2b("sandbox", "info", name)
     assert e2b("sandbox", "exec", name, "--", "echo", "shown") == "shown\n"
     assert e2b("sandbox", "exec", name, "--", "cat", input="piped\n") == "piped\n"
+    assert "piped" in e2b("sandbox", "logs", name)
     e2b("sandbox", "pause", name)
     assert name in e2b("sandbox", "list", "--state", "paused")
     e2b("sandbox", "resume", name)

@@ -7,7 +7,7 @@ import pytest
 
 from browser import CHROMIUM, Browser, url_of
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
+pytestmark = [pytest.mark.parallel, pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")]
 
 
 @pytest.fixture

@@ -36,9 +36,9 @@ import.meta.hot.accept("./word.js", (changed) => show(changed.word));
 }};
 """,
 }
-pytestmark = pytest.mark.skipif(
+pytestmark = [pytest.mark.parallel, pytest.mark.skipif(
     not (CHROMIUM and NODE and NPM), reason="needs chromium, node and npm"
-)
+)]
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +79,10 @@ def pack(packages):
 def loaded(browser, url):
     """Whether the application runs, opened anew if not: Chromium breaks off what it is loading when
     a network link comes or goes, and each sandbox of this machine has one."""
-    try:
-        browser.wait_for("before", 5)
-    except AssertionError:
-        browser.open(url)
-        return False
-    return True
+    if browser.shows("before", 5):
+        return True
+    browser.open(url)
+    return False
 
 
 def edited(sandbox, browser):
@@ -93,11 +91,7 @@ def edited(sandbox, browser):
     word = f"after {time.monotonic()}"
     browser.value(f"window.mark = '{word}'")
     sandbox.data.upload("/home/user/app/word.js", f'export const word = "{word}";\n'.encode())
-    try:
-        browser.wait_for(word, 1)
-    except AssertionError:
-        return False
-    return browser.value("window.mark") == word
+    return browser.shows(word, 1) and browser.value("window.mark") == word
 
 
 def test_hot_reload(make_sandbox, packages, tmp_path):

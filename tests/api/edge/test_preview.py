@@ -14,6 +14,8 @@ import websocket
 from client import Origin, assert_error
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 LOOPBACK, ANY, PRIVATE = 3000, 3001, 3002  # 3002 is exposed with public: false
 
 

@@ -5,6 +5,7 @@ import contextlib
 import datetime
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -19,10 +20,10 @@ from stack import wait_until
 
 @pytest.fixture(autouse=True)
 def quiet(stack):
-    settle(stack, 60)
+    settle(stack)
     wait_until(lambda: not wrong(stack), 30, "nothing being wrong", 0.5)
     yield
-    settle(stack, 3 * stack.lease_s + 20)
+    settle(stack)
 
 
 @contextlib.contextmanager
@@ -42,10 +43,25 @@ def test_all_is_well(stack):
     assert stack.ctl("status")["problems"] == []
 
 
+def check(stack):
+    """As a monitor runs it."""
+    done = subprocess.run([*stack.ctl_command, "check"], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.count("\n") == 1 and not done.stderr, done
+    assert re.search(r" \| wrong=\d+;;0 looked_at=\d+ time=\d+\.\d{3}s$", done.stdout.rstrip()), done.stdout
+    return done
+
+
+def test_a_monitor_is_told_in_one_line(stack):
+    done = check(stack)
+    assert done.returncode == 0 and done.stdout.startswith("SANDLOT OK - "), done
+
+
 def test_the_database_is_down(stack):
-    daemon = stack.daemon("mariadbd")
+    daemon = stack.daemon("database")
     daemon.stop()
     try:
+        done = check(stack)
+        assert done.returncode == 2 and done.stdout.startswith("SANDLOT CRITICAL - database: "), done
         assert_says(wrong(stack), "database", "cannot|connect", "server runs")
         done = stack.ctl("status", check=False)
         assert done.returncode == 1 and "database" in done.stderr
@@ -63,7 +79,7 @@ def test_incus_is_down(stack):
 
 
 def test_the_schema_is_old(stack):
-    connection = stack.database()
+    connection = stack.database(as_admin=True)
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT * FROM schema_migrations ORDER BY version DESC LIMIT 1")
@@ -84,6 +100,7 @@ def said_of_memory(stack):
     return one
 
 
+@pytest.mark.long
 def test_memory_that_was_lost(make_sandbox, stack):
     """An image that does not restore, and a memory that CRIU cannot dump."""
     stack.query("UPDATE operations SET last_error = '' WHERE state = 'done'")

@@ -47,7 +47,8 @@ def kill(daemon):
     wait_until(daemon.is_gone, 10, "the end of Incus")
 
 
-@pytest.mark.parametrize("after_s", [0, 0.4], ids=["as it begins", "as it writes"])
+@pytest.mark.parametrize("after_s", [pytest.param(0, marks=pytest.mark.long), 0.4],
+                         ids=["as it begins", "as it writes"])
 def test_incus_killed_in_a_pause(sandbox, stack, after_s):
     """The container ends and its hooks find nobody who would take its link away."""
     sandbox.data.upload("/home/user/kept", b"kept")

@@ -76,9 +76,11 @@ def of_another_machine(image):
             file.write(b"\xff" * 64)
 
 
-DAMAGES = [
-    gone, empty, a_file_in_its_place, largest_half, all_cut, every_file_empty, of_another_criu, of_another_machine,
-    without("inventory.img"), without("core-1.img"), without("pages-1.img"), without("pstree.img"),
+# One of each kind always, the others with what takes long.
+DAMAGES = [gone, a_file_in_its_place, largest_half, of_another_criu, without("inventory.img")]
+MORE_DAMAGES = [
+    empty, all_cut, every_file_empty, of_another_machine,
+    without("core-1.img"), without("pages-1.img"), without("pstree.img"),
     cut_off("pages-1.img", 0), cut_off("inventory.img", 0), cut_off("core-1.img", 0.5),
 ]
 
@@ -101,7 +103,9 @@ def routes_to(address):
     return listed.stdout.splitlines()
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize(
+    "damage", [*DAMAGES, *(pytest.param(damage, marks=pytest.mark.long) for damage in MORE_DAMAGES)],
+    ids=lambda damage: damage.__name__)
 def test_a_memory_image_that_does_not_restore(api, stack, damage):
     sandbox = Sandbox.create(api)
     address = sandbox.address

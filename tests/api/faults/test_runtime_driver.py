@@ -35,7 +35,7 @@ def pool(stack):
 @pytest.fixture(scope="module")
 def image(stack):
     return stack.query(
-        "SELECT fingerprint FROM template_versions WHERE state = 'ready' ORDER BY id DESC LIMIT 1"
+        "SELECT fingerprint FROM template_versions WHERE state = 'ready' AND image <> '' ORDER BY id DESC LIMIT 1"
     )[0]["fingerprint"]
 
 
@@ -173,9 +173,9 @@ def test_a_whole_life_over_https(https, instance):
     whole_life(https, instance)
 
 
-def news_of(probe, count, act):
+def events_of(probe, count, act):
     """What the driver hears from the moment that its stream has begun and act() was called."""
-    with subprocess.Popen([*probe.command, "--news", str(count), "listen"], stdout=subprocess.PIPE,
+    with subprocess.Popen([*probe.command, "--events", str(count), "listen"], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr.readline() == "begin\n", process.stdout.read()
@@ -185,7 +185,7 @@ def news_of(probe, count, act):
             process.kill()
     document = json.loads(output)
     assert document["ok"], document
-    return document["news"]
+    return document["events"]
 
 
 @pytest.mark.parametrize("over", ["unix", "https"])
@@ -199,8 +199,8 @@ def test_what_happens_to_instances_is_heard(over, request, unix, instance, stack
     def kill_init():
         os.kill(daemon.request("GET", f"/1.0/instances/{name}/state")["pid"], signal.SIGKILL)
 
-    assert news_of(probe, 1, restart) == [["restarted", name]]
-    assert news_of(probe, 1, kill_init) == [["ended", name]]
+    assert events_of(probe, 1, restart) == [["restarted", name]]
+    assert events_of(probe, 1, kill_init) == [["ended", name]]
 
 
 def test_a_server_with_another_certificate_is_not_listened_to(program, pool, listening):
@@ -211,7 +211,7 @@ def test_a_server_with_another_certificate_is_not_listened_to(program, pool, lis
         probe.command += ["--client-cert", shown[0], "--client-key", shown[1]]
         refused = probe.call("listen")
         assert (refused["ok"], refused["error"]) == (False, "ERR_RUNTIME_UNAVAILABLE"), refused
-        assert refused["news"] == []
+        assert refused["events"] == []
 
 
 def test_preparing_again_changes_nothing(unix, image):

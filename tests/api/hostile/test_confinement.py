@@ -16,6 +16,8 @@ from client import assert_error
 from stack import wait_until
 from tenant import Sandbox
 
+pytestmark = pytest.mark.parallel
+
 # What root, and with it every program, can gain.
 KEPT = {
     0: "chown", 1: "dac_override", 3: "fowner", 4: "fsetid", 5: "kill", 6: "setgid", 7: "setuid", 8: "setpcap",
@@ -342,7 +344,7 @@ def test_node_serves_a_page_that_chromium_shows(larger):
     larger.data.check("for i in $(seq 300); do curl -sf http://127.0.0.1:3000/ >/dev/null && exit; sleep 0.1; done;"
                       " cat /tmp/serve.log >&2; exit 1")
     page = larger.data.check(
-        f"{LIBRARIES} timeout 60 /opt/p/bin/chromium --headless --no-sandbox --disable-gpu"
+        f"{LIBRARIES} timeout 150 /opt/p/bin/chromium --headless --no-sandbox --disable-gpu"
         " --no-first-run --virtual-time-budget=5000 --dump-dom http://127.0.0.1:3000/ 2>/tmp/chromium.log"
         " || { tail -20 /tmp/chromium.log >&2; exit 1; }")
     assert '<p id="a">all well</p>' in page, page

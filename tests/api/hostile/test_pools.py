@@ -2,6 +2,7 @@
 """Sandboxes and clients that keep workers waiting: no more than a share of a pool is theirs."""
 
 import base64
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -109,6 +110,7 @@ def test_a_mute_agent_does_not_hold_the_gate(hostile, bystander):
         assert answer.status == 502 or is_asked_to_wait(answer)
 
 
+@pytest.mark.long
 def test_what_a_mute_agent_did_is_forgotten_soon(hostile):
     """Refused from memory, and asked again after that."""
     sandbox = mute_sandbox(hostile)
@@ -254,6 +256,21 @@ def test_trickling_uploads_do_not_stop_the_files_of_others(hostile, bystander):
     assert volume.names() == []
 
 
+def test_pauses_of_several_teams_take_no_worker_that_a_create_needs(make_account, bystander):
+    """Their memory is written by workers of a pool of their own."""
+    sandboxes = [Sandbox.create(make_account("pro").api) for _ in range(4)]
+    for sandbox in sandboxes:
+        sandbox.data.background("python3", "-c", "held = bytearray(b'x') * (200 << 20); import time; time.sleep(1000)")
+    with concurrent.futures.ThreadPoolExecutor(len(sandboxes)) as several:
+        pauses = [several.submit(sandbox.pause) for sandbox in sandboxes]
+        wait_until(lambda: shares(bystander.stack, "pauses") >= 2, 60, "pauses at work")
+        busy = shares(bystander.stack, "api")
+        bystander.create()
+        for pause in pauses:
+            assert pause.result()["state"] == "stopped"
+    assert busy == 0
+
+
 def test_bodies_of_strangers_are_not_waited_for(hostile):
     """JSON is read by the worker too: not before it is known who asks."""
     volume = Volume(hostile.api)
@@ -262,6 +279,7 @@ def test_bodies_of_strangers_are_not_waited_for(hostile):
     assert {one.answer.status for one in slow} == {401}
 
 
+@pytest.mark.long
 def test_a_body_that_comes_steadily_may_take_its_time(hostile):
     """Longer than the grace, and faster than the least speed."""
     volume = Volume(hostile.api)

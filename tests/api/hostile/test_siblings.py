@@ -11,6 +11,8 @@ from browser import CHROMIUM, Browser, url_of
 from client import address_of, assert_error
 from tenant import Sandbox
 
+pytestmark = pytest.mark.parallel
+
 PRIVATE = [{"port": 3000, "protocol": "http", "public": False}]
 PUBLIC = [{"port": 3000, "protocol": "http", "public": True}]
 COOKIE = "__Host-sandlot_access_token"

@@ -84,7 +84,7 @@ def assert_nothing_waits(stack):
 # --- from a checkpoint ---
 
 
-@pytest.mark.parametrize("place", ["/proc", pytest.param("/sys", marks=pytest.mark.long), "/dev"])
+@pytest.mark.parametrize("place", ["/proc", *(pytest.param(place, marks=pytest.mark.long) for place in ("/sys", "/dev"))])
 def test_creates_from_a_disk_with_a_pipe_for_a_mount_point(attacker, bystander, stack, place):
     sandbox = Sandbox.create(attacker)
     put_pipe(stack, sandbox, place)
@@ -127,8 +127,7 @@ def link_that_leads_nowhere(path):
 
 
 @pytest.mark.parametrize("make", [
-    pipe, link, pytest.param(file, marks=pytest.mark.long),
-    pytest.param(link_that_leads_nowhere, marks=pytest.mark.long)])
+    pipe, *(pytest.param(make, marks=pytest.mark.long) for make in (link, file, link_that_leads_nowhere))])
 def test_a_create_with_a_volume_on_what_is_no_directory(attacker, bystander, stack, make):
     volume = Volume(attacker, "v" + secrets.token_hex(3))
     sandbox = Sandbox.create(attacker)
@@ -220,6 +219,7 @@ class HeldStarts:
         return [pid for pid in self.held if pathlib.Path(f"/proc/{pid}").exists()]
 
 
+@pytest.mark.long
 def test_a_start_that_does_not_end_is_ended(attacker, bystander, stack):
     """It is answered, not tried again, and nothing of it is left; a delete meanwhile is answered."""
     checkpoint = checkpoint_of(Sandbox.create(attacker))

@@ -10,7 +10,7 @@ import urllib.request
 
 import websocket
 
-from stack import wait_until
+from stack import comes_true, wait_until
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
@@ -55,6 +55,9 @@ class Browser:
 
     def text(self):
         return self.value("document.body ? document.body.innerText : ''") or ""
+
+    def shows(self, text, timeout_s):
+        return comes_true(lambda: text in self.text(), timeout_s)
 
     def wait_for(self, text, timeout_s=20):
         wait_until(lambda: text in self.text(), timeout_s, f"{text!r} in the page")

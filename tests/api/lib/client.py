@@ -47,16 +47,16 @@ class Origin:
         self.url = url
         self.context = ssl.create_default_context(cafile=ca_file)
 
-    def connect(self, timeout_s=60):
+    def connect(self, timeout_s=180):
         return Connection(self.host, self.port, timeout=timeout_s, context=self.context)
 
-    def tls_socket(self, timeout_s=60):
+    def tls_socket(self, timeout_s=180):
         """A connected socket, for what http.client cannot speak."""
         connection = self.connect(timeout_s)
         connection.connect()
         return connection.sock
 
-    def open(self, method, path, body=None, headers=None, timeout_s=60):
+    def open(self, method, path, body=None, headers=None, timeout_s=180):
         """Send a request; the connection and its response, of which only the head is read. An
         iterable body without a Content-Length goes out chunked."""
         connection = self.connect(timeout_s)
@@ -67,7 +67,7 @@ class Origin:
             connection.close()
             raise
 
-    def request(self, method, path, body=None, headers=None, timeout_s=60):
+    def request(self, method, path, body=None, headers=None, timeout_s=180):
         connection, response = self.open(method, path, body, headers, timeout_s)
         try:
             return Response(response, response.read())
@@ -83,7 +83,7 @@ class Api:
         self.key = key
         self.origin = Origin(stack.ca_file, stack.base_url)
 
-    def request(self, method, path, body=None, headers=None, timeout_s=60):
+    def request(self, method, path, body=None, headers=None, timeout_s=180):
         sent = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         if body is not None and not isinstance(body, bytes) and not hasattr(body, "__next__"):
             body = json.dumps(body).encode()

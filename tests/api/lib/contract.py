@@ -11,14 +11,14 @@ import jsonschema
 
 # The closed table of errors. What nginx refuses before a worker sees it has a status of its own.
 CODES = {
-    400: {"invalid_json", "invalid_request"},
-    401: {"unauthorized"},
+    400: {"authorization_pending", "slow_down", "access_denied", "expired_token", "invalid_json", "invalid_request"},
+    401: {"unauthorized", "invalid_credentials", "second_factor_required"},
     403: {"insufficient_scope", "team_forbidden"},
     404: {"not_found"},
     405: {"method_not_allowed"},
     408: {"invalid_request"},
     409: {"sandbox_not_running", "sandbox_not_startable", "memory_not_kept", "sandbox_busy", "volume_attached",
-          "name_taken", "request_in_progress", "template_in_use"},
+          "name_taken", "request_in_progress", "template_in_use", "last_owner"},
     413: {"body_too_large"},
     414: {"invalid_request"},
     415: {"unsupported_media_type"},

@@ -98,7 +98,7 @@ class DataPlane:
             headers["Authorization"] = "Basic " + base64.b64encode(f"{user}:".encode()).decode()
         return headers
 
-    def request(self, method, path, body=None, headers=None, timeout_s=60):
+    def request(self, method, path, body=None, headers=None, timeout_s=180):
         response = self.origin.request(method, path, body, {**self.headers(), **(headers or {})}, timeout_s)
         dataplane_contract.check(method, path, response)
         return response
@@ -128,7 +128,7 @@ class DataPlane:
 
     # --- processes ---
 
-    def open_stream(self, method, message, user=None, headers=None, timeout_s=60):
+    def open_stream(self, method, message, user=None, headers=None, timeout_s=180):
         return self.origin.open(
             "POST",
             "/" + method,
@@ -142,7 +142,7 @@ class DataPlane:
             timeout_s,
         )
 
-    def start(self, *command, user=None, envs=None, cwd=None, stdin=False, headers=None, timeout_s=60):
+    def start(self, *command, user=None, envs=None, cwd=None, stdin=False, headers=None, timeout_s=180):
         """Start a process; its stream, before the first message."""
         process = {"cmd": command[0], "args": list(command[1:])}
         if envs:

@@ -95,7 +95,7 @@ def instances(stack):
     return {one["name"]: one["status"] for one in listed if one["name"].startswith(("sbx-", "warm-"))}
 
 
-def wrong_counters(stack):
+def wrong_counters(query):
     """What hosts and teams count of their sandboxes, and is not so."""
     hosts = """
         SELECT CONCAT('host ', h.name) AS owner, h.sandboxes, h.used_vcpus, h.used_memory_mb, 0 AS stopped,
@@ -109,7 +109,7 @@ def wrong_counters(stack):
             COUNT(IF(s.state = 'stopped', 1, NULL)) AS stops
         FROM teams t LEFT JOIN sandboxes s ON s.team_id = t.id GROUP BY t.id"""
     found = []
-    for row in stack.query(hosts) + stack.query(teams):
+    for row in query(hosts) + query(teams):
         owner, *numbers = row.values()
         if [int(one) for one in numbers[:4]] != [int(one) for one in numbers[4:]]:
             found.append(f"{owner} counts {numbers[:4]} and has {numbers[4:]}")
@@ -118,10 +118,15 @@ def wrong_counters(stack):
 
 def violations(stack):
     """Every broken rule of the moment, as sentences; none when nothing is in flight."""
-    found = []
-    rows = stack.query("SELECT * FROM sandboxes WHERE state <> 'destroyed' OR reserved <> 0")
-    warm = {row["instance_name"]: row for row in stack.query("SELECT * FROM warm_instances")}
     there = instances(stack)
+    with stack.snapshot() as query:
+        return broken_rules(there, query)
+
+
+def broken_rules(there, query):
+    found = []
+    rows = query("SELECT * FROM sandboxes WHERE state <> 'destroyed' OR reserved <> 0")
+    warm = {row["instance_name"]: row for row in query("SELECT * FROM warm_instances")}
     for row in rows:
         name = f"{row['id']} ({row['instance_name']}) is {row['state']}"
         if row["state"] not in STABLE or row["operation_id"]:
@@ -135,7 +140,7 @@ def violations(stack):
         status = there.get(row["instance_name"])
         if status != wanted:
             found.append(f"{name}, its instance is {status}")
-    for operation in stack.query("SELECT * FROM operations WHERE state = 'running'"):
+    for operation in query("SELECT * FROM operations WHERE state = 'running'"):
         found.append(f"the {operation['kind']} {operation['id']} runs on")
     holders = {row["instance_name"] for row in rows if row["state"] != "destroyed"} | set(warm)
     for name in set(there) - holders:
@@ -143,22 +148,22 @@ def violations(stack):
     for name, row in warm.items():
         if row["state"] == "ready" and there.get(name) != "Running":
             found.append(f"waiting instance {name} is {there.get(name)}")
-    held = {row["holder"] for row in stack.query("SELECT holder FROM host_addresses WHERE holder IS NOT NULL")}
-    holders |= {row["instance_name"] for row in stack.query("SELECT instance_name FROM keepers")}
+    held = {row["holder"] for row in query("SELECT holder FROM host_addresses WHERE holder IS NOT NULL")}
+    holders |= {row["instance_name"] for row in query("SELECT instance_name FROM keepers")}
     for name in held ^ holders:
         found.append(f"{name} holds an address without use, or uses one without holding it")
     for name in set(holders) & set(held):
-        addresses = stack.query("SELECT address FROM host_addresses WHERE holder = %s", name)
+        addresses = query("SELECT address FROM host_addresses WHERE holder = %s", name)
         if len(addresses) != 1:
             found.append(f"{name} holds {len(addresses)} addresses")
-    found += wrong_counters(stack)
-    for row in stack.query("SELECT id, state FROM volumes WHERE state NOT IN ('ready', 'deleted')"):
+    found += wrong_counters(query)
+    for row in query("SELECT id, state FROM volumes WHERE state NOT IN ('ready', 'deleted')"):
         found.append(f"volume {row['id']} is {row['state']}")
     return found
 
 
-def settle(stack, timeout_s=None):
-    """Wait until all rules hold; for what a lease has to run out first, and a sweep to follow."""
+def settle(stack):
+    """Wait until all rules hold; for what leases have to run out first, and sweeps to follow."""
     last = []
 
     def quiet():
@@ -166,7 +171,7 @@ def settle(stack, timeout_s=None):
         return not last
 
     try:
-        wait_until(quiet, timeout_s or stack.lease_s + 15, "all rules holding", 0.2)
+        wait_until(quiet, 3 * stack.lease_s + 60, "all rules holding", 0.2)
     except AssertionError:
         raise AssertionError("\n".join(last)) from None
 
@@ -174,17 +179,17 @@ def settle(stack, timeout_s=None):
 @pytest.fixture(autouse=True)
 def quiet(stack):
     """For modules that import it: each test begins and ends with everything at rest."""
-    settle(stack, 60)
+    settle(stack)
     yield
-    settle(stack, 3 * stack.lease_s + 20)
+    settle(stack)
 
 
-def settled_row(stack, sandbox_id, timeout_s=None):
+def settled_row(stack, sandbox_id):
     def stable():
         row = stack.row(sandbox_id)
         return row if row["state"] in STABLE and not row["operation_id"] else None
 
-    return wait_until(stable, timeout_s or stack.lease_s + 15, f"{sandbox_id} coming to rest", 0.1)
+    return wait_until(stable, 3 * stack.lease_s + 60, f"{sandbox_id} coming to rest", 0.1)
 
 
 def quota_in_use(api):

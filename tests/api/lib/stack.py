@@ -16,6 +16,7 @@ import pymysql
 
 REQUIRED = (
     "SANDLOT_BASE_URL",
+    "SANDLOT_CONSOLE_URL",
     "SANDLOT_DATA_PLANE_HOST",
     "SANDLOT_CA_FILE",
     "SANDLOT_TEMPLATE",
@@ -27,6 +28,9 @@ REQUIRED = (
     "SANDLOT_DATABASE_PASSWORD_FILE",
     "SANDLOT_NIC_PREFIX",
     "SANDLOT_RANGE",
+    "SANDLOT_SSH_HOST",
+    "SANDLOT_SSH_PORT",
+    "SANDLOT_SSH_KNOWN_HOSTS",
 )
 
 
@@ -48,16 +52,24 @@ def read_assignments(path):
     return values
 
 
-def wait_until(condition, timeout_s, what, pause_s=0.05):
-    """Poll until condition() is true and return what it gave; fail after timeout_s."""
+# A machine that is busy with something else may take long for anything: no wait ends before.
+PATIENCE_S = 90
+
+
+def comes_true(condition, timeout_s, pause_s=0.05):
+    """Poll until condition() is true; what it gave last."""
     end = time.monotonic() + timeout_s
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() >= end:
-            raise AssertionError(f"not within {timeout_s} s: {what}")
+    while not (value := condition()) and time.monotonic() < end:
         time.sleep(pause_s)
+    return value
+
+
+def wait_until(condition, timeout_s, what, pause_s=0.05):
+    """Poll until condition() is true and return what it gave; fail after timeout_s, or PATIENCE_S if that is longer."""
+    timeout_s = max(timeout_s, PATIENCE_S)
+    value = comes_true(condition, timeout_s, pause_s)
+    assert value, f"not within {timeout_s} s: {what}"
+    return value
 
 
 class IncusConnection(http.client.HTTPConnection):
@@ -78,7 +90,7 @@ class Incus:
         self.socket_path = socket_path
         self.project = project
 
-    def raw(self, method, path, body=None, headers=None, timeout_s=60):
+    def raw(self, method, path, body=None, headers=None, timeout_s=180):
         connection = IncusConnection(self.socket_path, timeout_s)
         try:
             separator = "&" if "?" in path else "?"
@@ -137,6 +149,7 @@ class Stack:
         if missing:
             raise StackMissing(f"{env_file} does not set {', '.join(missing)}")
         self.base_url = env["SANDLOT_BASE_URL"]
+        self.console_url = env["SANDLOT_CONSOLE_URL"]
         self.data_plane_host = env["SANDLOT_DATA_PLANE_HOST"]
         self.ca_file = env["SANDLOT_CA_FILE"]
         self.template = env["SANDLOT_TEMPLATE"]
@@ -144,10 +157,16 @@ class Stack:
         self.root = pathlib.Path(env["SANDLOT_STATE_ROOT"])
         self.nic_prefix = env["SANDLOT_NIC_PREFIX"]
         self.range = env["SANDLOT_RANGE"]
+        self.ssh_settings = {name.removeprefix("SANDLOT_SSH_").lower(): env[name]
+                             for name in REQUIRED if name.startswith("SANDLOT_SSH_")}
         self.database_socket = env["SANDLOT_DATABASE_SOCKET"]
         self.database_password_file = env["SANDLOT_DATABASE_PASSWORD_FILE"]
         self.incus = Incus(env["SANDLOT_INCUS_SOCKET"], env["SANDLOT_INCUS_PROJECT"])
-        self.incus_dir = pathlib.Path(env["SANDLOT_INCUS_SOCKET"]).parent
+        # The relay and the network namespace of the host that has all sandboxes, where that is another
+        # one than this machine (scripts/quickstart --hosts 2).
+        self.other_relay = env.get("SANDLOT_OTHER_RELAY")
+        self.other_netns = env.get("SANDLOT_OTHER_NETNS")
+        self._incus_dir = pathlib.Path(env["SANDLOT_INCUS_SOCKET"]).parent
         self.run_dir = self.root / "run"
         self.settings = self._read_settings()
 
@@ -169,6 +188,14 @@ class Stack:
         return settings
 
     @property
+    def incus_dir(self):
+        """The state of Incus, with its mounts: those of another host are in a namespace of its own."""
+        if not self.other_netns:
+            return self._incus_dir
+        pid = (self.root / "other" / "run" / "incusd.pid").read_text(encoding="ascii").split()[0]
+        return pathlib.Path(f"/proc/{pid}/root{self._incus_dir}")
+
+    @property
     def lease_s(self):
         return int(self.settings.get("lease_s", "60"))
 
@@ -186,17 +213,35 @@ class Stack:
         assert done.returncode == 0, f"sandlotctl {' '.join(arguments)}: {done.stderr or done.stdout}"
         return json.loads(done.stdout) if done.stdout.strip() else None
 
-    def database(self):
-        """A new connection; the caller closes it."""
-        password = pathlib.Path(self.database_password_file).read_text(encoding="utf-8")
+    def database(self, as_admin=False):
+        """A new connection of the programs' login, or of the one that migrates; the caller closes it."""
+        which = "database_admin" if as_admin else "database"
+        password = pathlib.Path(self.settings[f"{which}_password_file"]).read_text(encoding="utf-8")
         return pymysql.connect(
             unix_socket=self.database_socket,
-            user=self.settings.get("database_user", "sandlot"),
+            user=self.settings[f"{which}_user"],
             password=password.split("\n", 1)[0],
             database=self.settings.get("database_name", "sandlot"),
             autocommit=True,
             cursorclass=pymysql.cursors.DictCursor,
         )
+
+    @contextlib.contextmanager
+    def snapshot(self):
+        """Queries that all see the database of one moment."""
+        connection = self.database()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+
+                def query(sql, *arguments):
+                    cursor.execute(sql, arguments)
+                    return cursor.fetchall()
+
+                yield query
+        finally:
+            connection.close()
 
     def query(self, sql, *arguments):
         connection = self.database()
@@ -213,6 +258,16 @@ class Stack:
             return True
         except pymysql.MySQLError:
             return False
+
+    def warnings(self, since):
+        """The last of what the programs have warned of since a time like 2027-01-31T12:00:00."""
+        found = []
+        for path in (self.root / "log").glob("*.log"):
+            with path.open("rb") as log:
+                log.seek(max(0, path.stat().st_size - 500_000))
+                lines = log.read().decode(errors="replace").splitlines()
+            found += [line[:400] for line in lines if line > since and line.split(" ", 2)[1:2] in (["warning"], ["error"])]
+        return sorted(found)[-40:]
 
     def row(self, sandbox_id):
         """The row of a sandbox, also after its end."""
@@ -247,7 +302,9 @@ class Stack:
 
     def daemon(self, program):
         """The one process of that program that runs for good: incusd also runs as its own helper,
-        `incusd fork…`."""
+        `incusd fork…`. "database": whichever server that is."""
+        if program == "database":
+            program = "mysqld" if self.processes("mysqld") else "mariadbd"
         found = []
         for pid in self.processes(program):
             with contextlib.suppress(OSError):  # a helper that has ended meanwhile

@@ -96,6 +96,7 @@ def test_a_plan_without_an_age_keeps_for_ever(sandbox, stack, set_plan):
     assert "cleanup_at" not in sandbox.show()
 
 
+@pytest.mark.long
 def test_more_stopped_sandboxes_than_the_plan_keeps(account, stack, set_plan):
     """No pause is refused and nothing goes unannounced: the first to be stopped are warned of, and
     nothing new is made meanwhile."""

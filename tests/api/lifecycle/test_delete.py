@@ -16,9 +16,9 @@ from tenant import Sandbox
 
 @pytest.fixture(autouse=True)
 def quiet(stack):
-    settle(stack, 60)
+    settle(stack)
     yield
-    settle(stack, 3 * stack.lease_s + 20)
+    settle(stack)
 
 
 def room_taken(stack):

@@ -17,10 +17,10 @@ from doctor import assert_says, doctor, wrong
 
 @pytest.fixture(autouse=True)
 def quiet(stack):
-    settle(stack, 60)
+    settle(stack)
     wait_until(lambda: hears(stack), 20, "the event stream")
     yield
-    settle(stack, 3 * stack.lease_s + 20)
+    settle(stack)
 
 
 def hears(stack):
@@ -65,6 +65,7 @@ def test_a_death_is_known_by_its_event_alone(sandbox, stack, between):
     assert sandbox.resume()["resumed_from"] == "disk"
 
 
+@pytest.mark.long
 def test_an_event_that_is_lost_is_made_up_for(sandbox, stack, between):
     between.drop_events = True
     name = sandbox.instance.encode()
@@ -166,6 +167,7 @@ def answers(sandbox, command):
     return done.stdout if done.exit_code == 0 else None
 
 
+@pytest.mark.long
 def test_a_guest_that_reboots_stays_ready(make_sandbox, stack):
     sandbox = make_sandbox(envs={"KEPT": "value"},
                            exposed_ports=[{"port": 3000, "protocol": "http", "public": True}])
@@ -187,6 +189,7 @@ def test_a_guest_that_reboots_stays_ready(make_sandbox, stack):
     assert answers(sandbox, "echo $KEPT") == b"value\n"
 
 
+@pytest.mark.long
 def test_a_reboot_without_its_event(make_sandbox, stack, between):
     """The listing meets it while it is down, and looks again; the agent is found by its round."""
     sandbox = make_sandbox(envs={"KEPT": "value"})

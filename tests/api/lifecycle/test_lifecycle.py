@@ -11,6 +11,8 @@ from client import assert_error
 from tenant import Sandbox
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 
 def counter(sandbox):
     """Pid and number of the counting program."""

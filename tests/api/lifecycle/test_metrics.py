@@ -108,6 +108,23 @@ def test_a_long_span_has_a_bounded_number_of_points(sandbox, stack):
         sandbox.document["cpu"], sandbox.document["memory_mb"], sandbox.id)
 
 
+def test_who_is_asked_for_is_known(sandbox, stack):
+    assert points(sandbox) is not None
+    assert stack.query("SELECT COUNT(*) AS n FROM sample_wants WHERE sandbox_id = %s", sandbox.id) == [{"n": 1}]
+
+
+@pytest.mark.long  # a busy machine looks less often
+def test_samples_come_soon_while_somebody_asks(sandbox, stack):
+    """Two of them closer to each other than rounds are."""
+    interval_s = int(stack.settings.get("metrics_interval_s", "30"))
+
+    def closest():
+        times = [seconds(one["at"]) for one in points(sandbox)]
+        return min([after - before for before, after in zip(times, times[1:])], default=interval_s)
+
+    wait_until(lambda: closest() < 0.75 * interval_s, 120, "two samples between two rounds", 1)
+
+
 def test_refusals(sandbox, other_account):
     path = f"/v1/sandboxes/{sandbox.id}/metrics"
     api = sandbox.api

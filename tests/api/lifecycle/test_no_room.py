@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""No room: a storage pool that is full, and a sandbox that has filled its own disk."""
+"""No room: a storage pool that is full, a sandbox that has filled its own disk, a host without memory."""
 
 import json
 import os
 
 import pytest
 
+from client import assert_error
+from edge import process_settings
 from faults import quiet, quota_in_use, settle  # noqa: F401
 from full_pool import FullPool
 from stack import wait_until
@@ -81,3 +83,22 @@ def test_a_sandbox_that_has_filled_its_disk(make_account, stack, set_plan):
     assert sandbox.resume()["resumed_from"] == "disk", "a start from a full disk works too"
     assert sandbox.data.read("/home/user/kept") == b"kept"
     sandbox.data.check("rm /home/user/filler; sync; echo more >/home/user/more; sync; cat /home/user/more")
+
+
+@pytest.mark.long
+def test_a_host_with_little_memory_left_takes_nothing_new(sandbox, stack):
+    """What is there pauses and resumes; a share that no machine has left makes it so."""
+    def finding():
+        (room,) = [one for one in doctor(stack) if one["check"] == "room"]
+        return room
+
+    assert finding()["state"] == "ok"
+    with process_settings(stack, "sandlot-dispatcher", host_memory_kept_percent=100):
+        wait_until(lambda: finding()["state"] == "WRONG", 30, "the host being looked at")
+        answer = sandbox.api.post("/v1/sandboxes", {})
+        assert_error(answer, 503, "no_capacity")
+        assert int(answer.headers["Retry-After"]) > 0
+        assert sandbox.pause()["state"] == "stopped"
+        assert sandbox.resume()["resumed_from"] == "memory"
+    wait_until(lambda: finding()["state"] == "ok", 30, "the host being looked at again")
+    sandbox.api.delete(Sandbox.create(sandbox.api).path)

@@ -100,12 +100,13 @@ def test_a_host_without_room_keeps_it_running(holding, pool):
     assert sandbox.resume()["resumed_from"] == "memory" and sandbox.boot_id() == boot
 
 
+@pytest.mark.long
 def test_a_host_without_room_for_a_moment_loses_nothing(holding, pool, stack):
     """Also with the default: the dump is tried again before the memory is given up."""
     sandbox = holding()
     boot = sandbox.boot_id()
     pool.fill()
-    log = stack.root / "log" / "api.log"
+    log = stack.root / "log" / "pauses.log"
     before = log.stat().st_size
     pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
 

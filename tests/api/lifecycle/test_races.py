@@ -16,7 +16,7 @@ MOMENT_S = 0.4
 @pytest.fixture(autouse=True)
 def quiet(stack):
     yield
-    settle(stack, 3 * stack.lease_s + 20)
+    settle(stack)
 
 
 def assert_waits(call):

@@ -12,6 +12,8 @@ import pytest
 from client import assert_error
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 
 def patch(sandbox, body):
     response = sandbox.api.request("PATCH", sandbox.path, body)

@@ -6,6 +6,8 @@ import pytest
 from client import assert_error
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.fixture
 def booted(sandbox):

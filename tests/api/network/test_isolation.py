@@ -17,6 +17,8 @@ import pytest
 from tenant import GUEST, Sandbox
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 PORT = 18080
 PUBLIC = "11.22.33.44"  # stands for the internet
 METADATA = "169.254.169.254"

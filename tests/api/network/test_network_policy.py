@@ -12,6 +12,8 @@ from client import Api, assert_error
 from firewall import Firewall
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 CLASSES = {
     "internet": {"allow_internet_access": True, "allow_package_registry_access": False},
     "registries": {"allow_internet_access": False, "allow_package_registry_access": True},
@@ -192,6 +194,26 @@ def explained(module_account, stack):
     yield module_account.api, f"/v1/sandboxes/{created['id']}/network/check", name
     module_account.api.destroy(created["id"])
     stack.ctl("profile", "delete", name)
+
+
+def test_the_verdict_of_a_draft(explained):
+    """Asked before it is stored; the stored one stays what it is."""
+    api, path, profile = explained
+    ask = {"host": "api.example.com", "port": 443}
+    stored = api.get(path.removesuffix("/check")).json()
+    drafts = [({"allow_internet_access": False}, "deny", None), ({"allow_internet_access": True}, "allow", None),
+              ({"allow_out": ["10.0.0.0/8", "*.example.com"]}, "allow", "/allow_out/1"),
+              ({"allow_internet_access": True, "deny_out": ["api.example.com"]}, "deny", "/deny_out/0")]
+    for draft, verdict, origin in drafts:
+        answer = api.post(path, {**ask, "policy": draft})
+        assert answer.status == 200 and (answer.json()["verdict"], answer.json()["origin"]) == (verdict, origin), answer
+    mirror = {"host": "pypi.mirror.example", "port": 443, "policy": {"egress_profiles": [profile]}}
+    assert api.post(path, mirror).json()["origin"] == f"egress_profiles/{profile}"
+    assert api.post(path, ask).json()["origin"] == "/allow_out/0"
+    assert api.get(path.removesuffix("/check")).json() == stored
+    for draft, field in (({"allow_out": ["not a host!"]}, "/policy/allow_out/0"), ({"allow": []}, "/policy/allow"),
+                         ({"egress_profiles": ["no-such"]}, "/policy/egress_profiles/0")):
+        assert_error(api.post(path, {**ask, "policy": draft}), 422, "invalid_request", field)
 
 
 @pytest.mark.parametrize("host, port, verdict, entry, origin, reason", [

@@ -10,6 +10,8 @@ from client import Api, assert_error
 from tenant import Sandbox
 from volumes import OCTETS, Volume
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.fixture
 def volume(api):

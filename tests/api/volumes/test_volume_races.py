@@ -331,12 +331,12 @@ def restart(stack, process, api, killed):
         daemon = stack.daemon(process)
         os.kill(daemon.pid, signal.SIGKILL)
         wait_until(daemon.is_gone, 30, f"the end of {process}")
-        daemon.start(stack.database_answers if process == "mariadbd" else stack.incus.answers)
+        daemon.start(stack.database_answers if process == "database" else stack.incus.answers)
     wait_until(lambda: api.get("/v1/volumes").status == 200, 30, "the service")
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("process", [*WORKERS, "keeper", "mariadbd", "incusd"])
+@pytest.mark.parametrize("process", [*WORKERS, "keeper", "database", "incusd"])
 def test_a_restart_between_any_two_steps(api, stack, process):
     killed = {None}
 

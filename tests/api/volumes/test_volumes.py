@@ -11,6 +11,8 @@ from tenant import Sandbox
 from faults import InBackground
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 
 def volume_name():
     return "v" + secrets.token_hex(4)

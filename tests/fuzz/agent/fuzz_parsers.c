@@ -25,10 +25,10 @@ static void try_envelope(const char *data, size_t size)
 {
     const char *message;
     size_t message_size;
-    struct fault fault;
-    if (envelope_parse(data, size, &message, &message_size, &fault) == 0)
+    struct rpc_error error;
+    if (envelope_parse(data, size, &message, &message_size, &error) == 0)
         assert(message == data + ENVELOPE_HEAD && message_size == size - ENVELOPE_HEAD);
-    if (envelope_next(data, size, size / 2, &message, &message_size, &fault) == 1)
+    if (envelope_next(data, size, size / 2, &message, &message_size, &error) == 1)
         assert(message == data + ENVELOPE_HEAD && message_size <= size / 2 &&
                message_size <= size - ENVELOPE_HEAD);
 }
@@ -38,8 +38,8 @@ static void try_path(const char *data, size_t size)
     static const struct user user = {.name = (char *)"user", .home = (char *)"/home/user"};
     autofree char *text = xstrndup(data, size);
     autofree char *path = NULL;
-    struct fault fault;
-    if (paths_resolve(text, &user, &path, &fault) < 0)
+    struct rpc_error error;
+    if (paths_resolve(text, &user, &path, &error) < 0)
         return;
     size_t length = strlen(path);
     assert(path[0] == '/' && length <= PATH_LENGTH_MAX);
@@ -103,7 +103,7 @@ static void try_relay_head(const char *data, size_t size)
 static void try_proto(const char *data, size_t size)
 {
     json_auto_t *json = json_loadb(data, size, JSON_DECODE_ANY, NULL);
-    struct fault fault;
+    struct rpc_error error;
     int64_t number;
     bool flag;
     const char *text;
@@ -113,16 +113,16 @@ static void try_proto(const char *data, size_t size)
     environment_auto environment = {NULL, 0, 0};
     if (!json)
         return;
-    if (proto_integer(json, "pid", 0, 100, &number, &fault) == 0)
+    if (proto_integer(json, "pid", 0, 100, &number, &error) == 0)
         assert(number >= 0 && number <= 100);
-    proto_bool(json, "stdin", true, &flag, &fault);
-    proto_string(json, "cwd", &text, &fault);
-    proto_object(json, "twoWords", &value, &fault);
-    proto_array(json, "args", &value, &fault);
-    if (proto_bytes(json, "pty", &bytes, &bytes_size, &fault) == 0)
+    proto_bool(json, "stdin", true, &flag, &error);
+    proto_string(json, "cwd", &text, &error);
+    proto_object(json, "twoWords", &value, &error);
+    proto_array(json, "args", &value, &error);
+    if (proto_bytes(json, "pty", &bytes, &bytes_size, &error) == 0)
         assert(bytes_size <= size);
     free(bytes);
-    environment_set_json(&environment, json, &fault);
+    environment_set_json(&environment, json, &error);
     assert(environment.bytes <= ENVIRONMENT_BYTES_MAX);
 }
 
@@ -134,41 +134,41 @@ static void try_coding(const char *data, size_t size)
     assert(strpbrk(text, "0") || (coding != CODING_NONE && coding != CODING_GZIP_ONLY));
 }
 
-static int take(void *context, const char *data, size_t size, struct fault *fault)
+static int take(void *context, const char *data, size_t size, struct rpc_error *error)
 {
     size_t *taken = context;
     assert(size && data);
     *taken += size;
-    return *taken > (1 << 20) ? fault_set(fault, FAULT_NO_SPACE, "enough") : 0;
+    return *taken > (1 << 20) ? rpc_error_set(error, RPC_NO_SPACE, "enough") : 0;
 }
 
 /* In two pieces, as the network cuts it. */
 static void try_gunzip(const char *data, size_t size)
 {
     struct files_gunzip *gunzip = files_gunzip_new();
-    struct fault fault;
+    struct rpc_error error;
     size_t taken = 0, first = size / 3;
-    if (files_gunzip_data(gunzip, data, first, take, &taken, &fault) == 0 &&
-        files_gunzip_data(gunzip, data + first, size - first, take, &taken, &fault) == 0)
-        files_gunzip_end(gunzip, &fault);
+    if (files_gunzip_data(gunzip, data, first, take, &taken, &error) == 0 &&
+        files_gunzip_data(gunzip, data + first, size - first, take, &taken, &error) == 0)
+        files_gunzip_end(gunzip, &error);
     files_gunzip_free(gunzip);
 }
 
-static int on_part(void *context, const char *name, const char *file_name, struct fault *fault)
+static int on_part(void *context, const char *name, const char *file_name, struct rpc_error *error)
 {
-    (void)fault;
+    (void)error;
     return buffer_printf(context, "<%s|%s>", name, file_name ? file_name : "-");
 }
 
-static int on_part_data(void *context, const char *data, size_t size, struct fault *fault)
+static int on_part_data(void *context, const char *data, size_t size, struct rpc_error *error)
 {
-    (void)fault;
+    (void)error;
     return buffer_append(context, data, size);
 }
 
-static int on_part_end(void *context, struct fault *fault)
+static int on_part_end(void *context, struct rpc_error *error)
 {
-    (void)fault;
+    (void)error;
     return buffer_append_string(context, "</>");
 }
 
@@ -176,13 +176,13 @@ static void read_multipart(const char *data, size_t size, size_t piece, struct b
 {
     static const struct multipart_events events = {on_part, on_part_data, on_part_end};
     struct multipart *multipart;
-    struct fault fault;
-    int rc = multipart_new("multipart/form-data; boundary=b", &events, told, &multipart, &fault);
+    struct rpc_error error;
+    int rc = multipart_new("multipart/form-data; boundary=b", &events, told, &multipart, &error);
     assert(rc == 0);
     for (size_t at = 0; at < size && rc == 0; at += piece)
-        rc = multipart_data(multipart, data + at, size - at < piece ? size - at : piece, &fault);
+        rc = multipart_data(multipart, data + at, size - at < piece ? size - at : piece, &error);
     buffer_append_string(told,
-                         rc < 0 || multipart_end(multipart, &fault) < 0 ? "refused" : "whole");
+                         rc < 0 || multipart_end(multipart, &error) < 0 ? "refused" : "whole");
     multipart_free(multipart);
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
+#include <stdio.h>
+
 #include "account/account.h"
+#include "account/member.h"
 #include "base/mem.h"
 #include "unit/schema.h"
 
@@ -9,7 +12,8 @@ static void every_statement_can_be_prepared(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    const struct db_statement_list lists[] = {account_statements, plan_statements};
+    const struct db_statement_list lists[] = {account_statements, member_statements,
+                                              plan_statements};
     assert_ok(db_check_statements(db, lists, ARRAY_SIZE(lists), &err));
 }
 
@@ -81,19 +85,54 @@ static void a_team_changes_its_plan(void **state)
     assert_fails_saying(team_set_plan(db, "dorians", "gold", &err), ERR_INVALID_REQUEST, "plan");
 }
 
-static void members_are_added_once(void **state)
+static void members_have_roles(void **state)
 {
     (void)state;
     struct error *err = NULL;
     struct user user;
     struct team team;
+    struct member member;
+    autofree struct member *members = NULL;
+    unsigned count;
     assert_ok(user_create(db, "erin", &user, &err));
     assert_ok(user_create(db, "frank", &user, &err));
     assert_ok(team_create(db, "pair", "pro", "erin", &team, &err));
-    assert_ok(team_add_member(db, "pair", "frank", &err));
-    assert_ok(team_add_member(db, "pair", "frank", &err));
-    assert_fails_saying(team_add_member(db, "none", "frank", &err), ERR_NOT_FOUND, "team");
-    assert_fails_saying(team_add_member(db, "pair", "nobody", &err), ERR_NOT_FOUND, "user");
+    assert_ok(member_add(db, team.id, "frank", ROLE_VIEWER, &member, &err));
+    assert_string_equal(member.user_name, "frank");
+    assert_int_equal(member.role, ROLE_VIEWER);
+    assert_true(member.added_at_ms > 0);
+    assert_fails_saying(member_add(db, team.id, "frank", ROLE_OWNER, &member, &err), ERR_NAME_TAKEN,
+                        "frank");
+    assert_fails_saying(member_add(db, team.id, "nobody", ROLE_OWNER, &member, &err), ERR_NOT_FOUND,
+                        "user");
+    assert_fails_saying(member_add(db, team.id, "No \xc3\xbc", ROLE_OWNER, &member, &err),
+                        ERR_NOT_FOUND, "user");
+    assert_ok(member_list(db, team.id, &members, &count, &err));
+    assert_int_equal(count, 2);
+    assert_string_equal(members[0].user_name, "erin");
+    assert_int_equal(members[0].role, ROLE_OWNER);
+}
+
+/* However its owners leave, a team has one. */
+static void the_last_owner_stays(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct user user;
+    struct team team;
+    struct member member;
+    assert_ok(user_create(db, "gina", &user, &err));
+    assert_ok(user_create(db, "hugo", &user, &err));
+    assert_ok(team_create(db, "duo", "pro", "gina", &team, &err));
+    assert_fails_saying(member_set_role(db, team.id, "gina", ROLE_MEMBER, &member, &err),
+                        ERR_LAST_OWNER, "owner");
+    assert_fails_saying(member_remove(db, team.id, "gina", &err), ERR_LAST_OWNER, "owner");
+    assert_ok(member_set_role(db, team.id, "gina", ROLE_OWNER, &member, &err));
+    assert_fails_saying(member_remove(db, team.id, "hugo", &err), ERR_NOT_FOUND, "member");
+    assert_ok(member_add(db, team.id, "hugo", ROLE_MEMBER, &member, &err));
+    assert_ok(member_set_role(db, team.id, "hugo", ROLE_OWNER, &member, &err));
+    assert_ok(member_remove(db, team.id, "gina", &err));
+    assert_fails_saying(member_remove(db, team.id, "hugo", &err), ERR_LAST_OWNER, "owner");
 }
 
 static void plans_come_in_catalogue_order(void **state)
@@ -112,30 +151,42 @@ static void plans_come_in_catalogue_order(void **state)
     assert_string_equal(plans[2].vcpu_hour, "0.0504");
 }
 
+static int set(const char *plan, const char *column, const char *value, struct error **err)
+{
+    struct plan_value wanted = {.value = value};
+    snprintf(wanted.column, sizeof wanted.column, "%s", column);
+    return plan_set(db, plan, &wanted, 1, err);
+}
+
 static void plan_values_are_checked(void **state)
 {
     (void)state;
     struct error *err = NULL;
     struct plan plan;
-    assert_ok(plan_set(db, "pro", "sandboxes", "7", &err));
-    assert_ok(plan_set(db, "pro", "vcpu_hour", "0.1", &err));
-    assert_ok(plan_set(db, "pro", "cpu_values", "1,3", &err));
+    assert_ok(set("pro", "sandboxes", "7", &err));
+    assert_ok(set("pro", "vcpu_hour", "0.1", &err));
+    assert_ok(set("pro", "cpu_values", "1,3", &err));
     assert_ok(plan_get(db, "pro", &plan, &err));
     assert_int_equal(plan.sandboxes, 7);
     assert_string_equal(plan.vcpu_hour, "0.1");
     assert_int_equal(plan.cpu_values[1], 3);
-    assert_fails_saying(plan_set(db, "pro", "sandboxes", "many", &err), ERR_INVALID_REQUEST,
-                        "whole number");
-    assert_fails_saying(plan_set(db, "pro", "sandboxs", "1", &err), ERR_INVALID_REQUEST,
-                        "sandboxes");
-    assert_fails_saying(plan_set(db, "pro", "name", "x", &err), ERR_INVALID_REQUEST, "no value");
-    assert_fails_saying(plan_set(db, "pro", "currency", "euro", &err), ERR_INVALID_REQUEST, "USD");
-    assert_fails_saying(plan_set(db, "gold", "sandboxes", "1", &err), ERR_NOT_FOUND, "plan");
+    assert_fails_saying(set("pro", "sandboxes", "many", &err), ERR_INVALID_REQUEST, "whole number");
+    assert_fails_saying(set("pro", "sandboxs", "1", &err), ERR_INVALID_REQUEST, "sandboxes");
+    assert_fails_saying(set("pro", "name", "x", &err), ERR_INVALID_REQUEST, "no value");
+    assert_fails_saying(set("pro", "currency", "euro", &err), ERR_INVALID_REQUEST, "USD");
+    assert_fails_saying(set("gold", "sandboxes", "1", &err), ERR_NOT_FOUND, "plan");
     /* What does not fit the rest is not kept. */
-    assert_fails_saying(plan_set(db, "pro", "cpu_default", "2", &err), ERR_INVALID_REQUEST,
-                        "cpu_values");
+    assert_fails_saying(set("pro", "cpu_default", "2", &err), ERR_INVALID_REQUEST, "cpu_values");
     assert_ok(plan_get(db, "pro", &plan, &err));
     assert_int_equal(plan.cpu_default, 1);
+    /* All of them or none; together they may do what one alone may not. */
+    const struct plan_value one_is_wrong[] = {{"sandboxes", "8"}, {"vcpus", "many"}};
+    assert_fails_saying(plan_set(db, "pro", one_is_wrong, 2, &err), ERR_INVALID_REQUEST, "vcpus");
+    const struct plan_value together[] = {{"cpu_default", "2"}, {"cpu_values", "1,2"}};
+    assert_ok(plan_set(db, "pro", together, 2, &err));
+    assert_ok(plan_get(db, "pro", &plan, &err));
+    assert_int_equal(plan.sandboxes, 7);
+    assert_int_equal(plan.cpu_default, 2);
 }
 
 int main(void)
@@ -146,7 +197,8 @@ int main(void)
         cmocka_unit_test(names_are_taken_once),
         cmocka_unit_test(bad_requests_name_their_field),
         cmocka_unit_test(a_team_changes_its_plan),
-        cmocka_unit_test(members_are_added_once),
+        cmocka_unit_test(members_have_roles),
+        cmocka_unit_test(the_last_owner_stays),
         cmocka_unit_test(plans_come_in_catalogue_order),
         cmocka_unit_test(plan_values_are_checked),
     };

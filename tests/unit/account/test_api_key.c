@@ -50,6 +50,7 @@ static void every_statement_can_be_prepared(void **state)
     (void)state;
     struct error *err = NULL;
     assert_ok(db_check_statements(db, &api_key_statements, 1, &err));
+    assert_ok(db_check_statements(db, &ssh_login_statements, 1, &err));
 }
 
 static void a_key_reaches_the_teams_of_its_user(void **state)
@@ -60,7 +61,7 @@ static void a_key_reaches_the_teams_of_its_user(void **state)
     const struct team *team;
     char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
     make_key(&(struct api_key_request){.name = "all", .can_write = true}, id, header);
-    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    assert_ok(principal_authenticate(NULL, db, ring, header, &principal, &err));
     assert_string_equal(principal.user_id, alice.id);
     assert_string_equal(principal.key_id, id);
     assert_true(principal.can_write);
@@ -79,7 +80,7 @@ static void a_key_reaches_the_teams_of_its_user(void **state)
     principal_deinit(&principal);
     /* The scheme's name is read without regard to case (RFC 9110). */
     memcpy(header, "bearer", 6);
-    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    assert_ok(principal_authenticate(NULL, db, ring, header, &principal, &err));
     principal_deinit(&principal);
 }
 
@@ -93,7 +94,7 @@ static void a_restricted_key_reaches_what_it_names(void **state)
     const char *const slugs[] = {"acme", "acme"};
     make_key(&(struct api_key_request){.name = "one", .team_slugs = slugs, .team_count = 2}, id,
              header);
-    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    assert_ok(principal_authenticate(NULL, db, ring, header, &principal, &err));
     assert_false(principal.can_write);
     assert_int_equal(principal.team_count, 1);
     assert_string_equal(principal.teams[0].slug, "acme");
@@ -151,7 +152,7 @@ static void a_key_survives_the_end_of_its_memberships(void **state)
     make_key(&(struct api_key_request){.name = "b", .team_slugs = slugs, .team_count = 1}, id,
              header);
     assert_ok(db_exec(db, &leave, DB_ARGS(db_text(alice.id)), NULL, &err));
-    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    assert_ok(principal_authenticate(NULL, db, ring, header, &principal, &err));
     assert_int_equal(principal.team_count, 0);
     principal_deinit(&principal);
 }
@@ -164,16 +165,16 @@ static void wrong_keys_all_answer_the_same(void **state)
     char id[ID_SIZE], good[API_KEY_TEXT_SIZE + 8], bad[API_KEY_TEXT_SIZE + 32];
     make_key(&(struct api_key_request){.name = "good"}, id, good);
     char *message = NULL;
-#define assert_refused(value)                                                     \
-    do {                                                                          \
-        assert_fails(principal_authenticate(db, ring, (value), &principal, &err), \
-                     ERR_UNAUTHORIZED);                                           \
-        if (message)                                                              \
-            assert_string_equal(err->message, message);                           \
-        else                                                                      \
-            message = xstrdup(err->message);                                      \
-        assert_null(principal.teams);                                             \
-        error_clear(&err);                                                        \
+#define assert_refused(value)                                                           \
+    do {                                                                                \
+        assert_fails(principal_authenticate(NULL, db, ring, (value), &principal, &err), \
+                     ERR_UNAUTHORIZED);                                                 \
+        if (message)                                                                    \
+            assert_string_equal(err->message, message);                                 \
+        else                                                                            \
+            message = xstrdup(err->message);                                            \
+        assert_null(principal.teams);                                                   \
+        error_clear(&err);                                                              \
     } while (0)
     assert_refused(NULL);
     assert_refused("");
@@ -193,7 +194,7 @@ static void wrong_keys_all_answer_the_same(void **state)
     assert_refused(bad);
     snprintf(bad, sizeof bad, "%s, %.10s", good, good);
     assert_refused(bad);
-    assert_ok(principal_authenticate(db, ring, good, &principal, &err));
+    assert_ok(principal_authenticate(NULL, db, ring, good, &principal, &err));
     principal_deinit(&principal);
     assert_ok(api_key_revoke(db, NULL, id, &err));
     assert_refused(good);
@@ -213,21 +214,24 @@ static void both_spellings_are_one_key(void **state)
     assert_memory_equal(hex, "e2b_", 4);
     const char *const spellings[] = {text, hex};
     for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) {
-        assert_ok(principal_authenticate_key(db, ring, spellings[i], &principal, &err));
+        assert_ok(principal_authenticate_key(NULL, db, ring, spellings[i], &principal, &err));
         assert_string_equal(principal.key_id, id);
         principal_deinit(&principal);
     }
     for (size_t i = 4; hex[i]; i++) {
         char kept = hex[i];
         hex[i] = kept == '6' ? '5' : '6';
-        assert_fails(principal_authenticate_key(db, ring, hex, &principal, &err), ERR_UNAUTHORIZED);
+        assert_fails(principal_authenticate_key(NULL, db, ring, hex, &principal, &err),
+                     ERR_UNAUTHORIZED);
         error_clear(&err);
         hex[i] = kept;
     }
     hex[API_KEY_HEX_SIZE - 2] = '\0';
-    assert_fails(principal_authenticate_key(db, ring, hex, &principal, &err), ERR_UNAUTHORIZED);
+    assert_fails(principal_authenticate_key(NULL, db, ring, hex, &principal, &err),
+                 ERR_UNAUTHORIZED);
     error_clear(&err);
-    assert_fails(principal_authenticate_key(db, ring, NULL, &principal, &err), ERR_UNAUTHORIZED);
+    assert_fails(principal_authenticate_key(NULL, db, ring, NULL, &principal, &err),
+                 ERR_UNAUTHORIZED);
     error_clear(&err);
 }
 
@@ -241,10 +245,10 @@ static void an_expired_key_is_refused(void **state)
     char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
     make_key(&(struct api_key_request){.name = "e", .expires_at_ms = clock_now_ms() + 60000}, id,
              header);
-    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    assert_ok(principal_authenticate(NULL, db, ring, header, &principal, &err));
     principal_deinit(&principal);
     assert_ok(db_exec(db, &expire, DB_ARGS(db_i64(clock_now_ms() - 1), db_text(id)), NULL, &err));
-    assert_fails_saying(principal_authenticate(db, ring, header, &principal, &err),
+    assert_fails_saying(principal_authenticate(NULL, db, ring, header, &principal, &err),
                         ERR_UNAUTHORIZED, "expired");
 }
 
@@ -272,16 +276,16 @@ static void its_use_is_noted_at_most_once_a_minute(void **state)
     char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
     make_key(&(struct api_key_request){.name = "u"}, id, header);
     assert_int_equal(last_used(id, -1), 0);
-    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    assert_ok(principal_authenticate(NULL, db, ring, header, &principal, &err));
     principal_deinit(&principal);
     int64_t now_ms = clock_now_ms(), noted_ms = last_used(id, -1);
     assert_in_range(noted_ms, now_ms - 5000, now_ms);
     last_used(id, now_ms - 30000);
-    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    assert_ok(principal_authenticate(NULL, db, ring, header, &principal, &err));
     principal_deinit(&principal);
     assert_int_equal(last_used(id, -1), now_ms - 30000);
     last_used(id, now_ms - 61000);
-    assert_ok(principal_authenticate(db, ring, header, &principal, &err));
+    assert_ok(principal_authenticate(NULL, db, ring, header, &principal, &err));
     principal_deinit(&principal);
     assert_in_range(last_used(id, -1), now_ms, now_ms + 5000);
 }
@@ -330,7 +334,7 @@ static void keys_are_listed_newest_first(void **state)
     clock_sleep_ms(2); /* identifiers of one millisecond have no order */
     make_key(&(struct api_key_request){.name = "n", .team_slugs = slugs, .team_count = 2}, second,
              header);
-    assert_ok(api_key_list(db, alice.id, &keys, &count, &err));
+    assert_ok(api_key_list(db, API_KEYS, alice.id, &keys, &count, &err));
     assert_true(count >= 2);
     assert_string_equal(keys[0].id, second);
     assert_false(keys[0].all_teams);
@@ -342,7 +346,7 @@ static void keys_are_listed_newest_first(void **state)
     assert_string_equal(keys[1].name, "\xc3\xa4");
     api_keys_free(keys, count);
     assert_ok(user_get_by_name(db, "bob", &user, &err));
-    assert_ok(api_key_list(db, user.id, &keys, &count, &err));
+    assert_ok(api_key_list(db, API_KEYS, user.id, &keys, &count, &err));
     assert_int_equal(count, 0);
     api_keys_free(keys, count);
 }
@@ -361,10 +365,89 @@ static void only_ones_own_keys_are_revoked(void **state)
     assert_fails_saying(api_key_revoke(db, NULL, "key_none", &err), ERR_NOT_FOUND, "key");
 }
 
+#define PUBLIC_KEY \
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl "
+
+static void add_ssh_key(const char *line, struct api_key *key, struct ssh_public_key *public)
+{
+    struct error *err = NULL;
+    assert_ok(ssh_public_key_parse(line, "/public_key", public, &err));
+    const struct api_key_request request = {
+        .user_id = alice.id, .name = public->comment, .can_write = true, .ssh = public};
+    assert_ok(ssh_key_create(db, ring, &request, key, &err));
+}
+
+static void an_ssh_key_signs_in_until_it_is_removed(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct api_key key;
+    struct ssh_public_key public;
+    struct ssh_login login;
+    struct principal principal;
+    char token[SSH_TOKEN_SIZE];
+    add_ssh_key(PUBLIC_KEY "me@here", &key, &public);
+    assert_string_equal(key.name, "me@here");
+    assert_string_equal(public.fingerprint, "+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU");
+    const struct api_key_request again = {.user_id = alice.id, .ssh = &public};
+    struct api_key other;
+    assert_fails_saying(ssh_key_create(db, ring, &again, &other, &err), ERR_NAME_TAKEN, "one user");
+    assert_ok(ssh_login_find(db, public.fingerprint, &login, &err));
+    assert_string_equal(login.user_name, "alice");
+    assert_string_equal(login.key_id, key.id);
+    assert_ok(ssh_token_make(ring, &login, 60, token, &err));
+    assert_ok(principal_authenticate_key(NULL, db, ring, token, &principal, &err));
+    assert_string_equal(principal.key_id, key.id);
+    assert_true(principal.can_write && principal.all_teams);
+    principal_deinit(&principal);
+    token[10] = token[10] == 'A' ? 'B' : 'A';
+    assert_fails_saying(principal_authenticate_key(NULL, db, ring, token, &principal, &err),
+                        ERR_UNAUTHORIZED, "key");
+    assert_ok(ssh_token_make(ring, &login, 0, token, &err));
+    assert_fails_saying(principal_authenticate_key(NULL, db, ring, token, &principal, &err),
+                        ERR_UNAUTHORIZED, "key");
+    assert_ok(ssh_token_make(ring, &login, 60, token, &err));
+    assert_ok(api_key_revoke(db, alice.id, key.id, &err));
+    assert_fails_saying(principal_authenticate_key(NULL, db, ring, token, &principal, &err),
+                        ERR_UNAUTHORIZED, "key");
+    assert_fails_saying(ssh_login_find(db, public.fingerprint, &login, &err), ERR_UNAUTHORIZED,
+                        "key");
+    api_key_deinit(&key);
+    ssh_public_key_deinit(&public);
+    add_ssh_key(PUBLIC_KEY, &key, &public);
+    assert_ok(api_key_revoke(db, alice.id, key.id, &err));
+    api_key_deinit(&key);
+    ssh_public_key_deinit(&public);
+}
+
+static void what_is_no_public_key(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "",
+        "ssh-ed25519",
+        "ssh-ed25519 AAAA",
+        "ssh-dss AAAAB3NzaC1kc3M=",
+        "ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJlAAAA",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5/////w==",
+        "-----BEGIN OPENSSH PRIVATE KEY-----",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        struct error *err = NULL;
+        struct ssh_public_key public;
+        assert_fails(ssh_public_key_parse(wrong[i], "/public_key", &public, &err),
+                     ERR_INVALID_REQUEST);
+        error_clear(&err);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_statement_can_be_prepared),
+        cmocka_unit_test(an_ssh_key_signs_in_until_it_is_removed),
+        cmocka_unit_test(what_is_no_public_key),
         cmocka_unit_test(a_key_reaches_the_teams_of_its_user),
         cmocka_unit_test(a_restricted_key_reaches_what_it_names),
         cmocka_unit_test(a_default_team_is_never_guessed),

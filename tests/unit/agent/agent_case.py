@@ -39,7 +39,7 @@ class AgentTest(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, "did not happen in time")
             time.sleep(0.02)
 
-    def fault(self, reply, status, code=None):
+    def error(self, reply, status, code=None):
         self.assertEqual(reply.status, status)
         body = reply.json()
         self.assertEqual(body["code"], code or status)

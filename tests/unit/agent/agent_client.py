@@ -186,7 +186,7 @@ class Agent:
                 last = message
                 continue
             event = message["event"]
-            for name, text in event.get("data", {}).items():
-                output[name] += base64.b64decode(text)
+            for name in output:
+                output[name] += base64.b64decode(event.get("data", {}).get(name, ""))
             end = event.get("end", end)
         return output["stdout"] or output["pty"], output["stderr"], end, last

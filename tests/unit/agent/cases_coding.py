@@ -55,7 +55,7 @@ class Coding(AgentTest):
                 reply = self.get(Accept_Encoding=accepted)
                 self.assertEqual((reply.status, reply.headers.get("content-encoding")), (200, coding))
         for accepted in ("identity;q=0", "*;q=0", "br, *;q=0", "identity;q=0, gzip;q=0"):
-            self.fault(self.get(Accept_Encoding=accepted), 406)
+            self.error(self.get(Accept_Encoding=accepted), 406)
 
     def test_parts_are_plain(self):
         self.write(b"0123456789")
@@ -98,7 +98,7 @@ class Coding(AgentTest):
         for body in (b"no gzip", whole[:-1], whole[:20], whole + b"rest",
                      whole[:-8] + bytes(8), zlib.compress(b"x"), b""):
             with self.subTest(body[:20]):
-                self.fault(self.put(body), 400)
+                self.error(self.put(body), 400)
 
     def test_much_from_little(self):
         """256 MiB of zeros: others are answered meanwhile, and no memory is taken."""

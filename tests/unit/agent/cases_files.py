@@ -81,7 +81,7 @@ class Files(AgentTest):
         tricky = b"\r\n--BoUnDar\r\n--\r\nBoUnDaRy--" * 9000
         self.assertEqual(self.put_parts([("file", "x", tricky)], "?path=" + quote(path)).status, 200)
         self.assertEqual(self.get(path).read(), tricky)
-        message = self.fault(self.put_parts([("file", "x", b"1"), ("file", "y", b"2")],
+        message = self.error(self.put_parts([("file", "x", b"1"), ("file", "y", b"2")],
                                             "?path=" + quote(path)), 400)
         self.assertIn(path, message)
         self.assertEqual(self.get(path).read(), tricky)
@@ -99,10 +99,10 @@ class Files(AgentTest):
         self.assertEqual(Reply(connection).status, 200)
         self.assertEqual(self.get(path).read(), b"drops")
 
-    def test_multipart_faults(self):
-        self.fault(self.put_parts([("file", "", b"x")]), 400)
-        self.fault(self.put_parts([("file", self.folder + "/cut", b"x")], end=b""), 400)
-        self.fault(self.agent.send("POST", "/files", b"x", {"Content-Type": "multipart/form-data"}),
+    def test_multipart_errors(self):
+        self.error(self.put_parts([("file", "", b"x")]), 400)
+        self.error(self.put_parts([("file", self.folder + "/cut", b"x")], end=b""), 400)
+        self.error(self.agent.send("POST", "/files", b"x", {"Content-Type": "multipart/form-data"}),
                    400)
 
     # --- what an upload leaves that is refused or breaks off ---
@@ -134,16 +134,16 @@ class Files(AgentTest):
         entries = sorted(os.listdir(self.folder))
         for body in self.bad_bodies():
             for chunked in (False, True):
-                self.fault(self.put(path, body, chunked, **{"Content-Encoding": "gzip"}), 400)
+                self.error(self.put(path, body, chunked, **{"Content-Encoding": "gzip"}), 400)
                 self.is_as_before(path, entries)
-                self.fault(self.put(path + ".new", body, **{"Content-Encoding": "gzip"}), 400)
+                self.error(self.put(path + ".new", body, **{"Content-Encoding": "gzip"}), 400)
                 self.is_as_before(path, entries)
         packer = zlib.compressobj(wbits=31)
         packed = packer.compress(self.multipart([("file", path, b"x" * 99), ("file", path + "2", b"y")]))
         packed += packer.flush()
         reply = self.agent.send("POST", "/files", packed[:-1], {
             "Content-Type": "multipart/form-data; boundary=BoUnDaRy", "Content-Encoding": "gzip"})
-        self.fault(reply, 400)
+        self.error(reply, 400)
         self.is_as_before(path, entries)
 
     def test_a_bad_multipart_body_changes_nothing(self):
@@ -153,7 +153,7 @@ class Files(AgentTest):
                             ([("file", path, b"x"), ("file", "", b"nowhere")], {}),
                             ([("file", path, b"x"), ("file", path, b"again")], {}),
                             ([("file", path, b"x"), ("file", self.folder, b"a directory")], {})):
-            self.fault(self.put_parts(parts, **more), 400)
+            self.error(self.put_parts(parts, **more), 400)
             self.is_as_before(path, entries)
 
     def test_an_upload_that_breaks_off_changes_nothing(self):
@@ -221,7 +221,7 @@ class Files(AgentTest):
         with open(path + ".not yet", "rb") as file:
             self.assertEqual(file.read(), b"made")
         for body in self.bad_bodies():
-            self.fault(self.put(path + ".link", body, **{"Content-Encoding": "gzip"}), 400)
+            self.error(self.put(path + ".link", body, **{"Content-Encoding": "gzip"}), 400)
         with open(path, "rb") as file:
             self.assertEqual(file.read(), b"through the link")
 
@@ -232,7 +232,7 @@ class Files(AgentTest):
         if os.system(f"mount --bind {below} {path} 2>/dev/null"):
             self.skipTest("cannot mount")
         try:
-            self.fault(self.put(path, b"no gzip", **{"Content-Encoding": "gzip"}), 400)
+            self.error(self.put(path, b"no gzip", **{"Content-Encoding": "gzip"}), 400)
             with open(below, "rb") as file:
                 self.assertEqual(file.read(), b"old content")
             self.put(path, b"new").json()
@@ -257,34 +257,34 @@ class Files(AgentTest):
             self.assertEqual(self.get(path).read(), str(number).encode())
         for body in (b"--BoUnDaRy\r\nContent-Disposition: form-data\r\n\r\nx\r\n--BoUnDaRy--\r\n",
                      b"--OtHeR\r\n\r\nx\r\n--OtHeR--\r\n", b""):
-            self.fault(self.agent.send("POST", "/files", body, {
+            self.error(self.agent.send("POST", "/files", body, {
                 "Content-Type": "multipart/form-data; boundary=BoUnDaRy"}), 400)
 
     def test_refused_bodies(self):
-        self.fault(self.agent.send("POST", "/files?path=/tmp/x", b"x", {"Content-Type": "text/x"}),
+        self.error(self.agent.send("POST", "/files?path=/tmp/x", b"x", {"Content-Type": "text/x"}),
                    415)
-        self.fault(self.put(self.folder + "/z", b"x", **{"Content-Encoding": "br"}), 415)
-        self.fault(self.agent.send("POST", "/files", b"x",
+        self.error(self.put(self.folder + "/z", b"x", **{"Content-Encoding": "br"}), 415)
+        self.error(self.agent.send("POST", "/files", b"x",
                                    {"Content-Type": "application/octet-stream"}), 400)
         self.assertFalse(os.path.exists(self.folder + "/z"))
 
     def test_bad_targets(self):
-        self.fault(self.put(self.folder, b"x"), 400)
+        self.error(self.put(self.folder, b"x"), 400)
         self.put(self.folder + "/plain", b"x").json()
-        self.fault(self.put(self.folder + "/plain/below", b"x"), 400)
+        self.error(self.put(self.folder + "/plain/below", b"x"), 400)
         os.mkfifo(self.folder + "/fifo")
-        self.fault(self.put(self.folder + "/fifo", b"x"), 400)
-        self.fault(self.get(self.folder + "/fifo"), 400)
-        self.fault(self.get("/" + "a" * 5000), 400)
-        self.fault(self.get("~other/x"), 400)
-        self.fault(self.agent.send("GET", "/files?path=/etc/passwd%00x"), 400)
+        self.error(self.put(self.folder + "/fifo", b"x"), 400)
+        self.error(self.get(self.folder + "/fifo"), 400)
+        self.error(self.get("/" + "a" * 5000), 400)
+        self.error(self.get("~other/x"), 400)
+        self.error(self.agent.send("GET", "/files?path=/etc/passwd%00x"), 400)
 
-    def test_reading_faults(self):
-        self.assertIn("directory", self.fault(self.get(self.folder), 400))
-        self.fault(self.get(self.folder + "/missing"), 404)
-        self.fault(self.get("/etc/passwd/missing"), 404)
-        self.fault(self.agent.send("GET", "/files?path=/etc/passwd&username=nobody-here"), 401)
-        self.fault(self.get("/etc/passwd", Accept_Encoding="identity;q=0"), 406)
+    def test_reading_errors(self):
+        self.assertIn("directory", self.error(self.get(self.folder), 400))
+        self.error(self.get(self.folder + "/missing"), 404)
+        self.error(self.get("/etc/passwd/missing"), 404)
+        self.error(self.agent.send("GET", "/files?path=/etc/passwd&username=nobody-here"), 401)
+        self.error(self.get("/etc/passwd", Accept_Encoding="identity;q=0"), 406)
 
     def test_relative_paths(self):
         name = f".sandlot-test-{os.getpid()}"
@@ -382,7 +382,7 @@ class Files(AgentTest):
         odd = {"X-Metadata-a_b": "1", "X-Metadata-c.d": "2", "X-Metadata-e!#$%&'*+^`|~": "3"}
         self.assertEqual(self.put(path, b"z", **odd).json()[0]["metadata"],
                          {name.removeprefix("X-Metadata-"): value for name, value in odd.items()})
-        self.fault(self.put(path, b"z", **{"X-Metadata-": "1"}), 400)
+        self.error(self.put(path, b"z", **{"X-Metadata-": "1"}), 400)
 
     def test_uploads_that_are_given_up_leave_nothing(self):
         """Also when their end comes together with the last bytes."""
@@ -417,7 +417,7 @@ class Files(AgentTest):
         except (BlockingIOError, TimeoutError):
             pass
         connection.settimeout(5)
-        self.fault(Reply(connection), 400)
+        self.error(Reply(connection), 400)
 
     @unittest.skipUnless(ROOT, "needs root")
     def test_owner(self):
@@ -439,7 +439,7 @@ class Files(AgentTest):
         try:
             self.put(small + "/x", b"old").json()
             for chunked in (False, True):
-                self.fault(self.put(small + "/x", b"x" * 3_000_000, chunked), 507)
+                self.error(self.put(small + "/x", b"x" * 3_000_000, chunked), 507)
                 self.assertEqual(self.get(small + "/x").read(), b"old")
                 self.assertEqual(os.listdir(small), ["x"])
         finally:
@@ -563,11 +563,11 @@ class Compose(AgentTest):
             ("x", target, 400), ([one], "/dev/null", 400),
         ):
             with self.subTest(sources=sources, destination=destination):
-                self.fault(self.compose(sources, destination), status)
-        self.fault(self.compose([one], target, username="nobody-by-that-name"), 401)
+                self.error(self.compose(sources, destination), status)
+        self.error(self.compose([one], target, username="nobody-by-that-name"), 401)
         for body in (b"", b"{", b"[]"):
-            self.fault(self.agent.send("POST", "/files/compose", body), 400)
-        self.fault(self.agent.send("GET", "/files/compose"), 405)
+            self.error(self.agent.send("POST", "/files/compose", body), 400)
+        self.error(self.agent.send("GET", "/files/compose"), 405)
         self.assertEqual([open(path, "rb").read() for path in (one, target)], [b"1", b"kept"])
 
     @unittest.skipUnless(ROOT, "needs root")
@@ -579,7 +579,7 @@ class Compose(AgentTest):
             part = self.write("big", b"x" * (2 << 20))
             with open(f"{small}/target", "wb") as file:
                 file.write(b"kept")
-            self.fault(self.compose([part], f"{small}/target"), 507)
+            self.error(self.compose([part], f"{small}/target"), 507)
             self.assertEqual(os.listdir(small), ["target"])
             self.assertTrue(os.path.exists(part))
         finally:

@@ -50,7 +50,7 @@ class Guard(AgentTest):
                 stream.message()
             known = self.guarded.send("GET", "/envs").json()
             self.assertEqual(known, {"SANDLOT_SANDBOX_ID": "sbx_test", **envs})
-            self.fault(self.guarded.send("GET", "/envs", secret="00" * 32), 401)
+            self.error(self.guarded.send("GET", "/envs", secret="00" * 32), 401)
             self.assertEqual(self.guarded.run("/bin/sh", "-c", "echo $A")[0], b"1\n")
             os.kill(pid, signal.SIGKILL)
         # What it is told later counts, and nothing of before.
@@ -61,7 +61,7 @@ class Guard(AgentTest):
 
     def test_one_that_was_told_nothing(self):
         self.kill()
-        self.fault(self.guarded.send("GET", "/envs"), 503)
+        self.error(self.guarded.send("GET", "/envs"), 503)
         self.assertEqual(self.guarded.init({"A": "1"}).status, 204)
 
     def test_an_early_end_is_for_init(self):

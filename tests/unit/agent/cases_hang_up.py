@@ -86,7 +86,7 @@ class HangUp(AgentTest):
 
     def test_nothing_new_until_the_next_init(self):
         self.hang_up()
-        self.fault(self.agent.send("GET", "/files?path=/etc/passwd"), 503)
+        self.error(self.agent.send("GET", "/files?path=/etc/passwd"), 503)
         self.assertEqual(self.agent.unary("process.Process/List", {})[1]["code"], "unavailable")
         self.assertEqual(self.agent.send("GET", "/health", secret=False).status, 204)
         self.assertEqual(self.agent.send("GET", "/internal/ports/80").status, 200)

@@ -31,7 +31,7 @@ class Ports(AgentTest):
         self.assertEqual(self.listener(self.listen("127.0.0.5").getsockname()[1]), "loopback")
         self.assertEqual(self.listener(self.listen("0.0.0.0").getsockname()[1]), "any")
         for bad in ("0", "65536", "x", ""):
-            self.fault(self.agent.send("GET", f"/internal/ports/{bad}"), 400)
+            self.error(self.agent.send("GET", f"/internal/ports/{bad}"), 400)
 
     def test_listeners_v6(self):
         try:

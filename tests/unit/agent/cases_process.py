@@ -135,7 +135,7 @@ print([l.split()[1] for l in open('/proc/self/status') if l.startswith('SigIgn')
         self.assertEqual(self.agent.unary("process.Process/SendSignal", {
             "process": {"pid": pid}, "signal": "SIGNAL_SIGKILL"})[0], 200)
         reply = Reply(waiting)
-        self.fault(reply, 500, "internal")
+        self.error(reply, 500, "internal")
 
     def test_no_stdin(self):
         stream = self.agent.start("cat", stdin=False)
@@ -287,7 +287,7 @@ print([l.split()[1] for l in open('/proc/self/status') if l.startswith('SigIgn')
                                          {"Content-Type": "application/json"}).status, 415)
         reply = self.agent.send("POST", "/process.Process/List", b"x" * 5_000_000,
                                 {"Content-Type": "application/json"})
-        self.fault(reply, 429, "resource_exhausted")
+        self.error(reply, 429, "resource_exhausted")
         _, _, _, last = self.agent.run("echo", "a\0b")
         self.assertEqual(last["error"]["message"], "a text in the message contains a NUL character")
 
@@ -345,7 +345,7 @@ class Terminal(AgentTest):
         end = [m for f, m in stream.messages() if not f][-1]
         self.assertIn("end", end["event"])
 
-    def test_faults(self):
+    def test_errors(self):
         stream = self.agent.start("sleep", "5")
         pid = stream.message()[1]["event"]["start"]["pid"]
         status, body = self.agent.unary("process.Process/Update", {

@@ -15,10 +15,10 @@ class Secret(AgentTest):
         for method, path in (("GET", "/files?path=/etc/passwd"), ("POST", "/files?path=/tmp/x"),
                              ("GET", "/internal/ports/80"), ("GET", "/nonesuch")):
             for secret in (False, "00" * 32, self.agent.secret[:-1], "zz" * 32):
-                self.fault(self.agent.send(method, path, secret=secret), 401)
+                self.error(self.agent.send(method, path, secret=secret), 401)
         reply = self.agent.send("POST", "/process.Process/List", b"{}",
                                 {"Content-Type": "application/json"}, secret=False)
-        self.fault(reply, 401, "unauthenticated")
+        self.error(reply, 401, "unauthenticated")
 
     def test_init_again(self):
         self.assertEqual(self.agent.init({"A": "1", "E2B_SANDBOX": "no"}).status, 204)
@@ -26,15 +26,15 @@ class Secret(AgentTest):
                          b"1--true\n")
         self.assertEqual(self.agent.init(self.envs).status, 204)
         body = json.dumps({"secret": self.agent.secret}).encode()
-        self.fault(self.agent.send("POST", "/init", body, secret=False), 401)
+        self.error(self.agent.send("POST", "/init", body, secret=False), 401)
         body = json.dumps({"secret": "ab" * 32}).encode()
-        self.fault(self.agent.send("POST", "/init", body), 400)
-        self.fault(self.agent.send("POST", "/init", b"{"), 400)
+        self.error(self.agent.send("POST", "/init", body), 400)
+        self.error(self.agent.send("POST", "/init", b"{"), 400)
 
     def test_before_init(self):
         agent = Agent(BINARY, "--trust-local-peers")
         self.assertEqual(agent.send("GET", "/health", secret=False).status, 204)
-        self.fault(agent.send("GET", "/files?path=/etc/passwd"), 503)
+        self.error(agent.send("GET", "/files?path=/etc/passwd"), 503)
         self.assertEqual(agent.init().status, 204)
         self.assertEqual(agent.send("GET", "/files?path=/etc/passwd").status, 200)
         self.assertEqual(agent.stop(), 0)
@@ -47,7 +47,7 @@ class Secret(AgentTest):
         agent.stop()
 
     def test_unknown_routes(self):
-        self.fault(self.agent.send("GET", "/nonesuch"), 404)
+        self.error(self.agent.send("GET", "/nonesuch"), 404)
         for path, methods in (("/files?path=/x", "GET, HEAD, POST"),
                               ("/process.Process/List", "POST")):
             reply = self.agent.send("DELETE", path)

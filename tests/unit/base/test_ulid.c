@@ -13,6 +13,7 @@ static void has_its_form(void **state)
     assert_int_equal(strlen(id), 4 + ULID_LENGTH);
     assert_true(id_is_valid("sbx_", id));
     assert_false(id_is_valid("op__", id));
+    assert_int_equal(id[4], ID_CELL);
 }
 
 static void sorts_by_creation(void **state)

@@ -283,6 +283,47 @@ static void rotates_behind_a_link(void **state)
     unlink(link_path);
 }
 
+static void check_file(const char *name, const char *expected, mode_t mode)
+{
+    error_auto err = NULL;
+    struct buffer text = BUFFER_INIT(1 << 16);
+    struct stat info;
+    assert_ok(keyring_read_text(name, &text, &err));
+    assert_string_equal(buffer_string(&text), expected);
+    assert_int_equal(stat(name, &info), 0);
+    assert_int_equal(info.st_mode & 07777, mode);
+    buffer_wipe(&text);
+}
+
+static void puts_a_text_in_its_place(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    struct buffer text = BUFFER_INIT(4096);
+    autofree char *before = xasprintf("%s.before", path);
+    bool replaced = true;
+    buffer_append_string(&text, "1 " KEY_A "\n");
+    assert_ok(keyring_put_text(path, &text, &replaced, &err));
+    assert_false(replaced);
+    check_file(path, "1 " KEY_A "\n", 0600);
+    assert_ok(keyring_put_text(path, &text, &replaced, &err));
+    assert_false(replaced);
+    assert_int_not_equal(access(before, F_OK), 0);
+
+    unlink(path);
+    write_file("7 " KEY_B "\n", 0640);
+    assert_ok(keyring_put_text(path, &text, &replaced, &err));
+    assert_true(replaced);
+    check_file(path, "1 " KEY_A "\n", 0640);
+    check_file(before, "7 " KEY_B "\n", 0640);
+    unlink(before);
+
+    buffer_append_string(&text, "what is none\n");
+    assert_fails_saying(keyring_put_text(path, &text, &replaced, &err), ERR_CONFIG, "line 2");
+    check_file(path, "1 " KEY_A "\n", 0640);
+    buffer_wipe(&text);
+}
+
 static void refuses_to_rotate_what_it_cannot_read(void **state)
 {
     (void)state;
@@ -311,6 +352,7 @@ int main(void)
         cmocka_unit_test_teardown(creates_once, remove_file),
         cmocka_unit_test_teardown(rotates, remove_file),
         cmocka_unit_test_teardown(rotates_behind_a_link, remove_file),
+        cmocka_unit_test_teardown(puts_a_text_in_its_place, remove_file),
         cmocka_unit_test_teardown(refuses_to_rotate_what_it_cannot_read, remove_file),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, make_directory, remove_directory);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
+#include "base/mem.h"
+#include "ctl/backup_db.h"
 #include "ctl/ctl.h"
 #include "unit/schema.h"
 
@@ -8,7 +10,8 @@ static void every_statement_can_be_prepared(void **state)
 {
     (void)state;
     error_auto err = NULL;
-    assert_ok(db_check_statements(db, &ctl_statements, 1, &err));
+    const struct db_statement_list lists[] = {ctl_statements, backup_statements};
+    assert_ok(db_check_statements(db, lists, ARRAY_SIZE(lists), &err));
 }
 
 int main(void)

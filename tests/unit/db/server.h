@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A MariaDB server of the test's own in a temporary directory: real, on a unix socket only, ended
- * with the test. Its settings are deliberately not what we want, so that what the connections set
- * for themselves is seen to work. A test whose server cannot be started fails; it is not skipped.
+ * A MariaDB server (or Oracle's: SANDLOT_TEST_MYSQL) of the test's own in a temporary directory:
+ * real, on a unix socket only, ended with the test. Its settings are deliberately not what we want,
+ * so that what the connections set for themselves is seen to work. A test whose server cannot be
+ * started fails; it is not skipped.
  */
 #pragma once
 

@@ -18,7 +18,8 @@ static int make_table(void **state)
 {
     (void)state;
     raw = server_raw(server);
-    server_say(raw, "CREATE OR REPLACE TABLE builds (id VARCHAR(63) NOT NULL PRIMARY KEY,"
+    server_say(raw, "DROP TABLE IF EXISTS builds");
+    server_say(raw, "CREATE TABLE builds (id VARCHAR(63) NOT NULL PRIMARY KEY,"
                     " state VARCHAR(16) NOT NULL, lease_owner VARCHAR(64) NULL,"
                     " attempts INT UNSIGNED NOT NULL, lease_until_ms BIGINT NULL) ENGINE=InnoDB");
     server_say(raw, "INSERT INTO builds VALUES ('late', 'open', NULL, 0, 2),"

@@ -26,7 +26,8 @@ static int make_table(void **state)
     (void)state;
     server_ensure(server);
     MYSQL *raw = server_raw(server);
-    server_say(raw, "CREATE OR REPLACE TABLE notes (id INT UNSIGNED NOT NULL PRIMARY KEY,"
+    server_say(raw, "DROP TABLE IF EXISTS notes");
+    server_say(raw, "CREATE TABLE notes (id INT UNSIGNED NOT NULL PRIMARY KEY,"
                     " text VARCHAR(64) NOT NULL) ENGINE=InnoDB");
     mysql_close(raw);
     db = server_open(server);

@@ -23,7 +23,8 @@ static int make_table(void **state)
 {
     (void)state;
     raw = server_raw(server);
-    server_say(raw, "CREATE OR REPLACE TABLE accounts (id INT UNSIGNED NOT NULL PRIMARY KEY,"
+    server_say(raw, "DROP TABLE IF EXISTS accounts");
+    server_say(raw, "CREATE TABLE accounts (id INT UNSIGNED NOT NULL PRIMARY KEY,"
                     " balance BIGINT NOT NULL) ENGINE=InnoDB");
     server_say(raw, "INSERT INTO accounts VALUES (1, 100), (2, 200), (3, 300)");
     db = server_open(server);

@@ -69,6 +69,7 @@ static const struct host good = {
     .address_range = "10.90.0.0/16",
     .vcpus = 4,
     .memory_mb = 4096,
+    .memory_overcommit = 100,
 };
 
 static void checks_each_field(void **state)
@@ -98,8 +99,20 @@ static void checks_each_field(void **state)
     assert_refused("vcpus", host.vcpus = 0);
     assert_refused("memory_mb", host.memory_mb = 0);
     assert_refused("disk_overcommit", host.disk_overcommit = 10001);
+    assert_refused("memory_overcommit", host.memory_overcommit = 99);
+    assert_refused("memory_overcommit", host.memory_overcommit = 2001);
+    static const char *const no_relays[] = {"http://10.0.0.7:8446",    "https://10.0.0.7",
+                                            "https://host:8446",       "https://10.0.0.7:0",
+                                            "https://10.0.0.7:8446/x", "https://10.0.0.7.8:8446",
+                                            "https://:8446",           "10.0.0.7:8446"};
+    for (size_t i = 0; i < sizeof no_relays / sizeof no_relays[0]; i++)
+        assert_refused("relay", host.relay_url = (char *)(uintptr_t)no_relays[i]);
+    /* The socket of a daemon is on this machine, which needs no relay. */
+    assert_refused("relay", host.relay_url = (char *)(uintptr_t) "https://10.0.0.7:8446");
     host = good;
     host.url = (char *)(uintptr_t) "https://10.0.0.7:8443";
+    assert_ok(host_check(&host, &err));
+    host.relay_url = (char *)(uintptr_t) "https://10.0.0.7:8446";
     assert_ok(host_check(&host, &err));
 }
 

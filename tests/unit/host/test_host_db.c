@@ -10,15 +10,15 @@
 #include "template/template.h"
 #include "unit/schema.h"
 
-#define WORKERS   6
-#define ATTEMPTS  40
-#define SHAPE_CPU 1
-#define SHAPE_MB  100
+#define WORKERS  6
+#define ATTEMPTS 40
+#define EACH_CPU 1
+#define EACH_MB  100
 
 static MYSQL *raw; /* beside it, for what the test itself asks */
 static struct team team;
 static struct template_version version;
-static const struct runtime_shape shape = {SHAPE_CPU, SHAPE_MB, 10};
+static const struct runtime_resources resources = {EACH_CPU, EACH_MB, 10};
 
 static struct host host_of(const char *name, const char *range, uint32_t vcpus, uint32_t memory_mb)
 {
@@ -27,7 +27,8 @@ static struct host host_of(const char *name, const char *range, uint32_t vcpus, 
                         .pool = "pool",
                         .nic_prefix = "sl",
                         .vcpus = vcpus,
-                        .memory_mb = memory_mb};
+                        .memory_mb = memory_mb,
+                        .memory_overcommit = 100};
     snprintf(host.name, sizeof host.name, "%s", name);
     snprintf(host.address_range, sizeof host.address_range, "%s", range);
     return host;
@@ -78,7 +79,7 @@ static void put(struct host *host)
 /* --- one create and one delete, as the lifecycle makes them --- */
 
 struct placement {
-    const struct runtime_shape *shape;
+    const struct runtime_resources *resources;
     char id[ID_SIZE];
     char instance[64];
     uint32_t host_id, address;
@@ -99,15 +100,15 @@ static int place_body(struct db *with, void *context, struct error **err)
     char route[ROUTE_TOKEN_LENGTH + 1];
     id_new("sbx_", placement->id);
     snprintf(placement->instance, sizeof placement->instance, "sbx-%s", placement->id + 4);
-    if (host_place(with, version.id, placement->shape, 0, placement->instance, &placement->host_id,
-                   &placement->address, err) < 0)
+    if (host_place(with, version.id, placement->resources, 0, 0, placement->instance,
+                   &placement->host_id, &placement->address, err) < 0)
         return -1;
     return db_exec(with, &insert,
                    DB_ARGS(db_text(placement->id), db_text(team.id),
                            db_text(route_token_new(route)), db_text(version.id),
-                           db_u64(placement->shape->cpu), db_u64(placement->shape->memory_mb),
-                           db_u64(placement->host_id), db_text(placement->instance),
-                           db_u64(placement->address)),
+                           db_u64(placement->resources->cpu),
+                           db_u64(placement->resources->memory_mb), db_u64(placement->host_id),
+                           db_text(placement->instance), db_u64(placement->address)),
                    NULL, err);
 }
 
@@ -120,23 +121,23 @@ static int end_body(struct db *with, void *context, struct error **err)
     const struct placement *placement = context;
     uint64_t ended;
     if (db_exec(with, &end, DB_ARGS(db_text(placement->id)), &ended, err) < 0 ||
-        (ended && host_room_give(with, placement->host_id, placement->shape, err) < 0))
+        (ended && host_room_give(with, placement->host_id, placement->resources, err) < 0))
         return -1;
     return host_address_release(with, placement->host_id, placement->instance, err);
 }
 
-static struct placement place(const struct runtime_shape *of_shape)
+static struct placement place(const struct runtime_resources *wanted)
 {
     struct error *err = NULL;
-    struct placement placement = {.shape = of_shape};
+    struct placement placement = {.resources = wanted};
     assert_ok(db_transaction(db, place_body, &placement, &err));
     return placement;
 }
 
-static void assert_full(const struct runtime_shape *of_shape)
+static void assert_full(const struct runtime_resources *wanted)
 {
     struct error *err = NULL;
-    struct placement placement = {.shape = of_shape};
+    struct placement placement = {.resources = wanted};
     assert_fails(db_transaction(db, place_body, &placement, &err), ERR_NO_CAPACITY);
     assert_true(err->retry_after_s > 0);
     error_clear(&err);
@@ -148,7 +149,8 @@ static void every_statement_can_be_prepared(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    assert_ok(db_check_statements(db, &host_statements, 1, &err));
+    const struct db_statement_list lists[] = {host_statements, host_condition_statements};
+    assert_ok(db_check_statements(db, lists, ARRAY_SIZE(lists), &err));
 }
 
 static void a_host_is_put_and_changed(void **state)
@@ -208,13 +210,83 @@ static void ranges_do_not_overlap_nor_change_in_use(void **state)
     forget_all_hosts();
     put(&a);
     assert_fails_saying(host_put(db, &b, &err), ERR_INVALID_REQUEST, "overlaps");
-    struct placement placement = place(&shape);
+    struct placement placement = place(&resources);
     a = host_of("a", "10.4.0.0/24", 4, 4096);
     assert_fails_saying(host_put(db, &a, &err), ERR_INVALID_REQUEST, "cannot change");
     assert_ok(db_transaction(db, end_body, &placement, &err));
     assert_ok(host_put(db, &a, &err));
     assert_int_equal(count("SELECT MIN(address) FROM host_addresses"), 0x0a040002);
     assert_ok(host_put(db, &b, &err));
+}
+
+/* --- conditions --- */
+
+static struct host another_machine(const char *name, const char *range)
+{
+    struct host host = host_of(name, range, 10, 4000);
+    host.url = (char *)(uintptr_t) "https://192.0.2.7:8443";
+    host.relay_url = (char *)(uintptr_t) "https://192.0.2.7:8446";
+    return host;
+}
+
+static void a_host_that_does_not_answer_takes_no_new_sandboxes(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host stored, away = another_machine("away", "10.40.0.0/28");
+    struct host here = host_of("here", "10.41.0.0/28", 10, 150);
+    const struct host_condition silent = {.silent_since_ms = 5}, up = {0};
+    int64_t since_ms;
+    forget_all_hosts();
+    put(&away);
+    put(&here);
+    assert_int_equal(place(&resources).host_id, away.id);
+    assert_ok(host_note_condition(db, away.id, &silent, &err));
+    assert_int_equal(place(&resources).host_id, here.id);
+    assert_full(&resources);
+    assert_ok(host_get(db, away.id, &stored, &err));
+    assert_string_equal(host_condition_name(&stored.condition, &since_ms), "silent");
+    assert_int_equal(since_ms, 5);
+    assert_false(host_answers(&stored));
+    host_deinit(&stored);
+    assert_ok(host_note_condition(db, away.id, &up, &err));
+    assert_int_equal(place(&resources).host_id, away.id);
+}
+
+static void this_machine_is_tried_in_any_case(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host here = host_of("here", "10.42.0.0/28", 10, 400);
+    const struct host_condition silent = {.silent_since_ms = 5};
+    forget_all_hosts();
+    put(&here);
+    assert_ok(host_note_condition(db, here.id, &silent, &err));
+    assert_int_equal(place(&resources).host_id, here.id);
+}
+
+static int lose_body(struct db *with, void *context, struct error **err)
+{
+    return host_note_lost(with, *(const uint32_t *)context, err);
+}
+
+static void a_lost_host_stays_lost(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host gone = another_machine("gone", "10.43.0.0/28");
+    bool lost = true;
+    forget_all_hosts();
+    put(&gone);
+    assert_ok(host_is_lost(db, gone.id, &lost, &err));
+    assert_false(lost);
+    assert_ok(db_transaction(db, lose_body, &gone.id, &err));
+    assert_ok(host_is_lost(db, gone.id, &lost, &err));
+    assert_true(lost);
+    assert_full(&resources);
+    assert_int_equal(count("SELECT COUNT(*) FROM template_sources"), 0);
+    assert_fails_saying(host_set_state(db, "gone", HOST_ACTIVE, &err), ERR_INVALID_REQUEST, "lost");
+    assert_fails_saying(host_put(db, &gone, &err), ERR_INVALID_REQUEST, "another name");
 }
 
 /* --- placement --- */
@@ -228,14 +300,14 @@ static void the_host_with_most_free_memory_is_taken(void **state)
     forget_all_hosts();
     put(&small);
     put(&large);
-    assert_int_equal(place(&shape).host_id, large.id); /* 250, 300 left */
-    assert_int_equal(place(&shape).host_id, large.id); /* 250, 200 left */
-    assert_int_equal(place(&shape).host_id, small.id);
+    assert_int_equal(place(&resources).host_id, large.id); /* 250, 300 left */
+    assert_int_equal(place(&resources).host_id, large.id); /* 250, 200 left */
+    assert_int_equal(place(&resources).host_id, small.id);
     assert_ok(host_set_state(db, "large", HOST_DRAINING, &err));
-    assert_int_equal(place(&shape).host_id, small.id);
-    assert_full(&shape);
+    assert_int_equal(place(&resources).host_id, small.id);
+    assert_full(&resources);
     assert_ok(host_set_state(db, "large", HOST_ACTIVE, &err));
-    assert_int_equal(place(&shape).host_id, large.id);
+    assert_int_equal(place(&resources).host_id, large.id);
 }
 
 static void a_host_needs_the_source_and_vcpus(void **state)
@@ -243,15 +315,63 @@ static void a_host_needs_the_source_and_vcpus(void **state)
     (void)state;
     struct error *err = NULL;
     struct host host = host_of("h", "10.5.0.0/28", 2, 4096);
-    const struct runtime_shape wide = {2, 100, 10};
+    const struct runtime_resources wide = {2, 100, 10};
     forget_all_hosts();
     assert_ok(host_put(db, &host, &err));
-    assert_full(&shape);
+    assert_full(&resources);
     put(&host);
-    place(&shape);
+    place(&resources);
     assert_full(&wide);
-    place(&shape);
-    assert_full(&shape);
+    place(&resources);
+    assert_full(&resources);
+}
+
+struct reservation {
+    uint32_t host_id;
+    struct runtime_resources resources;
+};
+
+static int reserve_body(struct db *with, void *context, struct error **err)
+{
+    const struct reservation *reservation = context;
+    return host_reserve(with, reservation->host_id, &reservation->resources, err);
+}
+
+static void memory_may_be_promised_more_than_once(void **state)
+{
+    (void)state;
+    struct host host = host_of("h", "10.5.0.0/28", 100, 150);
+    forget_all_hosts();
+    put(&host);
+    place(&resources);
+    assert_full(&resources);
+    host.memory_overcommit = 200;
+    put(&host);
+    place(&resources);
+    place(&resources);
+    assert_full(&resources);
+}
+
+/* Its own sandboxes come back all the same. */
+static void a_host_that_is_low_on_memory_takes_no_new_sandboxes(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host host = host_of("h", "10.5.0.0/28", 100, 4096);
+    bool changed;
+    forget_all_hosts();
+    put(&host);
+    place(&resources);
+    assert_ok(host_set_memory_low(db, host.id, true, &changed, &err));
+    assert_true(changed);
+    assert_ok(host_set_memory_low(db, host.id, true, &changed, &err));
+    assert_false(changed);
+    assert_full(&resources);
+    struct reservation stopped = {host.id, resources};
+    assert_ok(db_transaction(db, reserve_body, &stopped, &err));
+    assert_ok(host_set_memory_low(db, host.id, false, &changed, &err));
+    assert_true(changed);
+    place(&resources);
 }
 
 static void the_longest_free_address_is_taken(void **state)
@@ -263,27 +383,16 @@ static void the_longest_free_address_is_taken(void **state)
     forget_all_hosts();
     put(&host);
     for (unsigned i = 0; i < 4; i++)
-        all[i] = place(&shape);
+        all[i] = place(&resources);
     assert_ok(db_transaction(db, end_body, &all[2], &err));
     clock_sleep_ms(2);
     assert_ok(db_transaction(db, end_body, &all[0], &err));
     assert_ok(db_transaction(db, end_body, &all[0], &err)); /* again: nothing to release */
-    all[4] = place(&shape);                                 /* the one never used */
-    assert_int_equal(place(&shape).address, all[2].address);
-    assert_int_equal(place(&shape).address, all[0].address);
-    assert_full(&shape); /* no address left */
+    all[4] = place(&resources);                             /* the one never used */
+    assert_int_equal(place(&resources).address, all[2].address);
+    assert_int_equal(place(&resources).address, all[0].address);
+    assert_full(&resources); /* no address left */
     assert_int_equal(count("SELECT COUNT(DISTINCT address) FROM sandboxes WHERE reserved = 1"), 5);
-}
-
-struct reservation {
-    uint32_t host_id;
-    struct runtime_shape shape;
-};
-
-static int reserve_body(struct db *with, void *context, struct error **err)
-{
-    const struct reservation *reservation = context;
-    return host_reserve(with, reservation->host_id, &reservation->shape, err);
 }
 
 static void a_resume_reserves_on_its_own_host(void **state)
@@ -293,13 +402,13 @@ static void a_resume_reserves_on_its_own_host(void **state)
     struct host host = host_of("h", "10.5.0.0/28", 10, 250);
     forget_all_hosts();
     put(&host);
-    place(&shape);
+    place(&resources);
     struct reservation fits = {host.id, {1, 150, 10}}, too_large = {host.id, {1, 151, 10}};
     assert_fails_saying(db_transaction(db, reserve_body, &too_large, &err), ERR_NO_CAPACITY,
                         "room");
     assert_ok(db_transaction(db, reserve_body, &fits, &err));
     assert_fails_saying(db_transaction(db, reserve_body, &fits, &err), ERR_NO_CAPACITY, "room");
-    assert_ok(host_room_give(db, host.id, &fits.shape, &err));
+    assert_ok(host_room_give(db, host.id, &fits.resources, &err));
     assert_ok(host_set_state(db, "h", HOST_DRAINING, &err));
     assert_ok(db_transaction(db, reserve_body, &fits, &err));
 }
@@ -314,8 +423,8 @@ static void the_list_says_what_is_reserved(void **state)
     forget_all_hosts();
     put(&b);
     put(&a);
-    place(&shape);
-    place(&shape);
+    place(&resources);
+    place(&resources);
     assert_ok(host_list(db, &hosts, &number, &err));
     assert_int_equal(number, 2);
     assert_string_equal(hosts[0].name, "a");
@@ -336,15 +445,15 @@ static void many_hosts_fill_evenly_and_wholly(void **state)
         char name[16], range[32];
         snprintf(name, sizeof name, "h%u", i);
         snprintf(range, sizeof range, "10.%u.0.0/28", 10 + i);
-        struct host host = host_of(name, range, 100, EACH * SHAPE_MB);
+        struct host host = host_of(name, range, 100, EACH * EACH_MB);
         put(&host);
     }
     for (unsigned i = 0; i < HOSTS; i++)
-        place(&shape);
+        place(&resources);
     assert_true(count("SELECT COUNT(*) FROM hosts WHERE sandboxes > 0") > HOSTS / 3);
     for (unsigned i = HOSTS; i < HOSTS * EACH; i++)
-        place(&shape);
-    assert_full(&shape);
+        place(&resources);
+    assert_full(&resources);
     assert_int_equal(count("SELECT MIN(sandboxes) FROM hosts"), EACH);
 }
 
@@ -359,7 +468,7 @@ static int work(unsigned seed)
     struct db *own = server_open(server);
     for (unsigned i = 0; i < ATTEMPTS; i++) {
         bool remove = holds && rand_r(&seed) % 3 == 0;
-        struct placement next = {.shape = &shape};
+        struct placement next = {.resources = &resources};
         if (remove && db_transaction(own, end_body, &held[holds - 1], &err) == 0)
             holds--;
         else if (!remove && db_transaction(own, place_body, &next, &err) == 0)
@@ -432,7 +541,7 @@ static void workers_never_pass_the_capacity(void **state)
     assert_exact();
     /* Fill the rest: exactly what the hosts have is there in the end, 7 and 5 and 5. */
     struct error *err = NULL;
-    struct placement next = {.shape = &shape};
+    struct placement next = {.resources = &resources};
     while (db_transaction(db, place_body, &next, &err) == 0)
         continue;
     assert_int_equal(err->code, ERR_NO_CAPACITY);
@@ -448,8 +557,13 @@ int main(void)
         cmocka_unit_test(a_host_is_put_and_changed),
         cmocka_unit_test(a_large_range_is_filled_by_one_statement),
         cmocka_unit_test(ranges_do_not_overlap_nor_change_in_use),
+        cmocka_unit_test(a_host_that_does_not_answer_takes_no_new_sandboxes),
+        cmocka_unit_test(this_machine_is_tried_in_any_case),
+        cmocka_unit_test(a_lost_host_stays_lost),
         cmocka_unit_test(the_host_with_most_free_memory_is_taken),
         cmocka_unit_test(a_host_needs_the_source_and_vcpus),
+        cmocka_unit_test(memory_may_be_promised_more_than_once),
+        cmocka_unit_test(a_host_that_is_low_on_memory_takes_no_new_sandboxes),
         cmocka_unit_test(the_longest_free_address_is_taken),
         cmocka_unit_test(a_resume_reserves_on_its_own_host),
         cmocka_unit_test(the_list_says_what_is_reserved),

@@ -90,8 +90,8 @@ static void test_errors(void **state)
 {
     (void)state;
     assert_error(ERR_INVALID_REQUEST, "/a", "bad",
-                 "{\"error\":\"invalid_request\",\"message\":\"bad\",\"request_id\":\"r1\","
-                 "\"field\":\"/a\"}",
+                 "{\"error\":\"invalid_request\",\"message\":\"bad\",\"field\":\"/a\","
+                 "\"request_id\":\"r1\"}",
                  "");
     assert_error(ERR_UNAUTHORIZED, NULL, "no",
                  "{\"error\":\"unauthorized\",\"message\":\"no\",\"request_id\":\"r1\"}",
@@ -104,8 +104,8 @@ static void test_errors(void **state)
                  "Retry-After: 2\r\n");
     /* Bytes of the input that are not UTF-8 still give a body. */
     assert_error(ERR_INVALID_REQUEST, "a\xff", "b\xfe",
-                 "{\"error\":\"invalid_request\",\"message\":\"b?\",\"request_id\":\"r1\","
-                 "\"field\":\"a?\"}",
+                 "{\"error\":\"invalid_request\",\"message\":\"b?\",\"field\":\"a?\","
+                 "\"request_id\":\"r1\"}",
                  "");
 }
 

@@ -108,66 +108,70 @@ static void sorts_refusals(void **state)
     static const struct {
         int code;
         const char *text;
-        enum incus_fault fault;
+        enum incus_error kind;
     } cases[] = {
-        {404, "Instance not found", INCUS_FAULT_NOT_FOUND},
+        {404, "Instance not found", INCUS_ERROR_NOT_FOUND},
         {400, "Failed to fetch instance \"a\" in project \"p\": Instance not found",
-         INCUS_FAULT_NOT_FOUND},
-        {404, "Profile not found", INCUS_FAULT_NOT_FOUND},
-        {400, "Profile not found", INCUS_FAULT_OTHER},
-        {400, "The instance is already stopped", INCUS_FAULT_STOPPED},
-        {400, "The instance is already running", INCUS_FAULT_RUNNING},
-        {400, "Instance is running", INCUS_FAULT_RUNNING},
-        {400, "Instance is not running", INCUS_FAULT_STOPPED},
-        {400, "container is not running: \"sandlot_sbx-1\"", INCUS_FAULT_STOPPED},
+         INCUS_ERROR_NOT_FOUND},
+        {404, "Profile not found", INCUS_ERROR_NOT_FOUND},
+        {400, "Profile not found", INCUS_ERROR_OTHER},
+        {400, "The instance is already stopped", INCUS_ERROR_STOPPED},
+        {400, "The instance is already running", INCUS_ERROR_RUNNING},
+        {400, "Instance is running", INCUS_ERROR_RUNNING},
+        {400, "Instance is not running", INCUS_ERROR_STOPPED},
+        {400, "container is not running: \"sandlot_sbx-1\"", INCUS_ERROR_STOPPED},
         {400,
          "Failed to create instance start operation: Instance is busy running a \"stop\" "
          "operation",
-         INCUS_FAULT_BUSY},
+         INCUS_ERROR_BUSY},
+        {400,
+         "Failed to write backup file: Instance snapshot record count doesn't match instance "
+         "snapshot volume record count",
+         INCUS_ERROR_BUSY},
         {500,
          "Failed creating instance record: Add instance info to the database: Failed to "
          "create \"instances\" entry: UNIQUE constraint failed: instances.project_id, "
          "instances.name",
-         INCUS_FAULT_EXISTS},
-        {409, "Instance \"a\" already exists", INCUS_FAULT_EXISTS},
+         INCUS_ERROR_EXISTS},
+        {409, "Instance \"a\" already exists", INCUS_ERROR_EXISTS},
         {409, "MAC address \"10:66:6a:00:00:01\" already defined on another NIC",
-         INCUS_FAULT_OTHER},
+         INCUS_ERROR_OTHER},
         {400,
          "Failed to start device \"eth0\": Failed adding host route \"10.0.0.1/32\": Failed "
          "to run: ip -4 route add table main 10.0.0.1/32 dev slx: exit status 2 (RTNETLINK "
          "answers: File exists)",
-         INCUS_FAULT_OTHER},
+         INCUS_ERROR_OTHER},
         {400,
          "Failed to run: /usr/libexec/incus/incusd forkstart sandlot_sbx-1 "
          "/var/lib/incus/containers "
          "/run/incus/sandlot_sbx-1/lxc.conf: exit status 1",
-         INCUS_FAULT_START},
-        {503, "Shutting down", INCUS_FAULT_UNAVAILABLE},
-        {500, "Failed to begin transaction: sql: database is closed", INCUS_FAULT_INTERRUPTED},
-        {400, "", INCUS_FAULT_OTHER},
+         INCUS_ERROR_START},
+        {503, "Shutting down", INCUS_ERROR_UNAVAILABLE},
+        {500, "Failed to begin transaction: sql: database is closed", INCUS_ERROR_INTERRUPTED},
+        {400, "", INCUS_ERROR_OTHER},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-        assert_int_equal(incus_fault_of(cases[i].code, cases[i].text), cases[i].fault);
+        assert_int_equal(incus_error_of(cases[i].code, cases[i].text), cases[i].kind);
 }
 
 static void words_a_refusal(void **state)
 {
     (void)state;
     static const struct {
-        enum incus_fault fault;
+        enum incus_error kind;
         enum error_code code;
     } codes[] = {
-        {INCUS_FAULT_NOT_FOUND, ERR_NOT_FOUND},
-        {INCUS_FAULT_UNAVAILABLE, ERR_RUNTIME_UNAVAILABLE},
-        {INCUS_FAULT_INTERRUPTED, ERR_OUTCOME_UNKNOWN},
-        {INCUS_FAULT_BUSY, ERR_RUNTIME_REFUSED},
-        {INCUS_FAULT_OTHER, ERR_RUNTIME_REFUSED},
+        {INCUS_ERROR_NOT_FOUND, ERR_NOT_FOUND},
+        {INCUS_ERROR_UNAVAILABLE, ERR_RUNTIME_UNAVAILABLE},
+        {INCUS_ERROR_INTERRUPTED, ERR_OUTCOME_UNKNOWN},
+        {INCUS_ERROR_BUSY, ERR_RUNTIME_REFUSED},
+        {INCUS_ERROR_OTHER, ERR_RUNTIME_REFUSED},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
         error_auto err = NULL;
-        assert_int_equal(incus_refusal(&err, codes[i].fault, "dump\nfailed\t\x01"), -1);
+        assert_int_equal(incus_error_set(&err, codes[i].kind, "dump\nfailed\t\x01"), -1);
         assert_int_equal(err->code, codes[i].code);
         assert_string_equal(err->message, "Incus: dump failed  ");
     }
@@ -185,10 +189,10 @@ static void keeps_a_refusal_short(void **state)
     for (size_t i = 1; i + 1 < sizeof(text); i += 2)
         memcpy(&text[i], "\xc3\xa9", 2);
     text[3999] = '\0';
-    incus_refusal(&long_error, INCUS_FAULT_OTHER, text);
+    incus_error_set(&long_error, INCUS_ERROR_OTHER, text);
     assert_in_range(strlen(long_error->message), 500, 700);
     assert_true(str_is_utf8(long_error->message, strlen(long_error->message)));
-    incus_refusal(&empty_error, INCUS_FAULT_OTHER, "");
+    incus_error_set(&empty_error, INCUS_ERROR_OTHER, "");
     assert_string_equal(empty_error->message, "Incus: refused without a reason");
 }
 

@@ -42,20 +42,20 @@ static void touch(int directory, const char *name)
 static void an_older_generation_is_refused(void **state)
 {
     struct fence *fence = fence_of("generations");
-    struct refusal refusal;
+    struct keeper_error error;
     (void)state;
     assert_ptr_equal(fence, fence_of("generations"));
-    assert_int_equal(fence_enter(fence, 3, &refusal), 0);
+    assert_int_equal(fence_enter(fence, 3, &error), 0);
     fence_leave(fence);
     fence_raise(fence, 4);
-    assert_int_equal(fence_enter(fence, 3, &refusal), -1);
-    assert_int_equal(refusal.code, KEEPER_FENCED);
+    assert_int_equal(fence_enter(fence, 3, &error), -1);
+    assert_int_equal(error.code, KEEPER_FENCED);
     assert_true(fence_is_raised(fence, 3));
     fence_raise(fence, 2);
-    assert_int_equal(fence_enter(fence, 3, &refusal), -1);
-    assert_int_equal(fence_enter(fence, 4, &refusal), 0);
+    assert_int_equal(fence_enter(fence, 3, &error), -1);
+    assert_int_equal(fence_enter(fence, 4, &error), 0);
     fence_leave(fence);
-    assert_int_equal(fence_enter(fence_of("another"), 1, &refusal), 0);
+    assert_int_equal(fence_enter(fence_of("another"), 1, &error), 0);
     fence_leave(fence_of("another"));
 }
 
@@ -71,14 +71,14 @@ static void *raise_it(void *context)
 static void raising_waits_for_what_is_under_way(void **state)
 {
     struct fence *fence = fence_of("waiting");
-    struct refusal refusal;
+    struct keeper_error error;
     pthread_t thread;
     (void)state;
-    assert_int_equal(fence_enter(fence, 8, &refusal), 0);
+    assert_int_equal(fence_enter(fence, 8, &error), 0);
     assert_int_equal(pthread_create(&thread, NULL, raise_it, fence), 0);
     while (!fence_is_raised(fence, 8))
         clock_sleep_ms(1);
-    assert_int_equal(fence_enter(fence, 8, &refusal), -1);
+    assert_int_equal(fence_enter(fence, 8, &error), -1);
     assert_false(__atomic_load_n(&raised, __ATOMIC_SEQ_CST));
     fence_leave(fence);
     pthread_join(thread, NULL);
@@ -101,12 +101,12 @@ struct crowd {
 static void *go_in_and_out(void *context)
 {
     struct crowd *crowd = context;
-    struct refusal refusal;
+    struct keeper_error error;
     uint64_t generation;
     while ((generation = __atomic_load_n(&crowd->newest, __ATOMIC_SEQ_CST)) <= ROUNDS) {
         bool slow = generation % 2;
         int result = slow ? fence_enter_slow(crowd->fence, generation)
-                          : fence_enter(crowd->fence, generation, &refusal);
+                          : fence_enter(crowd->fence, generation, &error);
         if (result < 0)
             continue;
         __atomic_add_fetch(&crowd->inside[generation], 1, __ATOMIC_SEQ_CST);
@@ -140,7 +140,7 @@ static void nobody_is_inside_behind_a_raised_fence(void **state)
 static void links_do_not_lead_out(void **state)
 {
     struct stat status;
-    struct refusal refusal;
+    struct keeper_error error;
     const char *name;
     (void)state;
     assert_int_equal(mkdirat(root, "dir", 0700), 0);
@@ -150,19 +150,19 @@ static void links_do_not_lead_out(void **state)
     assert_int_equal(symlinkat("dir/../dir/file", root, "within"), 0);
     assert_int_equal(symlinkat("circle", root, "circle"), 0);
     assert_int_equal(mkfifoat(root, "fifo", 0600), 0);
-    autoclose int within = place_open_file(root, "within", &status, &refusal);
+    autoclose int within = place_open_file(root, "within", &status, &error);
     assert_true(within >= 0);
     for (size_t i = 0; i < 4; i++) {
         static const char *const paths[] = {"absolute", "up/passwd", "circle", "fifo"};
-        assert_int_equal(place_open_file(root, paths[i], &status, &refusal), -1);
-        assert_int_equal(refusal.code, KEEPER_INVALID);
+        assert_int_equal(place_open_file(root, paths[i], &status, &error), -1);
+        assert_int_equal(error.code, KEEPER_INVALID);
     }
-    assert_int_equal(place_open_file(root, "nothing", &status, &refusal), -1);
-    assert_int_equal(refusal.code, KEEPER_NOT_FOUND);
-    assert_int_equal(place_open_parent(root, "up/new/file", true, &name, &refusal), -1);
-    assert_int_equal(place_open_parent(root, "", true, &name, &refusal), -1);
-    assert_int_equal(place_open_volume("nothing-mounted", &refusal), -1);
-    assert_int_equal(refusal.code, KEEPER_NOT_MOUNTED);
+    assert_int_equal(place_open_file(root, "nothing", &status, &error), -1);
+    assert_int_equal(error.code, KEEPER_NOT_FOUND);
+    assert_int_equal(place_open_parent(root, "up/new/file", true, &name, &error), -1);
+    assert_int_equal(place_open_parent(root, "", true, &name, &error), -1);
+    assert_int_equal(place_open_volume("nothing-mounted", &error), -1);
+    assert_int_equal(error.code, KEEPER_NOT_MOUNTED);
 }
 
 static void a_deep_tree_goes_and_links_stay_unfollowed(void **state)

@@ -12,8 +12,8 @@
 #include "base/mem.h"
 #include "launcher/bounded.h"
 #include "launcher/container_config.h"
-#include "launcher/leftovers.h"
 #include "launcher/mount_points.h"
+#include "launcher/orphans.h"
 
 static char folder[] = "/tmp/sandlot-launcher-XXXXXX";
 
@@ -226,7 +226,7 @@ static void what_a_command_in_time_left_lives_on(void **state)
     kill(pid, SIGKILL);
 }
 
-/* --- leftovers --- */
+/* --- orphans --- */
 
 static void make_old(const char *path)
 {
@@ -260,7 +260,7 @@ static void folders_of_deleted_instances_go(void **state)
     for (size_t i = 6; i < ARRAY_SIZE(folders); i++)
         if (strcmp(folders[i], "run/young"))
             make_old(folders[i]);
-    assert_int_equal(leftovers_remove_in("run", containers), 1);
+    assert_int_equal(orphans_remove_in("run", containers), 1);
     assert_int_equal(access("run/gone", F_OK), -1);
     for (size_t i = 6; i < ARRAY_SIZE(folders); i++)
         if (strcmp(folders[i], "run/gone"))

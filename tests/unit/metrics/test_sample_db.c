@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "metrics/sample.h"
 #include "unit/schema.h"
@@ -164,6 +165,25 @@ static void one_connection_holds_the_lock(void **state)
     db_close(other);
 }
 
+static void who_is_asked_for(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    sample_id *ids;
+    size_t count;
+    int64_t now_ms = clock_now_ms();
+    assert_ok(sample_want(db, id, &err));
+    assert_ok(sample_want(db, id, &err));
+    assert_ok(sample_wanted(db, now_ms - 1000, &ids, &count, &err));
+    assert_int_equal(count, 1);
+    assert_string_equal(ids[0], id);
+    free(ids);
+    assert_ok(sample_delete_wants_before(db, INT64_MAX, &err));
+    assert_ok(sample_wanted(db, 0, &ids, &count, &err));
+    assert_int_equal(count, 0);
+    free(ids);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +192,7 @@ int main(void)
         cmocka_unit_test_teardown(a_span_never_has_too_many_points, forget),
         cmocka_unit_test_teardown(old_ones_go_in_pieces, forget),
         cmocka_unit_test(one_connection_holds_the_lock),
+        cmocka_unit_test(who_is_asked_for),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, schema_setup, schema_teardown);
 }

@@ -5,6 +5,11 @@
  *
  *   edge_gate UPSTREAM BODY_MAX            serve FastCGI on fd 0
  *   edge_gate render CONFIG TEMPLATES OUT  as `sandlotctl nginx-config`
+ *   edge_gate relay CONFIG TEMPLATES OUT PORT
+ *                                          what a relay on 127.0.0.1:PORT needs, and the front for
+ * it
+ *
+ * With EDGE_RELAY (an address of a relay) in its environment all sandboxes are on another machine.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,9 +18,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/str.h"
+#include "crypto/authority.h"
 #include "ctl/nginx_config.h"
+#include "ctl/nginx_hosts.h"
 #include "http/server.h"
+
+#define HOST  "h1"
+#define RANGE "127.0.0.0/16"
 
 static const char *upstream;
 
@@ -43,12 +54,31 @@ static void count_answer(struct http_response *response)
     http_response_header(response, "Agent-Secret", "counted-%" PRId64, clock_monotonic_us());
 }
 
+/* The other one is at the same port; nobody knows it, so that no connection to it is kept. */
+static void send_through(struct http_response *response, const char *route, const char *relay)
+{
+    bool is_other = str_starts_with(route, "other");
+    response->status = 401;
+    if (str_starts_with(route, "norelay"))
+        http_response_header(response, "Through", "https://127.0.0.1:1");
+    else if (is_other)
+        http_response_header(response, "Through", "https://127.0.0.2%s", strrchr(relay, ':'));
+    else
+        http_response_header(response, "Through", "%s", relay);
+    http_response_header(response, "Host-Name", is_other ? "h2" : HOST);
+}
+
 static void allow(struct http_response *response, const struct http_request *request)
 {
     const char *route = http_parameter(request, "SANDLOT_ROUTE");
     bool preview = str_equal(http_parameter(request, "SANDLOT_KIND"), "preview");
+    const char *relay = getenv("EDGE_RELAY");
+    if (relay)
+        send_through(response, route, relay);
     http_response_header(response, "Sandlot-Answer", "%s",
-                         str_starts_with(route, "down") ? "127.0.0.1:1" : upstream);
+                         str_starts_with(route, "down")      ? "127.0.0.9:1"
+                         : str_starts_with(route, "outside") ? "127.1.0.1:80"
+                                                             : upstream);
     if (str_starts_with(route, "count")) {
         count_answer(response);
         return;
@@ -116,12 +146,53 @@ static int render(char **argv, struct error **err)
     return nginx_config_render(settings, argv[3], argv[4], err);
 }
 
+static int put(const char *dir, const char *name, const char *text, struct error **err)
+{
+    bool changed;
+    return nginx_config_put_file(dir, name, text, &changed, err);
+}
+
+/* Into the folder of credentials, for both sides. */
+static int put_certificates(const char *dir, struct error **err)
+{
+    certificate_pair_auto authority = {0}, front = {0}, host = {0};
+    if (authority_new("test", 2, &authority, err) < 0 ||
+        authority_sign(&authority, CERTIFICATE_OF_CALLER, "front.sandlot", 2, &front, err) < 0 ||
+        authority_sign(&authority, CERTIFICATE_OF_CALLED, HOST ".host.sandlot", 2, &host, err) < 0)
+        return -1;
+    return put(dir, "ca.pem", authority.certificate, err) < 0 ||
+                   put(dir, "front.pem", front.certificate, err) < 0 ||
+                   put(dir, "front.key", front.key, err) < 0 ||
+                   put(dir, "host.pem", host.certificate, err) < 0 ||
+                   put(dir, "host.key", host.key, err) < 0
+               ? -1
+               : 0;
+}
+
+static int make_relay(char **argv, struct error **err)
+{
+    settings_auto settings = NULL;
+    if (settings_load(argv[2], &settings, err) < 0 ||
+        put_certificates(settings->relay_dir, err) < 0)
+        return -1;
+    autofree char *url = xasprintf("https://127.0.0.1:%s", argv[5]);
+    struct host host = {.id = 1, .name = HOST, .relay_url = url};
+    autofree char *hosts = nginx_hosts_text(&host, 1);
+    struct nginx_relay relay = {.host_name = HOST,
+                                .range = RANGE,
+                                .dir = settings->relay_dir,
+                                .port = (unsigned)atoi(argv[5])};
+    return put(argv[4], NGINX_HOSTS_FILE, hosts, err) < 0
+               ? -1
+               : nginx_config_render_relay(settings, argv[3], &relay, settings->relay_dir, err);
+}
+
 int main(int argc, char **argv)
 {
     error_auto err = NULL;
-    if (argc == 5 && render(argv, &err) == 0)
+    if ((argc == 5 && render(argv, &err) == 0) || (argc == 6 && make_relay(argv, &err) == 0))
         return 0;
-    if (argc == 5)
+    if (argc == 5 || argc == 6)
         fprintf(stderr, "%s\n", err->message);
     if (argc != 3)
         return 2;

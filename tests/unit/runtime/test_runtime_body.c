@@ -16,7 +16,7 @@ static struct runtime_instance instance(void)
         .address = "10.77.3.254",
         .source = "tpl-1",
         .sandbox_id = "sbx_1",
-        .shape = {.cpu = 2, .memory_mb = 512, .disk_gb = 10},
+        .resources = {.cpu = 2, .memory_mb = 512, .disk_gb = 10},
     };
 }
 
@@ -80,15 +80,15 @@ static void hardware_addresses_follow_addresses(void **state)
 static void a_paused_root_has_room_for_the_memory(void **state)
 {
     (void)state;
-    struct runtime_shape shape = {.cpu = 1, .memory_mb = 512, .disk_gb = 10};
+    struct runtime_resources resources = {.cpu = 1, .memory_mb = 512, .disk_gb = 10};
     char size[RUNTIME_SIZE_SIZE];
 
-    runtime_root_size(&shape, size);
+    runtime_root_size(&resources, size);
     assert_string_equal(size, "10GiB");
-    runtime_root_size_paused(&shape, size);
+    runtime_root_size_paused(&resources, size);
     assert_string_equal(size, "10816MiB");
-    shape = (struct runtime_shape){.memory_mb = UINT32_MAX, .disk_gb = UINT32_MAX};
-    runtime_root_size_paused(&shape, size);
+    resources = (struct runtime_resources){.memory_mb = UINT32_MAX, .disk_gb = UINT32_MAX};
+    runtime_root_size_paused(&resources, size);
     assert_string_equal(size, "4402341477439MiB");
 }
 
@@ -104,6 +104,7 @@ static void a_container_is_one_request(void **state)
     assert_string_equal(text_at(body, "source", "source", NULL), "tpl-1");
     assert_true(json_is_true(json_object_get(body, "start")));
     assert_string_equal(text_at(body, "config", "limits.cpu", NULL), "2");
+    assert_string_equal(text_at(body, "config", "limits.cpu.allowance", NULL), "50%");
     assert_string_equal(text_at(body, "config", "limits.memory", NULL), "512MiB");
     assert_string_equal(text_at(body, "config", RUNTIME_KEY_SANDBOX, NULL), "sbx_1");
     assert_string_equal(text_at(body, "config", RUNTIME_KEY_ROLE, NULL), "sandbox");
@@ -159,6 +160,25 @@ static void the_profile_is_hardened(void **state)
     assert_non_null(strstr(text_at(profile, "raw.lxc", NULL, NULL), "lxc.cap.keep=chown "));
 }
 
+/* Incus puts them into a profile like this one when the host has AppArmor. */
+static void the_rules_for_apparmor_are_understood(void **state)
+{
+    json_auto_t *config = runtime_confinement();
+    (void)state;
+    if (access("/sbin/apparmor_parser", X_OK) < 0)
+        skip();
+    FILE *parser = popen("/sbin/apparmor_parser --skip-kernel-load --skip-cache "
+                         "--policy-features /etc/apparmor.d/abi/3.0",
+                         "w");
+    assert_non_null(parser);
+    fprintf(parser,
+            "abi <abi/3.0>,\n@{PROC}=/proc/\n"
+            "profile \"incus-1\" flags=(attach_disconnected,mediate_deleted) {\n"
+            "capability,\nfile,\nmount,\numount,\npivot_root,\nnetwork,\n%s}\n",
+            json_string_value(json_object_get(config, "raw.apparmor")));
+    assert_int_equal(pclose(parser), 0);
+}
+
 static void statuses_tell_paused_from_stopped(void **state)
 {
     (void)state;
@@ -185,6 +205,7 @@ int main(void)
         cmocka_unit_test(a_container_is_one_request),
         cmocka_unit_test(a_machine_keeps_its_memory_apart),
         cmocka_unit_test(the_profile_is_hardened),
+        cmocka_unit_test(the_rules_for_apparmor_are_understood),
         cmocka_unit_test(statuses_tell_paused_from_stopped),
     };
     return run_tests(tests);

@@ -216,7 +216,8 @@ static void knows_which_sources_a_host_lacks(void **state)
                         .nic_prefix = "sl",
                         .address_range = "10.1.0.0/29",
                         .vcpus = 1,
-                        .memory_mb = 64};
+                        .memory_mb = 64,
+                        .memory_overcommit = 100};
     assert_ok(host_put(db, &host, &err));
     struct template_version ready = add(TEAM_DEPLOYMENT_ID, "sources", true),
                             failed = add(TEAM_DEPLOYMENT_ID, "sources", false);

@@ -19,8 +19,9 @@ static struct host host = {.name = "one",
                            .nic_prefix = "sl",
                            .address_range = "10.1.0.0/24",
                            .vcpus = 100,
-                           .memory_mb = 100000};
-static const struct runtime_shape wanted = {1, 512, 20}, other = {1, 512, 10};
+                           .memory_mb = 100000,
+                           .memory_overcommit = 100};
+static const struct runtime_resources wanted = {1, 512, 20}, other = {1, 512, 10};
 
 static int set_up(void **state)
 {
@@ -36,10 +37,10 @@ static int set_up(void **state)
            template_source_add(db, version.id, host.id, name, &err) < 0;
 }
 
-static void add_ready(const char *name, const struct runtime_shape *shape)
+static void add_ready(const char *name, const struct runtime_resources *resources)
 {
     struct error *err = NULL;
-    struct warm_instance warm = {.host_id = host.id, .agent_key_id = 1, .shape = *shape};
+    struct warm_instance warm = {.host_id = host.id, .agent_key_id = 1, .resources = *resources};
     snprintf(warm.name, sizeof warm.name, "%s", name);
     memcpy(warm.template_version_id, version.id, sizeof warm.template_version_id);
     assert_ok(warm_row_insert(db, &warm, 60, &err));
@@ -79,7 +80,7 @@ static void claims_at_the_same_time_find_an_instance_each(void **state)
     for (unsigned i = 0; i < CLAIMS; i++) {
         assert_true(claims.warm[i].name[0]);
         /* Those of the wanted size go first. */
-        assert_int_equal(claims.warm[i].shape.disk_gb,
+        assert_int_equal(claims.warm[i].resources.disk_gb,
                          i < CLAIMS / 2 ? wanted.disk_gb : other.disk_gb);
         for (unsigned j = 0; j < i; j++)
             assert_string_not_equal(claims.warm[i].name, claims.warm[j].name);

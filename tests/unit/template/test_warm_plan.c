@@ -5,21 +5,22 @@
 
 #include "template/warm_plan.h"
 
-#define SMALL ((struct runtime_shape){1, 512, 10})
-#define LARGE ((struct runtime_shape){2, 2048, 20})
+#define SMALL ((struct runtime_resources){1, 512, 10})
+#define LARGE ((struct runtime_resources){2, 2048, 20})
 
 static struct warm_plan plan;
 
-static void ask(const char *team, const char *version, struct runtime_shape shape, unsigned peak)
+static void ask(const char *team, const char *version, struct runtime_resources resources,
+                unsigned peak)
 {
-    struct warm_want want = {.shape = shape};
+    struct warm_want want = {.resources = resources};
     snprintf(want.template_version_id, sizeof want.template_version_id, "%s", version);
     warm_plan_add(&plan, team, &want, peak);
 }
 
-static unsigned wanted(const char *version, struct runtime_shape shape)
+static unsigned wanted(const char *version, struct runtime_resources resources)
 {
-    return warm_plan_find(&plan, version, &shape)->wanted;
+    return warm_plan_find(&plan, version, &resources)->wanted;
 }
 
 static void a_wave_is_expected_again_and_a_fourth_more(void **state)
@@ -50,7 +51,7 @@ static void no_team_takes_the_part_of_another(void **state)
     (void)state;
     plan = (struct warm_plan){.memory_mb = 1600}; /* a hundred */
     for (unsigned i = 0; i < 20; i++)
-        ask("greedy", "v", (struct runtime_shape){1, 256 * (i + 1), 10}, 1000);
+        ask("greedy", "v", (struct runtime_resources){1, 256 * (i + 1), 10}, 1000);
     ask("modest", "w", LARGE, 8);
     ask("other", "x", LARGE, 40);
     warm_plan_decide(&plan);
@@ -66,7 +67,7 @@ static void a_virtual_machine_takes_all_of_its_memory(void **state)
 {
     (void)state;
     plan = (struct warm_plan){.memory_mb = 5000};
-    struct warm_want want = {.virtual_machine = true, .shape = LARGE};
+    struct warm_want want = {.virtual_machine = true, .resources = LARGE};
     snprintf(want.template_version_id, sizeof want.template_version_id, "vm");
     warm_plan_add(&plan, "one", &want, 10);
     warm_plan_decide(&plan);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A small web application: preview_server.py ADDRESS PORT.
+"""A small web application: preview_server.py ADDRESS PORT [CERTIFICATE-AND-KEY].
 
 GET anything         what arrived, as JSON
 OPTIONS anything     a yes to whoever asks from another origin
@@ -13,6 +13,7 @@ import hashlib
 import http.server
 import json
 import socket
+import ssl
 import struct
 import sys
 import time
@@ -45,6 +46,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     "method": self.command,
                     "path": self.path,
                     "headers": {name.lower(): value for name, value in self.headers.items()},
+                    "names": list(self.headers),
+                    "tls_name": tls_names.get(self.connection),
                 }
             )
 
@@ -120,4 +123,11 @@ class Server(http.server.ThreadingHTTPServer):
     address_family = socket.AF_INET
 
 
-Server((sys.argv[1], int(sys.argv[2])), Handler).serve_forever()
+server = Server((sys.argv[1], int(sys.argv[2])), Handler)
+tls_names = {}
+if len(sys.argv) > 3:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(sys.argv[3])
+    context.sni_callback = lambda connection, name, _: tls_names.__setitem__(connection, name)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+server.serve_forever()

@@ -35,9 +35,9 @@ static void resolves(void **state)
         {"/a/~/b", "/a/~/b"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct fault fault;
+        struct rpc_error error;
         autofree char *path = NULL;
-        assert_int_equal(paths_resolve(cases[i][0], &someone, &path, &fault), 0);
+        assert_int_equal(paths_resolve(cases[i][0], &someone, &path, &error), 0);
         assert_string_equal(path, cases[i][1]);
     }
 }
@@ -46,18 +46,18 @@ static void refuses(void **state)
 {
     (void)state;
     char text[PATH_LENGTH_MAX + 2];
-    struct fault fault;
+    struct rpc_error error;
     autofree char *path = NULL;
     memset(text, 'a', sizeof text);
     text[0] = '/';
     text[PATH_LENGTH_MAX + 1] = '\0';
-    assert_int_equal(paths_resolve(text, &someone, &path, &fault), -1);
-    assert_int_equal(fault.code, FAULT_INVALID_ARGUMENT);
-    assert_int_equal(paths_resolve(text + 5, &someone, &path, &fault), -1);
-    assert_int_equal(paths_resolve("~root/x", &someone, &path, &fault), -1);
+    assert_int_equal(paths_resolve(text, &someone, &path, &error), -1);
+    assert_int_equal(error.code, RPC_INVALID_ARGUMENT);
+    assert_int_equal(paths_resolve(text + 5, &someone, &path, &error), -1);
+    assert_int_equal(paths_resolve("~root/x", &someone, &path, &error), -1);
     assert_null(path);
     text[PATH_LENGTH_MAX] = '\0';
-    assert_int_equal(paths_resolve(text, &someone, &path, &fault), 0);
+    assert_int_equal(paths_resolve(text, &someone, &path, &error), 0);
 }
 
 static void names_the_base(void **state)
@@ -71,23 +71,23 @@ static void makes_directories(void **state)
 {
     (void)state;
     char root[] = "/tmp/test_paths.XXXXXX";
-    struct fault fault;
+    struct rpc_error error;
     struct stat status;
     assert_non_null(mkdtemp(root));
     struct user me = {.uid = getuid(), .gid = getgid()};
     autofree char *deep = xasprintf("%s/a/b/c", root);
     autofree char *file = xasprintf("%s/a/file", root);
     autofree char *below = xasprintf("%s/a/file/x/y", root);
-    assert_int_equal(paths_make_parents(deep, &me, &fault), 0);
+    assert_int_equal(paths_make_parents(deep, &me, &error), 0);
     assert_int_equal(stat(deep, &status), -1);
-    assert_int_equal(paths_make_directories(deep, &me, &fault), 0);
-    assert_int_equal(paths_make_directories(deep, &me, &fault), 0);
+    assert_int_equal(paths_make_directories(deep, &me, &error), 0);
+    assert_int_equal(paths_make_directories(deep, &me, &error), 0);
     assert_int_equal(stat(deep, &status), 0);
     assert_true(S_ISDIR(status.st_mode));
     autofclose FILE *made = fopen(file, "we");
     assert_non_null(made);
-    assert_int_equal(paths_make_parents(below, &me, &fault), -1);
-    assert_int_equal(fault.code, FAULT_INVALID_ARGUMENT);
+    assert_int_equal(paths_make_parents(below, &me, &error), -1);
+    assert_int_equal(error.code, RPC_INVALID_ARGUMENT);
     unlink(file);
     for (int i = 0; i < 4; i++, *strrchr(deep, '/') = '\0')
         rmdir(deep);
@@ -112,31 +112,31 @@ static void finds_users(void **state)
                                       "bare:x:7:7:::\n");
     autofree char *group = file_with("root:x:0:\nsudo:x:27:other,user\nuser:x:1000:user\n"
                                      "near:x:28:user2,xuser\n");
-    struct fault fault;
+    struct rpc_error error;
     user_auto user = {.name = NULL};
     user_auto bare = {.name = NULL};
     users_set_files(passwd, group);
-    assert_int_equal(users_find("user", &user, &fault), 0);
+    assert_int_equal(users_find("user", &user, &error), 0);
     assert_string_equal(user.home, "/home/user");
     assert_string_equal(user.shell, "/bin/bash");
     assert_int_equal(user.uid, 1000);
     assert_int_equal(user.group_count, 2);
     assert_int_equal(user.groups[0], 1000);
     assert_int_equal(user.groups[1], 27);
-    assert_int_equal(users_find("bare", &bare, &fault), 0);
+    assert_int_equal(users_find("bare", &bare, &error), 0);
     assert_string_equal(bare.home, "/");
     assert_string_equal(bare.shell, "/bin/sh");
     struct user none;
-    assert_int_equal(users_find("nobody", &none, &fault), -1);
-    assert_int_equal(fault.code, FAULT_UNAUTHENTICATED);
-    assert_int_equal(users_find("", &none, &fault), -1);
+    assert_int_equal(users_find("nobody", &none, &error), -1);
+    assert_int_equal(error.code, RPC_UNAUTHENTICATED);
+    assert_int_equal(users_find("", &none, &error), -1);
     assert_string_equal(users_name_of_uid(1000), "user");
     assert_string_equal(users_name_of_uid(4711), "4711");
     assert_string_equal(users_name_of_gid(27), "sudo");
     unlink(passwd);
     unlink(group);
-    assert_int_equal(users_find("user", &none, &fault), -1);
-    assert_int_equal(fault.code, FAULT_INTERNAL);
+    assert_int_equal(users_find("user", &none, &error), -1);
+    assert_int_equal(error.code, RPC_INTERNAL);
 }
 
 int main(void)

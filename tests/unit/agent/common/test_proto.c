@@ -31,24 +31,24 @@ static void checks_types(void **state)
 {
     (void)state;
     json_auto_t *json = message("{\"s\":\"x\",\"b\":true,\"o\":{},\"a\":[],\"n\":5}");
-    struct fault fault;
+    struct rpc_error error;
     const char *text;
     const json_t *value;
     bool flag;
-    assert_int_equal(proto_string(json, "s", &text, &fault), 0);
+    assert_int_equal(proto_string(json, "s", &text, &error), 0);
     assert_string_equal(text, "x");
-    assert_int_equal(proto_string(json, "none", &text, &fault), 0);
+    assert_int_equal(proto_string(json, "none", &text, &error), 0);
     assert_string_equal(text, "");
-    assert_int_equal(proto_string(json, "n", &text, &fault), -1);
-    assert_int_equal(fault.code, FAULT_INVALID_ARGUMENT);
-    assert_int_equal(proto_bool(json, "b", false, &flag, &fault), 0);
+    assert_int_equal(proto_string(json, "n", &text, &error), -1);
+    assert_int_equal(error.code, RPC_INVALID_ARGUMENT);
+    assert_int_equal(proto_bool(json, "b", false, &flag, &error), 0);
     assert_true(flag);
-    assert_int_equal(proto_bool(json, "none", true, &flag, &fault), 0);
+    assert_int_equal(proto_bool(json, "none", true, &flag, &error), 0);
     assert_true(flag);
-    assert_int_equal(proto_bool(json, "n", true, &flag, &fault), -1);
-    assert_int_equal(proto_object(json, "a", &value, &fault), -1);
-    assert_int_equal(proto_array(json, "o", &value, &fault), -1);
-    assert_int_equal(proto_array(json, "a", &value, &fault), 0);
+    assert_int_equal(proto_bool(json, "n", true, &flag, &error), -1);
+    assert_int_equal(proto_object(json, "a", &value, &error), -1);
+    assert_int_equal(proto_array(json, "o", &value, &error), -1);
+    assert_int_equal(proto_array(json, "a", &value, &error), 0);
 }
 
 static void reads_integers(void **state)
@@ -69,9 +69,9 @@ static void reads_integers(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json_auto_t *json = message(cases[i].text);
-        struct fault fault;
+        struct rpc_error error;
         int64_t value;
-        assert_int_equal(proto_integer(json, "n", 0, 100, &value, &fault), cases[i].rc);
+        assert_int_equal(proto_integer(json, "n", 0, 100, &value, &error), cases[i].rc);
         if (cases[i].rc == 0)
             assert_int_equal(value, cases[i].value);
     }
@@ -82,22 +82,22 @@ static void reads_bytes(void **state)
     (void)state;
     static const char *const good[] = {"aGk/Pz8=", "aGk/Pz8", "aGk_Pz8=", "aGk_Pz8"};
     static const char *const bad[] = {"a", "aGk?", "aGk/Pz8==", "aGk /Pz8=", "=", "aGk_/z8="};
-    struct fault fault;
+    struct rpc_error error;
     char *data;
     size_t size;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         json_auto_t *json = json_string(good[i]);
-        assert_int_equal(proto_bytes(json, "b", &data, &size, &fault), 0);
+        assert_int_equal(proto_bytes(json, "b", &data, &size, &error), 0);
         assert_int_equal(size, 5);
         assert_memory_equal(data, "hi???", 5);
         free(data);
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         json_auto_t *json = json_string(bad[i]);
-        assert_int_equal(proto_bytes(json, "b", &data, &size, &fault), -1);
+        assert_int_equal(proto_bytes(json, "b", &data, &size, &error), -1);
     }
     json_auto_t *empty = json_string("");
-    assert_int_equal(proto_bytes(empty, "b", &data, &size, &fault), 0);
+    assert_int_equal(proto_bytes(empty, "b", &data, &size, &error), 0);
     assert_int_equal(size, 0);
     free(data);
 }
@@ -105,47 +105,47 @@ static void reads_bytes(void **state)
 static void layers_environments(void **state)
 {
     (void)state;
-    struct fault fault;
+    struct rpc_error error;
     environment_auto below = {NULL, 0, 0};
     environment_auto above = {NULL, 0, 0};
     json_auto_t *envs = message("{\"B\":\"2\",\"C\":\"\",\"A\":\"new=er\"}");
     json_auto_t *wrong = message("{\"D\":4}");
-    assert_int_equal(environment_set(&below, "A", "1", &fault), 0);
-    assert_int_equal(environment_set(&below, "AB", "x", &fault), 0);
-    assert_int_equal(environment_set_json(&above, envs, &fault), 0);
-    assert_int_equal(environment_merge(&below, &above, &fault), 0);
+    assert_int_equal(environment_set(&below, "A", "1", &error), 0);
+    assert_int_equal(environment_set(&below, "AB", "x", &error), 0);
+    assert_int_equal(environment_set_json(&above, envs, &error), 0);
+    assert_int_equal(environment_merge(&below, &above, &error), 0);
     assert_int_equal(below.count, 4);
     assert_string_equal(below.entries[0], "A=new=er");
     assert_string_equal(below.entries[3], "C=");
     assert_null(below.entries[4]);
     assert_string_equal(environment_get(&below, "AB"), "x");
     assert_null(environment_get(&below, "D"));
-    assert_int_equal(environment_set_json(&below, wrong, &fault), -1);
-    assert_int_equal(environment_set(&below, "", "x", &fault), -1);
-    assert_int_equal(environment_set(&below, "X=Y", "x", &fault), -1);
-    assert_int_equal(environment_set_json(&below, NULL, &fault), 0);
+    assert_int_equal(environment_set_json(&below, wrong, &error), -1);
+    assert_int_equal(environment_set(&below, "", "x", &error), -1);
+    assert_int_equal(environment_set(&below, "X=Y", "x", &error), -1);
+    assert_int_equal(environment_set_json(&below, NULL, &error), 0);
 }
 
 static void bounds_environments(void **state)
 {
     (void)state;
-    struct fault fault;
+    struct rpc_error error;
     environment_auto environment = {NULL, 0, 0};
     autofree char *big = xmalloc(ENVIRONMENT_BYTES_MAX);
     memset(big, 'x', ENVIRONMENT_BYTES_MAX - 1);
     big[ENVIRONMENT_BYTES_MAX - 1] = '\0';
-    assert_int_equal(environment_set(&environment, "A", big, &fault), -1);
+    assert_int_equal(environment_set(&environment, "A", big, &error), -1);
     big[ENVIRONMENT_BYTES_MAX - 3] = '\0';
-    assert_int_equal(environment_set(&environment, "A", big, &fault), 0);
-    assert_int_equal(environment_set(&environment, "B", "", &fault), -1);
-    assert_int_equal(environment_set(&environment, "A", "", &fault), 0);
+    assert_int_equal(environment_set(&environment, "A", big, &error), 0);
+    assert_int_equal(environment_set(&environment, "B", "", &error), -1);
+    assert_int_equal(environment_set(&environment, "A", "", &error), 0);
     char name[16];
     for (int i = 1; i < ENVIRONMENT_COUNT_MAX; i++) {
         snprintf(name, sizeof name, "N%d", i);
-        assert_int_equal(environment_set(&environment, name, "", &fault), 0);
+        assert_int_equal(environment_set(&environment, name, "", &error), 0);
     }
-    assert_int_equal(environment_set(&environment, "B", "", &fault), -1);
-    assert_int_equal(environment_set(&environment, "N1", "x", &fault), 0);
+    assert_int_equal(environment_set(&environment, "B", "", &error), -1);
+    assert_int_equal(environment_set(&environment, "N1", "x", &error), 0);
 }
 
 static void tells_ends(void **state)
@@ -162,8 +162,8 @@ static void tells_ends(void **state)
                                  "\"error\":\"signal: killed\"}"},
         {W_EXITCODE(0, SIGSEGV) | WCOREFLAG,
          "{\"exitCode\":-1,\"exited\":false,"
-         "\"status\":\"signal: segmentation fault (core dumped)\","
-         "\"error\":\"signal: segmentation fault (core dumped)\"}"},
+         "\"status\":\"signal: segmentation error (core dumped)\","
+         "\"error\":\"signal: segmentation error (core dumped)\"}"},
         {W_EXITCODE(0, 40), "{\"exitCode\":-1,\"exited\":false,\"status\":\"signal: signal 40\","
                             "\"error\":\"signal: signal 40\"}"},
     };

@@ -8,22 +8,22 @@
 #define TYPE "multipart/form-data; boundary=b0"
 #define PART "Content-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n"
 
-static int on_begin(void *context, const char *name, const char *file_name, struct fault *fault)
+static int on_begin(void *context, const char *name, const char *file_name, struct rpc_error *error)
 {
-    (void)fault;
+    (void)error;
     return buffer_printf(context, "<%s|%s>", name, file_name ? file_name : "-");
 }
 
-static int on_data(void *context, const char *data, size_t size, struct fault *fault)
+static int on_data(void *context, const char *data, size_t size, struct rpc_error *error)
 {
-    (void)fault;
+    (void)error;
     assert_true(size > 0);
     return buffer_append(context, data, size);
 }
 
-static int on_end(void *context, struct fault *fault)
+static int on_end(void *context, struct rpc_error *error)
 {
-    (void)fault;
+    (void)error;
     return buffer_append_string(context, "</>");
 }
 
@@ -33,19 +33,19 @@ static const struct multipart_events events = {on_begin, on_data, on_end};
 static void read_body(const char *type, const char *body, size_t piece, struct buffer *told)
 {
     struct multipart *multipart;
-    struct fault fault;
+    struct rpc_error error;
     size_t size = strlen(body);
-    assert_int_equal(multipart_new(type, &events, told, &multipart, &fault), 0);
+    assert_int_equal(multipart_new(type, &events, told, &multipart, &error), 0);
     int rc = 0;
     for (size_t at = 0; at < size && rc == 0; at += piece) {
         size_t now = size - at < piece ? size - at : piece;
         /* A copy of its own, so that reading past its end shows. */
         autofree char *copy = xmalloc(now);
         memcpy(copy, body + at, now);
-        rc = multipart_data(multipart, copy, now, &fault);
+        rc = multipart_data(multipart, copy, now, &error);
     }
-    if (rc < 0 || multipart_end(multipart, &fault) < 0) {
-        assert_int_equal(fault.code, FAULT_INVALID_ARGUMENT);
+    if (rc < 0 || multipart_end(multipart, &error) < 0) {
+        assert_int_equal(error.code, RPC_INVALID_ARGUMENT);
         buffer_append_char(told, '!');
     }
     multipart_free(multipart);
@@ -155,11 +155,11 @@ static void finds_the_boundary(void **state)
                                       "multipart/form-data; boundary=\"b0",
                                       "multipart/form-data; xboundary=b0"};
     struct multipart *multipart;
-    struct fault fault;
+    struct rpc_error error;
     for (size_t i = 0; i < ARRAY_SIZE(good); i++)
         assert_told(good[i], "--b0\r\n" PART "x\r\n--b0--\r\n", "<file|f>x</>");
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-        assert_int_equal(multipart_new(bad[i], &events, NULL, &multipart, &fault), -1);
+        assert_int_equal(multipart_new(bad[i], &events, NULL, &multipart, &error), -1);
 }
 
 int main(void)

@@ -4,11 +4,11 @@
 #include "agent/framework/envelope.h"
 
 static int parse(const char *data, size_t size, const char **message, size_t *message_size,
-                 enum fault_code *code)
+                 enum rpc_code *code)
 {
-    struct fault fault = {.code = FAULT_CODE_COUNT};
-    int rc = envelope_parse(data, size, message, message_size, &fault);
-    *code = fault.code;
+    struct rpc_error error = {.code = RPC_CODE_COUNT};
+    int rc = envelope_parse(data, size, message, message_size, &error);
+    *code = error.code;
     return rc;
 }
 
@@ -17,7 +17,7 @@ static void reads_one(void **state)
     (void)state;
     const char *message;
     size_t size;
-    enum fault_code code;
+    enum rpc_code code;
     assert_int_equal(parse("\0\0\0\0\2{}", 7, &message, &size, &code), 0);
     assert_int_equal(size, 2);
     assert_memory_equal(message, "{}", 2);
@@ -31,22 +31,22 @@ static void refuses_others(void **state)
     static const struct {
         const char *data;
         size_t size;
-        enum fault_code code;
+        enum rpc_code code;
     } cases[] = {
-        {NULL, 0, FAULT_INVALID_ARGUMENT},
-        {"\0\0\0\0", 4, FAULT_INVALID_ARGUMENT},
-        {"\0\0\0\0\3{}", 7, FAULT_INVALID_ARGUMENT},
-        {"\0\0\0\0\1{}", 7, FAULT_INVALID_ARGUMENT},
-        {"\0\377\377\377\377{}", 7, FAULT_INVALID_ARGUMENT},
-        {"\0\0\0\0\2{}\0\0\0\0\2{}", 14, FAULT_INVALID_ARGUMENT},
-        {"\2\0\0\0\2{}", 7, FAULT_INVALID_ARGUMENT},
-        {"\200\0\0\0\2{}", 7, FAULT_INVALID_ARGUMENT},
-        {"\1\0\0\0\2{}", 7, FAULT_UNIMPLEMENTED},
+        {NULL, 0, RPC_INVALID_ARGUMENT},
+        {"\0\0\0\0", 4, RPC_INVALID_ARGUMENT},
+        {"\0\0\0\0\3{}", 7, RPC_INVALID_ARGUMENT},
+        {"\0\0\0\0\1{}", 7, RPC_INVALID_ARGUMENT},
+        {"\0\377\377\377\377{}", 7, RPC_INVALID_ARGUMENT},
+        {"\0\0\0\0\2{}\0\0\0\0\2{}", 14, RPC_INVALID_ARGUMENT},
+        {"\2\0\0\0\2{}", 7, RPC_INVALID_ARGUMENT},
+        {"\200\0\0\0\2{}", 7, RPC_INVALID_ARGUMENT},
+        {"\1\0\0\0\2{}", 7, RPC_UNIMPLEMENTED},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *message;
         size_t size;
-        enum fault_code code;
+        enum rpc_code code;
         assert_int_equal(parse(cases[i].data, cases[i].size, &message, &size, &code), -1);
         assert_int_equal(code, cases[i].code);
     }

@@ -18,22 +18,22 @@ static const char *argument(const struct exec_call *call, size_t at)
 
 static void assert_refused(const char *text, const char *words)
 {
-    struct fault fault = {.message = ""};
+    struct rpc_error error = {.message = ""};
     json_auto_t *message = parse(text);
     exec_call_auto call = {.args = NULL};
-    assert_int_equal(exec_call_read(message, &call, &fault), -1);
-    assert_int_equal(fault.code, FAULT_INVALID_ARGUMENT);
-    if (!strstr(fault.message, words))
-        fail_msg("%s: \"%s\" does not say \"%s\"", text, fault.message, words);
+    assert_int_equal(exec_call_read(message, &call, &error), -1);
+    assert_int_equal(error.code, RPC_INVALID_ARGUMENT);
+    if (!strstr(error.message, words))
+        fail_msg("%s: \"%s\" does not say \"%s\"", text, error.message, words);
 }
 
 static void test_a_line_is_for_the_shell(void **state)
 {
     (void)state;
-    struct fault fault;
+    struct rpc_error error;
     json_auto_t *message = parse("{\"cmd\": \"ls | wc -l\"}");
     exec_call_auto call;
-    assert_int_equal(exec_call_read(message, &call, &fault), 0);
+    assert_int_equal(exec_call_read(message, &call, &error), 0);
     assert_string_equal(call.process.command, "/bin/sh");
     assert_string_equal(argument(&call, 0), "-c");
     assert_string_equal(argument(&call, 1), "ls | wc -l");
@@ -45,12 +45,12 @@ static void test_a_line_is_for_the_shell(void **state)
 static void test_with_args_it_is_a_program(void **state)
 {
     (void)state;
-    struct fault fault;
+    struct rpc_error error;
     json_auto_t *message =
         parse("{\"cmd\": \"ls\", \"args\": [], \"stdin\": \"\", \"timeout\": 0.25,"
               " \"user\": \"root\", \"cwd\": \"/tmp\", \"envs\": {\"A\": \"b\"}}");
     exec_call_auto call;
-    assert_int_equal(exec_call_read(message, &call, &fault), 0);
+    assert_int_equal(exec_call_read(message, &call, &error), 0);
     assert_string_equal(call.process.command, "ls");
     assert_int_equal(json_array_size(call.process.args), 0);
     assert_true(call.process.with_stdin);
@@ -64,11 +64,11 @@ static void test_with_args_it_is_a_program(void **state)
 static void test_input_may_be_base64(void **state)
 {
     (void)state;
-    struct fault fault;
+    struct rpc_error error;
     json_auto_t *message =
         parse("{\"cmd\": \"cat\", \"stdin\": \"AP8=\", \"stdin_encoding\": \"base64\"}");
     exec_call_auto call;
-    assert_int_equal(exec_call_read(message, &call, &fault), 0);
+    assert_int_equal(exec_call_read(message, &call, &error), 0);
     assert_int_equal(call.input_size, 2);
     assert_memory_equal(call.input, "\0\xff", 2);
 }

@@ -3,7 +3,7 @@
 
 #include <sodium.h>
 
-#include "gate/throttle.h"
+#include "base/throttle.h"
 
 #define RATE 10
 
@@ -43,6 +43,14 @@ static void test_a_network_of_ipv6_is_one(void **state)
     assert_false(throttle_is_over(&throttle, "2001:db8:1:3::3", RATE, 5000));
 }
 
+static void test_ipv4_within_ipv6_is_ipv4(void **state)
+{
+    (void)state;
+    refuse("::ffff:198.51.100.1", 2 * RATE, 5000);
+    assert_true(throttle_is_over(&throttle, "198.51.100.1", RATE, 5000));
+    assert_false(throttle_is_over(&throttle, "::ffff:198.51.100.2", RATE, 5000));
+}
+
 static void test_what_is_no_address_counts_by_its_name(void **state)
 {
     (void)state;
@@ -56,6 +64,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_address_is_stopped_and_let_go),
         cmocka_unit_test(test_a_network_of_ipv6_is_one),
+        cmocka_unit_test(test_ipv4_within_ipv6_is_ipv4),
         cmocka_unit_test(test_what_is_no_address_counts_by_its_name),
     };
     if (sodium_init() < 0)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What an operator does with sandlotctl to users, teams, plans and sandboxes, and that the audit log has it."""
+
+import secrets
+
+import pytest
+
+from client import assert_error
+from stack import wait_until
+from tenant import Account
+
+pytestmark = pytest.mark.parallel
+
+
+def name():
+    return "t" + secrets.token_hex(6)
+
+
+def refused(stack, *arguments):
+    done = stack.ctl(*arguments, check=False)
+    assert done.returncode == 1, done.stdout
+    return done.stderr
+
+
+def recorded(stack, action, resource):
+    rows = stack.ctl("audit", "--action", action, "--resource", resource, "--limit", "1")
+    return rows and (rows["actor_kind"], rows["result"])
+
+
+def test_a_user_goes_and_what_was_made_stays(stack):
+    user, heir = Account(stack), Account(stack)
+    sandbox_id = user.api.create(timeout=120)["id"]
+    assert "no other owner" in refused(stack, "user", "remove", user.user)
+    assert user.api.get(f"/v1/sandboxes/{sandbox_id}").status == 200
+    assert "no user" in refused(stack, "user", "remove", user.user, "--heir", name())
+    stack.ctl("user", "remove", user.user, "--heir", heir.user)
+    assert_error(user.api.get("/v1/me"), 401, "unauthorized")
+    assert heir.api.get(f"/v1/sandboxes/{sandbox_id}").json()["team"] == user.team
+    assert "no such user" in refused(stack, "user", "enable", user.user).lower()
+    assert recorded(stack, "user.remove", user.user) == ("operator", "done")
+    assert heir.api.delete(f"/v1/sandboxes/{sandbox_id}").status == 204
+
+
+def test_a_user_without_anything_goes_with_the_personal_team(stack):
+    user = Account(stack)
+    stack.ctl("user", "remove", user.user)
+    assert_error(user.api.get("/v1/me"), 401, "unauthorized")
+    stack.ctl("user", "create", user.user)  # the names are free again
+    stack.ctl("user", "remove", user.user)
+
+
+def test_a_team_goes_when_it_holds_nothing(stack, account):
+    team = account.make_team()
+    sandbox_id = account.api.post("/v1/sandboxes", {"team": team, "timeout": 120}).json()["id"]
+    assert "still has sandboxes" in refused(stack, "team", "remove", team)
+    assert "personal team" in refused(stack, "team", "remove", account.team)
+    assert "stays" in refused(stack, "team", "remove", "deployment")
+    account.api.destroy(sandbox_id)
+    wait_until(lambda: stack.row(sandbox_id)["state"] == "destroyed", 60, "the removal")
+    stack.ctl("team", "remove", team)
+    assert_error(account.api.post("/v1/sandboxes", {"team": team}), 403, "team_forbidden", "/team")
+    assert team not in [one["slug"] for one in account.api.get("/v1/teams").json()["teams"]]
+    assert team not in [one["slug"] for one in stack.ctl("team", "list")["teams"]]
+    assert recorded(stack, "team.remove", team) == ("operator", "done")
+
+
+def test_plans_are_made_and_removed(stack, account):
+    plan = name()
+    made = stack.ctl("plan", "create", plan, "--from", "pro")
+    assert (made["name"], made["sandboxes"]) == (plan, 100)
+    assert "already" in refused(stack, "plan", "create", plan, "--from", "pro")
+    assert "no plan" in refused(stack, "plan", "create", name(), "--from", name())
+    team = account.make_team(plan)
+    assert team in refused(stack, "plan", "remove", plan)
+    stack.ctl("team", "remove", team)
+    stack.ctl("plan", "remove", plan)
+    assert "no such plan" in refused(stack, "plan", "remove", plan)
+    assert "stays" in refused(stack, "plan", "remove", "basic")
+    assert recorded(stack, "plan.create", plan) == recorded(stack, "plan.remove", plan) == ("operator", "done")
+
+
+def test_sandboxes_in_an_operators_hands(stack, account):
+    sandbox_id = account.api.create(timeout=300)["id"]
+    assert stack.ctl("sandbox", "stop", sandbox_id)["state"] == "stopped"
+    assert stack.ctl("sandbox", "resume", sandbox_id, "--timeout", "200")["state"] == "ready"
+    assert account.api.get(f"/v1/sandboxes/{sandbox_id}").json()["timeout"] == 200
+    log = [line["text"] for line in stack.ctl("sandbox", "log", sandbox_id, "--dir", str(stack.root / "log"))["lines"]]
+    for words in ("operation=createSandbox", "sandbox.create begun", "sandbox.pause done by=operator"):
+        assert any(words in line for line in log), (words, log)
+    stack.ctl("sandbox", "delete", sandbox_id)
+    assert_error(account.api.get(f"/v1/sandboxes/{sandbox_id}"), 404, "not_found")
+    assert "no such sandbox" in refused(stack, "sandbox", "delete", sandbox_id).lower()
+    # The team's owner sees what the operator did.
+    seen = [(one["action"], one["actor"]["kind"], one["result"])
+            for one in account.api.get(f"/v1/audit?resource={sandbox_id}").json()["items"]]
+    for action in ("sandbox.pause", "sandbox.resume", "sandbox.delete"):
+        assert (action, "operator", "begun") in seen and (action, "operator", "done") in seen
+
+
+def test_whoami(stack):
+    assert stack.ctl("whoami")["base_url"] == stack.settings["base_url"]

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The deployment for its operators: owners of its own team, and nobody else."""
+
+import secrets
+
+import pytest
+
+from client import Api, assert_error
+
+READS = ["/v1/operator/status", "/v1/operator/doctor", "/v1/operator/teams"]
+ACTS = [("/v1/operator/teams/{team}", {"plan": "pro"}), ("/v1/operator/hosts/{host}", {"state": "draining"}),
+        ("/v1/operator/plans/basic", {"checkpoint_days": 1})]
+
+
+@pytest.fixture(scope="module")
+def host(stack):
+    """One beside the real ones, which nothing is put on."""
+    name = "h" + secrets.token_hex(4)
+    stack.query("INSERT INTO hosts (name, state, url, project, pool, nic_prefix, address_range, vcpus, memory_mb,"
+                " created_at_ms) VALUES (%s, 'draining', 'unix:///nonexistent/socket', 'p', 'p', 'zy',"
+                " '10.254.253.0/24', 1, 64, 0)", name)
+    yield name
+    stack.query("DELETE FROM hosts WHERE name = %s", name)
+
+
+@pytest.fixture(scope="module")
+def operator(stack, module_account):
+    stack.ctl("team", "add-member", "deployment", "--user", module_account.user, "--role", "owner")
+    return module_account
+
+
+def all_teams(api, limit):
+    items, token = [], ""
+    while True:
+        page = api.get(f"/v1/operator/teams?limit={limit}{token}").json()
+        items += page["items"]
+        if "next_token" not in page:
+            return items
+        token = f"&next_token={page['next_token']}"
+
+
+@pytest.mark.parametrize("role", [None, "viewer", "member"])
+def test_nobody_else_looks_or_acts(stack, account, host, role):
+    """An owner of every team but the deployment's, and members of that who do not own it."""
+    if role:
+        stack.ctl("team", "add-member", "deployment", "--user", account.user, "--role", role)
+    assert account.api.get("/v1/me").json()["operator"] is False
+    for path in READS:
+        assert_error(account.api.get(path), 403, "insufficient_scope")
+    for path, body in ACTS:
+        refused = account.api.request("PATCH", path.format(team=account.team, host=host), body)
+        assert_error(refused, 403, "insufficient_scope")
+    assert stack.query("SELECT plan FROM teams WHERE slug = %s", account.team)[0]["plan"] != "pro"
+    assert_error(account.api.get("/v1/operator/hosts"), 404, "not_found")
+
+
+def test_an_operators_key_for_another_team_is_none(stack, operator):
+    narrow = Api(stack, operator.key("write", "--team", operator.team))
+    reader = Api(stack, operator.key("read"))
+    assert_error(narrow.get(READS[0]), 403, "insufficient_scope")
+    assert reader.get(READS[0]).status == 200
+    assert_error(reader.request("PATCH", f"/v1/operator/teams/{operator.team}", {"plan": "pro"}), 403, "insufficient_scope")
+
+
+def test_how_the_deployment_stands(stack, operator):
+    sandbox = operator.api.create(timeout=600)
+    shown = operator.api.get("/v1/operator/status").json()
+    assert {one["state"] for one in shown["sandboxes"]} >= {"ready"}
+    name = stack.query("SELECT h.name FROM hosts h JOIN sandboxes s ON s.host_id = h.id WHERE s.id = %s", sandbox["id"])
+    (home,) = [one for one in shown["hosts"] if one["name"] == name[0]["name"]]
+    assert home["sandboxes"] >= 1 and home["used_vcpus"] >= 1 and home["state"] == "active"
+    pools = {one["name"]: one for one in shown["pools"]}
+    # This very request is served by one of them.
+    assert pools["records"]["workers"] >= 1 and pools["records"]["serving"] <= pools["records"]["workers"]
+    assert {"api", "pauses"} <= set(pools)
+    assert shown.keys() - {"pools"} == stack.ctl("status").keys()
+
+
+def test_teams_page_by_page_and_their_plans(stack, operator, account):
+    rows = all_teams(operator.api, 50)
+    slugs = [one["slug"] for one in rows]
+    assert slugs == sorted(set(slugs)) and {account.team, operator.team, "deployment"} <= set(slugs)
+    first = operator.api.get("/v1/operator/teams?limit=1").json()
+    assert [one["slug"] for one in first["items"]] == [first["next_token"]] == slugs[:1]
+    shown = {one["slug"]: one for one in rows}[account.team]
+    assert (shown["plan"], shown["members"], shown["sandboxes"]) == ("basic", 1, 0)
+    path = f"/v1/operator/teams/{account.team}"
+    assert operator.api.request("PATCH", path, {"plan": "pro"}).json() == {"slug": account.team, "plan": "pro"}
+    assert account.api.get("/v1/sandbox_limits").json()["plan"]["name"] == "pro"
+    assert_error(operator.api.request("PATCH", path, {"plan": "gold"}), 422, "invalid_request", "/plan")
+    assert_error(operator.api.request("PATCH", "/v1/operator/teams/no-such", {"plan": "pro"}), 404, "not_found")
+    assert_error(operator.api.get("/v1/operator/teams?next_token=No!"), 422, "invalid_next_token", "next_token")
+    assert_error(operator.api.get("/v1/operator/teams?limit=0"), 422, "invalid_request", "limit")
+
+
+@pytest.fixture
+def enterprise(stack):
+    """The plan that few tests use; what they count on stays."""
+    (before,) = [one for one in stack.ctl("plan", "list")["plans"] if one["name"] == "enterprise"]
+    yield before
+    stack.ctl("plan", "set", "enterprise", *(f"{name}={before[name]}" for name in
+                                             ("checkpoint_days", "max_timeout_s", "storage_gb_month")))
+
+
+def test_a_plan_is_changed(stack, operator, enterprise):
+    """All that was asked for or nothing; the rest of it stays, and so do the other plans."""
+    path = "/v1/operator/plans/enterprise"
+    before = {one["name"]: one for one in operator.api.get("/v1/sandbox_limits").json()["plans"]}
+    wanted = {"checkpoint_days": 4321, "max_timeout": 86399, "prices": {"storage_gb_month": "0.0777"}}
+    changed = operator.api.request("PATCH", path, wanted)
+    expected = before["enterprise"] | wanted | {"prices": before["enterprise"]["prices"] | wanted["prices"]}
+    assert (changed.status, changed.json()) == (200, expected)
+    after = {one["name"]: one for one in operator.api.get("/v1/sandbox_limits").json()["plans"]}
+    assert (after["enterprise"], after["basic"]) == (expected, before["basic"])
+    for body, field in (({"checkpoint_days": 1, "audit_days": 29}, "/audit_days"), ({"max_timeout": 0}, "/max_timeout"),
+                        ({"checkpoint_days": 1, "prices": {"vcpu_hour": "much"}}, "/prices/vcpu_hour"),
+                        ({"checkpoint_days": -1}, "/checkpoint_days"), ({"resource_override": 1}, "/resource_override"),
+                        ({"prices": {"currency": "eur"}}, "/prices/currency"), ({"cpu_values": "1"}, "/cpu_values")):
+        assert_error(operator.api.request("PATCH", path, body), 422, "invalid_request", field)
+    assert operator.api.request("PATCH", path, {}).json() == expected
+    assert_error(operator.api.request("PATCH", "/v1/operator/plans/no-such", {"volumes": 1}), 404, "not_found")
+    (act, *_) = operator.api.get("/v1/audit?team=deployment&limit=200&resource=enterprise").json()["items"]
+    assert (act["action"], act["actor"]["user"]) == ("plan.set", operator.user)
+
+
+def test_a_host_is_drained_and_activated(stack, operator, host):
+    for state in ("active", "draining"):
+        answer = operator.api.request("PATCH", f"/v1/operator/hosts/{host}", {"state": state})
+        assert answer.json() == {"name": host, "state": state}
+        assert {one["name"]: one["state"] for one in stack.ctl("status")["hosts"]}[host] == state
+    assert_error(operator.api.request("PATCH", f"/v1/operator/hosts/{host}", {"state": "gone"}), 422, "invalid_request", "/state")
+    assert_error(operator.api.request("PATCH", "/v1/operator/hosts/none", {"state": "active"}), 404, "not_found")
+
+
+def test_the_doctor_leaves_what_it_found(stack, operator):
+    before = operator.api.get("/v1/operator/doctor").json()
+    found = stack.ctl("doctor", check=False)
+    shown = operator.api.get("/v1/operator/doctor").json()
+    assert shown["made_at"] and shown["made_at"] > (before["made_at"] or "")
+    assert {one["check"] for one in shown["report"]["findings"]} >= {"settings", "database", "dispatcher"}
+    assert (shown["report"]["wrong"] == 0) == shown["report"]["ok"] == (getattr(found, "returncode", 0) == 0)

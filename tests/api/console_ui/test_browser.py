@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The console in a real browser on the real stack: tests/console has what it does there. A machine
+without the browser, or without Node.js and npm, is an error here: scripts/test installs all three."""
+
+import os
+import pathlib
+import secrets
+import shutil
+import subprocess
+import urllib.parse
+
+import pytest
+
+from client import assert_error
+from console import Browser, Person, invite
+from identity_provider import ApiSettings, IdentityProvider, install
+from quiet_network import QuietNetwork, wrapper
+from stack import wait_until
+from tenant import Sandbox
+
+pytestmark = pytest.mark.parallel
+
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "console"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The scripts with their libraries, in the versions and with the sums of the lock file."""
+    for program in ("node", "npm", "chromium"):
+        assert shutil.which(program), f"{program} is not installed: scripts/test does it"
+    made = tmp_path_factory.mktemp("console")
+    for source in SOURCES.iterdir():
+        if source.is_file():
+            shutil.copy(source, made)
+    done = subprocess.run(
+        ["npm", "ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=2"],
+        cwd=made, capture_output=True, text=True, timeout=180, check=False,
+    )
+    assert done.returncode == 0, f"npm cannot install what the test needs: {done.stderr[-500:]}"
+    return made
+
+
+@pytest.fixture(scope="module")
+def chromium(stack, tmp_path_factory):
+    network = QuietNetwork([urllib.parse.urlsplit(stack.console_url).port or 443])
+    yield wrapper(network, shutil.which("chromium"), tmp_path_factory.mktemp("chromium") / "chromium")
+    network.close()
+
+
+@pytest.fixture
+def browse(stack, folder, chromium):
+    def run(script, timeout_s=240, **environment):
+        done = subprocess.run(
+            ["node", f"{script}.mjs"],
+            cwd=folder, capture_output=True, text=True, timeout=timeout_s, check=False,
+            env={
+                **os.environ,
+                "CONSOLE_URL": stack.console_url,
+                "DATA_PLANE_HOST": stack.data_plane_host.split(":")[0],
+                "CHROMIUM": chromium,
+                **environment,
+            },
+        )
+        assert done.returncode == 0, f"{script}.mjs:\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
+
+    return run
+
+
+def test_invitation_sign_in_ended_session_and_second_factor(stack, account, browse):
+    browse("sign_in", USER_NAME=account.user,
+           INVITE=f"{stack.console_url}/invite#{invite(stack, account.user)}")
+
+
+def test_life_of_a_sandbox(stack, account, browse):
+    person = Person(stack, account.user)
+    browse("life", USER_NAME=person.name, PASSWORD=person.password)
+
+
+def test_a_viewer_looks_and_changes_nothing(stack, account, other_account, browse):
+    sandbox = account.api.create(timeout=600)
+    stack.ctl("team", "add-member", account.team, "--user", other_account.user, "--role", "viewer")
+    person = Person(stack, other_account.user)
+    browse("viewer", USER_NAME=person.name, PASSWORD=person.password, TEAM=account.team, SANDBOX=sandbox["id"])
+
+
+def test_axe_finds_nothing_on_any_page(stack, account, browse):
+    script = '<img src=x onerror="window.hacked=1">'
+    sandbox = account.api.create(
+        timeout=600, metadata={"name": script}, exposed_ports=[{"port": 3000, "protocol": "http", "public": False}])
+    volume = account.api.create_volume(name="files")
+    made = [
+        account.api.request("PUT", f"/v1/volumes/{volume['id']}/files", {"path": f"/{script[:-1]}.txt", "content_b64": ""}),
+        account.api.post(f"/v1/sandboxes/{sandbox['id']}/checkpoints", {"name": "before"}),
+    ]
+    assert [answer.status for answer in made] == [201, 201], made
+    stack.ctl("team", "add-member", "deployment", "--user", account.user, "--role", "owner")
+    stack.ctl("doctor", check=False)
+    person = Person(stack, account.user)
+    browse("pages", timeout_s=400, USER_NAME=person.name, PASSWORD=person.password,
+           SANDBOX=sandbox["id"], VOLUME=volume["id"], TEMPLATE=stack.template)
+
+
+@pytest.fixture
+def draining_host(stack):
+    """A host that nothing is put on."""
+    name = "h" + secrets.token_hex(4)
+    stack.query("INSERT INTO hosts (name, state, url, project, pool, nic_prefix, address_range, vcpus, memory_mb,"
+                " created_at_ms) VALUES (%s, 'draining', 'unix:///nonexistent/socket', 'p', 'p', 'zx',"
+                " '10.254.252.0/24', 1, 64, 0)", name)
+    yield name
+    stack.query("DELETE FROM hosts WHERE name = %s", name)
+
+
+@pytest.fixture
+def hours(stack):
+    """How long ahead the plan enterprise warns: nothing that another test counts on."""
+    (plan,) = [one for one in stack.ctl("plan", "list")["plans"] if one["name"] == "enterprise"]
+    before = str(plan["cleanup_warning_hours"])
+    yield before
+    stack.ctl("plan", "set", "enterprise", f"cleanup_warning_hours={before}")
+
+
+def test_an_operator_sees_the_deployment_and_nobody_else_does(stack, account, other_account, draining_host, hours,
+                                                              browse):
+    stack.ctl("team", "add-member", "deployment", "--user", account.user, "--role", "owner")
+    stack.ctl("doctor", check=False)
+    person, nobody = (Person(stack, one.user) for one in (account, other_account))
+    browse("operator", USER_NAME=person.name, PASSWORD=person.password, HOST=draining_host, TEAM=other_account.team,
+           HOURS=hours)
+    browse("operator", USER_NAME=nobody.name, PASSWORD=nobody.password, OPERATOR="no")
+
+
+def test_an_owner_revokes_by_keyboard_and_reads_the_bill(stack, account, other_account, browse):
+    team = account.make_team("pro")
+    stack.ctl("team", "add-member", team, "--user", other_account.user, "--role", "member")
+    stack.ctl("key", "create", "--user", other_account.user, "--scope", "write", "--team", team, "--name", "a-key")
+    sandbox = account.api.create(team=team, timeout=600)
+    person = Person(stack, account.user)
+    try:
+        browse("owner", USER_NAME=person.name, PASSWORD=person.password, TEAM=team, MEMBER=other_account.user,
+               KEY="a-key", SANDBOX=sandbox["id"])
+        assert_error(other_account.api.get(f"/v1/usage?team={account.team}"), 403, "team_forbidden")
+    finally:
+        account.api.destroy(sandbox["id"])
+
+
+def test_what_a_team_has_besides_sandboxes(stack, account, other_account, browse):
+    """And a program asks to be let in, which it is in the browser."""
+    team = account.make_team("pro")
+    sandbox = account.api.create(team=team, timeout=600)
+    program, person = Browser(stack), Person(stack, account.user)
+    begun = program.post("/v1/device/authorize", {"client_name": "a laptop"}).json()
+    browse("things", USER_NAME=person.name, PASSWORD=person.password, TEAM=team, MEMBER=other_account.user,
+           SANDBOX=sandbox["id"], TEMPLATE=stack.template, CODE=begun["user_code"], CA_FILE=str(stack.ca_file))
+    given = program.post("/v1/device/token", {"grant_type": "urn:ietf:params:oauth:grant-type:device_code",
+                                              "device_code": begun["device_code"]})
+    assert (given.status, given.json()["key"]["name"]) == (200, "sandlot on a laptop")
+
+
+def test_script_in_every_field_stays_text(stack, account, browse):
+    """Of metadata, names of files, processes, refused hosts, volumes, checkpoints, keys, a build's log, a
+    browser that signed in."""
+    mark = "m" + secrets.token_hex(4)
+    script = f'<img src=x{mark} onerror="window.hacked=1">'
+    file = script.replace('"', "")
+    sandbox = Sandbox.create(account.api, timeout=900, metadata={"note": script, script[:60]: "as a name"})
+    sandbox.data.check(f"touch '/home/user/{file}'; (exec -a '{script}' sleep 600 >/dev/null 2>&1 &)")
+    refused_names(sandbox, f"<b-{mark}>", f"b-{mark}")
+    volume = account.api.create_volume(name=f"files-{mark}")
+    written = account.api.request("PUT", f"/v1/volumes/{volume['id']}/files", {"path": f"/{file}", "content_b64": ""})
+    checkpoint = account.api.post(f"{sandbox.path}/checkpoints", {"name": f"before-{mark}"})
+    key = account.api.post("/v1/keys", {"name": script, "scopes": ["read"]})
+    assert (written.status, checkpoint.status, key.status) == (201, 201, 201), (written, checkpoint, key)
+    template = "t" + mark
+    assert account.api.post("/v1/templates", {"slug": template, "checkpoint_id": checkpoint.json()["id"]}).status == 201
+    rows = "FROM template_versions v JOIN templates t ON t.id = v.template_id WHERE t.slug = %s"
+    wait_until(lambda: stack.query(f"SELECT v.state {rows}", template)[0]["state"] != "building", 120, "the build", 0.2)
+    stack.query("UPDATE template_versions v JOIN templates t ON t.id = v.template_id SET v.build_log = %s"
+                " WHERE t.slug = %s", f"Step 1\n{script}\n", template)
+    person = Person(stack, account.user)
+    browser = Browser(stack)
+    signed_in = browser.request("POST", "/v1/login", {"name": person.name, "password": person.password},
+                                headers={"User-Agent": script})
+    assert signed_in.status == 200, signed_in
+    browse("hostile", USER_NAME=person.name, PASSWORD=person.password, SANDBOX=sandbox.id, VOLUME=volume["id"],
+           TEMPLATE=template, MARK=mark, SCRIPT=script)
+
+
+ASK = """
+import socket, struct, sys
+label = sys.argv[1].encode()
+question = bytes([len(label)]) + label + b"\\x07example\\x00" + struct.pack(">HH", 1, 1)
+asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+asking.settimeout(3)
+asking.sendto(struct.pack(">HHHHHH", 7, 256, 1, 0, 0, 0) + question, ("169.254.0.1", 53))
+try:
+    asking.recv(512)
+except OSError:
+    pass
+"""
+
+
+def refused_names(sandbox, script, plain):
+    """Let it ask for a name that no library would ask for, and then for another. What no host name has is
+    in no name that is told of, so the first is not among the denials once the second is."""
+    sandbox.api.request("PUT", f"{sandbox.path}/network", {"allow_internet_access": False, "allow_out": ["allowed.example"]})
+    sandbox.data.upload("/home/user/.ask.py", ASK.encode())
+    for label in (script, plain):
+        sandbox.data.check(f"python3 /home/user/.ask.py '{label}'")
+
+    def targets():
+        return [one["target"] for one in sandbox.api.get(f"{sandbox.path}/network/denials").json()["denials"]]
+
+    wait_until(lambda: f"{plain}.example" in targets(), 60, "the denial of the plain name", 0.2)
+    assert not [target for target in targets() if "<" in target]
+
+
+@pytest.fixture
+def provider(stack, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("idp")
+    install(folder)
+    provider, settings = IdentityProvider(stack, folder), ApiSettings(stack)
+    try:
+        provider.start()
+        settings.set(provider.settings(oidc_create_users="on"))
+        yield provider
+    finally:
+        provider.stop()
+        settings.put_back()
+
+
+@pytest.mark.long
+def test_sign_in_through_an_identity_provider(stack, account, provider, browse, tmp_path):
+    somebody = "p-" + secrets.token_hex(5)
+    host = urllib.parse.urlsplit(provider.issuer)
+    network = QuietNetwork([urllib.parse.urlsplit(stack.console_url).port or 443, host.port])
+    try:
+        browse("oidc", PROVIDER_HOST=host.hostname, PERSON=f"s-{somebody}~{somebody}~", WHO=somebody,
+               NAMESAKE=f"s-{secrets.token_hex(5)}~{account.user}~",
+               CHROMIUM=wrapper(network, shutil.which("chromium"), tmp_path / "chromium"))
+    finally:
+        network.close()
+
+
+def test_the_api_is_away_and_comes_back(stack, account, browse):
+    sandbox = account.api.create(timeout=600)
+    person = Person(stack, account.user)
+    browse("away", USER_NAME=person.name, PASSWORD=person.password, SANDBOX=sandbox["id"])
+
+
+ROWS = """
+INSERT INTO sandboxes (id, team_id, created_by, route, state, visible, reserved, incarnation,
+ template_slug, template_version_id, timeout_s, on_timeout, auto_resume, cpu, memory_mb, disk_gb,
+ metadata, volume_mounts, network, allow_public_traffic, host_id, instance_name,
+ address, agent_key_id, created_at_ms, updated_at_ms)
+SELECT CONCAT('sbx_01kamqj6rk5f4v3x0e', LPAD(LOWER(HEX(seq)), 8, '0')), team_id, created_by,
+ CONCAT('aaaaaaaaaaaaaaaa', LPAD(REPLACE(REPLACE(CONV(seq, 10, 6), '0', 'a'), '1', 'b'), 10, 'a')),
+ 'stopped', 1, 0, 1, template_slug, template_version_id, 300, 'pause', 0, 1, 512, 10,
+ CONCAT('{"lane":"', seq %% 5, '"}'), '{}', network, 1, host_id, CONCAT('many', LPAD(seq, 10, '0')),
+ seq, agent_key_id, created_at_ms - seq, updated_at_ms
+FROM sandboxes, seq_1_to_999 WHERE id = %s
+"""
+METADATA = """
+INSERT INTO sandbox_metadata (sandbox_id, name, team_id, value)
+SELECT id, 'lane', team_id, JSON_UNQUOTE(JSON_EXTRACT(metadata, '$.lane')) FROM sandboxes
+WHERE instance_name LIKE 'many%%'
+"""
+
+
+@pytest.fixture
+def many(stack, account):
+    """A thousand sandboxes, of which one is there and the others are their rows."""
+    sandbox = account.api.create(metadata={"lane": "0"})
+    try:
+        with stack.database() as database, database.cursor() as cursor:
+            cursor.execute(ROWS, (sandbox["id"],))
+            cursor.execute(METADATA)
+        yield
+    finally:
+        with stack.database() as database, database.cursor() as cursor:
+            cursor.execute("DELETE FROM sandbox_metadata WHERE sandbox_id LIKE 'sbx_01kamqj6rk5f4v3x0e%'")
+            cursor.execute("DELETE FROM sandboxes WHERE instance_name LIKE 'many%'")
+
+
+@pytest.mark.long
+def test_a_thousand_sandboxes_in_the_list(stack, account, many, browse):
+    person = Person(stack, account.user)
+    browse("many", USER_NAME=person.name, PASSWORD=person.password)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A host that does not answer: it is known, nobody waits for it, and it is there again with all that it had."""
+
+import json
+import time
+
+import pytest
+
+from client import assert_error
+from events import until
+from faults import wrong_counters
+from stack import wait_until
+from tenant import Sandbox
+from two_hosts import TwoHosts
+
+pytestmark = pytest.mark.hosts
+
+
+@pytest.fixture
+def hosts(stack):
+    both = TwoHosts(stack)
+    both.becomes("up")
+    both.add_again("local")
+    yield both
+    both.take("other")
+
+
+def serve(sandbox):
+    program = sandbox.put_guest("preview_server.py")
+    sandbox.data.background("python3", program, "0.0.0.0", "3000")
+    sandbox.data.check("until curl -so /dev/null 127.0.0.1:3000; do sleep 0.05; done")
+    preview = sandbox.preview(3000)
+    assert preview.request("GET", "/").status == 200
+    return preview
+
+
+def is_away(answer):
+    return answer.status == 503 and "does not answer" in answer.body.decode()
+
+
+def refused(answer):
+    """At once, in words of its own."""
+    assert_error(answer, 503, "runtime_unavailable")
+    assert "has not answered since" in answer.json()["message"], answer
+
+
+def goes_on(sandbox):
+    """What others do on a host that answers."""
+    api = sandbox.api
+    assert api.request("PUT", f"{sandbox.path}/network", {"allow_internet_access": False}).status == 200
+    assert sandbox.data.check("echo goes on") == "goes on\n"
+    assert sandbox.pause()["state"] == "stopped"
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert sandbox.id in {one["id"] for one in api.list()}
+
+
+def test_the_cable_of_a_host_is_cut(hosts, api, stack):
+    away = hosts.make(api, "other", exposed_ports=[{"port": 3000}])
+    doomed = hosts.make(api, "other")
+    elsewhere = hosts.make(api, "local")
+    preview = serve(away)
+    away.data.check("echo kept >/dev/shm/kept")
+    cut_at = time.monotonic()
+    with hosts.cut():
+        made = [Sandbox(api, api.create()) for _ in range(4)]
+        assert {hosts.of(one) for one in made} == {"local"}
+        hosts.becomes("down")
+        print("down after", time.monotonic() - cut_at)
+        wait_until(lambda: is_away(preview.request("GET", "/")), 10, "previews being refused")
+        assert is_away(away.data.request("GET", "/files?path=/etc/hostname"))
+        for verb in ("pause", "resume"):
+            refused(api.post(f"{away.path}/{verb}", {}))
+        goes_on(elsewhere)
+        assert hosts.of(Sandbox(api, api.create())) == "local"
+        assert api.delete(doomed.path).status == 204
+        assert any("host lost other" in one for one in stack.ctl("status")["problems"])
+        back_at = time.monotonic()
+    print("back after", time.monotonic() - back_at)
+    wait_until(lambda: preview.request("GET", "/").status == 200, 10, "previews again")
+    assert away.data.check("cat /dev/shm/kept") == "kept\n"
+    assert away.pause()["state"] == "stopped"
+    assert away.resume()["resumed_from"] == "memory"
+    doomed.wait_until_removed()
+    wait_until(lambda: not wrong_counters(stack.query), 10, "counters that are right")
+
+
+def test_incus_of_a_host_is_frozen(hosts, api):
+    """What runs there is reached all the while."""
+    away = hosts.make(api, "other", exposed_ports=[{"port": 3000}])
+    elsewhere = hosts.make(api, "local")
+    preview = serve(away)
+    with hosts.frozen("incusd"):
+        made = Sandbox(api, api.create())
+        hosts.becomes("silent")
+        assert preview.request("GET", "/").status == 200
+        assert away.data.check("echo reached") == "reached\n"
+        wait_until(lambda: api.post(f"{away.path}/pause", {}).status == 503, 10, "a pause that is refused")
+        refused(api.post(f"{away.path}/pause", {}))
+        goes_on(elsewhere)
+        assert hosts.of(Sandbox(api, api.create())) == "local"
+        assert made.data.check("echo made") == "made\n"
+    wait_until(lambda: api.post(f"{away.path}/pause", {}).status == 200, 10, "a pause")
+    assert away.resume()["resumed_from"] == "memory"
+
+
+def test_all_of_a_host_is_frozen(hosts, api):
+    """Connections are taken, by its kernel, and nothing follows."""
+    away = hosts.make(api, "other", exposed_ports=[{"port": 3000}])
+    preview = serve(away)
+    with hosts.frozen("incusd", "relay"):
+        hosts.becomes("down")
+        wait_until(lambda: is_away(preview.request("GET", "/")), 10, "previews being refused")
+    wait_until(lambda: preview.request("GET", "/").status == 200, 10, "previews again")
+
+
+def restore(stack, hosts):
+    """As if it had been a mistake, which no command offers; its sources are built again."""
+    stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
+    hosts.becomes("up")
+    hosts.add_again("other")
+
+
+def test_a_host_is_lost(hosts, account, api, stack):
+    runs = hosts.make(api, "other")
+    paused = hosts.make(api, "other")
+    paused.pause()
+    checkpoint = api.post(f"{runs.path}/checkpoints", {"name": "kept"}).json()
+    elsewhere = hosts.make(api, "local")
+    assert "answers" in stack.ctl("host", "lost", "other", "--yes", check=False).stderr
+    try:
+        with hosts.cut():
+            hosts.becomes("down")
+            assert "--yes" in stack.ctl("host", "lost", "other", check=False).stderr
+            loss = stack.ctl("host", "lost", "other", "--yes")
+            assert loss["sandboxes"] >= 2 and loss["checkpoints"] >= 1
+            for one in (runs, paused):
+                assert one.show()["state"] == "stopped"
+                assert_error(api.post(f"{one.path}/resume", {}), 409, "sandbox_not_startable")
+            assert api.get(f"/v1/checkpoints/{checkpoint['id']}").status == 404
+            assert until(api, "sandbox.died", f"sandbox_id={runs.id}")["data"] == {"reason": "host_lost"}
+            assert not wrong_counters(stack.query)
+            assert any(row["action"] == "host.lost" for row in audit(stack))
+            assert api.delete(paused.path).status == 204
+            paused.wait_until_removed()
+            goes_on(elsewhere)
+            stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
+    finally:
+        restore(stack, hosts)
+    (row,) = stack.query("SELECT state FROM sandboxes WHERE id = %s", runs.id)
+    assert row["state"] == "stopped"
+
+
+def audit(stack):
+    lines = stack.ctl("audit", "--action", "host.lost", check=False).stdout.splitlines()
+    return [json.loads(line) for line in lines]

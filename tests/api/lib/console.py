@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The console's host as a browser at it: a cookie, the header of its pages, and their origin."""
+
+import base64
+import hashlib
+import hmac
+import http.cookies
+import json
+import secrets
+import socket
+import struct
+import time
+
+import contract
+from client import Connection, Origin, Response, address_of
+
+COOKIE = "__Host-sandlot_session"
+
+
+class AddressedConnection(Connection):
+    """From one of the addresses of this machine: attempts are counted by address."""
+
+    source = None
+
+    def connect(self):
+        plain = socket.create_connection((address_of(self.host), self.port), self.timeout,
+                                         (self.source, 0) if self.source else None)
+        self.sock = self._context.wrap_socket(plain, server_hostname=self.host)
+
+
+def some_address():
+    """Of a browser that nobody else is."""
+    return f"127.{1 + secrets.randbelow(250)}.{secrets.randbelow(250)}.{1 + secrets.randbelow(250)}"
+
+
+class Browser:
+    def __init__(self, stack, address=None):
+        self.stack = stack
+        self.origin = Origin(stack.ca_file, stack.console_url)
+        self.address = address or some_address()
+        self.cookie = None
+        self.set_cookie = None
+
+    def raw(self, method, path, body=None, headers=None):
+        """Nothing beside these headers."""
+        connection = AddressedConnection(self.origin.host, self.origin.port, timeout=60,
+                                         context=self.origin.context)
+        connection.source = self.address
+        try:
+            connection.request(method, path, body=body, headers=headers or {})
+            response = connection.getresponse()
+            return Response(response, response.read())
+        finally:
+            connection.close()
+
+    def headers(self):
+        sent = {"Sandlot-Console": "1", "Origin": self.stack.console_url, "Sec-Fetch-Site": "same-origin",
+                "User-Agent": "Mozilla/5.0 (a test)"}
+        if self.cookie:
+            sent["Cookie"] = f"theme=dark; {COOKIE}={self.cookie}"
+        return sent
+
+    def request(self, method, path, body=None, headers=None):
+        sent = self.headers()
+        if body is not None:
+            body = json.dumps(body)
+            sent["Content-Type"] = "application/json"
+        sent.update(headers or {})
+        response = self.raw(method, path, body, {name: value for name, value in sent.items() if value is not None})
+        contract.check(method, path, response)
+        self._keep(response)
+        return response
+
+    def _keep(self, response):
+        given = response.headers.get("Set-Cookie")
+        if given:
+            self.set_cookie = given
+            morsel = http.cookies.SimpleCookie(given)[COOKIE]
+            self.cookie = morsel.value or None
+
+    def get(self, path, **options):
+        return self.request("GET", path, **options)
+
+    def post(self, path, body=None, **options):
+        return self.request("POST", path, body, **options)
+
+    def delete(self, path, body=None):
+        return self.request("DELETE", path, body)
+
+    def sign_in(self, name, password, code=None):
+        body = {"name": name, "password": password}
+        return self.post("/v1/login", body | {"code": code} if code else body)
+
+
+class Person:
+    """A user who has accepted an invite, with a browser that is signed in."""
+
+    def __init__(self, stack, name):
+        self.stack = stack
+        self.name = name
+        self.password = secrets.token_urlsafe(12)
+        self.browser = Browser(stack)
+        response = self.browser.post("/v1/invites/accept", {"token": invite(stack, name), "password": self.password})
+        assert response.status == 200, response
+        assert response.json()["user"]["name"] == name
+
+    def another_browser(self, code=None):
+        browser = Browser(self.stack)
+        response = browser.sign_in(self.name, self.password, code)
+        assert response.status == 200, response
+        return browser
+
+
+def invite(stack, name, verb="invite"):
+    link = stack.ctl("user", verb, name)["link"]
+    page, _, token = link.partition("#")
+    assert page == stack.console_url + "/invite", link
+    return token
+
+
+def code_of(secret, step=0):
+    """What an authenticator application shows (RFC 6238); step: of how many times thirty seconds later."""
+    mac = hmac.digest(base64.b32decode(secret), struct.pack(">Q", int(time.time()) // 30 + step), hashlib.sha1)
+    at = mac[-1] & 15
+    return f"{(struct.unpack('>I', mac[at:at + 4])[0] & 0x7FFFFFFF) % 10**6:06}"

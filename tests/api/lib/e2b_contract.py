@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""conf/e2b-openapi.json, and answers held against it."""
+
+import json
+import pathlib
+import re
+import urllib.parse
+
+import jsonschema
+
+DOCUMENT = json.loads((pathlib.Path(__file__).parents[3] / "conf" / "e2b-openapi.json").read_text(encoding="utf-8"))
+
+
+def operations():
+    for path, methods in DOCUMENT["paths"].items():
+        for method, operation in methods.items():
+            yield method.upper(), path, operation
+
+
+def template(pattern):
+    return re.sub(r":(\w+)", r"{\1}", pattern)
+
+
+def some_path(path):
+    return re.sub(r"{\w+}", "none", path)
+
+
+def resolve(node):
+    while "$ref" in node:
+        node = DOCUMENT["components"]["schemas"][node["$ref"].rsplit("/", 1)[1]]
+    return node
+
+
+def body_members(operation):
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    return set(resolve(content["schema"])["properties"]) if content else set()
+
+
+def query_names(operation):
+    return {one["name"] for one in operation.get("parameters", []) if one["in"] == "query"}
+
+
+def operation_of(method, path):
+    path = urllib.parse.urlsplit(path).path
+    found = [(known, operation) for verb, known, operation in operations()
+             if verb == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", known), path)]
+    return min(found, key=lambda one: one[0].count("{"))[1] if found else None
+
+
+def check(method, path, answer):
+    """Whether the description has this answer."""
+    operation = operation_of(method, path)
+    if not operation:
+        return
+    responses = operation["responses"]
+    described = responses.get(str(answer.status), responses.get("default"))
+    if answer.status >= 400 and set(responses) == {"501"}:
+        described = responses["501"]
+    assert described and (answer.status >= 400 or str(answer.status) in responses), (method, path, answer)
+    schema = described.get("content", {}).get("application/json", {}).get("schema")
+    if schema:
+        whole = {**schema, "components": DOCUMENT["components"]}
+        jsonschema.validate(answer.json(), whole)

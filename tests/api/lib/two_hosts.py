@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A stack of two hosts: the cable between them, the other one's Incus, and which of them takes sandboxes."""
+
+import contextlib
+import os
+import signal
+import subprocess
+
+from stack import wait_until
+from tenant import Sandbox
+
+
+class TwoHosts:
+    def __init__(self, stack):
+        self.stack = stack
+
+    def host(self, name="other"):
+        return next(one for one in self.stack.ctl("host", "list")["hosts"] if one["name"] == name)
+
+    def condition(self):
+        return self.host()["condition"]
+
+    def becomes(self, condition):
+        wait_until(lambda: self.condition() == condition, 90, f"the other host being {condition}", 0.2)
+
+    def take(self, *names):
+        """New sandboxes go to these hosts."""
+        for name in ("local", "other"):
+            self.stack.ctl("host", "activate" if name in names else "drain", name)
+
+    def add_again(self, name):
+        """With what it has, so that templates are built on it that came while it took none."""
+        one = self.host(name)
+        (row,) = self.stack.query("SELECT server_cert FROM hosts WHERE name = %s", name)
+        values = {option: one[option.replace("-", "_")] for option in (
+            "url", "project", "pool", "range", "nic-prefix", "vcpus", "memory-mb", "memory-overcommit",
+            "disk-overcommit", "firewall", "relay")}
+        if row["server_cert"]:
+            certificate = self.stack.root / f"{name}-of-a-test.crt"
+            certificate.write_text(row["server_cert"], encoding="utf-8")
+            values["server-cert"] = certificate
+        options = [word for option, value in values.items() if value is not None for word in (f"--{option}", str(value))]
+        self.stack.ctl("host", "add", name, *options)
+
+    def make(self, api, name, **fields):
+        """A sandbox on that host; then both take new ones. The size keeps it from what waited elsewhere."""
+        self.take(name)
+        try:
+            document = api.create(**fields)
+        finally:
+            self.take("local", "other")
+        sandbox = Sandbox(api, document)
+        assert self.of(sandbox) == name
+        return sandbox
+
+    def of(self, sandbox):
+        (row,) = self.stack.query("SELECT h.name FROM sandboxes s JOIN hosts h ON h.id = s.host_id WHERE s.id = %s",
+                                  sandbox.id)
+        return row["name"]
+
+    # --- the cable ---
+
+    def _cable(self, state):
+        subprocess.run(["ip", "link", "set", f"0o-{self.stack.nic_prefix}", state], check=True)
+        if state == "up":  # which the kernel forgets with the link
+            netns = ["ip", "-n", self.stack.other_netns]
+            near = subprocess.run(["ip", "-br", "-4", "address", "show", f"0o-{self.stack.nic_prefix}"],
+                                  capture_output=True, text=True, check=True).stdout.split()[2].split("/")[0]
+            subprocess.run([*netns, "route", "replace", "default", "via", near], check=True)
+
+    @contextlib.contextmanager
+    def cut(self):
+        """Nothing gets through while this holds."""
+        self._cable("down")
+        try:
+            yield
+        finally:
+            self._cable("up")
+        self.becomes("up")
+
+    # --- its processes ---
+
+    def pids(self, *names):
+        return [int((self.stack.root / "other" / "run" / f"{name}.pid").read_text(encoding="ascii").split()[0])
+                for name in names]
+
+    @contextlib.contextmanager
+    def frozen(self, *names):
+        """They are there and do nothing. The relay's workers are frozen with their master."""
+        pids = [pid for one in self.pids(*names) for pid in (one, *children(one))]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+        self.becomes("up")
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as listed:
+        return [int(one) for one in listed.read().split()]

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// An operator looks at the deployment, puts TEAM on another plan, activates HOST, which drains, and changes the
+// plan enterprise, which warns before a removal HOURS ahead. With
+// OPERATOR=no: somebody who is none is shown nothing of it.
+
+import assert from 'node:assert/strict'
+import { env, run, signIn, url } from './lib.mjs'
+
+async function nobody(page) {
+  await page.goto(url('/sandboxes'))
+  await page.getByRole('link', { name: 'Usage' }).waitFor()
+  assert.equal(await page.getByRole('link', { name: 'Deployment' }).count(), 0)
+  const asked = []
+  page.on('request', request => request.url().includes('/v1/operator/') && asked.push(request.url()))
+  for (const path of ['/operator', '/operator/teams', '/operator/doctor']) {
+    await page.goto(url(path))
+    await page.getByText('This page is for operators').waitFor()
+  }
+  assert.deepEqual(asked, [])
+}
+
+/** Teams come a hundred at a time. */
+async function findPlan(page) {
+  const plan = page.getByLabel(`Plan of ${env.TEAM}`)
+  await page.getByRole('group', { name: 'Teams' }).waitFor()
+  while (!(await plan.count())) await page.getByRole('button', { name: 'Show more' }).click({ timeout: 3000 }).catch(() => {})
+  return plan
+}
+
+/** A refusal stands at its field and changes nothing; a change is there at once. */
+async function changePlan(page) {
+  const kept = page.getByRole('row', { name: /^Warned before a removal/ }).getByRole('cell').last()
+  await kept.getByText(`${env.HOURS} hours`).waitFor()
+  await page.getByRole('button', { name: 'Change enterprise' }).click()
+  const dialog = page.getByRole('dialog')
+  const hours = dialog.getByLabel('Warned before a removal')
+  assert.equal(await hours.inputValue(), env.HOURS)
+  await hours.fill(String(Number(env.HOURS) + 1))
+  await dialog.getByLabel('Activity goes back').fill('1')
+  await dialog.getByRole('button', { name: 'Change the plan' }).click()
+  await dialog.locator('[aria-invalid=true]').waitFor()
+  assert.match(await dialog.locator('.field-error').innerText(), /must be a whole number from 30 /)
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  await kept.getByText(`${env.HOURS} hours`).waitFor()
+  await page.getByRole('button', { name: 'Change enterprise' }).click()
+  await hours.fill(String(Number(env.HOURS) + 1))
+  await dialog.getByRole('button', { name: 'Change the plan' }).click()
+  await page.getByText('The plan enterprise is changed.').waitFor()
+  await kept.getByText(`${Number(env.HOURS) + 1} hours`).waitFor()
+}
+
+async function operator(page) {
+  await page.goto(url('/sandboxes'))
+  await page.getByRole('link', { name: 'Deployment' }).click()
+  const host = page.getByRole('region', { name: `Host ${env.HOST}` })
+  await host.getByText('draining').waitFor()
+  await host.getByRole('button', { name: `Activate ${env.HOST}` }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Activate' }).click()
+  await host.getByRole('button', { name: `Drain ${env.HOST}` }).click()
+  await page.getByRole('dialog').getByText('stay until they are deleted').waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Drain' }).click()
+  await host.getByRole('button', { name: `Activate ${env.HOST}` }).waitFor()
+  await page.getByRole('region', { name: 'Workers' }).getByText('records').waitFor()
+
+  await page.getByRole('link', { name: 'Teams', exact: true }).click()
+  await (await findPlan(page)).selectOption('pro')
+  await page.getByText(`${env.TEAM} is on the plan pro.`).waitFor()
+  await page.reload()
+  assert.equal(await (await findPlan(page)).inputValue(), 'pro')
+
+  await page.getByRole('link', { name: 'Plans', exact: true }).click()
+  await changePlan(page)
+  await page.getByRole('link', { name: 'Doctor', exact: true }).click()
+  await page.getByRole('row', { name: /database/ }).first().waitFor()
+}
+
+await run(async ({ page }) => {
+  await signIn(page)
+  await (env.OPERATOR === 'no' ? nobody : operator)(page)
+})

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What a team has besides running sandboxes, by hand: every field of a create and the curl line beside it,
+// a volume with files, a key, a member, a checkpoint of SANDBOX and a template of it, its activity; and a
+// program that is let in with CODE. TEAM is the user's, on a plan with sizes of its own; MEMBER a user outside.
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import fs from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { env, run, say, signIn, url } from './lib.mjs'
+
+// As a shell has to be kept from reading it.
+const TEXT = "the form's own $HOME"
+
+const dialogOf = page => page.getByRole('dialog')
+
+/** A key is shown once, in the dialog that it is made in. */
+async function key(page) {
+  await page.goto(url('/keys'))
+  await page.getByLabel('Team', { exact: true }).selectOption(env.TEAM)
+  await page.getByRole('button', { name: 'New key' }).click()
+  await dialogOf(page).getByLabel('Name').fill('of the form')
+  await dialogOf(page).getByLabel(env.TEAM, { exact: true }).check()
+  await page.getByRole('button', { name: 'Make the key' }).click()
+  const made = await page.locator('[data-secret=key]').innerText()
+  await page.getByRole('button', { name: 'I have kept it' }).click()
+  await page.getByRole('row', { name: /^of the form/ }).waitFor()
+  assert.ok(!(await page.content()).includes(made))
+  return made
+}
+
+async function revoke(page) {
+  await page.goto(url('/keys'))
+  await page.getByRole('button', { name: 'Revoke of the form' }).click()
+  await dialogOf(page).getByRole('button', { name: 'Revoke' }).click()
+  await page.getByRole('row', { name: /^of the form/ }).waitFor({ state: 'detached' })
+}
+
+async function volume(page) {
+  await page.goto(url('/volumes'))
+  await page.getByRole('button', { name: 'New volume' }).first().click()
+  await dialogOf(page).getByLabel('Name').fill('shared')
+  await page.getByRole('button', { name: 'Make the volume' }).click()
+  await page.getByRole('link', { name: 'shared', exact: true }).click()
+  await page.getByText('This directory is empty').waitFor()
+  await page.locator('input[type=file]').setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('one') })
+  await page.getByRole('button', { name: 'Edit a.txt' }).click()
+  const editor = page.getByLabel('Contents of /a.txt')
+  assert.equal(await editor.inputValue(), 'one')
+  await editor.fill('two')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await editor.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'New directory' }).click()
+  await dialogOf(page).getByLabel('Name').fill('below')
+  await dialogOf(page).getByRole('button', { name: 'Make', exact: true }).click()
+  await page.getByRole('button', { name: 'below, directory' }).waitFor()
+  await page.getByRole('button', { name: 'Rename a.txt' }).click()
+  await dialogOf(page).getByLabel('Name').fill('b.txt')
+  await dialogOf(page).getByRole('button', { name: 'Rename' }).click()
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download b.txt' }).click()])
+  assert.equal(await fs.readFile(await download.path(), 'utf8'), 'two')
+  await page.getByRole('button', { name: 'Delete b.txt' }).click()
+  await dialogOf(page).getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('row', { name: /^b[.]txt/ }).waitFor({ state: 'detached' })
+}
+
+/** Every field; the curl line that stands beside them, in a shell, makes the sandbox that they say. */
+async function create(page, secret) {
+  await page.goto(url('/sandboxes/new'))
+  await page.getByLabel('From').selectOption(env.TEMPLATE)
+  await page.getByLabel('Version').fill('1')
+  await page.getByLabel('Processors').selectOption('1')
+  await page.getByLabel('Memory, MiB').fill('512')
+  await page.getByLabel('Timeout, seconds').fill('601')
+  await page.getByLabel('When it is over').selectOption('pause')
+  await page.getByLabel('Resume at a request').check()
+  await page.getByLabel('When memory cannot be kept').selectOption('keep_running')
+  for (const [button, name, value] of [['Add metadata', 'Key', 'Value'], ['Add a variable', 'Name', 'Value']]) {
+    const group = page.getByRole('group', { name: button === 'Add metadata' ? 'Metadata' : 'Environment' })
+    await group.getByRole('button', { name: button }).click()
+    await group.getByLabel(`${name} 1`, { exact: true }).fill('FROM')
+    await group.getByLabel(`${value} 1`, { exact: true }).fill(TEXT)
+  }
+  await page.getByRole('button', { name: 'Mount a volume' }).click()
+  await page.getByLabel('Path in the sandbox 1').fill('/mnt/shared')
+  await page.getByLabel('Volume 1').selectOption('shared')
+  await page.getByRole('button', { name: 'Add a port' }).click()
+  await page.getByLabel('Port 1', { exact: true }).fill('3000')
+  await page.getByLabel('Public', { exact: true }).uncheck()
+  await page.getByLabel('TLS inside').check()
+  await page.getByLabel('Every port').check()
+  await page.getByLabel('Host that servers see').fill('localhost:${PORT}')
+  await page.getByLabel('A policy of its own').check()
+  await page.getByLabel('Internet access').uncheck()
+  await page.getByLabel('Package registries').check()
+  await page.getByLabel('Allow', { exact: true }).fill('allowed.example')
+  await page.getByLabel('Deny', { exact: true }).fill('10.0.0.0/8')
+  const line = await page.locator('aside pre').innerText()
+  const { stdout } = await promisify(execFile)('sh', ['-c', line], {
+    env: { PATH: env.PATH, SANDLOT_API_KEY: secret, CURL_CA_BUNDLE: env.CA_FILE },
+  })
+  const made = JSON.parse(stdout)
+  assert.equal(made.team, env.TEAM, stdout)
+  assert.deepEqual([made.template, made.cpu, made.memory_mb, made.timeout], [env.TEMPLATE, 1, 512, 601])
+  assert.deepEqual(made.lifecycle, { on_timeout: 'pause', auto_resume: true, pause_memory: true, on_pause_failure: 'keep_running' })
+  assert.deepEqual([made.metadata, made.volume_mounts], [{ FROM: TEXT }, { '/mnt/shared': 'shared' }])
+  const { allow_internet_access: internet, allow_package_registry_access: registries, allow_out: allow, deny_out: deny } = made.network
+  assert.deepEqual([internet, registries, allow, deny], [false, true, ['allowed.example'], ['10.0.0.0/8']])
+  assert.deepEqual([made.expose_all_ports, made.mask_request_host], [true, 'localhost:${PORT}'])
+  assert.deepEqual(made.exposed_ports, [{ port: 3000, protocol: 'https', public: false }])
+}
+
+async function team(page) {
+  await page.goto(url('/team'))
+  await page.getByRole('button', { name: 'Add somebody' }).click()
+  await dialogOf(page).getByLabel('Name').fill(env.MEMBER)
+  await dialogOf(page).getByLabel('Role').selectOption('viewer')
+  await dialogOf(page).getByRole('button', { name: 'Add', exact: true }).click()
+  const role = page.getByLabel(`Role of ${env.MEMBER}`)
+  await role.selectOption('member')
+  await page.getByRole('button', { name: `Remove ${env.MEMBER}` }).click()
+  await dialogOf(page).getByRole('button', { name: 'Remove' }).click()
+  await role.waitFor({ state: 'detached' })
+  // What was done is told of by itself, with whom it was about and who did it.
+  const activity = page.getByRole('region', { name: 'Activity' })
+  for (const action of ['add', 'update', 'remove'])
+    await activity.getByRole('row', { name: new RegExp(`member[.]${action} ${env.MEMBER} ${env.USER_NAME} in the console .* done$`) }).waitFor()
+  await activity.getByRole('row', { name: /sandbox[.]create sbx_\w+ .* with a key .* done$/ }).first().waitFor()
+}
+
+async function template(page) {
+  await page.goto(url(`/sandboxes/${env.SANDBOX}`))
+  await page.getByRole('button', { name: 'Checkpoint' }).click()
+  await dialogOf(page).getByLabel('Name').fill('before')
+  await page.getByRole('button', { name: 'Make the checkpoint' }).click()
+  await page.getByText('Checkpoint before is made.').waitFor()
+  await page.getByRole('link', { name: 'Checkpoints', exact: true }).click()
+  await page.getByRole('link', { name: 'New sandbox from before' }).click()
+  await page.locator('aside pre').getByText('"snapshot_id": "ckp_').waitFor()
+  await page.goto(url('/templates'))
+  await page.getByRole('button', { name: 'New template' }).click()
+  await dialogOf(page).getByLabel('Name').fill('mine')
+  const checkpoint = await dialogOf(page).locator('option', { hasText: /^before/ }).getAttribute('value')
+  await dialogOf(page).getByLabel('Checkpoint', { exact: true }).selectOption(checkpoint)
+  await page.getByRole('button', { name: 'Build the template' }).click()
+  await page.getByRole('row', { name: /^1 ready/ }).waitFor()
+  await page.getByRole('region', { name: 'Build log' }).getByText(/\S/).first().waitFor()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await dialogOf(page).getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('The template mine is deleted.').waitFor()
+}
+
+async function device(page) {
+  await page.goto(url(`/device?code=${env.CODE}`))
+  await page.getByRole('heading', { name: 'Let a laptop in?' }).waitFor()
+  await page.getByRole('button', { name: 'Let it in' }).click()
+  await page.getByText('It is let in').waitFor()
+  await page.getByLabel('Code').fill('WRNG-CODE')
+  await page.getByRole('button', { name: 'Go on' }).click()
+  await page.getByRole('alert').waitFor()
+}
+
+await run(async ({ page }) => {
+  await signIn(page)
+  const secret = await key(page)
+  for (const step of [volume, create, team, template, device, revoke]) {
+    const from = Date.now()
+    await step(page, secret)
+    say(`${step.name}: ${Date.now() - from} ms`)
+  }
+})

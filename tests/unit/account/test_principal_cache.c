@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "account/access_revision.h"
+#include "account/member.h"
+#include "account/principal_cache.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "login/credential.h"
+#include "unit/keyring.h"
+#include "unit/schema.h"
+
+static struct keyring *ring;
+static struct principal_cache *cache;
+static struct user alice;
+static struct team acme;
+static char key_id[ID_SIZE], key_text[API_KEY_TEXT_SIZE];
+
+/* Each test has a key of alice's that the cache knows. */
+static int set_up(void **state)
+{
+    struct error *err = NULL;
+    struct api_key key;
+    struct user bob;
+    if (schema_setup(state) < 0)
+        return -1;
+    ring = unit_keyring(UNIT_KEY_1);
+    cache = principal_cache_new();
+    if (user_create(db, "bob", &bob, &err) < 0 || user_create(db, "alice", &alice, &err) < 0 ||
+        team_create(db, "acme", "basic", "bob", &acme, &err) < 0)
+        return -1;
+    struct api_key_request request = {.user_id = alice.id, .can_write = true};
+    struct principal principal;
+    if (api_key_create(db, ring, &request, &key, key_text, &err) < 0 ||
+        principal_authenticate_key(cache, db, ring, key_text, &principal, &err) < 0)
+        return -1;
+    memcpy(key_id, key.id, ID_SIZE);
+    api_key_deinit(&key);
+    principal_deinit(&principal);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    principal_cache_free(cache);
+    keyring_free(ring);
+    return schema_teardown(state);
+}
+
+static void assert_refused(void)
+{
+    struct error *err = NULL;
+    struct principal principal;
+    assert_fails(principal_authenticate_key(cache, db, ring, key_text, &principal, &err),
+                 ERR_UNAUTHORIZED);
+}
+
+static struct principal authenticated(void)
+{
+    struct error *err = NULL;
+    struct principal principal;
+    assert_ok(principal_authenticate_key(cache, db, ring, key_text, &principal, &err));
+    return principal;
+}
+
+/* -1: it is not reached. */
+static int role_in_acme(void)
+{
+    struct principal principal = authenticated();
+    int role =
+        principal_reaches(&principal, acme.id) ? (int)principal_role(&principal, acme.id) : -1;
+    principal_deinit(&principal);
+    return role;
+}
+
+static void set_plan_unseen(const char *plan)
+{
+    static const struct db_statement set = {
+        "test.set_plan", "UPDATE teams SET plan = ? WHERE slug = 'alice'", false};
+    struct error *err = NULL;
+    assert_ok(db_exec(db, &set, DB_ARGS(db_text(plan)), NULL, &err));
+}
+
+static void assert_plan(const char *plan)
+{
+    struct principal principal = authenticated();
+    assert_string_equal(principal_default_team(&principal)->plan, plan);
+    principal_deinit(&principal);
+}
+
+/* What nobody has told of is not seen: the rest of these tests mean something. */
+static void it_asks_for_the_revision_alone(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    assert_plan("basic");
+    set_plan_unseen("pro");
+    assert_plan("basic");
+    assert_ok(team_set_plan(db, "acme", "pro", &err));
+    assert_plan("pro");
+}
+
+static void a_revoked_key_is_refused_at_once(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    assert_ok(api_key_revoke(db, NULL, key_id, &err));
+    assert_refused();
+}
+
+static void an_owner_of_the_key_revokes_it(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    assert_ok(api_key_revoke(db, alice.id, key_id, &err));
+    assert_refused();
+}
+
+static void a_disabled_user_is_refused_at_once(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    assert_ok(credential_disable(db, alice.id, &err));
+    assert_refused();
+    assert_ok(credential_enable(db, alice.id, &err));
+    assert_plan("basic");
+}
+
+static void members_and_roles_count_at_once(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct member member;
+    assert_int_equal(role_in_acme(), -1);
+    assert_ok(member_add(db, acme.id, "alice", ROLE_VIEWER, &member, &err));
+    assert_int_equal(role_in_acme(), ROLE_VIEWER);
+    assert_ok(member_set_role(db, acme.id, "alice", ROLE_OWNER, &member, &err));
+    assert_int_equal(role_in_acme(), ROLE_OWNER);
+    assert_ok(member_remove(db, acme.id, "alice", &err));
+    assert_int_equal(role_in_acme(), -1);
+}
+
+static void a_new_team_counts_at_once(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct team team;
+    assert_ok(team_create(db, "later", "pro", "alice", &team, &err));
+    struct principal principal = authenticated();
+    assert_true(principal_reaches(&principal, team.id));
+    principal_deinit(&principal);
+}
+
+static void a_key_expires_while_it_is_known(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct api_key key;
+    struct principal principal;
+    char text[API_KEY_TEXT_SIZE];
+    struct api_key_request request = {.user_id = alice.id, .expires_at_ms = clock_now_ms() + 300};
+    assert_ok(api_key_create(db, ring, &request, &key, text, &err));
+    api_key_deinit(&key);
+    if (principal_authenticate_key(cache, db, ring, text, &principal, &err) == 0)
+        principal_deinit(&principal);
+    error_clear(&err);
+    clock_sleep_ms(320);
+    assert_fails(principal_authenticate_key(cache, db, ring, text, &principal, &err),
+                 ERR_UNAUTHORIZED);
+}
+
+static void another_secret_is_refused(void **state)
+{
+    (void)state;
+    char *last = &key_text[API_KEY_TEXT_SIZE - 2], was = *last;
+    *last = was == 'A' ? 'E' : 'A';
+    assert_refused();
+    *last = was;
+    assert_plan("basic");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_asks_for_the_revision_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_revoked_key_is_refused_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_owner_of_the_key_revokes_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_disabled_user_is_refused_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(members_and_roles_count_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_new_team_counts_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_key_expires_while_it_is_known, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(another_secret_is_refused, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include "crypto/authority.h"
+
+static X509 *parse(const char *pem)
+{
+    BIO *in = BIO_new_mem_buf(pem, -1);
+    X509 *certificate = PEM_read_bio_X509(in, NULL, NULL, NULL);
+    BIO_free(in);
+    assert_non_null(certificate);
+    return certificate;
+}
+
+/* As TLS does it on either side. */
+static bool is_accepted(const struct certificate_pair *authority,
+                        const struct certificate_pair *shown, int purpose, const char *name)
+{
+    X509_STORE *store = X509_STORE_new();
+    X509 *trusted = parse(authority->certificate), *certificate = parse(shown->certificate);
+    X509_STORE_CTX *context = X509_STORE_CTX_new();
+    X509_STORE_add_cert(store, trusted);
+    X509_STORE_CTX_init(context, store, certificate, NULL);
+    X509_STORE_CTX_set_purpose(context, purpose);
+    X509_VERIFY_PARAM_set1_host(X509_STORE_CTX_get0_param(context), name, 0);
+    bool accepted = X509_verify_cert(context) == 1;
+    X509_STORE_CTX_free(context);
+    X509_STORE_free(store);
+    X509_free(trusted);
+    X509_free(certificate);
+    return accepted;
+}
+
+static struct certificate_pair authority, other;
+
+static int make_authorities(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    assert_ok(authority_new("one", 10, &authority, &err));
+    assert_ok(authority_new("two", 10, &other, &err));
+    return 0;
+}
+
+static int drop_authorities(void **state)
+{
+    (void)state;
+    certificate_pair_deinit(&authority);
+    certificate_pair_deinit(&other);
+    return 0;
+}
+
+/* A host cannot call another, and a front cannot stand for a host. */
+static void roles(void **state)
+{
+    struct error *err = NULL;
+    certificate_pair_auto front = {0}, host = {0};
+    (void)state;
+    assert_ok(authority_sign(&authority, CERTIFICATE_OF_CALLER, "front.sandlot", 5, &front, &err));
+    assert_ok(authority_sign(&authority, CERTIFICATE_OF_CALLED, "h1.host.sandlot", 5, &host, &err));
+    assert_true(is_accepted(&authority, &front, X509_PURPOSE_SSL_CLIENT, "front.sandlot"));
+    assert_true(is_accepted(&authority, &host, X509_PURPOSE_SSL_SERVER, "h1.host.sandlot"));
+    assert_false(is_accepted(&authority, &front, X509_PURPOSE_SSL_SERVER, "front.sandlot"));
+    assert_false(is_accepted(&authority, &host, X509_PURPOSE_SSL_CLIENT, "h1.host.sandlot"));
+    assert_false(is_accepted(&authority, &host, X509_PURPOSE_SSL_SERVER, "h2.host.sandlot"));
+    assert_false(is_accepted(&other, &host, X509_PURPOSE_SSL_SERVER, "h1.host.sandlot"));
+}
+
+/* What it has signed signs nothing itself. */
+static void leaves_sign_nothing(void **state)
+{
+    struct error *err = NULL;
+    certificate_pair_auto host = {0}, below = {0};
+    (void)state;
+    assert_ok(authority_sign(&authority, CERTIFICATE_OF_CALLED, "h1.host.sandlot", 5, &host, &err));
+    assert_ok(authority_sign(&host, CERTIFICATE_OF_CALLER, "front.sandlot", 5, &below, &err));
+    assert_false(is_accepted(&authority, &below, X509_PURPOSE_SSL_CLIENT, "front.sandlot"));
+    assert_false(is_accepted(&host, &below, X509_PURPOSE_SSL_CLIENT, "front.sandlot"));
+}
+
+static void renewal(void **state)
+{
+    struct error *err = NULL;
+    certificate_pair_auto host = {0};
+    (void)state;
+    assert_ok(authority_sign(&authority, CERTIFICATE_OF_CALLED, "h1.host.sandlot", 5, &host, &err));
+    const char *ours = authority.certificate;
+    assert_true(authority_signed(ours, host.certificate, "h1.host.sandlot", 4));
+    assert_false(authority_signed(ours, host.certificate, "h1.host.sandlot", 6));
+    assert_false(authority_signed(ours, host.certificate, "h2.host.sandlot", 4));
+    assert_false(authority_signed(other.certificate, host.certificate, "h1.host.sandlot", 4));
+    assert_false(authority_signed(ours, "", "h1.host.sandlot", 4));
+}
+
+static void wrong_pairs(void **state)
+{
+    struct error *err = NULL;
+    certificate_pair_auto made = {0};
+    const struct certificate_pair mixed = {authority.certificate, other.key};
+    const struct certificate_pair none = {(char *)(uintptr_t) "", (char *)(uintptr_t) ""};
+    (void)state;
+    assert_fails_saying(authority_sign(&mixed, CERTIFICATE_OF_CALLED, "a", 1, &made, &err),
+                        ERR_CONFIG, "no pair");
+    assert_fails_saying(authority_sign(&none, CERTIFICATE_OF_CALLED, "a", 1, &made, &err),
+                        ERR_CONFIG, "no pair");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(roles),
+        cmocka_unit_test(leaves_sign_nothing),
+        cmocka_unit_test(renewal),
+        cmocka_unit_test(wrong_pairs),
+    };
+    return cmocka_run_group_tests(tests, make_authorities, drop_authorities);
+}

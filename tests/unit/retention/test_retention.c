@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What has ended is removed when its time is over, with what hangs on it; nothing else is. */
+#include "unit/unit.h"
+
+#include "account/account.h"
+#include "base/clock.h"
+#include "base/ulid.h"
+#include "retention/retention.h"
+#include "template/template.h"
+#include "unit/schema.h"
+
+#define DAY_MS  (24 * 60 * 60 * (int64_t)1000)
+#define KEPT_MS (90 * DAY_MS)
+
+static MYSQL *raw;
+static struct user user;
+static struct template_version version;
+static int64_t now_ms;
+
+static int set_up(void **state)
+{
+    struct error *err = NULL;
+    if (schema_setup(state) < 0)
+        return -1;
+    raw = server_raw(server);
+    now_ms = clock_now_ms();
+    server_say(raw,
+               "INSERT INTO hosts (id, name, state, url, project, pool, nic_prefix,"
+               " address_range, vcpus, memory_mb, created_at_ms)"
+               " VALUES (1, 'h', 'active', 'unix:///h', 'p', 'p', 'sl', '10.0.0.0/16', 1, 1, 1)");
+    return user_create(db, "alice", &user, &err) < 0 ||
+           template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
+                                &err) < 0;
+}
+
+static int tear_down(void **state)
+{
+    mysql_close(raw);
+    return schema_teardown(state);
+}
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *format, ...)
+{
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    assert_true(vasprintf(&text, format, arguments) > 0);
+    va_end(arguments);
+    server_say(raw, text);
+    free(text);
+}
+
+static void put_sandbox(const char *tag, const char *state, int reserved, int64_t made_days,
+                        int64_t ended_days)
+{
+    char id[ID_SIZE];
+    int64_t made_ms = now_ms - made_days * DAY_MS;
+    id_floor("sbx_", made_ms, id);
+    memcpy(id + 4 + 10, tag, strlen(tag)); /* behind the time */
+    say("INSERT INTO sandboxes (id, team_id, created_by, route, state, visible, reserved,"
+        " incarnation, template_slug, template_version_id, timeout_s, on_timeout, auto_resume, cpu,"
+        " memory_mb, disk_gb, metadata, volume_mounts, network, allow_public_traffic, host_id,"
+        " instance_name, address, agent_key_id, created_at_ms, updated_at_ms) VALUES ('%s', '%s',"
+        " 'usr', '%.26s', '%s', 0, %d, 1, 'python', '%s', 300, 'kill', 0, 1, 512, 10, '{}', '{}',"
+        " '{}', 1, 1, '%s', 1, 1, %lld, %lld)",
+        id, user.personal_team_id, id + 4, state, reserved, version.id, id, (long long)made_ms,
+        (long long)(now_ms - ended_days * DAY_MS));
+    say("INSERT INTO sandbox_metadata (sandbox_id, name, team_id, value) VALUES ('%s', 'tag',"
+        " '%s', '%s')",
+        id, user.personal_team_id, tag);
+}
+
+static void put_operation(const char *tag, const char *state, int64_t made_days, int64_t ended_days)
+{
+    char id[ID_SIZE];
+    int64_t made_ms = now_ms - made_days * DAY_MS;
+    id_floor("opr_", made_ms, id);
+    memcpy(id + 4 + 10, tag, strlen(tag));
+    say("INSERT INTO operations (id, sandbox_id, kind, state, incarnation, lease_owner,"
+        " lease_until_ms, attempts, created_at_ms, finished_at_ms) VALUES ('%s', 'sbx', 'pause',"
+        " '%s', 1, '', 0, 1, %lld, %lld)",
+        id, state, (long long)made_ms, (long long)(now_ms - ended_days * DAY_MS));
+}
+
+static bool remove_ended(void)
+{
+    struct error *err = NULL;
+    bool more = false;
+    assert_ok(retention_remove(db, now_ms - KEPT_MS, &more, &err));
+    return more;
+}
+
+static void every_statement_can_be_prepared(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    assert_ok(db_check_statements(db, &retention_statements, 1, &err));
+}
+
+static void only_what_ended_long_ago_is_removed(void **state)
+{
+    (void)state;
+    put_sandbox("old", "destroyed", 0, 100, 95);
+    put_sandbox("late", "destroyed", 0, 101, 1);
+    put_sandbox("new", "destroyed", 0, 1, 1);
+    put_sandbox("leaves", "destroyed", 2, 102, 95);
+    put_sandbox("paused", "stopped", 0, 103, 95);
+    put_operation("old", "done", 100, 100);
+    put_operation("failed", "failed", 101, 101);
+    put_operation("late", "done", 102, 1);
+    put_operation("runs", "running", 103, 103);
+    assert_false(remove_ended());
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM sandboxes"), 4);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM sandboxes WHERE id LIKE '%old%'"), 0);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM sandbox_metadata"), 4);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations"), 2);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations WHERE id LIKE '%late%'"
+                                     " OR id LIKE '%runs%'"),
+                     2);
+}
+
+static void many_take_several_turns(void **state)
+{
+    (void)state;
+    char tag[8];
+    for (unsigned i = 0; i < RETENTION_BATCH + 1; i++) {
+        snprintf(tag, sizeof tag, "m%04u", i);
+        put_operation(tag, "done", 200, 200);
+    }
+    assert_true(remove_ended());
+    assert_false(remove_ended());
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations WHERE id LIKE '%m0%'"), 0);
+}
+
+static void a_volume_goes_when_no_row_names_it(void **state)
+{
+    (void)state;
+    char id[ID_SIZE];
+    id_floor("vol_", now_ms - 200 * DAY_MS, id);
+    say("INSERT INTO volumes (id, team_id, created_by, name, state, visible, host_id, size_gb,"
+        " lease_until_ms, created_at_ms, deleted_at_ms) VALUES ('%s', '%s', 'usr', 'data',"
+        " 'deleted', 0, 1, 1, 0, 1, %lld)",
+        id, user.personal_team_id, (long long)(now_ms - 100 * DAY_MS));
+    put_sandbox("mounts", "destroyed", 0, 10, 10);
+    say("INSERT INTO sandbox_volumes (team_id, volume_id, sandbox_id)"
+        " SELECT team_id, '%s', id FROM sandboxes WHERE id LIKE '%%mounts%%'",
+        id);
+    remove_ended();
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM volumes"), 1);
+    server_say(raw, "DELETE FROM sandboxes WHERE id LIKE '%mounts%'");
+    remove_ended();
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM volumes"), 0);
+}
+
+static void revoked_keys_go_and_others_stay(void **state)
+{
+    (void)state;
+    char id[ID_SIZE];
+    const char *const prefixes[] = {"key_", "ssk_", "key_"};
+    for (unsigned i = 0; i < 3; i++) {
+        id_floor(prefixes[i], now_ms - (200 + i) * DAY_MS, id);
+        say("INSERT INTO api_keys (id, user_id, lookup, hash_key_id, hash, can_write,"
+            " created_at_ms, revoked_at_ms) VALUES ('%s', '%s', '%u', 1, '', 0, 1, %s)",
+            id, user.id, i, i == 2 ? "NULL" : "1");
+    }
+    remove_ended();
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM api_keys"), 2);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM api_keys WHERE id LIKE 'ssk%' OR"
+                                     " revoked_at_ms IS NULL"),
+                     2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_statement_can_be_prepared),
+        cmocka_unit_test(only_what_ended_long_ago_is_removed),
+        cmocka_unit_test(many_take_several_turns),
+        cmocka_unit_test(a_volume_goes_when_no_row_names_it),
+        cmocka_unit_test(revoked_keys_go_and_others_stay),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
