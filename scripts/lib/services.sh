@@ -110,14 +110,18 @@ service_stop()
     rm -f "$RUN_DIR/$name.pid"
 }
 
-# service_wait NAME SECONDS COMMAND…: until COMMAND succeeds; fails at once when NAME ends.
+# service_wait NAME SECONDS COMMAND…: until COMMAND succeeds; fails at once when NAME ends, and says
+# what NAME wrote last.
 service_wait()
 {
     local name=$1 until_ms=$(($(now_ms) + $2 * 1000))
 
     shift 2
     until "$@" >/dev/null 2>&1; do
-        [[ $(now_ms) -lt $until_ms ]] && service_running "$name" || return 1
+        if [[ $(now_ms) -ge $until_ms ]] || ! service_running "$name"; then
+            tail -n 5 "$LOG_DIR/$name.log" >&2 || true
+            return 1
+        fi
         sleep 0.05
     done
 }

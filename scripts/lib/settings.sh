@@ -106,11 +106,13 @@ settings_derive()
     INCUS_BIN=$STATE_ROOT/incus-bin
     DATABASE_SOCKET=$RUN_DIR/mysqld.sock
     NFT_TABLE=sandlot_${STACK//-/_}
-    # Of each stack its own, and no valid beginning of a sandbox's link.
-    FIREWALL_PORT=$((PORT > 50000 ? PORT - 10000 : PORT + 10000))
-    METRICS_PORT=$((PORT > 40000 ? PORT - 20000 : PORT + 20000))
-    SSH_PORT=$((PORT > 35000 ? PORT - 15000 : PORT + 30000))
+    # Of each stack its own. Below 32768 where it can be: from there on ports are given to anybody's
+    # connections, and each keeps a server from its port until a minute after its end.
+    FIREWALL_PORT=$((PORT > 20000 ? PORT - 10000 : PORT + 10000))
+    METRICS_PORT=$((PORT > 12000 ? PORT - 8000 : PORT + 20000))
+    SSH_PORT=$((PORT > 17000 ? PORT - 15000 : PORT + 15000))
     SSH_HOST_KEY=$ETC_DIR/ssh_host_key
+    # No valid beginning of a sandbox's link.
     FIREWALL_TUN=0tun-$NIC_PREFIX
     FIREWALL_STATE=/run/sandlot-firewall-$STACK
     BASE_URL=https://api.$DOMAIN:$PORT
