@@ -6,26 +6,23 @@
 #include "base/big_endian.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
-#include "crypto/mac.h"
+#include "crypto/signed_token.h"
 
 #define TOKEN_PREFIX    "slt_"
 #define VERSION_EXPIRES 1
 #define VERSION_LASTING 2
 
-/* What the token says, all integers big endian; the MAC covers everything before it. */
-struct wire {
-    unsigned char version;
-    unsigned char key_id[2];
-    unsigned char ends[8]; /* expires: when, in seconds since 1970; lasting: the epoch */
+struct body {
+    unsigned char
+        ends[8]; /* big endian; expires: when, in seconds since 1970; lasting: the epoch */
     char sandbox_id[ID_SIZE - 1];
-    unsigned char mac[MAC_BYTES];
 };
-#define SIGNED_BYTES offsetof(struct wire, mac)
 
-_Static_assert(sizeof(struct wire) == 1 + 2 + 8 + ID_SIZE - 1 + MAC_BYTES, "wire is packed");
-_Static_assert(sizeof(TOKEN_PREFIX) - 1 + BASE64_SIZE(sizeof(struct wire)) <= SESSION_TOKEN_SIZE,
+_Static_assert(SIGNED_TOKEN_SIZE(TOKEN_PREFIX, sizeof(struct body)) <= SESSION_TOKEN_SIZE,
                "token fits");
+
+static const struct signed_token_kind kind = {KEY_PURPOSE_SESSION, TOKEN_PREFIX,
+                                              sizeof(struct body)};
 
 #define STEPS_PER_LIFE 32
 
@@ -48,16 +45,10 @@ static int make_token(const struct keyring *ring, uint16_t key_id, const char *s
                       unsigned char version, uint64_t ends, char token[SESSION_TOKEN_SIZE],
                       struct error **err)
 {
-    struct wire wire = {.version = version};
-    be_put(wire.key_id, sizeof wire.key_id, key_id);
-    be_put(wire.ends, sizeof wire.ends, ends);
-    memcpy(wire.sandbox_id, sandbox_id, sizeof wire.sandbox_id);
-    if (mac_compute(ring, key_id, KEY_PURPOSE_SESSION, &wire, SIGNED_BYTES, wire.mac, err) < 0)
-        return -1;
-    memcpy(token, TOKEN_PREFIX, sizeof TOKEN_PREFIX);
-    base64url_encode(&wire, sizeof wire, token + sizeof TOKEN_PREFIX - 1);
-    mem_wipe(&wire, sizeof wire);
-    return 0;
+    struct body body;
+    be_put(body.ends, sizeof body.ends, ends);
+    memcpy(body.sandbox_id, sandbox_id, sizeof body.sandbox_id);
+    return signed_token_make(ring, &kind, key_id, version, &body, token, err);
 }
 
 int session_issue(const struct keyring *ring, const char *sandbox_id, uint64_t ttl_s,
@@ -106,36 +97,27 @@ bool session_any(const struct keyring *ring, const char *sandbox_id, uint32_t ep
             any_of_key(ring, (uint16_t)(newest - 1), sandbox_id, epoch, ttl_s, matches, context));
 }
 
-static bool read_wire(const struct keyring *ring, const char *token, struct wire *wire)
+static bool is_current(unsigned char version, uint64_t ends)
 {
-    unsigned char mac[MAC_BYTES];
-    if (!token || !str_starts_with(token, TOKEN_PREFIX) ||
-        base64url_decode(token + sizeof TOKEN_PREFIX - 1, wire, sizeof *wire) != sizeof *wire ||
-        (wire->version != VERSION_EXPIRES && wire->version != VERSION_LASTING))
-        return false;
-    error_auto ignored = NULL;
-    uint16_t key_id = (uint16_t)be_get(wire->key_id, sizeof wire->key_id);
-    if (mac_compute(ring, key_id, KEY_PURPOSE_SESSION, wire, SIGNED_BYTES, mac, &ignored) < 0 ||
-        !mac_equal(mac, wire->mac))
-        return false;
-    uint64_t now_s = (uint64_t)clock_now_ms() / 1000;
-    return wire->version == VERSION_LASTING || be_get(wire->ends, sizeof wire->ends) > now_s;
+    return version == VERSION_LASTING ||
+           (version == VERSION_EXPIRES && ends > (uint64_t)clock_now_ms() / 1000);
 }
 
 int session_open(const struct keyring *ring, const char *token, struct session_claim *claim,
                  struct error **err)
 {
-    struct wire wire;
-    if (!read_wire(ring, token, &wire))
+    struct body body;
+    unsigned char version;
+    if (signed_token_open(ring, &kind, token, &version, &body) < 0 ||
+        !is_current(version, be_get(body.ends, sizeof body.ends)))
         return error_set(err, ERR_UNAUTHORIZED,
                          "The access token is missing, expired or not of this sandbox; get one "
                          "with POST /v1/sandboxes/:id/connect.");
     *claim = (struct session_claim){
-        .is_lasting = wire.version == VERSION_LASTING,
-        .epoch = (uint32_t)be_get(wire.ends, sizeof wire.ends),
+        .is_lasting = version == VERSION_LASTING,
+        .epoch = (uint32_t)be_get(body.ends, sizeof body.ends),
     };
-    memcpy(claim->sandbox_id, wire.sandbox_id, sizeof wire.sandbox_id);
-    mem_wipe(&wire, sizeof wire);
+    memcpy(claim->sandbox_id, body.sandbox_id, sizeof body.sandbox_id);
     return 0;
 }
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tokens that say something and prove by a MAC that it is ours: after a prefix, in base64url, a
+ * version, the number of the ring's key, a body of fixed size, and the MAC of all of these. What is
+ * said is readable to whoever holds the token. */
+#pragma once
+
+#include "crypto/keyring.h"
+#include "crypto/mac.h"
+
+#define SIGNED_TOKEN_BODY_MAX 64
+/* Of the whole text, with its NUL. */
+#define SIGNED_TOKEN_SIZE(prefix, body_bytes) \
+    (sizeof(prefix) - 1 + BASE64_SIZE(1 + 2 + (body_bytes) + MAC_BYTES))
+
+struct signed_token_kind {
+    enum key_purpose purpose;
+    const char *prefix;
+    size_t body_bytes; /* at most SIGNED_TOKEN_BODY_MAX */
+};
+
+/* With the ring's key of that number. token has SIGNED_TOKEN_SIZE bytes at least; the caller wipes
+ * it. Errors: those of mac_compute(). */
+int signed_token_make(const struct keyring *ring, const struct signed_token_kind *kind,
+                      uint16_t ring_key, unsigned char version, const void *body, char *token,
+                      struct error **err);
+
+/* Version and body of a token of this kind that one of the ring's keys has signed. Returns 0, or -1
+ * with neither set. */
+int signed_token_open(const struct keyring *ring, const struct signed_token_kind *kind,
+                      const char *token, unsigned char *version, void *body);
