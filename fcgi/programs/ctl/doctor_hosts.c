@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "ctl/doctor.h"
 #include "host/host.h"
 #include "incus/incus.h"
@@ -11,6 +12,9 @@
 /* Of its room, in percent, from which on a pool is nearly full, and full. */
 #define POOL_NEARLY_FULL 90
 #define POOL_FULL        98
+
+/* A start is ended after a minute, and one from memory after a second more for each 16 MiB. */
+#define START_LONG_MS (3 * 60 * 1000)
 
 /* --- hosts --- */
 
@@ -111,6 +115,52 @@ static int check_pool(struct doctor *doctor, const struct host *host, struct err
     return result;
 }
 
+static int64_t started_ms(const json_t *operation)
+{
+    const char *created = json_string_value(json_object_get(operation, "created_at"));
+    int64_t at_ms;
+    if (!str_equal(json_string_value(json_object_get(operation, "description")),
+                   "Starting instance") ||
+        !created || clock_parse_iso8601(created, &at_ms) < 0)
+        return 0;
+    return at_ms;
+}
+
+/* A start that nothing ends keeps its sandbox, and where incusd holds a lock for it, all others. */
+static void check_starts(struct doctor *doctor, const struct host *host)
+{
+    error_auto err = NULL;
+    struct incus *incus;
+    json_auto_t *operations = NULL;
+    const json_t *operation;
+    size_t i, count = 0;
+    int64_t oldest_ms = clock_now_ms();
+    if (doctor_open_incus(doctor, host, &incus, &err) < 0)
+        return;
+    int result = incus_get(incus, "/1.0/operations?recursion=1", &operations, &err);
+    incus_close(incus);
+    if (result < 0)
+        return;
+    json_array_foreach (json_object_get(operations, "running"), i, operation) {
+        int64_t at_ms = started_ms(operation);
+        if (!at_ms || clock_now_ms() - at_ms < START_LONG_MS)
+            continue;
+        count++;
+        oldest_ms = at_ms < oldest_ms ? at_ms : oldest_ms;
+    }
+    if (count)
+        doctor_wrong(doctor, "starts",
+                     "If it does not restore gigabytes of memory, restart incusd there "
+                     "(`systemctl restart incus`): what runs goes on, and the starts are tried "
+                     "again.",
+                     "Incus on %s has been busy with %zu start%s for minutes, the first for %lld "
+                     "seconds.",
+                     host->name, count, count == 1 ? "" : "s",
+                     (long long)(clock_now_ms() - oldest_ms) / 1000);
+    else
+        doctor_ok(doctor, "starts", "No start on %s takes minutes.", host->name);
+}
+
 /* Incus answers to who we are, with the project and the pool that the host's row names. */
 static int check_host(struct doctor *doctor, const struct host *host, size_t *instances,
                       struct error **err)
@@ -155,10 +205,10 @@ static void report_host(struct doctor *doctor, const struct host *host)
                      "pool are right; `sandlotctl host add` with the same name changes and "
                      "prepares a host.",
                      "%s at %s: %s.", host->name, host->url, err->message);
-    else
-        check_events(doctor, host);
     if (err)
         return;
+    check_events(doctor, host);
+    check_starts(doctor, host);
     if (host->sandboxes && host->used_memory_mb >= host->memory_mb)
         doctor_note(doctor, "host", "%s answers; all of its memory is reserved.", host->name);
     else
