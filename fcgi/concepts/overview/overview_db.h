@@ -35,7 +35,7 @@ struct demand {
     uint32_t cpu, memory_mb, disk_gb;
     uint64_t creates, warm, waiting;
 };
-#define OVERVIEW_DEMANDS_MAX 16
+#define OVERVIEW_DEMANDS_MAX 64
 int overview_demands(struct db *db, int64_t since_ms, struct demand demands[OVERVIEW_DEMANDS_MAX],
                      unsigned *count, struct error **err);
 
