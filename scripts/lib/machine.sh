@@ -251,6 +251,42 @@ machine_sandboxes()
         begin play'
 }
 
+# machine_asks: from now on a request each tenth of a second, on connections of their own, and output of a
+# sandbox that is read all the while.
+machine_asks()
+{
+    machine_script 'cat >/root/ask <<\END_OF_TEXT
+while [[ ! -e /root/asked ]]; do
+    curl -s -o /dev/null --max-time 60 --cacert "$SANDLOT_CA" -H "Authorization: Bearer $SANDLOT_KEY" \
+        -w "%{http_code} %{time_total}\n" "$SANDLOT_URL/v1/sandboxes" || true
+    sleep 0.1
+done
+END_OF_TEXT
+        rm -f /root/asked
+        setsid bash /root/ask >/root/answers 2>&1 </dev/null &
+        setsid sandlot exec -n play sh -c "i=0; while [ ! -e /tmp/enough ]; do i=\$((i + 1)); echo \$i; sleep 0.2; done" \
+            >/root/output 2>/root/output.errors </dev/null &'
+    sleep 3
+}
+
+# machine_was_answered: each request with 200, however late, and the output without a gap.
+machine_was_answered()
+{
+    machine_script 'touch /root/asked
+        sandlot exec -n play touch /tmp/enough
+        for i in $(seq 120); do
+            pgrep -f "bash /root/ask|sandlot exec -n play sh" >/dev/null || break
+            sleep 0.5
+        done
+        sort -k2 -n /root/answers | tail -n 3
+        cut -d " " -f 1 /root/answers | sort | uniq -c
+        [[ $(grep -c "^200 " /root/answers) -gt 20 ]]
+        ! grep -v "^200 " /root/answers
+        [[ ! -s /root/output.errors ]] || cat /root/output.errors
+        [[ $(wc -l </root/output) -gt 20 ]]
+        seq "$(wc -l </root/output)" | cmp - /root/output'
+}
+
 machine_sandboxes_go_on()
 {
     machine_script 'goes_on work
@@ -337,7 +373,9 @@ packages_test()
     step "doctor" machine_doctor
     step "a user" machine_user
     step "two sandboxes" machine_sandboxes
+    step "requests from now on" machine_asks
     step "apt install, this version" machine_install "$3"
+    step "each request is answered" machine_was_answered
     step "the sandboxes go on" machine_sandboxes_go_on
     step "doctor" machine_doctor
     step "CRIU" machine_criu
