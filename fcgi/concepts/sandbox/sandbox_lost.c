@@ -22,8 +22,8 @@
 
 static int note_body(struct db *db, void *context, struct error **err)
 {
-    const struct host *host = context;
-    return host_note_lost(db, host->id, err);
+    const uint32_t *host_id = context;
+    return host_note_lost(db, *host_id, err);
 }
 
 /* --- sandboxes --- */
@@ -163,9 +163,9 @@ static int lose_volumes(struct worker *worker, const struct host *host, unsigned
 int sandbox_host_lost(struct worker *worker, const struct host *host, struct host_loss *loss,
                       struct error **err)
 {
-    struct host noted = *host;
+    uint32_t host_id = host->id;
     *loss = (struct host_loss){0};
-    if (db_transaction(worker->db, note_body, &noted, err) < 0 ||
+    if (db_transaction(worker->db, note_body, &host_id, err) < 0 ||
         lose_sandboxes(worker, host, &loss->sandboxes, err) < 0 ||
         lose_checkpoints(worker, host, &loss->checkpoints, err) < 0)
         return -1;
