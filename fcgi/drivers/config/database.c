@@ -29,13 +29,24 @@ static int read_password(const char *setting, const char *path, char password[PA
     return 0;
 }
 
+static const char *or_null(const char *setting)
+{
+    return *setting ? setting : NULL;
+}
+
 static int open_named(const struct settings *settings, const char *name, const char *user,
                       const char *password, struct db **db, struct error **err)
 {
     struct db_options options = {
-        .socket = *settings->database_socket ? settings->database_socket : NULL,
+        .socket = or_null(settings->database_socket),
         .host = settings->database_host,
         .port = (unsigned)settings->database_port,
+        .tls =
+            {
+                .ca_file = or_null(settings->database_tls_ca_file),
+                .certificate_file = or_null(settings->database_tls_certificate_file),
+                .key_file = or_null(settings->database_tls_key_file),
+            },
         .name = name,
         .user = user,
         .password = password,
@@ -111,8 +122,22 @@ static void print_option(FILE *out, const char *name, const char *value)
     fputs("\"\n", out);
 }
 
-static void print_options(FILE *out, const struct settings *settings, const char *user,
-                          const char *password)
+/* One's name for it is unknown to the other's clients. */
+static void print_tls(FILE *out, const struct settings *settings)
+{
+    if (!*settings->database_tls_ca_file)
+        return;
+    print_option(out, "ssl-ca", settings->database_tls_ca_file);
+    fputs("loose-ssl-verify-server-cert\nloose-ssl-mode=VERIFY_IDENTITY\n", out);
+    if (*settings->database_tls_certificate_file) {
+        print_option(out, "ssl-cert", settings->database_tls_certificate_file);
+        print_option(out, "ssl-key", settings->database_tls_key_file);
+    }
+}
+
+/* host: that of several which is used. */
+static void print_options(FILE *out, const struct settings *settings, const char *host,
+                          const char *user, const char *password)
 {
     setvbuf(out, NULL, _IONBF, 0); /* no copy of the password in a stream buffer */
     fputs("[client]\n", out);
@@ -122,8 +147,28 @@ static void print_options(FILE *out, const struct settings *settings, const char
         print_option(out, "socket", settings->database_socket);
         return;
     }
-    print_option(out, "host", settings->database_host);
+    print_option(out, "host", host);
     fprintf(out, "port=%u\nprotocol=tcp\n", (unsigned)settings->database_port);
+    print_tls(out, settings);
+}
+
+static int write_options(const struct settings *settings, const char *user, const char *password,
+                         int *fd, struct error **err)
+{
+    struct db *db;
+    if (open_as(settings, user, password, &db, err) < 0)
+        return -1;
+    *fd = memfd_create("options", 0);
+    /* What others could write is not read by the clients. */
+    int copy = *fd >= 0 && fchmod(*fd, 0600) == 0 ? fcntl(*fd, F_DUPFD_CLOEXEC, 0) : -1;
+    autofclose FILE *out = copy >= 0 ? fdopen(copy, "w") : NULL;
+    if (out)
+        print_options(out, settings, db_server(db), user, password);
+    db_close(db);
+    return out && !ferror(out) ? 0
+                               : error_set_errno(err, ERR_CONFIG, errno,
+                                                 "the database's clients cannot be told how to "
+                                                 "log in");
 }
 
 int database_client_options(const struct settings *settings, int *fd, struct error **err)
@@ -132,15 +177,7 @@ int database_client_options(const struct settings *settings, int *fd, struct err
     const char *user;
     if (migrating_login(settings, &user, password, err) < 0)
         return -1;
-    *fd = memfd_create("options", 0);
-    /* What others could write is not read by the clients. */
-    int copy = *fd >= 0 && fchmod(*fd, 0600) == 0 ? fcntl(*fd, F_DUPFD_CLOEXEC, 0) : -1;
-    autofclose FILE *out = copy >= 0 ? fdopen(copy, "w") : NULL;
-    if (out)
-        print_options(out, settings, user, password);
+    int result = write_options(settings, user, password, fd, err);
     mem_wipe(password, sizeof password);
-    return out && !ferror(out) ? 0
-                               : error_set_errno(err, ERR_CONFIG, errno,
-                                                 "the database's clients cannot be told how to "
-                                                 "log in");
+    return result;
 }

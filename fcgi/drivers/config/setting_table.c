@@ -11,6 +11,7 @@
 
 #define LOWER_DIGIT "abcdefghijklmnopqrstuvwxyz0123456789"
 #define HOST_MAX    253
+#define HOSTS_MAX   8
 
 static bool is_slug(const char *text)
 {
@@ -73,6 +74,19 @@ static const char *check_host_name(const char *value)
     bool fits = length > 0 && length <= HOST_MAX &&
                 strspn(value, LOWER_DIGIT "ABCDEFGHIJKLMNOPQRSTUVWXYZ.:-") == length;
     return fits ? NULL : "a host name or an address";
+}
+
+static const char *check_host_names(const char *value)
+{
+    unsigned count = 0;
+    for (const char *at = value; at; count++) {
+        size_t length = strcspn(at, ",");
+        autofree char *one = xstrndup(at, length);
+        if (check_host_name(one))
+            return "host names or addresses, separated by commas";
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    return count <= HOSTS_MAX ? NULL : "at most 8 host names or addresses";
 }
 
 static const char *check_url(const char *value)

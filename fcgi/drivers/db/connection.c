@@ -12,11 +12,17 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "base/str.h"
 
 #define DEFAULT_TIMEOUT_S 10
 /* A connection that idled this long is asked with a ping before it is trusted with a write: a
  * firewall between may have forgotten it without telling anyone. */
 #define PING_AFTER_IDLE_MS 5000
+
+/* Of several servers: a machine that is gone must not use up the patience that the next one needs,
+ * and a primary that was demoted is left after so long at the latest, also by who only reads. */
+#define CONNECT_SEVERAL_S 3
+#define CHECK_AFTER_MS    5000
 
 /* --- errors --- */
 
@@ -85,12 +91,36 @@ int db_server_error(struct db *db, const char *what, unsigned code, const char *
 
 /* --- connecting --- */
 
+static bool has_several(const struct db *db)
+{
+    return !db->options.socket && strchr(db->options.host, ',');
+}
+
+static void set_tls(const struct db_tls *tls, MYSQL *mysql)
+{
+#if DB_CLIENT_IS_MARIADB
+    db_flag yes = 1;
+    mysql_options(mysql, MYSQL_OPT_SSL_ENFORCE, &yes);
+    mysql_options(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
+#else
+    unsigned mode = SSL_MODE_VERIFY_IDENTITY;
+    mysql_options(mysql, MYSQL_OPT_SSL_MODE, &mode);
+#endif
+    mysql_options(mysql, MYSQL_OPT_SSL_CA, tls->ca_file);
+    if (tls->certificate_file) {
+        mysql_options(mysql, MYSQL_OPT_SSL_CERT, tls->certificate_file);
+        mysql_options(mysql, MYSQL_OPT_SSL_KEY, tls->key_file);
+    }
+}
+
 static void set_options(struct db *db, MYSQL *mysql)
 {
     unsigned timeout_s = db->timeout_s, no = 0;
+    unsigned connect_s =
+        has_several(db) && timeout_s > CONNECT_SEVERAL_S ? CONNECT_SEVERAL_S : timeout_s;
     db_flag yes = 1;
     unsigned protocol = db->options.socket ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
-    mysql_options(mysql, MYSQL_OPT_CONNECT_TIMEOUT, &timeout_s);
+    mysql_options(mysql, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
     mysql_options(mysql, MYSQL_OPT_READ_TIMEOUT, &timeout_s);
     mysql_options(mysql, MYSQL_OPT_WRITE_TIMEOUT, &timeout_s);
     mysql_options(mysql, MYSQL_OPT_PROTOCOL, &protocol);
@@ -99,6 +129,8 @@ static void set_options(struct db *db, MYSQL *mysql)
     /* A server must not be able to ask for our files. Automatic reconnecting is off by default in
      * both libraries, and newer ones complain when the option is only mentioned. */
     mysql_options(mysql, MYSQL_OPT_LOCAL_INFILE, &no);
+    if (db->options.tls.ca_file && !db->options.socket)
+        set_tls(&db->options.tls, mysql);
 }
 
 static int say_session(struct db *db, struct error **err)
@@ -122,29 +154,88 @@ static int say_session(struct db *db, struct error **err)
     return 0;
 }
 
-static int db_connect(struct db *db, struct error **err)
+/* A replica, or a primary that is one no more. */
+static int check_writable(struct db *db, struct error **err)
 {
-    assert(!db->mysql);
+    static const char sql[] = "SELECT @@global.read_only";
+    if (mysql_real_query(db->mysql, sql, sizeof sql - 1))
+        return db_server_error(db, "database", mysql_errno(db->mysql), mysql_error(db->mysql), err);
+    MYSQL_RES *result = mysql_store_result(db->mysql);
+    MYSQL_ROW row = result ? mysql_fetch_row(result) : NULL;
+    bool writable = row && row[0] && str_equal(row[0], "0");
+    mysql_free_result(result);
+    db->checked_ms = clock_monotonic_ms();
+    return writable
+               ? 0
+               : error_set(err, ERR_DB_UNAVAILABLE, "the database at %s is read-only", db->server);
+}
+
+/* The library's word that it would not go on without is not enough: a proxy may have said so. */
+static int check_encrypted(struct db *db, struct error **err)
+{
+    if (db->options.socket || !db->options.tls.ca_file || db_cipher(db))
+        return 0;
+    return error_set(err, ERR_DB_UNAVAILABLE, "the database at %s does not encrypt connections",
+                     db->server);
+}
+
+static int prepare(struct db *db, struct error **err)
+{
+    if (check_encrypted(db, err) < 0 || say_session(db, err) < 0)
+        return -1;
+    return has_several(db) ? check_writable(db, err) : 0;
+}
+
+/* To db->server, or the socket. */
+static int connect_one(struct db *db, struct error **err)
+{
     MYSQL *mysql = mysql_init(NULL);
     if (!mysql)
         panic("out of memory");
     set_options(db, mysql);
     const struct db_options *o = &db->options;
-    if (!mysql_real_connect(mysql, o->socket ? NULL : o->host, o->user, o->password, o->name,
-                            o->port, o->socket, CLIENT_FOUND_ROWS)) {
+    if (!mysql_real_connect(mysql, db->server, o->user, o->password, o->name, o->port, o->socket,
+                            CLIENT_FOUND_ROWS)) {
         error_set(err, ERR_DB_UNAVAILABLE, "cannot connect to the database %s at %s as %s: %s (%u)",
-                  o->name, o->socket ? o->socket : o->host, o->user, mysql_error(mysql),
-                  mysql_errno(mysql));
+                  o->name, db_server(db), o->user, mysql_error(mysql), mysql_errno(mysql));
         mysql_close(mysql);
         return -1;
     }
     db->mysql = mysql;
-    if (say_session(db, err) < 0) {
+    if (prepare(db, err) < 0) {
         db_connection_drop(db);
         return error_recode(err, ERR_DB_UNAVAILABLE);
     }
     db->last_used_ms = clock_monotonic_ms();
     return 0;
+}
+
+/* The error is that of the last one. */
+static int db_connect(struct db *db, struct error **err)
+{
+    assert(!db->mysql);
+    int result = -1;
+    if (db->options.socket)
+        return connect_one(db, err);
+    for (const char *host = db->options.host; result < 0 && *host;) {
+        size_t length = strcspn(host, ",");
+        free(db->server);
+        db->server = xstrndup(host, length);
+        error_clear(err);
+        result = connect_one(db, err);
+        host += length + (host[length] == ',');
+    }
+    return result;
+}
+
+const char *db_server(const struct db *db)
+{
+    return db->options.socket ? db->options.socket : db->server;
+}
+
+const char *db_cipher(const struct db *db)
+{
+    return db->mysql ? mysql_get_ssl_cipher(db->mysql) : NULL;
 }
 
 void db_connection_drop(struct db *db)
@@ -190,6 +281,10 @@ static bool is_alive(struct db *db)
     int state = peek(db);
     if (state < 0)
         return false;
+    if (has_several(db) && clock_monotonic_ms() - db->checked_ms > CHECK_AFTER_MS) {
+        error_auto ignored = NULL;
+        return check_writable(db, &ignored) == 0;
+    }
     /* Unasked bytes are the last words of a server that closes, or nothing at all (TLS tickets):
      * the ping finds out. */
     if (state > 0 || clock_monotonic_ms() - db->last_used_ms > PING_AFTER_IDLE_MS)
@@ -236,6 +331,12 @@ int db_open(const struct db_options *options, struct db **out, struct error **er
         .socket = xstrdup_or_null(options->socket),
         .host = xstrdup(options->host ? options->host : "localhost"),
         .port = options->port,
+        .tls =
+            {
+                .ca_file = xstrdup_or_null(options->tls.ca_file),
+                .certificate_file = xstrdup_or_null(options->tls.certificate_file),
+                .key_file = xstrdup_or_null(options->tls.key_file),
+            },
         .name = xstrdup(options->name),
         .user = xstrdup(options->user),
         .password = xstrdup_or_null(options->password),
@@ -265,6 +366,10 @@ void db_close(struct db *db)
     free(db->prepared);
     free((char *)db->options.socket);
     free((char *)db->options.host);
+    free(db->server);
+    free((char *)db->options.tls.ca_file);
+    free((char *)db->options.tls.certificate_file);
+    free((char *)db->options.tls.key_file);
     free((char *)db->options.name);
     free((char *)db->options.user);
     mem_wipe_free((char *)db->options.password);

@@ -22,7 +22,9 @@ enum db_transaction_state {
 struct db {
     struct db_options options; /* own copies */
     unsigned timeout_s;
-    MYSQL *mysql; /* NULL: not connected */
+    MYSQL *mysql;       /* NULL: not connected */
+    char *server;       /* the host tried last; NULL: a socket */
+    int64_t checked_ms; /* when one of several servers was last seen to take writes */
     struct prepared *prepared;
     size_t prepared_count, prepared_capacity;
     int64_t last_used_ms; /* monotonic */

@@ -22,10 +22,19 @@
 
 struct db;
 
+/* PEM files; with authorities TCP connections are encrypted, and the server's certificate must be
+ * of one of them and name the host. NULL: none. */
+struct db_tls {
+    const char *ca_file;
+    const char *certificate_file, *key_file; /* what we show */
+};
+
 struct db_options {
     const char *socket; /* unix socket; NULL: TCP to host:port */
+    /* Several, separated by commas: the first is used that answers and may be written to. */
     const char *host;
     unsigned port;
+    struct db_tls tls;
     const char *name;
     const char *user;
     const char *password;
@@ -36,6 +45,11 @@ struct db_options {
  * is wiped by db_close(). Errors: ERR_DB_UNAVAILABLE. */
 int db_open(const struct db_options *options, struct db **db, struct error **err);
 void db_close(struct db *db);
+
+/* The host that it is connected to, or was last; its socket's path instead, where it has one. */
+const char *db_server(const struct db *db);
+/* The cipher of the connection, or NULL: it is not encrypted, or not open. */
+const char *db_cipher(const struct db *db);
 
 /* In a process that was forked: let go of the connection of the process before it, without a word
  * to the server. Nothing but this may be done with db; its memory stays. */

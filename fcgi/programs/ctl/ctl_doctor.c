@@ -127,6 +127,22 @@ static void check_audit(struct doctor *doctor)
                   "The programs' database login adds to it and changes nothing of it.");
 }
 
+/* What goes over a network in the clear: sandboxes' secrets are sealed, all else is not. */
+static void check_encryption(struct doctor *doctor)
+{
+    const char *server = db_server(doctor->ctl->db), *cipher = db_cipher(doctor->ctl->db);
+    if (*server == '/' || str_starts_with(server, "127.") || str_equal(server, "localhost") ||
+        str_equal(server, "::1"))
+        return;
+    if (cipher)
+        doctor_ok(doctor, "database", "The connection to %s is encrypted with %s.", server, cipher);
+    else
+        doctor_note(doctor, "database",
+                    "The connection to %s is not encrypted; with database_tls_ca_file it is, and "
+                    "the server proves who it is.",
+                    server);
+}
+
 static bool check_database(struct doctor *doctor)
 {
     error_auto err = NULL;
@@ -144,6 +160,7 @@ static bool check_database(struct doctor *doctor)
         return false;
     }
     doctor_ok(doctor, "database", "It answers and its schema is at version %d.", DB_SCHEMA_VERSION);
+    check_encryption(doctor);
     check_audit(doctor);
     return true;
 }

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -37,15 +38,32 @@ static void become_unprivileged(void)
         _exit(126);
 }
 
+/* Options that stand for nothing where it has no certificate. */
+static void tls_options(const struct server *server, char tls[2][128])
+{
+    static const char *const names[2][2] = {{"ssl-cert", "server.pem"}, {"ssl-key", "server.key"}};
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(tls[i], sizeof tls[i], "--loose-%s=%s/%s", names[i][0], server->directory,
+                 names[i][1]);
+        if (access(strchr(tls[i], '/'), R_OK))
+            snprintf(tls[i], sizeof tls[i], "--loose-unit-has-no-tls");
+    }
+}
+
 static void __attribute__((noreturn)) run_server(const struct server *server)
 {
     become_unprivileged();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    char data[96], socket[128], log[128], pid[128];
+    char data[96], socket[128], log[128], pid[128], network[2][64] = {"--skip-networking", ""};
+    char tls[2][128] = {"", ""};
     snprintf(data, sizeof data, "--datadir=%s/data", server->directory);
     snprintf(socket, sizeof socket, "--socket=%s", server->socket);
     snprintf(pid, sizeof pid, "--pid-file=%s/pid", server->directory);
     snprintf(log, sizeof log, "%s/log", server->directory);
+    snprintf(network[1], sizeof network[1], "--port=%u", server->port);
+    if (server->address)
+        snprintf(network[0], sizeof network[0], "--bind-address=%s", server->address);
+    tls_options(server, tls);
     int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
         _exit(126);
@@ -56,7 +74,7 @@ static void __attribute__((noreturn)) run_server(const struct server *server)
         snprintf(program, sizeof program, "%s/mysqld", mysql);
         snprintf(defaults, sizeof defaults, "--defaults-file=%s/mysqld.cnf", mysql);
     }
-    execlp(program, program, defaults, data, socket, pid, "--skip-networking",
+    execlp(program, program, defaults, data, socket, pid, network[0], network[1], tls[0], tls[1],
            "--skip-grant-tables", "--skip-name-resolve", "--performance-schema=OFF",
            "--innodb-buffer-pool-size=16M", "--innodb-deadlock-detect=ON", "--max-connections=30",
            /* A commit reaches the kernel: it outlives kill -9, and no disk is waited for. */
@@ -187,19 +205,33 @@ static bool make_procedures_table(MYSQL *mysql)
     return false;
 }
 
-int server_setup(void **state)
+bool server_listens(void)
 {
-    struct server *server = xcalloc(1, sizeof *server);
-    *state = server;
+    return !mysql_dir();
+}
+
+static bool make(struct server *server)
+{
     if (make_directories(server) < 0 || (mysql_dir() && !copy_files(server)) || !start(server))
-        return -1;
+        return false;
     MYSQL *mysql = connect_raw(server, NULL);
     bool made = mysql &&
                 mysql_query(mysql, "CREATE DATABASE unit CHARACTER SET utf8mb4"
                                    " COLLATE utf8mb4_bin") == 0 &&
                 (mysql_dir() || make_procedures_table(mysql));
     mysql_close(mysql);
-    return made ? 0 : -1;
+    return made;
+}
+
+struct server *server_new(const char *address, unsigned port)
+{
+    struct server *server = xcalloc(1, sizeof *server);
+    server->address = address;
+    server->port = port;
+    if (make(server))
+        return server;
+    server_end(server);
+    return NULL;
 }
 
 static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *ftw)
@@ -210,12 +242,23 @@ static int remove_entry(const char *path, const struct stat *info, int type, str
     return remove(path);
 }
 
-int server_teardown(void **state)
+int server_end(struct server *server)
 {
-    struct server *server = *state;
     server_kill(server);
     int result = nftw(server->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     free(server);
+    return result;
+}
+
+int server_setup(void **state)
+{
+    *state = server_new(NULL, 0);
+    return *state ? 0 : -1;
+}
+
+int server_teardown(void **state)
+{
+    int result = server_end(*state);
     mysql_library_end();
     return result;
 }

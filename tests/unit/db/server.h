@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A MariaDB server (or Oracle's: SANDLOT_TEST_MYSQL) of the test's own in a temporary directory:
- * real, on a unix socket only, ended with the test. Its settings are deliberately not what we want,
+ * real, on a unix socket, ended with the test. Its settings are deliberately not what we want,
  * so that what the connections set for themselves is seen to work. A test whose server cannot be
  * started fails; it is not skipped.
  */
@@ -15,8 +15,17 @@
 struct server {
     char directory[64];
     char socket[96];
+    const char *address; /* where it listens beside the socket; NULL: nowhere */
+    unsigned port;
     pid_t pid; /* 0: not running */
 };
+
+/* One with an empty database "unit", or NULL. With an address it listens there too, and encrypts
+ * with server.pem and server.key of its directory once they are there and it is started again.
+ * Oracle's does not listen where nobody logs in. */
+struct server *server_new(const char *address, unsigned port);
+int server_end(struct server *server); /* its files too; 0, or -1 */
+bool server_listens(void);             /* whether an address has a meaning */
 
 /* Group fixtures of cmocka: *state becomes the struct server, with an empty database "unit". */
 int server_setup(void **state);
