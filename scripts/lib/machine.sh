@@ -24,7 +24,7 @@ machine_make()
             printf 'deb %s %s main\n' "$mirror" "$release" "$mirror" "$release-updates" "$mirror" "$release-backports"
             [[ -z $security ]] || printf 'deb %s %s-security main\n' "$security" "$release"
         } >"$MACHINE_DIR/sources.list"
-        mmdebstrap --mode=root --variant=minbase \
+        mmdebstrap --mode=root --variant=minbase --format=tar \
             --include=systemd,systemd-sysv,dbus,iproute2,ca-certificates,procps,kmod,apt-utils \
             --dpkgopt=force-unsafe-io "$release" "$base.new" "$MACHINE_DIR/sources.list" ||
             die "mmdebstrap could not make the machine's root"
@@ -162,6 +162,12 @@ machine_answers()
     within_machine 60 debconf-set-selections /dev/fd/3 3<<<"sandlot sandlot/domain string $MACHINE_DOMAIN"
 }
 
+machine_says_what_is_wrong()
+{
+    within_machine 60 sandlotctl doctor | grep -v '^ok'
+    return 1
+}
+
 # machine_install DIRECTORY: the packages of it, as an operator does.
 machine_install()
 {
@@ -171,7 +177,7 @@ machine_install()
     # shellcheck disable=SC2016
     within_machine 1800 sh -c 'cd /root/packages && set -- ./*.deb
         ! grep -q bookworm /etc/os-release || set -- "$@" btrfs-progs/bookworm-backports
-        apt-get -y -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-unsafe-io install "$@"'
+        apt-get -y -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-unsafe-io install "$@"' || machine_says_what_is_wrong
     within_machine 10 grep -qx "DOMAIN=$MACHINE_DOMAIN" /etc/sandlot/setup.conf ||
         die "the domain that was preseeded is not that of /etc/sandlot/setup.conf"
 }
@@ -203,7 +209,10 @@ machine_script()
 
             from=$(sandlot resume "$1")
             echo "$1 is resumed from: $from"
-            [[ $from == memory ]]
+            if [[ $from != memory ]]; then
+                sandlotctl doctor
+                return 1
+            fi
             goes_on "$1"
         }
         set -x
