@@ -71,6 +71,11 @@ static const char *public_message(const struct error *error)
 {
     if (error->code == ERR_DB_UNAVAILABLE)
         return "the service cannot reach its database; nothing was changed, try again shortly";
+    if (error->code == ERR_DB_DEADLOCK)
+        return "the service's database is busy; nothing was changed, try again shortly";
+    if (error->code == ERR_OUTCOME_UNKNOWN)
+        return "the service lost the answer it waited for; a change may or may not have been made, "
+               "an Idempotency-Key makes it safe to try again";
     if (error_http_status(error->code) == 500)
         return "the service failed on this request; its log has the reason under the request id";
     return error->message;

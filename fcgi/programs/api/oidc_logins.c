@@ -27,15 +27,13 @@ static int go_with_error(const struct api *api, const struct http_request *reque
                          struct http_response *response, const struct error *failure)
 {
     buffer_auto location = BUFFER_INIT(LOCATION_MAX);
+    json_auto_t *told = http_error_to_json(failure);
     bool is_ours = error_http_status(failure->code) >= 500;
     if (is_ours)
         log_warning("cannot sign in through the identity provider", LOG_ERROR(failure));
     buffer_printf(&location, "%s/sign-in#", api->settings->console_url);
     form_add(&location, "error", error_api_code(failure->code));
-    form_add(&location, "message",
-             error_http_status(failure->code) == 500
-                 ? "The service failed on this request; its log has the reason."
-                 : failure->message);
+    form_add(&location, "message", json_string_value(json_object_get(told, "message")));
     form_add(&location, "request_id", request->request_id);
     return go(response, buffer_string(&location));
 }

@@ -191,7 +191,8 @@ static int enter(struct gate *gate, const struct gate_sandbox *found,
 static void note_failed_wake(struct gate *gate, const struct gate_sandbox *found,
                              int64_t started_ms, const struct error *err)
 {
-    bool failed = err->code == ERR_RUNTIME_UNAVAILABLE || error_http_status(err->code) == 500;
+    bool failed = err->code == ERR_RUNTIME_UNAVAILABLE || err->code == ERR_OUTCOME_UNKNOWN ||
+                  error_http_status(err->code) == 500;
     if (failed && clock_monotonic_ms() - started_ms > LONG_WAKE_MS)
         agent_notes_silent(gate->notes, pool_tenant(found->sandbox.id));
 }
