@@ -173,6 +173,9 @@ installed_incus()
     systemctl daemon-reload
     systemctl enable --quiet sandlot-nftables.service sandlot-pool.service
     systemctl start sandlot-nftables.service
+    # It counts as started where a purge has removed the table since.
+    nft list table inet sandlot >/dev/null 2>&1 || systemctl restart sandlot-nftables.service ||
+        die "the packet filter cannot be loaded: journalctl -u sandlot-nftables"
     if [[ $(incus_environment INCUS_EXEC_PATH) != "$PREFIX/libexec/sandlot/incusd-exec" ]]; then
         systemctl restart incus.service || die "Incus does not start: journalctl -u incus"
     fi
