@@ -284,13 +284,16 @@ machine_was_answered()
     machine_script 'touch /root/asked
         sandlot exec -n play touch /tmp/enough
         for i in $(seq 120); do
-            pgrep -f "bash /root/ask|sandlot exec -n play sh" >/dev/null || break
+            pgrep -f "^bash /root/ask|^sandlot exec -n play sh" >/dev/null || break
             sleep 0.5
         done
         sort -k2 -n /root/answers | tail -n 3
         cut -d " " -f 1 /root/answers | sort | uniq -c
         [[ $(grep -c "^200 " /root/answers) -gt 20 ]]
-        ! grep -v "^200 " /root/answers
+        if grep -v "^200 " /root/answers; then
+            tail -n 5 /var/log/nginx/*error.log
+            return 1
+        fi
         [[ ! -s /root/output.errors ]] || cat /root/output.errors
         [[ $(wc -l </root/output) -gt 20 ]]
         seq "$(wc -l </root/output)" | cmp - /root/output'
