@@ -33,6 +33,7 @@ firewall_tun = $FIREWALL_TUN
 firewall_dns_port = $FIREWALL_PORT
 firewall_log_group = $FIREWALL_PORT
 listen_port = $PORT
+redirect_port = $REDIRECT_PORT
 metrics_port = $METRICS_PORT
 tls_certificate_file = $TLS_DIR/server.pem
 tls_certificate_key_file = $TLS_DIR/server.key

@@ -111,6 +111,7 @@ settings_derive()
     FIREWALL_PORT=$((PORT > 20000 ? PORT - 10000 : PORT + 10000))
     METRICS_PORT=$((PORT > 12000 ? PORT - 8000 : PORT + 20000))
     SSH_PORT=$((PORT > 17000 ? PORT - 15000 : PORT + 15000))
+    REDIRECT_PORT=$((PORT > 27000 ? PORT - 5000 : PORT + 5000))
     SSH_HOST_KEY=$ETC_DIR/ssh_host_key
     # No valid beginning of a sandbox's link.
     FIREWALL_TUN=0tun-$NIC_PREFIX

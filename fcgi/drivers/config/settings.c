@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <ini.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/setting_table.h"
@@ -192,4 +195,20 @@ char *settings_console_host(const struct settings *settings)
 char *settings_data_plane_domain(const struct settings *settings)
 {
     return xstrndup(settings->data_plane_host, strcspn(settings->data_plane_host, ":"));
+}
+
+/* The kernel may have been built or started without it, or told to give no device an address. */
+static bool has_ipv6(void)
+{
+    const struct sockaddr_in6 loopback = {.sin6_family = AF_INET6,
+                                          .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    autoclose int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return fd >= 0 && bind(fd, (const struct sockaddr *)&loopback, sizeof loopback) == 0;
+}
+
+bool settings_listen_ipv6(const struct settings *settings)
+{
+    if (!strcmp(settings->listen_ipv6, "auto"))
+        return has_ipv6();
+    return !strcmp(settings->listen_ipv6, "on");
 }

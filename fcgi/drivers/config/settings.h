@@ -46,3 +46,6 @@ void settings_print_manual(FILE *out);
 char *settings_api_host(const struct settings *settings);
 char *settings_console_host(const struct settings *settings);
 char *settings_data_plane_domain(const struct settings *settings);
+
+/* Whether to listen on IPv6 too (listen_ipv6). */
+bool settings_listen_ipv6(const struct settings *settings);

@@ -50,22 +50,47 @@ static void check_events(struct doctor *doctor)
                      "Nobody can wait for events: events_socket %s: %s.", path, strerror(errno));
 }
 
+/* Whether this machine accepts connections at its own port; errno says why not. */
+static bool accepts(int family, unsigned port)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+                              .sin6_port = htons((uint16_t)port),
+                              .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    bool is_v6 = family == AF_INET6;
+    autoclose int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return fd >= 0 && connect(fd, is_v6 ? (const void *)&v6 : &v4,
+                              is_v6 ? (socklen_t)sizeof v6 : (socklen_t)sizeof v4) == 0;
+}
+
+static void check_nginx_port(struct doctor *doctor, unsigned port, const char *consequence)
+{
+    static const char start[] =
+        "Start nginx with the files of `sandlotctl nginx-config`; `nginx -t` says what is wrong "
+        "with them.";
+    if (!accepts(AF_INET, port))
+        doctor_wrong(doctor, "nginx", start,
+                     "Nothing listens on port %u of this machine, so %s: %s.", port, consequence,
+                     strerror(errno));
+    else if (settings_listen_ipv6(doctor->ctl->settings) && !accepts(AF_INET6, port))
+        doctor_wrong(doctor, "nginx",
+                     "Run `sandlotctl nginx-config` again and reload nginx; listen_ipv6 = off does "
+                     "without.",
+                     "Nothing listens on port %u of this machine over IPv6, so %s that way: %s.",
+                     port, consequence, strerror(errno));
+    else
+        doctor_ok(doctor, "nginx", "Port %u of this machine accepts connections.", port);
+}
+
 static void check_nginx(struct doctor *doctor)
 {
-    unsigned port = (unsigned)doctor->ctl->settings->listen_port;
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)port),
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    autoclose int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
-        doctor_ok(doctor, "nginx", "Port %u of this machine accepts connections.", port);
-    else
-        doctor_wrong(
-            doctor, "nginx",
-            "Start nginx with the files of `sandlotctl nginx-config`; `nginx -t` says what "
-            "is wrong with them.",
-            "Nothing listens on port %u of this machine, so no request gets in: %s.", port,
-            strerror(errno));
+    const struct settings *settings = doctor->ctl->settings;
+    check_nginx_port(doctor, (unsigned)settings->listen_port, "no request gets in");
+    if (settings->redirect_port)
+        check_nginx_port(doctor, (unsigned)settings->redirect_port,
+                         "browsers that begin without TLS are not sent on");
 }
 
 /* nginx's connections to one port of one sandbox have its ports of this machine to themselves; see

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,6 +48,21 @@ static char *public_port(const struct settings *settings)
 {
     const char *colon = strchr(settings->data_plane_host, ':');
     return xstrdup(colon ? colon + 1 : "443");
+}
+
+/* What stands behind a host in an address that we are found at. */
+static char *public_authority_end(const struct settings *settings)
+{
+    autofree char *port = public_port(settings);
+    return str_equal(port, "443") ? xstrdup("") : xasprintf(":%s", port);
+}
+
+/* The names that are none below the data planes' domain, or need not be. */
+static char *named_hosts(const struct settings *settings)
+{
+    autofree char *api = settings_api_host(settings);
+    autofree char *console = settings_console_host(settings);
+    return xasprintf("%s%s%s", api, console ? " " : "", console ? console : "");
 }
 
 /* The domain with its dots escaped, for a server_name pattern. */
@@ -129,30 +144,43 @@ static char *files_endpoints(void)
     return buffer_steal(&expression);
 }
 
+static bool has_console(const struct settings *settings)
+{
+    return *settings->console_url;
+}
+
+static bool has_relays(const struct settings *settings)
+{
+    return *settings->relay_dir;
+}
+
+static bool has_redirect(const struct settings *settings)
+{
+    return settings->redirect_port;
+}
+
+#define NO_RELAYS "# Every host is reached directly: relay_dir is empty.\n"
+
 /* Templates of what an installation need not have. */
 static const struct optional {
     const char *name;
-    size_t setting; /* of a text; empty: it does not have it */
+    bool (*has)(const struct settings *settings);
     const char *comment;
 } optionals[] = {
-    {"sandlot-console.inc.in", offsetof(struct settings, console_url),
-     "# There is no console: console_url is empty.\n"},
-    {"sandlot-relayed.inc.in", offsetof(struct settings, relay_dir),
-     "# Every host is reached directly: relay_dir is empty.\n"},
-    {"sandlot-relayed-data.inc.in", offsetof(struct settings, relay_dir),
-     "# Every host is reached directly: relay_dir is empty.\n"},
-    {"sandlot-relayed-preview.inc.in", offsetof(struct settings, relay_dir),
-     "# Every host is reached directly: relay_dir is empty.\n"},
+    {"sandlot-console.inc.in", has_console, "# There is no console: console_url is empty.\n"},
+    {"sandlot-redirect.inc.in", has_redirect,
+     "# Nothing is answered without TLS: redirect_port is 0.\n"},
+    {"sandlot-relayed.inc.in", has_relays, NO_RELAYS},
+    {"sandlot-relayed-data.inc.in", has_relays, NO_RELAYS},
+    {"sandlot-relayed-preview.inc.in", has_relays, NO_RELAYS},
 };
 
 /* What stands in the place of a template; NULL: it is rendered. */
 static const char *comment_instead(const struct settings *settings, const char *name)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(optionals); i++) {
-        const char *const *setting = (const void *)((const char *)settings + optionals[i].setting);
-        if (!strcmp(name, optionals[i].name) && !**setting)
+    for (size_t i = 0; i < ARRAY_SIZE(optionals); i++)
+        if (!strcmp(name, optionals[i].name) && !optionals[i].has(settings))
             return optionals[i].comment;
-    }
     return NULL;
 }
 
@@ -176,6 +204,14 @@ static char *relay_value(const struct nginx_relay *relay, const char *name)
     return strcmp(name, "range_last") ? NULL : xstrdup(ipv4_format(range.last, address));
 }
 
+/* What another machine has nobody here knows. */
+static bool listens_ipv6(const struct renderer *renderer)
+{
+    const struct settings *settings = renderer->settings;
+    return renderer->relay ? str_equal(settings->listen_ipv6, "on")
+                           : settings_listen_ipv6(settings);
+}
+
 /* What follows from settings and tables; NULL when name is no such thing. */
 static char *derived_value(const struct renderer *renderer, const char *name)
 {
@@ -192,6 +228,10 @@ static char *derived_value(const struct renderer *renderer, const char *name)
         return domain_regex(settings);
     if (!strcmp(name, "public_port"))
         return public_port(settings);
+    if (!strcmp(name, "public_authority_end"))
+        return public_authority_end(settings);
+    if (!strcmp(name, "named_hosts"))
+        return named_hosts(settings);
     if (!strcmp(name, "gate_cache_dir"))
         return gate_cache_dir(settings);
     if (!strcmp(name, "preview_host_header"))
@@ -208,7 +248,7 @@ static char *derived_value(const struct renderer *renderer, const char *name)
     if (!strcmp(name, "relay"))
         return xstrdup(*settings->relay_dir ? "" : "#");
     if (!strcmp(name, "ipv6"))
-        return xstrdup(strcmp(settings->listen_ipv6, "on") ? "#" : "");
+        return xstrdup(listens_ipv6(renderer) ? "" : "#");
     if (!strcmp(name, "metrics"))
         return xstrdup(settings->metrics_port ? "" : "#");
     if (!strcmp(name, "key_burst"))

@@ -239,7 +239,7 @@ int listener_open(struct listener *listener, const struct settings *settings, st
     if (watch_signals(listener, err) < 0 ||
         watch_socket(listener, &listener->sockets[0], AF_INET, err) < 0)
         return -1;
-    if (!strcmp(settings->listen_ipv6, "on") &&
+    if (settings_listen_ipv6(settings) &&
         watch_socket(listener, &listener->sockets[1], AF_INET6, err) < 0)
         return -1;
     loop_timer_arm(&listener->loop, &listener->check, clock_monotonic_ms() + CHECK_MS, on_check);

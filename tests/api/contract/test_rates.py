@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Rate limits: settings of nginx, one by key and one by address, both answered 429."""
 
-import secrets
 import subprocess
 
 import edge
+import ipv6
 from client import Api, assert_error
 
 MANY = 1000000
@@ -61,19 +61,10 @@ def ipv6_client(stack, source):
 
 def test_ipv6_addresses_count_by_their_network(stack):
     """Who has one of them has the other 2^64 too."""
-    network = "fd5a:104:" + ":".join(f"{secrets.randbelow(1 << 16):x}" for _ in range(2))
-    ours = [f"{network}:{number:x}:1:2:{number}" for number in range(1, 7)]
-    other = "fd5a:105:0:1::1"
-    for address in [*ours, other]:
-        subprocess.run(["ip", "-6", "address", "add", f"{address}/128", "dev", "lo", "nodad"], check=True)
-    try:
-        with edge.settings(stack, key_rate=MANY, address_rate=1, listen_ipv6="on"):
-            answers = [ipv6_client(stack, address) for address in ours * 2]
-            assert answers[0] == 401 and 429 in answers, answers
-            assert ipv6_client(stack, other) == 401
-    finally:
-        for address in [*ours, other]:
-            subprocess.run(["ip", "-6", "address", "del", f"{address}/128", "dev", "lo"], check=True)
+    with ipv6.addresses(6, 1) as (ours, (other,)), edge.settings(stack, key_rate=MANY, address_rate=1):
+        answers = [ipv6_client(stack, address) for address in ours * 2]
+        assert answers[0] == 401 and 429 in answers, answers
+        assert ipv6_client(stack, other) == 401
 
 
 def test_the_usual_settings_are_back(account):

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -170,13 +171,20 @@ def test_no_dispatcher_is_alive(stack):
 
 
 def test_nothing_listens_and_no_worker_answers(stack, tmp_path):
-    with changed_settings(stack, tmp_path, listen_port=1, api_socket=tmp_path / "none.sock") as path:
+    with changed_settings(stack, tmp_path, listen_port=1, redirect_port=2, api_socket=tmp_path / "none.sock") as path:
         found = wrong(stack, path)
     assert_says(found, "nginx", "Nothing listens on port 1 ", "Start nginx")
     assert_says(found, "workers", "api_socket", "Start the workers")
 
 
 def test_ports_are_held(stack):
+def test_nothing_listens_over_ipv6(stack, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server, \
+            changed_settings(stack, tmp_path, redirect_port=server.getsockname()[1]) as path:
+        found = wrong(stack, path)
+    assert_says(found, "nginx", "over IPv6, so browsers", "nginx-config")
+
+
     setting = pathlib.Path("/proc/sys/net/ipv4/tcp_tw_reuse")
     before = setting.read_text(encoding="ascii")
     setting.write_text("2", encoding="ascii")

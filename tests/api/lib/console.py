@@ -23,7 +23,8 @@ class AddressedConnection(Connection):
     source = None
 
     def connect(self):
-        plain = socket.create_connection((address_of(self.host), self.port), self.timeout,
+        here = "::1" if self.source and ":" in self.source else address_of(self.host)
+        plain = socket.create_connection((here, self.port), self.timeout,
                                          (self.source, 0) if self.source else None)
         self.sock = self._context.wrap_socket(plain, server_hostname=self.host)
 

@@ -19,7 +19,7 @@ def free_port():
 
 
 class EntryPoint:
-    def __init__(self, stack, folder, settings):
+    def __init__(self, stack, folder, settings, prepare=None):
         self.port = free_port()
         self.log_file = folder / "log"
         self.known_hosts = folder / "known_hosts"
@@ -34,7 +34,7 @@ class EntryPoint:
             self.process = subprocess.Popen(
                 ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps", RIGHTS,
                  "--ambient-caps", RIGHTS, "--bounding-set", RIGHTS, "bash", "-c", 'exec -a "$0" "$@"', "of-a-test",
-                 stack.root / "prefix" / "sbin" / "sandlot-ssh", "--config", config], stdout=log, stderr=log)
+                 stack.root / "prefix" / "sbin" / "sandlot-ssh", "--config", config], stdout=log, stderr=log, preexec_fn=prepare)
 
     @property
     def settings(self):
@@ -57,15 +57,15 @@ class EntryPoint:
 
 
 @contextlib.contextmanager
-def entry_point(stack, files=(), **settings):
-    """files: names and contents; a setting's {folder} is where they are."""
+def entry_point(stack, files=(), prepare=None, **settings):
+    """files: names and contents; a setting's {folder} is where they are. prepare: what its process does first."""
     with tempfile.TemporaryDirectory(prefix="sandlot-ssh-") as name:
         folder = pathlib.Path(name)
         folder.chmod(0o755)
         for file, text in dict(files).items():
             (folder / file).write_text(text, encoding="utf-8")
         settings = {key: str(value).format(folder=folder) for key, value in settings.items()}
-        entry = EntryPoint(stack, folder, settings)
+        entry = EntryPoint(stack, folder, settings, prepare)
         try:
             wait_until(entry.answers, 60, "the entry point")
             yield entry

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "base/mem.h"
 #include "ctl/nginx_config.h"
@@ -60,8 +68,9 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    static const char *const names[] = {"in/a.conf.in", "in/b.inc.in", "in/README", "out/a.conf",
-                                        "out/b.inc",    "conf",        "in",        "out"};
+    static const char *const names[] = {
+        "in/host/a.conf.in", "in/host",   "in/a.conf.in", "in/b.inc.in", "in/README",
+        "out/a.conf",        "out/b.inc", "conf",         "in",          "out"};
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         autofree char *path = xasprintf("%s/%s", root, names[i]);
         remove(path);
@@ -75,13 +84,15 @@ static void test_rendering(void **state)
     struct error *err = NULL;
     (void)state;
     write_text("in/a.conf.in", "@api_host@ @data_plane_domain@ @data_plane_domain_regex@ "
-                               "@public_port@ @listen_port@ @key_burst@ [@ipv6@]\n"
+                               "@public_port@ @listen_port@ @key_burst@ "
+                               "@named_hosts@@public_authority_end@\n"
                                "@gate_cache_dir@ @preview_host_header@\n"
                                "a@b @wake; @ @@ @api_host @API@\n");
     write_text("in/b.inc.in", "");
     write_text("in/README", "@nothing@");
     assert_ok(render(&err));
-    assert_text("out/a.conf", "api.x-y.example box.example box\\.example 8443 443 14 [#]\n"
+    assert_text("out/a.conf", "api.x-y.example box.example box\\.example 8443 443 14 "
+                              "api.x-y.example:8443\n"
                               "/run/sandlot/gate-cache $http_host\n"
                               "a@b @wake; @ @@ @api_host @API@\n");
     assert_text("out/b.inc", "");
@@ -103,6 +114,87 @@ static void test_what_is_set_replaces_what_follows(void **state)
     write_text("in/a.conf.in", "@gate_cache_dir@ @preview_host_header@ max_size=@gate_cache_mib@m");
     assert_ok(render(&err));
     assert_text("out/a.conf", "/dev/shm/x localhost:$sandlot_port max_size=7m");
+    write_text("in/a.conf.in", "second");
+    assert_ok(render(&err));
+}
+
+/* As in a kernel without it. In a process of its own: there is no way back. */
+static int render_without_ipv6(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {ARRAY_SIZE(filter), filter};
+    struct error *err = NULL;
+    int status;
+    pid_t pid = fork();
+    if (!pid)
+        _exit(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+              prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0 || render(&err) < 0);
+    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool has_loopback_ipv6(void)
+{
+    char line[128];
+    bool found = false;
+    FILE *file = fopen("/proc/net/if_inet6", "r");
+    while (file && fgets(line, sizeof line, file))
+        found |= !strncmp(line, "00000000000000000000000000000001 ", 33);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static void set_ipv6(const char *value)
+{
+    free(settings->listen_ipv6);
+    settings->listen_ipv6 = xstrdup(value);
+}
+
+static void test_ipv6_is_where_the_machine_has_it(void **state)
+{
+    struct error *err = NULL;
+    (void)state;
+    assert_string_equal(settings->listen_ipv6, "auto");
+    write_text("in/a.conf.in", "[@ipv6@]");
+    assert_ok(render(&err));
+    assert_text("out/a.conf", has_loopback_ipv6() ? "[]" : "[#]");
+    assert_int_equal(render_without_ipv6(), 0);
+    assert_text("out/a.conf", "[#]");
+    set_ipv6("on");
+    assert_int_equal(render_without_ipv6(), 0);
+    assert_text("out/a.conf", "[]");
+    set_ipv6("off");
+    assert_ok(render(&err));
+    assert_text("out/a.conf", "[#]");
+    set_ipv6("auto");
+    write_text("in/a.conf.in", "second");
+    assert_ok(render(&err));
+}
+
+/* The nginx of another machine is told of it on request alone. */
+static void test_relays_listen_on_ipv6_when_told(void **state)
+{
+    struct error *err = NULL;
+    (void)state;
+    autofree char *templates = xasprintf("%s/in", root);
+    autofree char *host = xasprintf("%s/in/host", root);
+    autofree char *output = xasprintf("%s/out", root);
+    const struct nginx_relay relay = {"other", "10.1.0.0/16", "/etc/sandlot/relay", 8446};
+    assert_int_equal(mkdir(host, 0700), 0);
+    write_text("in/host/a.conf.in", "[@ipv6@]");
+    assert_ok(nginx_config_render_relay(settings, templates, &relay, output, &err));
+    assert_text("out/a.conf", "[#]");
+    set_ipv6("on");
+    assert_ok(nginx_config_render_relay(settings, templates, &relay, output, &err));
+    assert_text("out/a.conf", "[]");
+    set_ipv6("auto");
     write_text("in/a.conf.in", "second");
     assert_ok(render(&err));
 }
@@ -142,6 +234,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rendering),
         cmocka_unit_test(test_what_is_set_replaces_what_follows),
+        cmocka_unit_test(test_ipv6_is_where_the_machine_has_it),
+        cmocka_unit_test(test_relays_listen_on_ipv6_when_told),
         cmocka_unit_test(test_unknown_placeholder),
         cmocka_unit_test(test_values_stay_one_word),
     };
