@@ -3,7 +3,7 @@
  * Times are monotonic milliseconds. */
 #pragma once
 
-#include "firewall/dns_message.h"
+#include "dns/message.h"
 
 #define DNS_CACHE_MAX 4096
 

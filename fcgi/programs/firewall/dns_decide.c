@@ -56,6 +56,8 @@ size_t dns_decide_addresses(const struct protected_networks *networks,
     return kept;
 }
 
+_Static_assert(DNS_NAME_MAX == POLICY_HOST_MAX, "a name fits, whichever of the two it is called");
+
 struct alias_search {
     const struct policy *policy;
     char *alias;

@@ -2,7 +2,7 @@
 /* What to do with a sandbox's question, and with the answer to it; without any input or output. */
 #pragma once
 
-#include "firewall/dns_message.h"
+#include "dns/message.h"
 #include "firewall/filter.h"
 
 enum dns_action {

@@ -12,17 +12,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "firewall/dns_client.h"
+#include "dns/clients.h"
+#include "dns/listen.h"
 #include "firewall/dns_decide.h"
 
-#define BACKLOG        64
 #define QUESTION_MAX   1024 /* bytes; a name, a type and EDNS options fit many times */
 #define WAITING_MAX    64   /* questions of one sandbox that wait for an upstream */
 #define TTL_MIN_MS     2000 /* an answer is used at once, but not in no time */
 #define CLOCK_SLACK_MS 1000
 #define FLOOD_LOG_MS   60000
 #define UDP_BATCH      16 /* datagrams taken at once */
-#define RECEIVE_BUFFER (1 << 20)
 
 /* New names a second, and how many at once, by what lets the sandbox ask. */
 static const struct {
@@ -35,6 +34,12 @@ struct dns_server {
     struct loop *loop;
     struct resolver *resolver;
     struct dns_clients *clients;
+};
+
+/* Where an answer goes. */
+struct dns_reply_to {
+    struct sockaddr_in udp;
+    uint64_t tcp_serial; /* 0: over UDP */
 };
 
 /* A question that waits for an upstream. */
@@ -239,19 +244,27 @@ static void take_question(struct dns_server *server, uint32_t address,
     dns_question_deinit(&question);
 }
 
-static void on_tcp_question(void *context, uint32_t address, uint64_t serial, const uint8_t *wire,
-                            size_t size)
+/* The sandboxes have no IPv6, and the socket neither. */
+static uint32_t sandbox_address(const struct sockaddr_storage *from)
 {
-    struct dns_reply_to to = {.tcp_serial = serial};
-    take_question(context, address, &to, wire, size);
+    return ntohl(((const struct sockaddr_in *)from)->sin_addr.s_addr);
 }
 
-static bool may_connect(void *context, uint32_t address)
+static void on_tcp_question(void *context, const struct sockaddr_storage *from, uint64_t serial,
+                            const uint8_t *wire, size_t size)
+{
+    struct dns_reply_to to = {.tcp_serial = serial};
+    take_question(context, sandbox_address(from), &to, wire, size);
+}
+
+static bool may_connect(void *context, const struct sockaddr_storage *from)
 {
     struct dns_server *server = context;
-    const struct filter_sandbox *sandbox = filter_find(server->filter, address);
+    const struct filter_sandbox *sandbox = filter_find(server->filter, sandbox_address(from));
     return sandbox && rules_asks_names(&sandbox->wire.policy);
 }
+
+static const struct dns_clients_calls tcp_calls = {may_connect, on_tcp_question};
 
 static void on_udp(struct loop_source *source, uint32_t events)
 {
@@ -273,19 +286,10 @@ static void on_udp(struct loop_source *source, uint32_t events)
 /* The address is on the links of the sandboxes: there is none before the first of them. */
 static int listen_on(int type, uint16_t port, struct error **err)
 {
-    int on = 1, size = RECEIVE_BUFFER;
-    struct sockaddr_in address = {
+    struct sockaddr_storage address = {0};
+    *(struct sockaddr_in *)&address = (struct sockaddr_in){
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(FILTER_RESOLVER)};
-    autoclose int fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof on) < 0 ||
-        (type == SOCK_STREAM && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0) ||
-        bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
-        (type == SOCK_STREAM && listen(fd, BACKLOG) < 0))
-        return error_set_errno(err, ERR_CONFIG, errno, "cannot listen on 169.254.0.1 port %u",
-                               port);
-    if (type == SOCK_DGRAM)
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
-    return steal_fd(&fd);
+    return dns_listen(type, &address, err);
 }
 
 int dns_server_open(struct filter *filter, struct loop *loop, struct resolver *resolver,
@@ -298,7 +302,7 @@ int dns_server_open(struct filter *filter, struct loop *loop, struct resolver *r
     autoclose int udp = listen_on(SOCK_DGRAM, port, err);
     int tcp = udp < 0 ? -1 : listen_on(SOCK_STREAM, port, err);
     if (tcp >= 0)
-        fresh->clients = dns_clients_open(loop, tcp, may_connect, on_tcp_question, fresh);
+        fresh->clients = dns_clients_open(loop, tcp, &tcp_calls, fresh);
     if (fresh->clients && loop_add(loop, &fresh->udp, udp, EPOLLIN, on_udp) == 0)
         steal_fd(&udp);
     if (fresh->udp.fd < 0) {

@@ -32,7 +32,7 @@ struct waiter {
 struct lookup {
     struct loop_source socket;
     struct resolver *resolver;
-    char name[POLICY_HOST_MAX + 1];
+    char name[DNS_NAME_MAX + 1];
     uint16_t type;
     struct dns_result result; /* as far as the chain of aliases was followed */
     bool has_result;

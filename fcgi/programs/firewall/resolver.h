@@ -8,8 +8,9 @@
 
 #include <stdbool.h>
 
+#include "base/error.h"
 #include "base/loop.h"
-#include "firewall/dns_message.h"
+#include "dns/message.h"
 
 #define RESOLVER_LOOKUPS_MAX   1024 /* at the same time */
 #define RESOLVER_UPSTREAMS_MAX 8

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "firewall/dns_message.h"
+#include "dns/message.h"
 #include "firewall/netfilter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,7 +18,7 @@ static void try_question(const uint8_t *data, size_t size)
     int rcode;
     if (dns_question_read(data, size, &question, &rcode) == DNS_IGNORED)
         return;
-    if (strlen(question.name) > POLICY_HOST_MAX)
+    if (strlen(question.name) > DNS_NAME_MAX)
         abort();
     if (dns_answer_write(&question, LDNS_RCODE_REFUSED, NULL, 0, NULL, NULL, question.udp_max,
                          &wire, &written) == 0)
@@ -29,7 +29,7 @@ static void try_question(const uint8_t *data, size_t size)
 static bool check_alias(void *context, const char *name)
 {
     (void)context;
-    if (strlen(name) > POLICY_HOST_MAX)
+    if (strlen(name) > DNS_NAME_MAX)
         abort();
     return true;
 }

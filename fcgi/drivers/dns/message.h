@@ -11,8 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "network/policy.h"
-
+#define DNS_NAME_MAX    253   /* bytes of a name without the last dot (RFC 1035) */
 #define DNS_MESSAGE_MAX 65535 /* over TCP */
 #define DNS_UDP_MAX     1232  /* what we send and announce over UDP: no fragments (RFC 9715) */
 #define DNS_UDP_MIN     512   /* what a question without EDNS can take */
@@ -25,9 +24,9 @@ struct dns_question {
     bool recursion_desired;
     bool checking_disabled;
     bool edns;
-    size_t udp_max;                 /* bytes that the client can take over UDP */
-    char name[POLICY_HOST_MAX + 1]; /* lower case, without the last dot; "" is the root */
-    ldns_rr *section;               /* as it was asked, to be repeated; owned */
+    size_t udp_max;              /* bytes that the client can take over UDP */
+    char name[DNS_NAME_MAX + 1]; /* lower case, without the last dot; "" is the root */
+    ldns_rr *section;            /* as it was asked, to be repeated; owned */
 };
 
 enum dns_reading {
@@ -44,12 +43,13 @@ void dns_question_deinit(struct dns_question *question);
 /* What is known about one name and type: a chain of aliases and the records at its end. */
 struct dns_result {
     int rcode;
-    ldns_rr_list *records;               /* owned; the aliases in their order, then the records */
-    ldns_rr_list *authority;             /* SOA of an empty answer; owned; may be NULL */
-    char last_name[POLICY_HOST_MAX + 1]; /* where the chain ended */
+    ldns_rr_list *records;            /* owned; the aliases in their order, then the records */
+    ldns_rr_list *authority;          /* SOA of an empty answer; owned; may be NULL */
+    char last_name[DNS_NAME_MAX + 1]; /* where the chain ended */
     size_t aliases;
-    bool complete;  /* records of the type are there, or it is known that there are none */
-    uint32_t ttl_s; /* least of all records; of an empty answer from its SOA (RFC 2308) */
+    bool authoritative; /* it is ours, and was not asked of anybody */
+    bool complete;      /* records of the type are there, or it is known that there are none */
+    uint32_t ttl_s;     /* least of all records; of an empty answer from its SOA (RFC 2308) */
 };
 void dns_result_deinit(struct dns_result *result);
 

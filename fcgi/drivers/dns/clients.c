@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "firewall/dns_client.h"
+#include "dns/clients.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +8,13 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/client_network.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "dns/listen.h"
 
 #define CLIENTS_MAX         512
-#define CLIENTS_SANDBOX_MAX 8
+#define CLIENTS_ADDRESS_MAX 8
 #define QUESTION_MAX        1024
 #define OUTPUT_MAX          (4 * 65537)
 #define IDLE_MS             10000
@@ -23,7 +24,8 @@ struct dns_client {
     struct loop_source source;
     struct dns_clients *clients;
     uint64_t serial;
-    uint32_t address;
+    struct sockaddr_storage from;
+    char network[CLIENT_NETWORK_SIZE]; /* that it counts for */
     uint8_t input[FRAME_HEADER + QUESTION_MAX];
     size_t received;
     struct buffer output;
@@ -34,9 +36,7 @@ struct dns_client {
 struct dns_clients {
     struct loop_source listener;
     struct loop *loop;
-    bool (*may_connect)(void *context, uint32_t address);
-    void (*question)(void *context, uint32_t address, uint64_t serial, const uint8_t *wire,
-                     size_t size);
+    const struct dns_clients_calls *calls;
     void *context;
     struct dns_client *first;
     size_t count;
@@ -111,7 +111,7 @@ static void take_frames(struct dns_clients *clients, uint64_t serial)
         memcpy(message, client->input + FRAME_HEADER, size);
         client->received -= FRAME_HEADER + size;
         memmove(client->input, client->input + FRAME_HEADER + size, client->received);
-        clients->question(clients->context, client->address, serial, message, size);
+        clients->calls->question(clients->context, &client->from, serial, message, size);
     }
 }
 
@@ -137,29 +137,33 @@ static void on_client(struct loop_source *source, uint32_t events)
     take_frames(client->clients, client->serial);
 }
 
-static bool has_room(const struct dns_clients *clients, uint32_t address)
+static bool has_room(const struct dns_clients *clients, const char *network)
 {
     size_t same = 0;
     for (const struct dns_client *client = clients->first; client; client = client->next)
-        same += client->address == address;
-    return clients->count < CLIENTS_MAX && same < CLIENTS_SANDBOX_MAX;
+        same += !strcmp(client->network, network);
+    return clients->count < CLIENTS_MAX && same < CLIENTS_ADDRESS_MAX;
 }
 
 static void on_listener(struct loop_source *source, uint32_t events)
 {
     struct dns_clients *clients = container_of(source, struct dns_clients, listener);
-    struct sockaddr_in from;
+    struct sockaddr_storage from;
+    char address[CLIENT_NETWORK_SIZE], network[CLIENT_NETWORK_SIZE];
     socklen_t size = sizeof from;
     (void)events;
     autoclose int fd =
         accept4(source->fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    uint32_t address = ntohl(from.sin_addr.s_addr);
-    if (fd < 0 || !clients->may_connect(clients->context, address) || !has_room(clients, address))
+    if (fd < 0 || !clients->calls->may_connect(clients->context, &from))
+        return;
+    client_network(dns_address_text(&from, address), network);
+    if (!has_room(clients, network))
         return;
     struct dns_client *client = xcalloc(1, sizeof *client);
     client->clients = clients;
     client->serial = ++clients->last_serial;
-    client->address = address;
+    client->from = from;
+    memcpy(client->network, network, sizeof network);
     client->close_at_ms = clock_monotonic_ms() + IDLE_MS;
     buffer_init(&client->output, OUTPUT_MAX);
     if (loop_add(clients->loop, &client->source, fd, EPOLLIN, on_client) < 0) {
@@ -183,15 +187,10 @@ void dns_clients_tick(struct dns_clients *clients, int64_t now_ms)
 }
 
 struct dns_clients *dns_clients_open(struct loop *loop, int listen_fd,
-                                     bool (*may_connect)(void *context, uint32_t address),
-                                     void (*question)(void *context, uint32_t address,
-                                                      uint64_t serial, const uint8_t *wire,
-                                                      size_t size),
-                                     void *context)
+                                     const struct dns_clients_calls *calls, void *context)
 {
     struct dns_clients *clients = xcalloc(1, sizeof *clients);
-    *clients = (struct dns_clients){
-        .loop = loop, .may_connect = may_connect, .question = question, .context = context};
+    *clients = (struct dns_clients){.loop = loop, .calls = calls, .context = context};
     if (loop_add(loop, &clients->listener, listen_fd, EPOLLIN, on_listener) == 0)
         return clients;
     close(listen_fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "firewall/dns_message.h"
+#include "dns/message.h"
 
 #include <string.h>
 
@@ -13,13 +13,13 @@
 
 /* The name as policies write it; false when it holds a byte that no host name has. A label may
  * begin with an underscore (_service._tcp). */
-static bool name_text(const ldns_rdf *rdf, char text[POLICY_HOST_MAX + 1])
+static bool name_text(const ldns_rdf *rdf, char text[DNS_NAME_MAX + 1])
 {
     const uint8_t *wire = ldns_rdf_data(rdf);
     size_t size = ldns_rdf_size(rdf), at = 0, written = 0;
     while (at < size && wire[at]) {
         size_t label = wire[at++];
-        if (at + label > size || written + label + 1 > POLICY_HOST_MAX + 1)
+        if (at + label > size || written + label + 1 > DNS_NAME_MAX + 1)
             return false;
         if (written)
             text[written++] = '.';
@@ -29,7 +29,7 @@ static bool name_text(const ldns_rdf *rdf, char text[POLICY_HOST_MAX + 1])
                 c = (char)(c - 'A' + 'a');
             if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
                 return false;
-            if (written == POLICY_HOST_MAX)
+            if (written == DNS_NAME_MAX)
                 return false;
             text[written++] = c;
         }
@@ -40,15 +40,15 @@ static bool name_text(const ldns_rdf *rdf, char text[POLICY_HOST_MAX + 1])
 }
 
 /* name is a host name that was checked, so it fits. */
-static void set_name(char to[POLICY_HOST_MAX + 1], const char *name)
+static void set_name(char to[DNS_NAME_MAX + 1], const char *name)
 {
-    memcpy(to, name, strnlen(name, POLICY_HOST_MAX));
-    to[strnlen(name, POLICY_HOST_MAX)] = '\0';
+    memcpy(to, name, strnlen(name, DNS_NAME_MAX));
+    to[strnlen(name, DNS_NAME_MAX)] = '\0';
 }
 
 static bool owner_is(const ldns_rr *rr, const char *name)
 {
-    char owner[POLICY_HOST_MAX + 1];
+    char owner[DNS_NAME_MAX + 1];
     return name_text(ldns_rr_owner(rr), owner) && !strcmp(owner, name);
 }
 
@@ -146,7 +146,7 @@ static void follow_aliases(struct dns_result *result, const ldns_rr_list *sectio
 {
     const ldns_rr *alias;
     while (result->aliases < DNS_CHAIN_MAX && (alias = find_alias(section, result->last_name))) {
-        char target[POLICY_HOST_MAX + 1];
+        char target[DNS_NAME_MAX + 1];
         if (!name_text(ldns_rr_rdf(alias, 0), target))
             return;
         take_record(result, alias);
@@ -265,7 +265,7 @@ bool dns_result_each_alias(const struct dns_result *result,
                            bool (*visit)(void *context, const char *name), void *context)
 {
     for (size_t i = 0; i < ldns_rr_list_rr_count(result->records); i++) {
-        char target[POLICY_HOST_MAX + 1];
+        char target[DNS_NAME_MAX + 1];
         const ldns_rr *rr = ldns_rr_list_rr(result->records, i);
         if (ldns_rr_get_type(rr) == LDNS_RR_TYPE_CNAME && name_text(ldns_rr_rdf(rr, 0), target) &&
             !visit(context, target))
@@ -298,14 +298,16 @@ int dns_query_write(uint16_t id, const char *name, uint16_t type, uint8_t **wire
     return write_packet(packet, wire, size);
 }
 
-static ldns_pkt *new_answer(const struct dns_question *question, int rcode)
+static ldns_pkt *new_answer(const struct dns_question *question, int rcode, bool authoritative)
 {
     ldns_pkt *packet = ldns_pkt_new();
     if (!packet)
         panic("out of memory");
     ldns_pkt_set_id(packet, question->id);
     ldns_pkt_set_qr(packet, true);
-    ldns_pkt_set_ra(packet, true);
+    ldns_pkt_set_ra(packet, !authoritative);
+    ldns_pkt_set_aa(packet,
+                    authoritative && (rcode == LDNS_RCODE_NOERROR || rcode == LDNS_RCODE_NXDOMAIN));
     ldns_pkt_set_rd(packet, question->recursion_desired);
     ldns_pkt_set_cd(packet, question->checking_disabled);
     ldns_pkt_set_opcode(packet, LDNS_PACKET_QUERY);
@@ -331,7 +333,8 @@ int dns_answer_write(const struct dns_question *question, int rcode,
                      bool (*keep)(void *context, uint32_t address), void *context, size_t max,
                      uint8_t **wire, size_t *size)
 {
-    ldns_pkt *packet = new_answer(question, rcode);
+    bool authoritative = result && result->authoritative;
+    ldns_pkt *packet = new_answer(question, rcode, authoritative);
     for (size_t i = 0; result && i < ldns_rr_list_rr_count(result->records); i++) {
         uint32_t address;
         const ldns_rr *rr = ldns_rr_list_rr(result->records, i);
@@ -346,7 +349,7 @@ int dns_answer_write(const struct dns_question *question, int rcode,
     if (*size <= max)
         return 0;
     free(*wire);
-    packet = new_answer(question, rcode);
+    packet = new_answer(question, rcode, authoritative);
     ldns_pkt_set_tc(packet, true);
     return write_packet(packet, wire, size);
 }

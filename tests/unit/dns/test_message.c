@@ -2,7 +2,7 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
-#include "firewall/dns_message.h"
+#include "dns/message.h"
 
 /* A message, as in RFC 1035 section 4.1. */
 struct message {
