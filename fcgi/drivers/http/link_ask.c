@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "http/client.h"
 
@@ -41,4 +42,30 @@ int http_link_ask(const struct http_link *link, unsigned wait_ms, int64_t *expir
     curl_slist_free_all(headers);
     curl_easy_cleanup(curl);
     return result == CURLE_OK ? 0 : -1;
+}
+
+int http_own_expiry(const char *host, unsigned port, unsigned wait_ms, int64_t *expires_at_ms,
+                    struct error **err)
+{
+    CURL *curl = NULL;
+    autofree char *url = xasprintf("https://%s:%u/", host, port);
+    autofree char *here = xasprintf("::127.0.0.1:%u", port);
+    struct curl_slist *targets = curl_slist_append(NULL, here);
+    buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
+    http_client_handle(&curl);
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_CONNECT_TO, targets);
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)wait_ms);
+    curl_easy_setopt(curl, CURLOPT_CERTINFO, 1L);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, http_client_collect);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer);
+    CURLcode result = curl_easy_perform(curl);
+    *expires_at_ms = result == CURLE_OK ? peer_expiry(curl) : 0;
+    curl_slist_free_all(targets);
+    curl_easy_cleanup(curl);
+    return result == CURLE_OK
+               ? 0
+               : error_set(err, ERR_RUNTIME_UNAVAILABLE, "%s", curl_easy_strerror(result));
 }

@@ -2,6 +2,8 @@
 #include "ctl/certificate.h"
 
 #include <errno.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
 #include <sodium.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -114,4 +116,13 @@ int certificate_expiry(const char *path, int64_t *expires_at_ms, struct error **
     if (decode_pem(text, der, &size) < 0 || certificate_der_expiry(der, size, expires_at_ms) < 0)
         return error_set(err, ERR_CONFIG, "%s does not begin with a certificate in PEM form", path);
     return 0;
+}
+
+bool certificate_is_for(const char *path, const char *host)
+{
+    autofclose FILE *file = fopen(path, "re");
+    X509 *certificate = file ? PEM_read_X509(file, NULL, NULL, NULL) : NULL;
+    bool found = certificate && X509_check_host(certificate, host, 0, 0, NULL) == 1;
+    X509_free(certificate);
+    return found;
 }

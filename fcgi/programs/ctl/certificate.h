@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The one fact that the doctor needs of a certificate: until when it holds (X.509, RFC 5280). */
+/* What the doctor needs to know of a certificate: until when it holds, and whose it is (X.509, RFC
+ * 5280). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,3 +14,6 @@ int certificate_expiry(const char *path, int64_t *expires_at_ms, struct error **
 
 /* The same for the bytes of one DER certificate; returns 0 or -1. */
 int certificate_der_expiry(const unsigned char *der, size_t size, int64_t *expires_at_ms);
+
+/* Whether the first certificate of a PEM file is one of that host. */
+bool certificate_is_for(const char *path, const char *host);

@@ -13,6 +13,7 @@
 #include "ctl/certificate.h"
 #include "ctl/doctor.h"
 #include "ctl/fastcgi_probe.h"
+#include "http/link_ask.h"
 
 #define PROBE_WAIT_MS  3000
 #define TW_REUSE_FILE  "/proc/sys/net/ipv4/tcp_tw_reuse"
@@ -128,6 +129,51 @@ void doctor_check_sockets(struct doctor *doctor)
     check_port_reuse(doctor);
 }
 
+/* The host names that clients come by and the certificate is not for; NULL: none. The caller frees
+ * it. */
+static char *find_foreign(const struct settings *settings, const char *path)
+{
+    autofree char *domain = settings_data_plane_domain(settings);
+    char *hosts[] = {settings_api_host(settings), settings_console_host(settings),
+                     xasprintf("any.%s", domain)};
+    char *found = NULL;
+    for (size_t i = 0; i < ARRAY_SIZE(hosts); i++) {
+        if (!found && hosts[i] && !certificate_is_for(path, hosts[i]))
+            found = hosts[i];
+        else
+            free(hosts[i]);
+    }
+    return found;
+}
+
+static void check_names(struct doctor *doctor, const char *path)
+{
+    autofree char *foreign = find_foreign(doctor->ctl->settings, path);
+    if (foreign)
+        doctor_wrong(doctor, "certificate",
+                     "Get one for the host of data_plane_host, for its wildcard, and for the hosts "
+                     "of base_url and console_url where those are others.",
+                     "%s is not for %s.", path, foreign);
+}
+
+/* nginx reads the file when it starts, and when it is told to. */
+static void check_served(struct doctor *doctor, int64_t expires_at_ms)
+{
+    error_auto ignored = NULL;
+    const struct settings *settings = doctor->ctl->settings;
+    autofree char *host = settings_api_host(settings);
+    char at[CLOCK_ISO8601_SIZE];
+    int64_t served_ms;
+    if (http_own_expiry(host, (unsigned)settings->listen_port, PROBE_WAIT_MS, &served_ms,
+                        &ignored) < 0 ||
+        !served_ms || served_ms / 1000 == expires_at_ms / 1000)
+        return;
+    clock_format_iso8601(served_ms, at);
+    doctor_wrong(doctor, "certificate", "Reload nginx: `systemctl reload nginx`.",
+                 "nginx shows another certificate than %s, one that is valid until %s.",
+                 settings->tls_certificate_file, at);
+}
+
 void doctor_check_certificate(struct doctor *doctor)
 {
     error_auto err = NULL;
@@ -143,6 +189,8 @@ void doctor_check_certificate(struct doctor *doctor)
         return;
     }
     clock_format_iso8601(expires_at_ms, at);
+    check_names(doctor, path);
+    check_served(doctor, expires_at_ms);
     if (expires_at_ms <= now_ms)
         doctor_wrong(doctor, "certificate", "Renew it and reload nginx.", "%s expired at %s.", path,
                      at);

@@ -174,10 +174,10 @@ def test_nothing_listens_and_no_worker_answers(stack, tmp_path):
     with changed_settings(stack, tmp_path, listen_port=1, redirect_port=2, api_socket=tmp_path / "none.sock") as path:
         found = wrong(stack, path)
     assert_says(found, "nginx", "Nothing listens on port 1 ", "Start nginx")
+    assert_says(found, "nginx", "Nothing listens on port 2 .*browsers", "Start nginx")
     assert_says(found, "workers", "api_socket", "Start the workers")
 
 
-def test_ports_are_held(stack):
 def test_nothing_listens_over_ipv6(stack, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server, \
             changed_settings(stack, tmp_path, redirect_port=server.getsockname()[1]) as path:
@@ -185,6 +185,7 @@ def test_nothing_listens_over_ipv6(stack, tmp_path):
     assert_says(found, "nginx", "over IPv6, so browsers", "nginx-config")
 
 
+def test_ports_are_held(stack):
     setting = pathlib.Path("/proc/sys/net/ipv4/tcp_tw_reuse")
     before = setting.read_text(encoding="ascii")
     setting.write_text("2", encoding="ascii")
@@ -200,7 +201,10 @@ def test_the_certificate_has_expired(stack, tmp_path):
                     "-keyout", key, "-out", tmp_path / "new.pem", "-subj", "/CN=x", "-days", "3"],
                    check=True, capture_output=True)
     with changed_settings(stack, tmp_path, tls_certificate_file=tmp_path / "new.pem", tls_certificate_key_file=key) as path:
-        assert_says(wrong(stack, path), "certificate", "expires soon", "Renew it")
+        found = wrong(stack, path)
+    assert_says(found, "certificate", "expires soon", "Renew it")
+    assert_says(found, "certificate", "is not for api.sandbox.localhost", "Get one")
+    assert_says(found, "certificate", "nginx shows another certificate", "Reload nginx")
     begin = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=9)
     subprocess.run(["openssl", "req", "-new", "-key", key, "-out", tmp_path / "request.pem", "-subj", "/CN=x"], check=True)
     (tmp_path / "index").write_text("")
