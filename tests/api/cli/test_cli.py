@@ -509,16 +509,19 @@ def test_a_bar_shows_progress_at_a_terminal(cli, sandbox, tmp_path):
 def test_a_port_is_forwarded_and_opened(cli, sandbox):
     """A private one, of a server that listens on the sandbox's 127.0.0.1."""
     cli.say("exec", "-n", "work", "sh", "-c", "echo served >index.html; python3 -m http.server -b 127.0.0.1 3000 "
-            ">/dev/null 2>&1 & sleep 1")
+            ">/dev/null 2>&1 &")
+    wait_until(lambda: sandbox.data.bash("</dev/tcp/127.0.0.1/3000").exit_code == 0, 30, "the server")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with subprocess.Popen([cli.program, "forward", "work", f"{port}:3000"], stderr=subprocess.PIPE,
                           env=cli.environment) as forwarding:
         assert f"127.0.0.1:{port}".encode() in forwarding.stderr.readline()
-        for _ in range(2):
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/index.html") as answer:
-                assert answer.read() == b"served\n"
-        forwarding.terminate()
+        try:
+            for _ in range(2):
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/index.html") as answer:
+                    assert answer.read() == b"served\n"
+        finally:
+            forwarding.terminate()
     url = cli.say("open", "work", "3000").strip()
     assert url.startswith("https://p3000-") and "access_token=slt_" in url
 
