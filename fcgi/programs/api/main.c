@@ -38,6 +38,7 @@
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "overview/overview.h"
+#include "sandbox/kept_log.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
 #include "sandbox/reservation.h"
