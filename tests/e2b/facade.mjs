@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// usage: node facade.mjs life|pages|pause|network|servers|snapshots|volumes|errors|quota
+// usage: node facade.mjs life|pages|pause|network|servers|snapshots|templates|metrics|volumes|errors|quota
 // The unmodified npm package and nothing beside it: E2B_DOMAIN and E2B_API_KEY say where, CLIENT which
 // of the packages.
 
 import assert from 'node:assert/strict'
 import './local_names.mjs'
 
-const { Sandbox, Volume, VolumeNotFoundError, VolumePathNotFoundError, SandboxNotFoundError, AuthenticationError, RateLimitError, NotFoundError } = await import(process.env.CLIENT)
+const { ApiClient, ConnectionConfig, Sandbox, Template, TemplateError, Volume, VolumeNotFoundError, VolumePathNotFoundError, SandboxNotFoundError, AuthenticationError, RateLimitError, NotFoundError } = await import(process.env.CLIENT)
 const say = (text) => console.log(text)
 const { fetch: plain } = globalThis
 
@@ -211,6 +211,65 @@ async function snapshots() {
   })
 }
 
+// TEMPLATE: the name of one of the team TEAM, with two versions.
+async function templates() {
+  const { TEMPLATE: name, TEAM: team } = process.env
+  assert.equal(await Template.exists(name), true)
+  assert.equal(await Template.exists(`${team}/${name}`), true)
+  assert.equal(await Template.exists('no-such-template'), false)
+  const [newest] = await Template.getTags(name)
+  assert.equal(newest.tag, 'default')
+  const first = await Template.assignTags(`${name}:1`, ['production', 'v1.0'])
+  assert.deepEqual(first.tags, ['production', 'v1.0'])
+  assert.notEqual(first.buildId, newest.buildId)
+  const tags = async () => Object.fromEntries((await Template.getTags(`${team}/${name}`)).map((one) => [one.tag, one.buildId]))
+  assert.deepEqual(await tags(), { default: newest.buildId, production: first.buildId, 'v1.0': first.buildId })
+  assert.ok((await Template.getTags(name)).every((one) => !Number.isNaN(one.createdAt.getTime())))
+  say('names and tags')
+
+  const memory = async (template) => {
+    let found
+    await withSandbox({ template }, async (sandbox) => { found = (await sandbox.getInfo()).memoryMB })
+    return found
+  }
+  assert.equal(await memory(`${name}:production`), 256)
+  assert.equal(await memory(name), 384)
+  assert.equal((await Template.assignTags(`${name}:production`, 'default')).buildId, first.buildId)
+  assert.equal(await memory(name), 256, 'a name alone is its tag default')
+  assert.equal(await memory(`${team}/${name}`), 256)
+  assert.equal(await memory(`${name}:latest`), 384)
+  say('sandboxes of a tag')
+
+  await Template.removeTags(name, ['production', 'default'])
+  assert.deepEqual(await tags(), { default: newest.buildId, 'v1.0': first.buildId })
+  assert.equal(await memory(name), 384)
+  await assert.rejects(Template.removeTags(name, 'production'), TemplateError)
+  await assert.rejects(Template.assignTags('no-such-template:default', 'x'), TemplateError)
+  await assert.rejects(Sandbox.create({ template: `${name}:production` }), /404/)
+  await Template.removeTags(`${team}/${name}`, 'v1.0')
+  say('tags are taken away')
+
+  const { api } = new ApiClient(new ConnectionConfig())
+  const page = await api.GET('/v2/templates', { params: { query: { limit: 1 } } })
+  assert.equal(page.data.length, 1)
+  assert.ok(page.response.headers.get('x-next-token'))
+  say('pages of templates')
+}
+
+async function metrics() {
+  const { api } = new ApiClient(new ConnectionConfig())
+  await withSandbox({}, async (one) => withSandbox({}, async (other) => {
+    const ids = [one.sandboxId, other.sandboxId]
+    for (const end = Date.now() + 90_000; ;) {
+      const { data } = await api.GET('/sandboxes/metrics', { params: { query: { sandbox_ids: ids } } })
+      if (ids.every((id) => data.sandboxes[id]?.memUsed > 0)) break
+      assert.ok(Date.now() < end, 'each has a sample')
+      await new Promise((resolve) => setTimeout(resolve, 500))
+    }
+  }))
+  say('metrics of several')
+}
+
 async function errors() {
   await assert.rejects(Sandbox.create({ apiKey: `e2b_${'0'.repeat(110)}` }), AuthenticationError)
   await assert.rejects(Sandbox.create({ template: 'no-such-template' }), /404/)
@@ -234,4 +293,4 @@ async function quota() {
   say('the quota')
 }
 
-await { life, pages, pause, network, servers, snapshots, volumes, errors, quota }[process.argv[2]]()
+await { life, pages, pause, network, servers, snapshots, templates, metrics, volumes, errors, quota }[process.argv[2]]()

@@ -29,7 +29,7 @@ final class Sandboxes
      * A sandbox that runs. What is left out has the service's default.
      *
      * @param string|null $team slug; default: the personal team of the key's user, or the only one that it reaches
-     * @param string|null $template slug, slug:version or the id of a checkpoint
+     * @param string|null $template [team/]slug[:version or tag], or the id of a checkpoint
      * @param string|null $templateId tpl_… or tpv_…
      * @param string|null $snapshotId a checkpoint to start from
      * @param int|null $timeout seconds; then it is removed, or paused as $lifecycle says

@@ -8,6 +8,7 @@ namespace Sandlot;
 
 use Sandlot\Exception\WaitException;
 use Sandlot\Http\Api;
+use Sandlot\Model\AssignTemplateTag;
 use Sandlot\Model\BuildState;
 use Sandlot\Model\CreatedTemplate;
 use Sandlot\Model\CreateTemplate;
@@ -15,8 +16,10 @@ use Sandlot\Model\CreateTemplateVersion;
 use Sandlot\Model\Operation;
 use Sandlot\Model\RuntimeBaselineRequest;
 use Sandlot\Model\Template;
+use Sandlot\Model\TemplateTag;
 use Sandlot\Model\TemplateVersion;
 use Sandlot\Model\TemplateVersionBuild;
+use Sandlot\Model\UpdateTemplate;
 
 /** What sandboxes start from: the deployment's templates, and those that teams build. */
 final class Templates
@@ -55,6 +58,34 @@ final class Templates
             runtimeBaseline: $runtimeBaseline,
         );
         return CreatedTemplate::read($this->api->call(Operation::CreateTemplate, body: $wish));
+    }
+
+    /** Let other teams make sandboxes of it, as `team/slug`, or not. */
+    public function setPublic(string $slug, bool $public, ?string $team = null): Template
+    {
+        $wish = new UpdateTemplate(public: $public, team: $team);
+        return Template::read($this->api->call(Operation::UpdateTemplate, ['slug' => $slug], body: $wish));
+    }
+
+    /** @return list<TemplateTag> */
+    public function tags(string $slug, ?string $team = null): array
+    {
+        return $this->api
+            ->call(Operation::ListTemplateTags, ['slug' => $slug], ['team' => $team])
+            ->objects('tags', TemplateTag::read(...));
+    }
+
+    /** Let a tag point to a version that is ready, by its number, wherever it pointed before. */
+    public function assignTag(string $slug, string $tag, int $version, ?string $team = null): TemplateTag
+    {
+        $path = ['slug' => $slug, 'tag' => $tag];
+        $wish = new AssignTemplateTag(version: $version, team: $team);
+        return TemplateTag::read($this->api->call(Operation::AssignTemplateTag, $path, body: $wish));
+    }
+
+    public function removeTag(string $slug, string $tag, ?string $team = null): void
+    {
+        $this->api->call(Operation::RemoveTemplateTag, ['slug' => $slug, 'tag' => $tag], ['team' => $team]);
     }
 
     public function delete(string $slug, ?string $team = null): void

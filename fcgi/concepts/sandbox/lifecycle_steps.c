@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "crypto/aead.h"
 #include "runtime/agent_client.h"
+#include "sandbox/kept_log.h"
 #include "sandbox/quota.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
@@ -349,6 +350,13 @@ static bool memory_is_kept(const struct finish *finish)
            !finish->work->memory_lost[0];
 }
 
+/* What is kept is of a pause that was made. */
+static bool ends_kept_log(enum sandbox_event event)
+{
+    return event == SANDBOX_EVENT_RESUMED || event == SANDBOX_EVENT_PAUSE_FAILED ||
+           event == SANDBOX_EVENT_DESTROYED;
+}
+
 static int finish_body(struct db *db, void *context, struct error **err)
 {
     struct finish *finish = context;
@@ -383,6 +391,8 @@ static int finish_body(struct db *db, void *context, struct error **err)
     if (to == SANDBOX_DESTROYED &&
         (sandbox_row_destroyed(db, row, err) < 0 ||
          host_address_release(db, row->host_id, row->instance_name, err) < 0))
+        return -1;
+    if (ends_kept_log(finish->event) && kept_log_drop(db, row->id, err) < 0)
         return -1;
     fault_point(FAULT_FINISHING);
     return 0;

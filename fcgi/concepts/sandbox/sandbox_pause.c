@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/fault_point.h"
+#include "sandbox/kept_log.h"
 #include "sandbox/lifecycle_steps.h"
 
 /* The runtime refused to stop it: what state is it really in? */
@@ -28,6 +29,7 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
     struct sandbox *sandbox = &work->sandbox;
     struct runtime *runtime = work->runtime;
     bool or_disk = sandbox->on_pause_failure == ON_PAUSE_FAILURE_DISK;
+    kept_log_take(work);
     work_hang_up(work);
     fault_point(FAULT_PAUSE_HUNG_UP);
     int result = runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources,

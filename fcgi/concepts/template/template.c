@@ -2,8 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "template/template_reference.h"
+
+#define TAG_FIRST "abcdefghijklmnopqrstuvwxyz0123456789"
 
 const char *const template_state_names[TEMPLATE_STATE_COUNT] = {
 #define STATE(symbol, name) [symbol] = name,
@@ -20,11 +23,36 @@ static int parse_version(const char *text, struct template_reference *reference)
         memcpy(reference->id, text, ID_SIZE);
         return 0;
     }
-    if (str_parse_u64(text, 1, UINT32_MAX, &number) < 0)
+    if (str_parse_u64(text, 1, UINT32_MAX, &number) == 0) {
+        reference->kind = REFERENCE_SLUG_NUMBER;
+        reference->number = (uint32_t)number;
+        return 0;
+    }
+    if (!template_tag_is_valid(text))
         return -1;
-    reference->kind = REFERENCE_SLUG_NUMBER;
-    reference->number = (uint32_t)number;
+    reference->kind = REFERENCE_SLUG_TAG;
+    snprintf(reference->tag, sizeof reference->tag, "%s", text);
     return 0;
+}
+
+static int parse_slug(const char *text, size_t length, char slug[SLUG_MAX + 1])
+{
+    if (length > SLUG_MAX)
+        return -1;
+    memcpy(slug, text, length);
+    slug[length] = '\0';
+    return slug_is_valid(slug) ? 0 : -1;
+}
+
+int template_name_parse(const char *name, char team[SLUG_MAX + 1], char slug[SLUG_MAX + 1])
+{
+    size_t length = strcspn(name, "/");
+    *team = '\0';
+    if (!name[length])
+        return parse_slug(name, length, slug);
+    return parse_slug(name, length, team) < 0
+               ? -1
+               : parse_slug(name + length + 1, strlen(name + length + 1), slug);
 }
 
 int template_reference_parse(const char *text, struct template_reference *reference)
@@ -36,13 +64,19 @@ int template_reference_parse(const char *text, struct template_reference *refere
         return 0;
     }
     size_t length = strcspn(text, ":");
-    if (length > SLUG_MAX)
-        return -1;
-    memcpy(reference->slug, text, length);
-    reference->slug[length] = '\0';
-    if (!slug_is_valid(reference->slug))
+    autofree char *name = xstrndup(text, length);
+    if (template_name_parse(name, reference->team, reference->slug) < 0)
         return -1;
     return text[length] ? parse_version(text + length + 1, reference) : 0;
+}
+
+/* What looks like a number or an id is none, so that nothing has two meanings behind the colon. */
+bool template_tag_is_valid(const char *tag)
+{
+    size_t length = strlen(tag);
+    return length >= 1 && length <= TEMPLATE_TAG_MAX && strspn(tag, TAG_FIRST "._-") == length &&
+           strspn(tag, TAG_FIRST) > 0 && strspn(tag, "0123456789") < length &&
+           !str_starts_with(tag, "tpl_") && !str_starts_with(tag, "tpv_");
 }
 
 bool template_is_deployments(const struct template_version *version)

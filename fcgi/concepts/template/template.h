@@ -34,12 +34,16 @@ struct template_version {
     char checkpoint_id[ID_SIZE]; /* what it is built from instead of an image, or "" */
     int64_t created_at_ms, finished_at_ms;
     int64_t template_created_at_ms;
+    bool is_public;   /* other teams may use its template */
+    uint32_t size_mb; /* what a host's disk keeps for it; 0: not measured */
 };
 
-/* Resolve what a create request names, as team_id sees it (an own template hides that of the
- * deployment with the same slug): `<slug>` → newest ready
- * version; `<slug>:<number>` or `<slug>:tpv_…` → that one; `tpl_…` → newest ready version of that
- * template; `tpv_…` → that version.
+/* Resolve what a create request names, as team_id sees it. A template is `<slug>` (an own template
+ * hides that of the deployment with the same slug), or `<team>/<slug>`: the team's own, one of the
+ * deployment, or a public one. Of it: alone → newest ready version; `:<number>` or `:tpv_…` → that
+ * one; `:<tag>` → the one that the tag points to, where `latest` is always the newest, and
+ * `default` is as long as it is not assigned. `tpl_…` → newest ready version of that template;
+ * `tpv_…` → that version.
  * Errors: ERR_TEMPLATE_NOT_FOUND with the given field. */
 int template_resolve(struct db *db, const char *team_id, const char *reference, const char *field,
                      struct template_version *version, struct error **err);
@@ -83,6 +87,9 @@ int template_version_log(struct db *db, const char *id, char **log, struct error
 int template_version_delete(struct db *db, const char *version_id, struct error **err);
 int template_delete(struct db *db, const char *template_id, struct error **err);
 
+/* Whether other teams see it and make sandboxes of it, by its name with the team. */
+int template_set_public(struct db *db, const char *template_id, bool is_public, struct error **err);
+
 /* Inside the transaction that makes something from a version, after the row that refers to it is
  * written (its foreign key then keeps a deletion waiting): it is still there. Errors:
  * ERR_TEMPLATE_NOT_FOUND. */
@@ -100,9 +107,20 @@ int template_missing_sources(struct db *db, uint32_t host_id, struct template_ve
 int template_version_finish(struct db *db, const char *id, bool ready, bool virtual_machine,
                             const char *fingerprint, struct error **err);
 
-/* All versions that a team sees (NULL: all), by slug, newest first. Owned by the caller. */
+/* All versions that a team sees (NULL: all), by slug, newest first; public ones of other teams are
+ * not among them. Owned by the caller. */
 int template_version_list(struct db *db, const char *team_id, struct template_version **versions,
                           unsigned *count, struct error **err);
+
+/* The same of the one template that is named `<team>/<slug>`, public ones of other teams included;
+ * none is no error. */
+int template_version_list_named(struct db *db, const char *team_id, const char *team_slug,
+                                const char *slug, struct template_version **versions,
+                                unsigned *count, struct error **err);
+
+/* Take a name apart: `<slug>` or `<team>/<slug>`; team is "" for the first. Returns 0, or -1 when
+ * it is neither. */
+int template_name_parse(const char *name, char team[SLUG_MAX + 1], char slug[SLUG_MAX + 1]);
 
 /* Images that teams may build templates from: the operator's choice. */
 struct template_image {

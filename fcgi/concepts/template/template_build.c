@@ -193,6 +193,8 @@ static int build_from_checkpoint(struct building *building, struct error **err)
     if (runtime->ops->copy(runtime, checkpoint.instance_name, source, RUNTIME_SOURCE, version->id,
                            NULL, err) < 0)
         return -1;
+    /* The pool counts what the checkpoint keeps for whom wrote it, who may be gone. */
+    version->size_mb = checkpoint.size_mb;
     sources->hosts[sources->host_count++] = checkpoint.host_id;
     return 0;
 }

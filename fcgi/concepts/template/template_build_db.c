@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Versions that are to be built, and the end of versions. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -10,6 +11,7 @@
 #include "event/event.h"
 #include "template/template_columns.h"
 #include "template/template_row.h"
+#include "template/template_tag.h"
 
 #define LOG_MAX       32768 /* bytes of build_log */
 #define USERS_NAMED   5
@@ -45,18 +47,17 @@ static const struct db_statement built_statement = {
 
 static const struct db_statement lock_version_statement = {
     "template.lock_version",
-    "SELECT id, version FROM template_versions v WHERE v.id = ? AND" TEMPLATE_SHOWN " FOR UPDATE",
-    false};
+    "SELECT id FROM template_versions v WHERE v.id = ? AND" TEMPLATE_SHOWN " FOR UPDATE", false};
 static const struct db_statement lock_versions_statement = {
     "template.lock_versions",
-    "SELECT id, version FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN
+    "SELECT id FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN
     " ORDER BY id FOR UPDATE",
     false};
 /* Instances that wait are no users: those of a version that is not ready are dismissed. */
 static const struct db_statement users_statement = {
     "template.users",
-    "SELECT s.id FROM sandboxes s WHERE s.template_version_id = ? AND s.visible = 1"
-    " UNION ALL SELECT c.id FROM checkpoints c WHERE c.template_version_id = ? AND"
+    "SELECT s.id, s.team_id FROM sandboxes s WHERE s.template_version_id = ? AND s.visible = 1"
+    " UNION ALL SELECT c.id, c.team_id FROM checkpoints c WHERE c.template_version_id = ? AND"
     " c.state IN ('creating', 'ready') LIMIT ?",
     false};
 static const struct db_statement delete_version_statement = {
@@ -274,25 +275,66 @@ int template_row_built(struct db *db, const char *lease_owner,
 
 /* --- the end --- */
 
-/* With the version locked, so that nobody begins to use it. */
-static int refuse_used(struct db *db, const char *id, uint64_t number, struct error **err)
+/* Who uses a version: those of its owner by name, those of other teams by number only. Of the
+ * deployment's all are named, to its operator. */
+struct users {
+    const struct template_version *version;
+    struct buffer names;
+    unsigned named, more, strangers;
+};
+
+static void add_user(struct users *users, const char *id, const char *team_id)
 {
-    db_rows_auto *rows = NULL;
-    buffer_auto names = BUFFER_INIT(4096);
-    unsigned count = 0;
-    if (db_query(db, &users_statement, DB_ARGS(db_text(id), db_text(id), db_u64(USERS_COUNTED)),
-                 &rows, err) < 0)
-        return -1;
-    for (; db_rows_next(rows); count++)
-        if (count < USERS_NAMED)
-            buffer_printf(&names, "%s%s", count ? ", " : "", db_get_text(rows, 0));
+    const struct template_version *version = users->version;
+    if (!template_is_deployments(version) && strcmp(team_id, version->owner) != 0)
+        users->strangers++;
+    else if (users->named == USERS_NAMED)
+        users->more++;
+    else
+        buffer_printf(&users->names, "%s%s", users->named++ ? ", " : "", id);
+}
+
+static int refuse_users(struct users *users, struct error **err)
+{
+    unsigned count = users->named + users->more + users->strangers;
     if (!count)
         return 0;
-    if (count > USERS_NAMED)
-        buffer_printf(&names, " and %u more", count - USERS_NAMED);
-    return error_set(err, ERR_TEMPLATE_IN_USE, "Version %llu is used by %s; delete %s first.",
-                     (unsigned long long)number, buffer_string(&names),
-                     count == 1 ? "that" : "those");
+    if (users->more)
+        buffer_printf(&users->names, " and %u more", users->more);
+    if (users->strangers)
+        buffer_printf(&users->names, "%s%u of other teams", users->named ? ", and by " : "",
+                      users->strangers);
+    return error_set(err, ERR_TEMPLATE_IN_USE, "Version %u is used by %s; %s.",
+                     users->version->version, buffer_string(&users->names),
+                     users->strangers == count ? "it can be deleted when they are gone"
+                     : count == 1              ? "delete that first"
+                                               : "delete those first");
+}
+
+/* With the version locked, so that nobody begins to use it. */
+static int refuse_used(struct db *db, const char *id, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    struct template_version version;
+    struct users users = {.version = &version};
+    if (template_version_get(db, id, &version, err) < 0 ||
+        db_query(db, &users_statement, DB_ARGS(db_text(id), db_text(id), db_u64(USERS_COUNTED)),
+                 &rows, err) < 0)
+        return -1;
+    buffer_init(&users.names, 4096);
+    while (db_rows_next(rows))
+        add_user(&users, db_get_text(rows, 0), db_get_text(rows, 1));
+    int result = refuse_users(&users, err);
+    buffer_deinit(&users.names);
+    return result;
+}
+
+static int delete_locked(struct db *db, const char *id, struct error **err)
+{
+    if (refuse_used(db, id, err) < 0 || template_tags_forget(db, id, err) < 0)
+        return -1;
+    return db_exec(db, &delete_version_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)),
+                   NULL, err);
 }
 
 struct deletion {
@@ -309,9 +351,7 @@ static int delete_body(struct db *db, void *context, struct error **err)
                  DB_ARGS(db_text(deletion->id)), &rows, err) < 0)
         return -1;
     for (; db_rows_next(rows); count++)
-        if (refuse_used(db, db_get_text(rows, 0), db_get_u64(rows, 1), err) < 0 ||
-            db_exec(db, &delete_version_statement,
-                    DB_ARGS(db_i64(clock_now_ms()), db_text(db_get_text(rows, 0))), NULL, err) < 0)
+        if (delete_locked(db, db_get_text(rows, 0), err) < 0)
             return -1;
     if (!count)
         return error_set(err, ERR_NOT_FOUND, "There is no such %s.",

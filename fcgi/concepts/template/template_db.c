@@ -16,30 +16,47 @@
 #define VERSIONS_NAMED_MAX 5
 #define DESCRIPTION_MAX    2048
 
+#define NEWEST             " ORDER BY v.version DESC LIMIT 1"
+#define IS_SEEN(t)         "(" t ".owner IN ('" TEAM_DEPLOYMENT_ID "', ?) OR " t ".is_public = 1)"
+
 /* The template that a slug means to a team: its own before the deployment's, whose id sorts before
  * all others. */
-#define VERSIONS_OF_SLUG                                                    \
-    " WHERE v.template_id = (SELECT x.id FROM templates x WHERE x.slug = ?" \
-    " AND x.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) ORDER BY x.owner DESC LIMIT 1)"
-#define OF_SLUG VERSIONS_OF_SLUG " AND v.state = 'ready'"
-#define NEWEST  " ORDER BY v.version DESC LIMIT 1"
+static const struct db_statement find_statement = {
+    "template.find",
+    "SELECT x.id FROM templates x WHERE x.slug = ? AND x.owner IN ('" TEAM_DEPLOYMENT_ID
+    "', ?) ORDER BY x.owner DESC LIMIT 1",
+    true};
+static const struct db_statement find_named_statement = {
+    "template.find_named",
+    "SELECT x.id FROM teams o JOIN templates x ON x.owner = o.id"
+    " WHERE o.slug = ? AND x.slug = ? AND " IS_SEEN("x"),
+    true};
 
-static const struct db_statement by_slug_statement = {"template.by_slug",
-                                                      TEMPLATE_COLUMNS OF_SLUG NEWEST, true};
+#define OF_TEMPLATE " WHERE v.template_id = ? AND v.state = 'ready'"
+static const struct db_statement newest_statement = {"template.newest",
+                                                     TEMPLATE_COLUMNS OF_TEMPLATE NEWEST, true};
 static const struct db_statement by_number_statement = {
-    "template.by_number", TEMPLATE_COLUMNS OF_SLUG " AND v.version = ?", true};
-static const struct db_statement by_slug_id_statement = {
-    "template.by_slug_id", TEMPLATE_COLUMNS OF_SLUG " AND v.id = ?", true};
+    "template.by_number", TEMPLATE_COLUMNS OF_TEMPLATE " AND v.version = ?", true};
+static const struct db_statement by_id_statement = {
+    "template.by_id", TEMPLATE_COLUMNS OF_TEMPLATE " AND v.id = ?", true};
+static const struct db_statement by_tag_statement = {
+    "template.by_tag",
+    TEMPLATE_COLUMNS " JOIN template_tags g ON g.template_version_id = v.id" OF_TEMPLATE
+                     " AND g.tag = ?",
+    true};
+/* It follows the newest version until it is assigned. */
+static const struct db_statement by_default_statement = {
+    "template.by_default",
+    TEMPLATE_COLUMNS " LEFT JOIN template_tags g ON g.template_version_id = v.id"
+                     " AND g.tag = '" TEMPLATE_TAG_DEFAULT "'" OF_TEMPLATE
+                     " ORDER BY g.tag IS NULL, v.version DESC LIMIT 1",
+    true};
 static const struct db_statement by_template_statement = {
     "template.by_template",
-    TEMPLATE_COLUMNS " WHERE t.id = ? AND t.owner IN ('" TEAM_DEPLOYMENT_ID
-                     "', ?) AND v.state = 'ready'" NEWEST,
-    true};
+    TEMPLATE_COLUMNS " WHERE t.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'" NEWEST, true};
 static const struct db_statement by_version_statement = {
     "template.by_version",
-    TEMPLATE_COLUMNS " WHERE v.id = ? AND t.owner IN ('" TEAM_DEPLOYMENT_ID
-                     "', ?) AND v.state = 'ready'",
-    true};
+    TEMPLATE_COLUMNS " WHERE v.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'", true};
 
 /* For errors: what there is instead. */
 static const struct db_statement usable_statement = {
@@ -49,7 +66,7 @@ static const struct db_statement usable_statement = {
     true};
 static const struct db_statement states_statement = {
     "template.states",
-    "SELECT v.version, v.state FROM template_versions v" VERSIONS_OF_SLUG " AND" TEMPLATE_SHOWN
+    "SELECT v.version, v.state FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN
     " ORDER BY v.version DESC LIMIT ?",
     true};
 
@@ -64,6 +81,12 @@ static const struct db_statement list_all_statement = {
     "template.list_all",
     TEMPLATE_COLUMNS " WHERE" TEMPLATE_SHOWN
                      " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000",
+    true};
+static const struct db_statement list_named_statement = {
+    "template.list_named",
+    TEMPLATE_COLUMNS
+    " WHERE o.slug = ? AND t.slug = ? AND " IS_SEEN("t") " AND" TEMPLATE_SHOWN
+                                                         " ORDER BY v.version DESC LIMIT 100000",
     true};
 static const struct db_statement missing_statement = {
     "template.missing_sources",
@@ -91,6 +114,10 @@ static const struct db_statement finish_statement = {
     "UPDATE template_versions SET state = ?, virtual_machine = ?, fingerprint = ?,"
     " finished_at_ms = ? WHERE id = ? AND state = 'building'",
     false};
+static const struct db_statement measured_statement = {
+    "template.measured", "UPDATE template_versions SET size_mb = ? WHERE id = ?", false};
+static const struct db_statement public_statement = {
+    "template.public", "UPDATE templates SET is_public = ? WHERE id = ?", false};
 static const struct db_statement add_source_statement = {
     "template.add_source",
     "INSERT INTO template_sources (template_version_id, host_id, instance_name) VALUES (?, ?, ?)"
@@ -98,11 +125,14 @@ static const struct db_statement add_source_statement = {
     false};
 
 static const struct db_statement *const statements[] = {
-    &by_slug_statement,        &by_number_statement, &by_slug_id_statement, &by_template_statement,
-    &by_version_statement,     &get_statement,       &list_statement,       &list_all_statement,
-    &missing_statement,        &lock_statement,      &insert_statement,     &next_statement,
-    &insert_version_statement, &finish_statement,    &add_source_statement, &usable_statement,
-    &states_statement,
+    &find_statement,        &find_named_statement,     &newest_statement,
+    &by_number_statement,   &by_id_statement,          &by_tag_statement,
+    &by_template_statement, &by_version_statement,     &get_statement,
+    &list_statement,        &list_all_statement,       &list_named_statement,
+    &missing_statement,     &lock_statement,           &insert_statement,
+    &next_statement,        &insert_version_statement, &finish_statement,
+    &add_source_statement,  &usable_statement,         &states_statement,
+    &public_statement,      &measured_statement,       &by_default_statement,
 };
 const struct db_statement_list template_statements = DB_STATEMENT_LIST(statements);
 
@@ -129,6 +159,8 @@ void template_row_read(const struct db_rows *rows, struct template_version *vers
     db_copy_text(version->checkpoint_id, rows, c++);
     version->finished_at_ms = db_get_i64(rows, c++);
     version->net_admin = db_get_bool(rows, c++);
+    version->is_public = db_get_bool(rows, c++);
+    version->size_mb = (uint32_t)db_get_u64(rows, c++);
 }
 
 static void read_all(struct db_rows *rows, struct template_version **versions, unsigned *count)
@@ -141,19 +173,50 @@ static void read_all(struct db_rows *rows, struct template_version **versions, u
     }
 }
 
-static int query_reference(struct db *db, const struct template_reference *reference,
-                           const char *team_id, struct db_rows **rows, struct error **err)
+/* The template that a reference names by its slug; id "": none. */
+static int find_template(struct db *db, const struct template_reference *reference,
+                         const char *team_id, char id[ID_SIZE], struct error **err)
 {
+    db_rows_auto *rows = NULL;
     struct db_value slug = db_text(reference->slug), team = db_text(team_id);
+    int result = *reference->team
+                     ? db_query(db, &find_named_statement,
+                                DB_ARGS(db_text(reference->team), slug, team), &rows, err)
+                     : db_query(db, &find_statement, DB_ARGS(slug, team), &rows, err);
+    if (result < 0)
+        return -1;
+    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
+    return 0;
+}
+
+static int query_tag(struct db *db, const char *template_id, const char *tag, struct db_rows **rows,
+                     struct error **err)
+{
+    struct db_value id = db_text(template_id);
+    if (str_equal(tag, TEMPLATE_TAG_LATEST))
+        return db_query(db, &newest_statement, DB_ARGS(id), rows, err);
+    if (str_equal(tag, TEMPLATE_TAG_DEFAULT))
+        return db_query(db, &by_default_statement, DB_ARGS(id), rows, err);
+    return db_query(db, &by_tag_statement, DB_ARGS(id, db_text(tag)), rows, err);
+}
+
+/* template_id: what the slug means, if the reference has one. */
+static int query_reference(struct db *db, const struct template_reference *reference,
+                           const char *template_id, const char *team_id, struct db_rows **rows,
+                           struct error **err)
+{
+    struct db_value template = db_text(template_id), team = db_text(team_id);
     struct db_value id = db_text(reference->id);
     switch (reference->kind) {
     case REFERENCE_SLUG:
-        return db_query(db, &by_slug_statement, DB_ARGS(slug, team), rows, err);
+        return db_query(db, &newest_statement, DB_ARGS(template), rows, err);
     case REFERENCE_SLUG_NUMBER:
-        return db_query(db, &by_number_statement, DB_ARGS(slug, team, db_u64(reference->number)),
+        return db_query(db, &by_number_statement, DB_ARGS(template, db_u64(reference->number)),
                         rows, err);
     case REFERENCE_SLUG_ID:
-        return db_query(db, &by_slug_id_statement, DB_ARGS(slug, team, id), rows, err);
+        return db_query(db, &by_id_statement, DB_ARGS(template, id), rows, err);
+    case REFERENCE_SLUG_TAG:
+        return query_tag(db, template_id, reference->tag, rows, err);
     case REFERENCE_TEMPLATE:
         return db_query(db, &by_template_statement, DB_ARGS(id, team), rows, err);
     case REFERENCE_VERSION:
@@ -164,14 +227,13 @@ static int query_reference(struct db *db, const struct template_reference *refer
 
 /* --- what an error says of a name that means nothing --- */
 
-/* "2 is ready, 1 is failed": the newest versions of what the slug means to the team; "": none. */
-static int describe_versions(struct db *db, const char *team_id, const char *slug,
-                             struct buffer *text, struct error **err)
+/* "2 is ready, 1 is failed": its newest versions; "": none. */
+static int describe_versions(struct db *db, const char *template_id, struct buffer *text,
+                             struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &states_statement,
-                 DB_ARGS(db_text(slug), db_text(team_id), db_u64(VERSIONS_NAMED_MAX)), &rows,
-                 err) < 0)
+    if (db_query(db, &states_statement, DB_ARGS(db_text(template_id), db_u64(VERSIONS_NAMED_MAX)),
+                 &rows, err) < 0)
         return -1;
     while (db_rows_next(rows))
         buffer_printf(text, "%s%llu is %s", text->size ? ", " : "",
@@ -207,19 +269,24 @@ static int describe_usable(struct db *db, const char *team_id, const char *wante
     return 0;
 }
 
+static const char *kind_word(const struct template_reference *reference)
+{
+    return reference->kind == REFERENCE_SLUG       ? "version"
+           : reference->kind == REFERENCE_SLUG_TAG ? "tag of that name and version"
+                                                   : "such version";
+}
+
 static int refuse_unknown(struct db *db, const char *team_id, const char *text,
-                          const struct template_reference *reference, const char *field,
-                          struct error **err)
+                          const struct template_reference *reference, const char *template_id,
+                          const char *field, struct error **err)
 {
     buffer_auto versions = BUFFER_INIT(DESCRIPTION_MAX), usable = BUFFER_INIT(DESCRIPTION_MAX);
-    if (reference && *reference->slug &&
-        describe_versions(db, team_id, reference->slug, &versions, err) < 0)
+    if (*template_id && describe_versions(db, template_id, &versions, err) < 0)
         return -1;
     if (versions.size)
         return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
                                "The template \"%s\" has no %s that is ready: %s.", reference->slug,
-                               reference->kind == REFERENCE_SLUG ? "version" : "such version",
-                               buffer_string(&versions));
+                               kind_word(reference), buffer_string(&versions));
     if (describe_usable(db, team_id, reference ? reference->slug : text, &usable, err) < 0)
         return -1;
     if (!reference)
@@ -236,13 +303,16 @@ int template_resolve(struct db *db, const char *team_id, const char *text, const
                      struct template_version *version, struct error **err)
 {
     struct template_reference reference;
+    char template_id[ID_SIZE] = "";
     db_rows_auto *rows = NULL;
     if (template_reference_parse(text, &reference) < 0)
-        return refuse_unknown(db, team_id, text, NULL, field, err);
-    if (query_reference(db, &reference, team_id, &rows, err) < 0)
+        return refuse_unknown(db, team_id, text, NULL, template_id, field, err);
+    if (*reference.slug && find_template(db, &reference, team_id, template_id, err) < 0)
+        return -1;
+    if (query_reference(db, &reference, template_id, team_id, &rows, err) < 0)
         return -1;
     if (!db_rows_next(rows))
-        return refuse_unknown(db, team_id, text, &reference, field, err);
+        return refuse_unknown(db, team_id, text, &reference, template_id, field, err);
     template_row_read(rows, version);
     return 0;
 }
@@ -269,6 +339,24 @@ int template_version_list(struct db *db, const char *team_id, struct template_ve
         return -1;
     read_all(rows, versions, count);
     return 0;
+}
+
+int template_version_list_named(struct db *db, const char *team_id, const char *team_slug,
+                                const char *slug, struct template_version **versions,
+                                unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &list_named_statement,
+                 DB_ARGS(db_text(team_slug), db_text(slug), db_text(team_id)), &rows, err) < 0)
+        return -1;
+    read_all(rows, versions, count);
+    return 0;
+}
+
+int template_set_public(struct db *db, const char *template_id, bool is_public, struct error **err)
+{
+    return db_exec(db, &public_statement, DB_ARGS(db_bool(is_public), db_text(template_id)), NULL,
+                   err);
 }
 
 int template_missing_sources(struct db *db, uint32_t host_id, struct template_version **versions,
@@ -391,6 +479,11 @@ int template_version_finish(struct db *db, const char *id, bool ready, bool virt
     if (!affected)
         return error_set(err, ERR_NOT_FOUND, "No template version of this id is being built.");
     return 0;
+}
+
+int template_row_measured(struct db *db, const char *id, uint32_t size_mb, struct error **err)
+{
+    return db_exec(db, &measured_statement, DB_ARGS(db_u64(size_mb), db_text(id)), NULL, err);
 }
 
 int template_source_add(struct db *db, const char *version_id, uint32_t host_id,

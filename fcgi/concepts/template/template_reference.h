@@ -3,18 +3,22 @@
 #pragma once
 
 #include "template/template.h"
+#include "template/template_tag.h"
 
 enum template_reference_kind {
     REFERENCE_SLUG,        /* newest ready version */
     REFERENCE_SLUG_NUMBER, /* slug and number */
     REFERENCE_SLUG_ID,     /* slug and version_id */
+    REFERENCE_SLUG_TAG,    /* slug and tag */
     REFERENCE_TEMPLATE,    /* template_id, newest ready version */
     REFERENCE_VERSION,     /* version_id */
 };
 
 struct template_reference {
     enum template_reference_kind kind;
+    char team[SLUG_MAX + 1]; /* whose the slug is; "": own or the deployment's */
     char slug[SLUG_MAX + 1];
+    char tag[TEMPLATE_TAG_MAX + 1];
     char id[ID_SIZE];
     uint32_t number;
 };

@@ -9,6 +9,9 @@
 /* The version in the current row of a statement that selects TEMPLATE_COLUMNS. */
 void template_row_read(const struct db_rows *rows, struct template_version *version);
 
+/* What a host's disk keeps for a version. */
+int template_row_measured(struct db *db, const char *id, uint32_t size_mb, struct error **err);
+
 /* Inside a transaction: lock the template of version->owner and slug, which orders the numbers of
  * its versions; one that is not there is made. Fills in template_id. */
 int template_row_lock(struct db *db, struct template_version *version, struct error **err);

@@ -16,7 +16,8 @@ static int make_source(struct template_sources *sources, struct runtime *runtime
     bool first = !sources->host_count;
     template_source_name(version->id, source);
     if (runtime->ops->build_source(runtime, source, version->image, &fingerprint,
-                                   &version->virtual_machine, err) < 0)
+                                   &version->virtual_machine, err) < 0 ||
+        runtime->ops->measure_source(runtime, source, fingerprint, &version->size_mb, err) < 0)
         return -1;
     if (!first && strcmp(fingerprint, version->fingerprint) != 0)
         return error_set(err, ERR_RUNTIME_REFUSED,
@@ -65,7 +66,8 @@ int template_sources_finish(struct db *db, const char *lease_owner,
     const struct template_version *version = sources->version;
     char source[INSTANCE_NAME_SIZE];
     template_source_name(version->id, source);
-    if (finish_version(db, lease_owner, version, ready, err) < 0)
+    if (finish_version(db, lease_owner, version, ready, err) < 0 ||
+        (ready && template_row_measured(db, version->id, version->size_mb, err) < 0))
         return -1;
     for (unsigned i = 0; ready && i < sources->host_count; i++)
         if (template_source_add(db, version->id, sources->hosts[i], source, err) < 0)

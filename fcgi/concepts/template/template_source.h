@@ -15,7 +15,7 @@
 struct template_sources {
     struct db *db;
     struct runtimes *runtimes;
-    struct template_version *version; /* its fingerprint and type are filled in */
+    struct template_version *version; /* its fingerprint, type and size are filled in */
     uint32_t hosts[TEMPLATE_HOSTS_MAX];
     unsigned host_count; /* that have the source */
     /* Around the work on a host. The first may set a tick, or refuse. */

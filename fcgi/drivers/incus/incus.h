@@ -220,3 +220,7 @@ int incus_profile_ensure(struct incus *incus, const char *name, json_t *config, 
 /* The image that an alias or a fingerprint names. *fingerprint is owned by the caller. */
 int incus_image_resolve(struct incus *incus, const char *reference, char **fingerprint,
                         bool *virtual_machine, struct error **err);
+
+/* What its files take; of one that is there no longer 0. */
+int incus_image_size(struct incus *incus, const char *fingerprint, uint64_t *bytes,
+                     struct error **err);

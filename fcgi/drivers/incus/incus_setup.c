@@ -94,3 +94,20 @@ int incus_image_resolve(struct incus *incus, const char *reference, char **finge
         str_equal(json_string_value(json_object_get(found, "type")), "virtual-machine");
     return 0;
 }
+
+int incus_image_size(struct incus *incus, const char *fingerprint, uint64_t *bytes,
+                     struct error **err)
+{
+    autofree char *path = incus_path(incus, "images", fingerprint);
+    json_auto_t *image = NULL;
+    *bytes = 0;
+    if (incus_get(incus, path, &image, err) < 0) {
+        if ((*err)->code != ERR_NOT_FOUND)
+            return -1;
+        error_clear(err);
+        return 0;
+    }
+    json_int_t size = json_integer_value(json_object_get(image, "size"));
+    *bytes = size > 0 ? (uint64_t)size : 0;
+    return 0;
+}

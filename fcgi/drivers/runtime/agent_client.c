@@ -126,13 +126,13 @@ int agent_hang_up(const struct agent_place *at, const char *secret, struct error
     return check_status(status, 204, err);
 }
 
-int agent_logs(const struct agent_place *at, const char *secret, const char *query, json_t **logs,
-               struct error **err)
+int agent_logs(const struct agent_place *at, const char *secret, const char *query,
+               unsigned wait_ms, json_t **logs, struct error **err)
 {
     autofree char *path = xasprintf("/internal/logs?%s", query);
     buffer_auto answer = BUFFER_INIT(LOGS_ANSWER_MAX);
     long status;
-    request(at, secret, path, NULL, &answer, &status);
+    ask(at, secret, path, NULL, wait_ms, &answer, &status);
     if (check_status(status, 200, err) < 0)
         return -1;
     json_auto_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);

@@ -55,10 +55,10 @@ int agent_knows(const struct agent_place *at, const char *secret, unsigned wait_
 int agent_hang_up(const struct agent_place *at, const char *secret, struct error **err);
 
 /* What processes wrote: the answer of its GET /internal/logs to this query. *logs, a new reference,
- * is as the agent has made it, which the owner of a sandbox can replace. One attempt. Errors as
- * agent_init(). */
-int agent_logs(const struct agent_place *at, const char *secret, const char *query, json_t **logs,
-               struct error **err);
+ * is as the agent has made it, which the owner of a sandbox can replace. One attempt, of wait_ms at
+ * most. Errors as agent_init(). */
+int agent_logs(const struct agent_place *at, const char *secret, const char *query,
+               unsigned wait_ms, json_t **logs, struct error **err);
 
 /* How many processors commands find. One attempt. Errors as agent_init(). */
 int agent_cpus(const struct agent_place *at, const char *secret, unsigned *cpus,

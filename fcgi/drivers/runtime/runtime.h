@@ -145,6 +145,11 @@ struct runtime_ops {
     int (*build_source)(struct runtime *runtime, const char *source, const char *image,
                         char **fingerprint, bool *virtual_machine, struct error **err);
 
+    /* What the host's disks keep for a source of build_source(): the image of that fingerprint as
+     * it is stored, and what the source holds beyond what it was unpacked to. */
+    int (*measure_source)(struct runtime *runtime, const char *source, const char *fingerprint,
+                          uint32_t *size_mb, struct error **err);
+
     /* Copy-on-write copy of the source, started. An instance of that name which is already there
      * is brought to running. */
     int (*create)(struct runtime *runtime, const struct runtime_instance *instance,

@@ -291,6 +291,7 @@ static int import_object(struct runtime *base, enum runtime_object object, const
 static const struct runtime_ops incus_ops = {
     .prepare = prepare,
     .build_source = build_source,
+    .measure_source = runtime_incus_measure_source,
     .create = create,
     .adapt = adapt,
     .copy = copy,

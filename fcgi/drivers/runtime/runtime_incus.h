@@ -157,6 +157,8 @@ int runtime_incus_keeper_unmount(struct runtime *runtime, const char *name, cons
 
 /* --- runtime_incus_source.c, _copy.c, _create.c, _measure.c, _memory.c, _pause.c --- */
 
+int runtime_incus_measure_source(struct runtime *runtime, const char *source,
+                                 const char *fingerprint, uint32_t *size_mb, struct error **err);
 int runtime_incus_build_source(struct runtime *runtime, const char *source, const char *image,
                                char **fingerprint, bool *virtual_machine, struct error **err);
 int runtime_incus_create(struct runtime *runtime, const struct runtime_instance *instance,

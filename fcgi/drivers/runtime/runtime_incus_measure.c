@@ -43,6 +43,18 @@ int runtime_incus_measure_disk(struct runtime *base, const char *name, bool virt
     return 0;
 }
 
+int runtime_incus_measure_source(struct runtime *base, const char *source, const char *fingerprint,
+                                 uint32_t *size_mb, struct error **err)
+{
+    struct incus *incus = runtime_incus_of(base)->incus;
+    uint64_t image, own;
+    if (incus_image_size(incus, fingerprint, &image, err) < 0 ||
+        incus_instance_disk_usage(incus, source, &own, err) < 0)
+        return -1;
+    *size_mb = (uint32_t)((image + own + (1 << 20) - 1) >> 20);
+    return 0;
+}
+
 int runtime_incus_processors(struct runtime *base, unsigned *count, struct error **err)
 {
     struct runtime_incus *runtime = runtime_incus_of(base);

@@ -6,18 +6,9 @@
 #include "api/span.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sandbox/kept_log.h"
 
 #define LIMIT_DEFAULT 100
-
-static int check_ready(const struct sandbox *sandbox, struct error **err)
-{
-    if (sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING)
-        return 0;
-    return error_set(err, ERR_SANDBOX_NOT_RUNNING,
-                     "The sandbox is %s; its logs are in its memory and can be read once it is "
-                     "ready.",
-                     sandbox_state_name(sandbox->state));
-}
 
 static char *query_text(const struct logs_query *query)
 {
@@ -28,21 +19,89 @@ static char *query_text(const struct logs_query *query)
                      (long long)query->from_ms, query->newest_first ? "desc" : "asc", end);
 }
 
-int logs_read(struct api *api, const struct logs_query *query, json_t **logs, struct error **err)
+static int ask_agent(struct api *api, const struct logs_query *query, json_t **logs,
+                     struct error **err)
 {
     const struct sandbox *sandbox = &api->access.sandbox;
     struct worker *worker = &api->worker;
     autofree char *text = query_text(query);
     char secret[AGENT_SECRET_SIZE];
     struct agent_place at;
-    if (check_ready(sandbox, err) < 0 ||
-        runtimes_agent(worker->runtimes, worker->db, sandbox->host_id, sandbox->address, &at, err) <
+    if (runtimes_agent(worker->runtimes, worker->db, sandbox->host_id, sandbox->address, &at, err) <
             0 ||
         agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) < 0)
         return -1;
-    int result = agent_logs(&at, secret, text, logs, err);
+    int result = agent_logs(&at, secret, text, AGENT_WAIT_MS, logs, err);
     mem_wipe(secret, sizeof secret);
     return result;
+}
+
+/* --- of one that is stopped --- */
+
+/* As the agent decides. */
+static bool matches(const struct logs_query *query, const struct log_entry *entry)
+{
+    json_int_t after = (json_int_t)query->after;
+    bool behind =
+        !after || (query->newest_first ? entry->position < after : entry->position > after);
+    return behind && (!query->pid || entry->pid == (json_int_t)query->pid) &&
+           entry->at_ms >= query->from_ms && (!query->to_ms || entry->at_ms <= query->to_ms);
+}
+
+static int choose(const struct logs_query *query, const json_t *kept, json_t *logs,
+                  struct error **err)
+{
+    size_t count = json_array_size(kept);
+    for (size_t i = 0; i < count && json_array_size(logs) < query->limit; i++) {
+        size_t at = query->newest_first ? i : count - 1 - i;
+        struct log_entry entry;
+        if (logs_entry(kept, at, &entry, err) < 0)
+            return -1;
+        if (matches(query, &entry))
+            json_array_append(logs, json_array_get(kept, at));
+    }
+    return 0;
+}
+
+static int not_running(const struct sandbox *sandbox, const char *kept, struct error **err)
+{
+    return error_set(err, ERR_SANDBOX_NOT_RUNNING,
+                     "The sandbox is %s%s; its logs are in its memory and can be read once it is "
+                     "ready.",
+                     sandbox_state_name(sandbox->state), kept);
+}
+
+static int read_kept(struct api *api, const struct logs_query *query, json_t **logs,
+                     struct error **err)
+{
+    const struct sandbox *sandbox = &api->access.sandbox;
+    json_auto_t *kept = NULL;
+    json_auto_t *chosen = json_array();
+    if (kept_log_read(&api->worker, sandbox->id, &kept, err) < 0) {
+        if ((*err)->code != ERR_NOT_FOUND)
+            return -1;
+        error_clear(err);
+        return not_running(sandbox, ", and nothing of them was kept", err);
+    }
+    if (choose(query, kept, chosen, err) < 0)
+        return -1;
+    *logs = json_incref(chosen);
+    return 0;
+}
+
+int logs_read(struct api *api, const struct logs_query *query, json_t **logs, struct error **err)
+{
+    const struct sandbox *sandbox = &api->access.sandbox;
+    switch (sandbox->state) {
+    case SANDBOX_READY:
+    case SANDBOX_CHECKPOINTING:
+        return ask_agent(api, query, logs, err);
+    case SANDBOX_STOPPED:
+    case SANDBOX_COPYING:
+        return read_kept(api, query, logs, err);
+    default:
+        return not_running(sandbox, "", err);
+    }
 }
 
 int logs_entry(const json_t *logs, size_t index, struct log_entry *entry, struct error **err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the processes of a sandbox wrote: its agent keeps it. */
+/* What the processes of a sandbox wrote: its agent keeps it, and of one that is stopped the
+ * database keeps the newest. */
 #pragma once
 
 #include "api/api.h"
@@ -21,7 +22,8 @@ struct log_entry {
 };
 
 /* The entries behind `after`, in the order asked for; *logs is a new reference, to be read with
- * logs_entry(). Errors: ERR_SANDBOX_NOT_RUNNING, and those of agent_logs(). */
+ * logs_entry(). Errors: ERR_SANDBOX_NOT_RUNNING (of one that is stopped: nothing was kept), and
+ * those of agent_logs(). */
 int logs_read(struct api *api, const struct logs_query *query, json_t **logs, struct error **err);
 
 /* Errors: ERR_RUNTIME_FAILED (the agent's answer is not as it should be). */

@@ -74,7 +74,7 @@ static int check_request_host(const json_t *value, const char *pointer, struct e
 
 const struct schema_member sandbox_create_schema[] = {
     {.name = "team", .type = SCHEMA_STRING, .min = 1, .max = 63},
-    {.name = "template", .type = SCHEMA_STRING, .min = 1, .max = 128},
+    {.name = "template", .type = SCHEMA_STRING, .min = 1, .max = 200},
     {.name = "template_id", .type = SCHEMA_STRING, .min = 1, .max = 128},
     {.name = "snapshot_id", .type = SCHEMA_STRING, .min = 1, .max = 128},
     TIMEOUT_MEMBER,

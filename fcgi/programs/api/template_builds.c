@@ -153,7 +153,7 @@ int templates_create(void *context, struct http_request *request, struct http_re
         return -1;
     struct template_view view = {.versions = &api->access.version, .count = 1};
     json_t *body = template_view_at(&view, 0);
-    json_object_set_new(body, "version", template_version_to_json(&api->access.version));
+    json_object_set_new(body, "version", template_version_to_json(&api->access.version, NULL, 0));
     return http_response_json(response, 201, body);
 }
 
@@ -166,7 +166,8 @@ int template_versions_create(void *context, struct http_request *request,
         return error_set(err, ERR_NOT_FOUND, "There is no such template.");
     if (ask(api, request, &wanted, err) < 0)
         return -1;
-    return http_response_json(response, 201, template_version_to_json(&api->access.version));
+    return http_response_json(response, 201,
+                              template_version_to_json(&api->access.version, NULL, 0));
 }
 
 /* --- one version --- */
@@ -179,7 +180,7 @@ static int find_version(struct api *api, const struct http_request *request,
     const char *name = request->captures[1];
     uint64_t number = 0;
     unsigned at;
-    if (template_view_find(api, request, view, &at, err) < 0)
+    if (template_view_find(api, request->captures[0], view, &at, err) < 0)
         return -1;
     if (!id_is_valid("tpv_", name) && str_parse_u64(name, 1, UINT32_MAX, &number) < 0)
         return error_set(err, ERR_NOT_FOUND, "There is no such template version.");
@@ -191,6 +192,17 @@ static int find_version(struct api *api, const struct http_request *request,
     return error_set(err, ERR_NOT_FOUND, "There is no such template version.");
 }
 
+/* What those of others are made of is not for everybody. */
+static void add_origin(const struct api *api, const struct template_version *version,
+                       const char *log, json_t *body)
+{
+    bool own = principal_reaches(&api->principal, version->owner);
+    json_object_set_new(body, "checkpoint_id", text_to_json(own ? version->checkpoint_id : ""));
+    json_object_set_new(body, "image", text_to_json(own ? version->image : ""));
+    json_object_set_new(body, "finished_at", time_to_json(version->finished_at_ms));
+    json_object_set_new(body, "log", json_string(own ? log : ""));
+}
+
 int template_versions_show(void *context, struct http_request *request,
                            struct http_response *response, struct error **err)
 {
@@ -199,30 +211,15 @@ int template_versions_show(void *context, struct http_request *request,
     const struct template_version *version;
     autofree char *log = NULL;
     if (find_version(api, request, &view, &version, err) < 0 ||
+        template_view_read_tags(api, &view, (unsigned)(version - view.versions), err) < 0 ||
         template_version_log(api->worker.db, version->id, &log, err) < 0)
         return -1;
-    json_t *body = template_version_to_json(version);
-    json_object_set_new(body, "checkpoint_id", text_to_json(version->checkpoint_id));
-    /* What the deployment's own are made of is not for everybody. */
-    bool own = principal_reaches(&api->principal, version->owner);
-    json_object_set_new(body, "image", text_to_json(own ? version->image : ""));
-    json_object_set_new(body, "finished_at", time_to_json(version->finished_at_ms));
-    json_object_set_new(body, "log", json_string(log));
+    json_t *body = template_version_to_json(version, view.tags, view.tag_count);
+    add_origin(api, version, log, body);
     return http_response_json(response, 200, body);
 }
 
 /* --- the end --- */
-
-static int check_owner(const struct api *api, const struct template_version *version,
-                       struct error **err)
-{
-    if (principal_reaches(&api->principal, version->owner))
-        return 0;
-    return error_set(err, ERR_TEAM_FORBIDDEN,
-                     "The template %s belongs to the team %s of the deployment, which this API key "
-                     "does not reach; the operator deletes it.",
-                     version->slug, version->team_slug);
-}
 
 int templates_delete(void *context, struct http_request *request, struct http_response *response,
                      struct error **err)
@@ -230,8 +227,8 @@ int templates_delete(void *context, struct http_request *request, struct http_re
     struct api *api = context;
     template_view_auto view = {0};
     unsigned at;
-    if (template_view_find(api, request, &view, &at, err) < 0 ||
-        check_owner(api, &view.versions[at], err) < 0 ||
+    if (template_view_find(api, request->captures[0], &view, &at, err) < 0 ||
+        template_view_check_owner(api, &view.versions[at], err) < 0 ||
         template_delete(api->worker.db, view.versions[at].template_id, err) < 0)
         return -1;
     response->status = 204;
@@ -245,7 +242,7 @@ int template_versions_delete(void *context, struct http_request *request,
     template_view_auto view = {0};
     const struct template_version *version;
     if (find_version(api, request, &view, &version, err) < 0 ||
-        check_owner(api, version, err) < 0 ||
+        template_view_check_owner(api, version, err) < 0 ||
         template_version_delete(api->worker.db, version->id, err) < 0)
         return -1;
     response->status = 204;

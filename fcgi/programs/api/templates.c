@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Templates as a key sees them: those of its teams and those of the deployment. A team's own
- * template hides the deployment's of the same slug, as it does in a create. */
+ * template hides the deployment's of the same slug, as it does in a create. Public ones of other
+ * teams are found by their names with the team, and are in no list. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,28 +12,44 @@
 #include "base/str.h"
 #include "template/template.h"
 
-/* latest_version is null for one without a ready build. */
-static json_t *template_to_json(const struct template_version *version, uint32_t latest)
+static json_t *size_to_json(const struct template_version *version)
 {
-    return json_pack("{s:s, s:s, s:s, s:o, s:o}", "id", version->template_id, "team",
-                     version->team_slug, "slug", version->slug, "latest_version",
-                     latest ? json_integer(latest) : json_null(), "created_at",
-                     time_to_json(version->template_created_at_ms));
+    return version && version->size_mb ? json_integer(version->size_mb) : json_null();
 }
 
-json_t *template_version_to_json(const struct template_version *version)
+/* latest: its newest ready version; NULL: none. */
+static json_t *template_to_json(const struct template_version *version,
+                                const struct template_version *latest)
 {
-    return json_pack("{s:s, s:s, s:s, s:I, s:{s:I, s:I}, s:b, s:s, s:o}", "id", version->id, "team",
-                     version->team_slug, "template", version->slug, "version",
+    bool is_public = version->is_public || template_is_deployments(version);
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:b, s:o, s:o, s:o}", "id", version->template_id, "team",
+        version->team_slug, "slug", version->slug, "name",
+        json_sprintf("%s/%s", version->team_slug, version->slug), "public", (int)is_public,
+        "latest_version", latest ? json_integer(latest->version) : json_null(), "size_mb",
+        size_to_json(latest), "created_at", time_to_json(version->template_created_at_ms));
+}
+
+json_t *template_version_to_json(const struct template_version *version,
+                                 const struct template_tag *tags, unsigned count)
+{
+    json_t *names = json_array();
+    for (unsigned i = 0; i < count; i++)
+        if (str_equal(tags[i].version_id, version->id))
+            json_array_append_new(names, json_string(tags[i].tag));
+    return json_pack("{s:s, s:s, s:s, s:I, s:{s:I, s:I}, s:b, s:s, s:o, s:o, s:o}", "id",
+                     version->id, "team", version->team_slug, "template", version->slug, "version",
                      (json_int_t)version->version, "runtime_baseline", "cpu",
                      (json_int_t)version->cpu, "memory_mb", (json_int_t)version->memory_mb,
-                     "net_admin", version->net_admin, "state", template_state_names[version->state],
-                     "created_at", time_to_json(version->created_at_ms));
+                     "net_admin", (int)version->net_admin, "state",
+                     template_state_names[version->state], "tags", names, "size_mb",
+                     size_to_json(version), "created_at", time_to_json(version->created_at_ms));
 }
 
 void template_view_deinit(struct template_view *view)
 {
     free(view->versions);
+    free(view->tags);
     *view = (struct template_view){0};
 }
 
@@ -62,10 +79,10 @@ static bool is_hidden(const struct template_view *view, unsigned at)
 
 json_t *template_view_at(const struct template_view *view, unsigned at)
 {
-    uint32_t latest = 0;
+    const struct template_version *latest = NULL;
     for (unsigned i = at; i < view->count && template_view_same(view, i, at); i++)
         if (!latest && view->versions[i].state == TEMPLATE_READY)
-            latest = view->versions[i].version;
+            latest = &view->versions[i];
     return template_to_json(&view->versions[at], latest);
 }
 
@@ -99,18 +116,62 @@ static int no_template(const struct template_view *view, struct error **err)
                      view->team->slug, count ? buffer_string(&seen) : "none");
 }
 
-int template_view_find(struct api *api, const struct http_request *request,
-                       struct template_view *view, unsigned *at, struct error **err)
+static int find_by_slug(struct api *api, const char *slug, struct template_view *view, unsigned *at,
+                        struct error **err)
 {
     if (read_view(api, view, err) < 0)
         return -1;
     for (unsigned i = 0; i < view->count; i++) {
-        if (str_equal(view->versions[i].slug, request->captures[0]) && !is_hidden(view, i)) {
+        if (str_equal(view->versions[i].slug, slug) && !is_hidden(view, i)) {
             *at = i;
             return 0;
         }
     }
     return no_template(view, err);
+}
+
+/* One that is hidden, or another team's, too. */
+static int find_by_name(struct api *api, const char *team, const char *slug,
+                        struct template_view *view, unsigned *at, struct error **err)
+{
+    *view = (struct template_view){.team = api->access.team};
+    *at = 0;
+    if (template_version_list_named(api->worker.db, view->team->id, team, slug, &view->versions,
+                                    &view->count, err) < 0)
+        return -1;
+    return view->count ? 0
+                       : error_set(err, ERR_NOT_FOUND,
+                                   "The team %s sees no template %s/%s: it is not there, or is not "
+                                   "public.",
+                                   view->team->slug, team, slug);
+}
+
+int template_view_find(struct api *api, const char *name, struct template_view *view, unsigned *at,
+                       struct error **err)
+{
+    char team[SLUG_MAX + 1], slug[SLUG_MAX + 1];
+    if (template_name_parse(name, team, slug) == 0 && *team)
+        return find_by_name(api, team, slug, view, at, err);
+    return find_by_slug(api, name, view, at, err);
+}
+
+int template_view_read_tags(struct api *api, struct template_view *view, unsigned at,
+                            struct error **err)
+{
+    return template_tags_list(api->worker.db, view->versions[at].template_id, &view->tags,
+                              &view->tag_count, err);
+}
+
+int template_view_check_owner(const struct api *api, const struct template_version *version,
+                              struct error **err)
+{
+    if (principal_writes(&api->principal, version->owner))
+        return 0;
+    return error_set(err, ERR_TEAM_FORBIDDEN,
+                     "The template %s belongs to the team %s%s, where this API key changes "
+                     "nothing.",
+                     version->slug, version->team_slug,
+                     template_is_deployments(version) ? " of the deployment's operator" : "");
 }
 
 int templates_show(void *context, struct http_request *request, struct http_response *response,
@@ -119,7 +180,7 @@ int templates_show(void *context, struct http_request *request, struct http_resp
     struct api *api = context;
     template_view_auto view = {0};
     unsigned at;
-    if (template_view_find(api, request, &view, &at, err) < 0)
+    if (template_view_find(api, request->captures[0], &view, &at, err) < 0)
         return -1;
     return http_response_json(response, 200, template_view_at(&view, at));
 }
@@ -130,10 +191,12 @@ int template_versions_list(void *context, struct http_request *request,
     struct api *api = context;
     template_view_auto view = {0};
     unsigned at;
-    if (template_view_find(api, request, &view, &at, err) < 0)
+    if (template_view_find(api, request->captures[0], &view, &at, err) < 0 ||
+        template_view_read_tags(api, &view, at, err) < 0)
         return -1;
     json_t *rows = json_array();
     for (unsigned i = at; i < view.count && template_view_same(&view, i, at); i++)
-        json_array_append_new(rows, template_version_to_json(&view.versions[i]));
+        json_array_append_new(
+            rows, template_version_to_json(&view.versions[i], view.tags, view.tag_count));
     return http_response_json(response, 200, json_pack("{s:o}", "versions", rows));
 }

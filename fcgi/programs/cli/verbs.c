@@ -88,6 +88,10 @@ const struct cli_verb cli_verbs[] = {
      verb_template_build, template_build_options, 1, 1, 0},
     {"template log", "TEMPLATE [VERSION]", "Show the log of a build", verb_template_log,
      template_log_options, 1, 2, 0},
+    {"template tag", "TEMPLATE TAG VERSION", "Let a tag point to a version", verb_template_tag,
+     template_options, 3, 3, 0},
+    {"template untag", "TEMPLATE TAG", "Take a tag away", verb_template_untag, template_options, 2,
+     2, 0},
     {"template rm", "TEMPLATE [VERSION]", "Delete a version, or all of a template",
      verb_template_rm, template_options, 1, 2, 0},
 

@@ -68,6 +68,8 @@ extern const struct cli_option checkpoint_list_options[];
 VERB(template_build);
 VERB(template_list);
 VERB(template_log);
+VERB(template_tag);
+VERB(template_untag);
 VERB(template_rm);
 VERB(template_show);
 extern const struct cli_option template_build_options[], template_options[], template_log_options[];

@@ -33,6 +33,7 @@ int verb_template_list(struct cli_call *call, struct error **err)
     static const struct output_column columns[] = {{"NAME", "slug"},
                                                    {"TEAM", "team"},
                                                    {"VERSION", "latest_version"},
+                                                   {"MIB", "size_mb"},
                                                    {"CREATED", "created_at"}};
     const char *team = cli_value(call, "team");
     autofree char *path = api_path("/v1/templates?team=", "", team ? team : "");
@@ -52,6 +53,8 @@ int verb_template_show(struct cli_call *call, struct error **err)
         {"STATE", "state"},
         {"CPU", "runtime_baseline.cpu"},
         {"MEMORY", "runtime_baseline.memory_mb"},
+        {"TAGS", "tags"},
+        {"MIB", "size_mb"},
         {"CREATED", "created_at"},
     };
     autofree char *path = template_path(call, "/versions");
@@ -171,6 +174,26 @@ int verb_template_build(struct cli_call *call, struct error **err)
     output_result(call->cli, version, "version");
     fflush(stdout);
     return cli_flag(call, "follow") ? print_log(call, number, true, err) : 0;
+}
+
+int verb_template_tag(struct cli_call *call, struct error **err)
+{
+    autofree char *behind = api_path("/tags/", "", cli_operand(call, 1));
+    autofree char *path = api_path("/v1/templates/", behind, cli_operand(call, 0));
+    json_t *body = json_object();
+    input_text(body, "team", cli_value(call, "team"));
+    if (input_number(body, "version", cli_operand(call, 2), "VERSION", err) < 0) {
+        json_decref(body);
+        return -1;
+    }
+    return api_call(call->cli, "PUT", path, body, NULL, err);
+}
+
+int verb_template_untag(struct cli_call *call, struct error **err)
+{
+    autofree char *behind = api_path("/tags/", "", cli_operand(call, 1));
+    autofree char *path = template_path(call, behind);
+    return api_call(call->cli, "DELETE", path, NULL, NULL, err);
 }
 
 int verb_template_rm(struct cli_call *call, struct error **err)

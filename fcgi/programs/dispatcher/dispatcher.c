@@ -26,6 +26,7 @@
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "retention/retention.h"
+#include "sandbox/kept_log.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
 #include "sandbox/reservation.h"
@@ -67,6 +68,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         host_statements,
         idempotency_statements,
         keeper_statements,
+        kept_log_statements,
         login_statements,
         operation_statements,
         plan_statements,

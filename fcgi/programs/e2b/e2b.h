@@ -28,6 +28,9 @@ extern const struct schema_member e2b_network_schema[];
  * the path. Errors: ERR_INVALID_REQUEST, and ERR_NOT_SERVED for what this deployment has not. */
 int e2b_create_body(const json_t *body, unsigned timeout_s, json_t **out, struct error **err);
 
+/* How /v1 names the template that they name; the caller's. */
+char *e2b_template_reference(const char *name);
+
 /* The body of PUT /v1/sandboxes/:id/network; a new reference. Errors as above. */
 int e2b_network_body(const json_t *body, json_t **out, struct error **err);
 
@@ -46,6 +49,17 @@ int e2b_add_parameter(struct http_request *request, char *name, char *value, str
 int e2b_read_second(const struct http_request *request, const char *name, int64_t *at_ms,
                     struct error **err);
 
+/* --- templates.c --- */
+
+/* A template as a list of them has it. */
+struct e2b_template {
+    char id[ID_SIZE];
+    struct template_version version; /* the newest that is ready, or else the newest */
+    unsigned builds;
+    uint32_t disk_gb; /* of the sandboxes that the team makes of it */
+    bool is_hidden;   /* its slug alone means another one */
+};
+
 /* --- view.c: from our records to their answers; new references --- */
 
 /* What a create, a connect and a resume answer, with the tokens of the sandbox. */
@@ -57,8 +71,7 @@ json_t *e2b_listed_to_json(const struct sandbox *sandbox);
 int e2b_detail_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
                        struct error **err);
 json_t *e2b_snapshot_to_json(const struct checkpoint *checkpoint);
-/* The template whose versions begin at `at` of a list of them. */
-json_t *e2b_template_to_json(const struct template_version *versions, unsigned count, unsigned at);
+json_t *e2b_template_to_json(const struct e2b_template *template);
 
 /* --- error.c --- */
 
@@ -81,4 +94,7 @@ route_handler e2b_volumes_create, e2b_volumes_list, e2b_volumes_show;
 route_handler e2b_volume_files_put, e2b_volume_directories_put, e2b_volume_directories_list;
 route_handler e2b_volume_paths_show, e2b_volume_paths_delete;
 route_handler e2b_team_metrics, e2b_team_metrics_max;
-route_handler e2b_templates_list, e2b_templates_alias, e2b_templates_delete;
+route_handler e2b_templates_list, e2b_templates_list_v2, e2b_templates_alias;
+route_handler e2b_templates_update, e2b_templates_delete;
+route_handler e2b_tags_list, e2b_tags_assign, e2b_tags_remove;
+route_handler e2b_metrics_list;

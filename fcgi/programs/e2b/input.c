@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "e2b/e2b.h"
 #include "sandbox/metadata.h"
+#include "template/template_tag.h"
 
 #define DEFAULT_TEMPLATE "base" /* of their clients, when the caller names none */
 
@@ -47,7 +48,7 @@ const struct schema_member e2b_network_schema[] = {
     POLICY_MEMBERS, {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN}, {.name = NULL}};
 
 const struct schema_member e2b_create_schema[] = {
-    {.name = "templateID", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 128},
+    {.name = "templateID", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 191},
     {.name = "timeout", .type = SCHEMA_INTEGER, .min = 0, .max = 31536000},
     {.name = "metadata", .type = SCHEMA_MAP, .max = METADATA_KEYS_MAX, .item = &text_item},
     {.name = "envVars", .type = SCHEMA_MAP, .item = &text_item},
@@ -156,15 +157,20 @@ int e2b_network_body(const json_t *body, json_t **out, struct error **err)
 
 /* --- create --- */
 
-/* A name may carry the tag of a build; of those there is the newest only. */
+/* With them a name alone means its tag `default`; ids have no tags. */
+char *e2b_template_reference(const char *name)
+{
+    bool is_id =
+        id_is_valid("tpl_", name) || id_is_valid("tpv_", name) || id_is_valid("ckp_", name);
+    return xasprintf("%s%s", name, is_id || strchr(name, ':') ? "" : ":" TEMPLATE_TAG_DEFAULT);
+}
+
 static void add_template(const char *name, json_t *out)
 {
-    const char *colon = strchr(name, ':');
-    bool is_newest = colon && (str_equal(colon, ":default") || str_equal(colon, ":latest"));
-    size_t length = is_newest ? (size_t)(colon - name) : strlen(name);
-    if (length == strlen(DEFAULT_TEMPLATE) && !strncmp(name, DEFAULT_TEMPLATE, length))
-        return;
-    json_object_set_new(out, "template", json_stringn(name, length));
+    autofree char *reference = e2b_template_reference(name);
+    if (!str_equal(reference, DEFAULT_TEMPLATE ":" TEMPLATE_TAG_DEFAULT) &&
+        !str_equal(reference, DEFAULT_TEMPLATE ":" TEMPLATE_TAG_LATEST))
+        json_object_set_new(out, "template", json_string(reference));
 }
 
 static void add_lifecycle(const json_t *body, json_t *out)

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "e2b/e2b.h"
 #include "endpoint/endpoint.h"
+#include "template/template_tag.h"
 
 static const struct route_query list_query[] = {
     {.name = "limit"},    {.name = "nextToken"}, {.name = "state", .repeatable = true},
@@ -28,6 +29,9 @@ static const struct route_query logs_v2_query[] = {{.name = "cursor"},    {.name
                                                    {.name = "direction"}, {.name = "level"},
                                                    {.name = "search"},    {.name = NULL}};
 static const struct route_query templates_query[] = {{.name = "teamID"}, {.name = NULL}};
+static const struct route_query templates_v2_query[] = {
+    {.name = "teamID"}, {.name = "limit"}, {.name = "nextToken"}, {.name = NULL}};
+static const struct route_query metrics_query[] = {{.name = "sandbox_ids"}, {.name = NULL}};
 
 static const struct route_query path_query[] = {{.name = "path"}, {.name = NULL}};
 static const struct route_query directory_query[] = {
@@ -56,6 +60,18 @@ static const struct schema_member timeout_schema[] = {
 static const struct schema_member refresh_schema[] = {TIMEOUT("duration", 0), {.name = NULL}};
 static const struct schema_member pause_schema[] = {{.name = "memory", .type = SCHEMA_BOOLEAN},
                                                     {.name = NULL}};
+static const struct schema_member template_schema[] = {{.name = "public", .type = SCHEMA_BOOLEAN},
+                                                       {.name = NULL}};
+static const struct schema_member tag_item = {
+    .type = SCHEMA_STRING, .min = 1, .max = TEMPLATE_TAG_MAX};
+#define TAGGING(name_)                                                              \
+    {.name = name_, .type = SCHEMA_STRING, .required = true, .min = 1, .max = 200}, \
+    {                                                                               \
+        .name = "tags", .type = SCHEMA_ARRAY, .required = true, .min = 1,           \
+        .max = TEMPLATE_TAGS_MAX, .item = &tag_item                                 \
+    }
+static const struct schema_member tags_assign_schema[] = {TAGGING("target"), {.name = NULL}};
+static const struct schema_member tags_remove_schema[] = {TAGGING("name"), {.name = NULL}};
 static const struct schema_member snapshot_schema[] = {
     {.name = "name", .type = SCHEMA_STRING, .min = 1, .max = 63}, {.name = NULL}};
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
 #include "api/forks.h"
 #include "api/network_input.h"
 #include "api/page_list.h"
@@ -251,6 +253,64 @@ static json_t *point_to_json(const struct sandbox *sandbox, const struct sample_
                      (json_int_t)point->cache_bytes, "diskUsed",
                      (json_int_t)(point->has_disk ? point->disk_bytes : 0), "diskTotal",
                      (json_int_t)sandbox->resources.disk_gb << 30);
+}
+
+/* Times within which the last sample of a sandbox that runs lies; what is older says nothing of it
+ * now. */
+#define SAMPLES_WITHIN 3
+#define METRICS_OF_MAX 100 /* sandboxes at once */
+
+static int load(struct db *db, const char *route, struct sandbox *sandbox, struct error **err)
+{
+    char id[ID_SIZE];
+    if (!route_token_is_valid(route))
+        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    return sandbox_id_of_route(db, route, id, err) < 0 ? -1 : sandbox_get(db, id, sandbox, err);
+}
+
+/* The last sample of one that runs and that the key reaches; others are left out. */
+static int add_last(struct api *api, const char *route, json_t *all, struct error **err)
+{
+    const struct worker *worker = &api->worker;
+    int64_t now_ms = clock_now_ms(), step_ms;
+    int64_t span_ms = (int64_t)worker->settings->metrics_interval_s * SAMPLES_WITHIN * 1000;
+    autofree struct sample_point *points = NULL;
+    error_auto missing = NULL;
+    sandbox_auto sandbox = {0};
+    size_t count = 0;
+    if (load(worker->db, route, &sandbox, &missing) < 0)
+        return missing->code == ERR_NOT_FOUND ? 0 : error_move(err, &missing);
+    if (!principal_reaches(&api->principal, sandbox.team_id) ||
+        !sandbox_state_is_live(sandbox.state))
+        return 0;
+    if (sample_read(worker->db, sandbox.id, now_ms - span_ms, now_ms, &points, &count, &step_ms,
+                    err) < 0)
+        return -1;
+    if (count)
+        json_object_set_new(all, route, point_to_json(&sandbox, &points[count - 1]));
+    return 0;
+}
+
+int e2b_metrics_list(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
+{
+    const char *ids = http_query(request, "sandbox_ids");
+    autofree char *copy = xstrdup(ids ? ids : "");
+    char *rest = copy;
+    json_auto_t *all = json_object();
+    unsigned count = 0;
+    if (!ids || !*ids)
+        return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_ids",
+                               "sandbox_ids is a list of ids, with commas between them.");
+    for (char *route; (route = strsep(&rest, ","));) {
+        route[strcspn(route, "-")] = '\0';
+        if (++count > METRICS_OF_MAX)
+            return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_ids",
+                                   "At most %d sandboxes at once.", METRICS_OF_MAX);
+        if (add_last(context, route, all, err) < 0)
+            return -1;
+    }
+    return http_response_json(response, 200, json_pack("{s:O}", "sandboxes", all));
 }
 
 int e2b_sandboxes_metrics(void *context, struct http_request *request,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/page_list.h"
+#include "api/template_view.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -64,46 +65,157 @@ int e2b_snapshots_list(void *context, struct http_request *request, struct http_
 
 /* --- templates --- */
 
-static bool begins_template(const struct template_version *versions, unsigned at)
+static bool is_same(const struct template_version *a, const struct template_version *b)
 {
-    return at == 0 || strcmp(versions[at].template_id, versions[at - 1].template_id) != 0;
+    return !strcmp(a->template_id, b->template_id);
+}
+
+/* Of a slug the own template comes behind the deployment's, whose id sorts before all others. */
+static bool is_hidden(const struct template_version *versions, unsigned count, unsigned at)
+{
+    for (unsigned i = at + 1; i < count && str_equal(versions[i].slug, versions[at].slug); i++)
+        if (!is_same(&versions[i], &versions[at]))
+            return true;
+    return false;
+}
+
+static struct e2b_template read_template(const struct template_version *versions, unsigned count,
+                                         unsigned at)
+{
+    struct e2b_template template = {.version = versions[at]};
+    memcpy(template.id, versions[at].template_id, ID_SIZE);
+    template.is_hidden = is_hidden(versions, count, at);
+    for (unsigned i = at; i < count && is_same(&versions[i], &versions[at]); i++) {
+        template.builds++;
+        if (template.version.state != TEMPLATE_READY && versions[i].state == TEMPLATE_READY)
+            template.version = versions[i];
+    }
+    return template;
+}
+
+/* The templates that a team sees, by slug; the caller frees. */
+static int read_templates(struct db *db, const struct team *team, struct e2b_template **list,
+                          unsigned *count, struct error **err)
+{
+    autofree struct template_version *versions = NULL;
+    unsigned version_count = 0;
+    struct plan plan;
+    *list = NULL;
+    *count = 0;
+    if (plan_get(db, team->plan, &plan, err) < 0 ||
+        template_version_list(db, team->id, &versions, &version_count, err) < 0)
+        return -1;
+    *list = xcalloc(version_count + 1, sizeof **list);
+    for (unsigned i = 0; i < version_count; i += (*list)[*count - 1].builds) {
+        (*list)[*count] = read_template(versions, version_count, i);
+        (*list)[(*count)++].disk_gb = plan.disk_gb;
+    }
+    return 0;
+}
+
+static int check_team(const struct api *api, const struct http_request *request, struct error **err)
+{
+    const char *team = http_query(request, "teamID");
+    if (!team || str_equal(team, api->access.team->id) || str_equal(team, api->access.team->slug))
+        return 0;
+    return error_set_field(err, ERR_TEAM_FORBIDDEN, "teamID",
+                           "A key lists the templates of its own team, %s, only.",
+                           api->access.team->slug);
 }
 
 int e2b_templates_list(void *context, struct http_request *request, struct http_response *response,
                        struct error **err)
 {
     struct api *api = context;
-    autofree struct template_version *versions = NULL;
+    autofree struct e2b_template *templates = NULL;
     unsigned count = 0;
-    const char *team = http_query(request, "teamID");
-    if (team && !str_equal(team, api->access.team->id) && !str_equal(team, api->access.team->slug))
-        return error_set_field(err, ERR_TEAM_FORBIDDEN, "teamID",
-                               "A key lists the templates of its own team, %s, only.",
-                               api->access.team->slug);
-    if (template_version_list(api->worker.db, api->access.team->id, &versions, &count, err) < 0)
+    if (check_team(api, request, err) < 0 ||
+        read_templates(api->worker.db, api->access.team, &templates, &count, err) < 0)
         return -1;
     json_t *list = json_array();
     for (unsigned i = 0; i < count; i++)
-        if (begins_template(versions, i))
-            json_array_append_new(list, e2b_template_to_json(versions, count, i));
+        json_array_append_new(list, e2b_template_to_json(&templates[i]));
     return http_response_json(response, 200, list);
 }
+
+/* --- page by page, newest first --- */
+
+PAGE_ROW(struct e2b_template);
+
+static int newest_first(const void *a, const void *b)
+{
+    return strcmp(((const struct e2b_template *)b)->id, ((const struct e2b_template *)a)->id);
+}
+
+/* Of the one team that the list is of. */
+static int list_page(struct db *db, const struct page_query *query, void **rows, unsigned *count,
+                     struct error **err)
+{
+    struct e2b_template *templates;
+    unsigned all = 0;
+    int result = read_templates(db, query->page->teams[0], &templates, &all, err);
+    *rows = templates;
+    for (unsigned i = 0; i < all; i++)
+        if (!query->before || strcmp(templates[i].id, query->before) < 0)
+            templates[(*count)++] = templates[i];
+    if (*count)
+        qsort(templates, *count, sizeof *templates, newest_first);
+    if (*count > query->limit)
+        *count = query->limit;
+    return result;
+}
+
+static json_t *template_row_to_json(const struct api *api, const void *row)
+{
+    (void)api;
+    return e2b_template_to_json(row);
+}
+
+int e2b_templates_list_v2(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    static const struct page_kind kind = {
+        .member = "templates",
+        .row_size = sizeof(struct e2b_template),
+        .list = list_page,
+        .to_json = template_row_to_json,
+    };
+    return check_team(context, request, err) < 0 ? -1
+                                                 : e2b_list(context, &kind, request, response, err);
+}
+
+/* --- one template --- */
 
 int e2b_templates_alias(void *context, struct http_request *request, struct http_response *response,
                         struct error **err)
 {
     struct api *api = context;
-    autofree struct template_version *versions = NULL;
-    unsigned count = 0;
-    if (template_version_list(api->worker.db, api->access.team->id, &versions, &count, err) < 0)
+    template_view_auto view = {0};
+    const char *name = request->captures[0];
+    unsigned at;
+    if (template_view_find(api, name, &view, &at, err) < 0)
         return -1;
-    for (unsigned i = 0; i < count; i++)
-        if (str_equal(versions[i].slug, request->captures[0]))
-            return http_response_json(response, 200,
-                                      json_pack("{s:s, s:b}", "templateID", versions[i].slug,
-                                                "public",
-                                                (int)template_is_deployments(&versions[i])));
-    return error_set(err, ERR_NOT_FOUND, "There is no template of this name.");
+    const struct template_version *found = &view.versions[at];
+    bool is_public = found->is_public || template_is_deployments(found);
+    return http_response_json(
+        response, 200, json_pack("{s:s, s:b}", "templateID", name, "public", (int)is_public));
+}
+
+int e2b_templates_update(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    template_view_auto view = {0};
+    const json_t *is_public = json_object_get(request->json, "public");
+    unsigned at;
+    if (!is_public ? template_view_find(api, request->captures[0], &view, &at, err) < 0
+                   : templates_set_public(api, request->captures[0], json_is_true(is_public), &view,
+                                          &at, err) < 0)
+        return -1;
+    const struct template_version *found = &view.versions[at];
+    return http_response_json(
+        response, 200,
+        json_pack("{s:[o]}", "names", json_sprintf("%s/%s", found->team_slug, found->slug)));
 }
 
 static int delete_snapshot(struct api *api, const char *id, struct http_response *response,

@@ -136,23 +136,25 @@ json_t *e2b_snapshot_to_json(const struct checkpoint *checkpoint)
     return json_pack("{s:s, s:[s]}", "snapshotID", checkpoint->id, "names", checkpoint->name);
 }
 
-json_t *e2b_template_to_json(const struct template_version *versions, unsigned count, unsigned at)
+static const char *build_status(enum template_state state)
 {
-    const struct template_version *newest = &versions[at];
-    unsigned builds = 0;
-    while (at + builds < count && !strcmp(versions[at + builds].template_id, newest->template_id))
-        builds++;
-    for (unsigned i = at; i < at + builds && newest->state != TEMPLATE_READY; i++)
-        if (versions[i].state == TEMPLATE_READY)
-            newest = &versions[i];
-    return json_pack("{s:s, s:s, s:I, s:I, s:b, s:[s], s:[s], s:o, s:o, s:I, s:s, s:s}",
-                     "templateID", newest->slug, "buildID", newest->id, "cpuCount",
-                     (json_int_t)newest->cpu, "memoryMB", (json_int_t)newest->memory_mb, "public",
-                     (int)template_is_deployments(newest), "aliases", newest->slug, "names",
-                     newest->slug, "createdAt", time_to_json(newest->template_created_at_ms),
-                     "updatedAt", time_to_json(newest->created_at_ms), "buildCount",
-                     (json_int_t)builds, "envdVersion", PROTOCOL_VERSION, "buildStatus",
-                     newest->state == TEMPLATE_FAILED  ? "error"
-                     : newest->state == TEMPLATE_READY ? "ready"
-                                                       : "building");
+    return state == TEMPLATE_FAILED ? "error" : state == TEMPLATE_READY ? "ready" : "building";
+}
+
+json_t *e2b_template_to_json(const struct e2b_template *template)
+{
+    const struct template_version *version = &template->version;
+    autofree char *name = xasprintf("%s/%s", version->team_slug, version->slug);
+    bool is_public = version->is_public || template_is_deployments(version);
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:[s], s:[s], s:o, s:o, s:n, s:n, s:i, s:I,"
+                     " s:s, s:s}",
+                     "templateID", template->is_hidden ? name : version->slug, "buildID",
+                     version->id, "cpuCount", (json_int_t)version->cpu, "memoryMB",
+                     (json_int_t)version->memory_mb, "diskSizeMB",
+                     (json_int_t) template->disk_gb * MIB_PER_GIB, "public", (int)is_public,
+                     "aliases", version->slug, "names", name, "createdAt",
+                     time_to_json(version->template_created_at_ms), "updatedAt",
+                     time_to_json(version->created_at_ms), "createdBy", "lastSpawnedAt",
+                     "spawnCount", 0, "buildCount", (json_int_t) template->builds, "envdVersion",
+                     PROTOCOL_VERSION, "buildStatus", build_status(version->state));
 }

@@ -425,6 +425,11 @@ def test_checkpoints_and_templates(cli, sandbox, module_account):
     assert cli.say("template", "log", slug) == built.removeprefix("1\n")
     assert cli.json("template", "show", slug)["versions"][0]["state"] == "ready"
     assert slug in cli.say("template", "list")
+    assert cli.say("template", "tag", slug, "stable", "1") == ""
+    assert cli.json("template", "show", slug)["versions"][0]["tags"] == ["stable"]
+    assert cli.say("template", "untag", slug, "stable") == ""
+    assert cli("template", "untag", slug, "stable").returncode == 3
+    assert cli("template", "tag", slug, "stable", "newest").returncode == 2
     assert cli.say("template", "rm", slug) == ""
     assert cli.say("checkpoint", "rm", made) == ""
     assert cli("checkpoint", "show", made).returncode == 3

@@ -11,6 +11,7 @@ import pytest
 
 from client import Api, assert_error
 from dataplane import DataPlane
+from stack import wait_until
 
 
 
@@ -32,11 +33,12 @@ BODIES = {
     "replaceNetwork": {"allow_internet_access": False},
     "writeVolumeFile": {"path": "/a", "content_b64": "aGk="}, "makeVolumeDirectory": {"path": "/d"},
     "moveVolumePath": {"from": "/a", "to": "/b"},
+    "updateTemplate": {"public": True}, "assignTemplateTag": {"version": 1},
     "updateTeam": {"plan": "pro"}, "updateHost": {"state": "active"}, "updatePlan": {},
     "createWebhook": {"url": "http://127.0.0.1:9/replayed"}, "updateWebhook": {"kinds": ["sandbox.died"]},
 }
 # What must come before what, and which calls end a thing: those come last.
-LAST = ["deleteVolume", "withdrawPort", "deleteTemplateVersion", "deleteTemplate", "deleteSandbox", "revokeKey", "deleteWebhook"]
+LAST = ["deleteVolume", "withdrawPort", "assignTemplateTag", "removeTemplateTag", "deleteTemplateVersion", "deleteTemplate", "deleteSandbox", "revokeKey", "deleteWebhook"]
 
 
 def public_key():
@@ -77,13 +79,15 @@ def test_every_mutating_route_replays(stack, account, other_account, routes):
     for route in mutating:
         slug = account.team if "teams/:slug/" in route["pattern"] else \
             other_account.team if "teams/:slug" in route["pattern"] else "replayed"
-        path = route["pattern"].replace(":port", "3000").replace(":slug", slug).replace(":version", "1")
+        path = route["pattern"].replace(":port", "3000").replace(":slug", slug).replace(":version", "1").replace(":tag", "replayed")
         path = path.replace(":message", message_id).replace(
             ":name", host if "/hosts/" in path else "enterprise" if "/plans/" in path else other_account.user)
         path = path.replace(":id", ids["keys of the team"] if "/keys/:id" in path and "/teams/" in path
                             else ids.get(path.split("/")[2], sandbox_id))
         path += "?path=/d" if route["operation"] == "removeVolumePath" else ""
         api.post(f"/v1/sandboxes/{sandbox_id}/resume")
+        if route["operation"] == "assignTemplateTag":
+            wait_until(lambda: api.get("/v1/templates/replayed/versions/1").json()["state"] == "ready", 90, "the build")
         key, body = new_key(), bodies.get(route["operation"])
         first = api.request(route["method"], path, body, headers=key)
         assert first.status < 300, (route, first)

@@ -8,6 +8,7 @@ import pytest
 
 from client import Api, assert_error
 from dataplane import Stream, StreamError
+from stack import wait_until
 from tenant import Sandbox
 
 pytestmark = pytest.mark.parallel
@@ -31,6 +32,13 @@ def logs(api, sandbox_id, **query):
         if not page.json()["logs"]:
             return found
         found += page.json()["logs"]
+
+
+def is_stopped(sandbox):
+    try:
+        return ask(sandbox.api, sandbox.id).status >= 500
+    except OSError:
+        return True
 
 
 def text(entries, stream):
@@ -57,11 +65,69 @@ def test_logs_are_there_after_the_end(sandbox):
 def test_a_pause_keeps_them_and_a_reader_reads_them(account, sandbox):
     sandbox.data.bash("echo kept")
     sandbox.api.pause(sandbox.id)
-    assert_error(ask(sandbox.api, sandbox.id), 409, "sandbox_not_running")
     sandbox.api.resume(sandbox.id)
     assert sandbox.stack.row(sandbox.id)["resumed_from"] == "memory"
     reader = Api(sandbox.stack, account.key("read"))
     assert text(logs(reader, sandbox.id), "stdout") == "kept\n"
+
+
+def kept_rows(stack, sandbox_id):
+    return stack.query("SELECT sandbox_id, size, sealed FROM kept_logs WHERE sandbox_id = %s", sandbox_id)
+
+
+def test_of_one_that_is_paused(account, other_account, sandbox):
+    first = sandbox.data.bash("echo one; echo two >&2")
+    sandbox.data.bash("printf '\\377'; exit 3")
+    running = logs(sandbox.api, sandbox.id)
+    sandbox.api.pause(sandbox.id)
+    reader = Api(sandbox.stack, account.key("read"))
+    assert logs(reader, sandbox.id) == running
+    assert logs(reader, sandbox.id, limit=1) == running, "page by page"
+    assert logs(reader, sandbox.id, order="desc", limit=1) == running[::-1]
+    assert logs(reader, sandbox.id, pid=first.pid) == [one for one in running if one["pid"] == first.pid]
+    assert logs(reader, sandbox.id, **{"from": running[0]["at"], "to": running[-1]["at"]}) == running
+    assert logs(reader, sandbox.id, to="2001-01-01T00:00:00Z") == []
+    assert_error(ask(other_account.api, sandbox.id), 404, "not_found")
+    row = kept_rows(sandbox.stack, sandbox.id)[0]
+    assert b"one" not in row["sealed"] and len(row["sealed"]) == row["size"]
+    # What is kept ends where the sandbox goes on, which has it in its memory.
+    sandbox.api.resume(sandbox.id)
+    assert logs(reader, sandbox.id) == running
+    assert kept_rows(sandbox.stack, sandbox.id) == ()
+    sandbox.data.bash("echo three")
+    sandbox.api.pause(sandbox.id)
+    assert text(logs(reader, sandbox.id), "stdout").endswith("three\n")
+    sandbox.api.destroy(sandbox.id)
+    assert_error(ask(sandbox.api, sandbox.id), 404, "not_found")
+    sandbox.wait_until_removed()
+    assert kept_rows(sandbox.stack, sandbox.id) == ()
+
+
+def test_the_newest_is_kept_of_much(sandbox):
+    sandbox.data.bash("seq 1 100000; echo end")
+    running = logs(sandbox.api, sandbox.id)
+    sandbox.api.post(f"{sandbox.path}/pause", {"memory": False})
+    kept = logs(sandbox.api, sandbox.id)
+    assert 64 * 1024 < len(text(kept, "stdout")) <= 256 * 1024 < len(text(running, "stdout"))
+    assert kept == running[-len(kept):] and text(kept, "stdout").endswith("100000\nend\n")
+    # Its memory is gone, and with it the rest.
+    sandbox.api.resume(sandbox.id)
+    assert logs(sandbox.api, sandbox.id) == []
+
+
+def test_one_that_wrote_nothing_has_an_empty_log(sandbox):
+    sandbox.api.pause(sandbox.id)
+    assert logs(sandbox.api, sandbox.id) == []
+
+
+def test_an_agent_that_stands_still_keeps_no_pause_from_being_made(sandbox):
+    sandbox.data.bash("echo lost")
+    agent = sandbox.data.check("sudo pgrep -o sandlot-agent").strip()
+    sandbox.data.background("/usr/bin/sudo", "/bin/kill", "-STOP", agent)
+    wait_until(lambda: is_stopped(sandbox), 20, "the agent stands still")
+    assert sandbox.api.post(f"{sandbox.path}/pause", {"memory": False}).json()["state"] == "stopped"
+    refused = assert_error(ask(sandbox.api, sandbox.id), 409, "sandbox_not_running")
+    assert "nothing of them was kept" in refused["message"]
 
 
 @pytest.mark.parametrize("query, field", [

@@ -165,6 +165,72 @@ def test_logs(call, sandbox):
         assert_refused(call("GET", f"{path}?{query}"), 400)
 
 
+def test_logs_of_a_paused_one(call, sandbox):
+    name = name_of(sandbox)
+    sandbox.data.bash("echo one; echo two >&2")
+    assert call("POST", f"/sandboxes/{name}/pause").status == 204
+    assert messages(call("GET", f"/v2/sandboxes/{name}/logs")) == ["one", "two"]
+    assert messages(call("GET", f"/v2/sandboxes/{name}/logs?direction=backward&level=error")) == ["two"]
+    old = call("GET", f"/sandboxes/{name}/logs").json()
+    assert [json.loads(line["line"])["message"] for line in old["logs"]] == ["one", "two"]
+
+
+def test_metrics_of_several(stack, call, other_account, make_sandbox, sandbox):
+    names = [name_of(sandbox), name_of(make_sandbox())]
+    strangers = name_of(Sandbox.create(other_account.api))
+
+    def metrics(*ids):
+        answer = call("GET", f"/sandboxes/metrics?sandbox_ids={','.join(ids)}")
+        assert answer.status == 200, answer
+        return answer.json()["sandboxes"]
+
+    wait_until(lambda: set(metrics(*names, strangers, "none", "a" * 26)) == set(names), 60, "a sample of each")
+    assert metrics(names[0] + "-client")[names[0]]["memUsed"] > 0
+    assert call("POST", f"/sandboxes/{names[0]}/pause").status == 204
+    assert set(metrics(*names)) == {names[1]}, "what is paused uses nothing"
+    for query in ("", "?sandbox_ids=", "?sandbox_ids=" + ",".join(["a" * 26] * 101)):
+        assert_refused(call("GET", f"/sandboxes/metrics{query}"), 400, "sandbox_ids")
+
+
+def test_pages_of_templates(stack, call, account, sandbox):
+    made = account.api.post(f"{sandbox.path}/checkpoints", {"name": "made"}).json()
+    for slug in ("first", "second"):
+        assert account.api.post("/v1/templates", {"slug": slug, "checkpoint_id": made["id"]}).status == 201
+    ids = []
+    all_of_them = {one["templateID"] for one in call("GET", "/templates").json()}
+    query = ""
+    while query is not None:
+        answer = call("GET", f"/v2/templates?limit=1{query}")
+        assert answer.status == 200 and len(answer.json()) == 1, answer
+        ids += [one["templateID"] for one in answer.json()]
+        token = answer.headers["X-Next-Token"]
+        query = f"&nextToken={token}" if token else None
+    assert len(ids) == len(set(ids)) > 1 and set(ids) == all_of_them
+    assert ids[:2] == ["second", "first"], "newest first"
+    shown = {one["templateID"]: one for one in call("GET", f"/v2/templates?teamID={account.team}").json()}
+    own, theirs = shown["first"], shown[stack.template]
+    assert own["diskSizeMB"] >= 1024 and own["names"] == [f"{account.team}/first"] and not own["public"]
+    assert theirs["names"] == [f"deployment/{stack.template}"] and theirs["public"]
+    assert_refused(call("GET", "/v2/templates?nextToken=none"), 400)
+    assert_refused(call("GET", "/v2/templates?limit=0"), 400, "limit")
+    assert_refused(call("GET", "/v2/templates?teamID=of-somebody-else"), 403, "teamID")
+
+
+def test_tags_that_are_refused(stack, call, account):
+    tags = "/templates/tags"
+    assert_refused(call("POST", tags, {"target": "no-such:default", "tags": ["x"]}), 404)
+    assert_refused(call("POST", tags, {"target": stack.template, "tags": ["x"]}), 403, "deployment")
+    assert_refused(call("POST", tags, {"target": stack.template, "tags": []}), 400, "/tags")
+    assert_refused(call("POST", tags, {"tags": ["x"]}), 400, "/target")
+    assert_refused(call("DELETE", tags, {"name": "no-such", "tags": ["x"]}), 404)
+    assert_refused(call("GET", "/templates/no-such/tags"), 404)
+    assert_refused(call("PATCH", f"/v2/templates/{stack.template}", {"public": True}), 403)
+    reader = Calls(stack, account.key("read"))
+    assert [one["tag"] for one in reader("GET", f"/templates/{stack.template}/tags").json()] == ["default"]
+    for method, body in (("POST", {"target": stack.template, "tags": ["x"]}), ("DELETE", {"name": stack.template, "tags": ["x"]})):
+        assert_refused(reader(method, tags, body), 403)
+
+
 def test_order_time_and_template_of_a_list(call, api):
     first, second = (api.create(metadata={"list": "x"}) for _ in range(2))
     names = [one["data_plane_url"].removeprefix("https://").split(".")[0] for one in (first, second)]

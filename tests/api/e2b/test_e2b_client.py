@@ -7,6 +7,8 @@ import urllib.parse
 
 import pytest
 
+from stack import wait_until
+
 pytestmark = pytest.mark.parallel
 
 
@@ -26,12 +28,32 @@ def run(command, folder, env, **options):
                           **options)
 
 
-def run_part(installed, stack, account, part, client):
-    done = run(["node", "facade.mjs", part], installed, {**environment(stack, account), "CLIENT": client})
+def run_part(installed, stack, account, part, client, **more):
+    done = run(["node", "facade.mjs", part], installed, {**environment(stack, account), "CLIENT": client, **more})
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("part", ["servers", "volumes"])
+@pytest.fixture
+def template(account, sandbox):
+    """One of the team's, with two versions, of 256 and 384 MiB."""
+    made = account.api.post(f"{sandbox.path}/checkpoints", {"name": "made"}).json()
+    body = {"checkpoint_id": made["id"], "runtime_baseline": {"cpu": 1, "memory_mb": 256}}
+    assert account.api.post("/v1/templates", {"slug": "tagged", **body}).status == 201
+    body["runtime_baseline"]["memory_mb"] = 384
+    assert account.api.post("/v1/templates/tagged/versions", body).status == 201
+    wait_until(lambda: [one["state"] for one in account.api.get("/v1/templates/tagged/versions").json()["versions"]]
+               == ["ready"] * 2, 90, "the builds")
+    yield "tagged"
+    account.clean_up()
+    assert account.api.delete(f"/v1/checkpoints/{made['id']}").status == 204
+    assert account.api.delete("/v1/templates/tagged").status == 204
+
+
+def test_templates_of_the_newest_client(installed, stack, account, template):
+    run_part(installed, stack, account, "templates", "e2b", TEMPLATE=template, TEAM=account.team)
+
+
+@pytest.mark.parametrize("part", ["servers", "volumes", "metrics"])
 def test_what_the_newest_client_has(installed, stack, account, part):
     run_part(installed, stack, account, part, "e2b")
 
@@ -72,6 +94,15 @@ def test_the_public_command_line(installed, stack, account, tmp_path):
     assert sandbox["template"] in e2b("template", "list")
     e2b("sandbox", "kill", name)
     assert account.api.list() == []
+
+
+def test_the_command_line_publishes_a_template(installed, stack, account, template, tmp_path):
+    hook = installed / "local_names.mjs"
+    env = {**environment(stack, account), "HOME": str(tmp_path), "NODE_OPTIONS": f"--import {hook}"}
+    for word, is_public in (("publish", True), ("unpublish", False)):
+        done = run([installed / "node_modules/.bin/e2b", "template", word, "--yes", template], tmp_path, env)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert account.api.get(f"/v1/templates/{template}").json()["public"] == is_public
 
 
 def test_the_quota_is_a_rate_limit_to_it(installed, stack, make_account, set_plan):

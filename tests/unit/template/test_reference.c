@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
+#include <stdio.h>
+
 #include "template/template_reference.h"
 
 #define ULID "01m7ybg8fg50ehpwezf9kz59ky"
@@ -26,6 +28,35 @@ static void slug_and_version(void **state)
     assert_int_equal(reference.kind, REFERENCE_SLUG_ID);
     assert_string_equal(reference.slug, "python");
     assert_string_equal(reference.id, "tpv_" ULID);
+}
+
+static void slug_and_tag(void **state)
+{
+    (void)state;
+    static const char *const tags[] = {"default", "v1.0", "2026-11-21", "a_b"};
+    for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "python:%s", tags[i]);
+        assert_int_equal(template_reference_parse(text, &reference), 0);
+        assert_int_equal(reference.kind, REFERENCE_SLUG_TAG);
+        assert_string_equal(reference.slug, "python");
+        assert_string_equal(reference.tag, tags[i]);
+    }
+}
+
+static void team_and_slug(void **state)
+{
+    (void)state;
+    assert_int_equal(template_reference_parse("acme/python", &reference), 0);
+    assert_int_equal(reference.kind, REFERENCE_SLUG);
+    assert_string_equal(reference.team, "acme");
+    assert_string_equal(reference.slug, "python");
+    assert_int_equal(template_reference_parse("acme/python:stable", &reference), 0);
+    assert_int_equal(reference.kind, REFERENCE_SLUG_TAG);
+    assert_string_equal(reference.team, "acme");
+    assert_string_equal(reference.tag, "stable");
+    assert_int_equal(template_reference_parse("python", &reference), 0);
+    assert_string_equal(reference.team, "");
 }
 
 static void ids(void **state)
@@ -58,6 +89,19 @@ static void other_forms(void **state)
         "python:tpl_" ULID,
         "tpl_" ULID ":1",
         "python:tpv_",
+        "python:Stable",
+        "python:-a",
+        "python:.a",
+        "python:a/b",
+        "python:a b",
+        "python:a:b",
+        "python:"
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "/python",
+        "acme/",
+        "acme/python/x",
+        "Acme/python",
+        "acme/tpl_" ULID,
         "1234567890123456789012345678901234567890123456789012345678901234567890",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -76,8 +120,13 @@ static void name_of_the_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slug),        cmocka_unit_test(slug_and_version),   cmocka_unit_test(ids),
-        cmocka_unit_test(other_forms), cmocka_unit_test(name_of_the_source),
+        cmocka_unit_test(slug),
+        cmocka_unit_test(slug_and_version),
+        cmocka_unit_test(slug_and_tag),
+        cmocka_unit_test(team_and_slug),
+        cmocka_unit_test(ids),
+        cmocka_unit_test(other_forms),
+        cmocka_unit_test(name_of_the_source),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

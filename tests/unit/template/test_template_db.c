@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "host/host.h"
 #include "template/template.h"
+#include "template/template_tag.h"
 #include "unit/schema.h"
 
 static struct team acme, other;
@@ -51,6 +52,8 @@ static void every_statement_can_be_prepared(void **state)
     (void)state;
     struct error *err = NULL;
     assert_ok(db_check_statements(db, &template_statements, 1, &err));
+    assert_ok(db_check_statements(db, &template_build_statements, 1, &err));
+    assert_ok(db_check_statements(db, &template_tag_statements, 1, &err));
 }
 
 static void versions_are_numbered(void **state)
@@ -133,6 +136,112 @@ static void an_own_template_hides_the_deployments(void **state)
     assert_unknown(other.id, own.template_id);
     assert_unknown(TEAM_DEPLOYMENT_ID, own.id);
     assert_string_equal(failed.template_id, own.template_id);
+}
+
+static void assign(const struct template_version *version, const char *tag)
+{
+    struct error *err = NULL;
+    assert_ok(template_tags_assign(db, version->template_id, version->id, &tag, 1, "tag", &err));
+}
+
+static void tags_point_to_versions(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    const char *const both[] = {"stable", "old"}, *const latest = "latest", *const gone = "gone";
+    autofree struct template_tag *tags = NULL;
+    unsigned count;
+    struct template_version first = add(acme.id, "tagged", true),
+                            second = add(acme.id, "tagged", true),
+                            failed = add(acme.id, "tagged", false);
+    assert_unknown(acme.id, "tagged:stable");
+    assert_ok(template_tags_assign(db, first.template_id, first.id, both, 2, "tag", &err));
+    assert_resolves(acme.id, "tagged:stable", first.id);
+    assign(&second, "stable");
+    assert_resolves(acme.id, "tagged:stable", second.id);
+    assert_resolves(acme.id, "tagged:old", first.id);
+    assert_ok(template_tags_list(db, first.template_id, &tags, &count, &err));
+    assert_int_equal(count, 2);
+    assert_string_equal(tags[0].tag, "old");
+    assert_int_equal(tags[0].version, 1);
+    assert_string_equal(tags[1].version_id, second.id);
+    assert_fails_saying(
+        template_tags_assign(db, first.template_id, failed.id, both, 1, "tag", &err),
+        ERR_INVALID_REQUEST, "ready");
+    assert_fails_saying(
+        template_tags_assign(db, first.template_id, first.id, &latest, 1, "tag", &err),
+        ERR_INVALID_REQUEST, "newest");
+    assert_fails_saying(template_tags_remove(db, first.template_id, &gone, 1, &err), ERR_NOT_FOUND,
+                        "gone");
+    assert_ok(template_version_delete(db, second.id, &err));
+    assert_unknown(acme.id, "tagged:stable");
+    assert_ok(template_tags_remove(db, first.template_id, both + 1, 1, &err));
+    assert_unknown(acme.id, "tagged:old");
+}
+
+static void default_follows_the_newest_until_it_is_assigned(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    const char *const tag = "default";
+    struct template_version first = add(acme.id, "rolled", true),
+                            second = add(acme.id, "rolled", true);
+    assert_resolves(acme.id, "rolled:default", second.id);
+    assert_resolves(acme.id, "rolled:latest", second.id);
+    assign(&first, tag);
+    assert_resolves(acme.id, "rolled:default", first.id);
+    assert_resolves(acme.id, "rolled:latest", second.id);
+    assert_resolves(acme.id, "rolled", second.id);
+    assert_ok(template_tags_remove(db, first.template_id, &tag, 1, &err));
+    assert_resolves(acme.id, "rolled:default", second.id);
+}
+
+static void a_template_has_so_many_tags(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    char tag[16];
+    const char *names = tag;
+    struct template_version version = add(acme.id, "full", true);
+    for (unsigned i = 0; i < TEMPLATE_TAGS_MAX; i++) {
+        snprintf(tag, sizeof tag, "t%u", i);
+        assign(&version, tag);
+    }
+    assign(&version, tag);
+    snprintf(tag, sizeof tag, "one-more");
+    assert_fails_saying(
+        template_tags_assign(db, version.template_id, version.id, &names, 1, "tag", &err),
+        ERR_INVALID_REQUEST, "at most");
+    assert_unknown(acme.id, "full:one-more");
+}
+
+static void names_with_a_team(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct template_version general = add(TEAM_DEPLOYMENT_ID, "named", true),
+                            own = add(acme.id, "named", true);
+    autofree struct template_version *seen = NULL;
+    unsigned count;
+    assert_resolves(acme.id, "named", own.id);
+    assert_resolves(acme.id, "acme/named", own.id);
+    assert_resolves(acme.id, "deployment/named", general.id);
+    assert_resolves(other.id, "deployment/named:1", general.id);
+    assert_unknown(other.id, "acme/named");
+    assert_unknown(other.id, own.id);
+    assert_ok(template_set_public(db, own.template_id, true, &err));
+    assert_resolves(other.id, "acme/named", own.id);
+    assert_resolves(other.id, "acme/named:1", own.id);
+    assert_resolves(other.id, own.id, own.id);
+    assert_resolves(other.id, own.template_id, own.id);
+    /* A slug alone never means what another team publishes. */
+    assert_resolves(other.id, "named", general.id);
+    assert_unknown(other.id, "other/named");
+    assert_ok(template_version_list_named(db, other.id, "acme", "named", &seen, &count, &err));
+    assert_int_equal(count, 1);
+    assert_true(seen[0].is_public);
+    assert_ok(template_set_public(db, own.template_id, false, &err));
+    assert_unknown(other.id, "acme/named");
 }
 
 static void a_version_is_finished_once(void **state)
@@ -238,6 +347,10 @@ int main(void)
         cmocka_unit_test(a_slug_means_the_newest_ready_version),
         cmocka_unit_test(ids_pin_templates_and_versions),
         cmocka_unit_test(an_own_template_hides_the_deployments),
+        cmocka_unit_test(tags_point_to_versions),
+        cmocka_unit_test(default_follows_the_newest_until_it_is_assigned),
+        cmocka_unit_test(a_template_has_so_many_tags),
+        cmocka_unit_test(names_with_a_team),
         cmocka_unit_test(a_version_is_finished_once),
         cmocka_unit_test(lists_what_a_team_sees),
         cmocka_unit_test(bad_requests_name_their_field),

@@ -11,13 +11,19 @@ final class CreatedTemplate
 {
     /**
      * @param string $team Slug of the owning team, `deployment` for the deployment's own.
+     * @param string $name `<team>/<slug>`: how any team names it that may use it.
+     * @param bool $public Whether other teams may make sandboxes of it, by its `name`.
      * @param int|null $latestVersion Newest runnable version.
+     * @param int|null $sizeMb What a host's disk keeps for its newest runnable version; null: that was not measured.
      */
     public function __construct(
         public readonly string $id,
         public readonly string $team,
         public readonly string $slug,
+        public readonly string $name,
+        public readonly bool $public,
         public readonly ?int $latestVersion,
+        public readonly ?int $sizeMb,
         public readonly \DateTimeImmutable $createdAt,
         public readonly TemplateVersion $version,
     ) {
@@ -30,7 +36,10 @@ final class CreatedTemplate
             id: $fields->string('id'),
             team: $fields->string('team'),
             slug: $fields->string('slug'),
+            name: $fields->string('name'),
+            public: $fields->bool('public'),
             latestVersion: $fields->intOrNull('latest_version'),
+            sizeMb: $fields->intOrNull('size_mb'),
             createdAt: $fields->time('created_at'),
             version: $fields->object('version', TemplateVersion::read(...)),
         );

@@ -64,7 +64,7 @@ enum Operation: string
     /** What the sandbox was refused lately. */
     case ListDenials = 'GET /v1/sandboxes/{id}/network/denials';
 
-    /** What the processes of a running sandbox wrote. */
+    /** What the processes of a sandbox wrote. */
     case ListLogs = 'GET /v1/sandboxes/{id}/logs';
 
     /** List the exposed ports of a running sandbox. */
@@ -87,6 +87,9 @@ enum Operation: string
 
     /** Show a template. */
     case ShowTemplate = 'GET /v1/templates/{slug}';
+
+    /** Let other teams use a template, or not. */
+    case UpdateTemplate = 'PATCH /v1/templates/{slug}';
 
     /** Delete a template with all its versions. */
     case DeleteTemplate = 'DELETE /v1/templates/{slug}';
@@ -222,6 +225,15 @@ enum Operation: string
 
     /** Delete a version of a template. */
     case DeleteTemplateVersion = 'DELETE /v1/templates/{slug}/versions/{version}';
+
+    /** List the tags of a template. */
+    case ListTemplateTags = 'GET /v1/templates/{slug}/tags';
+
+    /** Let a tag point to a version of a template. */
+    case AssignTemplateTag = 'PUT /v1/templates/{slug}/tags/{tag}';
+
+    /** Remove a tag of a template. */
+    case RemoveTemplateTag = 'DELETE /v1/templates/{slug}/tags/{tag}';
 
     /** List the keys that reach a team. */
     case ListTeamKeys = 'GET /v1/teams/{slug}/keys';

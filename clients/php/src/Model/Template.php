@@ -12,13 +12,19 @@ final class Template
     /**
      * @param string $team Slug of the owning team; `deployment`: it belongs to the deployment, and every team may
      *   use it.
+     * @param string $name `<team>/<slug>`: how any team names it that may use it.
+     * @param bool $public Whether other teams may make sandboxes of it, by its `name`.
      * @param int|null $latestVersion Newest runnable version.
+     * @param int|null $sizeMb What a host's disk keeps for its newest runnable version; null: that was not measured.
      */
     public function __construct(
         public readonly string $id,
         public readonly string $team,
         public readonly string $slug,
+        public readonly string $name,
+        public readonly bool $public,
         public readonly ?int $latestVersion,
+        public readonly ?int $sizeMb,
         public readonly \DateTimeImmutable $createdAt,
     ) {
     }
@@ -30,7 +36,10 @@ final class Template
             id: $fields->string('id'),
             team: $fields->string('team'),
             slug: $fields->string('slug'),
+            name: $fields->string('name'),
+            public: $fields->bool('public'),
             latestVersion: $fields->intOrNull('latest_version'),
+            sizeMb: $fields->intOrNull('size_mb'),
             createdAt: $fields->time('created_at'),
         );
     }

@@ -13,6 +13,9 @@ final class TemplateVersion
      * @param string $team Slug of the owning team, `deployment` for the deployment's own.
      * @param bool $netAdmin Whether root in its sandboxes may change their interfaces, addresses and routes.
      *   Operators decide it; versions that teams build never may.
+     * @param list<string> $tags The tags that point to it.
+     * @param int|null $sizeMb What a host's disk keeps for it: of an image the image as it is stored, of a
+     *   checkpoint what that kept beside its template; null: it was not measured.
      */
     public function __construct(
         public readonly string $id,
@@ -22,6 +25,8 @@ final class TemplateVersion
         public readonly RuntimeBaseline $runtimeBaseline,
         public readonly bool $netAdmin,
         public readonly BuildState $state,
+        public readonly array $tags,
+        public readonly ?int $sizeMb,
         public readonly \DateTimeImmutable $createdAt,
     ) {
     }
@@ -37,6 +42,8 @@ final class TemplateVersion
             runtimeBaseline: $fields->object('runtime_baseline', RuntimeBaseline::read(...)),
             netAdmin: $fields->bool('net_admin'),
             state: $fields->enum('state', BuildState::class),
+            tags: $fields->strings('tags'),
+            sizeMb: $fields->intOrNull('size_mb'),
             createdAt: $fields->time('created_at'),
         );
     }

@@ -13,9 +13,13 @@ final class TemplateVersionBuild
      * @param string $team Slug of the owning team, `deployment` for the deployment's own.
      * @param bool $netAdmin Whether root in its sandboxes may change their interfaces, addresses and routes.
      *   Operators decide it; versions that teams build never may.
+     * @param list<string> $tags The tags that point to it.
+     * @param int|null $sizeMb What a host's disk keeps for it: of an image the image as it is stored, of a
+     *   checkpoint what that kept beside its template; null: it was not measured.
      * @param string|null $checkpointId What it was built from; the checkpoint may be gone.
-     * @param string|null $image What it was built from. Null for versions of the deployment.
-     * @param string $log What the build said, a line a step; an error is the last but one.
+     * @param string|null $image What it was built from. Null for versions of other teams and of the deployment.
+     * @param string $log What the build said, a line a step; an error is the last but one. Empty for versions of
+     *   other teams.
      */
     public function __construct(
         public readonly string $id,
@@ -25,6 +29,8 @@ final class TemplateVersionBuild
         public readonly RuntimeBaseline $runtimeBaseline,
         public readonly bool $netAdmin,
         public readonly BuildState $state,
+        public readonly array $tags,
+        public readonly ?int $sizeMb,
         public readonly \DateTimeImmutable $createdAt,
         public readonly ?string $checkpointId,
         public readonly ?string $image,
@@ -44,6 +50,8 @@ final class TemplateVersionBuild
             runtimeBaseline: $fields->object('runtime_baseline', RuntimeBaseline::read(...)),
             netAdmin: $fields->bool('net_admin'),
             state: $fields->enum('state', BuildState::class),
+            tags: $fields->strings('tags'),
+            sizeMb: $fields->intOrNull('size_mb'),
             createdAt: $fields->time('created_at'),
             checkpointId: $fields->stringOrNull('checkpoint_id'),
             image: $fields->stringOrNull('image'),

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "sandbox/kept_log.h"
+
+/* A pause adds one, so this many at a time suffice but for the smallest. */
+#define TRIMMED_AT_ONCE 64
+
+/* A sandbox that is deleted meanwhile gets none: the lock waits for that. */
+static const struct db_statement insert_statement = {
+    "kept_log.insert",
+    "REPLACE INTO kept_logs (sandbox_id, team_id, kept_at_ms, size, sealed)"
+    " SELECT s.id, s.team_id, ?, ?, ? FROM sandboxes s"
+    " WHERE s.id = ? AND s.incarnation = ? AND s.state = 'stopping' LOCK IN SHARE MODE",
+    false};
+static const struct db_statement drop_statement = {
+    "kept_log.drop", "DELETE FROM kept_logs WHERE sandbox_id = ?", false};
+static const struct db_statement get_statement = {
+    "kept_log.get", "SELECT sealed FROM kept_logs WHERE sandbox_id = ?", true};
+static const struct db_statement size_statement = {
+    "kept_log.size",
+    "SELECT CAST(COALESCE(SUM(size), 0) AS UNSIGNED) FROM kept_logs WHERE team_id = ?", true};
+static const struct db_statement oldest_statement = {
+    "kept_log.oldest",
+    "SELECT sandbox_id, size FROM kept_logs WHERE team_id = ? ORDER BY kept_at_ms LIMIT ?", true};
+
+static const struct db_statement *const statements[] = {
+    &insert_statement, &drop_statement, &get_statement, &size_statement, &oldest_statement,
+};
+const struct db_statement_list kept_log_statements = DB_STATEMENT_LIST(statements);
+
+int kept_log_insert(struct db *db, const struct sandbox *sandbox, const struct buffer *sealed,
+                    struct error **err)
+{
+    return db_exec(db, &insert_statement,
+                   DB_ARGS(db_i64(clock_now_ms()), db_u64(sealed->size),
+                           db_blob(sealed->data, sealed->size), db_text(sandbox->id),
+                           db_u64(sandbox->incarnation)),
+                   NULL, err);
+}
+
+int kept_log_drop(struct db *db, const char *sandbox_id, struct error **err)
+{
+    return db_exec(db, &drop_statement, DB_ARGS(db_text(sandbox_id)), NULL, err);
+}
+
+int kept_log_get(struct db *db, const char *sandbox_id, struct buffer *sealed, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    size_t size;
+    if (db_query(db, &get_statement, DB_ARGS(db_text(sandbox_id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    const void *data = db_get_blob(rows, 0, &size);
+    if (buffer_append(sealed, data, size) < 0)
+        return error_set(err, ERR_INTERNAL, "the kept log of %s is too large", sandbox_id);
+    return 0;
+}
+
+static int read_size(struct db *db, const char *team_id, uint64_t *size, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &size_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    *size = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
+    return 0;
+}
+
+int kept_log_trim(struct db *db, const char *team_id, uint64_t most, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    uint64_t size;
+    if (read_size(db, team_id, &size, err) < 0)
+        return -1;
+    if (size <= most)
+        return 0;
+    if (db_query(db, &oldest_statement, DB_ARGS(db_text(team_id), db_u64(TRIMMED_AT_ONCE)), &rows,
+                 err) < 0)
+        return -1;
+    while (size > most && db_rows_next(rows)) {
+        if (kept_log_drop(db, db_get_text(rows, 0), err) < 0)
+            return -1;
+        size -= db_get_u64(rows, 1);
+    }
+    return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tags of a template: names that point to one of its versions each, and can be moved to another. A
+ * version that is deleted loses its own. Two of them mean something by themselves: `latest` is the
+ * newest ready version and cannot be assigned; `default`, which clients of E2B mean by a name
+ * alone, is so too as long as it is not assigned.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/ulid.h"
+#include "db/db.h"
+
+#define TEMPLATE_TAG_MAX     63
+#define TEMPLATE_TAGS_MAX    100 /* of a template */
+#define TEMPLATE_TAG_DEFAULT "default"
+#define TEMPLATE_TAG_LATEST  "latest"
+
+struct template_tag {
+    char tag[TEMPLATE_TAG_MAX + 1];
+    char version_id[ID_SIZE];
+    uint32_t version; /* its number */
+    int64_t assigned_at_ms;
+};
+
+/* 1 to 63 lower-case letters, digits, dots, underscores and hyphens, beginning with a letter or a
+ * digit; neither a number nor anything that begins like the id of a template. */
+bool template_tag_is_valid(const char *tag);
+
+/* Let the tags point to a ready version of the template, wherever they pointed before. version_id:
+ * one of the template's. field: of the errors. Errors: ERR_INVALID_REQUEST (no tag, `latest`, more
+ * than TEMPLATE_TAGS_MAX, or a version that is not ready). */
+int template_tags_assign(struct db *db, const char *template_id, const char *version_id,
+                         const char *const *tags, unsigned count, const char *field,
+                         struct error **err);
+
+/* Take them away, all or none. Errors: ERR_NOT_FOUND with the one that is not assigned. */
+int template_tags_remove(struct db *db, const char *template_id, const char *const *tags,
+                         unsigned count, struct error **err);
+
+/* By tag; at most TEMPLATE_TAGS_MAX. Owned by the caller. */
+int template_tags_list(struct db *db, const char *template_id, struct template_tag **tags,
+                       unsigned *count, struct error **err);
+
+/* Inside the transaction that deletes a version: those that point to it. */
+int template_tags_forget(struct db *db, const char *version_id, struct error **err);
+
+extern const struct db_statement_list template_tag_statements;
