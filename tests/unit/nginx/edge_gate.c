@@ -107,8 +107,11 @@ static void decide(struct http_request *request, struct http_response *response)
         refuse(response, "quota");
     else if (str_starts_with(route, "wakebad"))
         response->status = 409;
-    else if (!wake || usleep(500000) == 0)
+    else {
+        if (wake)
+            usleep(str_starts_with(route, "wakeslow") ? 5000000 : 500000);
         allow(response, request);
+    }
 }
 
 static int refusal_status(const struct http_request *request)
