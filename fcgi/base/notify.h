@@ -19,6 +19,7 @@ enum notify_kind {
     NOTIFY_DELIVERIES, /* events have their numbers and can be delivered */
     NOTIFY_WEBHOOKS,   /* webhooks have changed */
     NOTIFY_FORKS,      /* sandboxes of forks are to be started */
+    NOTIFY_MOVES,      /* sandboxes are to move to other hosts */
 };
 
 /* A socket on which notices of that kind arrive; scope: the same text on both sides, such as a path

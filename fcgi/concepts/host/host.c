@@ -86,14 +86,14 @@ int hosts_each(struct db *db,
 
 /* --- ranges --- */
 
-int address_range_parse(const char *text, struct address_range *range)
+static int parse_network(const char *text, unsigned bits_least, struct address_range *range)
 {
     char network[IPV4_TEXT_SIZE];
     struct in_addr address;
     uint64_t bits;
     size_t length = strcspn(text, "/");
     if (length >= sizeof network || text[length] != '/' ||
-        str_parse_u64(text + length + 1, 16, 29, &bits) < 0)
+        str_parse_u64(text + length + 1, bits_least, 29, &bits) < 0)
         return -1;
     memcpy(network, text, length);
     network[length] = '\0';
@@ -105,9 +105,28 @@ int address_range_parse(const char *text, struct address_range *range)
     return range->first & span ? -1 : 0;
 }
 
+int address_range_parse(const char *text, struct address_range *range)
+{
+    return parse_network(text, 16, range);
+}
+
+/* The last 24 bits of an address tell sandboxes of a host apart. */
+int address_network_parse(const char *text, struct address_range *range)
+{
+    return parse_network(text, 8, range);
+}
+
 struct address_range address_range_usable(struct address_range range)
 {
     return (struct address_range){range.first + 2, range.last - 1};
+}
+
+bool host_has_address(const struct host *host, uint32_t address)
+{
+    struct address_range network;
+    const char *text = *host->network ? host->network : host->address_range;
+    return address_network_parse(text, &network) == 0 && network.first <= address &&
+           address <= network.last;
 }
 
 bool address_ranges_overlap(struct address_range a, struct address_range b)
@@ -195,6 +214,23 @@ static int check_place(const struct host *host, struct error **err)
     return 0;
 }
 
+static int check_network(const struct host *host, const struct address_range *range,
+                         struct error **err)
+{
+    struct address_range network;
+    if (!*host->network)
+        return 0;
+    if (address_network_parse(host->network, &network) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "network",
+                               "A deployment's network is an IPv4 network from /8 to /29, such as "
+                               "10.64.0.0/10.");
+    if (network.first <= range->first && range->last <= network.last)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "network",
+                           "The range %s of the host is not within the network %s.",
+                           host->address_range, host->network);
+}
+
 int host_check(const struct host *host, struct error **err)
 {
     struct address_range range;
@@ -208,6 +244,8 @@ int host_check(const struct host *host, struct error **err)
         return error_set_field(err, ERR_INVALID_REQUEST, "range",
                                "An address range is an IPv4 network from /16 to /29, such as "
                                "10.90.0.0/16.");
+    if (check_network(host, &range, err) < 0)
+        return -1;
     if (host->vcpus < 1 || host->vcpus > 1000000)
         return error_set_field(err, ERR_INVALID_REQUEST, "vcpus", "vcpus must be 1 to 1000000.");
     if (host->memory_mb < 64 || host->memory_mb > 2147483648)

@@ -45,6 +45,7 @@ struct host {
     char *relay_url; /* https://a.b.c.d:port of its relay; NULL: what is on it is called directly */
     char project[64], pool[64], nic_prefix[3];
     char address_range[19];
+    char network[19]; /* what its packet filter and relay let through; "": address_range alone */
     uint32_t vcpus, memory_mb;  /* capacity that may be reserved */
     uint32_t memory_overcommit; /* of memory_mb that may be reserved, in per cent */
     struct host_condition condition;
@@ -93,8 +94,14 @@ int host_note_lost(struct db *db, uint32_t id, struct error **err);
 int host_is_lost(struct db *db, uint32_t id, bool *lost, struct error **err);
 /* Whether the host takes new sandboxes as far as its memory goes. *changed: it was otherwise. */
 int host_set_memory_low(struct db *db, uint32_t id, bool low, bool *changed, struct error **err);
+/* Forget a host that drains, or is lost, and on which nothing is left but template sources and what
+ * waited for sandboxes; what stays on its disks is nobody's. Errors: ERR_NOT_FOUND,
+ * ERR_INVALID_REQUEST. */
+int host_remove(struct db *db, const char *name, struct error **err);
 /* Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST for one that is lost. */
 int host_set_state(struct db *db, const char *name, enum host_state state, struct error **err);
+/* It drains, and what can move to other hosts does, until host_set_state(). Errors: likewise. */
+int host_leave(struct db *db, const char *name, struct error **err);
 
 /* Inside a transaction: reserve room for the resources on an active host that has the version's
  * source (of a few that are drawn the one with most free memory; only_host: that one, 0: any;
@@ -137,6 +144,19 @@ int host_disk_reserve(struct db *db, uint32_t host_id, uint32_t disk_gb, struct 
 int host_pool_put(struct db *db, uint32_t host_id, uint64_t total_mb, uint64_t used_mb,
                   struct error **err);
 
+/* Whether a sandbox that has this address may be on the host. */
+bool host_has_address(const struct host *host, uint32_t address);
+
+/* A host that a sandbox of another may move to: it takes new sandboxes, has room for it and lets
+ * its address through; the one with most free memory. 0: there is none. */
+int host_move_target(struct db *db, uint32_t from_host, uint32_t address,
+                     const struct runtime_resources *resources, uint32_t *host_id,
+                     struct error **err);
+
+/* Inside a transaction: the address of an instance goes along to another host, and stays there. */
+int host_address_move(struct db *db, uint32_t from_host, uint32_t to_host,
+                      const char *instance_name, struct error **err);
+
 /* Inside a transaction: claim the longest-free address of a host for an instance that is no
  * sandbox's. Errors: ERR_NO_CAPACITY. */
 int host_address_claim(struct db *db, uint32_t host_id, const char *instance_name,
@@ -147,4 +167,4 @@ int host_address_release(struct db *db, uint32_t host_id, const char *instance_n
                          struct error **err);
 
 extern const struct db_statement_list host_statements, host_condition_statements,
-    host_pool_statements;
+    host_move_statements, host_pool_statements;

@@ -11,6 +11,9 @@ struct address_range {
 /* "10.90.0.0/16", /16 to /29, no host bits. Returns 0 or -1. */
 int address_range_parse(const char *text, struct address_range *range);
 
+/* As address_range_parse(), from /8: of a whole deployment. */
+int address_network_parse(const char *text, struct address_range *range);
+
 /* Addresses that instances may take: the network's own address, the one behind it (often the
  * host's) and the broadcast address are left out. */
 struct address_range address_range_usable(struct address_range range);

@@ -23,7 +23,7 @@
     "h.id, h.name, h.state, h.url, h.server_cert, h.project, h.pool, h.nic_prefix,"        \
     " h.address_range, h.vcpus, h.memory_mb, h.firewall_url, h.disk_overcommit,"           \
     " h.memory_overcommit, h.memory_low, h.relay_url, h.silent_since_ms, h.down_since_ms," \
-    " h.lost_at_ms"
+    " h.lost_at_ms, COALESCE(h.network, '')"
 #define USED                                        \
     " h.used_vcpus, h.used_memory_mb, h.sandboxes," \
     " COALESCE(p.total_mb, 0), COALESCE(p.used_mb, 0), COALESCE(p.promised_gb, 0)"
@@ -38,7 +38,8 @@ static const struct db_statement list_statement = {
     " ORDER BY h.name LIMIT 10000",
     true};
 static const struct db_statement set_state_statement = {
-    "host.set_state", "UPDATE hosts SET state = ? WHERE name = ? AND lost_at_ms IS NULL", false};
+    "host.set_state",
+    "UPDATE hosts SET state = ?, leaving = 0 WHERE name = ? AND lost_at_ms IS NULL", false};
 static const struct db_statement set_memory_low_statement = {
     "host.set_memory_low", "UPDATE hosts SET memory_low = ? WHERE id = ? AND memory_low <> ?",
     false};
@@ -74,15 +75,15 @@ static const struct db_statement lock_all_statement = {
 static const struct db_statement insert_statement = {
     "host.insert",
     "INSERT INTO hosts (name, state, url, server_cert, project, pool, nic_prefix, address_range,"
-    " vcpus, memory_mb, firewall_url, disk_overcommit, memory_overcommit, relay_url,"
+    " vcpus, memory_mb, firewall_url, disk_overcommit, memory_overcommit, relay_url, network,"
     " created_at_ms)"
-    " VALUES (?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    " VALUES (?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 static const struct db_statement update_statement = {
     "host.update",
     "UPDATE hosts SET url = ?, server_cert = ?, project = ?, pool = ?, nic_prefix = ?,"
     " address_range = ?, vcpus = ?, memory_mb = ?, firewall_url = ?, disk_overcommit = ?,"
-    " memory_overcommit = ?, relay_url = ? WHERE name = ?",
+    " memory_overcommit = ?, relay_url = ?, network = ? WHERE name = ?",
     false};
 static const struct db_statement address_in_use_statement = {
     "host.address_in_use",
@@ -93,7 +94,8 @@ static const struct db_statement delete_addresses_statement = {
     "host.delete_addresses", "DELETE FROM host_addresses WHERE host_id = ?", false};
 
 /* The numbers 0 to 65535 as four hexadecimal digits: one statement for a whole range. Recursive
- * queries would do as well, but both servers stop them at a thousand rows unless told otherwise. */
+ * queries would do as well, but both servers stop them at a thousand rows unless told otherwise. An
+ * address that has gone to another host with its sandbox stays there. */
 #define DIGIT                                                                                    \
     "(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4" \
     " UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8"               \
@@ -105,7 +107,7 @@ static const struct db_statement insert_addresses_statement = {
     "INSERT INTO host_addresses (host_id, address)"
     " SELECT CAST(? AS UNSIGNED), CAST(? AS UNSIGNED) + " NUMBER " FROM " DIGIT
     " d3 CROSS JOIN " DIGIT " d2 CROSS JOIN " DIGIT " d1 CROSS JOIN " DIGIT " d0 WHERE " NUMBER
-    " < ?",
+    " < ? AND CAST(? AS UNSIGNED) + " NUMBER " NOT IN (SELECT a.address FROM host_addresses a)",
     false};
 
 /* --- placement --- */
@@ -235,6 +237,7 @@ static unsigned read_host(const struct db_rows *rows, struct host *host)
     host->condition.silent_since_ms = db_get_i64(rows, c++);
     host->condition.down_since_ms = db_get_i64(rows, c++);
     host->condition.lost_at_ms = db_get_i64(rows, c++);
+    db_copy_text(host->network, rows, c++);
     return c;
 }
 
@@ -362,20 +365,21 @@ static int put_lock(struct db *db, struct put *put, struct error **err)
 static int put_row(struct db *db, struct put *put, struct error **err)
 {
     const struct host *h = put->host;
+    struct db_value network = db_text(*h->network ? h->network : NULL);
     if (put->is_known)
         return db_exec(db, &update_statement,
                        DB_ARGS(db_text(h->url), db_text(h->server_cert), db_text(h->project),
                                db_text(h->pool), db_text(h->nic_prefix), db_text(h->address_range),
                                db_u64(h->vcpus), db_u64(h->memory_mb), db_text(h->firewall_url),
                                db_u64(h->disk_overcommit), db_u64(h->memory_overcommit),
-                               db_text(h->relay_url), db_text(h->name)),
+                               db_text(h->relay_url), network, db_text(h->name)),
                        NULL, err);
     if (db_exec(db, &insert_statement,
                 DB_ARGS(db_text(h->name), db_text(h->url), db_text(h->server_cert),
                         db_text(h->project), db_text(h->pool), db_text(h->nic_prefix),
                         db_text(h->address_range), db_u64(h->vcpus), db_u64(h->memory_mb),
                         db_text(h->firewall_url), db_u64(h->disk_overcommit),
-                        db_u64(h->memory_overcommit), db_text(h->relay_url),
+                        db_u64(h->memory_overcommit), db_text(h->relay_url), network,
                         db_i64(clock_now_ms())),
                 NULL, err) < 0)
         return -1;
@@ -400,7 +404,7 @@ static int put_addresses(struct db *db, struct put *put, struct error **err)
         return -1;
     return db_exec(db, &insert_addresses_statement,
                    DB_ARGS(db_u64(put->host->id), db_u64(usable.first),
-                           db_u64(usable.last - usable.first + 1)),
+                           db_u64(usable.last - usable.first + 1), db_u64(usable.first)),
                    NULL, err);
 }
 

@@ -130,6 +130,22 @@ int sandbox_checkpoint(struct worker *worker, const char *id,
                        const struct checkpoint_create *request, struct checkpoint *checkpoint,
                        struct error **err);
 
+/* Move a stopped sandbox with its memory to another host: what a client sees of it is that a resume
+ * takes longer meanwhile. Waits until it is there; a dispatcher does it. Errors:
+ * ERR_INVALID_REQUEST, ERR_NOT_FOUND, ERR_INSUFFICIENT_STORAGE, ERR_SANDBOX_BUSY,
+ * ERR_RUNTIME_REFUSED (it is where it was, and why). */
+int sandbox_move(struct worker *worker, const char *id, uint32_t to_host, struct sandbox *sandbox,
+                 struct error **err);
+
+/* Begin to move a stopped sandbox to any host that has room for it. Other errors: ERR_NO_CAPACITY.
+ */
+int sandbox_move_for_room(struct worker *worker, const char *id, struct error **err);
+
+/* Remove the instance of a sandbox that is on another host than its row says, and on no way to
+ * there. None is there, or it has come back: success. */
+int sandbox_remove_stray(struct worker *worker, const char *id, uint32_t host_id,
+                         const char *instance_name, struct error **err);
+
 #define SANDBOX_FORKS_MAX 100
 
 struct sandbox_fork {

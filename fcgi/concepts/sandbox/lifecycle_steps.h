@@ -137,6 +137,11 @@ int work_run_pause(struct work *work, struct error **err);
 int work_run_resume(struct work *work, struct error **err);
 int work_run_destroy(struct work *work, struct error **err);
 int work_run_fork(struct work *work, struct error **err);
+int work_run_move(struct work *work, struct error **err);
+
+/* Begin to move one of the sandboxes of a host that is being emptied. *begun: there was one that
+ * could. */
+int work_begin_leaving(struct work *work, struct worker *worker, bool *begun, struct error **err);
 
 /* Give up the checkpoint that the operation of a worker who is gone was to make. */
 int work_undo_checkpoint(struct work *work, struct error **err);

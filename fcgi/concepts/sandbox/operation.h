@@ -17,6 +17,7 @@ enum operation_kind {
     OPERATION_RESUME,
     OPERATION_CHECKPOINT,
     OPERATION_FORK, /* the create of a sandbox of a fork, by a dispatcher */
+    OPERATION_MOVE, /* to another host, by a dispatcher */
     OPERATION_DESTROY,
 };
 const char *operation_kind_name(enum operation_kind kind);
@@ -28,6 +29,7 @@ struct operation {
     uint32_t incarnation;
     char lease_owner[LEASE_OWNER_SIZE];
     uint32_t attempts;
+    uint32_t host_id; /* of a move: where to; else 0 */
 };
 
 /* Inside a transaction that holds the sandbox's row: supersede what runs on it and record a new
@@ -43,6 +45,15 @@ int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind 
 int operation_set_turn(struct db *db, const struct operation *operation, unsigned n,
                        struct error **err);
 
+/* Of a move that begins: where to. */
+int operation_set_host(struct db *db, struct operation *operation, uint32_t host_id,
+                       struct error **err);
+
+/* How one ended that is not running any more. failure: what was recorded, owned by the caller. */
+enum operation_state { OPERATION_RUNNING, OPERATION_DONE, OPERATION_FAILED, OPERATION_SUPERSEDED };
+int operation_outcome(struct db *db, const char *id, enum operation_state *state, char **failure,
+                      struct error **err);
+
 /* Inside a transaction: the operation ended. failure NULL: done, else failed with that text. note:
  * what is to be known of one that is done; "" for nothing. */
 int operation_end(struct db *db, const struct operation *operation, const char *failure,
@@ -57,8 +68,8 @@ int operation_defer(struct db *db, const struct operation *operation, uint64_t d
                     const char *failure, struct error **err);
 
 /* Which operations: those that somebody waits for, which is all but removals; these and removals;
- * the sandboxes of forks, which are in none of the others. */
-enum operation_class { OPERATIONS_URGENT, OPERATIONS_ANY, OPERATIONS_FORK };
+ * the sandboxes of forks, and moves to other hosts, which are in none of the others. */
+enum operation_class { OPERATIONS_URGENT, OPERATIONS_ANY, OPERATIONS_FORK, OPERATIONS_MOVE };
 
 /* Take over one operation whose lease has run out; operation->id is "" when there is none. Runs in
  * a transaction of its own. */

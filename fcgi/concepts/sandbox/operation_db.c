@@ -32,12 +32,15 @@ static const struct lease_table held_operations = LEASE_TABLE_OWNED_AS(
 static const struct lease_table due_operations[] = {
     [OPERATIONS_URGENT] =
         LEASE_TABLE_OWNED_AS("operations.urgent", "operations", "id", "lease_until_ms",
-                             "state = 'running' AND kind NOT IN ('destroy', 'fork')"),
+                             "state = 'running' AND kind NOT IN ('destroy', 'fork', 'move')"),
     [OPERATIONS_ANY] = LEASE_TABLE_OWNED("operations", "id", "lease_until_ms",
-                                         "state = 'running' AND kind <> 'fork'"),
+                                         "state = 'running' AND kind NOT IN ('fork', 'move')"),
     [OPERATIONS_FORK] =
         LEASE_TABLE_OWNED_AS("operations.fork", "operations", "id", "lease_until_ms",
                              "state = 'running' AND kind = 'fork'"),
+    [OPERATIONS_MOVE] =
+        LEASE_TABLE_OWNED_AS("operations.move", "operations", "id", "lease_until_ms",
+                             "state = 'running' AND kind = 'move'"),
 };
 static const struct db_statement answers_statement = {
     "operation.answers_wait",
@@ -50,8 +53,13 @@ static const struct db_statement defer_statement = {
     " WHERE id = ? AND lease_owner = ? AND state = 'running'",
     false};
 static const struct db_statement get_statement = {
-    "operation.get", "SELECT id, sandbox_id, kind, incarnation FROM operations WHERE id = ?",
+    "operation.get",
+    "SELECT id, sandbox_id, kind, incarnation, COALESCE(host_id, 0) FROM operations WHERE id = ?",
     false};
+static const struct db_statement set_host_statement = {
+    "operation.set_host", "UPDATE operations SET host_id = ? WHERE id = ?", false};
+static const struct db_statement outcome_statement = {
+    "operation.outcome", "SELECT state, last_error FROM operations WHERE id = ?", true};
 
 static const struct db_statement *const statements[] = {
     &supersede_statement,
@@ -66,15 +74,26 @@ static const struct db_statement *const statements[] = {
     &due_operations[OPERATIONS_ANY].take,
     &due_operations[OPERATIONS_FORK].due,
     &due_operations[OPERATIONS_FORK].take,
+    &due_operations[OPERATIONS_MOVE].due,
+    &due_operations[OPERATIONS_MOVE].take,
     &get_statement,
+    &set_host_statement,
+    &outcome_statement,
     &answers_statement,
 };
 const struct db_statement_list operation_statements = DB_STATEMENT_LIST(statements);
 
 static const char *const kind_names[] = {
-    [OPERATION_CREATE] = "create", [OPERATION_PAUSE] = "pause",
-    [OPERATION_RESUME] = "resume", [OPERATION_CHECKPOINT] = "checkpoint",
-    [OPERATION_FORK] = "fork",     [OPERATION_DESTROY] = "destroy",
+    [OPERATION_CREATE] = "create",   [OPERATION_PAUSE] = "pause",
+    [OPERATION_RESUME] = "resume",   [OPERATION_CHECKPOINT] = "checkpoint",
+    [OPERATION_FORK] = "fork",       [OPERATION_MOVE] = "move",
+    [OPERATION_DESTROY] = "destroy",
+};
+static const char *const state_names[] = {
+    [OPERATION_RUNNING] = "running",
+    [OPERATION_DONE] = "done",
+    [OPERATION_FAILED] = "failed",
+    [OPERATION_SUPERSEDED] = "superseded",
 };
 
 const char *operation_kind_name(enum operation_kind kind)
@@ -123,6 +142,27 @@ int operation_set_turn(struct db *db, const struct operation *operation, unsigne
     int64_t turn_ms = clock_now_ms() - (int64_t)(TURNS_MOST - n) * TURN_MS;
     return db_exec(db, &turn_statement, DB_ARGS(db_i64(turn_ms), db_text(operation->id)), NULL,
                    err);
+}
+
+int operation_set_host(struct db *db, struct operation *operation, uint32_t host_id,
+                       struct error **err)
+{
+    operation->host_id = host_id;
+    return db_exec(db, &set_host_statement, DB_ARGS(db_u64(host_id), db_text(operation->id)), NULL,
+                   err);
+}
+
+int operation_outcome(struct db *db, const char *id, enum operation_state *state, char **failure,
+                      struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &outcome_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such operation.");
+    *state = (enum operation_state)db_get_name(rows, 0, state_names, ARRAY_SIZE(state_names));
+    *failure = xstrdup(db_get_text(rows, 1));
+    return 0;
 }
 
 int operation_end(struct db *db, const struct operation *operation, const char *failure,
@@ -176,6 +216,7 @@ static int take_body(struct db *db, void *context, struct error **err)
     db_copy_text(operation->sandbox_id, rows, 1);
     operation->kind = (enum operation_kind)db_get_name(rows, 2, kind_names, ARRAY_SIZE(kind_names));
     operation->incarnation = (uint32_t)db_get_u64(rows, 3);
+    operation->host_id = (uint32_t)db_get_u64(rows, 4);
     snprintf(operation->lease_owner, sizeof operation->lease_owner, "%s", take->lease_owner);
     return 0;
 }

@@ -38,7 +38,7 @@ const char *sandbox_network_reason(const struct sandbox *sandbox)
 {
     if (sandbox->network_applied == sandbox->network_revision)
         return NULL;
-    if (sandbox->state == SANDBOX_STOPPED || sandbox->state == SANDBOX_COPYING)
+    if (sandbox_state_told(sandbox->state) == SANDBOX_STOPPED || sandbox->state == SANDBOX_COPYING)
         return "The sandbox is stopped; the policy is applied before its first packet.";
     if (sandbox->network_failure && *sandbox->network_failure)
         return sandbox->network_failure;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "host/host.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_columns.h"
 #include "sandbox/sandbox_row.h"
@@ -72,7 +73,12 @@ static const struct db_statement agent_statement = {
 
 static const struct db_statement of_instance_statement = {
     "sandbox.of_instance",
-    "SELECT id, state FROM sandboxes WHERE instance_name = ? AND state <> 'destroyed'", true};
+    "SELECT s.id, s.state FROM sandboxes s WHERE s.instance_name = ? AND s.state <> 'destroyed'"
+    " AND (? = 0 OR s.host_id = ? OR EXISTS (SELECT 1 FROM operations o"
+    "   WHERE o.id = s.operation_id AND o.state = 'running' AND o.host_id = ?))",
+    true};
+static const struct db_statement rehost_statement = {
+    "sandbox.rehost", "UPDATE sandboxes SET host_id = ? WHERE id = ?", false};
 
 static const struct db_statement ready_on_host_statement = {
     "sandbox.ready_on_host",
@@ -99,6 +105,7 @@ static const struct db_statement *const statements[] = {
     &destroyed_statement,
     &agent_statement,
     &of_instance_statement,
+    &rehost_statement,
     &of_route_statement,
     &end_sessions_statement,
     &ready_on_host_statement,
@@ -212,12 +219,14 @@ int sandbox_row_lock_due(struct db *db, int64_t now_ms, char id[ID_SIZE], struct
     return 0;
 }
 
-int sandbox_row_of_instance(struct db *db, const char *instance_name, char id[ID_SIZE],
-                            enum sandbox_state *state, struct error **err)
+int sandbox_row_of_instance(struct db *db, uint32_t host_id, const char *instance_name,
+                            char id[ID_SIZE], enum sandbox_state *state, struct error **err)
 {
     db_rows_auto *rows = NULL;
+    struct db_value host = db_u64(host_id);
     id[0] = '\0';
-    if (db_query(db, &of_instance_statement, DB_ARGS(db_text(instance_name)), &rows, err) < 0)
+    if (db_query(db, &of_instance_statement, DB_ARGS(db_text(instance_name), host, host, host),
+                 &rows, err) < 0)
         return -1;
     if (!db_rows_next(rows))
         return 0;
@@ -295,6 +304,13 @@ int sandbox_row_update(struct db *db, struct sandbox *s, struct error **err)
     const struct db_value values[] = {db_bool(sandbox_state_is_shown(s->state)),
                                       MOVED(VALUE) db_text(s->id)};
     return db_exec(db, &update_statement, values, ARRAY_SIZE(values), NULL, err);
+}
+
+int sandbox_row_rehost(struct db *db, const struct sandbox *s, uint32_t host_id, struct error **err)
+{
+    if (host_address_move(db, s->host_id, host_id, s->instance_name, err) < 0)
+        return -1;
+    return db_exec(db, &rehost_statement, DB_ARGS(db_u64(host_id), db_text(s->id)), NULL, err);
 }
 
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *s, struct error **err)

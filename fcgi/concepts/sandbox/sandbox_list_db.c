@@ -26,14 +26,14 @@
     "(SELECT id FROM sandboxes FORCE INDEX (sandboxes_list_state)" \
     " WHERE team_id = ? AND state = ? AND id > ? AND id < ? ORDER BY id " order " LIMIT ?)"
 #define OR_STATE(order) " UNION ALL " OF_STATE(order)
-#define STATES(order)                                                                       \
-    PAGE_OF(OF_STATE(order) OR_STATE(order) OR_STATE(order) OR_STATE(order) OR_STATE(order) \
-                OR_STATE(order) OR_STATE(order) " ORDER BY id " order " LIMIT ?",           \
+#define STATES(order)                                                                             \
+    PAGE_OF(OF_STATE(order) OR_STATE(order) OR_STATE(order) OR_STATE(order) OR_STATE(order)       \
+                OR_STATE(order) OR_STATE(order) OR_STATE(order) " ORDER BY id " order " LIMIT ?", \
             order)
 
 /* A pair that is not used is NULL, a state that is not used ''. An EXISTS would say the same, and
  * may be run by reading all pairs first. */
-#define IN_STATE " AND (? = 0 OR c.state IN (?, ?, ?, ?, ?, ?, ?))"
+#define IN_STATE " AND (? = 0 OR c.state IN (?, ?, ?, ?, ?, ?, ?, ?))"
 #define HAS_PAIR                                                 \
     " AND (? IS NULL OR (SELECT n.value FROM sandbox_metadata n" \
     " WHERE n.sandbox_id = c.id AND n.name = ?) = ?)"
@@ -91,7 +91,7 @@ static const struct db_statement *const statements[] = {
     &count_statement,        &copy_statement};
 const struct db_statement_list sandbox_list_statements = DB_STATEMENT_LIST(statements);
 
-#define SHOWN_STATES 7
+#define SHOWN_STATES 8
 
 /* A sandbox is found by the time in its id, which is that of the request that made it: its record
  * may be as much younger as a create may take. */

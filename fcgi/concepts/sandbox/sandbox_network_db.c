@@ -73,7 +73,8 @@ static const struct db_statement holds_statement = {
     "SELECT 1 FROM sandboxes WHERE id = ? AND host_id = ? AND address = ? AND state <> 'destroyed'",
     true};
 static const struct db_statement ranges_statement = {
-    "network.ranges", "SELECT address_range FROM hosts ORDER BY id LIMIT 250", true};
+    "network.ranges", "SELECT COALESCE(network, address_range) FROM hosts ORDER BY id LIMIT 250",
+    true};
 
 static const struct db_statement *const statements[] = {
     &update_statement,     &any_due_statement, &applied_statement,      &policies.due,

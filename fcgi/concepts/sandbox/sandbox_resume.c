@@ -155,9 +155,22 @@ static int refresh_body(struct db *db, void *context, struct error **err)
     return sandbox_row_update(db, sandbox, err);
 }
 
+/* One whose host is full goes to another, once. Then it is busy until it is there. */
+static bool goes_elsewhere(struct worker *worker, const char *id, bool *went, struct error **err)
+{
+    error_auto stays = NULL;
+    if ((*err)->code != ERR_NO_CAPACITY || *went || sandbox_move_for_room(worker, id, &stays) < 0)
+        return false;
+    *went = true;
+    error_clear(err);
+    error_set(err, ERR_SANDBOX_BUSY, "The sandbox is moving to a host with room for it.");
+    return true;
+}
+
 static int bring_up(struct worker *worker, const char *id, struct admission *admission,
                     struct sandbox *sandbox, struct error **err)
 {
+    bool went = false;
     int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
     do {
         work_auto work = {.worker = worker};
@@ -169,7 +182,7 @@ static int bring_up(struct worker *worker, const char *id, struct admission *adm
             return work_public_error(&work, err);
         if (!refresh.runs && work_begin(&work, worker, id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
                                         admit, admission, err) < 0) {
-            if ((*err)->code != ERR_SANDBOX_BUSY) {
+            if ((*err)->code != ERR_SANDBOX_BUSY && !goes_elsewhere(worker, id, &went, err)) {
                 sandbox_tell_refused(worker->db, work.sandbox.team_id, *err);
                 return work_public_error(&work, err);
             }

@@ -56,7 +56,16 @@ int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_re
 int sandbox_row_kept_on_host(struct db *db, uint32_t host_id, const char *after, unsigned limit,
                              char (*ids)[ID_SIZE], unsigned *count, struct error **err);
 
-/* The sandbox that an instance is of, and its state; id is "" when there is none that is not
- * destroyed. */
-int sandbox_row_of_instance(struct db *db, const char *instance_name, char id[ID_SIZE],
-                            enum sandbox_state *state, struct error **err);
+/* The next sandboxes that could move away from hosts that are being emptied, and whose last move
+ * did not fail since then; at most limit. */
+int sandbox_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
+                        char (*ids)[ID_SIZE], unsigned *count, struct error **err);
+
+/* The sandbox that an instance of a host is of, also one that is on its way there, and its state;
+ * id is "" when there is none that is not destroyed. host_id 0: on whichever host it is. */
+int sandbox_row_of_instance(struct db *db, uint32_t host_id, const char *instance_name,
+                            char id[ID_SIZE], enum sandbox_state *state, struct error **err);
+
+/* It is on another host from now on, with its address. */
+int sandbox_row_rehost(struct db *db, const struct sandbox *sandbox, uint32_t host_id,
+                       struct error **err);

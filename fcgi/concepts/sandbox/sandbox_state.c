@@ -39,6 +39,11 @@ int sandbox_state_parse(const char *name, enum sandbox_state *state)
     return -1;
 }
 
+enum sandbox_state sandbox_state_told(enum sandbox_state state)
+{
+    return state == SANDBOX_MOVING ? SANDBOX_STOPPED : state;
+}
+
 bool sandbox_state_is_shown(enum sandbox_state state)
 {
     return state != SANDBOX_DESTROYING && state != SANDBOX_DESTROYED;

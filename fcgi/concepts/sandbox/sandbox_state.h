@@ -24,6 +24,9 @@ enum sandbox_event {
     SANDBOX_EVENT_CHECKPOINT,
     SANDBOX_EVENT_CHECKPOINTED,
     SANDBOX_EVENT_CHECKPOINT_FAILED,
+    SANDBOX_EVENT_MOVE,
+    SANDBOX_EVENT_MOVED,
+    SANDBOX_EVENT_MOVE_FAILED,
     SANDBOX_EVENT_DIED,
     SANDBOX_EVENT_LOST,
     SANDBOX_EVENT_DELETE,
@@ -34,6 +37,9 @@ const char *sandbox_state_name(enum sandbox_state state);
 
 /* 0, or -1 when name is no state. */
 int sandbox_state_parse(const char *name, enum sandbox_state *state);
+
+/* As what a client sees it: a host is no concern of theirs, and so is a move between two. */
+enum sandbox_state sandbox_state_told(enum sandbox_state state);
 
 /* Whether a client ever sees a sandbox in this state. */
 bool sandbox_state_is_shown(enum sandbox_state state);

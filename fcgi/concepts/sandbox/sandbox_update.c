@@ -110,7 +110,7 @@ static int lock_running(struct db *db, const struct port_change *change, struct 
         return 0;
     return error_set(err, ERR_SANDBOX_NOT_RUNNING,
                      "The sandbox is %s; its ports can be changed while it runs.",
-                     sandbox_state_name(state));
+                     sandbox_state_name(sandbox_state_told(state)));
 }
 
 static int port_put_body(struct db *db, void *context, struct error **err)

@@ -370,18 +370,26 @@ int incus_get_large(struct incus *incus, const char *path, json_t **metadata, st
     return get(incus, path, ANSWER_MAX_LARGE, metadata, err);
 }
 
-int incus_order_request(struct incus *incus, const struct incus_request *request, unsigned most_s,
-                        struct error **err)
+int incus_order_begin(struct incus *incus, const struct incus_request *request, json_t **document,
+                      struct incus_answer *answer, struct error **err)
 {
-    struct incus_answer answer;
-    json_auto_t *document = NULL;
-    enum incus_reach reach = incus_exchange(incus, request, &document, err);
-    if (reach != INCUS_ANSWERED || read_answer(incus, document, &answer, err) < 0) {
+    enum incus_reach reach = incus_exchange(incus, request, document, err);
+    if (reach != INCUS_ANSWERED || read_answer(incus, *document, answer, err) < 0) {
         if ((*err)->code != ERR_RUNTIME_UNAVAILABLE)
             incus->orders_sent++;
         return -1;
     }
     incus->orders_sent++;
+    return 0;
+}
+
+int incus_order_request(struct incus *incus, const struct incus_request *request, unsigned most_s,
+                        struct error **err)
+{
+    struct incus_answer answer;
+    json_auto_t *document = NULL;
+    if (incus_order_begin(incus, request, &document, &answer, err) < 0)
+        return -1;
     if (answer.type == INCUS_ANSWER_ASYNC)
         return incus_operation_wait(incus, answer.operation, most_s, err);
     return 0;

@@ -159,6 +159,16 @@ int incus_instance_push(struct incus *incus, const char *name, const struct incu
 
 int incus_instance_delete(struct incus *incus, const char *name, struct error **err);
 
+/* Everything that is known of it, as it would be written to make it again; owned by the caller. */
+int incus_instance_describe(struct incus *incus, const char *name, json_t **instance,
+                            struct error **err);
+
+/* Copy a stopped instance to another server, with the memory image if it has one and without its
+ * snapshots. body: what it is made of there, without a source; changed. One of the two must be
+ * reached by the other at its https address. ERR_RUNTIME_REFUSED also where neither is. */
+int incus_instance_send(struct incus *from, struct incus *to, const char *name, json_t *body,
+                        struct error **err);
+
 /* --- custom volumes of a storage pool --- */
 
 struct incus_volume {

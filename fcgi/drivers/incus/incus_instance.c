@@ -103,6 +103,13 @@ void incus_instance_list_free(struct incus_instance *list, size_t count)
     free(list);
 }
 
+int incus_instance_describe(struct incus *incus, const char *name, json_t **instance,
+                            struct error **err)
+{
+    autofree char *path = incus_path(incus, "instances", name);
+    return incus_get(incus, path, instance, err);
+}
+
 static bool concerns(json_t *operation, const char *path)
 {
     json_t *resources = json_object_get(operation, "resources");

@@ -64,6 +64,11 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
 int incus_get_text(struct incus *incus, const char *path, size_t answer_max, const char **text,
                    struct error **err);
 
+/* Give an order of any kind and do not wait for what it begins. *document: what answer borrows
+ * from, owned by the caller. */
+int incus_order_begin(struct incus *incus, const struct incus_request *request, json_t **document,
+                      struct incus_answer *answer, struct error **err);
+
 /* As incus_order_within(), of any request. */
 int incus_order_request(struct incus *incus, const struct incus_request *request, unsigned most_s,
                         struct error **err);

@@ -211,8 +211,14 @@ struct runtime_ops {
     /* Stop it by force and remove everything of it. Absent: success. */
     int (*destroy)(struct runtime *runtime, const char *name, struct error **err);
 
-    /* Every instance of the project that is a sandbox (sources are left out). The caller frees
-     * with runtime_listing_free(). */
+    /* Copy an instance that is stopped or paused on another host, with its memory, under its name.
+     * token: a name for this one copy; what is there under another is old, or half of one, and is
+     * replaced. The original stays as it is. Both hosts' ticks are called. */
+    int (*receive)(struct runtime *runtime, struct runtime *from, const char *name,
+                   const char *token, struct error **err);
+
+    /* Every instance of the project that is a sandbox, or is becoming one by receive() (sources are
+     * left out). The caller frees with runtime_listing_free(). */
     int (*list)(struct runtime *runtime, struct runtime_listing **list, size_t *count,
                 struct error **err);
 

@@ -92,7 +92,8 @@ static int list_by_role(struct runtime *base, bool sandboxes, struct runtime_lis
     struct runtime_listing *listing = xcalloc(count + 1, sizeof *listing);
     for (size_t i = 0; i < count; i++) {
         const char *role = incus_instance_config(&instances[i], RUNTIME_KEY_ROLE);
-        if (*role == '\0' || str_equal(role, "sandbox") != sandboxes)
+        bool is_sandbox = str_equal(role, "sandbox") || str_equal(role, RUNTIME_ROLE_MOVING);
+        if (*role == '\0' || is_sandbox != sandboxes)
             continue;
         listing[used++] = (struct runtime_listing){
             .name = xstrdup(instances[i].name),
@@ -268,6 +269,15 @@ static int destroy(struct runtime *base, const char *name, struct error **err)
     return conclude(base, before, runtime_incus_destroy(base, name, err), err);
 }
 
+static int receive(struct runtime *base, struct runtime *from, const char *name, const char *token,
+                   struct error **err)
+{
+    unsigned before = orders(base);
+    if (from->ops != base->ops)
+        return error_set(err, ERR_RUNTIME_REFUSED, "the two hosts run different daemons");
+    return conclude(base, before, runtime_incus_receive(base, from, name, token, err), err);
+}
+
 static int volume_create(struct runtime *base, const char *name, unsigned size_gb,
                          struct error **err)
 {
@@ -303,6 +313,7 @@ static const struct runtime_ops incus_ops = {
     .pause = pause_instance,
     .resume = resume,
     .destroy = destroy,
+    .receive = receive,
     .list = list,
     .listen = listen_to,
     .volume_create = volume_create,

@@ -43,6 +43,8 @@
 
 #define RUNTIME_KEY_SANDBOX    "user.sandlot.sandbox"
 #define RUNTIME_KEY_ROLE       "user.sandlot.role"
+/* Of a sandbox that is coming from another host and not whole yet. */
+#define RUNTIME_ROLE_MOVING "moving"
 
 struct runtime_incus {
     struct runtime base;
@@ -107,6 +109,11 @@ json_t *runtime_copy_body(const char *name, const char *original, const json_t *
 json_t *runtime_create_body(const struct runtime_incus *runtime,
                             const struct runtime_instance *instance);
 
+/* What an instance is made of on the host that it moves to; original: as Incus describes it where
+ * it is. Without a source. */
+json_t *runtime_move_body(const struct runtime_incus *to, const json_t *original,
+                          const char *token);
+
 #define RUNTIME_SIZE_SIZE 24
 /* The size limit of the root volume while the instance runs, and with room for its memory. */
 void runtime_root_size(const struct runtime_resources *resources, char out[RUNTIME_SIZE_SIZE]);
@@ -154,6 +161,11 @@ int runtime_incus_keeper_mount(struct runtime *runtime, const char *name, const 
                                const char *volume_id, struct error **err);
 int runtime_incus_keeper_unmount(struct runtime *runtime, const char *name, const char *volume,
                                  struct error **err);
+
+/* --- runtime_incus_move.c --- */
+
+int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *name,
+                          const char *token, struct error **err);
 
 /* --- runtime_incus_source.c, _copy.c, _create.c, _measure.c, _memory.c, _pause.c --- */
 

@@ -77,11 +77,14 @@ static int add_state(struct page *page, const char *name, struct error **err)
                 page->filter.states[i] = true;
         return 0;
     }
-    if (sandbox_state_parse(name, &state) < 0 || !sandbox_state_is_shown(state))
+    if (sandbox_state_parse(name, &state) < 0 || !sandbox_state_is_shown(state) ||
+        sandbox_state_told(state) != state)
         return error_set_field(err, ERR_INVALID_REQUEST, STATE_PARAMETER,
                                "A state is creating, ready, restoring, checkpointing, stopping, "
                                "stopped, copying, running or paused.");
-    page->filter.states[state] = true;
+    for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++)
+        if (sandbox_state_told((enum sandbox_state)i) == state)
+            page->filter.states[i] = true;
     return 0;
 }
 

@@ -36,7 +36,7 @@ static int check_ready(const struct sandbox *sandbox, struct error **err)
         return 0;
     return error_set(err, ERR_SANDBOX_NOT_RUNNING,
                      "The sandbox is %s; its ports can be inspected once it is ready.",
-                     sandbox_state_name(sandbox->state));
+                     sandbox_state_name(sandbox_state_told(sandbox->state)));
 }
 
 /* The port in the path; false when it is none. */

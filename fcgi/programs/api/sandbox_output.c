@@ -61,8 +61,9 @@ json_t *sandbox_to_json(const struct settings *settings, const struct sandbox *s
         "s:o, "
         "s:o,"
         " s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "id", s->id, "team", s->team_slug, "state", sandbox_state_name(s->state), "template",
-        s->template_slug, "template_version", s->template_version_id, "snapshot_id",
+        "id", s->id, "team", s->team_slug, "state",
+        sandbox_state_name(sandbox_state_told(s->state)), "template", s->template_slug,
+        "template_version", s->template_version_id, "snapshot_id",
         text_to_json(*s->forked_from ? "" : s->snapshot_id), "forked_from",
         text_to_json(s->forked_from), "timeout", (json_int_t)s->timeout_s, "deadline",
         time_to_json(s->deadline_at_ms), "lifecycle", "on_timeout", on_timeout_name(s->on_timeout),

@@ -3,7 +3,10 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+
+#define MOVE_AGAIN_MS 60000
 
 #define SANDBOX_COLUMNS                                                                     \
     "SELECT s.id, t.slug, s.state, s.template_slug, v.version, s.cpu, s.memory_mb, h.name," \
@@ -42,6 +45,26 @@ static const struct db_statement warm_statement = {
     " COUNT(CASE WHEN state = 'starting' THEN 1 END) FROM warm_instances",
     true};
 
+/* A move that failed is tried again in a minute. */
+static const struct db_statement staying_statement = {
+    "ctl.staying",
+    "SELECT s.id, t.slug, s.state, CASE WHEN s.state = 'moving' THEN 3"
+    " WHEN s.state = 'destroying' THEN 9 WHEN s.state <> 'stopped' THEN 0 WHEN s.volume_mounts <> "
+    "'{}' THEN 1"
+    " WHEN v.virtual_machine THEN 2 WHEN o.id IS NOT NULL THEN 6 ELSE 4 END,"
+    " COALESCE(o.last_error, ''), s.address, s.cpu, s.memory_mb, s.disk_gb"
+    " FROM sandboxes s JOIN teams t ON t.id = s.team_id"
+    " JOIN template_versions v ON v.id = s.template_version_id"
+    " LEFT JOIN operations o ON o.id = (SELECT MAX(m.id) FROM operations m"
+    "   WHERE m.sandbox_id = s.id AND m.kind = 'move' AND m.state = 'failed'"
+    "   AND m.finished_at_ms > ?)"
+    " WHERE s.host_id = ? AND s.state <> 'destroyed'"
+    " UNION ALL SELECT c.id, t.slug, c.state, 7, '', 0, 0, 0, 0 FROM checkpoints c"
+    " JOIN teams t ON t.id = c.team_id WHERE c.host_id = ? AND c.state <> 'deleted'"
+    " UNION ALL SELECT v.id, t.slug, v.state, 8, '', 0, 0, 0, 0 FROM volumes v"
+    " JOIN teams t ON t.id = v.team_id WHERE v.host_id = ? AND v.state <> 'deleted'",
+    true};
+
 static const struct db_statement change_audit_statement = {
     "ctl.change_audit", "DELETE FROM audit_log WHERE FALSE", false};
 
@@ -53,8 +76,8 @@ bool ctl_db_may_change_audit(struct db *db)
 }
 
 static const struct db_statement *const statements[] = {
-    &stuck_statement,          &warm_statement,    &sandboxes_statement,
-    &team_sandboxes_statement, &outcome_statement, &lost_memory_statement,
+    &stuck_statement,   &warm_statement,        &sandboxes_statement, &team_sandboxes_statement,
+    &outcome_statement, &lost_memory_statement, &staying_statement,
 };
 const struct db_statement_list ctl_statements = DB_STATEMENT_LIST(statements);
 
@@ -90,6 +113,30 @@ int ctl_db_sandboxes(struct db *db, const char *team, uint64_t limit,
     while (db_rows_next(rows)) {
         *sandboxes = xreallocarray(*sandboxes, *count + 1, sizeof **sandboxes);
         read_sandbox(rows, &(*sandboxes)[(*count)++]);
+    }
+    return 0;
+}
+
+int ctl_db_staying(struct db *db, uint32_t host_id, struct ctl_staying **list, unsigned *count,
+                   struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    struct db_value host = db_u64(host_id), since = db_i64(clock_now_ms() - MOVE_AGAIN_MS);
+    if (db_query(db, &staying_statement, DB_ARGS(since, host, host, host), &rows, err) < 0)
+        return -1;
+    *list = NULL;
+    for (*count = 0; db_rows_next(rows); ++*count) {
+        *list = xreallocarray(*list, *count + 1, sizeof **list);
+        struct ctl_staying *one = &(*list)[*count];
+        db_copy_text(one->id, rows, 0);
+        db_copy_text(one->team, rows, 1);
+        db_copy_text(one->state, rows, 2);
+        one->why = (enum ctl_stays)db_get_u64(rows, 3);
+        db_copy_text(one->failure, rows, 4);
+        one->address = (uint32_t)db_get_u64(rows, 5);
+        one->resources =
+            (struct runtime_resources){(unsigned)db_get_u64(rows, 6), (unsigned)db_get_u64(rows, 7),
+                                       (unsigned)db_get_u64(rows, 8)};
     }
     return 0;
 }

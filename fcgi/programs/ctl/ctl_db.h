@@ -21,6 +21,32 @@ struct ctl_sandbox {
 int ctl_db_sandboxes(struct db *db, const char *team, uint64_t limit,
                      struct ctl_sandbox **sandboxes, unsigned *count, struct error **err);
 
+/* Something that is still on a host, and why. */
+enum ctl_stays {
+    CTL_STAYS_RUNS,
+    CTL_STAYS_VOLUMES,
+    CTL_STAYS_MACHINE,
+    CTL_STAYS_MOVING,
+    CTL_STAYS_WAITS,
+    CTL_STAYS_NO_ROOM, /* set by who has looked for some */
+    CTL_STAYS_FAILED,
+    CTL_STAYS_CHECKPOINT,
+    CTL_STAYS_VOLUME,
+    CTL_STAYS_DELETED,
+};
+struct ctl_staying {
+    char id[ID_SIZE];
+    char team[SLUG_MAX + 1];
+    char state[17];
+    enum ctl_stays why;
+    char failure[513]; /* of its last move */
+    uint32_t address;
+    struct runtime_resources resources;
+};
+/* Sandboxes, then checkpoints and volumes. Owned by the caller. */
+int ctl_db_staying(struct db *db, uint32_t host_id, struct ctl_staying **list, unsigned *count,
+                   struct error **err);
+
 /* The latest pause or resume that ended. kind "" when there is none. */
 struct ctl_outcome {
     bool found;

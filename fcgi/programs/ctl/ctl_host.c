@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "ctl/ctl_db.h"
 #include "ctl/output.h"
 #include "ctl/source_build.h"
 #include "host/host.h"
@@ -16,7 +15,6 @@
  * there. */
 #define DISK_OVERCOMMIT   20
 #define MEMORY_OVERCOMMIT 100
-#define STAYING_MAX       100000 /* sandboxes that are listed */
 
 static json_t *gb_of(uint64_t mb)
 {
@@ -27,12 +25,13 @@ static json_t *host_json(const struct host *host)
 {
     int64_t since_ms;
     const char *condition = host_condition_name(&host->condition, &since_ms);
-    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:s?, s:s?, s:s, s:s, s:s, s:s, s:I, s:I}", "name",
-                     host->name, "state", host_state_names[host->state], "condition", condition,
-                     "since", ctl_json_time(since_ms), "url", host->url, "firewall",
+    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:s?, s:s?, s:s, s:s, s:s, s:s?, s:s, s:I, s:I}",
+                     "name", host->name, "state", host_state_names[host->state], "condition",
+                     condition, "since", ctl_json_time(since_ms), "url", host->url, "firewall",
                      host->firewall_url, "relay", host->relay_url, "project", host->project, "pool",
-                     host->pool, "range", host->address_range, "nic_prefix", host->nic_prefix,
-                     "vcpus", (json_int_t)host->vcpus, "memory_mb", (json_int_t)host->memory_mb);
+                     host->pool, "range", host->address_range, "network",
+                     *host->network ? host->network : NULL, "nic_prefix", host->nic_prefix, "vcpus",
+                     (json_int_t)host->vcpus, "memory_mb", (json_int_t)host->memory_mb);
 }
 
 static int read_certificate(const char *path, char **pem, struct error **err)
@@ -61,6 +60,7 @@ static int read_host_arguments(const struct ctl_arguments *arguments, struct hos
                                struct error **err)
 {
     const char *certificate = ctl_text(arguments, "server-cert");
+    const char *network = ctl_text(arguments, "network");
     if (take(host->name, sizeof host->name, arguments->operands[0], "NAME", err) < 0 ||
         take(host->project, sizeof host->project, ctl_text(arguments, "project"), "--project",
              err) < 0 ||
@@ -68,7 +68,8 @@ static int read_host_arguments(const struct ctl_arguments *arguments, struct hos
         take(host->nic_prefix, sizeof host->nic_prefix, ctl_text(arguments, "nic-prefix"),
              "--nic-prefix", err) < 0 ||
         take(host->address_range, sizeof host->address_range, ctl_text(arguments, "range"),
-             "--range", err) < 0)
+             "--range", err) < 0 ||
+        (network && take(host->network, sizeof host->network, network, "--network", err) < 0))
         return -1;
     host->url = xstrdup(ctl_text(arguments, "url"));
     host->firewall_url = xstrdup_or_null(ctl_text(arguments, "firewall"));
@@ -182,39 +183,6 @@ static int set_state(struct ctl *ctl, const char *name, enum host_state state, c
         return -1;
     ctl_print(ctl, json_pack("{s:s, s:s}", "name", name, "state", host_state_names[state]),
               "Host %s %s.", name, sentence);
-    return 0;
-}
-
-/* Those that stay on the host, newest first: they are moved by nobody. */
-static int list_staying(struct ctl *ctl, const char *host, json_t *rows, struct error **err)
-{
-    autofree struct ctl_sandbox *sandboxes = NULL;
-    unsigned count;
-    if (ctl_db_sandboxes(ctl->db, NULL, STAYING_MAX, &sandboxes, &count, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count; i++)
-        if (str_equal(sandboxes[i].host, host))
-            json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "id", sandboxes[i].id, "team",
-                                                  sandboxes[i].team, "state", sandboxes[i].state));
-    return 0;
-}
-
-int ctl_host_drain(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
-{
-    static const struct ctl_column columns[] = {
-        {"SANDBOX", "id"}, {"TEAM", "team"}, {"STATE", "state"}};
-    const char *name = arguments->operands[0];
-    json_auto_t *rows = json_array();
-    if (host_set_state(ctl->db, name, HOST_DRAINING, err) < 0 ||
-        list_staying(ctl, name, rows, err) < 0)
-        return -1;
-    ctl_print(ctl,
-              json_pack("{s:s, s:s, s:O}", "name", name, "state", host_state_names[HOST_DRAINING],
-                        "sandboxes", rows),
-              "Host %s takes no new sandboxes; the %zu that it has stay until they are deleted.",
-              name, json_array_size(rows));
-    if (!ctl->json && json_array_size(rows))
-        ctl_print_table(rows, columns, ARRAY_SIZE(columns));
     return 0;
 }
 

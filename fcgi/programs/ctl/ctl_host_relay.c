@@ -166,10 +166,10 @@ static int check_host(const struct ctl_arguments *arguments, struct error **err)
         return error_set_field(err, ERR_INVALID_REQUEST, "NAME",
                                "A host's name is 1 to 63 lower-case letters, digits and hyphens, "
                                "with no hyphen at either end.");
-    if (address_range_parse(ctl_text(arguments, "range"), &range) < 0)
+    if (address_network_parse(ctl_text(arguments, "range"), &range) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "--range",
-                               "An address range is an IPv4 network from /16 to /29, such as "
-                               "10.90.0.0/16.");
+                               "The addresses that a relay lets through are an IPv4 network from "
+                               "/8 to /29, such as 10.90.0.0/16.");
     return 0;
 }
 

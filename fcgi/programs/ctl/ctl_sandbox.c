@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "ctl/output.h"
+#include "host/host.h"
 #include "sandbox/lifecycle.h"
 
 struct worker ctl_worker(const struct ctl *ctl)
@@ -68,6 +69,24 @@ int ctl_sandbox_resume(struct ctl *ctl, const struct ctl_arguments *arguments, s
         return -1;
     print_state(ctl, &sandbox);
     return 0;
+}
+
+int ctl_sandbox_move(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    struct worker worker = ctl_worker(ctl);
+    sandbox_auto sandbox = {0};
+    struct host to;
+    const char *id = arguments->operands[0], *name = arguments->operands[1];
+    if (find(ctl, id, err) < 0 || host_get_by_name(ctl->db, name, &to, err) < 0)
+        return -1;
+    int result = sandbox_move(&worker, id, to.id, &sandbox, err);
+    host_deinit(&to);
+    if (result == 0)
+        ctl_print(ctl,
+                  json_pack("{s:s, s:s, s:s, s:s}", "id", sandbox.id, "team", sandbox.team_slug,
+                            "state", sandbox_state_name(sandbox.state), "host", name),
+                  "Sandbox %s of team %s is on host %s.", sandbox.id, sandbox.team_slug, name);
+    return result;
 }
 
 int ctl_sandbox_delete(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)

@@ -197,7 +197,7 @@ static char *relay_value(const struct nginx_relay *relay, const char *name)
         return xasprintf("%u", relay->port);
     if (!strcmp(name, "range"))
         return xstrdup(relay->range);
-    if (address_range_parse(relay->range, &range) < 0)
+    if (address_network_parse(relay->range, &range) < 0)
         return NULL;
     if (!strcmp(name, "range_first"))
         return xstrdup(ipv4_format(range.first, address));

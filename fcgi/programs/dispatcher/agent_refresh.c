@@ -90,7 +90,7 @@ static bool refresh_restarted(struct agent_refresh *refresh, const struct restar
     char id[ID_SIZE];
     enum sandbox_state state;
     bool answered = false;
-    if (sandbox_row_of_instance(db, one->instance_name, id, &state, &err) == 0 &&
+    if (sandbox_row_of_instance(db, 0, one->instance_name, id, &state, &err) == 0 &&
         (!*id || reinitialise(refresh->worker, id, &answered, &err) == 0) && (answered || !*id))
         return true;
     if (clock_monotonic_ms() < one->give_up_ms)

@@ -64,6 +64,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         egress_profile_statements,
         event_statements,
         host_condition_statements,
+        host_move_statements,
         host_pool_statements,
         host_statements,
         idempotency_statements,
@@ -77,6 +78,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         retention_statements,
         sample_statements,
         sandbox_event_statements,
+        sandbox_move_statements,
         sandbox_network_statements,
         sandbox_statements,
         template_build_statements,
@@ -174,6 +176,7 @@ static void tell(const struct worker *worker, const struct due *due)
     } words[] = {
         {due->operations, NOTIFY_OPERATIONS},
         {due->forks, NOTIFY_FORKS},
+        {due->moves || due->drains, NOTIFY_MOVES},
         {due->volumes || due->checkpoints, NOTIFY_POOL},
         {due->builds || due->removals, NOTIFY_BUILDS},
         {due->policies, NOTIFY_POLICIES},

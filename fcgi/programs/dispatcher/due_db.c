@@ -5,9 +5,11 @@
 static const struct db_statement look_statement = {
     "due.look",
     "SELECT EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND lease_until_ms <= ?"
-    "   AND kind <> 'fork'),"
+    "   AND kind NOT IN ('fork', 'move')),"
     " EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND lease_until_ms <= ?"
     "   AND kind = 'fork'),"
+    " EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND lease_until_ms <= ?"
+    "   AND kind = 'move'),"
     " EXISTS (SELECT 1 FROM volumes WHERE state IN ('creating', 'deleting')"
     "   AND lease_until_ms <= ?),"
     " EXISTS (SELECT 1 FROM checkpoints WHERE state IN ('creating', 'forking', 'deleting')"
@@ -16,7 +18,8 @@ static const struct db_statement look_statement = {
     " EXISTS (SELECT 1 FROM template_versions WHERE state = 'deleting' AND lease_until_ms <= ?),"
     " EXISTS (SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
     " OR EXISTS (SELECT 1 FROM host_addresses WHERE policy_due_at_ms <= ?),"
-    " (SELECT MIN(deadline_at_ms) FROM sandboxes WHERE state = 'ready')",
+    " (SELECT MIN(deadline_at_ms) FROM sandboxes WHERE state = 'ready'),"
+    " EXISTS (SELECT 1 FROM hosts WHERE leaving = 1 AND lost_at_ms IS NULL)",
     true};
 
 static const struct db_statement *const statements[] = {&look_statement};
@@ -26,19 +29,21 @@ int due_look(struct db *db, struct due *due, struct error **err)
 {
     db_rows_auto *rows = NULL;
     struct db_value now = db_i64(clock_now_ms());
-    if (db_query(db, &look_statement, DB_ARGS(now, now, now, now, now, now, now, now), &rows, err) <
-        0)
+    if (db_query(db, &look_statement, DB_ARGS(now, now, now, now, now, now, now, now, now), &rows,
+                 err) < 0)
         return -1;
     db_rows_next(rows);
     *due = (struct due){
         .operations = db_get_bool(rows, 0),
         .forks = db_get_bool(rows, 1),
-        .volumes = db_get_bool(rows, 2),
-        .checkpoints = db_get_bool(rows, 3),
-        .builds = db_get_bool(rows, 4),
-        .removals = db_get_bool(rows, 5),
-        .policies = db_get_bool(rows, 6),
-        .deadline_at_ms = db_get_i64(rows, 7),
+        .moves = db_get_bool(rows, 2),
+        .volumes = db_get_bool(rows, 3),
+        .checkpoints = db_get_bool(rows, 4),
+        .builds = db_get_bool(rows, 5),
+        .removals = db_get_bool(rows, 6),
+        .policies = db_get_bool(rows, 7),
+        .deadline_at_ms = db_get_i64(rows, 8),
+        .drains = db_get_bool(rows, 9),
     };
     return 0;
 }

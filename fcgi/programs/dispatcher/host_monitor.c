@@ -130,6 +130,7 @@ static void log_end(struct host_monitor *monitor, const char *id, const char *in
  */
 struct verdict {
     const char *id;
+    uint32_t host_id;
     struct runtime *runtime;
     enum runtime_status status;
     bool ended;
@@ -143,7 +144,7 @@ static int verdict_body(struct db *db, void *context, struct error **err)
     verdict->status = RUNTIME_ABSENT;
     if (sandbox_get_any(db, verdict->id, true, &sandbox, err) < 0)
         return -1;
-    if (sandbox.state != SANDBOX_READY)
+    if (sandbox.state != SANDBOX_READY || sandbox.host_id != verdict->host_id)
         return 0;
     if (verdict->runtime->ops->inspect(verdict->runtime, sandbox.instance_name, &verdict->status,
                                        err) < 0)
@@ -169,14 +170,14 @@ static int check(struct host_monitor *monitor, const char *instance_name, unsign
     char id[ID_SIZE];
     enum sandbox_state state = SANDBOX_DESTROYED;
     *again_ms = 0;
-    if (sandbox_row_of_instance(worker->db, instance_name, id, &state, err) < 0)
+    if (sandbox_row_of_instance(worker->db, monitor->host_id, instance_name, id, &state, err) < 0)
         return -1;
     if (!*id || !sandbox_state_is_live(state))
         return 0;
     *again_ms = ASK_AGAIN_MS;
     if (state != SANDBOX_READY) /* a move is under way: ours, or one that will come upon it */
         return 0;
-    struct verdict verdict = {.id = id, .runtime = monitor->runtime};
+    struct verdict verdict = {.id = id, .host_id = monitor->host_id, .runtime = monitor->runtime};
     runtime_limit(monitor->runtime, PATIENCE_MS);
     int result = db_transaction(worker->db, verdict_body, &verdict, err);
     runtime_limit(monitor->runtime, 0);
@@ -270,7 +271,8 @@ static void take_restart(struct host_monitor *monitor, const char *instance_name
             drop_candidate(monitor, i);
     count_reboot(monitor, instance_name);
     monitor->restarted(instance_name);
-    if (sandbox_stop_unexpected(monitor->worker, monitor->runtime, instance_name, &err) < 0)
+    if (sandbox_stop_unexpected(monitor->worker, monitor->host_id, monitor->runtime, instance_name,
+                                &err) < 0)
         log_warning("instance of a stopped sandbox runs", LOG_STR("instance", instance_name),
                     LOG_ERROR(err));
 }

@@ -95,6 +95,16 @@ static bool due_forks(const struct due *due)
     return due->forks;
 }
 
+static bool due_moves(const struct due *due)
+{
+    return due->moves;
+}
+
+static bool due_drains(const struct due *due)
+{
+    return due->drains;
+}
+
 static bool due_volumes(const struct due *due)
 {
     return due->volumes;
@@ -131,6 +141,8 @@ const struct process dispatcher_processes[PROCESS_COUNT] = {
     [PROCESS_OPERATIONS] = {2, NOTIFY_OPERATIONS, NULL},
     /* A host takes as many starts at once well; forks keep no other operation waiting. */
     [PROCESS_FORKS] = {4, NOTIFY_FORKS, NULL},
+    /* Two streams keep disks and the wire busy; more would only make each of them longer. */
+    [PROCESS_MOVES] = {2, NOTIFY_MOVES, NULL},
     [PROCESS_DEADLINES] = {1, NOTIFY_NONE, NULL},
     [PROCESS_HOSTS] = {1, NOTIFY_NONE, NULL},
     [PROCESS_AGENTS] = {1, NOTIFY_NONE, NULL},
@@ -150,6 +162,8 @@ struct job dispatcher_jobs[] = {
 
     {"operations", PROCESS_OPERATIONS, .next = sandbox_recover_next, .is_due = due_operations},
     {"forks", PROCESS_FORKS, .next = sandbox_fork_next, .is_due = due_forks},
+    {"moves", PROCESS_MOVES, .next = sandbox_move_next, .is_due = due_moves},
+    {"drains", PROCESS_MOVES, .next = sandbox_drain_next, .is_due = due_drains},
 
     /* Most urgent first; the sweeps are for what nobody waits for. */
     {"orphaned instances", PROCESS_WORK, .sweep = sandbox_sweep},

@@ -17,6 +17,7 @@ enum dispatcher_process {
     PROCESS_WORK, /* the dispatcher itself; the others are its children */
     PROCESS_OPERATIONS,
     PROCESS_FORKS,
+    PROCESS_MOVES,
     PROCESS_DEADLINES,
     PROCESS_HOSTS,
     PROCESS_AGENTS,
@@ -34,7 +35,7 @@ struct process {
     void (*notified)(void);   /* called when somebody did; may be NULL */
 };
 extern const struct process dispatcher_processes[PROCESS_COUNT];
-#define DISPATCHER_PROCESSES_MAX 16 /* of all of them together */
+#define DISPATCHER_PROCESSES_MAX 18 /* of all of them together */
 
 struct job {
     const char *name;
@@ -73,6 +74,12 @@ int sandbox_recover_next(struct worker *worker, bool *worked, struct error **err
 
 /* Start one sandbox of a fork. *worked: there was one. */
 int sandbox_fork_next(struct worker *worker, bool *worked, struct error **err);
+
+/* Move one sandbox to another host. *worked: there was one. */
+int sandbox_move_next(struct worker *worker, bool *worked, struct error **err);
+
+/* Move one sandbox away from a host that is being emptied. *worked: there was one that could. */
+int sandbox_drain_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Compare the instances of every host with the rows: what belongs to nobody is removed, and what
  * runs though its sandbox is stopped is stopped. */

@@ -33,6 +33,8 @@ static int run(struct work *work, struct error **err)
         return work_undo_checkpoint(work, err);
     case OPERATION_FORK:
         return work_run_fork(work, err);
+    case OPERATION_MOVE:
+        return work_run_move(work, err);
     case OPERATION_DESTROY:
         return work_run_destroy(work, err);
     case OPERATION_CREATE:
@@ -172,6 +174,7 @@ static int record(const struct work *work, struct error **err)
         [OPERATION_RESUME] = &audit_SANDBOX_RESUME,
         [OPERATION_CHECKPOINT] = &audit_CHECKPOINT_CREATE,
         [OPERATION_FORK] = NULL, /* is in the record of its request */
+        [OPERATION_MOVE] = &audit_SANDBOX_MOVE,
         [OPERATION_DESTROY] = NULL,
     };
     enum operation_kind kind = work->operation.kind;
@@ -213,4 +216,21 @@ int sandbox_fork_next(struct worker *worker, bool *worked, struct error **err)
     work_auto work = {.worker = worker};
     *worked = false;
     return take(worker, OPERATIONS_FORK, &work, err) < 0 ? -1 : go_on(worker, &work, worked, err);
+}
+
+int sandbox_move_next(struct worker *worker, bool *worked, struct error **err)
+{
+    work_auto work = {.worker = worker};
+    *worked = false;
+    return take(worker, OPERATIONS_MOVE, &work, err) < 0 ? -1 : go_on(worker, &work, worked, err);
+}
+
+int sandbox_drain_next(struct worker *worker, bool *worked, struct error **err)
+{
+    work_auto work = {.worker = worker};
+    if (work_begin_leaving(&work, worker, worked, err) < 0)
+        return -1;
+    if (!*worked)
+        return 0;
+    return work_run_move(&work, err) < 0 ? -1 : record(&work, err);
 }

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "dispatcher/jobs.h"
 #include "host/host.h"
+#include "sandbox/lifecycle.h"
 #include "sandbox/sandbox_row.h"
 #include "template/template_build.h"
 #include "template/warm.h"
@@ -21,6 +22,7 @@
 
 struct unexpected {
     const char *id;
+    uint32_t host_id;
     struct runtime *runtime;
     bool stopped;
 };
@@ -36,7 +38,7 @@ static int unexpected_body(struct db *db, void *context, struct error **err)
     unexpected->stopped = false;
     if (sandbox_get_any(db, unexpected->id, true, &sandbox, err) < 0)
         return -1;
-    if (sandbox.state != SANDBOX_STOPPED)
+    if (sandbox.state != SANDBOX_STOPPED || sandbox.host_id != unexpected->host_id)
         return 0;
     if (runtime->ops->inspect(runtime, sandbox.instance_name, &status, err) < 0)
         return -1;
@@ -46,16 +48,16 @@ static int unexpected_body(struct db *db, void *context, struct error **err)
                                : 0;
 }
 
-int sandbox_stop_unexpected(struct worker *worker, struct runtime *runtime,
+int sandbox_stop_unexpected(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                             const char *instance_name, struct error **err)
 {
     char id[ID_SIZE];
     enum sandbox_state state;
-    if (sandbox_row_of_instance(worker->db, instance_name, id, &state, err) < 0)
+    if (sandbox_row_of_instance(worker->db, host_id, instance_name, id, &state, err) < 0)
         return -1;
     if (!*id || state != SANDBOX_STOPPED)
         return 0;
-    struct unexpected unexpected = {id, runtime, false};
+    struct unexpected unexpected = {id, host_id, runtime, false};
     runtime_limit(runtime, STOP_PATIENCE_MS);
     int result = db_transaction(worker->db, unexpected_body, &unexpected, err);
     runtime_limit(runtime, 0);
@@ -66,15 +68,29 @@ int sandbox_stop_unexpected(struct worker *worker, struct runtime *runtime,
 
 /* --- instances of nobody --- */
 
+/* One that a move has left behind is of a sandbox that may come back. */
+static int remove_orphan(struct worker *worker, uint32_t host_id, struct runtime *runtime,
+                         const char *instance_name, struct error **err)
+{
+    char id[ID_SIZE];
+    enum sandbox_state state;
+    if (sandbox_row_of_instance(worker->db, 0, instance_name, id, &state, err) < 0)
+        return -1;
+    if (*id)
+        return sandbox_remove_stray(worker, id, host_id, instance_name, err);
+    log_warning("removing an orphaned instance", LOG_STR("instance", instance_name));
+    return runtime->ops->destroy(runtime, instance_name, err);
+}
+
 /* An instance on a host against the rows: is anybody still responsible for it? */
-static int sweep_instance(struct worker *worker, struct runtime *runtime,
+static int sweep_instance(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                           const struct runtime_listing *instance, struct error **err)
 {
     char id[ID_SIZE];
     enum sandbox_state state;
     bool known;
     if (!runtime_is_down(instance->status) &&
-        sandbox_stop_unexpected(worker, runtime, instance->name, err) < 0)
+        sandbox_stop_unexpected(worker, host_id, runtime, instance->name, err) < 0)
         return -1;
     /* A younger one may belong to a row not seen yet, or to a create that undoes itself. */
     int64_t grace_ms = 2 * (int64_t)worker->settings->lease_s * 1000;
@@ -85,13 +101,10 @@ static int sweep_instance(struct worker *worker, struct runtime *runtime,
     if (known) /* one that waits must run to be of use */
         return instance->status == RUNTIME_RUNNING ? 0
                                                    : warm_dismiss(worker->db, instance->name, err);
-    if (sandbox_row_of_instance(worker->db, instance->name, id, &state, err) < 0 ||
+    if (sandbox_row_of_instance(worker->db, host_id, instance->name, id, &state, err) < 0 ||
         (!*id && template_trial_knows(worker, instance->name, &known, err) < 0))
         return -1;
-    if (*id || known)
-        return 0;
-    log_warning("removing an orphaned instance", LOG_STR("instance", instance->name));
-    return runtime->ops->destroy(runtime, instance->name, err);
+    return *id || known ? 0 : remove_orphan(worker, host_id, runtime, instance->name, err);
 }
 
 /* --- looking at hosts --- */
@@ -108,7 +121,7 @@ static int sweep_host(void *context, const struct host *host, struct error **err
     int result = runtime->ops->list(runtime, &list, &count, err);
     runtime_limit(runtime, 0);
     for (size_t i = 0; i < count && result == 0; i++)
-        result = sweep_instance(worker, runtime, &list[i], err);
+        result = sweep_instance(worker, host->id, runtime, &list[i], err);
     runtime_listing_free(list, count);
     return result == 0 ? checkpoint_sweep_host(worker, host->id, runtime, err) : -1;
 }

@@ -8,7 +8,7 @@
 /* Stop an instance that runs while its sandbox is stopped: someone started it by hand, or it came
  * up again after it was taken for dead. Of any other: nothing. The sandbox's row is locked
  * meanwhile. */
-int sandbox_stop_unexpected(struct worker *worker, struct runtime *runtime,
+int sandbox_stop_unexpected(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                             const char *instance_name, struct error **err);
 
 /* Compare the checkpoints of a host with the copies that it has. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "host/host_check.h"
 
 static void reads_ranges(void **state)
@@ -116,12 +119,29 @@ static void checks_each_field(void **state)
     assert_ok(host_check(&host, &err));
 }
 
+static void a_network_holds_the_range(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host host = good;
+    assert_true(host_has_address(&host, 0x0a5a0102));
+    assert_false(host_has_address(&host, 0x0a5b0102));
+    memcpy(host.network, "10.64.0.0/10", sizeof "10.64.0.0/10");
+    assert_ok(host_check(&host, &err));
+    assert_true(host_has_address(&host, 0x0a5b0102));
+    assert_false(host_has_address(&host, 0x0a800102));
+    static const char *const bad[] = {"10.0.0.0/7", "10.64.0.0/30", "10.91.0.0/16", "10.64.0.0",
+                                      "10.64.0.1/10"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_refused("network", snprintf(host.network, sizeof host.network, "%s", bad[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_ranges),      cmocka_unit_test(refuses_other_ranges),
         cmocka_unit_test(finds_overlaps),    cmocka_unit_test(formats_addresses),
-        cmocka_unit_test(checks_each_field),
+        cmocka_unit_test(checks_each_field), cmocka_unit_test(a_network_holds_the_range),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

@@ -149,7 +149,8 @@ static void every_statement_can_be_prepared(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    const struct db_statement_list lists[] = {host_statements, host_condition_statements};
+    const struct db_statement_list lists[] = {host_statements, host_condition_statements,
+                                              host_move_statements};
     assert_ok(db_check_statements(db, lists, ARRAY_SIZE(lists), &err));
 }
 
@@ -217,6 +218,57 @@ static void ranges_do_not_overlap_nor_change_in_use(void **state)
     assert_ok(host_put(db, &a, &err));
     assert_int_equal(count("SELECT MIN(address) FROM host_addresses"), 0x0a040002);
     assert_ok(host_put(db, &b, &err));
+}
+
+/* --- moving --- */
+
+static int rehost_body(struct db *with, void *context, struct error **err)
+{
+    struct placement *placement = context;
+    static const struct db_statement rehost = {
+        "test.rehost", "UPDATE sandboxes SET host_id = host_id + 1 WHERE id = ?", false};
+    if (host_address_move(with, placement->host_id, placement->host_id + 1, placement->instance,
+                          err) < 0)
+        return -1;
+    return db_exec(with, &rehost, DB_ARGS(db_text(placement->id)), NULL, err);
+}
+
+static void an_address_goes_along_and_its_host_may_go(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct host a = host_of("a", "10.3.0.0/29", 4, 4096), b = host_of("b", "10.4.0.0/29", 4, 512);
+    uint32_t to;
+    forget_all_hosts();
+    put(&a);
+    struct placement placement = place(&resources);
+    assert_ok(host_put(db, &b, &err));
+    assert_int_equal(b.id, a.id + 1);
+    assert_ok(host_move_target(db, a.id, placement.address, &resources, &to, &err));
+    assert_int_equal(to, 0);
+    memcpy(b.network, "10.0.0.0/8", sizeof "10.0.0.0/8");
+    assert_ok(host_put(db, &b, &err));
+    assert_ok(host_move_target(db, a.id, placement.address, &resources, &to, &err));
+    assert_int_equal(to, b.id);
+    const struct runtime_resources large = {.cpu = 1, .memory_mb = 513, .disk_gb = 1};
+    assert_ok(host_move_target(db, a.id, placement.address, &large, &to, &err));
+    assert_int_equal(to, 0);
+
+    assert_fails_saying(host_remove(db, "a", &err), ERR_INVALID_REQUEST, "drain it");
+    assert_ok(host_leave(db, "a", &err));
+    assert_int_equal(count("SELECT COUNT(*) FROM hosts WHERE leaving = 1"), 1);
+    assert_fails_saying(host_remove(db, "a", &err), ERR_INVALID_REQUEST, "1 sandboxes");
+    assert_ok(db_transaction(db, rehost_body, &placement, &err));
+    assert_ok(host_remove(db, "a", &err));
+    assert_fails_saying(host_remove(db, "a", &err), ERR_NOT_FOUND, "host");
+    /* Its range is free again but for the address that is away. */
+    a = host_of("a", "10.3.0.0/29", 4, 4096);
+    assert_ok(host_put(db, &a, &err));
+    assert_int_equal(count("SELECT COUNT(*) FROM host_addresses WHERE address >> 16 = 0x0a03"), 5);
+    assert_int_equal(count("SELECT COUNT(*) FROM host_addresses a JOIN hosts h ON h.id = a.host_id"
+                           " WHERE h.name = 'b' AND a.address >> 16 = 0x0a03"),
+                     1);
+    forget_all_hosts();
 }
 
 /* --- conditions --- */
@@ -557,6 +609,7 @@ int main(void)
         cmocka_unit_test(a_host_is_put_and_changed),
         cmocka_unit_test(a_large_range_is_filled_by_one_statement),
         cmocka_unit_test(ranges_do_not_overlap_nor_change_in_use),
+        cmocka_unit_test(an_address_goes_along_and_its_host_may_go),
         cmocka_unit_test(a_host_that_does_not_answer_takes_no_new_sandboxes),
         cmocka_unit_test(this_machine_is_tried_in_any_case),
         cmocka_unit_test(a_lost_host_stays_lost),

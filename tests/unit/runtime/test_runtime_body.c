@@ -63,6 +63,36 @@ static void a_copy_takes_the_disk_alone(void **state)
     assert_string_equal(text_at(body, "config", RUNTIME_KEY_SANDBOX, NULL), "ckp_1");
 }
 
+static void what_moves_is_the_same_elsewhere(void **state)
+{
+    (void)state;
+    json_auto_t *original = json_pack(
+        "{s:s, s:s, s:s, s:b, s:[s], s:s, s:{s:s, s:s, s:s, s:s, s:s}, s:{s:{s:s, s:s}, s:{s:s, "
+        "s:s}}}",
+        "name", "sbx-1", "type", "container", "architecture", "x86_64", "stateful", 1, "profiles",
+        RUNTIME_PROFILE, "status", "Stopped", "config", RUNTIME_KEY_ROLE, "sandbox", "limits.cpu",
+        "2", "volatile.last_state.idmap", "[]", "volatile.eth0.host_name", "old", "volatile.uuid",
+        "u", "devices", "root", "pool", "there", "size", "11GiB", "eth0", "ipv4.address",
+        "10.77.3.254", "host_name", "old");
+    json_auto_t *body = runtime_move_body(&runtime, original, "opr_1");
+
+    assert_string_equal(text_at(body, "name", NULL, NULL), "sbx-1");
+    assert_true(json_is_true(json_object_get(body, "stateful")));
+    assert_null(json_object_get(body, "status"));
+    assert_string_equal(text_at(body, "config", "limits.cpu", NULL), "2");
+    assert_string_equal(text_at(body, "config", "volatile.last_state.idmap", NULL), "[]");
+    assert_string_equal(text_at(body, "config", "volatile.uuid", NULL), "u");
+    assert_null(text_at(body, "config", "volatile.eth0.host_name", NULL));
+    /* Until it is whole it is no sandbox, and it is known whose move it was. */
+    assert_string_equal(text_at(body, "config", RUNTIME_KEY_ROLE, NULL), RUNTIME_ROLE_MOVING);
+    assert_string_equal(text_at(body, "config", "user.sandlot.move", NULL), "opr_1");
+    assert_string_equal(text_at(body, "devices", "root", "pool"), "pool");
+    assert_string_equal(text_at(body, "devices", "root", "size"), "11GiB");
+    assert_string_equal(text_at(body, "devices", "eth0", "ipv4.address"), "10.77.3.254");
+    assert_memory_equal(text_at(body, "devices", "eth0", "host_name"), "sl", 2);
+    assert_string_equal(text_at(original, "devices", "eth0", "host_name"), "old");
+}
+
 static void hardware_addresses_follow_addresses(void **state)
 {
     (void)state;
@@ -201,6 +231,7 @@ int main(void)
         cmocka_unit_test(host_names_are_fresh),
         cmocka_unit_test(hardware_addresses_follow_addresses),
         cmocka_unit_test(a_copy_takes_the_disk_alone),
+        cmocka_unit_test(what_moves_is_the_same_elsewhere),
         cmocka_unit_test(a_paused_root_has_room_for_the_memory),
         cmocka_unit_test(a_container_is_one_request),
         cmocka_unit_test(a_machine_keeps_its_memory_apart),

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sandboxes that move to another host. */
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "host/host.h"
+#include "host/host_answers.h"
+
+static const struct db_statement move_address_statement = {
+    "host.move_address", "UPDATE host_addresses SET host_id = ? WHERE host_id = ? AND holder = ?",
+    false};
+static const struct db_statement targets_statement = {
+    "host.move_targets",
+    "SELECT id, address_range, COALESCE(network, '') FROM hosts WHERE id <> ?"
+    " AND state = 'active' AND memory_low = 0 AND " HOST_ANSWERS(
+        "") " AND used_vcpus + CAST(? AS SIGNED) <= vcpus AND used_memory_mb + CAST(? AS SIGNED)"
+            " <= CAST(memory_mb AS SIGNED) * memory_overcommit DIV 100"
+            " ORDER BY CAST(memory_mb AS SIGNED) - used_memory_mb DESC, id LIMIT 10000",
+    true};
+
+static const struct db_statement leave_statement = {
+    "host.leave", "UPDATE hosts SET leaving = 1 WHERE name = ? AND state = 'draining'", false};
+
+static const struct db_statement lock_leaving_statement = {
+    "host.lock_leaving", "SELECT id, state FROM hosts WHERE name = ? FOR UPDATE", false};
+/* With its row locked nothing new comes. */
+static const struct db_statement left_statement = {
+    "host.left",
+    "SELECT (SELECT COUNT(*) FROM sandboxes WHERE host_id = ? AND state <> 'destroyed'),"
+    " (SELECT COUNT(*) FROM checkpoints WHERE host_id = ? AND state <> 'deleted'),"
+    " (SELECT COUNT(*) FROM volumes WHERE host_id = ? AND state <> 'deleted')",
+    false};
+static const struct db_statement forget_statements[] = {
+    {"host.forget_sources", "DELETE FROM template_sources WHERE host_id = ?", false},
+    {"host.forget_warm", "DELETE FROM warm_instances WHERE host_id = ?", false},
+    {"host.forget_keeper", "DELETE FROM keepers WHERE host_id = ?", false},
+    {"host.forget_addresses", "DELETE FROM host_addresses WHERE host_id = ?", false},
+    {"host.forget", "DELETE FROM hosts WHERE id = ?", false},
+};
+
+static const struct db_statement *const statements[] = {
+    &move_address_statement, &targets_statement,    &leave_statement,      &lock_leaving_statement,
+    &left_statement,         &forget_statements[0], &forget_statements[1], &forget_statements[2],
+    &forget_statements[3],   &forget_statements[4],
+};
+const struct db_statement_list host_move_statements = DB_STATEMENT_LIST(statements);
+
+int host_address_move(struct db *db, uint32_t from_host, uint32_t to_host,
+                      const char *instance_name, struct error **err)
+{
+    return db_exec(db, &move_address_statement,
+                   DB_ARGS(db_u64(to_host), db_u64(from_host), db_text(instance_name)), NULL, err);
+}
+
+int host_move_target(struct db *db, uint32_t from_host, uint32_t address,
+                     const struct runtime_resources *resources, uint32_t *host_id,
+                     struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *host_id = 0;
+    if (db_query(db, &targets_statement,
+                 DB_ARGS(db_u64(from_host), db_u64(resources->cpu), db_u64(resources->memory_mb)),
+                 &rows, err) < 0)
+        return -1;
+    while (!*host_id && db_rows_next(rows)) {
+        struct host host = {0};
+        db_copy_text(host.address_range, rows, 1);
+        db_copy_text(host.network, rows, 2);
+        if (host_has_address(&host, address))
+            *host_id = (uint32_t)db_get_u64(rows, 0);
+    }
+    return 0;
+}
+
+static int leave_body(struct db *db, void *context, struct error **err)
+{
+    const char *name = context;
+    if (host_set_state(db, name, HOST_DRAINING, err) < 0)
+        return -1;
+    return db_exec(db, &leave_statement, DB_ARGS(db_text(name)), NULL, err);
+}
+
+int host_leave(struct db *db, const char *name, struct error **err)
+{
+    char copy[64];
+    snprintf(copy, sizeof copy, "%s", name);
+    return db_transaction(db, leave_body, copy, err);
+}
+
+/* --- what is left --- */
+
+static int check_empty(struct db *db, const char *name, uint32_t host_id, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    struct db_value host = db_u64(host_id);
+    if (db_query(db, &left_statement, DB_ARGS(host, host, host), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    unsigned sandboxes = (unsigned)db_get_u64(rows, 0), checkpoints = (unsigned)db_get_u64(rows, 1),
+             volumes = (unsigned)db_get_u64(rows, 2);
+    if (!sandboxes && !checkpoints && !volumes)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "name",
+                           "The host %s still has %u sandboxes, %u checkpoints and %u volumes "
+                           "(`sandlotctl host drain %s` lists them).",
+                           name, sandboxes, checkpoints, volumes, name);
+}
+
+static int lock_leaving(struct db *db, const char *name, uint32_t *host_id, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &lock_leaving_statement, DB_ARGS(db_text(name)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such host.");
+    *host_id = (uint32_t)db_get_u64(rows, 0);
+    if (str_equal(db_get_text(rows, 1), host_state_names[HOST_DRAINING]))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "name",
+                           "The host %s takes new sandboxes; drain it first.", name);
+}
+
+static int remove_body(struct db *db, void *context, struct error **err)
+{
+    const char *name = context;
+    uint32_t host_id = 0;
+    if (lock_leaving(db, name, &host_id, err) < 0 || check_empty(db, name, host_id, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_SIZE(forget_statements); i++)
+        if (db_exec(db, &forget_statements[i], DB_ARGS(db_u64(host_id)), NULL, err) < 0)
+            return -1;
+    return 0;
+}
+
+int host_remove(struct db *db, const char *name, struct error **err)
+{
+    char copy[64];
+    snprintf(copy, sizeof copy, "%s", name);
+    return db_transaction(db, remove_body, copy, err);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A stopped sandbox goes to another host with its disk, its memory and its address. Until its row
+ * names the other host it is where it was, and what is there already is half a copy; from then on
+ * it is there, and what is left here is old. Either is removed with the row locked, since the name
+ * of the instance stays the same and it may be on its way back.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fault_point.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/notify.h"
+#include "checkpoint/checkpoint_row.h"
+#include "host/host.h"
+#include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_row.h"
+
+/* A dispatcher that dies over it again and again is not to keep it from being resumed. */
+#define ATTEMPTS_MOST     3
+#define STRAY_PATIENCE_MS 5000
+#define LOOK_MS           100
+#define LEAVING_AT_ONCE   32
+#define MOVE_AGAIN_MS     60000
+#define WAIT_MOST_MS      (6 * 3600 * (int64_t)1000)
+
+/* --- what is on the wrong host --- */
+
+struct stray {
+    const char *id, *instance_name;
+    uint32_t host_id;
+    struct runtime *runtime;
+    bool removed;
+};
+
+/* With the row locked no move of it begins or ends. */
+static int stray_body(struct db *db, void *context, struct error **err)
+{
+    struct stray *stray = context;
+    sandbox_auto sandbox = {0};
+    char id[ID_SIZE];
+    enum sandbox_state state;
+    stray->removed = false;
+    if (sandbox_get_any(db, stray->id, true, &sandbox, err) < 0 ||
+        sandbox_row_of_instance(db, stray->host_id, stray->instance_name, id, &state, err) < 0)
+        return -1;
+    if (*id)
+        return 0;
+    stray->removed = true;
+    return stray->runtime->ops->destroy(stray->runtime, stray->instance_name, err);
+}
+
+int sandbox_remove_stray(struct worker *worker, const char *id, uint32_t host_id,
+                         const char *instance_name, struct error **err)
+{
+    struct stray stray = {.id = id, .instance_name = instance_name, .host_id = host_id};
+    if (runtimes_get(worker->runtimes, worker->db, host_id, &stray.runtime, err) < 0)
+        return -1;
+    runtime_limit(stray.runtime, STRAY_PATIENCE_MS);
+    int result = db_transaction(worker->db, stray_body, &stray, err);
+    runtime_limit(stray.runtime, 0);
+    if (result == 0 && stray.removed)
+        log_info("instance is not on its sandbox's host any more and was removed",
+                 LOG_STR("sandbox", id), LOG_INT("host", host_id));
+    return result;
+}
+
+/* The sweep of its host does it otherwise. */
+static void clear_away(struct work *work, uint32_t host_id)
+{
+    error_auto failure = NULL;
+    if (sandbox_remove_stray(work->worker, work->sandbox.id, host_id, work->sandbox.instance_name,
+                             &failure) < 0)
+        log_warning("what a move has left on a host stays there for now",
+                    LOG_STR("sandbox", work->sandbox.id), LOG_INT("host", host_id),
+                    LOG_ERROR(failure));
+}
+
+/* --- moving --- */
+
+/* Both hosts must answer. */
+static int tick(void *context, struct error **err)
+{
+    struct work *work = context;
+    if (lease_tick(&work->lease, err) < 0 || work_check_host(work, err) < 0)
+        return -1;
+    return runtimes_check(work->worker->runtimes, work->worker->db, work->operation.host_id, err);
+}
+
+static int copy_to(struct work *work, struct error **err)
+{
+    struct worker *worker = work->worker;
+    struct runtime *to;
+    if (runtimes_get(worker->runtimes, worker->db, work->operation.host_id, &to, err) < 0)
+        return -1;
+    to->tick = work->runtime->tick = tick;
+    to->tick_context = work->runtime->tick_context = work;
+    int result =
+        to->ops->receive(to, work->runtime, work->sandbox.instance_name, work->operation.id, err);
+    to->tick = NULL;
+    return result;
+}
+
+static int carry(struct work *work, struct error **err)
+{
+    if (work->operation.attempts > ATTEMPTS_MOST)
+        return error_set(err, ERR_RUNTIME_FAILED, "it was begun %u times and did not end",
+                         work->operation.attempts - 1);
+    return work_open_runtime(work, err) < 0 ? -1 : copy_to(work, err);
+}
+
+static int rehost(struct db *db, void *context, struct error **err)
+{
+    const struct work *work = context;
+    return sandbox_row_rehost(db, &work->sandbox, work->operation.host_id, err);
+}
+
+static int stays(struct work *work, struct error **failure, struct error **err)
+{
+    if ((*failure)->code != ERR_LEASE_LOST &&
+        work_finish(work, SANDBOX_EVENT_MOVE_FAILED, (*failure)->message, err) < 0)
+        return -1;
+    clear_away(work, work->operation.host_id);
+    return error_move(err, failure);
+}
+
+int work_run_move(struct work *work, struct error **err)
+{
+    uint32_t from_host = work->sandbox.host_id;
+    error_auto failure = NULL;
+    fault_point(FAULT_MOVE_BEGUN);
+    if (carry(work, &failure) < 0)
+        return stays(work, &failure, err);
+    fault_point(FAULT_MOVE_COPIED);
+    work->settle = rehost;
+    work->settle_context = work;
+    if (work_finish(work, SANDBOX_EVENT_MOVED, NULL, err) < 0) {
+        if ((*err)->code == ERR_LEASE_LOST)
+            clear_away(work, work->operation.host_id);
+        return -1;
+    }
+    fault_point(FAULT_MOVE_FINISHED);
+    clear_away(work, from_host);
+    fault_point(FAULT_MOVE_REMOVED);
+    return 0;
+}
+
+/* --- beginning --- */
+
+struct moving {
+    struct work *work;
+    const char *id;
+    uint32_t to_host; /* 0: any that has room */
+};
+
+static int refuse(struct error **err, const char *why)
+{
+    return error_set(err, ERR_INVALID_REQUEST, "The sandbox cannot be moved: %s.", why);
+}
+
+static int check_sandbox(struct db *db, const struct sandbox *sandbox, struct error **err)
+{
+    bool forking;
+    if (sandbox->state == SANDBOX_READY)
+        return refuse(err, "it runs, and only what is stopped can be");
+    if (sandbox->virtual_machine)
+        return refuse(err, "it is a virtual machine");
+    if (sandbox_has_volumes(sandbox))
+        return refuse(err, "it has volumes, which are on its host");
+    if (checkpoint_row_forking(db, sandbox->id, &forking, err) < 0)
+        return -1;
+    return forking ? error_set(err, ERR_SANDBOX_BUSY, "Sandboxes of a fork are made from it.") : 0;
+}
+
+static int check_target(const struct sandbox *sandbox, const struct host *to, struct error **err)
+{
+    if (to->id == sandbox->host_id)
+        return error_set(err, ERR_INVALID_REQUEST, "The sandbox is on host %s already.", to->name);
+    if (to->state != HOST_ACTIVE)
+        return error_set(err, ERR_INVALID_REQUEST, "Host %s takes no sandboxes.", to->name);
+    if (!host_answers(to))
+        return error_set(err, ERR_INVALID_REQUEST, "Host %s does not answer.", to->name);
+    if (!host_has_address(to, sandbox->address))
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "Host %s does not let the sandbox's address through: it is in none of its "
+                         "networks (`sandlotctl host add --network`).",
+                         to->name);
+    return 0;
+}
+
+static int choose(struct db *db, const struct moving *moving, uint32_t *host_id, struct error **err)
+{
+    const struct sandbox *sandbox = &moving->work->sandbox;
+    struct host to;
+    *host_id = moving->to_host;
+    if (!*host_id) {
+        if (host_move_target(db, sandbox->host_id, sandbox->address, &sandbox->resources, host_id,
+                             err) < 0)
+            return -1;
+        return *host_id
+                   ? 0
+                   : error_set(err, ERR_NO_CAPACITY, "No other host has room for the sandbox now.");
+    }
+    if (host_get(db, *host_id, &to, err) < 0)
+        return -1;
+    int result = check_target(sandbox, &to, err);
+    host_deinit(&to);
+    return result;
+}
+
+static int begin_body(struct db *db, void *context, struct error **err)
+{
+    struct moving *moving = context;
+    struct work *work = moving->work;
+    uint32_t to_host;
+    sandbox_deinit(&work->sandbox);
+    if (sandbox_get_any(db, moving->id, true, &work->sandbox, err) < 0)
+        return -1;
+    if (!sandbox_state_is_shown(work->sandbox.state))
+        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    if (work_check_host(work, err) < 0 || check_sandbox(db, &work->sandbox, err) < 0 ||
+        choose(db, moving, &to_host, err) < 0 ||
+        host_disk_reserve(db, to_host, work->sandbox.resources.disk_gb, err) < 0 ||
+        work_begin_locked(work, db, SANDBOX_EVENT_MOVE, OPERATION_MOVE, err) < 0)
+        return -1;
+    return operation_set_host(db, &work->operation, to_host, err);
+}
+
+static int begin(struct moving *moving, struct error **err)
+{
+    struct worker *worker = moving->work->worker;
+    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
+    while (db_transaction(worker->db, begin_body, moving, err) < 0)
+        if (wait_while_busy(give_up_ms, err) < 0)
+            return -1;
+    notify_send(worker->settings->api_socket, NOTIFY_MOVES);
+    return 0;
+}
+
+int sandbox_move_for_room(struct worker *worker, const char *id, struct error **err)
+{
+    work_auto work = {.worker = worker, .queued = true};
+    struct moving moving = {&work, id, 0};
+    return begin(&moving, err);
+}
+
+/* --- emptying a host --- */
+
+/* It is tried again when there may be room, or another host. */
+static bool is_passed_over(const struct error *refusal)
+{
+    switch (refusal->code) {
+    case ERR_INVALID_REQUEST:
+    case ERR_NOT_FOUND:
+    case ERR_SANDBOX_BUSY:
+    case ERR_SANDBOX_NOT_RUNNING:
+    case ERR_NO_CAPACITY:
+    case ERR_INSUFFICIENT_STORAGE:
+    case ERR_HOST_UNREACHABLE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+int work_begin_leaving(struct work *work, struct worker *worker, bool *begun, struct error **err)
+{
+    char ids[LEAVING_AT_ONCE][ID_SIZE];
+    unsigned count;
+    *begun = false;
+    if (sandbox_row_leaving(worker->db, clock_now_ms() - MOVE_AGAIN_MS, LEAVING_AT_ONCE, ids,
+                            &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count && !*begun; i++) {
+        struct moving moving = {work, ids[i], 0};
+        work->worker = worker;
+        *begun = db_transaction(worker->db, begin_body, &moving, err) == 0;
+        if (!*begun && !is_passed_over(*err))
+            return -1;
+        error_clear(err);
+    }
+    if (*begun)
+        work_start(work, worker);
+    return 0;
+}
+
+/* --- waiting for its end --- */
+
+static int conclude(struct worker *worker, const char *operation_id, int64_t give_up_ms,
+                    bool *ended, struct error **err)
+{
+    enum operation_state state;
+    autofree char *why = NULL;
+    if (operation_outcome(worker->db, operation_id, &state, &why, err) < 0)
+        return -1;
+    *ended = state != OPERATION_RUNNING;
+    if (!*ended && clock_monotonic_ms() >= give_up_ms)
+        return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is still being moved.");
+    if (state == OPERATION_FAILED)
+        return error_set(err, ERR_RUNTIME_REFUSED, "The sandbox stays on its host: %s.", why);
+    return state == OPERATION_SUPERSEDED
+               ? error_set(err, ERR_NOT_FOUND, "The sandbox was deleted meanwhile.")
+               : 0;
+}
+
+int sandbox_move(struct worker *worker, const char *id, uint32_t to_host, struct sandbox *sandbox,
+                 struct error **err)
+{
+    work_auto work = {.worker = worker, .queued = true};
+    struct moving moving = {&work, id, to_host};
+    int64_t give_up_ms = clock_monotonic_ms() + WAIT_MOST_MS;
+    bool ended = false;
+    if (begin(&moving, err) < 0)
+        return -1;
+    while (!ended) {
+        clock_sleep_ms(LOOK_MS);
+        if (conclude(worker, work.operation.id, give_up_ms, &ended, err) < 0)
+            return -1;
+    }
+    return sandbox_get(worker->db, id, sandbox, err);
+}

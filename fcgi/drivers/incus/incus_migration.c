@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Instances that go to another server. The data take the way between the two servers: one of them
+ * waits at its https address with secrets that the other is told, who need not be known there
+ * otherwise. Where the sender can be reached the receiver pulls, else the sender pushes.
+ */
+#include "base/mem.h"
+#include "incus/incus_internal.h"
+
+/* As long as the largest disk takes. */
+#define MIGRATION_MOST_S (6 * 3600)
+
+/* An operation of the one that waits, or what the other began. */
+struct end {
+    struct incus *incus;
+    json_t *document;
+    struct incus_answer answer;
+};
+
+static bool is_reached(const struct incus *incus)
+{
+    return !incus->socket_path;
+}
+
+static int begin(struct end *end, const char *path, json_t *body, struct error **err)
+{
+    struct incus_request request = {
+        .method = "POST",
+        .path = path,
+        .body = body,
+        .timeout_s = INCUS_REQUEST_TIMEOUT_S,
+        .answer_max = INCUS_ANSWER_MAX,
+    };
+    if (incus_order_begin(end->incus, &request, &end->document, &end->answer, err) < 0)
+        return -1;
+    if (end->answer.type == INCUS_ANSWER_ASYNC)
+        return 0;
+    return error_set(err, ERR_OUTCOME_UNKNOWN, "Incus at %s began no operation for a migration",
+                     end->incus->options.url);
+}
+
+/* Where the one that waits is to be found, and by what it knows the other. */
+static json_t *meeting(const struct end *waits)
+{
+    const char *certificate = waits->incus->options.server_cert;
+    json_t *json =
+        json_pack("{s:o, s:O?}", "operation",
+                  json_sprintf("%s/1.0/operations/%s", waits->incus->base, waits->answer.operation),
+                  "secrets", json_object_get(waits->answer.metadata, "metadata"));
+    if (certificate)
+        json_object_set_new(json, "certificate", json_string(certificate));
+    return json;
+}
+
+static json_t *sending(const char *name)
+{
+    return json_pack("{s:s, s:b, s:b, s:b}", "name", name, "migration", 1, "live", 0,
+                     "instance_only", 1);
+}
+
+static void set_source(json_t *body, const char *mode, json_t *where)
+{
+    json_t *source = where ? where : json_object();
+    json_object_set_new(source, "type", json_string("migration"));
+    json_object_set_new(source, "mode", json_string(mode));
+    json_object_set_new(source, "live", json_false());
+    json_object_set_new(source, "instance_only", json_true());
+    json_object_set_new(body, "source", source);
+}
+
+static int pull(struct end *from, struct end *to, const char *name, json_t *body,
+                struct error **err)
+{
+    autofree char *path = incus_path(from->incus, "instances", name);
+    json_auto_t *offer = sending(name);
+    if (begin(from, path, offer, err) < 0)
+        return -1;
+    set_source(body, "pull", meeting(from));
+    return begin(to, "/1.0/instances", body, err);
+}
+
+static int push(struct end *from, struct end *to, const char *name, json_t *body,
+                struct error **err)
+{
+    autofree char *path = incus_path(from->incus, "instances", name);
+    json_auto_t *order = sending(name);
+    set_source(body, "push", NULL);
+    if (begin(to, "/1.0/instances", body, err) < 0)
+        return -1;
+    json_object_set_new(order, "target", meeting(to));
+    if (begin(from, path, order, err) < 0)
+        return -1;
+    /* Of the two it is the one that says what went wrong. */
+    return incus_operation_wait(from->incus, from->answer.operation, MIGRATION_MOST_S, err);
+}
+
+int incus_instance_send(struct incus *from, struct incus *to, const char *name, json_t *body,
+                        struct error **err)
+{
+    struct end sender = {.incus = from}, receiver = {.incus = to};
+    if (!is_reached(from) && !is_reached(to))
+        return error_set(err, ERR_RUNTIME_REFUSED,
+                         "neither %s nor %s is an address at which the other's Incus reaches it",
+                         from->options.url, to->options.url);
+    int result = is_reached(from) ? pull(&sender, &receiver, name, body, err)
+                                  : push(&sender, &receiver, name, body, err);
+    if (result == 0)
+        result = incus_operation_wait(to, receiver.answer.operation, MIGRATION_MOST_S, err);
+    json_decref(sender.document);
+    json_decref(receiver.document);
+    return result;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Instances that come from another host. Incus copies a paused one with its memory image; its
+ * record that there is one goes with the order ("stateful"), or the image would be forgotten.
+ *
+ * A copy is whole when its role says so, and of this move when it has its token: one that an
+ * earlier move has left behind may be old.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "runtime/runtime_incus.h"
+
+#define KEY_MOVE "user.sandlot.move"
+
+/* What Incus itself writes down of an instance belongs to its host, but for this: how far its files
+ * are shifted, and what it was made of. */
+static bool goes_along(const char *key)
+{
+    static const char *const kept[] = {"volatile.base_image", "volatile.idmap.",
+                                       "volatile.last_state.idmap", "volatile.uuid"};
+    if (!str_starts_with(key, "volatile."))
+        return true;
+    for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+        if (str_starts_with(key, kept[i]))
+            return true;
+    return false;
+}
+
+static json_t *moved_config(const json_t *original, const char *token)
+{
+    json_t *config = json_object();
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)original, key, value)
+        if (goes_along(key))
+            json_object_set(config, key, value);
+    json_object_set_new(config, RUNTIME_KEY_ROLE, json_string(RUNTIME_ROLE_MOVING));
+    json_object_set_new(config, KEY_MOVE, json_string(token));
+    return config;
+}
+
+/* The disk lies in the pool of its new host, and its link has a name that none has had there. */
+static json_t *moved_devices(const struct runtime_incus *to, const json_t *original)
+{
+    char host_name[RUNTIME_HOST_NAME_SIZE];
+    json_t *devices = json_deep_copy(original);
+    json_t *root = json_object_get(devices, "root"), *nic = json_object_get(devices, "eth0");
+    runtime_host_name(to->nic_prefix, host_name);
+    if (root)
+        json_object_set_new(root, "pool", json_string(to->pool));
+    if (nic)
+        json_object_set_new(nic, "host_name", json_string(host_name));
+    return devices;
+}
+
+json_t *runtime_move_body(const struct runtime_incus *to, const json_t *original, const char *token)
+{
+    json_t *body = json_object();
+    static const char *const same[] = {"name", "type", "architecture", "stateful", "profiles"};
+    for (size_t i = 0; i < ARRAY_SIZE(same); i++)
+        json_object_set(body, same[i], json_object_get(original, same[i]));
+    json_object_set_new(body, "config", moved_config(json_object_get(original, "config"), token));
+    json_object_set_new(body, "devices", moved_devices(to, json_object_get(original, "devices")));
+    return body;
+}
+
+/* --- one move --- */
+
+struct receiving {
+    struct runtime_incus *to, *from;
+    const char *name, *token;
+};
+
+static bool is_whole(const struct receiving *receiving, const struct incus_instance *found)
+{
+    return str_equal(incus_instance_config(found, RUNTIME_KEY_ROLE), "sandbox") &&
+           str_equal(incus_instance_config(found, KEY_MOVE), receiving->token);
+}
+
+static int look_at_original(const struct receiving *receiving, struct error **err)
+{
+    enum runtime_status status;
+    if (runtime_look(receiving->from, receiving->name, NULL, &status, err) < 0)
+        return -1;
+    if (status == RUNTIME_ABSENT)
+        return error_set(err, ERR_NOT_FOUND, "instance %s is not on its host", receiving->name);
+    return runtime_is_down(status)
+               ? 0
+               : error_set(err, ERR_RUNTIME_REFUSED, "instance %s is not stopped", receiving->name);
+}
+
+static int fetch(const struct receiving *receiving, struct error **err)
+{
+    json_auto_t *original = NULL;
+    if (look_at_original(receiving, err) < 0 ||
+        incus_instance_describe(receiving->from->incus, receiving->name, &original, err) < 0)
+        return -1;
+    json_auto_t *body = runtime_move_body(receiving->to, original, receiving->token);
+    json_auto_t *whole = json_pack("{s:s}", RUNTIME_KEY_ROLE, "sandbox");
+    if (incus_instance_send(receiving->from->incus, receiving->to->incus, receiving->name, body,
+                            err) < 0)
+        return -1;
+    return incus_instance_patch(receiving->to->incus, receiving->name, whole, NULL, err);
+}
+
+static int receive(const struct receiving *receiving, struct error **err)
+{
+    incus_instance_auto found = {0};
+    enum runtime_status status;
+    if (runtime_look(receiving->to, receiving->name, &found, &status, err) < 0)
+        return -1;
+    if (status != RUNTIME_ABSENT && is_whole(receiving, &found))
+        return 0;
+    if (status != RUNTIME_ABSENT &&
+        runtime_incus_destroy(&receiving->to->base, receiving->name, err) < 0)
+        return -1;
+    return fetch(receiving, err);
+}
+
+int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *name,
+                          const char *token, struct error **err)
+{
+    struct receiving receiving = {runtime_incus_of(to), runtime_incus_of(from), name, token};
+    return receive(&receiving, err) < 0 ? error_context(err, "instance %s from another host", name)
+                                        : 0;
+}

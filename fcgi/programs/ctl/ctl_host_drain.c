@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Emptying a host: dispatchers move what can move, this says what is left and why. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/notify.h"
+#include "ctl/ctl_db.h"
+#include "ctl/output.h"
+#include "host/host.h"
+#include "sandbox/sandbox_state.h"
+
+#define LOOK_MS 1000
+
+static bool goes(const struct ctl_staying *one)
+{
+    return one->why == CTL_STAYS_MOVING || one->why == CTL_STAYS_WAITS ||
+           one->why == CTL_STAYS_DELETED;
+}
+
+static const char *reason(const struct ctl_staying *one)
+{
+    static const char *const reasons[] = {
+        [CTL_STAYS_RUNS] = "runs",
+        [CTL_STAYS_VOLUMES] = "has volumes",
+        [CTL_STAYS_MACHINE] = "is a virtual machine",
+        [CTL_STAYS_MOVING] = "is moving",
+        [CTL_STAYS_WAITS] = "waits for its turn",
+        [CTL_STAYS_NO_ROOM] = "no other host has room for it",
+        [CTL_STAYS_CHECKPOINT] = "is a checkpoint",
+        [CTL_STAYS_VOLUME] = "is a volume",
+        [CTL_STAYS_DELETED] = "is being deleted",
+    };
+    return one->why == CTL_STAYS_FAILED ? one->failure : reasons[one->why];
+}
+
+/* Whether there is room elsewhere for one that waits. */
+static int look_for_room(struct ctl *ctl, uint32_t host_id, struct ctl_staying *one,
+                         struct error **err)
+{
+    uint32_t to_host;
+    if (one->why != CTL_STAYS_WAITS)
+        return 0;
+    if (host_move_target(ctl->db, host_id, one->address, &one->resources, &to_host, err) < 0)
+        return -1;
+    if (!to_host)
+        one->why = CTL_STAYS_NO_ROOM;
+    return 0;
+}
+
+/* *going: how many are on their way, or will be. */
+static int look(struct ctl *ctl, const char *name, bool leaving, json_t *rows, unsigned *going,
+                struct error **err)
+{
+    autofree struct ctl_staying *list = NULL;
+    struct host host;
+    unsigned count;
+    *going = 0;
+    if (host_get_by_name(ctl->db, name, &host, err) < 0)
+        return -1;
+    uint32_t host_id = host.id;
+    host_deinit(&host);
+    if (ctl_db_staying(ctl->db, host_id, &list, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        if (look_for_room(ctl, host_id, &list[i], err) < 0)
+            return -1;
+        *going += goes(&list[i]);
+        json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s}", "id", list[i].id, "team",
+                                              list[i].team, "state", list[i].state, "why",
+                                              leaving ? reason(&list[i]) : ""));
+    }
+    return 0;
+}
+
+static int wait_for_end(struct ctl *ctl, const char *name, json_t *rows, struct error **err)
+{
+    unsigned going;
+    do {
+        clock_sleep_ms(LOOK_MS);
+        json_array_clear(rows);
+        if (look(ctl, name, true, rows, &going, err) < 0)
+            return -1;
+    } while (going);
+    return 0;
+}
+
+static void report(const struct ctl *ctl, const char *name, bool leaving, json_t *rows)
+{
+    static const struct ctl_column staying[] = {{"ID", "id"}, {"TEAM", "team"}, {"STATE", "state"}};
+    static const struct ctl_column left[] = {
+        {"ID", "id"}, {"TEAM", "team"}, {"STATE", "state"}, {"WHY", "why"}};
+    size_t count = json_array_size(rows);
+    json_t *json =
+        json_pack("{s:s, s:s, s:b, s:O}", "name", name, "state", host_state_names[HOST_DRAINING],
+                  "empty", count == 0, "sandboxes", rows);
+    if (!count)
+        ctl_print(ctl, json, "Host %s takes nothing new and is empty.", name);
+    else
+        ctl_print(
+            ctl, json,
+            leaving ? "Host %s takes nothing new, and what can moves to other hosts; %zu are left."
+                    : "Host %s takes nothing new; the %zu that it has stay.",
+            name, count);
+    if (ctl->json || !count)
+        return;
+    if (leaving)
+        ctl_print_table(rows, left, ARRAY_SIZE(left));
+    else
+        ctl_print_table(rows, staying, ARRAY_SIZE(staying));
+}
+
+int ctl_host_drain(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    const char *name = arguments->operands[0];
+    bool leaving = !ctl_flag(arguments, "stay");
+    json_auto_t *rows = json_array();
+    unsigned going;
+    if ((leaving ? host_leave(ctl->db, name, err)
+                 : host_set_state(ctl->db, name, HOST_DRAINING, err)) < 0)
+        return -1;
+    if (leaving)
+        notify_send(ctl->settings->api_socket, NOTIFY_MOVES);
+    if ((leaving && ctl_flag(arguments, "wait") ? wait_for_end(ctl, name, rows, err)
+                                                : look(ctl, name, leaving, rows, &going, err)) < 0)
+        return -1;
+    report(ctl, name, leaving, rows);
+    return 0;
+}
+
+int ctl_host_remove(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    const char *name = arguments->operands[0];
+    if (host_remove(ctl->db, name, err) < 0)
+        return -1;
+    ctl_print(ctl, json_pack("{s:s, s:b}", "name", name, "removed", 1),
+              "Host %s is removed; its name and its range of addresses are free.", name);
+    return 0;
+}
