@@ -6,12 +6,15 @@
 
 accounts_host()
 {
-    local memory_mb
+    local memory_mb network=()
 
+    if [[ $HOSTS == 2 ]]; then
+        network=(--network "$RANGE")
+    fi
     memory_mb=$(awk '/^MemTotal:/ { print int($2 / 1024 * 0.8) }' /proc/meminfo)
     # Processors are shared out in time; memory is not, unless the caller says so.
     ctl host add local --url "unix://$INCUS_SOCKET_FILE" --project "$PROJECT" \
-        --pool "$POOL" --range "$FIRST_RANGE" --nic-prefix "$NIC_PREFIX" \
+        --pool "$POOL" --range "$FIRST_RANGE" "${network[@]}" --nic-prefix "$NIC_PREFIX" \
         --vcpus "$(($(nproc) * ${HOST_VCPUS_EACH:-16}))" --memory-mb "$memory_mb" \
         --memory-overcommit "${HOST_MEMORY_OVERCOMMIT:-100}" --disk-overcommit "${HOST_DISK_OVERCOMMIT:-1000}" \
         --firewall "http+unix://$RUN_DIR/firewall/http.sock"

@@ -6,7 +6,8 @@
 # shellcheck shell=bash disable=SC2030,SC2031,SC2034
 
 # other_derive: names and addresses, from those of the stack. Its range is the upper half of the
-# stack's, whose lower half is the first host's.
+# stack's, whose lower half is the first host's; filters and relay let all of it through, so that sandboxes
+# can move from one to the other.
 other_derive()
 {
     local a b c d bits base half
@@ -45,7 +46,6 @@ other_host()
     CONFIG_FILE=$OTHER_DIR/etc/sandlot.conf
     STACK=$STACK-other
     STATE_ROOT=$OTHER_DIR
-    RANGE=$OTHER_RANGE
     ETC_DIR=$OTHER_DIR/etc
     RUN_DIR=$OTHER_DIR/run
     LOG_DIR=$OTHER_DIR/log
@@ -221,10 +221,10 @@ other_add()
 
     memory_mb=$(awk '/^MemTotal:/ { print int($2 / 1024 * 0.8) }' /proc/meminfo)
     ctl host add other --url "https://$OTHER_ADDRESS:8443" --server-cert "$OTHER_DIR/incus/server.crt" \
-        --project "$PROJECT" --pool "$POOL" --range "$OTHER_RANGE" --nic-prefix "$NIC_PREFIX" \
+        --project "$PROJECT" --pool "$POOL" --range "$OTHER_RANGE" --network "$RANGE" --nic-prefix "$NIC_PREFIX" \
         --vcpus "$(($(nproc) * 16))" --memory-mb "$memory_mb" --disk-overcommit 1000 \
         --relay "https://$OTHER_ADDRESS:8446"
-    ctl host drain local
+    ctl host drain local --stay
 }
 
 other_stop_services()

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from stack import wait_until
+from stack import Incus, wait_until
 from tenant import Sandbox
 
 
@@ -26,14 +26,14 @@ class TwoHosts:
     def take(self, *names):
         """New sandboxes go to these hosts."""
         for name in ("local", "other"):
-            self.stack.ctl("host", "activate" if name in names else "drain", name)
+            self.stack.ctl("host", *(["activate", name] if name in names else ["drain", name, "--stay"]))
 
     def add_again(self, name):
         """With what it has, so that templates are built on it that came while it took none."""
         one = self.host(name)
         (row,) = self.stack.query("SELECT server_cert FROM hosts WHERE name = %s", name)
         values = {option: one[option.replace("-", "_")] for option in (
-            "url", "project", "pool", "range", "nic-prefix", "vcpus", "memory-mb", "memory-overcommit",
+            "url", "project", "pool", "range", "network", "nic-prefix", "vcpus", "memory-mb", "memory-overcommit",
             "disk-overcommit", "firewall", "relay")}
         if row["server_cert"]:
             certificate = self.stack.root / f"{name}-of-a-test.crt"
@@ -57,6 +57,17 @@ class TwoHosts:
         (row,) = self.stack.query("SELECT h.name FROM sandboxes s JOIN hosts h ON h.id = s.host_id WHERE s.id = %s",
                                   sandbox.id)
         return row["name"]
+
+    def incus(self, name):
+        folder = {"local": "incus", "other": "other/incus"}[name]
+        return Incus(str(self.stack.root / folder / "unix.socket"), self.stack.incus.project)
+
+    def having(self, instance):
+        """The hosts that have an instance of this name, whole or not."""
+        return [name for name in ("local", "other") if self.incus(name).exists(instance)]
+
+    def move(self, sandbox, name, check=True):
+        return self.stack.ctl("sandbox", "move", sandbox.id, name, check=check)
 
     # --- the cable ---
 
