@@ -49,6 +49,9 @@ int operation_set_turn(struct db *db, const struct operation *operation, unsigne
 int operation_set_host(struct db *db, struct operation *operation, uint32_t host_id,
                        struct error **err);
 
+/* Inside a transaction: nobody else has taken it over. Errors: ERR_LEASE_LOST. */
+int operation_check_owner(struct db *db, const struct operation *operation, struct error **err);
+
 /* How one ended that is not running any more. failure: what was recorded, owned by the caller. */
 enum operation_state { OPERATION_RUNNING, OPERATION_DONE, OPERATION_FAILED, OPERATION_SUPERSEDED };
 int operation_outcome(struct db *db, const char *id, enum operation_state *state, char **failure,

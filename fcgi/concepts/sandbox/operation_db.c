@@ -58,6 +58,9 @@ static const struct db_statement get_statement = {
     false};
 static const struct db_statement set_host_statement = {
     "operation.set_host", "UPDATE operations SET host_id = ? WHERE id = ?", false};
+static const struct db_statement owner_statement = {
+    "operation.owner", "SELECT 1 FROM operations WHERE id = ? AND lease_owner = ? FOR UPDATE",
+    false};
 static const struct db_statement outcome_statement = {
     "operation.outcome", "SELECT state, last_error FROM operations WHERE id = ?", true};
 
@@ -78,6 +81,7 @@ static const struct db_statement *const statements[] = {
     &due_operations[OPERATIONS_MOVE].take,
     &get_statement,
     &set_host_statement,
+    &owner_statement,
     &outcome_statement,
     &answers_statement,
 };
@@ -150,6 +154,17 @@ int operation_set_host(struct db *db, struct operation *operation, uint32_t host
     operation->host_id = host_id;
     return db_exec(db, &set_host_statement, DB_ARGS(db_u64(host_id), db_text(operation->id)), NULL,
                    err);
+}
+
+int operation_check_owner(struct db *db, const struct operation *operation, struct error **err)
+{
+    bool ours;
+    if (db_query_finds(db, &owner_statement,
+                       DB_ARGS(db_text(operation->id), db_text(operation->lease_owner)), &ours,
+                       err) < 0)
+        return -1;
+    return ours ? 0
+                : error_set(err, ERR_LEASE_LOST, "operation %s is somebody else's", operation->id);
 }
 
 int operation_outcome(struct db *db, const char *id, enum operation_state *state, char **failure,

@@ -97,8 +97,8 @@ static int copy_to(struct work *work, struct error **err)
         return -1;
     to->tick = work->runtime->tick = tick;
     to->tick_context = work->runtime->tick_context = work;
-    int result =
-        to->ops->receive(to, work->runtime, work->sandbox.instance_name, work->operation.id, err);
+    const struct runtime_receipt receipt = {work->operation.id, work->operation.attempts};
+    int result = to->ops->receive(to, work->runtime, work->sandbox.instance_name, &receipt, err);
     to->tick = NULL;
     return result;
 }
@@ -111,9 +111,13 @@ static int carry(struct work *work, struct error **err)
     return work_open_runtime(work, err) < 0 ? -1 : copy_to(work, err);
 }
 
+/* Whoever was held up for longer than his lease does not know what is on the other host by now: it
+ * may be being copied again. */
 static int rehost(struct db *db, void *context, struct error **err)
 {
     const struct work *work = context;
+    if (operation_check_owner(db, &work->operation, err) < 0)
+        return -1;
     return sandbox_row_rehost(db, &work->sandbox, work->operation.host_id, err);
 }
 

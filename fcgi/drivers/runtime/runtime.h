@@ -126,6 +126,12 @@ struct runtime_event {
 
 struct runtime;
 
+/* What a copy from another host is known by. */
+struct runtime_receipt {
+    const char *token; /* of what is copied, this once; borrowed */
+    unsigned attempt;  /* each has its own, so that none calls whole what another has begun */
+};
+
 /* What a stopped copy of a disk is for. */
 enum runtime_copy { RUNTIME_CHECKPOINT, RUNTIME_SOURCE };
 
@@ -212,10 +218,10 @@ struct runtime_ops {
     int (*destroy)(struct runtime *runtime, const char *name, struct error **err);
 
     /* Copy an instance that is stopped or paused on another host, with its memory, under its name.
-     * token: a name for this one copy; what is there under another is old, or half of one, and is
-     * replaced. The original stays as it is. Both hosts' ticks are called. */
+     * What is there of another token, or not whole, is replaced. The original stays as it is. Both
+     * hosts' ticks are called. */
     int (*receive)(struct runtime *runtime, struct runtime *from, const char *name,
-                   const char *token, struct error **err);
+                   const struct runtime_receipt *receipt, struct error **err);
 
     /* Every instance of the project that is a sandbox, or is becoming one by receive() (sources are
      * left out). The caller frees with runtime_listing_free(). */

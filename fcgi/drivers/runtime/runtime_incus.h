@@ -165,7 +165,7 @@ int runtime_incus_keeper_unmount(struct runtime *runtime, const char *name, cons
 /* --- runtime_incus_move.c --- */
 
 int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *name,
-                          const char *token, struct error **err);
+                          const struct runtime_receipt *receipt, struct error **err);
 
 /* --- runtime_incus_source.c, _copy.c, _create.c, _measure.c, _memory.c, _pause.c --- */
 

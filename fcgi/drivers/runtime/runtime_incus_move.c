@@ -3,16 +3,19 @@
  * Instances that come from another host. Incus copies a paused one with its memory image; its
  * record that there is one goes with the order ("stateful"), or the image would be forgotten.
  *
- * A copy is whole when its role says so, and of this move when it has its token: one that an
- * earlier move has left behind may be old.
+ * A copy carries the token of its move and the attempt that has begun it: one that an earlier move
+ * has left behind may be old. It is whole when that same attempt has said so; one that was held up
+ * may say it of what another is copying anew.
  */
 #include <string.h>
 
+#include "base/fault_point.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "runtime/runtime_incus.h"
 
-#define KEY_MOVE "user.sandlot.move"
+#define KEY_MOVE  "user.sandlot.move"
+#define KEY_WHOLE "user.sandlot.whole"
 
 /* What Incus itself writes down of an instance belongs to its host, but for this: how far its files
  * are shifted, and what it was made of. */
@@ -70,13 +73,17 @@ json_t *runtime_move_body(const struct runtime_incus *to, const json_t *original
 
 struct receiving {
     struct runtime_incus *to, *from;
-    const char *name, *token;
+    const char *name;
+    const struct runtime_receipt *receipt;
 };
 
 static bool is_whole(const struct receiving *receiving, const struct incus_instance *found)
 {
+    const char *begun = incus_instance_config(found, KEY_MOVE);
+    size_t length = strlen(receiving->receipt->token);
     return str_equal(incus_instance_config(found, RUNTIME_KEY_ROLE), "sandbox") &&
-           str_equal(incus_instance_config(found, KEY_MOVE), receiving->token);
+           str_equal(incus_instance_config(found, KEY_WHOLE), begun) &&
+           str_starts_with(begun, receiving->receipt->token) && begun[length] == '/';
 }
 
 static int look_at_original(const struct receiving *receiving, struct error **err)
@@ -97,11 +104,14 @@ static int fetch(const struct receiving *receiving, struct error **err)
     if (look_at_original(receiving, err) < 0 ||
         incus_instance_describe(receiving->from->incus, receiving->name, &original, err) < 0)
         return -1;
-    json_auto_t *body = runtime_move_body(receiving->to, original, receiving->token);
-    json_auto_t *whole = json_pack("{s:s}", RUNTIME_KEY_ROLE, "sandbox");
+    autofree char *begun =
+        xasprintf("%s/%u", receiving->receipt->token, receiving->receipt->attempt);
+    json_auto_t *body = runtime_move_body(receiving->to, original, begun);
+    json_auto_t *whole = json_pack("{s:s, s:s}", RUNTIME_KEY_ROLE, "sandbox", KEY_WHOLE, begun);
     if (incus_instance_send(receiving->from->incus, receiving->to->incus, receiving->name, body,
                             err) < 0)
         return -1;
+    fault_point(FAULT_MOVE_SENT);
     return incus_instance_patch(receiving->to->incus, receiving->name, whole, NULL, err);
 }
 
@@ -120,9 +130,9 @@ static int receive(const struct receiving *receiving, struct error **err)
 }
 
 int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *name,
-                          const char *token, struct error **err)
+                          const struct runtime_receipt *receipt, struct error **err)
 {
-    struct receiving receiving = {runtime_incus_of(to), runtime_incus_of(from), name, token};
+    struct receiving receiving = {runtime_incus_of(to), runtime_incus_of(from), name, receipt};
     return receive(&receiving, err) < 0 ? error_context(err, "instance %s from another host", name)
                                         : 0;
 }

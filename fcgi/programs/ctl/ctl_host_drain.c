@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Emptying a host: dispatchers move what can move, this says what is left and why. */
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/notify.h"
 #include "ctl/ctl_db.h"
 #include "ctl/output.h"
 #include "host/host.h"
-#include "sandbox/sandbox_state.h"
 
 #define LOOK_MS 1000
 

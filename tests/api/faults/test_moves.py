@@ -138,11 +138,24 @@ def test_a_delete_wins(hosts, paused, fault_points, point):
     wait_until(lambda: hosts.having(instance) == [], 60, "no instance of it anywhere")
 
 
-@pytest.mark.parametrize("point", ["move.begun", "move.copied", "finishing", "move.finished", "move.removed"])
+@pytest.mark.parametrize("point", ["move.begun", "move.sent", "move.copied", "finishing", "move.finished", "move.removed"])
 def test_a_dispatcher_killed_at_each_step(hosts, paused, fault_points, point):
     fault_points.arm(point, "kill", PROGRAM)
     assert hosts.move(paused, "local")["host"] == "local"
     wait_until(lambda: not (fault_points.directory / point).exists(), 10, f"a dispatcher at {point}")
+    is_there_once(hosts, paused)
+    is_as_it_was(paused)
+
+
+@pytest.mark.parametrize("point", ["move.sent", "move.copied"])
+def test_one_that_was_held_up_for_longer_than_its_lease(hosts, paused, fault_points, stack, point):
+    """Another has ended the move meanwhile, or copies again what he thinks is there."""
+    fault_points.arm(point, "wait", PROGRAM)
+    moving = InBackground(hosts.move, paused, "local")
+    held = fault_points.reached(point, 60)
+    wait_until(lambda: holder_of(stack, paused.id) not in (None, held), 60, "another taking it over")
+    fault_points.release(point)
+    assert moving.result()["host"] == "local"
     is_there_once(hosts, paused)
     is_as_it_was(paused)
 
@@ -157,8 +170,8 @@ def test_a_dispatcher_killed_while_it_is_copied(hosts, paused, stack):
 
 
 def holder_of(stack, sandbox_id):
-    (row,) = stack.query("SELECT lease_owner FROM operations WHERE sandbox_id = %s AND state = 'running'", sandbox_id)
-    return int(re.findall(r"\d+$", row["lease_owner"])[0])
+    (row,) = stack.query("SELECT lease_owner FROM operations WHERE sandbox_id = %s AND kind = 'move'", sandbox_id)
+    return int(re.findall(r"\d+$", row["lease_owner"])[0]) if row["lease_owner"] else None
 
 
 @pytest.mark.parametrize("to", ["local", "other"])
