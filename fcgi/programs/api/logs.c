@@ -68,7 +68,7 @@ static int not_running(const struct sandbox *sandbox, const char *kept, struct e
     return error_set(err, ERR_SANDBOX_NOT_RUNNING,
                      "The sandbox is %s%s; its logs are in its memory and can be read once it is "
                      "ready.",
-                     sandbox_state_name(sandbox->state), kept);
+                     sandbox_state_name(sandbox_state_told(sandbox->state)), kept);
 }
 
 static int read_kept(struct api *api, const struct logs_query *query, json_t **logs,
@@ -92,7 +92,7 @@ static int read_kept(struct api *api, const struct logs_query *query, json_t **l
 int logs_read(struct api *api, const struct logs_query *query, json_t **logs, struct error **err)
 {
     const struct sandbox *sandbox = &api->access.sandbox;
-    switch (sandbox->state) {
+    switch (sandbox_state_told(sandbox->state)) {
     case SANDBOX_READY:
     case SANDBOX_CHECKPOINTING:
         return ask_agent(api, query, logs, err);

@@ -86,7 +86,7 @@ int e2b_sandboxes_pause(void *context, struct http_request *request, struct http
 {
     struct api *api = context;
     sandbox_auto paused = {0};
-    if (api->access.sandbox.state == SANDBOX_STOPPED)
+    if (sandbox_state_told(api->access.sandbox.state) == SANDBOX_STOPPED)
         return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused already.");
     if (sandbox_pause(&api->worker, api->access.sandbox.id, !is_without_memory(request), &paused,
                       err) < 0)
