@@ -60,15 +60,15 @@ static void set_up_signals(sigset_t *waiting)
     struct sigaction action = {.sa_handler = on_signal};
     sigset_t ours;
     sigemptyset(&ours);
-    for (size_t i = 0; i < 3; i++) {
-        int number = (const int[]){SIGTERM, SIGINT, SIGHUP}[i];
-        sigaction(number, &action, NULL);
-        sigaddset(&ours, number);
+    /* SIGQUIT is what multiwatch 1.0 sends where it was told to send SIGTERM. */
+    static const int numbers[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
+    for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+        sigaction(numbers[i], &action, NULL);
+        sigaddset(&ours, numbers[i]);
     }
     sigprocmask(SIG_BLOCK, &ours, waiting);
-    sigdelset(waiting, SIGTERM);
-    sigdelset(waiting, SIGINT);
-    sigdelset(waiting, SIGHUP);
+    for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+        sigdelset(waiting, numbers[i]);
     /* Before FCGX_Init(), which puts its own handler where the default is. */
     signal(SIGPIPE, SIG_IGN);
 }

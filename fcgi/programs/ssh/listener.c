@@ -155,7 +155,8 @@ static void on_signal(struct loop_source *source, uint32_t events)
     int status;
     (void)events;
     while (read(source->fd, &info, sizeof info) == sizeof info) {
-        listener->stopping |= info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
+        listener->stopping |= info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT ||
+                              info.ssi_signo == SIGQUIT; /* multiwatch 1.0, told to send SIGTERM */
         if (info.ssi_signo == SIGHUP)
             log_reopen();
     }
@@ -192,6 +193,7 @@ static int watch_signals(struct listener *listener, struct error **err)
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGQUIT);
     sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
