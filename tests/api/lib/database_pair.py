@@ -20,7 +20,7 @@ import pymysql
 from stack import wait_until
 
 ADDRESSES = ("127.0.0.1", "127.0.0.3")
-PROGRAMS = ("sandlot-api", "sandlot-gate", "sandlot-events", "sandlot-dispatcher", "sandlot-ssh", "sandlot-e2b")
+PROGRAMS = ("sandlot-api", "sandlot-gate", "sandlot-events", "sandlot-dispatcher", "sandlot-ssh")
 REPLICATION = "replication-of-the-test"
 
 
