@@ -133,6 +133,10 @@ int agent_logs(const struct agent_place *at, const char *secret, const char *que
     buffer_auto answer = BUFFER_INIT(LOGS_ANSWER_MAX);
     long status;
     ask(at, secret, path, NULL, wait_ms, &answer, &status);
+    if (status == 404)
+        return error_set(err, ERR_NOT_SERVED,
+                         "The agent of this sandbox is of an older version and keeps no logs; that "
+                         "of a newer version of the template does.");
     if (check_status(status, 200, err) < 0)
         return -1;
     json_auto_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);

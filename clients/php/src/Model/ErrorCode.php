@@ -26,6 +26,7 @@ enum ErrorCode: string
     case MemoryNotKept = 'memory_not_kept';
     case MethodNotAllowed = 'method_not_allowed';
     case NameTaken = 'name_taken';
+    case NotServed = 'not_served';
     case NoCapacity = 'no_capacity';
     case NotFound = 'not_found';
     case PlanRestrictsResources = 'plan_restricts_resources';
