@@ -9,6 +9,7 @@
 #include "base/ipv4.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/trace.h"
 #include "http/client.h"
 
 #define ANSWER_MAX 4096
@@ -34,6 +35,8 @@ static bool ask(const struct agent_place *to, const char *secret, const char *pa
     snprintf(header, sizeof header, AGENT_SECRET_HEADER ": %s", secret);
     struct curl_slist *headers = curl_slist_append(NULL, header);
     mem_wipe(header, sizeof header);
+    if (trace_header())
+        headers = curl_slist_append(headers, trace_header());
     http_link_set(to->link, curl, target, path, &headers);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)wait_ms);
     curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 16L);
