@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** What went wrong. */
+/** What went wrong, from a closed table. */
 enum ErrorCode: string
 {
     case AccessDenied = 'access_denied';
@@ -45,4 +45,7 @@ enum ErrorCode: string
     case UnsupportedMediaType = 'unsupported_media_type';
     case VolumeAttached = 'volume_attached';
     case VolumeNotFound = 'volume_not_found';
+
+    /** A value that is newer than this package. */
+    case Unknown = 'unknown';
 }
