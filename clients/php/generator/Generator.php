@@ -223,9 +223,7 @@ final class Generator
 
     private function errors(): void
     {
-        $codes = $this->schemas()['Error']['properties']['error']['enum'];
-        $this->files['Model/ErrorCode.php'] = EnumText::of('ErrorCode', $codes, 'What went wrong.', false);
-        foreach ($codes as $code) {
+        foreach ($this->schemas()['ErrorCode']['enum'] as $code) {
             $name = Names::studly($code) . 'Exception';
             $this->files["Exception/Api/{$name}.php"] = ClassText::head('Sandlot\\Exception\\Api', '')
                 . "use Sandlot\\Exception\\ApiException;\n\n/** The service refused with “{$code}”. */\n"

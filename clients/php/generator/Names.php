@@ -14,7 +14,6 @@ final class Names
         'CreateTemplateRuntimeBaseline' => 'RuntimeBaselineRequest',
         'CreateTemplateVersionRuntimeBaseline' => 'RuntimeBaselineRequest',
         'DenialKind' => 'DenialKind',
-        'ErrorError' => 'ErrorCode',
         'ExposedPortProtocol' => 'Protocol',
         'KeyScopes' => 'Scope',
         'LifecycleOnPauseFailure' => 'OnPauseFailure',

@@ -14,6 +14,8 @@
 
 #define WANTED_MS  30000 /* after somebody has asked */
 #define NEW_MS     (2 * SAMPLE_SOON_MS)
+/* As long as runtime_ops.measure() may repeat itself. */
+#define REPEATED_MS 10000
 
 /* What a sample is compared with when the next one comes. */
 struct sample_last {
@@ -71,6 +73,14 @@ struct look {
     int64_t at_ms;
 };
 
+/* The runtime may give the numbers of its last answer again: they are of that moment. */
+static bool is_repeated(const struct sample_last *now, const struct sample_last *last)
+{
+    return now->seen_ms - last->seen_ms < REPEATED_MS && now->incarnation == last->incarnation &&
+           now->cpu_ms == last->cpu_ms && now->memory_bytes == last->memory_bytes &&
+           now->cache_bytes == last->cache_bytes;
+}
+
 /* Processor time is what the counter gained in the same run of the same instance. */
 static void compare(struct sample_last *now, const struct sample_last *last)
 {
@@ -102,8 +112,13 @@ static void see(struct look *look, const struct sampler *sampler, const struct s
         return;
     const struct sample_last *last =
         bsearch(now, sampler->last, sampler->count, sizeof *now, last_by_id);
-    if (last)
-        compare(now, last);
+    if (!last)
+        return;
+    compare(now, last);
+    if (is_repeated(now, last)) {
+        *now = *last;
+        now->is_new = false;
+    }
 }
 
 static int by_text(const void *a, const void *b)

@@ -59,6 +59,19 @@ struct firewall_policy {
 int firewall_list(struct firewall *firewall, struct firewall_policy **policies, size_t *count,
                   struct error **err);
 
+/* The machine that it runs on. */
+struct firewall_host {
+    unsigned processors;
+    uint64_t memory_bytes;
+    uint64_t memory_available_bytes; /* whoever uses the rest; caches count as available */
+};
+
+/* Not asked of Incus: each GET /1.0/resources of a machine with a network card closes two
+ * descriptors twice (6.0, internal/server/resources/network_ethtool.go: a deferred unix.Close()
+ * besides the returned one), and the second time it may be anybody's: a pipe that a start waits
+ * for, the connection of another request. */
+int firewall_host(struct firewall *firewall, struct firewall_host *host, struct error **err);
+
 /* What it refused lately to the sandbox at that address, newest first, as a JSON array: {"at",
  * "kind", "target", "port", "protocol", "count"}. A new reference. */
 int firewall_denials(struct firewall *firewall, uint32_t address, json_t **denials,

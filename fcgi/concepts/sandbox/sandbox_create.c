@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "http/schema.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
+#include "network/firewall_client.h"
 #include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/reservation.h"
@@ -359,15 +361,23 @@ static int start_cold(struct work *work, const struct source *from, const struct
                                                    RUNTIME_MEMORY_SNAPSHOT, err);
 }
 
+/* Its firewall knows; one that does not answer is no reason to refuse a create. */
+static unsigned processors_of_host(struct work *work)
+{
+    error_auto ignored = NULL;
+    struct firewall_host host;
+    struct firewall *firewall = runtimes_firewall(work->worker->runtimes, work->sandbox.host_id);
+    work_network_end(work);
+    return firewall && firewall_host(firewall, &host, &ignored) == 0 ? host.processors : UINT_MAX;
+}
+
 /* Incus hands processors out again behind its answer, by tenths of a second: a command that counts
  * them before would start too few workers. `before`: how many there were, if the host has so many;
  * it gives no more than it has. */
 static int wait_for_cpus(struct work *work, unsigned before, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
-    unsigned most;
-    if (work->runtime->ops->processors(work->runtime, &most, err) < 0)
-        return -1;
+    unsigned most = processors_of_host(work);
     if (before >= most && sandbox->resources.cpu >= most)
         return 0;
     before = before < most ? before : most;

@@ -258,13 +258,6 @@ struct runtime_ops {
     int (*measure_disk)(struct runtime *runtime, const char *name, bool virtual_machine,
                         uint64_t *used_bytes, struct error **err);
 
-    /* How many processors the host has; asked for once. */
-    int (*processors)(struct runtime *runtime, unsigned *count, struct error **err);
-
-    /* How much memory the host has, and what is used of it and could not be freed at once. */
-    int (*measure_memory)(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
-                          struct error **err);
-
     /* How large the storage pool of the host is, and what is used of it. */
     int (*measure_pool)(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
                         struct error **err);

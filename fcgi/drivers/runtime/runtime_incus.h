@@ -52,7 +52,6 @@ struct runtime_incus {
     struct incus_events *events; /* NULL: nobody listens */
     char *pool;
     char *nic_prefix;
-    unsigned processors; /* 0: not asked for yet */
 };
 
 static inline struct runtime_incus *runtime_incus_of(struct runtime *runtime)
@@ -204,9 +203,6 @@ int runtime_incus_measure(struct runtime *runtime, struct runtime_usage **list, 
                           struct error **err);
 int runtime_incus_measure_disk(struct runtime *runtime, const char *name, bool virtual_machine,
                                uint64_t *used_bytes, struct error **err);
-int runtime_incus_processors(struct runtime *runtime, unsigned *count, struct error **err);
-int runtime_incus_measure_memory(struct runtime *runtime, uint64_t *total_bytes,
-                                 uint64_t *used_bytes, struct error **err);
 int runtime_incus_measure_pool(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
                                struct error **err);
 int runtime_incus_pause(struct runtime *runtime, const char *name,

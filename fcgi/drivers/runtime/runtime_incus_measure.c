@@ -55,22 +55,6 @@ int runtime_incus_measure_source(struct runtime *base, const char *source, const
     return 0;
 }
 
-int runtime_incus_processors(struct runtime *base, unsigned *count, struct error **err)
-{
-    struct runtime_incus *runtime = runtime_incus_of(base);
-    json_auto_t *resources = NULL;
-    json_int_t total;
-    if (!runtime->processors) {
-        if (incus_get_large(runtime->incus, "/1.0/resources", &resources, err) < 0)
-            return -1;
-        if (json_unpack(resources, "{s:{s:I}}", "cpu", "total", &total) < 0 || total < 1)
-            return error_set(err, ERR_RUNTIME_REFUSED, "Incus: the host has no processors");
-        runtime->processors = (unsigned)total;
-    }
-    *count = runtime->processors;
-    return 0;
-}
-
 int runtime_incus_measure_pool(struct runtime *base, uint64_t *total_bytes, uint64_t *used_bytes,
                                struct error **err)
 {
@@ -83,22 +67,6 @@ int runtime_incus_measure_pool(struct runtime *base, uint64_t *total_bytes, uint
     if (json_unpack(resources, "{s:{s:I, s:I}}", "space", "used", &used, "total", &total) < 0 ||
         total < 0 || used < 0)
         return error_set(err, ERR_RUNTIME_REFUSED, "Incus: the pool %s has no size", runtime->pool);
-    *total_bytes = (uint64_t)total;
-    *used_bytes = (uint64_t)used;
-    return 0;
-}
-
-int runtime_incus_measure_memory(struct runtime *base, uint64_t *total_bytes, uint64_t *used_bytes,
-                                 struct error **err)
-{
-    struct runtime_incus *runtime = runtime_incus_of(base);
-    json_auto_t *resources = NULL;
-    json_int_t used, total;
-    if (incus_get_large(runtime->incus, "/1.0/resources", &resources, err) < 0)
-        return -1;
-    if (json_unpack(resources, "{s:{s:I, s:I}}", "memory", "used", &used, "total", &total) < 0 ||
-        total < 1 || used < 0)
-        return error_set(err, ERR_RUNTIME_REFUSED, "Incus: the host has no memory");
     *total_bytes = (uint64_t)total;
     *used_bytes = (uint64_t)used;
     return 0;

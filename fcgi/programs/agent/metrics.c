@@ -12,12 +12,13 @@
 #include "agent/handlers.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/meminfo.h"
 #include "base/str.h"
 
 /* Two readings of the processor's time that are closer than this say little. */
 #define CPU_INTERVAL_MS 500
 
-#define PROC_SIZE       (64 * 1024)
+#define STAT_SIZE       (64 * 1024)
 
 struct cpu_reading {
     uint64_t busy, all;
@@ -25,14 +26,14 @@ struct cpu_reading {
     int64_t at_ms;
 };
 
-static char *read_proc(const char *path)
+static char *read_stat(void)
 {
-    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
-    char *text = xcalloc(1, PROC_SIZE);
+    autoclose int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+    char *text = xcalloc(1, STAT_SIZE);
     size_t size = 0;
     ssize_t got;
-    while (fd >= 0 && size < PROC_SIZE - 1 &&
-           (got = read(fd, text + size, PROC_SIZE - 1 - size)) > 0)
+    while (fd >= 0 && size < STAT_SIZE - 1 &&
+           (got = read(fd, text + size, STAT_SIZE - 1 - size)) > 0)
         size += (size_t)got;
     return text;
 }
@@ -40,7 +41,7 @@ static char *read_proc(const char *path)
 static void read_cpu(struct cpu_reading *reading)
 {
     uint64_t t[8] = {0}; /* user nice system idle iowait irq softirq steal */
-    autofree char *text = read_proc("/proc/stat");
+    autofree char *text = read_stat();
     *reading = (struct cpu_reading){.at_ms = clock_monotonic_ms()};
     if (sscanf(text,
                "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
@@ -69,34 +70,23 @@ static double cpu_used_pct(struct cpu_reading *now)
     return used_pct;
 }
 
-/* A line of /proc/meminfo, in bytes. */
-static json_int_t memory(const char *text, const char *name)
-{
-    unsigned long long kib = 0;
-    const char *line = strstr(text, name);
-    if (line)
-        sscanf(line + strlen(name), " %llu", &kib);
-    return (json_int_t)(kib * 1024);
-}
-
 int metrics_finish(struct request *request, struct rpc_error *error)
 {
     (void)error;
     struct cpu_reading cpu;
     struct disk_usage disk;
     double used_pct = cpu_used_pct(&cpu);
-    autofree char *text = read_proc("/proc/meminfo");
+    struct meminfo memory;
+    meminfo_read(&memory);
     disk_measure(&disk);
-    json_int_t total = memory(text, "MemTotal:");
-    json_int_t cache = memory(text, "\nCached:");
-    json_int_t idle = memory(text, "MemAvailable:");
-    return httpd_reply_json(&request->http, 200,
-                            json_pack("{s:I, s:i, s:f, s:I, s:I, s:I, s:I, s:I}", "ts",
-                                      (json_int_t)(clock_now_ms() / 1000), "cpu_count",
-                                      (int)cpu.count, "cpu_used_pct", used_pct, "mem_total", total,
-                                      "mem_used", total > idle ? total - idle : 0, "mem_cache",
-                                      cache, "disk_used", (json_int_t)disk.used_bytes, "disk_total",
-                                      (json_int_t)disk.total_bytes));
+    json_int_t total = (json_int_t)memory.total, idle = (json_int_t)memory.available;
+    return httpd_reply_json(
+        &request->http, 200,
+        json_pack("{s:I, s:i, s:f, s:I, s:I, s:I, s:I, s:I}", "ts",
+                  (json_int_t)(clock_now_ms() / 1000), "cpu_count", (int)cpu.count, "cpu_used_pct",
+                  used_pct, "mem_total", total, "mem_used", total > idle ? total - idle : 0,
+                  "mem_cache", (json_int_t)memory.cached, "disk_used", (json_int_t)disk.used_bytes,
+                  "disk_total", (json_int_t)disk.total_bytes));
 }
 
 int envs_finish(struct request *request, struct rpc_error *error)

@@ -11,6 +11,7 @@
 #include "dispatcher/host_pulse.h"
 #include "dispatcher/sandbox_sweep.h"
 #include "host/host.h"
+#include "network/firewall_client.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
@@ -24,7 +25,8 @@ enum {
     SWEEP_MOST_MS = 60000,
     SWEEP_SHARE = 50, /* a listing takes at most the fiftieth part of the time between them */
     MEASURE_MS = 2000,
-    LOOK_AGAIN_MS = 500, /* at a host that does not answer */
+    MEASURE_AGAIN_MS = 30000, /* the memory, after a firewall that did not answer */
+    LOOK_AGAIN_MS = 500,      /* at a host that does not answer */
     /* Longer than a guest is down while it reboots; with POLL_MS inside two seconds. */
     REBOOT_MS = 800,
     /* Incus is at work on it: ask again. */
@@ -67,7 +69,7 @@ struct host_monitor {
     bool memory_low, memory_noted;
     bool hears; /* nothing that ends is missed */
     unsigned back_off_ms;
-    int64_t listen_at_ms, list_at_ms, measure_at_ms; /* monotonic */
+    int64_t listen_at_ms, list_at_ms, measure_at_ms, memory_at_ms; /* monotonic */
 };
 
 struct host_monitor *host_monitor_new(struct worker *worker, uint32_t host_id,
@@ -393,17 +395,17 @@ static void measure_pool(struct host_monitor *monitor)
 }
 
 /* Low is below the share that is kept; no longer low, a quarter above it. */
-static bool is_low(const struct host_monitor *monitor, uint64_t total, uint64_t used)
+static bool is_low(const struct host_monitor *monitor, const struct firewall_host *host)
 {
-    uint64_t kept = total / 100 * (uint64_t)monitor->worker->settings->host_memory_kept_percent;
-    uint64_t left = total > used ? total - used : 0;
-    return left < (monitor->memory_low ? kept + kept / 4 : kept);
+    unsigned percent = (unsigned)monitor->worker->settings->host_memory_kept_percent;
+    uint64_t kept = host->memory_bytes / 100 * percent;
+    return host->memory_available_bytes < (monitor->memory_low ? kept + kept / 4 : kept);
 }
 
-static int note_memory(struct host_monitor *monitor, uint64_t total, uint64_t used,
+static int note_memory(struct host_monitor *monitor, const struct firewall_host *host,
                        struct error **err)
 {
-    bool changed, low = is_low(monitor, total, used);
+    bool changed, low = is_low(monitor, host);
     if (monitor->memory_noted && low == monitor->memory_low)
         return 0;
     monitor->memory_low = low;
@@ -414,24 +416,28 @@ static int note_memory(struct host_monitor *monitor, uint64_t total, uint64_t us
     if (changed)
         log_warning(monitor->memory_low ? "a host has little memory left and takes no new sandboxes"
                                         : "a host has memory again and takes new sandboxes",
-                    LOG_INT("host", monitor->host_id), LOG_INT("total_mb", (int64_t)(total >> 20)),
-                    LOG_INT("used_mb", (int64_t)(used >> 20)));
+                    LOG_INT("host", monitor->host_id),
+                    LOG_INT("total_mb", (int64_t)(host->memory_bytes >> 20)),
+                    LOG_INT("available_mb", (int64_t)(host->memory_available_bytes >> 20)));
     return 0;
 }
 
+/* A host without a firewall, whose sandboxes reach nothing, is not measured. */
 static void measure_memory(struct host_monitor *monitor)
 {
     error_auto err = NULL;
-    uint64_t total, used;
-    runtime_limit(monitor->runtime, PATIENCE_MS);
-    int result = monitor->runtime->ops->measure_memory(monitor->runtime, &total, &used, &err);
-    runtime_limit(monitor->runtime, 0);
-    if (result < 0 || note_memory(monitor, total, used, &err) < 0)
-        log_warning("memory of a host cannot be measured", LOG_INT("host", monitor->host_id),
-                    LOG_ERROR(err));
+    struct firewall_host host;
+    struct firewall *firewall = runtimes_firewall(monitor->worker->runtimes, monitor->host_id);
+    if (!firewall || clock_monotonic_ms() < monitor->memory_at_ms)
+        return;
+    if (firewall_host(firewall, &host, &err) == 0 && note_memory(monitor, &host, &err) == 0)
+        return;
+    log_warning("memory of a host cannot be measured", LOG_INT("host", monitor->host_id),
+                LOG_ERROR(err));
+    monitor->memory_at_ms = clock_monotonic_ms() + MEASURE_AGAIN_MS;
 }
 
-/* Calls without work for the daemon, however many instances there are. */
+/* Calls without work for the daemons, however many instances there are. */
 static void measure_when_due(struct host_monitor *monitor)
 {
     if (!monitor->runtime || clock_monotonic_ms() < monitor->measure_at_ms)

@@ -2,9 +2,11 @@
 #include "firewall/routes.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/meminfo.h"
 #include "config.h"
 #include "http/router.h"
 
@@ -102,6 +104,21 @@ static int list_denials(void *context, struct http_request *request, struct http
                               json_pack("{s:o}", "denials", denials_json(&sandbox->denials)));
 }
 
+static int get_host(void *context, struct http_request *request, struct http_response *response,
+                    struct error **err)
+{
+    struct meminfo memory;
+    (void)context;
+    (void)request;
+    (void)err;
+    meminfo_read(&memory);
+    return http_response_json(response, 200,
+                              json_pack("{s:I, s:I, s:I}", "processors",
+                                        (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
+                                        (json_int_t)memory.total, "memory_available_bytes",
+                                        (json_int_t)memory.available));
+}
+
 static int get_health(void *context, struct http_request *request, struct http_response *response,
                       struct error **err)
 {
@@ -124,6 +141,7 @@ static const struct route_query delete_query[] = {
 #define ADDRESS "/v1/policies/:address"
 static const struct route routes[] = {
     {.method = "GET", .pattern = "/health", .operation = "getHealth", .handler = get_health},
+    {.method = "GET", .pattern = "/v1/host", .operation = "getHost", .handler = get_host},
     {.method = "GET",
      .pattern = "/v1/policies",
      .operation = "listPolicies",

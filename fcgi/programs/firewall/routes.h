@@ -6,6 +6,7 @@
  *   DELETE /v1/policies/<address>?sandbox_id=   204
  *   GET    /v1/policies                         what is in force
  *   GET    /v1/policies/<address>/denials       what that sandbox was refused lately
+ *   GET    /v1/host                             processors and memory of the machine
  *   GET    /health
  *
  * Who may ask is nginx's to say (conf/nginx/sandlot-firewall.conf.in).

@@ -106,7 +106,7 @@ def test_clients_can_be_generated():
 
 def test_the_table_of_errors_is_closed():
     known = set().union(*contract.CODES.values())
-    assert set(contract.DOCUMENT["components"]["schemas"]["Error"]["properties"]["error"]["enum"]) == known
+    assert set(contract.DOCUMENT["components"]["schemas"]["ErrorCode"]["enum"]) == known
     statuses = {int(status) for _, _, operation in contract.operations()
                 for status in operation["responses"] if int(status) >= 400}
     assert statuses == set(contract.CODES)

@@ -29,7 +29,7 @@ def test_a_page_of_another_origin(bundle, stack, account, shared_sandbox, tmp_pa
     program = shared_sandbox.put_guest("preview_server.py")
     shared_sandbox.data.background("python3", program, "127.0.0.1", "3000")
     shared_sandbox.data.check("until curl -so /dev/null 127.0.0.1:3000; do sleep 0.05; done")
-    browser = Browser(tmp_path)
+    browser = Browser(tmp_path, stack)
     try:
         browser.open(url_of(shared_sandbox.preview(3000)))
         browser.wait_for('"path": "/"', 90)

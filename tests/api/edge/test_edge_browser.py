@@ -11,8 +11,8 @@ pytestmark = [pytest.mark.parallel, pytest.mark.skipif(not CHROMIUM, reason="chr
 
 
 @pytest.fixture
-def browser(tmp_path):
-    one = Browser(tmp_path)
+def browser(tmp_path, stack):
+    one = Browser(tmp_path, stack)
     yield one
     one.close()
 

@@ -94,7 +94,7 @@ def edited(sandbox, browser):
     return browser.shows(word, 1) and browser.value("window.mark") == word
 
 
-def test_hot_reload(make_sandbox, packages, tmp_path):
+def test_hot_reload(make_sandbox, packages, stack, tmp_path):
     sandbox = make_sandbox(
         timeout=600, exposed_ports=[{"port": PORT, "protocol": "http", "public": True}]
     )
@@ -102,7 +102,7 @@ def test_hot_reload(make_sandbox, packages, tmp_path):
     sandbox.data.upload("/tmp/app.tar", pack(packages))
     sandbox.data.check("cd ~ && tar xf /tmp/app.tar")
     run = "cd ~/app && LD_LIBRARY_PATH=lib exec bin/node node_modules/vite/bin/vite.js"
-    browser = Browser(tmp_path)
+    browser = Browser(tmp_path, stack)
     try:
         browser.open(url)
         browser.wait_for(f"Nothing listens on port {PORT} yet")

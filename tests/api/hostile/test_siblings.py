@@ -190,10 +190,10 @@ def test_web_sockets(victim, attacker):
 
 
 @pytest.fixture
-def browser(tmp_path):
+def browser(tmp_path, stack):
     if not CHROMIUM:
         pytest.skip("chromium is not installed")
-    one = Browser(tmp_path)
+    one = Browser(tmp_path, stack)
     yield one
     one.close()
 

@@ -3,13 +3,13 @@
 
 import itertools
 import json
-import pathlib
+import os
+import select
 import shutil
 import subprocess
-import urllib.request
+import urllib.parse
 
-import websocket
-
+from quiet_network import QuietNetwork
 from stack import comes_true, wait_until
 
 CHROMIUM = shutil.which("chromium")
@@ -17,8 +17,12 @@ FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--ignore-certificate-errors", "--host-resolver-rules=MAP *.localhost 127.0.0.1",
-    "--remote-debugging-port=0", "--remote-allow-origins=*",
+    "--remote-debugging-pipe",
 ]
+ANSWER_S = 30
+# The browser reads orders from descriptor 3 and writes answers to 4, each ended by a NUL. For bash: dash
+# knows descriptors of one digit alone.
+START = 'to=$1 from=$2; shift 2; exec "$@" 3<&"$to" 4>&"$from"'
 
 
 def url_of(preview, path="/"):
@@ -26,24 +30,42 @@ def url_of(preview, path="/"):
 
 
 class Browser:
-    def __init__(self, directory):
-        self.directory = pathlib.Path(directory)
+    def __init__(self, directory, stack):
+        self.network = QuietNetwork([urllib.parse.urlsplit(stack.base_url).port or 443])
+        to, orders = os.pipe()
+        answers, back = os.pipe()
         self.process = subprocess.Popen(
-            [CHROMIUM, *FLAGS, f"--user-data-dir={directory}", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            self.network.command("bash", "-c", START, "bash", str(to), str(back), CHROMIUM, *FLAGS,
+                                 f"--user-data-dir={directory}", "about:blank"),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(to, back),
         )
-        self.numbers = itertools.count(1)
-        port_file = self.directory / "DevToolsActivePort"
-        wait_until(lambda: port_file.exists() and port_file.read_text().strip(), 30, "the browser")
-        port = port_file.read_text().split()[0]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=10) as answer:
-            (target, *_) = [one for one in json.load(answer) if one["type"] == "page"]
-        self.socket = websocket.create_connection(target["webSocketDebuggerUrl"], timeout=30)
+        os.close(to)
+        os.close(back)
+        self.orders, self.answers = os.fdopen(orders, "wb"), os.fdopen(answers, "rb", buffering=0)
+        self.numbers, self.rest, self.session = itertools.count(1), b"", {}
+        wait_until(self._page, 30, "a page of the browser")
+        self.session = {"sessionId": self.call("Target.attachToTarget", targetId=self._page(), flatten=True)["sessionId"]}
+
+    def _page(self):
+        targets = self.call("Target.getTargets")["targetInfos"]
+        return next((one["targetId"] for one in targets if one["type"] == "page"), None)
+
+    def _message(self):
+        while b"\0" not in self.rest:
+            readable, _, _ = select.select([self.answers], [], [], ANSWER_S)
+            assert readable, "the browser does not answer"
+            more = self.answers.read(65536)
+            assert more, "the browser has ended"
+            self.rest += more
+        message, _, self.rest = self.rest.partition(b"\0")
+        return json.loads(message)
 
     def call(self, method, **parameters):
         number = next(self.numbers)
-        self.socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
-        while (answer := json.loads(self.socket.recv())).get("id") != number:
+        order = {"id": number, "method": method, "params": parameters, **self.session}
+        self.orders.write(json.dumps(order).encode() + b"\0")
+        self.orders.flush()
+        while (answer := self._message()).get("id") != number:
             pass
         return answer.get("result", {})
 
@@ -63,6 +85,8 @@ class Browser:
         wait_until(lambda: text in self.text(), timeout_s, f"{text!r} in the page")
 
     def close(self):
-        self.socket.close()
         self.process.terminate()
         self.process.wait(timeout=20)
+        self.orders.close()
+        self.answers.close()
+        self.network.close()

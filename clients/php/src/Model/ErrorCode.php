@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** What went wrong. */
+/** What went wrong, from a closed table. */
 enum ErrorCode: string
 {
     case AccessDenied = 'access_denied';
@@ -26,9 +26,9 @@ enum ErrorCode: string
     case MemoryNotKept = 'memory_not_kept';
     case MethodNotAllowed = 'method_not_allowed';
     case NameTaken = 'name_taken';
-    case NotServed = 'not_served';
     case NoCapacity = 'no_capacity';
     case NotFound = 'not_found';
+    case NotServed = 'not_served';
     case PlanRestrictsResources = 'plan_restricts_resources';
     case RateLimited = 'rate_limited';
     case RequestInProgress = 'request_in_progress';
@@ -46,4 +46,7 @@ enum ErrorCode: string
     case UnsupportedMediaType = 'unsupported_media_type';
     case VolumeAttached = 'volume_attached';
     case VolumeNotFound = 'volume_not_found';
+
+    /** A value that is newer than this package. */
+    case Unknown = 'unknown';
 }

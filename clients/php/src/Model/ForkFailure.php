@@ -10,12 +10,11 @@ namespace Sandlot\Model;
 final class ForkFailure
 {
     /**
-     * @param ForkFailureError $error What went wrong, from a closed table.
      * @param string $message A sentence that a person can act on.
      * @param string|null $field JSON pointer or name of the input that is wrong.
      */
     public function __construct(
-        public readonly ForkFailureError $error,
+        public readonly ErrorCode $error,
         public readonly string $message,
         public readonly ?string $field,
         public readonly ?Quota $quota,
@@ -26,7 +25,7 @@ final class ForkFailure
     public static function read(Fields $fields): self
     {
         return new self(
-            error: $fields->enum('error', ForkFailureError::class),
+            error: $fields->enum('error', ErrorCode::class),
             message: $fields->string('message'),
             field: $fields->stringOrNull('field'),
             quota: $fields->objectOrNull('quota', Quota::read(...)),
