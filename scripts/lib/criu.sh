@@ -61,12 +61,21 @@ criu_wrapper()
     fi
 }
 
+# criu_works: the one unpacked is new enough; what it says of itself is kept for the wrapper.
+criu_works()
+{
+    rm -f "$CRIU_DIR/version"
+    criu_new_enough "$CRIU_BIN/criu" || return 1
+    "$CRIU_BIN/criu" --version >"$CRIU_DIR/version.new"
+    mv "$CRIU_DIR/version.new" "$CRIU_DIR/version"
+}
+
 criu_fetch_locked()
 {
     local release work=$CACHE_DIR/criu-packages
 
     criu_wrapper
-    if criu_new_enough "$CRIU_BIN/criu"; then
+    if criu_works; then
         return 0
     fi
     for release in $CRIU_RELEASES; do
@@ -75,7 +84,7 @@ criu_fetch_locked()
             newer_unpack "$work" "$CRIU_DIR.new" --exclude=./usr/share
             rm -rf "$CRIU_DIR" "$work"
             mv "$CRIU_DIR.new" "$CRIU_DIR"
-            criu_new_enough "$CRIU_BIN/criu" && return 0
+            criu_works && return 0
         fi
         rm -rf "$work"
     done

@@ -113,6 +113,7 @@ incus_bin_install()
         mkdir -p "$STATE_ROOT/criu-bin"
         install -m 755 "$SOURCE_DIR/conf/incus/criu-wrapper" "$STATE_ROOT/criu-bin/criu.new"
         mv "$STATE_ROOT/criu-bin/criu.new" "$STATE_ROOT/criu-bin/criu"
+        install -D -m 755 "$SOURCE_DIR/conf/incus/tar-wrapper" "$STATE_ROOT/criu-bin/criu-path/tar"
         ln -sfn "$CRIU_DIR" "$STATE_ROOT/criu"
     fi
     ln -sfn "$PREFIX/libexec/sandlot/sandlot-confine" "$INCUS_BIN/sandlot-confine"

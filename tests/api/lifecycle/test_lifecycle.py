@@ -2,6 +2,7 @@
 """The life of a sandbox: create, show, list, pause, resume, destroy."""
 
 import datetime
+import gzip
 import threading
 import time
 
@@ -193,6 +194,22 @@ def test_several_pauses_in_a_row(sandbox):
         sandbox.pause()
         assert sandbox.resume()["resumed_from"] == "memory"
         assert counter(sandbox)[0] == pid
+
+
+@pytest.mark.parametrize("image", ["of today", "packed, as those of before"])
+def test_what_lies_in_tmpfs_is_kept(sandbox, stack, image):
+    sandbox.data.check("head -c 8M /dev/urandom >/dev/shm/kept; cd /dev/shm; md5sum kept >/tmp/sum; ln -s kept link")
+    sandbox.pause()
+    (state,) = (stack.incus_dir / "containers").glob(f"*_{sandbox.instance}/state")
+    files = list(state.glob("tmpfs-*.img"))
+    assert max(file.stat().st_size for file in files) > 8 << 20
+    if image != "of today":
+        for file in files:
+            file.write_bytes(gzip.compress(file.read_bytes(), 1))
+        (state / "sandlot-plain").unlink()
+        (state / "sandlot-sizes").unlink()
+    assert sandbox.resume()["resumed_from"] == "memory"
+    sandbox.data.check("cd /dev/shm && md5sum -c /tmp/sum && test $(readlink link) = kept")
 
 
 def test_pause_of_a_paused_sandbox_changes_nothing(sandbox):
