@@ -337,7 +337,7 @@ machine_database_elsewhere()
 {
     within_machine 300 bash -euo pipefail -c '
         rm -rf /srv/database && install -d -o mysql -g mysql /srv/database
-        mariadb-install-db --no-defaults --user=mysql --datadir=/srv/database --skip-test-db \
+        mariadb-install-db --no-defaults --force --user=mysql --datadir=/srv/database --skip-test-db \
             --auth-root-authentication-method=socket --skip-name-resolve >/dev/null
         systemctl stop mariadb.service
         systemd-run --unit=elsewhere --property=User=mysql mariadbd --no-defaults --datadir=/srv/database \
