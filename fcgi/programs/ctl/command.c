@@ -89,6 +89,18 @@ OPTIONS nginx_config_options[] = {{"output", CTL_TEXT, false, "DIR", 0, 0},
 OPTIONS host_drain_options[] = {
     {"stay", CTL_FLAG, false, NULL, 0, 0}, {"wait", CTL_FLAG, false, NULL, 0, 0}, END};
 OPTIONS host_lost_options[] = {{"yes", CTL_FLAG, false, NULL, 0, 0}, END};
+OPTIONS host_token_options[] = {{"range", CTL_TEXT, true, "CIDR", 0, 0},
+                                {"network", CTL_TEXT, false, "CIDR", 0, 0},
+                                {"nic-prefix", CTL_TEXT, false, "PREFIX", 0, 0},
+                                {"project", CTL_TEXT, false, "PROJECT", 0, 0},
+                                {"pool", CTL_TEXT, false, "POOL", 0, 0},
+                                {"vcpus", CTL_NUMBER, false, "N", 1, 1000000},
+                                {"memory-mb", CTL_NUMBER, false, "N", 64, 2147483647},
+                                {"memory-overcommit", CTL_NUMBER, false, "PERCENT", 100, 2000},
+                                {"disk-overcommit", CTL_NUMBER, false, "N", 0, 10000},
+                                {"front", CTL_TEXT, false, "ADDRESS", 0, 0},
+                                {"minutes", CTL_NUMBER, false, "N", 1, 1440},
+                                END};
 OPTIONS host_certificate_options[] = {{"range", CTL_TEXT, true, "CIDR", 0, 0},
                                       {"output", CTL_TEXT, true, "DIR", 0, 0},
                                       {"dir", CTL_TEXT, false, "DIR", 0, 0},
@@ -134,6 +146,8 @@ const struct ctl_command ctl_commands[] = {
      "give up a host that will not come back, and what was on it"},
     {"host remove", "NAME", NULL, CTL_DATABASE, ctl_host_remove,
      "forget a host that drains, or is lost, and has nothing left"},
+    {"host token", "NAME", host_token_options, CTL_KEYRING, ctl_host_token,
+     "let one machine become a host by one command: print what it is to run"},
     {"image allow", "NAME", NULL, CTL_DATABASE, ctl_image_allow,
      "let every team build templates from an image of the hosts"},
     {"image disallow", "NAME", NULL, CTL_DATABASE, ctl_image_disallow,

@@ -139,6 +139,7 @@ CTL_HANDLER(ctl_host_drain);
 CTL_HANDLER(ctl_host_activate);
 CTL_HANDLER(ctl_host_lost);
 CTL_HANDLER(ctl_host_remove);
+CTL_HANDLER(ctl_host_token);
 CTL_HANDLER(ctl_sandbox_delete);
 CTL_HANDLER(ctl_sandbox_list);
 CTL_HANDLER(ctl_sandbox_log);

@@ -18,6 +18,7 @@
 #include "event/event.h"
 #include "host/host.h"
 #include "idempotency/idempotency.h"
+#include "joining/join.h"
 #include "login/attempt.h"
 #include "login/credential.h"
 #include "login/device.h"
@@ -68,6 +69,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         host_pool_statements,
         host_statements,
         idempotency_statements,
+        join_statements,
         keeper_statements,
         kept_log_statements,
         login_statements,

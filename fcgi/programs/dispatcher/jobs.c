@@ -7,6 +7,7 @@
 #include "checkpoint/checkpoint_removal.h"
 #include "dispatcher/cleanup.h"
 #include "idempotency/idempotency.h"
+#include "joining/join_trial.h"
 #include "login/attempt.h"
 #include "login/device.h"
 #include "login/login.h"
@@ -19,6 +20,7 @@
 
 /* What a firewall has lost is noticed after at most that long. */
 #define FIREWALL_COMPARE_MS 5000
+#define JOINS_MS            2000 /* somebody sits in front of the machine */
 #define AUDIT_CHAIN_MS      5000
 #define AUDIT_RETAIN_MS     86400000
 /* Counters change with what they count; the comparison is for what nobody has thought of, and reads
@@ -64,7 +66,8 @@ static int retain_audit(struct worker *worker, struct error **err)
 
 static int purge_logins(struct worker *worker, struct error **err)
 {
-    if (login_purge(worker->db, err) < 0 || device_purge(worker->db, err) < 0)
+    if (login_purge(worker->db, err) < 0 || device_purge(worker->db, err) < 0 ||
+        join_purge(worker->db, err) < 0)
         return -1;
     return attempt_purge(worker->db, err);
 }
@@ -185,6 +188,7 @@ struct job dispatcher_jobs[] = {
     {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .is_due = due_policies},
 
     {"template builds", PROCESS_BUILDS, .next = template_build_next, .is_due = due_builds},
+    {"hosts that join", PROCESS_BUILDS, .sweep = join_try_all, .every_ms = JOINS_MS},
     {"template removals", PROCESS_BUILDS, .next = template_remove_next, .is_due = due_removals},
 
     {"samples", PROCESS_SAMPLES, .serve = sample_serve},
