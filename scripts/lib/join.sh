@@ -52,6 +52,7 @@ join_ask()
 {
     local status=0 said code
 
+    (umask 077 && : >"$JOIN_DIR/answer.new")
     said=$(JOIN_SECRET=$JOIN_SECRET JOIN_OFFER=${1:-null} jq -cn --rawfile machine "$JOIN_DIR/machine" \
         '{token: env.JOIN_SECRET, machine: $machine} + (env.JOIN_OFFER | fromjson | if . then {offer: .} else {} end)' |
         "${WITHIN[@]}" curl -sS --insecure --pinnedpubkey "$JOIN_PIN" ${JOIN_CONNECT:+--connect-to "::$JOIN_CONNECT"} \
@@ -74,7 +75,6 @@ join_said()
 
 join_take()
 {
-    (umask 077 && : >"$JOIN_DIR/answer.new")
     join_ask
     JOIN_NAME=$(join_said .name)
     JOIN_STATE=$(join_said .state)

@@ -193,6 +193,7 @@ static void examine(struct doctor *doctor)
         runtimes_regardless(doctor->ctl->runtimes);
         doctor_check_hosts(doctor);
         doctor_check_joins(doctor);
+        doctor_check_fronts(doctor);
         doctor_check_registries(doctor);
         doctor_check_work(doctor);
     }

@@ -16,6 +16,7 @@
 #include "dispatcher/due.h"
 #include "dispatcher/jobs.h"
 #include "event/event.h"
+#include "front/front.h"
 #include "host/host.h"
 #include "idempotency/idempotency.h"
 #include "joining/join.h"
@@ -64,6 +65,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         due_statements,
         egress_profile_statements,
         event_statements,
+        front_statements,
         host_condition_statements,
         host_move_statements,
         host_pool_statements,

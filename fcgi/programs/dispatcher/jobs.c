@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "checkpoint/checkpoint_removal.h"
 #include "dispatcher/cleanup.h"
+#include "front/front.h"
 #include "idempotency/idempotency.h"
 #include "joining/join_trial.h"
 #include "login/attempt.h"
@@ -26,6 +27,7 @@
 /* Counters change with what they count; the comparison is for what nobody has thought of, and reads
  * every sandbox. */
 #define COUNTERS_MS       3600000
+#define FRONT_MS          60000
 #define RETENTION_MS      600000
 #define RETENTION_MOST_MS 5000 /* at once; the rest has its turn later */
 #define DAY_MS            (24 * 60 * 60 * (int64_t)1000)
@@ -81,6 +83,11 @@ static int remove_ended_rows(struct worker *worker, struct error **err)
         if (retention_remove(worker->db, before_ms, &more, err) < 0)
             return -1;
     return 0;
+}
+
+static int note_front(struct worker *worker, struct error **err)
+{
+    return front_note(worker->db, worker->settings, err);
 }
 
 static int compare_counters(struct worker *worker, struct error **err)
@@ -173,6 +180,7 @@ struct job dispatcher_jobs[] = {
     {"orphaned volumes", PROCESS_WORK, .sweep = volume_sweep},
     {"clean-up", PROCESS_WORK, .sweep = cleanup_sweep},
     {"counters", PROCESS_WORK, .sweep = compare_counters, .every_ms = COUNTERS_MS},
+    {"this front", PROCESS_WORK, .sweep = note_front, .every_ms = FRONT_MS, .at_start = true},
     {"rows of what has ended", PROCESS_WORK, .sweep = remove_ended_rows, .every_ms = RETENTION_MS},
     {"kept answers", PROCESS_WORK, .sweep = purge_answers},
     {"sign-ins that have ended", PROCESS_WORK, .sweep = purge_logins},
