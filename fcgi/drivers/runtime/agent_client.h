@@ -64,6 +64,11 @@ int agent_logs(const struct agent_place *at, const char *secret, const char *que
 int agent_cpus(const struct agent_place *at, const char *secret, unsigned *cpus,
                struct error **err);
 
+/* Let it run a line of the shell as its user, and wait for the end. One attempt. Errors as
+ * agent_init(). */
+int agent_run(const struct agent_place *at, const char *secret, const char *line, int *exit_code,
+              struct error **err);
+
 /* Wait until the agent of an instance that no sandbox has yet answers at all. */
 int agent_wait(const struct agent_place *at, unsigned wait_ms, struct error **err);
 

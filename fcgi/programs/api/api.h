@@ -116,6 +116,7 @@ route_handler operator_team_update, operator_host_update, operator_plan_update;
 route_handler login_show, login_create, invites_accept, logout, logins_list, logins_delete;
 route_handler header_login, oidc_login, oidc_callback;
 route_handler device_authorize, device_token, device_show, device_answer;
+route_handler host_joins_take;
 route_handler password_put, totp_begin, totp_confirm, totp_end;
 route_handler volumes_create, volumes_list, volumes_show, volumes_delete;
 route_handler sandboxes_fork;
@@ -137,6 +138,9 @@ extern const struct schema_member login_schema[], invite_schema[], device_schema
     device_token_schema[], device_decide_schema[];
 extern const struct schema_member password_schema[], totp_confirm_schema[], totp_end_schema[];
 #define LOGIN_BODY_MAX 8192
+
+extern const struct schema_member host_join_schema[];
+#define HOST_JOIN_BODY_MAX 32768
 extern const struct schema_member ssh_key_create_schema[];
 extern const struct schema_member session_create_schema[];
 extern const struct schema_member webhook_create_schema[], webhook_update_schema[];

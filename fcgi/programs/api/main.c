@@ -26,6 +26,7 @@
 #include "host/host.h"
 #include "http/server.h"
 #include "idempotency/idempotency.h"
+#include "joining/join.h"
 #include "login/address_list.h"
 #include "login/attempt.h"
 #include "login/credential.h"
@@ -127,6 +128,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         idempotency_statements,
         identity_statements,
         invite_statements,
+        join_statements,
         keeper_statements,
         kept_log_statements,
         login_statements,

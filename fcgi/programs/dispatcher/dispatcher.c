@@ -16,8 +16,10 @@
 #include "dispatcher/due.h"
 #include "dispatcher/jobs.h"
 #include "event/event.h"
+#include "front/front.h"
 #include "host/host.h"
 #include "idempotency/idempotency.h"
+#include "joining/join.h"
 #include "login/attempt.h"
 #include "login/credential.h"
 #include "login/device.h"
@@ -63,11 +65,13 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         due_statements,
         egress_profile_statements,
         event_statements,
+        front_statements,
         host_condition_statements,
         host_move_statements,
         host_pool_statements,
         host_statements,
         idempotency_statements,
+        join_statements,
         keeper_statements,
         kept_log_statements,
         login_statements,

@@ -301,6 +301,9 @@ enum Operation: string
     /** Ask whether the login is confirmed, and take its key. */
     case TakeDeviceKey = 'POST /v1/device/token';
 
+    /** Become a runtime host. */
+    case JoinHost = 'POST /v1/host-joins';
+
     /** Show who waits with a code. */
     case ShowDevice = 'GET /v1/devices/{code}';
 

@@ -1,0 +1,2 @@
+-- of somebody else
+DO 0;
