@@ -1,2 +1,0 @@
--- of somebody else
-DO 0;
