@@ -26,7 +26,7 @@ async function built() {
     .runCmd('echo "$GREETING" >said && id -un >>said && pwd >>said && sh main.sh')
     .runCmd('touch /root/by-root', { user: 'root' })
     .makeDir('made')
-    .setStartCmd('echo started $GREETING >>/tmp/started; exec sleep 1000', 'test -s /tmp/started')
+    .setStartCmd('echo started $GREETING $E2B_SANDBOX_ID >>/tmp/started; exec sleep 1000', 'test -s /tmp/started')
   const made = await Template.build(template, `${NAME}:first`, { cpuCount: 1, memoryMB: 512, ...collect(lines) })
   assert.equal(made.templateId, NAME)
   assert.match(made.buildId, /^tpv_/)
@@ -50,7 +50,8 @@ async function built() {
       assert.equal(await run("stat -c '%U' main.sh made"), 'user\nuser\n')
       assert.equal(await run('ls /root/by-root', { user: 'root' }), '/root/by-root\n')
       assert.equal(await run('ls -a /var/tmp', { user: 'root' }).then((text) => text.includes('sandlot')), false)
-      assert.equal(await run('for i in $(seq 100); do pgrep -f "sleep 1000" >/dev/null && break; sleep 0.1; done; tail -n 1 /tmp/started'), 'started hello there\n')
+      const started = 'for i in $(seq 400); do grep -q "$E2B_SANDBOX_ID" /tmp/started && break; sleep 0.1; done; tail -n 1 /tmp/started'
+      assert.equal(await run(started), `started hello there ${sandbox.sandboxId}\n`)
       const info = await sandbox.getInfo()
       assert.deepEqual([info.cpuCount, info.memoryMB], [1, 512])
     } finally {

@@ -19,19 +19,21 @@
 #define OUTPUT_READ  "8192" /* bytes at once */
 #define ROOT         "root"
 
-/* Leaves a program running that writes n.out, and its end to n.status: "r" and a process first,
- * then its exit status. Arguments: n, the program and its own. */
+/* Leaves a program running that writes n.out. n.status says "r" before this returns, and its exit
+ * status behind that in the end; n.pid whose end means that there will be none. Arguments: n, the
+ * program and its own. */
 static const char run_script[] =
-    "n=$1; shift; ( { printf r; sh -c 'echo $PPID'; } >" WORK_DIR "/$n.status;"
-    " \"$@\" </dev/null; echo $? >" WORK_DIR "/$n.status ) >" WORK_DIR "/$n.out 2>&1 &";
-/* Whoever the step runs as writes both. */
+    "n=" WORK_DIR "/$1; shift; printf r >$n.status;"
+    " ( sh -c 'echo $PPID' >$n.pid; \"$@\" </dev/null; echo $? >>$n.status ) >$n.out 2>&1 &";
+/* Whoever the step runs as writes all three. */
 static const char prepare_script[] =
-    "umask 022; mkdir -p " WORK_DIR " && cd " WORK_DIR " && rm -f $1.out $1.status &&"
-    " : >$1.out && : >$1.status && chmod 0666 $1.out $1.status";
+    "umask 022; mkdir -p " WORK_DIR " && cd " WORK_DIR " && rm -f $1.out $1.status $1.pid &&"
+    " : >$1.out && : >$1.pid && : >$1.status && chmod 0666 $1.out $1.pid $1.status";
 static const char poll_script[] =
     "cd " WORK_DIR " 2>/dev/null && [ -f $1.status ] || { echo absent; exit; };"
-    " s=$(head -c 16 $1.status); case $s in r*) kill -0 ${s#r} 2>/dev/null ||"
-    " { sleep 0.1; s=$(head -c 16 $1.status); case $s in r*) s=gone;; esac; };; esac;"
+    " s=$(head -c 16 $1.status); p=$(head -c 16 $1.pid);"
+    " if [ \"$s\" = r ] && [ -n \"$p\" ] && ! kill -0 $p 2>/dev/null;"
+    " then s=$(head -c 16 $1.status); [ \"$s\" != r ] || s=gone; fi;"
     " echo \"$s\"; tail -c +$(($2 + 1)) $1.out | head -c " OUTPUT_READ;
 static const char shell_script[] =
     "[ -x /bin/bash ] && exec /bin/bash -l -c \"$1\"; exec /bin/sh -l -c \"$1\"";
@@ -67,9 +69,9 @@ static const char ready_script[] =
     " { echo \"It was not ready in time.\"; exit 1; }; sleep 0.5; done";
 /* Arguments: what is to be said to sandboxes, the number of the start command. */
 static const char clean_script[] =
-    "set -e; p=$(head -c 16 " WORK_DIR "/$2.status 2>/dev/null || true)\n"
-    "case $p in r*) g=$(cut -d' ' -f5 /proc/${p#r}/stat 2>/dev/null || true);"
-    " [ -z \"$g\" ] || kill -TERM -- -$g 2>/dev/null || true;; esac\n"
+    "set -e; p=$(head -c 16 " WORK_DIR "/$2.pid 2>/dev/null || true)\n"
+    "[ -z \"$p\" ] || { g=$(cut -d' ' -f5 /proc/$p/stat 2>/dev/null || true);"
+    " [ -z \"$g\" ] || kill -TERM -- -$g 2>/dev/null || true; }\n"
     "umask 022; mkdir -p " TEMPLATE_DEFAULTS_DIR "; printf %s \"$1\" >" TEMPLATE_DEFAULTS_FILE
     "\nsync";
 
@@ -389,8 +391,8 @@ static void read_state(const char *line, struct recipe_poll *poll)
 {
     uint64_t status;
     poll->is_there = *line && !str_equal(line, "absent");
-    poll->is_over = poll->is_there && *line != 'r';
-    poll->status = str_parse_u64(line, 0, 255, &status) == 0 ? (int)status : -1;
+    poll->is_over = poll->is_there && !str_equal(line, "r");
+    poll->status = *line == 'r' && str_parse_u64(line + 1, 0, 255, &status) == 0 ? (int)status : -1;
 }
 
 int recipe_step_poll(struct recipe_place *place, unsigned step, uint64_t from,
