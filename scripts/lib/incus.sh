@@ -117,6 +117,7 @@ incus_bin_install()
         ln -sfn "$CRIU_DIR" "$STATE_ROOT/criu"
     fi
     ln -sfn "$PREFIX/libexec/sandlot/sandlot-confine" "$INCUS_BIN/sandlot-confine"
+    ln -sfn "$PREFIX/libexec/sandlot/sandlot-mount-lxcfs" "$INCUS_BIN/sandlot-mount-lxcfs"
 }
 
 # incus_start: the daemon answers on its socket.
@@ -133,7 +134,7 @@ incus_start()
         crypt_open
         mkdir -p "$INCUS_STATE"
         "${WITHIN[@]}" env INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_NIC_PREFIX="$NIC_PREFIX" \
-            "$SOURCE_DIR/conf/incus/incusd-prepare"
+            INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" "$SOURCE_DIR/conf/incus/incusd-prepare"
         service_start incusd root -- env PATH="$INCUS_BIN:${CRIU_PATH:+$STATE_ROOT/criu-bin:}$PATH" \
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
             INCUS_IDMAPPED_MOUNTS_DISABLE=1 INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" \

@@ -13,6 +13,7 @@
 
 struct kernel {
     struct nft_ctx *nft;
+    struct netfilter netfilter;
     struct buffer batch;
 };
 
@@ -28,6 +29,7 @@ int kernel_open(struct kernel **kernel, struct error **err)
     }
     *kernel = xcalloc(1, sizeof **kernel);
     (*kernel)->nft = nft;
+    (*kernel)->netfilter = NETFILTER_INIT;
     buffer_init(&(*kernel)->batch, NFT_BATCH_MAX);
     return 0;
 }
@@ -37,6 +39,7 @@ void kernel_close(struct kernel *kernel)
     if (!kernel)
         return;
     nft_ctx_free(kernel->nft);
+    netfilter_close(&kernel->netfilter);
     buffer_deinit(&kernel->batch);
     free(kernel);
 }
@@ -75,10 +78,16 @@ int kernel_run(struct kernel *kernel, json_t *commands, struct error **err)
     buffer_clear(&kernel->batch);
     if (!nft_batch_write(&kernel->batch, commands))
         return run_by_library(kernel, commands, err);
-    if (netfilter_change(kernel->batch.data, kernel->batch.size,
+    if (netfilter_change(&kernel->netfilter, kernel->batch.data, kernel->batch.size,
                          (uint32_t)json_array_size(commands), &failed, err) == 0)
         return 0;
     return refused_command(commands, failed, err);
+}
+
+int kernel_table_handle(struct kernel *kernel, const char *table, uint64_t *handle,
+                        struct error **err)
+{
+    return netfilter_table_handle(&kernel->netfilter, table, handle, err);
 }
 
 int kernel_query(struct kernel *kernel, json_t *commands, json_t **answer, struct error **err)

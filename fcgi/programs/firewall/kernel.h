@@ -5,6 +5,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -21,3 +22,7 @@ int kernel_run(struct kernel *kernel, json_t *commands, struct error **err);
 /* As kernel_run(), for a command that lists: *answer is the array that nftables prints, the
  * caller's. */
 int kernel_query(struct kernel *kernel, json_t *commands, json_t **answer, struct error **err);
+
+/* netfilter_table_handle() by the kernel's own connection. */
+int kernel_table_handle(struct kernel *kernel, const char *table, uint64_t *handle,
+                        struct error **err);

@@ -157,21 +157,45 @@ static int ask(int fd, const struct request *request, struct reply *reply)
     return reply->errnum ? -1 : 0;
 }
 
+/* --- the connection --- */
+
+static int open_once(struct netfilter *netfilter, struct error **err)
+{
+    if (netfilter->fd < 0 && open_socket(&netfilter->fd) < 0)
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "netlink");
+    return 0;
+}
+
+void netfilter_close(struct netfilter *netfilter)
+{
+    if (netfilter->fd >= 0)
+        close(netfilter->fd);
+    netfilter->fd = -1;
+}
+
+/* What is answered late would be taken for an answer to the next call. */
+static int give_up(struct netfilter *netfilter)
+{
+    netfilter_close(netfilter);
+    return -1;
+}
+
 /* --- the table --- */
 
-int netfilter_table_handle(const char *table, uint64_t *handle, struct error **err)
+int netfilter_table_handle(struct netfilter *netfilter, const char *table, uint64_t *handle,
+                           struct error **err)
 {
     struct request request;
     struct reply reply = {0};
-    autoclose int fd = -1;
     *handle = 0;
-    if (open_socket(&fd) < 0)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "netlink");
+    if (open_once(netfilter, err) < 0)
+        return -1;
     request_init(&request, NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE, NFPROTO_INET, 0);
     request_add(&request, NFTA_TABLE_NAME, table, strnlen(table, 64) + 1);
-    if (ask(fd, &request, &reply) < 0 && errno != ENOENT)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "the table %s cannot be looked at",
-                               table);
+    if (ask(netfilter->fd, &request, &reply) < 0 && errno != ENOENT) {
+        error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "the table %s cannot be looked at", table);
+        return give_up(netfilter);
+    }
     *handle = reply.handle;
     return 0;
 }
@@ -202,26 +226,32 @@ static void on_outcome(void *context, uint16_t type, const uint8_t *body, size_t
         outcome->done = true;
 }
 
-int netfilter_change(const void *batch, size_t size, uint32_t last, uint32_t *failed,
-                     struct error **err)
+static int run(int fd, const void *batch, size_t size, struct outcome *outcome, struct error **err)
 {
     uint8_t data[MESSAGE_MAX];
-    struct outcome outcome = {.last = last};
-    autoclose int fd = -1;
-    *failed = 0;
-    if (open_socket(&fd) < 0 || send(fd, batch, size, 0) < 0)
+    if (send(fd, batch, size, 0) < 0)
         return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "netlink");
-    while (!outcome.done) {
+    while (!outcome->done) {
         ssize_t got = recv(fd, data, sizeof data, 0);
         if (got < 0 && errno != EINTR)
             return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "netlink: no answer");
         if (got > 0)
-            each_message(data, (size_t)got, on_outcome, &outcome);
+            each_message(data, (size_t)got, on_outcome, outcome);
     }
+    return outcome->errnum ? error_set_errno(err, ERR_RUNTIME_REFUSED, outcome->errnum, "nftables")
+                           : 0;
+}
+
+int netfilter_change(struct netfilter *netfilter, const void *batch, size_t size, uint32_t last,
+                     uint32_t *failed, struct error **err)
+{
+    struct outcome outcome = {.last = last};
+    *failed = 0;
+    if (open_once(netfilter, err) < 0)
+        return -1;
+    int result = run(netfilter->fd, batch, size, &outcome, err);
     *failed = outcome.failed;
-    if (outcome.errnum)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, outcome.errnum, "nftables");
-    return 0;
+    return result < 0 ? give_up(netfilter) : 0;
 }
 
 /* --- the log --- */

@@ -30,12 +30,23 @@ void netfilter_log_parse(const uint8_t *data, size_t size,
                          void (*refused)(void *context, const struct refused_packet *packet),
                          void *context);
 
+/* A socket to the kernel that stays open from call to call, and is opened when first needed. To
+ * close one waits until all that earlier transactions removed is thrown away, which is a grace
+ * period of RCU (7 to 20 ms), and holds up every other change meanwhile (Linux 6, nf_tables_api.c:
+ * nft_rcv_nl_event()). Of one thread at a time. */
+struct netfilter {
+    int fd; /* -1: not open */
+};
+#define NETFILTER_INIT ((struct netfilter){.fd = -1})
+void netfilter_close(struct netfilter *netfilter);
+
 /* The kernel's number of the table of family inet with that name: another one when it was made
  * anew. 0 when there is none. Errors: ERR_RUNTIME_REFUSED. */
-int netfilter_table_handle(const char *table, uint64_t *handle, struct error **err);
+int netfilter_table_handle(struct netfilter *netfilter, const char *table, uint64_t *handle,
+                           struct error **err);
 
 /* Run a transaction of nft_batch.h, size bytes whose last command has the number last: all of it,
  * or on an error none. *failed: the number of the command that the kernel refused, 0: none of them.
  * Errors: ERR_RUNTIME_REFUSED. */
-int netfilter_change(const void *batch, size_t size, uint32_t last, uint32_t *failed,
-                     struct error **err);
+int netfilter_change(struct netfilter *netfilter, const void *batch, size_t size, uint32_t last,
+                     uint32_t *failed, struct error **err);

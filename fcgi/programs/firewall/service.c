@@ -145,7 +145,7 @@ static void check_table(struct service *service)
     error_auto err = NULL;
     struct filter *filter = service->filter;
     uint64_t handle;
-    if (netfilter_table_handle(filter->settings->firewall_table, &handle, &err) < 0) {
+    if (kernel_table_handle(filter->kernel, filter->settings->firewall_table, &handle, &err) < 0) {
         log_error("cannot read the nftables table, policies may be missing until the next look",
                   LOG_ERROR(err));
         return;
@@ -222,7 +222,8 @@ static int open_sources(struct service *service, struct error **err)
     if (resolver_open(loop, settings->dns_upstreams, &service->resolver, err) < 0 ||
         dns_server_open(service->filter, loop, service->resolver, &service->dns, err) < 0 ||
         netfilter_log_open((uint16_t)settings->firewall_log_group, &log_fd, err) < 0 ||
-        netfilter_table_handle(settings->firewall_table, &service->table_handle, err) < 0)
+        kernel_table_handle(service->filter->kernel, settings->firewall_table,
+                            &service->table_handle, err) < 0)
         return -1;
     service->log.filter = service->filter;
     service->wake.service = service;

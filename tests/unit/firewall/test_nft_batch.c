@@ -152,12 +152,14 @@ static void load_table(void)
 static void run_batch(json_t *commands)
 {
     buffer_auto batch = BUFFER_INIT(NFT_BATCH_MAX);
+    struct netfilter netfilter = NETFILTER_INIT;
     error_auto err = NULL;
     uint32_t failed;
     assert_true(nft_batch_write(&batch, commands));
-    assert_ok(netfilter_change(batch.data, batch.size, (uint32_t)json_array_size(commands), &failed,
-                               &err));
+    assert_ok(netfilter_change(&netfilter, batch.data, batch.size,
+                               (uint32_t)json_array_size(commands), &failed, &err));
     assert_int_equal(failed, 0);
+    netfilter_close(&netfilter);
 }
 
 static void run_library(json_t *commands)
@@ -200,7 +202,9 @@ static void what_the_kernel_refuses_is_named_and_nothing_is_changed(void **state
 {
     rules_auto missing = {0};
     buffer_auto batch = BUFFER_INIT(NFT_BATCH_MAX);
+    struct netfilter netfilter = NETFILTER_INIT;
     error_auto err = NULL;
+    uint64_t handle;
     uint32_t failed;
     (void)state;
     if (unshare(CLONE_NEWNET) < 0)
@@ -211,10 +215,16 @@ static void what_the_kernel_refuses_is_named_and_nothing_is_changed(void **state
     rules_sandbox_remove(&missing, SANDBOX); /* its chains are not there */
     assert_true(nft_batch_write(&batch, missing.commands));
     uint32_t last = (uint32_t)json_array_size(missing.commands);
-    assert_fails(netfilter_change(batch.data, batch.size, last, &failed, &err),
+    assert_fails(netfilter_change(&netfilter, batch.data, batch.size, last, &failed, &err),
                  ERR_RUNTIME_REFUSED);
     error_clear(&err);
     assert_true(failed > 0 && failed <= last);
+    /* The next call is not answered by what is left of this one. */
+    assert_ok(netfilter_table_handle(&netfilter, TABLE, &handle, &err));
+    assert_true(handle);
+    assert_ok(netfilter_table_handle(&netfilter, "nosuch", &handle, &err));
+    assert_false(handle);
+    netfilter_close(&netfilter);
     autofree char *after = listing("table inet " TABLE);
     assert_string_equal(before, after);
 }
