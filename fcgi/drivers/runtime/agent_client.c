@@ -145,6 +145,27 @@ int agent_logs(const struct agent_place *at, const char *secret, const char *que
                      "The sandbox's agent gave a wrong answer: it has no list of logs.");
 }
 
+int agent_exec(const struct agent_place *at, const char *secret, const json_t *call,
+               unsigned wait_ms, json_t **answer, struct error **err)
+{
+    autowipe char *body = json_dumps(call, JSON_COMPACT);
+    buffer_auto got = BUFFER_INIT(LOGS_ANSWER_MAX);
+    long status;
+    ask(at, secret, "/exec", body, wait_ms, &got, &status);
+    json_auto_t *json = json_loadb(got.data ? got.data : "", got.size, 0, NULL);
+    const char *refusal = json_string_value(json_object_get(json, "message"));
+    if (status == 400 && refusal)
+        return error_set(err, ERR_INVALID_REQUEST, "%.500s", refusal);
+    if (check_status(status, 200, err) < 0)
+        return -1;
+    *answer = json_incref(json);
+    if (json_is_object(json))
+        return 0;
+    json_decref(*answer);
+    return error_set(err, ERR_RUNTIME_FAILED,
+                     "The sandbox's agent gave a wrong answer: it is no object.");
+}
+
 int agent_cpus(const struct agent_place *at, const char *secret, unsigned *cpus, struct error **err)
 {
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);

@@ -128,6 +128,7 @@ route_handler volume_paths_show, volume_paths_delete, volume_paths_move;
 route_handler templates_list, templates_show, template_versions_list;
 route_handler templates_create, templates_delete;
 route_handler template_versions_create, template_versions_show, template_versions_delete;
+route_handler template_files_put;
 route_handler templates_update, template_tags_show, template_tags_put, template_tags_delete;
 
 extern const struct schema_member key_create_schema[];
@@ -148,3 +149,4 @@ extern const struct schema_member checkpoint_create_schema[];
 extern const struct schema_member template_create_schema[];
 extern const struct schema_member template_version_create_schema[];
 extern const struct schema_member template_update_schema[], template_tag_schema[];
+extern const struct schema_member template_file_schema[];

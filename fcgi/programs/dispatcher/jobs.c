@@ -12,6 +12,8 @@
 #include "login/attempt.h"
 #include "login/device.h"
 #include "login/login.h"
+#include "recipe/recipe.h"
+#include "recipe/recipe_file.h"
 #include "retention/retention.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_network.h"
@@ -90,6 +92,11 @@ static int note_front(struct worker *worker, struct error **err)
     return front_note(worker->db, worker->settings, err);
 }
 
+static int purge_archives(struct worker *worker, struct error **err)
+{
+    return recipe_files_purge(worker->db, err);
+}
+
 static int compare_counters(struct worker *worker, struct error **err)
 {
     return reservation_reconcile(worker->db, err);
@@ -128,6 +135,11 @@ static bool due_checkpoints(const struct due *due)
 static bool due_builds(const struct due *due)
 {
     return due->builds;
+}
+
+static bool due_recipes(const struct due *due)
+{
+    return due->recipes;
 }
 
 static bool due_removals(const struct due *due)
@@ -183,6 +195,7 @@ struct job dispatcher_jobs[] = {
     {"this front", PROCESS_WORK, .sweep = note_front, .every_ms = FRONT_MS, .at_start = true},
     {"rows of what has ended", PROCESS_WORK, .sweep = remove_ended_rows, .every_ms = RETENTION_MS},
     {"kept answers", PROCESS_WORK, .sweep = purge_answers},
+    {"archives of builds", PROCESS_WORK, .sweep = purge_archives, .every_ms = RETENTION_MS},
     {"sign-ins that have ended", PROCESS_WORK, .sweep = purge_logins},
     {"audit log's age", PROCESS_WORK, .sweep = retain_audit, .every_ms = AUDIT_RETAIN_MS,
      .at_start = true},
@@ -197,6 +210,7 @@ struct job dispatcher_jobs[] = {
 
     {"template builds", PROCESS_BUILDS, .next = template_build_next, .is_due = due_builds},
     {"hosts that join", PROCESS_BUILDS, .sweep = join_try_all, .every_ms = JOINS_MS},
+    {"template steps", PROCESS_BUILDS, .next = recipe_next, .is_due = due_recipes},
     {"template removals", PROCESS_BUILDS, .next = template_remove_next, .is_due = due_removals},
 
     {"samples", PROCESS_SAMPLES, .serve = sample_serve},
