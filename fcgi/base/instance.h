@@ -13,6 +13,10 @@
 
 #define KEEPER_PORT          49985
 #define KEEPER_SECRET_HEADER "X-Sandlot-Keeper-Secret"
+/* What a template that was built by steps says to the agents of its sandboxes: an object of JSON,
+ * {"user", "workdir", "envs", "start_command"}. */
+#define TEMPLATE_DEFAULTS_DIR  "/etc/sandlot"
+#define TEMPLATE_DEFAULTS_FILE TEMPLATE_DEFAULTS_DIR "/template.json"
 /* Of a file that is read. */
 #define KEEPER_MODE_HEADER        "X-Mode"
 #define KEEPER_MODIFIED_AT_HEADER "X-Modified-At"

@@ -24,5 +24,7 @@ SCRIPTS_DIR=$SOURCE_DIR/scripts
 . "$SCRIPTS_DIR/lib/ssh.sh"
 . "$SCRIPTS_DIR/lib/workers.sh"
 . "$SCRIPTS_DIR/lib/nginx.sh"
+. "$SCRIPTS_DIR/lib/join.sh"
 . "$SCRIPTS_DIR/lib/other.sh"
+. "$SCRIPTS_DIR/lib/bare.sh"
 . "$SCRIPTS_DIR/lib/stack.sh"

@@ -53,6 +53,7 @@ stack_stop()
     step "stop workers and dispatchers" workers_stop
     if [[ $HOSTS == 2 ]]; then
         step "stop the other host" other_stop
+        step "the machine that joins goes" bare_discard
     fi
     step "stop sandboxes and Incus" incus_stop
     step "stop database" database_stop
@@ -65,6 +66,7 @@ stack_discard()
     incus_unmount
     nginx_cache_unmount
     crypt_discard
+    bare_discard
     other_discard
     rm -rf "$FIREWALL_STATE" "$INCUS_STATE" "$LXC_CONFIG_DIR" "$MYSQL_DIR" "$MARKS_DIR" "$STATE_ROOT"/{incus,mysql}.made "$STATE_ROOT/template.key" \
         "$ETC_DIR" "$RUN_DIR" "$NGINX_DIR" "$STATE_ROOT/stack.env" "$STATE_ROOT/ssh_known_hosts"
@@ -74,6 +76,7 @@ stack_discard()
 stack_remove()
 {
     firewall_remove
+    bare_discard
     other_discard
     incus_unmount
     nginx_cache_unmount

@@ -16,10 +16,13 @@ use Sandlot\Model\CreateTemplateVersion;
 use Sandlot\Model\Operation;
 use Sandlot\Model\RuntimeBaselineRequest;
 use Sandlot\Model\Template;
+use Sandlot\Model\TemplateFile;
+use Sandlot\Model\TemplateStep;
 use Sandlot\Model\TemplateTag;
 use Sandlot\Model\TemplateVersion;
 use Sandlot\Model\TemplateVersionBuild;
 use Sandlot\Model\UpdateTemplate;
+use Sandlot\Model\UploadTemplateFile;
 
 /** What sandboxes start from: the deployment's templates, and those that teams build. */
 final class Templates
@@ -42,19 +45,35 @@ final class Templates
         return Template::read($this->api->call(Operation::ShowTemplate, ['slug' => $slug], ['team' => $team]));
     }
 
-    /** A template and its first version, from a checkpoint or an image; waitUntilBuilt() tells when it is ready. */
+    /**
+     * A template and its first version, from a checkpoint, an image, or a template and steps; waitUntilBuilt() tells
+     * when it is ready.
+     *
+     * @param list<TemplateStep>|null $steps
+     * @param list<string>|null $tags
+     */
     public function create(
         string $slug,
         ?string $checkpointId = null,
         ?string $image = null,
         ?string $team = null,
         ?RuntimeBaselineRequest $runtimeBaseline = null,
+        ?string $template = null,
+        ?array $steps = null,
+        ?string $startCommand = null,
+        ?string $readyCommand = null,
+        ?array $tags = null,
     ): CreatedTemplate {
         $wish = new CreateTemplate(
             slug: $slug,
             team: $team,
             checkpointId: $checkpointId,
             image: $image,
+            template: $template,
+            steps: $steps,
+            startCommand: $startCommand,
+            readyCommand: $readyCommand,
+            tags: $tags,
             runtimeBaseline: $runtimeBaseline,
         );
         return CreatedTemplate::read($this->api->call(Operation::CreateTemplate, body: $wish));
@@ -101,21 +120,45 @@ final class Templates
             ->objects('versions', TemplateVersion::read(...));
     }
 
+    /**
+     * From a checkpoint, an image, or a template and steps.
+     *
+     * @param list<TemplateStep>|null $steps
+     * @param list<string>|null $tags
+     */
     public function addVersion(
         string $slug,
         ?string $checkpointId = null,
         ?string $image = null,
         ?string $team = null,
         ?RuntimeBaselineRequest $runtimeBaseline = null,
+        ?string $template = null,
+        ?array $steps = null,
+        ?string $startCommand = null,
+        ?string $readyCommand = null,
+        ?array $tags = null,
     ): TemplateVersion {
         $wish = new CreateTemplateVersion(
             team: $team,
             checkpointId: $checkpointId,
             image: $image,
+            template: $template,
+            steps: $steps,
+            startCommand: $startCommand,
+            readyCommand: $readyCommand,
+            tags: $tags,
             runtimeBaseline: $runtimeBaseline,
         );
         $made = $this->api->call(Operation::CreateTemplateVersion, ['slug' => $slug], body: $wish);
         return TemplateVersion::read($made);
+    }
+
+    /** A tar archive of at most 8 MiB that steps of the type copy name by this hash, which is the caller's. */
+    public function upload(string $hash, string $archive, ?string $team = null): TemplateFile
+    {
+        $wish = new UploadTemplateFile(contentB64: base64_encode($archive));
+        $taken = $this->api->call(Operation::UploadTemplateFile, ['hash' => $hash], ['team' => $team], $wish);
+        return TemplateFile::read($taken);
     }
 
     /**

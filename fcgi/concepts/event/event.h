@@ -104,6 +104,12 @@ int event_head(struct db *db, uint64_t *head, struct error **err);
 int event_list(struct db *db, const struct event_filter *filter, uint64_t after, uint64_t head,
                unsigned limit, struct event **list, unsigned *count, struct error **err);
 
+#define EVENT_OFFSET_MAX 10000
+/* Of the first team of the filter, which has kinds, so many behind the first offset ones, from the
+ * newest or the oldest; the caller frees. */
+int event_page(struct db *db, const struct event_filter *filter, bool oldest_first, unsigned offset,
+               unsigned limit, struct event **list, unsigned *count, struct error **err);
+
 /* The same of all teams. */
 int event_list_all(struct db *db, uint64_t after, uint64_t head, unsigned limit,
                    struct event **list, unsigned *count, struct error **err);

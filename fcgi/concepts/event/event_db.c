@@ -71,6 +71,18 @@ static const struct db_statement list_of_sandbox_statement = {
     SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
                  " WHERE e.team_id = ?" OF_FILTER " AND e.sandbox_id = ? ORDER BY e.id LIMIT ?",
     true};
+/* Not in the order of going on, so there is a bound to what is passed over. */
+#define PAGE_OF " AND FIND_IN_SET(e.kind, ?) AND (? = '' OR e.sandbox_id = ?) ORDER BY e.id"
+static const struct db_statement page_newest_statement = {
+    "event.page_newest",
+    SELECT_EVENT " JOIN teams t ON t.id = e.team_id WHERE e.team_id = ?" PAGE_OF
+                 " DESC LIMIT ? OFFSET ?",
+    true};
+static const struct db_statement page_oldest_statement = {
+    "event.page_oldest",
+    SELECT_EVENT " JOIN teams t ON t.id = e.team_id WHERE e.team_id = ?" PAGE_OF
+                 " LIMIT ? OFFSET ?",
+    true};
 static const struct db_statement list_all_statement = {
     "event.list_all",
     SELECT_EVENT " STRAIGHT_JOIN teams t ON t.id = e.team_id"
@@ -105,6 +117,8 @@ static const struct db_statement *const statements[] = {
     &list_statement,
     &list_of_sandbox_statement,
     &list_all_statement,
+    &page_newest_statement,
+    &page_oldest_statement,
     &purge_old_statement,
     &teams_statement,
     &bound_statement,
@@ -305,6 +319,23 @@ static int list_of_team(struct db *db, const char *team_id, const struct event_f
                      : db_query(db, &list_statement,
                                 DB_ARGS(team, from, to, since, kinds, kinds, most), &rows, err);
     if (result < 0)
+        return -1;
+    read_all(rows, list, count);
+    return 0;
+}
+
+int event_page(struct db *db, const struct event_filter *filter, bool oldest_first, unsigned offset,
+               unsigned limit, struct event **list, unsigned *count, struct error **err)
+{
+    char kinds[EVENT_KINDS_BYTES];
+    db_rows_auto *rows = NULL;
+    struct db_value sandbox = db_text(filter->sandbox_id);
+    *list = NULL;
+    *count = 0;
+    if (db_query(db, oldest_first ? &page_oldest_statement : &page_newest_statement,
+                 DB_ARGS(db_text(filter->team_ids[0]), db_text(event_kinds_text(filter, kinds)),
+                         sandbox, sandbox, db_u64(limit), db_u64(offset)),
+                 &rows, err) < 0)
         return -1;
     read_all(rows, list, count);
     return 0;

@@ -63,7 +63,7 @@ void hosts_free(struct host *hosts, unsigned count); /* of host_list() */
 /* Insert, or update the host of that name, and make a row for every usable address of its range
  * (IPv4 /16 to /29; first, second and last address are left out). An address range that is in use
  * cannot change, and no two hosts' ranges may overlap, because the edge reaches sandboxes by their
- * address; nor may two have the same relay. host->id is filled in; the state is HOST_ACTIVE for a
+ * address; nor may two have the same relay. host->id is filled in; the state is host->state for a
  * new host and stays what it is for a known one. Errors: ERR_INVALID_REQUEST with the field. */
 int host_put(struct db *db, struct host *host, struct error **err);
 /* Errors: ERR_NOT_FOUND; nothing to deinit then. */
@@ -94,12 +94,14 @@ int host_note_lost(struct db *db, uint32_t id, struct error **err);
 int host_is_lost(struct db *db, uint32_t id, bool *lost, struct error **err);
 /* Whether the host takes new sandboxes as far as its memory goes. *changed: it was otherwise. */
 int host_set_memory_low(struct db *db, uint32_t id, bool low, bool *changed, struct error **err);
-/* Forget a host that drains, or is lost, and on which nothing is left but template sources and what
- * waited for sandboxes; what stays on its disks is nobody's. Errors: ERR_NOT_FOUND,
- * ERR_INVALID_REQUEST. */
+/* Forget a host that drains, joins, or is lost, and on which nothing is left but template sources
+ * and what waited for sandboxes, with the token by which it has joined; what stays on its disks is
+ * nobody's. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST. */
 int host_remove(struct db *db, const char *name, struct error **err);
-/* Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST for one that is lost. */
+/* Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST for one that is lost, or joins. */
 int host_set_state(struct db *db, const char *name, enum host_state state, struct error **err);
+/* Its trial has succeeded: one that joins takes sandboxes. Any other: nothing is done. */
+int host_joined(struct db *db, uint32_t id, struct error **err);
 /* It drains, and what can move to other hosts does, until host_set_state(). Errors: likewise. */
 int host_leave(struct db *db, const char *name, struct error **err);
 

@@ -39,7 +39,11 @@ static const struct db_statement list_statement = {
     true};
 static const struct db_statement set_state_statement = {
     "host.set_state",
-    "UPDATE hosts SET state = ?, leaving = 0 WHERE name = ? AND lost_at_ms IS NULL", false};
+    "UPDATE hosts SET state = ?, leaving = 0"
+    " WHERE name = ? AND lost_at_ms IS NULL AND state <> 'joining'",
+    false};
+static const struct db_statement joined_statement = {
+    "host.joined", "UPDATE hosts SET state = 'active' WHERE id = ? AND state = 'joining'", false};
 static const struct db_statement set_memory_low_statement = {
     "host.set_memory_low", "UPDATE hosts SET memory_low = ? WHERE id = ? AND memory_low <> ?",
     false};
@@ -77,7 +81,7 @@ static const struct db_statement insert_statement = {
     "INSERT INTO hosts (name, state, url, server_cert, project, pool, nic_prefix, address_range,"
     " vcpus, memory_mb, firewall_url, disk_overcommit, memory_overcommit, relay_url, network,"
     " created_at_ms)"
-    " VALUES (?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 static const struct db_statement update_statement = {
     "host.update",
@@ -183,6 +187,7 @@ static const struct db_statement *const statements[] = {
     &get_by_name_statement,
     &list_statement,
     &set_state_statement,
+    &joined_statement,
     &set_memory_low_statement,
     &monitor_lock_statement,
     &watched_statement,
@@ -316,11 +321,22 @@ int host_set_state(struct db *db, const char *name, enum host_state state, struc
         return -1;
     if (affected)
         return 0;
-    struct host lost;
-    if (host_get_by_name(db, name, &lost, err) < 0)
+    struct host known;
+    if (host_get_by_name(db, name, &known, err) < 0)
         return -1;
-    host_deinit(&lost);
-    return is_lost(name, err);
+    bool lost = known.condition.lost_at_ms;
+    host_deinit(&known);
+    return lost ? is_lost(name, err)
+                : error_set_field(err, ERR_INVALID_REQUEST, "name",
+                                  "The host %s joins; it takes sandboxes by itself when a trial "
+                                  "there has succeeded (`sandlotctl doctor` says what hangs), and "
+                                  "`sandlotctl host remove %s` gives it up.",
+                                  name, name);
+}
+
+int host_joined(struct db *db, uint32_t id, struct error **err)
+{
+    return db_exec(db, &joined_statement, DB_ARGS(db_u64(id)), NULL, err);
 }
 
 /* --- writing --- */
@@ -375,10 +391,10 @@ static int put_row(struct db *db, struct put *put, struct error **err)
                                db_text(h->relay_url), network, db_text(h->name)),
                        NULL, err);
     if (db_exec(db, &insert_statement,
-                DB_ARGS(db_text(h->name), db_text(h->url), db_text(h->server_cert),
-                        db_text(h->project), db_text(h->pool), db_text(h->nic_prefix),
-                        db_text(h->address_range), db_u64(h->vcpus), db_u64(h->memory_mb),
-                        db_text(h->firewall_url), db_u64(h->disk_overcommit),
+                DB_ARGS(db_text(h->name), db_text(host_state_names[h->state]), db_text(h->url),
+                        db_text(h->server_cert), db_text(h->project), db_text(h->pool),
+                        db_text(h->nic_prefix), db_text(h->address_range), db_u64(h->vcpus),
+                        db_u64(h->memory_mb), db_text(h->firewall_url), db_u64(h->disk_overcommit),
                         db_u64(h->memory_overcommit), db_text(h->relay_url), network,
                         db_i64(clock_now_ms())),
                 NULL, err) < 0)

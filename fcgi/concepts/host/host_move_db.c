@@ -36,13 +36,15 @@ static const struct db_statement forget_statements[] = {
     {"host.forget_warm", "DELETE FROM warm_instances WHERE host_id = ?", false},
     {"host.forget_keeper", "DELETE FROM keepers WHERE host_id = ?", false},
     {"host.forget_addresses", "DELETE FROM host_addresses WHERE host_id = ?", false},
+    {"host.forget_join",
+     "DELETE FROM host_joins WHERE name = (SELECT name FROM hosts WHERE id = ?)", false},
     {"host.forget", "DELETE FROM hosts WHERE id = ?", false},
 };
 
 static const struct db_statement *const statements[] = {
     &move_address_statement, &targets_statement,    &leave_statement,      &lock_leaving_statement,
     &left_statement,         &forget_statements[0], &forget_statements[1], &forget_statements[2],
-    &forget_statements[3],   &forget_statements[4],
+    &forget_statements[3],   &forget_statements[4], &forget_statements[5],
 };
 const struct db_statement_list host_move_statements = DB_STATEMENT_LIST(statements);
 
@@ -115,7 +117,7 @@ static int lock_leaving(struct db *db, const char *name, uint32_t *host_id, stru
     if (!db_rows_next(rows))
         return error_set(err, ERR_NOT_FOUND, "There is no such host.");
     *host_id = (uint32_t)db_get_u64(rows, 0);
-    if (str_equal(db_get_text(rows, 1), host_state_names[HOST_DRAINING]))
+    if (!str_equal(db_get_text(rows, 1), host_state_names[HOST_ACTIVE]))
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "name",
                            "The host %s takes new sandboxes; drain it first.", name);

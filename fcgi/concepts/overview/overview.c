@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "event/event.h"
 #include "host/host.h"
+#include "joining/join.h"
 #include "overview/overview_db.h"
 #include "webhook/webhook.h"
 
@@ -145,6 +146,28 @@ static void problem(json_t *problems, const char *format, ...)
     json_array_append_new(problems, json_string(sentence));
 }
 
+/* What it waits for, of each machine that is to become a host. */
+static int add_join_problems(struct db *db, json_t *problems, struct error **err)
+{
+    struct join *joins = NULL;
+    unsigned count = 0;
+    char since[CLOCK_ISO8601_SIZE];
+    if (join_list(db, &joins, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        clock_format_iso8601(joins[i].since_ms, since);
+        if (joins[i].state == JOIN_TAKEN)
+            problem(problems,
+                    "%s joins since %s: the machine at %s has not said that it is set up.",
+                    joins[i].name, since, joins[i].address);
+        else if (joins[i].state == JOIN_TRIAL)
+            problem(problems, "%s is set up since %s and waits for its trial%s%s", joins[i].name,
+                    since, *joins[i].failure ? ": " : ".", joins[i].failure);
+    }
+    joins_free(joins, count);
+    return 0;
+}
+
 static bool is_in_condition(const json_t *host, const char *condition)
 {
     return str_equal(json_string_value(json_object_get(host, "condition")), condition);
@@ -160,6 +183,9 @@ static void add_host_problems(const json_t *hosts, bool watched, json_t *problem
         bool is_active = str_equal(json_string_value(json_object_get(host, "state")),
                                    host_state_names[HOST_ACTIVE]);
         active += is_active;
+        if (str_equal(json_string_value(json_object_get(host, "state")),
+                      host_state_names[HOST_JOINING]))
+            continue;
         if (json_is_true(json_object_get(host, "pool_nearly_full")))
             problem(problems,
                     "The storage pool of host %s is nearly full, and it takes no new sandboxes, "
@@ -228,7 +254,7 @@ static int add_problems(struct db *db, json_t *status, struct error **err)
                 LATE_MS / 1000);
     add_host_problems(json_object_get(status, "hosts"), alive, problems);
     json_object_set_new(status, "problems", problems);
-    return 0;
+    return add_join_problems(db, problems, err);
 }
 
 int overview_read(struct db *db, json_t **overview, struct error **err)

@@ -34,8 +34,12 @@ struct template_version {
     char checkpoint_id[ID_SIZE]; /* what it is built from instead of an image, or "" */
     int64_t created_at_ms, finished_at_ms;
     int64_t template_created_at_ms;
-    bool is_public;   /* other teams may use its template */
-    uint32_t size_mb; /* what a host's disk keeps for it; 0: not measured */
+    bool is_public;        /* other teams may use its template */
+    uint32_t size_mb;      /* what a host's disk keeps for it; 0: not measured */
+    char base_id[ID_SIZE]; /* the version whose sandbox steps have changed, or "" */
+    /* While it is built: the instance whose disk it becomes, and its host; "": none. */
+    char copied_instance[64];
+    uint32_t copied_host_id;
 };
 
 /* Resolve what a create request names, as team_id sees it. A template is `<slug>` (an own template
@@ -66,7 +70,8 @@ struct template_request {
     const char *owner; /* team id */
     const char *slug;
     bool new_template;         /* or the next version of one that is there */
-    const char *image;         /* one of both, the other is NULL */
+    bool by_steps;             /* who says its steps says when it is built */
+    const char *image;         /* one of both, or of none with by_steps */
     const char *checkpoint_id; /* of the owner */
     uint32_t cpu, memory_mb;   /* the baseline, checked against the owner's plan */
     /* Called inside the transaction that inserts the version; may refuse. May be NULL. */
@@ -78,6 +83,16 @@ struct template_request {
  * of this slug), ERR_INVALID_REQUEST (the checkpoint is gone). */
 int template_request_build(struct db *db, const struct template_request *request,
                            struct template_version *version, struct error **err);
+
+/* Of one that is built by steps, while it is: what it is based on; then, that it is to be copied
+ * from an instance: the first dispatcher does. Errors: ERR_NOT_FOUND (it is not being built). */
+int template_version_set_base(struct db *db, const char *id, const struct template_version *base,
+                              struct error **err);
+int template_version_copy_from(struct db *db, const char *id, uint32_t host_id,
+                               const char *instance_name, struct error **err);
+/* Inside a transaction: building → failed. Errors: ERR_NOT_FOUND. */
+int template_version_fail(struct db *db, const struct template_version *version,
+                          struct error **err);
 
 /* What the build of a version had to say, "" for nothing; owned by the caller. */
 int template_version_log(struct db *db, const char *id, char **log, struct error **err);

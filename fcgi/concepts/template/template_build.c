@@ -199,19 +199,50 @@ static int build_from_checkpoint(struct building *building, struct error **err)
     return 0;
 }
 
+/* A sandbox in which steps have run; whoever made it removes it afterwards. */
+static int build_from_instance(struct building *building, struct error **err)
+{
+    struct worker *worker = building->worker;
+    struct template_version *version = &building->version;
+    struct template_sources *sources = &building->sources;
+    struct runtime *runtime;
+    char source[INSTANCE_NAME_SIZE];
+    if (runtimes_get(worker->runtimes, worker->db, version->copied_host_id, &runtime, err) < 0 ||
+        take_runtime(building, runtime, err) < 0)
+        return -1;
+    template_source_name(version->id, source);
+    if (runtime->ops->copy(runtime, version->copied_instance, source, RUNTIME_SOURCE, version->id,
+                           &version->size_mb, err) < 0)
+        return -1;
+    sources->hosts[sources->host_count++] = version->copied_host_id;
+    return 0;
+}
+
+static char *describe_origin(const struct template_version *version)
+{
+    if (*version->copied_instance)
+        return xstrdup("copying the disk that the steps have made");
+    return *version->checkpoint_id
+               ? xasprintf("copying the disk of checkpoint %s", version->checkpoint_id)
+               : xasprintf("unpacking image %s", version->image);
+}
+
+static int build_source(struct building *building, struct error **err)
+{
+    if (*building->version.copied_instance)
+        return build_from_instance(building, err);
+    return *building->version.checkpoint_id ? build_from_checkpoint(building, err)
+                                            : template_sources_build(&building->sources, err);
+}
+
 static int build(struct building *building, struct error **err)
 {
-    const struct template_version *version = &building->version;
     char source[INSTANCE_NAME_SIZE];
-    autofree char *begin =
-        *version->checkpoint_id
-            ? xasprintf("copying the disk of checkpoint %s", version->checkpoint_id)
-            : xasprintf("unpacking image %s", version->image);
-    template_source_name(version->id, source);
+    autofree char *begin = describe_origin(&building->version);
+    template_source_name(building->version.id, source);
     fault_point(FAULT_BUILD_TAKEN);
     say(building, begin);
-    if ((*version->checkpoint_id ? build_from_checkpoint(building, err)
-                                 : template_sources_build(&building->sources, err)) < 0)
+    if (build_source(building, err) < 0)
         return -1;
     fault_point(FAULT_BUILD_COPIED);
     say(building, "starting a sandbox from it for a trial");

@@ -14,6 +14,8 @@
 #include "template/template_tag.h"
 
 #define LOG_MAX       32768 /* bytes of build_log */
+#define LOG_KEPT      8192  /* of them, for what is no output of steps */
+#define OUTPUT_MAX    12288 /* bytes of output at once, with the times of its lines */
 #define USERS_NAMED   5
 #define USERS_COUNTED 1000
 
@@ -43,6 +45,22 @@ static const struct db_statement built_statement = {
     "UPDATE template_versions SET state = ?, virtual_machine = ?, fingerprint = ?,"
     " lease_until_ms = NULL, finished_at_ms = ?"
     " WHERE id = ? AND lease_owner = ? AND state = 'building'",
+    false};
+
+static const struct db_statement base_statement = {
+    "template.set_base",
+    "UPDATE template_versions SET base_version_id = ?, virtual_machine = ?"
+    " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
+    false};
+static const struct db_statement copy_statement = {
+    "template.copy_from",
+    "UPDATE template_versions SET copied_host_id = ?, copied_instance = ?, lease_until_ms = ?"
+    " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
+    false};
+static const struct db_statement fail_statement = {
+    "template.fail",
+    "UPDATE template_versions SET state = 'failed', finished_at_ms = ?"
+    " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
     false};
 
 static const struct db_statement lock_version_statement = {
@@ -93,6 +111,9 @@ static const struct db_statement *const statements[] = {
     &get_statement,
     &builds.renew,
     &built_statement,
+    &base_statement,
+    &copy_statement,
+    &fail_statement,
     &lock_version_statement,
     &lock_versions_statement,
     &users_statement,
@@ -154,7 +175,8 @@ static int ask_body(struct db *db, void *context, struct error **err)
                 DB_ARGS(db_text(version->id), db_text(version->template_id),
                         db_u64(version->version), db_u64(version->cpu), db_u64(version->memory_mb),
                         db_text(version->image), db_text(request->checkpoint_id),
-                        db_i64(version->created_at_ms), db_i64(version->created_at_ms)),
+                        request->by_steps ? db_null() : db_i64(version->created_at_ms),
+                        db_i64(version->created_at_ms)),
                 NULL, err) < 0)
         return -1;
     return request->claim ? request->claim(db, version->id, request->claim_context, err) : 0;
@@ -245,6 +267,25 @@ int template_row_log(struct db *db, const char *id, const char *line, struct err
                    err);
 }
 
+int template_row_log_output(struct db *db, const char *id, const char *text, struct error **err)
+{
+    char time[CLOCK_ISO8601_SIZE];
+    buffer_auto lines = BUFFER_INIT(OUTPUT_MAX);
+    clock_format_iso8601(clock_now_ms(), time);
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        int shown = length < 2000 ? (int)length : 2000;
+        if (buffer_printf(&lines, "%s | %.*s\n", time, shown, text) < 0)
+            break;
+        text += length + (text[length] == '\n');
+    }
+    if (!lines.size)
+        return 0;
+    return db_exec(db, &log_statement,
+                   DB_ARGS(db_text(buffer_string(&lines)), db_text(id), db_u64(LOG_MAX - LOG_KEPT)),
+                   NULL, err);
+}
+
 int template_version_log(struct db *db, const char *id, char **log, struct error **err)
 {
     db_rows_auto *rows = NULL;
@@ -252,6 +293,16 @@ int template_version_log(struct db *db, const char *id, char **log, struct error
         return -1;
     *log = xstrdup(db_rows_next(rows) ? db_get_text(rows, 0) : "");
     return 0;
+}
+
+static int tell(struct db *db, const struct template_version *version, bool ready,
+                struct error **err)
+{
+    const struct event_note note = {
+        ready ? EVENT_TEMPLATE_BUILT : EVENT_TEMPLATE_FAILED, version->owner, NULL,
+        json_pack("{s:s, s:s, s:I}", "template", version->slug, "template_version", version->id,
+                  "version", (json_int_t)version->version)};
+    return event_add(db, &note, err);
 }
 
 int template_row_built(struct db *db, const char *lease_owner,
@@ -266,11 +317,47 @@ int template_row_built(struct db *db, const char *lease_owner,
         return -1;
     if (!matched)
         return error_set(err, ERR_LEASE_LOST, "build of %s was taken over", version->id);
-    const struct event_note note = {
-        ready ? EVENT_TEMPLATE_BUILT : EVENT_TEMPLATE_FAILED, version->owner, NULL,
-        json_pack("{s:s, s:s, s:I}", "template", version->slug, "template_version", version->id,
-                  "version", (json_int_t)version->version)};
-    return event_add(db, &note, err);
+    return tell(db, version, ready, err);
+}
+
+/* --- by steps --- */
+
+static int matched_or_gone(uint64_t matched, struct error **err)
+{
+    return matched ? 0 : error_set(err, ERR_NOT_FOUND, "The version is not being built.");
+}
+
+int template_version_set_base(struct db *db, const char *id, const struct template_version *base,
+                              struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &base_statement,
+                DB_ARGS(db_text(base->id), db_bool(base->virtual_machine), db_text(id)), &matched,
+                err) < 0)
+        return -1;
+    return matched_or_gone(matched, err);
+}
+
+int template_version_copy_from(struct db *db, const char *id, uint32_t host_id,
+                               const char *instance_name, struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(
+            db, &copy_statement,
+            DB_ARGS(db_u64(host_id), db_text(instance_name), db_i64(clock_now_ms()), db_text(id)),
+            &matched, err) < 0)
+        return -1;
+    return matched_or_gone(matched, err);
+}
+
+int template_version_fail(struct db *db, const struct template_version *version, struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &fail_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(version->id)),
+                &matched, err) < 0 ||
+        matched_or_gone(matched, err) < 0)
+        return -1;
+    return tell(db, version, false, err);
 }
 
 /* --- the end --- */

@@ -161,6 +161,9 @@ void template_row_read(const struct db_rows *rows, struct template_version *vers
     version->net_admin = db_get_bool(rows, c++);
     version->is_public = db_get_bool(rows, c++);
     version->size_mb = (uint32_t)db_get_u64(rows, c++);
+    db_copy_text(version->base_id, rows, c++);
+    version->copied_host_id = (uint32_t)db_get_u64(rows, c++);
+    db_copy_text(version->copied_instance, rows, c++);
 }
 
 static void read_all(struct db_rows *rows, struct template_version **versions, unsigned *count)

@@ -38,6 +38,10 @@ int template_row_defer(struct db *db, const char *id, const char *lease_owner, u
 /* Add a line to what the build says. The oldest of too many lines stay. */
 int template_row_log(struct db *db, const char *id, const char *line, struct error **err);
 
+/* Add the lines of what a step of it wrote, each behind a bar; text is UTF-8. Beyond a bound they
+ * are left out. */
+int template_row_log_output(struct db *db, const char *id, const char *text, struct error **err);
+
 /* Inside the transaction that adds its sources: building → ready or failed. Errors: ERR_LEASE_LOST.
  */
 int template_row_built(struct db *db, const char *lease_owner,

@@ -15,6 +15,8 @@
 #include "base/str.h"
 #include "crypto/mac.h"
 
+const char *const webhook_form_names[WEBHOOK_FORM_COUNT] = {
+    [WEBHOOK_STANDARD] = "standard", [WEBHOOK_E2B] = "e2b"};
 const char *const webhook_message_state_names[MESSAGE_STATE_COUNT] = {
     [MESSAGE_WAITING] = "waiting", [MESSAGE_DEAD] = "dead", [MESSAGE_DELIVERED] = "delivered"};
 
@@ -80,7 +82,7 @@ void webhook_sign(const struct webhook_secrets *secrets, const char *message_id,
         char encoded[BASE64_PADDED_SIZE(32)];
         unsigned size = 0;
         size_t used = strlen(signatures);
-        if (!HMAC(EVP_sha256(), secrets->keys[i], WEBHOOK_SECRET_BYTES, (unsigned char *)text,
+        if (!HMAC(EVP_sha256(), secrets->keys[i], (int)secrets->sizes[i], (unsigned char *)text,
                   strlen(text), mac, &size))
             panic("libcrypto has no HMAC-SHA-256");
         base64_encode(mac, size, encoded);

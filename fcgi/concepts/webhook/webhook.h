@@ -17,6 +17,8 @@
 #define WEBHOOK_URL_MAX         2000
 #define WEBHOOKS_PER_TEAM       10
 #define WEBHOOK_SECRET_BYTES    32
+#define WEBHOOK_SECRET_MAX      128                  /* bytes of one that a client chose */
+#define WEBHOOK_NAME_MAX        128                  /* bytes */
 #define WEBHOOK_SECRET_SIZE     64                   /* "whsec_" and base64 of 32 bytes */
 #define WEBHOOK_OVERLAP_MS      (24LL * 3600 * 1000) /* of two secrets */
 #define WEBHOOK_BODY_MAX        6000
@@ -24,12 +26,18 @@
 #define WEBHOOK_DEAD_MAX        1000 /* dead letters that are kept, and tests */
 #define WEBHOOK_SIGNATURES_SIZE 128
 
+/* How its messages look: by Standard Webhooks, or as clients of E2B know them (webhook_e2b.h). */
+enum webhook_form { WEBHOOK_STANDARD, WEBHOOK_E2B, WEBHOOK_FORM_COUNT };
+extern const char *const webhook_form_names[WEBHOOK_FORM_COUNT];
+
 struct webhook {
     char id[ID_SIZE];
     char team_id[ID_SIZE];
     char team_slug[SLUG_MAX + 1];
     char url[WEBHOOK_URL_MAX + 1];
     char kinds[EVENT_KINDS_BYTES]; /* separated by commas; "": all */
+    enum webhook_form form;
+    char name[WEBHOOK_NAME_MAX + 1]; /* "": none */
     bool enabled;
     uint64_t cursor_id;
     int64_t old_secret_until_ms, delivered_at_ms, failed_at_ms, created_at_ms; /* 0: none */
@@ -47,6 +55,15 @@ int webhook_create(struct db *db, const struct keyring *ring, const struct team 
                    const char *user_id, struct webhook *webhook, char secret[WEBHOOK_SECRET_SIZE],
                    struct error **err);
 
+/* The same of WEBHOOK_E2B, with a name and with a secret that the client chose. */
+int webhook_create_e2b(struct db *db, const struct keyring *ring, const struct team *team,
+                       const char *user_id, struct webhook *webhook, const char *secret,
+                       struct error **err);
+
+/* Another one of the client; that of before is forgotten. */
+int webhook_set_secret(struct db *db, const struct keyring *ring, const char *id,
+                       const char *secret, struct error **err);
+
 /* A deleted one too. Errors: ERR_NOT_FOUND. */
 int webhook_get(struct db *db, const char *id, struct webhook *webhook, struct error **err);
 
@@ -54,7 +71,7 @@ int webhook_get(struct db *db, const char *id, struct webhook *webhook, struct e
 int webhook_list(struct db *db, const char *team_id, const char *before, unsigned limit,
                  struct webhook **list, unsigned *count, struct error **err);
 
-/* Write url, kinds and enabled. */
+/* Write url, kinds, enabled and name. */
 int webhook_update(struct db *db, const struct webhook *webhook, struct error **err);
 
 /* With all its messages. */
@@ -124,7 +141,8 @@ int webhook_messages_due(struct db *db, const char *webhook_id, unsigned limit,
 
 /* What a webhook's messages are signed with now. The caller wipes it (mem_wipe()). */
 struct webhook_secrets {
-    unsigned char keys[2][WEBHOOK_SECRET_BYTES];
+    unsigned char keys[2][WEBHOOK_SECRET_MAX];
+    size_t sizes[2];
     unsigned count;
 };
 /* Errors: ERR_NOT_FOUND. */

@@ -18,7 +18,8 @@
 
 #define WEBHOOK_COLUMNS                                                                        \
     "w.id, w.team_id, t.slug, w.url, w.kinds, w.enabled, w.cursor_id, w.old_secret_until_ms, " \
-    "w.delivered_at_ms, w.failed_at_ms, w.created_at_ms, w.deleted_at_ms"
+    "w.delivered_at_ms, w.failed_at_ms, w.created_at_ms, w.deleted_at_ms, w.form, "            \
+    "COALESCE(w.name, '')"
 #define SELECT_WEBHOOK "SELECT " WEBHOOK_COLUMNS " FROM webhooks w JOIN teams t ON t.id = w.team_id"
 #define MESSAGE_COLUMNS                                                                     \
     "id, webhook_id, message_id, kind, body, state, attempts, last_status, created_at_ms, " \
@@ -31,8 +32,8 @@ static const struct db_statement count_statement = {
 static const struct db_statement insert_statement = {
     "webhook.insert",
     "INSERT INTO webhooks (id, team_id, url, kinds, enabled, secret, cursor_id, created_by,"
-    " created_at_ms) VALUES (?, ?, ?, ?, ?, ?,"
-    " (SELECT last_id FROM event_sequencer WHERE one = 1), ?, ?)",
+    " created_at_ms, form, name) VALUES (?, ?, ?, ?, ?, ?,"
+    " (SELECT last_id FROM event_sequencer WHERE one = 1), ?, ?, ?, ?)",
     false};
 static const struct db_statement get_statement = {"webhook.get", SELECT_WEBHOOK " WHERE w.id = ?",
                                                   true};
@@ -42,7 +43,8 @@ static const struct db_statement list_statement = {
     " WHERE w.team_id = ? AND w.deleted_at_ms IS NULL AND w.id < ? ORDER BY w.id DESC LIMIT ?",
     true};
 static const struct db_statement update_statement = {
-    "webhook.update", "UPDATE webhooks SET url = ?, kinds = ?, enabled = ? WHERE id = ?", false};
+    "webhook.update", "UPDATE webhooks SET url = ?, kinds = ?, enabled = ?, name = ? WHERE id = ?",
+    false};
 static const struct db_statement delete_statement = {
     "webhook.delete",
     "UPDATE webhooks SET deleted_at_ms = ?, enabled = 0, secret = '', old_secret = NULL"
@@ -54,6 +56,8 @@ static const struct db_statement rotate_statement = {
     "webhook.rotate",
     "UPDATE webhooks SET old_secret = secret, old_secret_until_ms = ?, secret = ? WHERE id = ?",
     false};
+static const struct db_statement set_secret_statement = {
+    "webhook.set_secret", "UPDATE webhooks SET secret = ?, old_secret = NULL WHERE id = ?", false};
 static const struct db_statement secrets_statement = {
     "webhook.secrets",
     "SELECT secret, old_secret, old_secret_until_ms FROM webhooks WHERE id = ?"
@@ -144,6 +148,7 @@ static const struct db_statement *const statements[] = {
     &delete_messages_statement,
     &rotate_statement,
     &secrets_statement,
+    &set_secret_statement,
     &message_get_statement,
     &message_list_statement,
     &messages_due_statement,
@@ -184,12 +189,14 @@ static int new_secret(const struct keyring *ring, const char *id, char text[WEBH
 static int open_secret(const struct keyring *ring, const char *id, const struct db_rows *rows,
                        unsigned column, struct webhook_secrets *secrets, struct error **err)
 {
-    struct buffer secret = BUFFER_INIT(WEBHOOK_SECRET_BYTES);
+    struct buffer secret = BUFFER_INIT(WEBHOOK_SECRET_MAX);
     size_t size;
     const void *sealed = db_get_blob(rows, column, &size);
     int result = aead_open(ring, sealed, size, id, &secret, err);
-    if (result == 0 && secret.size == WEBHOOK_SECRET_BYTES)
-        memcpy(secrets->keys[secrets->count++], secret.data, WEBHOOK_SECRET_BYTES);
+    if (result == 0 && secret.size) {
+        memcpy(secrets->keys[secrets->count], secret.data, secret.size);
+        secrets->sizes[secrets->count++] = secret.size;
+    }
     buffer_wipe(&secret);
     return result;
 }
@@ -236,8 +243,19 @@ static int create_body(struct db *db, void *context, struct error **err)
                    DB_ARGS(db_text(webhook->id), db_text(creation->team->id), db_text(webhook->url),
                            db_text(webhook->kinds), db_bool(webhook->enabled),
                            db_blob(creation->sealed->data, creation->sealed->size),
-                           db_text(creation->user_id), db_i64(webhook->created_at_ms)),
+                           db_text(creation->user_id), db_i64(webhook->created_at_ms),
+                           db_text(webhook_form_names[webhook->form]),
+                           *webhook->name ? db_text(webhook->name) : db_null()),
                    NULL, err);
+}
+
+static void begin_row(struct webhook *webhook, const struct team *team, enum webhook_form form)
+{
+    id_new("whk_", webhook->id);
+    webhook->form = form;
+    webhook->created_at_ms = clock_now_ms();
+    snprintf(webhook->team_id, sizeof webhook->team_id, "%s", team->id);
+    snprintf(webhook->team_slug, sizeof webhook->team_slug, "%s", team->slug);
 }
 
 int webhook_create(struct db *db, const struct keyring *ring, const struct team *team,
@@ -246,13 +264,32 @@ int webhook_create(struct db *db, const struct keyring *ring, const struct team 
 {
     buffer_auto sealed = BUFFER_INIT(SEALED_MAX);
     struct creation creation = {team, user_id, webhook, &sealed};
-    id_new("whk_", webhook->id);
-    webhook->created_at_ms = clock_now_ms();
-    snprintf(webhook->team_id, sizeof webhook->team_id, "%s", team->id);
-    snprintf(webhook->team_slug, sizeof webhook->team_slug, "%s", team->slug);
+    begin_row(webhook, team, WEBHOOK_STANDARD);
     if (new_secret(ring, webhook->id, secret, &sealed, err) < 0)
         return -1;
     return db_transaction(db, create_body, &creation, err);
+}
+
+int webhook_create_e2b(struct db *db, const struct keyring *ring, const struct team *team,
+                       const char *user_id, struct webhook *webhook, const char *secret,
+                       struct error **err)
+{
+    buffer_auto sealed = BUFFER_INIT(SEALED_MAX);
+    struct creation creation = {team, user_id, webhook, &sealed};
+    begin_row(webhook, team, WEBHOOK_E2B);
+    if (aead_seal(ring, secret, strlen(secret), webhook->id, &sealed, err) < 0)
+        return -1;
+    return db_transaction(db, create_body, &creation, err);
+}
+
+int webhook_set_secret(struct db *db, const struct keyring *ring, const char *id,
+                       const char *secret, struct error **err)
+{
+    buffer_auto sealed = BUFFER_INIT(SEALED_MAX);
+    if (aead_seal(ring, secret, strlen(secret), id, &sealed, err) < 0)
+        return -1;
+    return db_exec(db, &set_secret_statement,
+                   DB_ARGS(db_blob(sealed.data, sealed.size), db_text(id)), NULL, err);
 }
 
 static void read_webhook(const struct db_rows *rows, struct webhook *webhook)
@@ -269,6 +306,9 @@ static void read_webhook(const struct db_rows *rows, struct webhook *webhook)
     db_copy_text(webhook->team_slug, rows, 2);
     db_copy_text(webhook->url, rows, 3);
     db_copy_text(webhook->kinds, rows, 4);
+    webhook->form =
+        (enum webhook_form)db_get_name(rows, 12, webhook_form_names, WEBHOOK_FORM_COUNT);
+    db_copy_text(webhook->name, rows, 13);
 }
 
 static int read_webhooks(struct db *db, const struct db_statement *statement,
@@ -313,10 +353,11 @@ int webhook_list_enabled(struct db *db, struct webhook **list, unsigned *count, 
 
 int webhook_update(struct db *db, const struct webhook *webhook, struct error **err)
 {
-    return db_exec(db, &update_statement,
-                   DB_ARGS(db_text(webhook->url), db_text(webhook->kinds),
-                           db_bool(webhook->enabled), db_text(webhook->id)),
-                   NULL, err);
+    return db_exec(
+        db, &update_statement,
+        DB_ARGS(db_text(webhook->url), db_text(webhook->kinds), db_bool(webhook->enabled),
+                *webhook->name ? db_text(webhook->name) : db_null(), db_text(webhook->id)),
+        NULL, err);
 }
 
 static int delete_body(struct db *db, void *context, struct error **err)

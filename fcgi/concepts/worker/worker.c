@@ -11,6 +11,7 @@
 #include "config/database.h"
 #include "db/migrate.h"
 #include "event/event.h"
+#include "front/front.h"
 #include "network/protected.h"
 
 /* Who cannot count serves all the same. */
@@ -37,7 +38,8 @@ int worker_open(const struct settings *settings, const char *program,
         return -1;
     if (keyring_load(settings->key_file, &worker->ring, err) < 0 ||
         database_open(settings, &worker->db, err) < 0 || db_schema_require(worker->db, err) < 0 ||
-        db_check_statements(worker->db, statements, statement_count, err) < 0) {
+        db_check_statements(worker->db, statements, statement_count, err) < 0 ||
+        front_ring_check(worker->db, worker->ring, err) < 0) {
         worker_close(worker);
         return -1;
     }

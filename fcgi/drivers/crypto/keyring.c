@@ -23,8 +23,12 @@
 /* crypto_kdf's context: eight bytes that say whose subkeys these are. */
 static const char kdf_context[crypto_kdf_CONTEXTBYTES] = {'s', 'a', 'n', 'd', 'l', 'o', 't', '1'};
 
+/* Behind a key that the fronts are to know before any of them uses it. */
+#define NEXT " next"
+
 struct master {
     uint16_t id;
+    bool is_next;
     unsigned char key[MASTER_BYTES];
 };
 
@@ -40,6 +44,14 @@ static const struct master *find(const struct keyring *ring, uint16_t id)
     for (size_t i = 0; i < ring->count; i++)
         if (ring->masters[i].id == id)
             return &ring->masters[i];
+    return NULL;
+}
+
+static const struct master *newest(const struct keyring *ring)
+{
+    for (size_t i = ring->count; i > 0; i--)
+        if (!ring->masters[i - 1].is_next)
+            return &ring->masters[i - 1];
     return NULL;
 }
 
@@ -63,13 +75,29 @@ static const char *skip_blanks(const char *at, const char *end)
     return at;
 }
 
+static const char *drop_blanks(const char *at, const char *end)
+{
+    while (end > at && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
+        end--;
+    return end;
+}
+
+/* Moves *end before the mark. */
+static bool drop_mark(const char *at, const char **end)
+{
+    size_t mark = strlen(NEXT);
+    const char *last = drop_blanks(at, *end);
+    if ((size_t)(last - at) < mark || memcmp(last - mark, NEXT, mark) != 0)
+        return false;
+    *end = last - mark;
+    return true;
+}
+
 static int parse_key(const char *at, const char *end, unsigned char key[MASTER_BYTES])
 {
     const char *behind;
     size_t size;
-    const char *last = end;
-    while (last > at && (last[-1] == ' ' || last[-1] == '\t' || last[-1] == '\r'))
-        last--;
+    const char *last = drop_blanks(at, end);
     if ((size_t)(last - at) != 2 * MASTER_BYTES ||
         sodium_hex2bin(key, MASTER_BYTES, at, (size_t)(last - at), NULL, &size, &behind) != 0)
         return -1;
@@ -91,6 +119,7 @@ static int parse_line(struct keyring *ring, const char *at, const char *end, uns
     if (!master->id || key == at)
         return error_set(err, ERR_CONFIG,
                          "line %u: it must begin with the key's id, 1 to 65535, and a blank", line);
+    master->is_next = drop_mark(key, &end);
     if (find(ring, master->id))
         return error_set(err, ERR_CONFIG, "line %u: the id %u is there twice", line, master->id);
     if (parse_key(key, end, master->key) < 0)
@@ -119,9 +148,9 @@ int keyring_parse(const char *text, size_t size, struct keyring **out, struct er
         }
         text = newline ? newline + 1 : end;
     }
-    if (!ring->count) {
+    if (!newest(ring)) {
         keyring_free(ring);
-        return error_set(err, ERR_CONFIG, "it holds no key");
+        return error_set(err, ERR_CONFIG, "it holds no key that is in use");
     }
     sodium_mprotect_readonly(ring->masters);
     *out = ring;
@@ -183,14 +212,14 @@ int keyring_load(const char *path, struct keyring **ring, struct error **err)
     return result;
 }
 
-static void append_key(struct buffer *text, unsigned id)
+static void append_key(struct buffer *text, unsigned id, const char *mark)
 {
     unsigned char key[MASTER_BYTES];
     char hex[2 * MASTER_BYTES + 1];
     crypto_init();
     randombytes_buf(key, sizeof key);
     sodium_bin2hex(hex, sizeof hex, key, sizeof key);
-    buffer_printf(text, "%u %s\n", id, hex);
+    buffer_printf(text, "%u %s%s\n", id, hex, mark);
     sodium_memzero(key, sizeof key);
     sodium_memzero(hex, sizeof hex);
 }
@@ -237,7 +266,7 @@ int keyring_create(const char *path, struct error **err)
                          "# sandlot key ring: id and master key, newest last. Without this "
                          "file what the\n# database holds sealed is lost: keep a copy of it, "
                          "apart from the database's.\n");
-    append_key(&text, 1);
+    append_key(&text, 1, "");
     int result = write_new(path, &text, err);
     buffer_wipe(&text);
     return result;
@@ -262,37 +291,114 @@ static int replace_file(const char *path, const struct buffer *text, struct erro
     return 0;
 }
 
-static int rotate(const char *path, struct buffer *text, struct error **err)
+/* The id of one more key; 0: there is no room. *waiting: one is there that nobody uses yet. */
+static unsigned next_id(const struct keyring *ring, bool *waiting)
 {
-    struct keyring *ring = NULL;
-    if (load(path, text, &ring, err) < 0)
-        return -1;
     unsigned next = 0;
-    for (size_t i = 0; i < ring->count; i++)
+    *waiting = false;
+    for (size_t i = 0; i < ring->count; i++) {
+        *waiting |= ring->masters[i].is_next;
         if (ring->masters[i].id >= next)
             next = ring->masters[i].id + 1u;
-    bool full = ring->count == KEYRING_KEYS_MAX || next > UINT16_MAX;
+    }
+    return ring->count == KEYRING_KEYS_MAX || next > UINT16_MAX ? 0 : next;
+}
+
+static int append(const char *path, struct buffer *text, const char *mark, struct error **err)
+{
+    struct keyring *ring = NULL;
+    bool waiting;
+    if (load(path, text, &ring, err) < 0)
+        return -1;
+    unsigned next = next_id(ring, &waiting);
     keyring_free(ring);
-    if (full)
+    if (waiting)
+        return error_set(err, ERR_CONFIG,
+                         "the key file %s has a key already that is not in use yet: `sandlotctl "
+                         "keyring use` when all fronts have it",
+                         path);
+    if (!next)
         return error_set(err, ERR_CONFIG, "the key file %s has no room for another key", path);
     if (text->data[text->size - 1] != '\n')
         buffer_append_char(text, '\n');
-    append_key(text, next);
+    append_key(text, next, mark);
     if (buffer_overflowed(text))
         return error_set(err, ERR_CONFIG, "the key file %s is too large", path);
     return replace_file(path, text, err);
 }
 
-int keyring_rotate(const char *path, struct error **err)
+static int rotate(const char *path, struct buffer *text, struct error **err)
+{
+    return append(path, text, "", err);
+}
+
+static int add(const char *path, struct buffer *text, struct error **err)
+{
+    return append(path, text, NEXT, err);
+}
+
+/* Each line as it is, but for the mark. */
+static void without_marks(const struct buffer *text, struct buffer *plain)
+{
+    const char *at = text->data, *end = at + text->size;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *line_end = newline ? newline : end, *cut = line_end;
+        if (*skip_blanks(at, line_end) != '#')
+            drop_mark(at, &cut);
+        buffer_append(plain, at, (size_t)(cut - at));
+        buffer_append_char(plain, '\n');
+        at = newline ? newline + 1 : end;
+    }
+}
+
+static int use(const char *path, struct buffer *text, struct error **err)
+{
+    struct keyring *ring = NULL;
+    bool waiting;
+    if (load(path, text, &ring, err) < 0)
+        return -1;
+    next_id(ring, &waiting);
+    keyring_free(ring);
+    if (!waiting)
+        return error_set(err, ERR_CONFIG,
+                         "the key file %s has no key that waits to be used (`sandlotctl keyring "
+                         "add`)",
+                         path);
+    struct buffer plain = BUFFER_INIT(FILE_MAX_BYTES + 256);
+    without_marks(text, &plain);
+    int result = replace_file(path, &plain, err);
+    buffer_wipe(&plain);
+    return result;
+}
+
+static int change(const char *path,
+                  int (*how)(const char *path, struct buffer *text, struct error **err),
+                  struct error **err)
 {
     /* Behind a symbolic link the file itself is to be replaced, not the link. */
     autofree char *file = realpath(path, NULL);
     if (!file)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot open the key file %s", path);
     struct buffer text = BUFFER_INIT(FILE_MAX_BYTES + 256);
-    int result = rotate(file, &text, err);
+    int result = how(file, &text, err);
     buffer_wipe(&text);
     return result;
+}
+
+int keyring_rotate(const char *path, struct error **err)
+{
+    return change(path, rotate, err);
+}
+
+int keyring_add(const char *path, struct error **err)
+{
+    return change(path, add, err);
+}
+
+int keyring_use(const char *path, struct error **err)
+{
+    return change(path, use, err);
 }
 
 int keyring_read_text(const char *path, struct buffer *text, struct error **err)
@@ -345,7 +451,15 @@ int keyring_put_text(const char *path, const struct buffer *text, bool *replaced
 
 uint16_t keyring_newest(const struct keyring *ring)
 {
-    return ring->masters[ring->count - 1].id;
+    return newest(ring)->id;
+}
+
+bool keyring_key_at(const struct keyring *ring, size_t index, struct keyring_key *key)
+{
+    if (index >= ring->count)
+        return false;
+    *key = (struct keyring_key){ring->masters[index].id, !ring->masters[index].is_next};
+    return true;
 }
 
 int keyring_subkey(const struct keyring *ring, uint16_t key_id, enum key_purpose purpose,

@@ -5,7 +5,8 @@
  * From each master key a subkey per purpose is derived (crypto_kdf, BLAKE2b), so that no two uses
  * share a key. Masters live in sodium_malloc() memory and are wiped on free.
  *
- * File format, one key a line: `<id> <64 hex digits>`, '#' comments. ids are 1..65535.
+ * File format, one key a line: `<id> <64 hex digits>`, '#' comments. ids are 1..65535. With `next`
+ * behind it a key is known and not used yet.
  */
 #pragma once
 
@@ -29,6 +30,7 @@ enum key_purpose {
     KEY_PURPOSE_SSH,         /* MAC of the tokens of SSH sessions */
     KEY_PURPOSE_AUDIT,       /* MAC of the rows of the audit log, and its chain */
     KEY_PURPOSE_VOLUME,      /* MAC of the tokens of volumes */
+    KEY_PURPOSE_FINGERPRINT, /* by which fronts see whether they have the same key */
 };
 
 /* Reads the file (refused unless only its owner and group can read it; not world-readable).
@@ -42,6 +44,11 @@ int keyring_create(const char *path, struct error **err);
 /* Append a fresh random key with the next id; replaces the file atomically. */
 int keyring_rotate(const char *path, struct error **err);
 
+/* The same in two steps, for several machines that have the file: a key that all are to know, and
+ * its use. Errors: also when there is one that waits to be used, or none. */
+int keyring_add(const char *path, struct error **err);
+int keyring_use(const char *path, struct error **err);
+
 /* The text of the file, which is a whole key ring, for a backup of it, into an empty buffer that
  * may hold 64 KiB or more; the caller wipes it. */
 int keyring_read_text(const char *path, struct buffer *text, struct error **err);
@@ -52,7 +59,15 @@ int keyring_read_text(const char *path, struct buffer *text, struct error **err)
 int keyring_put_text(const char *path, const struct buffer *text, bool *replaced,
                      struct error **err);
 
+/* Of those in use. */
 uint16_t keyring_newest(const struct keyring *ring);
+
+struct keyring_key {
+    uint16_t id;
+    bool in_use;
+};
+/* The key at an index from 0; false: there are no more. */
+bool keyring_key_at(const struct keyring *ring, size_t index, struct keyring_key *key);
 
 #define KEYRING_SUBKEY_BYTES 32
 

@@ -269,7 +269,9 @@ size_t router_body_max(const struct router *router, const struct http_request *r
                        size_t usual)
 {
     const struct route *route = find_route(router, request->method, request->path);
-    if (route && route->upload && http_content_is(request, "application/octet-stream"))
+    if (route && route->upload &&
+        (http_content_is(request, "application/octet-stream") ||
+         (route->any_type && !http_header(request, "Content-Type"))))
         return HTTP_BODY_LEFT;
     return route && route->body_max ? route->body_max : usual;
 }

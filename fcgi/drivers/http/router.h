@@ -29,6 +29,7 @@ struct route {
     const struct schema_member *body; /* NULL: no body is accepted (an empty one, or {} is) */
     bool body_required;               /* none at all is refused */
     bool upload;     /* a body of application/octet-stream is left to the handler, of any size */
+    bool any_type;   /* so is one of no type that is named */
     size_t body_max; /* bytes of any other one; 0: as everywhere */
     const struct route_query *query; /* NULL: no query parameter is accepted */
     enum route_idempotency idempotency;

@@ -15,6 +15,7 @@
 #define ANSWER_MAX 4096
 /* A control character of output takes 6 bytes in an answer. */
 #define LOGS_ANSWER_MAX (8 * 1024 * 1024)
+#define RUN_WAIT_MS     15000
 #define RETRY_PAUSE_MS  3 /* an agent answers some 12 ms after its instance has started */
 
 int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t key_id,
@@ -151,6 +152,27 @@ int agent_logs(const struct agent_place *at, const char *secret, const char *que
                      "The sandbox's agent gave a wrong answer: it has no list of logs.");
 }
 
+int agent_exec(const struct agent_place *at, const char *secret, const json_t *call,
+               unsigned wait_ms, json_t **answer, struct error **err)
+{
+    autowipe char *body = json_dumps(call, JSON_COMPACT);
+    buffer_auto got = BUFFER_INIT(LOGS_ANSWER_MAX);
+    long status;
+    ask(at, secret, "/exec", body, wait_ms, &got, &status);
+    json_auto_t *json = json_loadb(got.data ? got.data : "", got.size, 0, NULL);
+    const char *refusal = json_string_value(json_object_get(json, "message"));
+    if (status == 400 && refusal)
+        return error_set(err, ERR_INVALID_REQUEST, "%.500s", refusal);
+    if (check_status(status, 200, err) < 0)
+        return -1;
+    *answer = json_incref(json);
+    if (json_is_object(json))
+        return 0;
+    json_decref(*answer);
+    return error_set(err, ERR_RUNTIME_FAILED,
+                     "The sandbox's agent gave a wrong answer: it is no object.");
+}
+
 int agent_cpus(const struct agent_place *at, const char *secret, unsigned *cpus, struct error **err)
 {
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
@@ -164,6 +186,25 @@ int agent_cpus(const struct agent_place *at, const char *secret, unsigned *cpus,
         return error_set(err, ERR_RUNTIME_FAILED,
                          "The sandbox's agent gave a wrong answer: it counts no processors.");
     *cpus = (unsigned)count;
+    return 0;
+}
+
+int agent_run(const struct agent_place *at, const char *secret, const char *line, int *exit_code,
+              struct error **err)
+{
+    buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
+    json_auto_t *question = json_pack("{s:s}", "cmd", line);
+    autofree char *body = json_dumps(question, JSON_COMPACT);
+    long status;
+    ask(at, secret, "/exec", body, RUN_WAIT_MS, &answer, &status);
+    if (check_status(status, 200, err) < 0)
+        return -1;
+    json_auto_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
+    const json_t *code = json_object_get(json, "exit_code");
+    if (!json_is_integer(code))
+        return error_set(err, ERR_RUNTIME_FAILED,
+                         "The sandbox's agent gave a wrong answer: no exit code.");
+    *exit_code = (int)json_integer_value(code);
     return 0;
 }
 

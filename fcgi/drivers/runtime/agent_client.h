@@ -60,9 +60,21 @@ int agent_hang_up(const struct agent_place *at, const char *secret, struct error
 int agent_logs(const struct agent_place *at, const char *secret, const char *query,
                unsigned wait_ms, json_t **logs, struct error **err);
 
+/* Run a command: a body of its POST /exec, which says a time limit of its own. *answer, a new
+ * reference, is an object with the numbers and texts that a caller reads of it, as the agent has
+ * made it. One attempt, of wait_ms at most. Errors as agent_init(), and ERR_INVALID_REQUEST with
+ * its words when it refused. */
+int agent_exec(const struct agent_place *at, const char *secret, const json_t *call,
+               unsigned wait_ms, json_t **answer, struct error **err);
+
 /* How many processors commands find. One attempt. Errors as agent_init(). */
 int agent_cpus(const struct agent_place *at, const char *secret, unsigned *cpus,
                struct error **err);
+
+/* Let it run a line of the shell as its user, and wait for the end. One attempt. Errors as
+ * agent_init(). */
+int agent_run(const struct agent_place *at, const char *secret, const char *line, int *exit_code,
+              struct error **err);
 
 /* Wait until the agent of an instance that no sandbox has yet answers at all. */
 int agent_wait(const struct agent_place *at, unsigned wait_ms, struct error **err);

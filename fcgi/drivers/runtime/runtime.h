@@ -223,6 +223,11 @@ struct runtime_ops {
     int (*receive)(struct runtime *runtime, struct runtime *from, const char *name,
                    const struct runtime_receipt *receipt, struct error **err);
 
+    /* The same for a source of build_source(), of which there is only the one: what is there of it
+     * and whole stays. */
+    int (*receive_source)(struct runtime *runtime, struct runtime *from, const char *source,
+                          struct error **err);
+
     /* Every instance of the project that is a sandbox, or is becoming one by receive() (sources are
      * left out). The caller frees with runtime_listing_free(). */
     int (*list)(struct runtime *runtime, struct runtime_listing **list, size_t *count,

@@ -278,6 +278,15 @@ static int receive(struct runtime *base, struct runtime *from, const char *name,
     return conclude(base, before, runtime_incus_receive(base, from, name, receipt, err), err);
 }
 
+static int receive_source(struct runtime *base, struct runtime *from, const char *source,
+                          struct error **err)
+{
+    unsigned before = orders(base);
+    if (from->ops != base->ops)
+        return error_set(err, ERR_RUNTIME_REFUSED, "the two hosts run different daemons");
+    return conclude(base, before, runtime_incus_receive_source(base, from, source, err), err);
+}
+
 static int volume_create(struct runtime *base, const char *name, unsigned size_gb,
                          struct error **err)
 {
@@ -314,6 +323,7 @@ static const struct runtime_ops incus_ops = {
     .resume = resume,
     .destroy = destroy,
     .receive = receive,
+    .receive_source = receive_source,
     .list = list,
     .listen = listen_to,
     .volume_create = volume_create,

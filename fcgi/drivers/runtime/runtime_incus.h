@@ -165,6 +165,8 @@ int runtime_incus_keeper_unmount(struct runtime *runtime, const char *name, cons
 
 int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *name,
                           const struct runtime_receipt *receipt, struct error **err);
+int runtime_incus_receive_source(struct runtime *to, struct runtime *from, const char *source,
+                                 struct error **err);
 
 /* --- runtime_incus_source.c, _copy.c, _create.c, _measure.c, _memory.c, _pause.c --- */
 

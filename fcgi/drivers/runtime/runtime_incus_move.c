@@ -136,3 +136,42 @@ int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *
     return receive(&receiving, err) < 0 ? error_context(err, "instance %s from another host", name)
                                         : 0;
 }
+
+/* --- sources --- */
+
+static bool is_source(const struct incus_instance *found, enum runtime_status status)
+{
+    return status == RUNTIME_STOPPED &&
+           str_equal(incus_instance_config(found, RUNTIME_KEY_ROLE), "source");
+}
+
+static int send_source(struct runtime_incus *to, struct runtime_incus *from, const char *source,
+                       struct error **err)
+{
+    json_auto_t *original = NULL;
+    if (incus_instance_describe(from->incus, source, &original, err) < 0)
+        return -1;
+    json_auto_t *body = runtime_move_body(to, original, "");
+    json_auto_t *whole = json_pack("{s:s}", RUNTIME_KEY_ROLE, "source");
+    json_t *config = json_object_get(body, "config");
+    json_object_del(config, KEY_MOVE);
+    json_object_set_new(config, RUNTIME_KEY_ROLE, json_string("building"));
+    if (incus_instance_send(from->incus, to->incus, source, body, err) < 0)
+        return -1;
+    return incus_instance_patch(to->incus, source, whole, NULL, err);
+}
+
+int runtime_incus_receive_source(struct runtime *base, struct runtime *from, const char *source,
+                                 struct error **err)
+{
+    struct runtime_incus *to = runtime_incus_of(base);
+    incus_instance_auto found = {0};
+    enum runtime_status status;
+    if (runtime_look(to, source, &found, &status, err) < 0)
+        return -1;
+    if (status != RUNTIME_ABSENT && is_source(&found, status))
+        return 0;
+    if (status != RUNTIME_ABSENT && runtime_incus_destroy(base, source, err) < 0)
+        return -1;
+    return send_source(to, runtime_incus_of(from), source, err);
+}

@@ -32,6 +32,7 @@ struct agent {
     struct shared_secret secret;
     struct environment environment; /* what POST /init handed over */
     char *default_user;
+    char *workdir; /* where processes begin when a call does not say; NULL: at home */
     struct process_table *processes;
     const struct route_table *routes;
     LIST_HEAD(, stream) streams;   /* open responses of server-streaming calls */

@@ -12,6 +12,7 @@
 
 #include "agent/agent.h"
 #include "agent/common/users.h"
+#include "agent/defaults.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -117,5 +118,8 @@ bool guard_recall(struct agent *agent)
     agent->secret.known = true;
     free(agent->default_user);
     agent->default_user = xstrdup(kept->user);
+    defaults_auto defaults;
+    defaults_read(&defaults);
+    agent->workdir = steal_pointer(&defaults.workdir);
     return true;
 }

@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 #include "agent/common/proto.h"
 #include "agent/common/users.h"
+#include "agent/defaults.h"
 #include "agent/framework/server.h"
 #include "agent/framework/stream.h"
 #include "agent/guard.h"
@@ -128,24 +129,43 @@ static int read_body(const struct shared_secret *known, const json_t *message, s
     return environment_set_json(&init->environment, envs, error);
 }
 
+/* The template's are behind those that came with the sandbox. */
+static void take_defaults(struct agent *agent, const struct init *init, struct defaults *defaults)
+{
+    struct rpc_error error;
+    if (environment_merge(&defaults->environment, &agent->environment, &error) == 0) {
+        struct environment merged = defaults->environment;
+        defaults->environment = agent->environment;
+        agent->environment = merged;
+    }
+    const char *user = defaults->user ? defaults->user : init->default_user;
+    if (*user) {
+        free(agent->default_user);
+        agent->default_user = xstrdup(user);
+    }
+    free(agent->workdir);
+    agent->workdir = steal_pointer(&defaults->workdir);
+}
+
 static void adopt(struct agent *agent, struct init *init)
 {
     bool first = !agent->secret.known;
+    defaults_auto defaults;
+    defaults_read(&defaults);
     agent->hung_up_until_ms = 0;
     shared_secret_set(&agent->secret, init->secret, strlen(init->secret));
     environment_wipe(&agent->environment);
     agent->environment = init->environment;
     init->environment = (struct environment){NULL, 0, 0};
-    if (*init->default_user) {
-        free(agent->default_user);
-        agent->default_user = xstrdup(init->default_user);
-    }
+    take_defaults(agent, init, &defaults);
     process_log_set_max(&agent->processes->log, (size_t)init->log_kib * 1024);
     guard_keep(agent);
     if (!agent->trust_local_peers && *init->route)
         identity_adopt(init->route, init->template);
     log_info(first ? "initialised" : "initialised again", LOG_STR("sandbox", init->sandbox_id),
              LOG_INT("envs", agent->environment.count));
+    if (first)
+        defaults_start(agent, &defaults);
 }
 
 int init_finish(struct request *request, struct rpc_error *error)

@@ -40,13 +40,10 @@ static int check_scope(const struct api *api, const struct route *route,
     return 0;
 }
 
-int api_authorize(void *context, const struct route *route, struct http_request *request,
-                  struct error **err)
+/* The principal is known. */
+static int admit(struct api *api, const struct route *route, struct http_request *request,
+                 struct error **err)
 {
-    struct api *api = context;
-    principal_deinit(&api->principal);
-    if (authenticate(api, request, err) < 0)
-        return -1;
     bool is_key = *api->principal.key_id;
     log_context_set(is_key ? "key" : "login",
                     is_key ? api->principal.key_id : api->principal.login_id);
@@ -55,6 +52,24 @@ int api_authorize(void *context, const struct route *route, struct http_request 
     access_deinit(&api->access);
     act_refused(api, route, request, *err);
     return -1;
+}
+
+int api_authorize(void *context, const struct route *route, struct http_request *request,
+                  struct error **err)
+{
+    struct api *api = context;
+    principal_deinit(&api->principal);
+    return authenticate(api, request, err) < 0 ? -1 : admit(api, route, request, err);
+}
+
+int api_authorize_key(struct api *api, const struct route *route, struct http_request *request,
+                      const char *key, struct error **err)
+{
+    principal_deinit(&api->principal);
+    if (principal_authenticate_key(api->keys, api->worker.db, api->worker.ring, key,
+                                   &api->principal, err) < 0)
+        return -1;
+    return admit(api, route, request, err);
 }
 
 static int no_sandbox(struct error **err)
@@ -131,11 +146,12 @@ static int load_webhook(struct api *api, const char *id, struct error **err)
 static int find_team(struct api *api, const struct route *route, const struct http_request *request,
                      struct error **err)
 {
-    const char *slug = route->body ? json_string_value(json_object_get(request->json, "team"))
-                                   : http_query(request, "team");
+    bool in_body = route->body && !route->upload;
+    const char *slug = in_body ? json_string_value(json_object_get(request->json, "team"))
+                               : http_query(request, "team");
     if (!slug && route->subject == SUBJECT_TEAMS)
         return 0;
-    return principal_team(&api->principal, slug, route->body ? "/team" : "team", &api->access.team,
+    return principal_team(&api->principal, slug, in_body ? "/team" : "team", &api->access.team,
                           err);
 }
 

@@ -9,6 +9,10 @@
 int api_authorize(void *context, const struct route *route, struct http_request *request,
                   struct error **err);
 
+/* The same with a key that the request carries elsewhere. */
+int api_authorize_key(struct api *api, const struct route *route, struct http_request *request,
+                      const char *key, struct error **err);
+
 /* Load what the request is about, as the route's subject says, if this key reaches its team; a row
  * that is deleted too, since a replay may speak of it. What exists in a team out of reach does not
  * exist. And whether the user's role there is enough for the route. Errors: ERR_NOT_FOUND,

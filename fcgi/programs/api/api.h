@@ -116,6 +116,7 @@ route_handler operator_team_update, operator_host_update, operator_plan_update;
 route_handler login_show, login_create, invites_accept, logout, logins_list, logins_delete;
 route_handler header_login, oidc_login, oidc_callback;
 route_handler device_authorize, device_token, device_show, device_answer;
+route_handler host_joins_take;
 route_handler password_put, totp_begin, totp_confirm, totp_end;
 route_handler volumes_create, volumes_list, volumes_show, volumes_delete;
 route_handler sandboxes_fork;
@@ -127,6 +128,7 @@ route_handler volume_paths_show, volume_paths_delete, volume_paths_move;
 route_handler templates_list, templates_show, template_versions_list;
 route_handler templates_create, templates_delete;
 route_handler template_versions_create, template_versions_show, template_versions_delete;
+route_handler template_files_put;
 route_handler templates_update, template_tags_show, template_tags_put, template_tags_delete;
 
 extern const struct schema_member key_create_schema[];
@@ -137,6 +139,9 @@ extern const struct schema_member login_schema[], invite_schema[], device_schema
     device_token_schema[], device_decide_schema[];
 extern const struct schema_member password_schema[], totp_confirm_schema[], totp_end_schema[];
 #define LOGIN_BODY_MAX 8192
+
+extern const struct schema_member host_join_schema[];
+#define HOST_JOIN_BODY_MAX 32768
 extern const struct schema_member ssh_key_create_schema[];
 extern const struct schema_member session_create_schema[];
 extern const struct schema_member webhook_create_schema[], webhook_update_schema[];
@@ -144,3 +149,4 @@ extern const struct schema_member checkpoint_create_schema[];
 extern const struct schema_member template_create_schema[];
 extern const struct schema_member template_version_create_schema[];
 extern const struct schema_member template_update_schema[], template_tag_schema[];
+extern const struct schema_member template_file_schema[];

@@ -26,6 +26,7 @@
 #include "host/host.h"
 #include "http/server.h"
 #include "idempotency/idempotency.h"
+#include "joining/join.h"
 #include "login/address_list.h"
 #include "login/attempt.h"
 #include "login/credential.h"
@@ -38,6 +39,8 @@
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "overview/overview.h"
+#include "recipe/recipe.h"
+#include "recipe/recipe_file.h"
 #include "sandbox/kept_log.h"
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
@@ -127,6 +130,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         idempotency_statements,
         identity_statements,
         invite_statements,
+        join_statements,
         keeper_statements,
         kept_log_statements,
         login_statements,
@@ -144,6 +148,8 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         share_statements,
         team_key_statements,
         template_build_statements,
+        recipe_statements,
+        recipe_file_statements,
         template_image_statements,
         template_statements,
         template_tag_statements,

@@ -3,12 +3,16 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/network_input.h"
 #include "api/sandbox_output.h"
+#include "api/template_builds.h"
 #include "api/template_view.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "http/schema.h"
+#include "recipe/recipe.h"
+#include "template/template_tag.h"
 
 static int check_slug(const json_t *value, const char *pointer, struct error **err)
 {
@@ -26,12 +30,17 @@ static const struct schema_member baseline_members[] = {
     {.name = NULL},
 };
 
-#define VERSION_MEMBERS                                                                \
-    {.name = "team", .type = SCHEMA_STRING, .min = 1, .max = SLUG_MAX},                \
-        {.name = "checkpoint_id", .type = SCHEMA_STRING, .min = 1, .max = 128},        \
-        {.name = "image", .type = SCHEMA_STRING, .min = 1, .max = 255},                \
-    {                                                                                  \
-        .name = "runtime_baseline", .type = SCHEMA_OBJECT, .members = baseline_members \
+static const struct schema_member tag_item = {
+    .type = SCHEMA_STRING, .min = 1, .max = TEMPLATE_TAG_MAX};
+
+#define VERSION_MEMBERS                                                                      \
+    {.name = "team", .type = SCHEMA_STRING, .min = 1, .max = SLUG_MAX},                      \
+        {.name = "checkpoint_id", .type = SCHEMA_STRING, .min = 1, .max = 128},              \
+        {.name = "image", .type = SCHEMA_STRING, .min = 1, .max = 255},                      \
+        {.name = "template", .type = SCHEMA_STRING, .min = 1, .max = 191}, RECIPE_MEMBERS,   \
+        {.name = "tags", .type = SCHEMA_ARRAY, .max = TEMPLATE_TAGS_MAX, .item = &tag_item}, \
+    {                                                                                        \
+        .name = "runtime_baseline", .type = SCHEMA_OBJECT, .members = baseline_members       \
     }
 
 const struct schema_member template_create_schema[] = {
@@ -81,16 +90,16 @@ static int check_image(struct api *api, const char *image, struct error **err)
                            "`sandlotctl image allow`.");
 }
 
-static int read_baseline(struct api *api, const json_t *body, const struct team *team,
-                         const struct checkpoint *checkpoint, struct template_request *wanted,
-                         struct error **err)
+int template_builds_baseline(struct api *api, const json_t *body,
+                             const struct checkpoint *checkpoint, struct template_request *wanted,
+                             struct error **err)
 {
     const json_t *baseline = json_object_get(body, "runtime_baseline");
     const json_t *cpu = json_object_get(baseline, "cpu");
     const json_t *memory_mb = json_object_get(baseline, "memory_mb");
     bool copied = wanted->checkpoint_id != NULL;
     struct plan plan;
-    if (plan_get(api->worker.db, team->plan, &plan, err) < 0)
+    if (plan_get(api->worker.db, api->access.team->plan, &plan, err) < 0)
         return -1;
     wanted->cpu = copied ? checkpoint->cpu : plan.cpu_default;
     wanted->memory_mb = copied ? checkpoint->memory_mb : plan.memory_mb_default;
@@ -104,8 +113,93 @@ static int read_baseline(struct api *api, const json_t *body, const struct team 
     return plan_check_memory(&plan, wanted->memory_mb, "/runtime_baseline/memory_mb", err);
 }
 
-static int read_request(struct api *api, const json_t *body, struct template_request *wanted,
-                        struct error **err)
+/* What a body says of steps, beside what it is based on. */
+static json_t *read_recipe(const json_t *body)
+{
+    static const char *const members[] = {"steps", "start_command", "ready_command"};
+    json_t *recipe = json_object();
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+        if (json_object_get(body, members[i]))
+            json_object_set(recipe, members[i], json_object_get(body, members[i]));
+    return recipe;
+}
+
+static int refuse_steps(const json_t *body, struct error **err)
+{
+    static const char *const members[] = {"steps", "start_command", "ready_command", "tags"};
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+        autofree char *field = xasprintf("/%s", members[i]);
+        if (json_object_get(body, members[i]))
+            return error_set_field(err, ERR_INVALID_REQUEST, field,
+                                   "Only what is built from a template has this member.");
+    }
+    return 0;
+}
+
+static int check_origins(const json_t *body, struct error **err)
+{
+    static const char *const members[] = {"/checkpoint_id", "/image", "/template"};
+    const char *given = NULL;
+    unsigned count = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+        if (json_object_get(body, members[i] + 1)) {
+            given = members[i];
+            count++;
+        }
+    if (count == 1)
+        return str_equal(given, "/template") ? 0 : refuse_steps(body, err);
+    return error_set_field(err, ERR_INVALID_REQUEST, given ? given : members[0],
+                           "Give one of checkpoint_id, image and template: what the template is "
+                           "built from.");
+}
+
+int template_builds_order(struct api *api, const char *template, const char *field,
+                          const json_t *recipe, struct template_order *order, struct error **err)
+{
+    const struct team *team = api->access.team;
+    *order = (struct template_order){.api = api, .recipe = recipe};
+    if (recipe_check(api->worker.db, team->id, recipe, err) < 0 ||
+        template_resolve(api->worker.db, team->id, template, field, &order->base, err) < 0)
+        return -1;
+    return network_input_read(api, NULL, &order->network, err);
+}
+
+int template_builds_begin(struct db *db, const char *version_id, void *context, struct error **err)
+{
+    const struct template_order *order = context;
+    const struct recipe_order said = {version_id, &order->base, order->recipe, order->network};
+    return recipe_begin(db, order->api->worker.ring, &said, err);
+}
+
+static int claim_steps(struct db *db, const char *version_id, void *context, struct error **err)
+{
+    const struct template_order *order = context;
+    struct api *api = order->api;
+    const struct recipe_owner owner = {api->access.team->id, api->principal.user_id, order->tags};
+    if (recipe_open(db, version_id, &owner, err) < 0 ||
+        template_builds_begin(db, version_id, context, err) < 0)
+        return -1;
+    return api_claim(db, version_id, api, err);
+}
+
+static int read_steps(struct api *api, const json_t *body, struct template_order *order,
+                      struct template_request *wanted, struct error **err)
+{
+    const char *base = json_string_value(json_object_get(body, "template"));
+    const json_t *tags = json_object_get(body, "tags");
+    const json_t *recipe = order->recipe;
+    if (template_builds_order(api, base, "/template", recipe, order, err) < 0 ||
+        recipe_check_tags(tags, "/tags", err) < 0)
+        return -1;
+    order->tags = tags;
+    wanted->by_steps = true;
+    wanted->claim = claim_steps;
+    wanted->claim_context = order;
+    return 0;
+}
+
+static int read_request(struct api *api, const json_t *body, struct template_order *order,
+                        struct template_request *wanted, struct error **err)
 {
     const struct team *team = api->access.team;
     struct checkpoint checkpoint = {.id = ""};
@@ -114,16 +208,13 @@ static int read_request(struct api *api, const json_t *body, struct template_req
     wanted->claim = api_claim;
     wanted->claim_context = api;
     wanted->owner = team->id;
-    if (!wanted->checkpoint_id == !wanted->image)
-        return error_set_field(err, ERR_INVALID_REQUEST,
-                               wanted->image ? "/image" : "/checkpoint_id",
-                               "Give one of checkpoint_id and image: what the template is built "
-                               "from.");
-    if (wanted->checkpoint_id
-            ? find_checkpoint(api, team, wanted->checkpoint_id, &checkpoint, err) < 0
-            : check_image(api, wanted->image, err) < 0)
+    if (check_origins(body, err) < 0)
         return -1;
-    return read_baseline(api, body, team, &checkpoint, wanted, err);
+    if ((wanted->checkpoint_id ? find_checkpoint(api, team, wanted->checkpoint_id, &checkpoint, err)
+         : wanted->image       ? check_image(api, wanted->image, err)
+                               : read_steps(api, body, order, wanted, err)) < 0)
+        return -1;
+    return template_builds_baseline(api, body, &checkpoint, wanted, err);
 }
 
 /* --- building --- */
@@ -134,11 +225,15 @@ static int ask(struct api *api, const struct http_request *request, struct templ
     struct template_version *version = &api->access.version;
     if (api->access.made)
         return 0;
-    if (read_request(api, request->json, wanted, err) < 0 ||
-        template_request_build(api->worker.db, wanted, version, err) < 0)
-        return -1;
-    log_context_set("version", version->id);
-    return 0;
+    json_auto_t *recipe = read_recipe(request->json);
+    struct template_order order = {.recipe = recipe};
+    int result = read_request(api, request->json, &order, wanted, err);
+    if (result == 0)
+        result = template_request_build(api->worker.db, wanted, version, err);
+    template_order_deinit(&order);
+    if (result == 0)
+        log_context_set("version", version->id);
+    return result;
 }
 
 int templates_create(void *context, struct http_request *request, struct http_response *response,
@@ -199,6 +294,7 @@ static void add_origin(const struct api *api, const struct template_version *ver
     bool own = principal_reaches(&api->principal, version->owner);
     json_object_set_new(body, "checkpoint_id", text_to_json(own ? version->checkpoint_id : ""));
     json_object_set_new(body, "image", text_to_json(own ? version->image : ""));
+    json_object_set_new(body, "base_version", text_to_json(own ? version->base_id : ""));
     json_object_set_new(body, "finished_at", time_to_json(version->finished_at_ms));
     json_object_set_new(body, "log", json_string(own ? log : ""));
 }

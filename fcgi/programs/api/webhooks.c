@@ -73,9 +73,10 @@ static json_t *kinds_to_json(const char *kinds)
 static json_t *webhook_to_json(const struct webhook *w)
 {
     char last_id[EVENT_ID_SIZE];
-    return json_pack("{s:s, s:s, s:s, s:o, s:b, s:s, s:o, s:o, s:o, s:o}", "id", w->id, "team",
-                     w->team_slug, "url", w->url, "kinds", kinds_to_json(w->kinds), "enabled",
-                     w->enabled, "last_id", event_id_format(w->cursor_id, last_id), "delivered_at",
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:b, s:s, s:o, s:o, s:o, s:o}", "id", w->id, "team",
+                     w->team_slug, "form", webhook_form_names[w->form], "url", w->url, "kinds",
+                     kinds_to_json(w->kinds), "enabled", w->enabled, "last_id",
+                     event_id_format(w->cursor_id, last_id), "delivered_at",
                      time_to_json(w->delivered_at_ms), "failed_at", time_to_json(w->failed_at_ms),
                      "old_secret_until", time_to_json(w->old_secret_until_ms), "created_at",
                      time_to_json(w->created_at_ms));
@@ -222,6 +223,11 @@ int webhooks_rotate(void *context, struct http_request *request, struct http_res
     struct webhook *webhook = &api->access.webhook;
     char secret[WEBHOOK_SECRET_SIZE];
     (void)request;
+    if (webhook->form != WEBHOOK_STANDARD)
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "Whoever made this webhook chose its secret, and gives it another one by "
+                         "PATCH /events/webhooks/%s.",
+                         webhook->id);
     if (webhook_rotate(api->worker.db, api->worker.ring, webhook->id, secret, err) < 0 ||
         webhook_get(api->worker.db, webhook->id, webhook, err) < 0) {
         mem_wipe(secret, sizeof secret);

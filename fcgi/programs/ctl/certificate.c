@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "crypto/mac.h"
 
 #define PEM_MAX   65536
 #define PEM_BEGIN "-----BEGIN CERTIFICATE-----"
@@ -125,4 +126,20 @@ bool certificate_is_for(const char *path, const char *host)
     bool found = certificate && X509_check_host(certificate, host, 0, 0, NULL) == 1;
     X509_free(certificate);
     return found;
+}
+
+int certificate_pin(const char *path, char pin[CERTIFICATE_PIN_SIZE], struct error **err)
+{
+    autofclose FILE *file = fopen(path, "re");
+    X509 *certificate = file ? PEM_read_X509(file, NULL, NULL, NULL) : NULL;
+    unsigned char *key = NULL, hash[crypto_hash_sha256_BYTES];
+    int size = certificate ? i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &key) : -1;
+    X509_free(certificate);
+    if (size <= 0)
+        return error_set(err, ERR_CONFIG, "%s does not begin with a certificate in PEM form", path);
+    crypto_hash_sha256(hash, key, (unsigned long long)size);
+    OPENSSL_free(key);
+    snprintf(pin, CERTIFICATE_PIN_SIZE, "sha256//");
+    base64_encode(hash, sizeof hash, pin + strlen(pin));
+    return 0;
 }

@@ -17,3 +17,7 @@ int certificate_der_expiry(const unsigned char *der, size_t size, int64_t *expir
 
 /* Whether the first certificate of a PEM file is one of that host. */
 bool certificate_is_for(const char *path, const char *host);
+
+#define CERTIFICATE_PIN_SIZE (sizeof "sha256//" + 44)
+/* The hash of its public key, as curl's --pinnedpubkey takes it. Errors: ERR_CONFIG. */
+int certificate_pin(const char *path, char pin[CERTIFICATE_PIN_SIZE], struct error **err);

@@ -15,6 +15,7 @@
 #include "ctl/output.h"
 #include "db/grant.h"
 #include "db/migrate.h"
+#include "front/front.h"
 
 #define WATCH_MS       5000
 #define NGINX_PID_FILE "/run/nginx.pid"
@@ -70,6 +71,48 @@ int ctl_keyring_rotate(struct ctl *ctl, const struct ctl_arguments *arguments, s
               "%s has a new key behind the old ones. Restart all programs now: those that still "
               "run with the old file do not know it.",
               path);
+    return 0;
+}
+
+int ctl_keyring_add(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    const char *path = arguments->operands[0];
+    if (keyring_add(path, err) < 0)
+        return -1;
+    ctl_print(
+        ctl, json_pack("{s:s}", "file", path),
+        "%s has a new key that nobody uses yet. Copy the file to all other fronts and restart "
+        "the programs of all; then `sandlotctl keyring use`.",
+        path);
+    return 0;
+}
+
+int ctl_keyring_use(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    const char *path = arguments->operands[0];
+    if (keyring_use(path, err) < 0)
+        return -1;
+    ctl_print(ctl, json_pack("{s:s}", "file", path),
+              "New data uses the newest key of %s where this file is: copy it to all other fronts, "
+              "and restart the programs of all.",
+              path);
+    return 0;
+}
+
+int ctl_keyring_forget(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    uint64_t id;
+    bool forgotten;
+    if (str_parse_u64(arguments->operands[0], 1, UINT16_MAX, &id) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "ID", "A key's id is 1 to 65535.");
+    if (front_ring_forget(ctl->db, (uint16_t)id, &forgotten, err) < 0)
+        return -1;
+    if (!forgotten)
+        return error_set(err, ERR_NOT_FOUND, "The deployment knows no key %u.", (unsigned)id);
+    ctl_print(ctl, json_pack("{s:i, s:b}", "id", (int)id, "forgotten", 1),
+              "The deployment does not expect key %u in any key ring any more; what it sealed can "
+              "be read only where it is.",
+              (unsigned)id);
     return 0;
 }
 

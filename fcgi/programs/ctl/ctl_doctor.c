@@ -192,6 +192,8 @@ static void examine(struct doctor *doctor)
         doctor->ctl->runtimes = runtimes_new(doctor->ctl->settings);
         runtimes_regardless(doctor->ctl->runtimes);
         doctor_check_hosts(doctor);
+        doctor_check_joins(doctor);
+        doctor_check_fronts(doctor);
         doctor_check_registries(doctor);
         doctor_check_work(doctor);
     }

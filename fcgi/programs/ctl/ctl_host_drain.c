@@ -6,6 +6,7 @@
 #include "ctl/ctl_db.h"
 #include "ctl/output.h"
 #include "host/host.h"
+#include "joining/join.h"
 
 #define LOOK_MS 1000
 
@@ -128,8 +129,17 @@ int ctl_host_drain(struct ctl *ctl, const struct ctl_arguments *arguments, struc
 int ctl_host_remove(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     const char *name = arguments->operands[0];
-    if (host_remove(ctl->db, name, err) < 0)
-        return -1;
+    bool withdrawn = false;
+    if (host_remove(ctl->db, name, err) < 0) {
+        error_auto failure = NULL;
+        if ((*err)->code != ERR_NOT_FOUND || join_forget(ctl->db, name, &withdrawn, &failure) < 0 ||
+            !withdrawn)
+            return -1;
+        error_clear(err);
+        ctl_print(ctl, json_pack("{s:s, s:b}", "name", name, "removed", 1),
+                  "The token of host %s is withdrawn; no machine had become it.", name);
+        return 0;
+    }
     ctl_print(ctl, json_pack("{s:s, s:b}", "name", name, "removed", 1),
               "Host %s is removed; its name and its range of addresses are free.", name);
     return 0;

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "crypto/authority.h"
 #include "ctl/certificate.h"
+#include "ctl/host_files.h"
 #include "ctl/nginx_config.h"
 #include "ctl/output.h"
 #include "host/host_check.h"
@@ -22,12 +23,14 @@
 #define RELAY_PORT     8446
 #define RELAY_DIR      "/etc/sandlot/relay"
 #define FRONT_NAME     "front.sandlot"
+/* In the folder of a host. */
+#define HOST_CERTIFICATE "host.pem"
+#define HOST_KEY         "host.key"
 
 /* --- files --- */
 
-static int read_file(const char *dir, const char *name, char **text, struct error **err)
+static int read_text(const char *path, char **text, struct error **err)
 {
-    autofree char *path = xasprintf("%s/%s", dir, name);
     autofree char *read = xcalloc(1, PEM_MAX);
     autofclose FILE *file = fopen(path, "re");
     if (!file)
@@ -36,6 +39,12 @@ static int read_file(const char *dir, const char *name, char **text, struct erro
     *text = xstrndup(read, size);
     mem_wipe(read, size);
     return 0;
+}
+
+static int read_file(const char *dir, const char *name, char **text, struct error **err)
+{
+    autofree char *path = xasprintf("%s/%s", dir, name);
+    return read_text(path, text, err);
 }
 
 /* Beside its place and then into it. group -1: its maker's. */
@@ -181,9 +190,28 @@ static int make_host(const char *from, const char *subject, const char *dir, str
         authority_sign(&authority, CERTIFICATE_OF_CALLED, subject, LEAF_DAYS, &pair, err) < 0 ||
         make_dir(dir, err) < 0 ||
         write_file(dir, LINK_AUTHORITY_FILE, authority.certificate, 0644, (gid_t)-1, err) < 0 ||
-        write_file(dir, "host.key", pair.key, 0600, (gid_t)-1, err) < 0)
+        write_file(dir, HOST_KEY, pair.key, 0600, (gid_t)-1, err) < 0)
         return -1;
-    return write_file(dir, "host.pem", pair.certificate, 0644, (gid_t)-1, err);
+    return write_file(dir, HOST_CERTIFICATE, pair.certificate, 0644, (gid_t)-1, err);
+}
+
+int host_files_new(struct ctl *ctl, const char *name, json_t **files, struct error **err)
+{
+    const char *from, *incus = ctl->settings->incus_client_cert_file;
+    autofree char *subject = xasprintf("%s." LINK_DOMAIN, name), *client = NULL;
+    certificate_pair_auto authority = {0}, pair = {0};
+    if (!*incus)
+        return error_set(err, ERR_CONFIG,
+                         "incus_client_cert_file and incus_client_key_file are not set: they name "
+                         "what the fronts show to Incus of other machines (doc/hosts.md)");
+    if (relay_dir(ctl, &from, err) < 0 || read_authority(from, &authority, err) < 0 ||
+        read_text(incus, &client, err) < 0 ||
+        authority_sign(&authority, CERTIFICATE_OF_CALLED, subject, LEAF_DAYS, &pair, err) < 0)
+        return -1;
+    *files = json_pack("{s:s, s:s, s:s, s:s}", LINK_AUTHORITY_FILE, authority.certificate,
+                       HOST_CERTIFICATE, pair.certificate, HOST_KEY, pair.key, "incus-client.pem",
+                       client);
+    return 0;
 }
 
 int ctl_host_certificate(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
@@ -197,14 +225,14 @@ int ctl_host_certificate(struct ctl *ctl, const struct ctl_arguments *arguments,
                                 .port = (unsigned)ctl_number(arguments, "port", RELAY_PORT)};
     if (check_host(arguments, err) < 0 || relay_dir(ctl, &from, err) < 0)
         return -1;
-    bool renews = !is_fresh(from, dir, "host.pem", subject);
+    bool renews = !is_fresh(from, dir, HOST_CERTIFICATE, subject);
     if ((renews && make_host(from, subject, dir, err) < 0) ||
         nginx_config_render_relay(ctl->settings, ctl->settings->nginx_template_dir, &relay, dir,
                                   err) < 0)
         return -1;
     ctl_print(ctl,
               json_pack("{s:s, s:s, s:b, s:o}", "host", name, "directory", dir, "renewed", renews,
-                        "expires_at", expiry_json(dir, "host.pem")),
+                        "expires_at", expiry_json(dir, HOST_CERTIFICATE)),
               "%s holds what the relay of %s needs%s; on that machine it belongs into %s.", dir,
               name, renews ? ", with a new certificate" : "", relay.dir);
     return 0;

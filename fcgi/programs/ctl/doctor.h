@@ -27,7 +27,9 @@ void doctor_wrong(struct doctor *doctor, const char *check, const char *advice, 
                   ...) __attribute__((format(printf, 4, 5)));
 
 /* The parts of the examination; each reports what it finds. */
-void doctor_check_hosts(struct doctor *doctor); /* runtime hosts and templates on them */
+void doctor_check_hosts(struct doctor *doctor);  /* runtime hosts and templates on them */
+void doctor_check_joins(struct doctor *doctor);  /* machines that are to become hosts */
+void doctor_check_fronts(struct doctor *doctor); /* what must be the same on all fronts */
 struct host;
 void doctor_check_criu(struct doctor *doctor, const struct host *host);     /* of this machine */
 void doctor_check_kernel(struct doctor *doctor, const char *host_url);      /* likewise */

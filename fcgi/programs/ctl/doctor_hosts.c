@@ -279,6 +279,8 @@ static int examine(void *context, const struct host *host, struct error **err)
     struct hosts_check *check = context;
     struct doctor *doctor = check->doctor;
     (void)err;
+    if (host->state == HOST_JOINING)
+        return 0; /* doctor_check_joins() has what it waits for */
     check->active += host->state == HOST_ACTIVE;
     if (!report_condition(doctor, host))
         return 0;

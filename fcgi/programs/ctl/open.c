@@ -3,6 +3,7 @@
 #include "config/database.h"
 #include "ctl/ctl.h"
 #include "db/migrate.h"
+#include "front/front.h"
 
 static int open_connection(struct ctl *ctl, enum ctl_need need, struct error **err)
 {
@@ -25,7 +26,11 @@ int ctl_open(struct ctl *ctl, enum ctl_need need, struct error **err)
         return -1;
     if (need == CTL_RUNTIMES || need == CTL_WORKER)
         ctl->runtimes = runtimes_new(ctl->settings);
-    return need >= CTL_KEYRING ? keyring_load(ctl->settings->key_file, &ctl->ring, err) : 0;
+    if (need < CTL_KEYRING)
+        return 0;
+    return keyring_load(ctl->settings->key_file, &ctl->ring, err) < 0
+               ? -1
+               : front_ring_check(ctl->db, ctl->ring, err);
 }
 
 void ctl_close(struct ctl *ctl)

@@ -16,8 +16,10 @@
 #include "dispatcher/due.h"
 #include "dispatcher/jobs.h"
 #include "event/event.h"
+#include "front/front.h"
 #include "host/host.h"
 #include "idempotency/idempotency.h"
+#include "joining/join.h"
 #include "login/attempt.h"
 #include "login/credential.h"
 #include "login/device.h"
@@ -25,6 +27,8 @@
 #include "metrics/sample.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
+#include "recipe/recipe.h"
+#include "recipe/recipe_file.h"
 #include "retention/retention.h"
 #include "sandbox/kept_log.h"
 #include "sandbox/operation.h"
@@ -63,11 +67,13 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         due_statements,
         egress_profile_statements,
         event_statements,
+        front_statements,
         host_condition_statements,
         host_move_statements,
         host_pool_statements,
         host_statements,
         idempotency_statements,
+        join_statements,
         keeper_statements,
         kept_log_statements,
         login_statements,
@@ -82,6 +88,8 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         sandbox_network_statements,
         sandbox_statements,
         template_build_statements,
+        recipe_statements,
+        recipe_file_statements,
         template_statements,
         usage_kept_statements,
         usage_statements,
@@ -178,7 +186,7 @@ static void tell(const struct worker *worker, const struct due *due)
         {due->forks, NOTIFY_FORKS},
         {due->moves || due->drains, NOTIFY_MOVES},
         {due->volumes || due->checkpoints, NOTIFY_POOL},
-        {due->builds || due->removals, NOTIFY_BUILDS},
+        {due->builds || due->recipes || due->removals, NOTIFY_BUILDS},
         {due->policies, NOTIFY_POLICIES},
     };
     for (size_t i = 0; i < ARRAY_SIZE(words); i++)

@@ -15,6 +15,7 @@ static const struct db_statement look_statement = {
     " EXISTS (SELECT 1 FROM checkpoints WHERE state IN ('creating', 'forking', 'deleting')"
     "   AND lease_until_ms <= ?),"
     " EXISTS (SELECT 1 FROM template_versions WHERE state = 'building' AND lease_until_ms <= ?),"
+    " EXISTS (SELECT 1 FROM template_recipes WHERE state <> 'done' AND lease_until_ms <= ?),"
     " EXISTS (SELECT 1 FROM template_versions WHERE state = 'deleting' AND lease_until_ms <= ?),"
     " EXISTS (SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
     " OR EXISTS (SELECT 1 FROM host_addresses WHERE policy_due_at_ms <= ?),"
@@ -29,8 +30,8 @@ int due_look(struct db *db, struct due *due, struct error **err)
 {
     db_rows_auto *rows = NULL;
     struct db_value now = db_i64(clock_now_ms());
-    if (db_query(db, &look_statement, DB_ARGS(now, now, now, now, now, now, now, now, now), &rows,
-                 err) < 0)
+    if (db_query(db, &look_statement, DB_ARGS(now, now, now, now, now, now, now, now, now, now),
+                 &rows, err) < 0)
         return -1;
     db_rows_next(rows);
     *due = (struct due){
@@ -40,10 +41,11 @@ int due_look(struct db *db, struct due *due, struct error **err)
         .volumes = db_get_bool(rows, 3),
         .checkpoints = db_get_bool(rows, 4),
         .builds = db_get_bool(rows, 5),
-        .removals = db_get_bool(rows, 6),
-        .policies = db_get_bool(rows, 7),
-        .deadline_at_ms = db_get_i64(rows, 8),
-        .drains = db_get_bool(rows, 9),
+        .recipes = db_get_bool(rows, 6),
+        .removals = db_get_bool(rows, 7),
+        .policies = db_get_bool(rows, 8),
+        .deadline_at_ms = db_get_i64(rows, 9),
+        .drains = db_get_bool(rows, 10),
     };
     return 0;
 }

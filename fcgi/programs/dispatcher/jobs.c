@@ -6,10 +6,14 @@
 #include "base/log.h"
 #include "checkpoint/checkpoint_removal.h"
 #include "dispatcher/cleanup.h"
+#include "front/front.h"
 #include "idempotency/idempotency.h"
+#include "joining/join_trial.h"
 #include "login/attempt.h"
 #include "login/device.h"
 #include "login/login.h"
+#include "recipe/recipe.h"
+#include "recipe/recipe_file.h"
 #include "retention/retention.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_network.h"
@@ -19,11 +23,13 @@
 
 /* What a firewall has lost is noticed after at most that long. */
 #define FIREWALL_COMPARE_MS 5000
+#define JOINS_MS            2000 /* somebody sits in front of the machine */
 #define AUDIT_CHAIN_MS      5000
 #define AUDIT_RETAIN_MS     86400000
 /* Counters change with what they count; the comparison is for what nobody has thought of, and reads
  * every sandbox. */
 #define COUNTERS_MS       3600000
+#define FRONT_MS          60000
 #define RETENTION_MS      600000
 #define RETENTION_MOST_MS 5000 /* at once; the rest has its turn later */
 #define DAY_MS            (24 * 60 * 60 * (int64_t)1000)
@@ -64,7 +70,8 @@ static int retain_audit(struct worker *worker, struct error **err)
 
 static int purge_logins(struct worker *worker, struct error **err)
 {
-    if (login_purge(worker->db, err) < 0 || device_purge(worker->db, err) < 0)
+    if (login_purge(worker->db, err) < 0 || device_purge(worker->db, err) < 0 ||
+        join_purge(worker->db, err) < 0)
         return -1;
     return attempt_purge(worker->db, err);
 }
@@ -78,6 +85,16 @@ static int remove_ended_rows(struct worker *worker, struct error **err)
         if (retention_remove(worker->db, before_ms, &more, err) < 0)
             return -1;
     return 0;
+}
+
+static int note_front(struct worker *worker, struct error **err)
+{
+    return front_note(worker->db, worker->settings, err);
+}
+
+static int purge_archives(struct worker *worker, struct error **err)
+{
+    return recipe_files_purge(worker->db, err);
 }
 
 static int compare_counters(struct worker *worker, struct error **err)
@@ -118,6 +135,11 @@ static bool due_checkpoints(const struct due *due)
 static bool due_builds(const struct due *due)
 {
     return due->builds;
+}
+
+static bool due_recipes(const struct due *due)
+{
+    return due->recipes;
 }
 
 static bool due_removals(const struct due *due)
@@ -170,8 +192,10 @@ struct job dispatcher_jobs[] = {
     {"orphaned volumes", PROCESS_WORK, .sweep = volume_sweep},
     {"clean-up", PROCESS_WORK, .sweep = cleanup_sweep},
     {"counters", PROCESS_WORK, .sweep = compare_counters, .every_ms = COUNTERS_MS},
+    {"this front", PROCESS_WORK, .sweep = note_front, .every_ms = FRONT_MS, .at_start = true},
     {"rows of what has ended", PROCESS_WORK, .sweep = remove_ended_rows, .every_ms = RETENTION_MS},
     {"kept answers", PROCESS_WORK, .sweep = purge_answers},
+    {"archives of builds", PROCESS_WORK, .sweep = purge_archives, .every_ms = RETENTION_MS},
     {"sign-ins that have ended", PROCESS_WORK, .sweep = purge_logins},
     {"audit log's age", PROCESS_WORK, .sweep = retain_audit, .every_ms = AUDIT_RETAIN_MS,
      .at_start = true},
@@ -185,6 +209,8 @@ struct job dispatcher_jobs[] = {
     {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .is_due = due_policies},
 
     {"template builds", PROCESS_BUILDS, .next = template_build_next, .is_due = due_builds},
+    {"hosts that join", PROCESS_BUILDS, .sweep = join_try_all, .every_ms = JOINS_MS},
+    {"template steps", PROCESS_BUILDS, .next = recipe_next, .is_due = due_recipes},
     {"template removals", PROCESS_BUILDS, .next = template_remove_next, .is_due = due_removals},
 
     {"samples", PROCESS_SAMPLES, .serve = sample_serve},

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "webhook/webhook_e2b.h"
 
 #define CONNECT_WAIT_MS 5000L
 #define ANSWER_WAIT_MS  10000L
@@ -65,6 +66,18 @@ static void add_header(struct sending *sending, const char *name, const char *va
     sending->headers = curl_slist_append(sending->headers, line);
 }
 
+/* As clients of E2B check it. */
+static void sign_e2b(struct sending *sending, const struct webhook_secrets *secrets)
+{
+    const struct webhook_message *message = &sending->message;
+    char signature[WEBHOOK_E2B_SIGNATURE_SIZE];
+    webhook_e2b_sign(secrets, message->body, signature);
+    add_header(sending, "e2b-webhook-id", message->webhook_id);
+    add_header(sending, "e2b-delivery-id", message->message_id);
+    add_header(sending, "e2b-signature-version", "v1");
+    add_header(sending, "e2b-signature", signature);
+}
+
 static void sign(struct sending *sending, const struct webhook_secrets *secrets)
 {
     const struct webhook_message *message = &sending->message;
@@ -72,10 +85,19 @@ static void sign(struct sending *sending, const struct webhook_secrets *secrets)
     int64_t at_s = clock_now_ms() / 1000;
     autofree char *timestamp = xasprintf("%" PRId64, at_s);
     webhook_sign(secrets, message->message_id, at_s, message->body, signatures);
-    add_header(sending, "Content-Type", "application/json");
     add_header(sending, "webhook-id", message->message_id);
     add_header(sending, "webhook-timestamp", timestamp);
     add_header(sending, "webhook-signature", signatures);
+}
+
+static void add_headers(struct sending *sending, const struct webhook_secrets *secrets,
+                        enum webhook_form form)
+{
+    add_header(sending, "Content-Type", "application/json");
+    if (form == WEBHOOK_E2B && secrets->count)
+        sign_e2b(sending, secrets);
+    else
+        sign(sending, secrets);
     add_header(sending, "User-Agent", "sandlot-webhooks/1");
     sending->headers = curl_slist_append(sending->headers, "Expect:");
 }
@@ -102,13 +124,13 @@ static void set_options(struct sending *sending, const char *url)
 }
 
 int sending_begin(struct sending *sending, const struct webhook_secrets *secrets, CURLM *multi,
-                  const char *url, struct error **err)
+                  const struct webhook *webhook, struct error **err)
 {
-    sign(sending, secrets);
+    add_headers(sending, secrets, webhook->form);
     sending->easy = curl_easy_init();
     if (!sending->easy)
         return error_set(err, ERR_INTERNAL, "libcurl gives no handle");
-    set_options(sending, url);
+    set_options(sending, webhook->url);
     if (curl_multi_add_handle(multi, sending->easy) != CURLM_OK)
         return error_set(err, ERR_INTERNAL, "libcurl takes no transfer");
     return 0;

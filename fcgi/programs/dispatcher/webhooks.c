@@ -10,6 +10,7 @@
 #include "base/notify.h"
 #include "dispatcher/jobs.h"
 #include "sandbox/sandbox_network_row.h"
+#include "webhook/webhook_e2b.h"
 
 #define BATCH        100
 #define EVENTS_AHEAD 16 /* of a webhook, at once */
@@ -188,7 +189,7 @@ static void begin(struct delivery *delivery, struct hook *hook, struct sending *
     memcpy(sending->message.webhook_id, hook->row.id, ID_SIZE);
     hook->sending++;
     delivery->sending++;
-    if (sending_begin(sending, &hook->secrets, delivery->multi, hook->row.url, &err) == 0)
+    if (sending_begin(sending, &hook->secrets, delivery->multi, &hook->row, &err) == 0)
         return;
     log_warning("a webhook is not sent now", LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
     if (sending->is_event)
@@ -209,14 +210,31 @@ static bool is_being_sent(const struct hook *hook, const char *sandbox_id)
     return false;
 }
 
+/* NULL: there is none now. */
+static char *body_of(struct delivery *delivery, const struct hook *hook, const struct event *event)
+{
+    error_auto err = NULL;
+    char *body = NULL;
+    if (hook->row.form != WEBHOOK_E2B)
+        return webhook_body(event);
+    if (webhook_e2b_body(delivery->worker->db, event, &body, &err) < 0)
+        log_warning("a webhook is not sent now", LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
+    return body;
+}
+
 static void send_event(struct delivery *delivery, struct hook *hook, unsigned index)
 {
     const struct event *event = &hook->events[index];
+    autofree char *body = body_of(delivery, hook, event);
+    if (!body) {
+        hook->broken = true;
+        return;
+    }
     struct sending *sending = xcalloc(1, sizeof *sending);
     struct webhook_message *message = &sending->message;
     sending->is_event = true;
     sending->index = index;
-    message->body = webhook_body(event);
+    message->body = steal_pointer(&body);
     message->created_at_ms = clock_now_ms();
     event_id_format(event->id, message->message_id);
     snprintf(message->kind, sizeof message->kind, "%s", event_kind_names[event->kind]);

@@ -30,7 +30,7 @@ struct sending {
 
 /* Begin it: sign and hand to multi. Errors: ERR_INTERNAL. */
 int sending_begin(struct sending *sending, const struct webhook_secrets *secrets, CURLM *multi,
-                  const char *url, struct error **err);
+                  const struct webhook *webhook, struct error **err);
 
 /* After its end: fill in state, attempts, next_at_ms and what became of it. */
 void sending_judge(struct sending *sending, CURLcode result);

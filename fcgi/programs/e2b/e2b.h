@@ -30,6 +30,8 @@ int e2b_create_body(const json_t *body, unsigned timeout_s, json_t **out, struct
 
 /* How /v1 names the template that they name; the caller's. */
 char *e2b_template_reference(const char *name);
+/* The same, where "base" is the deployment's default. */
+char *e2b_template_of(const struct settings *settings, const char *name);
 
 /* The body of PUT /v1/sandboxes/:id/network; a new reference. Errors as above. */
 int e2b_network_body(const json_t *body, json_t **out, struct error **err);
@@ -72,6 +74,8 @@ int e2b_detail_to_json(struct api *api, const struct sandbox *sandbox, json_t **
                        struct error **err);
 json_t *e2b_snapshot_to_json(const struct checkpoint *checkpoint);
 json_t *e2b_template_to_json(const struct e2b_template *template);
+/* "waiting", "building", "ready" or "error" of a version that no steps are left of. */
+const char *e2b_build_status(enum template_state state);
 
 /* --- error.c --- */
 
@@ -93,8 +97,20 @@ route_handler e2b_snapshots_create, e2b_snapshots_list;
 route_handler e2b_volumes_create, e2b_volumes_list, e2b_volumes_show;
 route_handler e2b_volume_files_put, e2b_volume_directories_put, e2b_volume_directories_list;
 route_handler e2b_volume_paths_show, e2b_volume_paths_delete;
+route_handler e2b_teams_list;
 route_handler e2b_team_metrics, e2b_team_metrics_max;
 route_handler e2b_templates_list, e2b_templates_list_v2, e2b_templates_alias;
 route_handler e2b_templates_update, e2b_templates_delete;
 route_handler e2b_tags_list, e2b_tags_assign, e2b_tags_remove;
 route_handler e2b_metrics_list;
+route_handler e2b_templates_show, e2b_builds_create, e2b_builds_start;
+route_handler e2b_builds_status, e2b_builds_logs;
+route_handler e2b_template_files_link, e2b_template_files_put;
+route_handler e2b_events_list, e2b_webhooks_create, e2b_webhooks_list, e2b_webhooks_show;
+route_handler e2b_webhooks_update, e2b_webhooks_delete;
+extern const struct schema_member e2b_webhook_schema[], e2b_webhook_update_schema[];
+extern const struct schema_member e2b_build_schema[], e2b_build_start_schema[];
+
+/* Where links to template files go: the token that a query carries, or NULL; the caller wipes and
+ * frees it. */
+char *e2b_template_files_token(const struct http_request *request);

@@ -165,11 +165,25 @@ char *e2b_template_reference(const char *name)
     return xasprintf("%s%s", name, is_id || strchr(name, ':') ? "" : ":" TEMPLATE_TAG_DEFAULT);
 }
 
+static bool is_default(const char *reference)
+{
+    return str_equal(reference, DEFAULT_TEMPLATE ":" TEMPLATE_TAG_DEFAULT) ||
+           str_equal(reference, DEFAULT_TEMPLATE ":" TEMPLATE_TAG_LATEST);
+}
+
+char *e2b_template_of(const struct settings *settings, const char *name)
+{
+    char *reference = e2b_template_reference(name);
+    if (!is_default(reference))
+        return reference;
+    free(reference);
+    return xstrdup(settings->default_template);
+}
+
 static void add_template(const char *name, json_t *out)
 {
     autofree char *reference = e2b_template_reference(name);
-    if (!str_equal(reference, DEFAULT_TEMPLATE ":" TEMPLATE_TAG_DEFAULT) &&
-        !str_equal(reference, DEFAULT_TEMPLATE ":" TEMPLATE_TAG_LATEST))
+    if (!is_default(reference))
         json_object_set_new(out, "template", json_string(reference));
 }
 

@@ -31,6 +31,16 @@ static const struct route_query logs_v2_query[] = {{.name = "cursor"},    {.name
 static const struct route_query templates_query[] = {{.name = "teamID"}, {.name = NULL}};
 static const struct route_query templates_v2_query[] = {
     {.name = "teamID"}, {.name = "limit"}, {.name = "nextToken"}, {.name = NULL}};
+static const struct route_query page_query[] = {
+    {.name = "limit"}, {.name = "nextToken"}, {.name = NULL}};
+static const struct route_query events_query[] = {
+    {.name = "offset"}, {.name = "limit"}, {.name = "orderAsc"}, {.name = "types"}, {.name = NULL}};
+static const struct route_query token_query[] = {{.name = "token"}, {.name = NULL}};
+static const struct route_query status_query[] = {
+    {.name = "logsOffset"}, {.name = "limit"}, {.name = "level"}, {.name = NULL}};
+static const struct route_query build_logs_query[] = {{.name = "cursor"},    {.name = "limit"},
+                                                      {.name = "direction"}, {.name = "level"},
+                                                      {.name = "source"},    {.name = NULL}};
 static const struct route_query metrics_query[] = {{.name = "sandbox_ids"}, {.name = NULL}};
 
 static const struct route_query path_query[] = {{.name = "path"}, {.name = NULL}};
@@ -102,7 +112,9 @@ static int authorize(void *context, const struct route *route, struct http_reque
                      struct error **err)
 {
     struct api *api = context;
-    if (api_authorize(api, route, request, err) < 0)
+    autowipe char *token = route->any_type ? e2b_template_files_token(request) : NULL;
+    if (token ? api_authorize_key(api, route, request, token, err) < 0
+              : api_authorize(api, route, request, err) < 0)
         return -1;
     if (!route->handler)
         return error_set(err, ERR_NOT_SERVED, "This deployment does not serve %s.",

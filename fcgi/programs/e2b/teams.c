@@ -27,6 +27,29 @@ struct point {
     double started_a_second;
 };
 
+/* The one that a request means when it names none. */
+static bool is_default(const struct principal *principal, const struct team *team)
+{
+    return principal->team_count == 1 || str_equal(team->id, principal->personal_team_id);
+}
+
+/* A key is shown when it is made and never again. */
+int e2b_teams_list(void *context, struct http_request *request, struct http_response *response,
+                   struct error **err)
+{
+    const struct principal *principal = &((struct api *)context)->principal;
+    json_t *list = json_array();
+    (void)request;
+    (void)err;
+    for (unsigned i = 0; i < principal->team_count; i++) {
+        const struct team *team = &principal->teams[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "teamID", team->id, "name",
+                                              team->slug, "apiKey", "", "isDefault",
+                                              (int)is_default(principal, team)));
+    }
+    return http_response_json(response, 200, list);
+}
+
 static int find_team(const struct api *api, const char *name, const struct team **team,
                      struct error **err)
 {

@@ -136,7 +136,7 @@ json_t *e2b_snapshot_to_json(const struct checkpoint *checkpoint)
     return json_pack("{s:s, s:[s]}", "snapshotID", checkpoint->id, "names", checkpoint->name);
 }
 
-static const char *build_status(enum template_state state)
+const char *e2b_build_status(enum template_state state)
 {
     return state == TEMPLATE_FAILED ? "error" : state == TEMPLATE_READY ? "ready" : "building";
 }
@@ -156,5 +156,5 @@ json_t *e2b_template_to_json(const struct e2b_template *template)
                      time_to_json(version->template_created_at_ms), "updatedAt",
                      time_to_json(version->created_at_ms), "createdBy", "lastSpawnedAt",
                      "spawnCount", 0, "buildCount", (json_int_t) template->builds, "envdVersion",
-                     PROTOCOL_VERSION, "buildStatus", build_status(version->state));
+                     PROTOCOL_VERSION, "buildStatus", e2b_build_status(version->state));
 }

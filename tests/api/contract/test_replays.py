@@ -33,7 +33,7 @@ BODIES = {
     "replaceNetwork": {"allow_internet_access": False},
     "writeVolumeFile": {"path": "/a", "content_b64": "aGk="}, "makeVolumeDirectory": {"path": "/d"},
     "moveVolumePath": {"from": "/a", "to": "/b"},
-    "updateTemplate": {"public": True}, "assignTemplateTag": {"version": 1},
+    "uploadTemplateFile": {"content_b64": "aGk="}, "updateTemplate": {"public": True}, "assignTemplateTag": {"version": 1},
     "updateTeam": {"plan": "pro"}, "updateHost": {"state": "active"}, "updatePlan": {},
     "createWebhook": {"url": "http://127.0.0.1:9/replayed"}, "updateWebhook": {"kinds": ["sandbox.died"]},
 }
@@ -79,7 +79,7 @@ def test_every_mutating_route_replays(stack, account, other_account, routes):
     for route in mutating:
         slug = account.team if "teams/:slug/" in route["pattern"] else \
             other_account.team if "teams/:slug" in route["pattern"] else "replayed"
-        path = route["pattern"].replace(":port", "3000").replace(":slug", slug).replace(":version", "1").replace(":tag", "replayed")
+        path = route["pattern"].replace(":port", "3000").replace(":slug", slug).replace(":version", "1").replace(":tag", "replayed").replace(":hash", "ab" * 32)
         path = path.replace(":message", message_id).replace(
             ":name", host if "/hosts/" in path else "enterprise" if "/plans/" in path else other_account.user)
         path = path.replace(":id", ids["keys of the team"] if "/keys/:id" in path and "/teams/" in path

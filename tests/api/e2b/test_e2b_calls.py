@@ -106,9 +106,15 @@ def test_the_environment_of_a_fork_names_a_template(sandbox):
 
 def test_what_is_not_served_says_so(call, sandbox):
     name = name_of(sandbox)
-    assert_refused(call("POST", "/v3/templates", {"name": "x"}), 501, "builds")
+    assert_refused(call("POST", "/secrets", {"name": "x"}), 501, "secrets")
     assert_refused(call("POST", "/sandboxes", {"templateID": "base", "mcp": {"a": 1}}), 501, "mcp")
     assert_refused(call("GET", "/sandboxes/nothing/at/all"), 404)
+
+
+def test_teams(call, account):
+    (mine,) = [one for one in call("GET", "/teams").json() if one["name"] == account.team]
+    assert mine == {**mine, "apiKey": "", "isDefault": True}
+    assert call("GET", f"/teams/{mine['teamID']}/metrics").status == 200
 
 
 def test_errors_have_their_numbers(stack, call, sandbox):

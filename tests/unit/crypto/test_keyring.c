@@ -267,6 +267,41 @@ static void rotates(void **state)
     assert_int_equal(info.st_mode & 07777, 0640);
 }
 
+static void knows_a_key_before_it_uses_it(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    struct keyring *ring = NULL;
+    struct keyring_key key;
+    unsigned char before[32], after[32];
+    write_file("# next\n1 " KEY_A "\n", 0640);
+    assert_fails_saying(keyring_use(path, &err), ERR_CONFIG, "keyring add");
+    error_clear(&err);
+    assert_ok(keyring_add(path, &err));
+    assert_fails_saying(keyring_add(path, &err), ERR_CONFIG, "not in use yet");
+    error_clear(&err);
+    assert_fails_saying(keyring_rotate(path, &err), ERR_CONFIG, "not in use yet");
+    error_clear(&err);
+    assert_ok(keyring_load(path, &ring, &err));
+    assert_int_equal(keyring_newest(ring), 1);
+    assert_true(keyring_key_at(ring, 1, &key));
+    assert_int_equal(key.id, 2);
+    assert_false(key.in_use);
+    assert_false(keyring_key_at(ring, 2, &key));
+    assert_ok(keyring_subkey(ring, 2, KEY_PURPOSE_SESSION, before, &err));
+    keyring_free(ring);
+
+    assert_ok(keyring_use(path, &err));
+    assert_non_null(strstr(read_file(), "# next\n"));
+    assert_ok(keyring_load(path, &ring, &err));
+    assert_int_equal(keyring_newest(ring), 2);
+    assert_ok(keyring_subkey(ring, 2, KEY_PURPOSE_SESSION, after, &err));
+    assert_memory_equal(before, after, 32);
+    keyring_free(ring);
+    write_file("1 " KEY_A " next\n", 0640);
+    assert_fails_saying(keyring_load(path, &ring, &err), ERR_CONFIG, "in use");
+}
+
 static void rotates_behind_a_link(void **state)
 {
     (void)state;
@@ -351,6 +386,7 @@ int main(void)
         cmocka_unit_test_teardown(refuses_an_endless_file, remove_file),
         cmocka_unit_test_teardown(creates_once, remove_file),
         cmocka_unit_test_teardown(rotates, remove_file),
+        cmocka_unit_test_teardown(knows_a_key_before_it_uses_it, remove_file),
         cmocka_unit_test_teardown(rotates_behind_a_link, remove_file),
         cmocka_unit_test_teardown(puts_a_text_in_its_place, remove_file),
         cmocka_unit_test_teardown(refuses_to_rotate_what_it_cannot_read, remove_file),

@@ -12,14 +12,30 @@ final class CreateTemplateVersion implements \JsonSerializable
     /**
      * @param string|null $team Slug; default: the personal team of the key's user, or else the only one that the key
      *   reaches.
-     * @param string|null $checkpointId A checkpoint of the team. Give this or image.
-     * @param string|null $image An image that the operator has opened to teams. Give this or checkpoint_id.
+     * @param string|null $checkpointId A checkpoint of the team. Give one of this, `image` and `template`.
+     * @param string|null $image An image that the operator has opened to teams. Give one of this, `checkpoint_id`
+     *   and `template`.
+     * @param string|null $template A template, as a create names it, that `steps` begin with. Give one of this,
+     *   `checkpoint_id` and `image`.
+     * @param list<TemplateStep>|null $steps With `template`: what is done in a sandbox of it, one after the other,
+     *   before its disk becomes the version. The sandbox counts in the team's quota; all steps together have an hour,
+     *   or the plan's longest timeout where that is less.
+     * @param string|null $startCommand With `template`: a line for the shell that runs in each sandbox that is made
+     *   from the version, from its beginning. A create does not wait for it.
+     * @param string|null $readyCommand With `template`: the build starts the start command, and fails when this line
+     *   does not succeed within five minutes.
+     * @param list<string>|null $tags With `template`: tags that point to the version soon after it is ready.
      * @param RuntimeBaselineRequest|null $runtimeBaseline Default: that of the checkpoint, or of the plan.
      */
     public function __construct(
         public readonly ?string $team = null,
         public readonly ?string $checkpointId = null,
         public readonly ?string $image = null,
+        public readonly ?string $template = null,
+        public readonly ?array $steps = null,
+        public readonly ?string $startCommand = null,
+        public readonly ?string $readyCommand = null,
+        public readonly ?array $tags = null,
         public readonly ?RuntimeBaselineRequest $runtimeBaseline = null,
     ) {
     }
@@ -30,6 +46,11 @@ final class CreateTemplateVersion implements \JsonSerializable
             'team' => $this->team,
             'checkpoint_id' => $this->checkpointId,
             'image' => $this->image,
+            'template' => $this->template,
+            'steps' => $this->steps,
+            'start_command' => $this->startCommand,
+            'ready_command' => $this->readyCommand,
+            'tags' => $this->tags,
             'runtime_baseline' => $this->runtimeBaseline,
         ]);
     }

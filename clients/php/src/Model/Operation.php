@@ -82,7 +82,7 @@ enum Operation: string
     /** List the templates that a team sees. */
     case ListTemplates = 'GET /v1/templates';
 
-    /** Build a template from a checkpoint or an image. */
+    /** Build a template from a checkpoint, an image or another template. */
     case CreateTemplate = 'POST /v1/templates';
 
     /** Show a template. */
@@ -301,6 +301,9 @@ enum Operation: string
     /** Ask whether the login is confirmed, and take its key. */
     case TakeDeviceKey = 'POST /v1/device/token';
 
+    /** Become a runtime host. */
+    case JoinHost = 'POST /v1/host-joins';
+
     /** Show who waits with a code. */
     case ShowDevice = 'GET /v1/devices/{code}';
 
@@ -309,4 +312,7 @@ enum Operation: string
 
     /** Make sandboxes that go on where this one is. */
     case ForkSandbox = 'POST /v1/sandboxes/{id}/fork';
+
+    /** Upload an archive for steps that copy. */
+    case UploadTemplateFile = 'PUT /v1/template_files/{hash}';
 }

@@ -20,6 +20,8 @@ final class TemplateVersionBuild
      * @param string|null $image What it was built from. Null for versions of other teams and of the deployment.
      * @param string $log What the build said, a line a step; an error is the last but one. Empty for versions of
      *   other teams.
+     * @param string|null $baseVersion The version that its steps began with. Null where there were none, and for
+     *   versions of other teams.
      */
     public function __construct(
         public readonly string $id,
@@ -36,6 +38,7 @@ final class TemplateVersionBuild
         public readonly ?string $image,
         public readonly ?\DateTimeImmutable $finishedAt,
         public readonly string $log,
+        public readonly ?string $baseVersion,
     ) {
     }
 
@@ -57,6 +60,7 @@ final class TemplateVersionBuild
             image: $fields->stringOrNull('image'),
             finishedAt: $fields->timeOrNull('finished_at'),
             log: $fields->string('log'),
+            baseVersion: $fields->stringOrNull('base_version'),
         );
     }
 }

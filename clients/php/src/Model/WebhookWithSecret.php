@@ -10,6 +10,8 @@ namespace Sandlot\Model;
 final class WebhookWithSecret
 {
     /**
+     * @param WebhookForm $form How its messages look: by Standard Webhooks, or as clients of E2B know them, for one
+     *   that such a client has made.
      * @param list<EventKind> $kinds
      * @param string $lastId Every event up to this one was delivered, or is a message of the webhook.
      * @param \DateTimeImmutable|null $oldSecretUntil So long the secret before the last rotation signs too.
@@ -18,6 +20,7 @@ final class WebhookWithSecret
     public function __construct(
         public readonly string $id,
         public readonly string $team,
+        public readonly WebhookForm $form,
         public readonly string $url,
         public readonly array $kinds,
         public readonly bool $enabled,
@@ -36,6 +39,7 @@ final class WebhookWithSecret
         return new self(
             id: $fields->string('id'),
             team: $fields->string('team'),
+            form: $fields->enum('form', WebhookForm::class),
             url: $fields->string('url'),
             kinds: $fields->enums('kinds', EventKind::class),
             enabled: $fields->bool('enabled'),

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/common/paths.h"
@@ -62,12 +63,18 @@ static json_t *make_config(const struct process_call *call, const char *cwd)
     return config;
 }
 
+/* Whoever owns the sandbox may have removed it. */
+static const char *usual_cwd(const struct agent *agent)
+{
+    return agent->workdir && access(agent->workdir, X_OK) == 0 ? agent->workdir : "";
+}
+
 int process_launch(struct agent *agent, const struct user *user, const struct process_call *call,
                    struct process **process, struct rpc_error *error)
 {
     environment_auto environment = {NULL, 0, 0};
     autofree char *cwd = NULL;
-    if (paths_resolve(call->cwd, user, &cwd, error) < 0 ||
+    if (paths_resolve(*call->cwd ? call->cwd : usual_cwd(agent), user, &cwd, error) < 0 ||
         make_environment(agent, user, call, &environment, error) < 0)
         return -1;
     autofree char **argv = make_argv(call);

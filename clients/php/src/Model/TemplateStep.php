@@ -1,0 +1,57 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+/**
+ * `run` needs `command`; `copy` needs `files`, `source` and `destination`; `env` needs `envs`, `workdir` `path`,
+ * `user` `user`. What `env`, `workdir` and `user` say holds for the steps after them, and for the sandboxes that
+ * are made from the version.
+ */
+final class TemplateStep implements \JsonSerializable
+{
+    /**
+     * @param string|null $command A line for the shell, a login shell.
+     * @param string|null $user Who runs it, or whom what is copied belongs to (also `user:group`). Default: the user
+     *   of the steps, at first `user`.
+     * @param string|null $files The hash of an archive that was uploaded by `PUT /v1/template_files/{hash}`.
+     * @param string|null $source A path in the archive: a file, a folder (of which the contents are copied) or a
+     *   pattern.
+     * @param string|null $destination Where to; a relative path begins in the folder of the steps. A folder ends
+     *   with a slash.
+     * @param string|null $mode Octal mode of what is copied; default: as in the archive.
+     * @param string|null $path The folder that the next steps begin in; it is made.
+     * @param array<string, string>|null $envs
+     */
+    public function __construct(
+        public readonly TemplateStepType $type,
+        public readonly ?string $command = null,
+        public readonly ?string $user = null,
+        public readonly ?string $files = null,
+        public readonly ?string $source = null,
+        public readonly ?string $destination = null,
+        public readonly ?string $mode = null,
+        public readonly ?string $path = null,
+        public readonly ?array $envs = null,
+    ) {
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Members::of([
+            'type' => $this->type,
+            'command' => $this->command,
+            'user' => $this->user,
+            'files' => $this->files,
+            'source' => $this->source,
+            'destination' => $this->destination,
+            'mode' => $this->mode,
+            'path' => $this->path,
+            'envs' => Members::map($this->envs),
+        ]);
+    }
+}

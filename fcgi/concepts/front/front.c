@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "front/front.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "front/front_row.h"
+
+/* --- the key ring --- */
+
+static int fingerprint_of(const struct keyring *ring, const struct keyring_key *own,
+                          struct front_key *key, struct error **err)
+{
+    static const char text[] = "sandlot key ring";
+    key->id = own->id;
+    key->in_use = own->in_use;
+    return mac_compute(ring, own->id, KEY_PURPOSE_FINGERPRINT, text, strlen(text), key->fingerprint,
+                       err);
+}
+
+static const struct front_key *find(const struct front_key *keys, unsigned count, uint16_t id)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (keys[i].id == id)
+            return &keys[i];
+    return NULL;
+}
+
+static bool has(const struct keyring *ring, uint16_t id)
+{
+    struct keyring_key own;
+    for (size_t i = 0; keyring_key_at(ring, i, &own); i++)
+        if (own.id == id)
+            return true;
+    return false;
+}
+
+static void look_for_missing(const struct keyring *ring, const struct front_key *keys,
+                             unsigned count, struct front_ring *found)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (has(ring, keys[i].id))
+            continue;
+        if (keys[i].in_use)
+            found->lacks = keys[i].id;
+        else
+            found->to_add = keys[i].id;
+    }
+}
+
+/* remembers: what the deployment does not know yet is written down. */
+static int compare(struct db *db, const struct keyring *ring, bool remembers,
+                   struct front_ring *found, struct error **err)
+{
+    autofree struct front_key *keys = NULL;
+    struct keyring_key own;
+    unsigned count;
+    *found = (struct front_ring){0};
+    if (front_row_keys(db, &keys, &count, err) < 0)
+        return -1;
+    for (size_t i = 0; keyring_key_at(ring, i, &own); i++) {
+        struct front_key key;
+        const struct front_key *known = find(keys, count, own.id);
+        if (fingerprint_of(ring, &own, &key, err) < 0)
+            return -1;
+        if (known && !mac_equal(known->fingerprint, key.fingerprint))
+            found->other = own.id;
+        else if (remembers && (!known || known->in_use < own.in_use) &&
+                 front_row_add_key(db, &key, err) < 0)
+            return -1;
+    }
+    look_for_missing(ring, keys, count, found);
+    return 0;
+}
+
+int front_ring_compare(struct db *db, const struct keyring *ring, struct front_ring *found,
+                       struct error **err)
+{
+    return compare(db, ring, false, found, err);
+}
+
+int front_ring_check(struct db *db, const struct keyring *ring, struct error **err)
+{
+    struct front_ring found;
+    error_auto failure = NULL;
+    if (compare(db, ring, true, &found, &failure) < 0) {
+        log_warning("the key ring was not compared with the deployment's", LOG_ERROR(failure));
+        return 0;
+    }
+    if (found.other)
+        return error_set(err, ERR_CONFIG,
+                         "the key ring has another key %u than the deployment: what this program "
+                         "seals the other fronts could not open; bring their file here, or, where "
+                         "theirs is lost, `sandlotctl keyring forget %u`",
+                         found.other, found.other);
+    if (found.lacks)
+        log_warning("the key ring lacks a key that the deployment uses: copy that of another front",
+                    LOG_INT("key", found.lacks));
+    return 0;
+}
+
+/* --- settings --- */
+
+/* Those that clients or other fronts would notice; what concerns one machine alone is not here. */
+static const char *const same[] = {
+    "base_url",      "console_url", "data_plane_host", "default_template",
+    "database_name", "oidc_issuer", "oidc_client_id",
+};
+
+static void own_name(char name[65])
+{
+    struct utsname host;
+    uname(&host);
+    snprintf(name, 65, "%.64s", host.nodename);
+}
+
+int front_note(struct db *db, const struct settings *settings, struct error **err)
+{
+    char name[65];
+    json_auto_t *said = json_object();
+    for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+        autofree char *value = settings_get(settings, same[i]);
+        json_object_set_new(said, same[i], json_string(value));
+    }
+    autofree char *text = json_dumps(said, JSON_COMPACT);
+    own_name(name);
+    return front_row_put(db, name, text, err);
+}
+
+static void compare_front(const struct front_row *front, const struct settings *settings,
+                          struct front_difference **list, unsigned *count)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+        const char *there = json_string_value(json_object_get(front->settings, same[i]));
+        autofree char *here = settings_get(settings, same[i]);
+        if (!there || str_equal(there, here))
+            continue;
+        *list = xreallocarray(*list, *count + 1, sizeof **list);
+        struct front_difference *difference = &(*list)[(*count)++];
+        *difference = (struct front_difference){
+            .setting = same[i], .here = steal_pointer(&here), .there = xstrdup(there)};
+        snprintf(difference->front, sizeof difference->front, "%s", front->name);
+    }
+}
+
+int front_compare(struct db *db, const struct settings *settings, struct front_difference **list,
+                  unsigned *count, unsigned *fronts, struct error **err)
+{
+    autofree struct front_row *all = NULL;
+    unsigned known;
+    char name[65];
+    *list = NULL;
+    *count = *fronts = 0;
+    own_name(name);
+    if (front_row_list(db, &all, &known, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < known; i++) {
+        if (strcmp(all[i].name, name) != 0) {
+            ++*fronts;
+            compare_front(&all[i], settings, list, count);
+        }
+        json_decref(all[i].settings);
+    }
+    return 0;
+}
+
+void front_differences_free(struct front_difference *list, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        free(list[i].here);
+        free(list[i].there);
+    }
+    free(list);
+}

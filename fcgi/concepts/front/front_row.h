@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rows of keyring_keys and fronts: for this folder. */
+#pragma once
+
+#include "crypto/mac.h"
+#include "front/front.h"
+
+struct front_key {
+    uint16_t id;
+    bool in_use;
+    unsigned char fingerprint[MAC_BYTES];
+};
+
+/* All that the deployment knows; the caller frees. */
+int front_row_keys(struct db *db, struct front_key **keys, unsigned *count, struct error **err);
+/* Remember it; one that is known under this id stays, and is in use if either says so. */
+int front_row_add_key(struct db *db, const struct front_key *key, struct error **err);
+
+int front_row_put(struct db *db, const char *name, const char *settings, struct error **err);
+
+struct front_row {
+    char name[65];
+    json_t *settings;
+};
+/* Those that were there lately; settings are the caller's, and so is the array. */
+int front_row_list(struct db *db, struct front_row **fronts, unsigned *count, struct error **err);

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
+#include "account/account.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "crypto/aead.h"
+#include "recipe/recipe_row.h"
+
+static const char *const state_names[] = {"waiting", "running", "copying", "done"};
+
+static const struct db_statement count_statement = {
+    "recipe.count", "SELECT COUNT(*) FROM template_recipes WHERE team_id = ? AND state <> 'done'",
+    false};
+static const struct db_statement insert_statement = {
+    "recipe.insert",
+    "INSERT INTO template_recipes (template_version_id, team_id, user_id, state, tags,"
+    " lease_until_ms, created_at_ms) VALUES (?, ?, ?, 'waiting', ?, ?, ?)",
+    false};
+static const struct db_statement begin_statement = {
+    "recipe.begin",
+    "UPDATE template_recipes SET state = 'running', sealed = ?, lease_until_ms = ?, attempts = 0"
+    " WHERE template_version_id = ? AND state = 'waiting'",
+    false};
+static const struct db_statement give_up_statement = {
+    "recipe.give_up",
+    "UPDATE template_recipes SET failure = ?, lease_until_ms = ?"
+    " WHERE template_version_id = ? AND state = 'waiting'",
+    false};
+static const struct db_statement status_statement = {
+    "recipe.status",
+    "SELECT state, failed_step, failure FROM template_recipes WHERE template_version_id = ?", true};
+
+static const struct lease_table recipes = LEASE_TABLE_OWNED_AS(
+    "recipe", "template_recipes", "template_version_id", "lease_until_ms", "state <> 'done'");
+static const struct db_statement get_statement = {
+    "recipe.get",
+    "SELECT team_id, user_id, state, sandbox_id, step, begun, output_at, sealed, tags, failure"
+    " FROM template_recipes WHERE template_version_id = ?",
+    true};
+#define OURS " WHERE template_version_id = ? AND lease_owner = ? AND state <> 'done'"
+static const struct db_statement sandbox_statement = {
+    "recipe.set_sandbox", "UPDATE template_recipes SET sandbox_id = ?" OURS, false};
+static const struct db_statement progress_statement = {
+    "recipe.progress", "UPDATE template_recipes SET step = ?, begun = ?, output_at = ?" OURS,
+    false};
+static const struct db_statement copying_statement = {
+    "recipe.copying", "UPDATE template_recipes SET state = 'copying'" OURS, false};
+static const struct db_statement done_statement = {
+    "recipe.done",
+    "UPDATE template_recipes SET state = 'done', sealed = NULL, sandbox_id = NULL,"
+    " lease_until_ms = NULL" OURS,
+    false};
+static const struct db_statement fail_statement = {
+    "recipe.fail",
+    "UPDATE template_recipes SET state = 'copying', failed_step = ?, failure = ?" OURS, false};
+
+static const struct db_statement *const statements[] = {
+    &count_statement,   &insert_statement,   &begin_statement,   &status_statement,
+    &recipes.due,       &recipes.take,       &recipes.renew,     &get_statement,
+    &sandbox_statement, &progress_statement, &copying_statement, &done_statement,
+    &fail_statement,    &give_up_statement,
+};
+const struct db_statement_list recipe_statements = DB_STATEMENT_LIST(statements);
+
+/* --- asking --- */
+
+int recipe_open(struct db *db, const char *version_id, const struct recipe_owner *owner,
+                struct error **err)
+{
+    const char *team_id = owner->team_id;
+    autofree char *tags = owner->tags ? json_dumps(owner->tags, JSON_COMPACT) : NULL;
+    struct plan plan;
+    db_rows_auto *rows = NULL;
+    if (team_lock(db, team_id, &plan, err) < 0 ||
+        db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    if (db_get_u64(rows, 0) >= RECIPE_UNFINISHED)
+        return error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
+                         "A team has at most %d template builds by steps that are not over.",
+                         RECIPE_UNFINISHED);
+    return db_exec(db, &insert_statement,
+                   DB_ARGS(db_text(version_id), db_text(team_id), db_text(owner->user_id),
+                           db_text(tags), db_i64(clock_in_ms(RECIPE_WAIT_MS)),
+                           db_i64(clock_now_ms())),
+                   NULL, err);
+}
+
+int recipe_give_up(struct db *db, const char *version_id, const char *failure, struct error **err)
+{
+    autofree char *text = xasprintf("%.1000s", failure);
+    return db_exec(db, &give_up_statement,
+                   DB_ARGS(db_text(text), db_i64(clock_now_ms()), db_text(version_id)), NULL, err);
+}
+
+static int seal(const struct keyring *ring, const struct recipe_order *order, struct buffer *sealed,
+                struct error **err)
+{
+    json_auto_t *whole = json_pack("{s:O, s:s, s:s}", "recipe", order->recipe, "network",
+                                   order->network, "base", order->base->id);
+    autowipe char *text = json_dumps(whole, JSON_COMPACT);
+    return aead_seal(ring, text, strlen(text), order->version_id, sealed, err);
+}
+
+int recipe_begin(struct db *db, const struct keyring *ring, const struct recipe_order *order,
+                 struct error **err)
+{
+    buffer_auto sealed = BUFFER_INIT(RECIPE_SEALED_MAX);
+    uint64_t matched;
+    if (seal(ring, order, &sealed, err) < 0 ||
+        db_exec(db, &begin_statement,
+                DB_ARGS(db_blob(sealed.data, sealed.size), db_i64(clock_now_ms()),
+                        db_text(order->version_id)),
+                &matched, err) < 0)
+        return -1;
+    if (!matched)
+        return error_set(err, ERR_NOT_FOUND, "There is no such build that waits for its steps.");
+    return template_version_set_base(db, order->version_id, order->base, err);
+}
+
+int recipe_status_get(struct db *db, const char *version_id, struct recipe_status *status,
+                      bool *found, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *status = (struct recipe_status){.state = RECIPE_DONE};
+    if (db_query(db, &status_statement, DB_ARGS(db_text(version_id)), &rows, err) < 0)
+        return -1;
+    *found = db_rows_next(rows);
+    if (!*found)
+        return 0;
+    status->state = (enum recipe_state)db_get_name(rows, 0, state_names, ARRAY_SIZE(state_names));
+    db_copy_text(status->failed_step, rows, 1);
+    db_copy_text(status->failure, rows, 2);
+    return 0;
+}
+
+/* --- for the dispatcher --- */
+
+struct taking {
+    const char *lease_owner;
+    uint64_t lease_s;
+    struct recipe_row *row;
+    struct buffer *sealed;
+};
+
+static void read_row(const struct db_rows *rows, struct recipe_row *row, struct buffer *sealed)
+{
+    size_t size = 0;
+    db_copy_text(row->team_id, rows, 0);
+    db_copy_text(row->user_id, rows, 1);
+    row->state = (enum recipe_state)db_get_name(rows, 2, state_names, ARRAY_SIZE(state_names));
+    db_copy_text(row->sandbox_id, rows, 3);
+    row->step = (unsigned)db_get_u64(rows, 4);
+    row->begun = db_get_bool(rows, 5);
+    row->output_at = db_get_u64(rows, 6);
+    const void *data = db_get_blob(rows, 7, &size);
+    buffer_clear(sealed);
+    buffer_append(sealed, data, size);
+    row->tags = json_loads(db_get_text(rows, 8), 0, NULL);
+    db_copy_text(row->failure, rows, 9);
+}
+
+static int take_body(struct db *db, void *context, struct error **err)
+{
+    struct taking *taking = context;
+    struct recipe_row *row = taking->row;
+    char id[LEASE_KEY_SIZE];
+    db_rows_auto *rows = NULL;
+    json_decref(row->tags);
+    *row = (struct recipe_row){.version_id = ""};
+    if (lease_take(db, &recipes, taking->lease_owner, taking->lease_s * 1000, id, &row->attempts,
+                   err) < 0)
+        return -1;
+    if (!*id)
+        return 0;
+    snprintf(row->version_id, sizeof row->version_id, "%.30s", id);
+    if (db_query(db, &get_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows))
+        read_row(rows, row, taking->sealed);
+    return 0;
+}
+
+int recipe_row_take(struct db *db, const char *lease_owner, uint64_t lease_s,
+                    struct recipe_row *row, struct buffer *sealed, struct error **err)
+{
+    struct taking taking = {lease_owner, lease_s, row, sealed};
+    return db_transaction(db, take_body, &taking, err);
+}
+
+void recipe_row_keep(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                     uint64_t lease_s, struct lease *lease)
+{
+    lease_keep(lease, db, &recipes, row->version_id, lease_owner, lease_s * 1000);
+}
+
+int recipe_row_defer(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                     uint64_t delay_ms, struct error **err)
+{
+    return lease_defer(db, &recipes, row->version_id, lease_owner, delay_ms, err);
+}
+
+static int ours(uint64_t matched, const char *version_id, struct error **err)
+{
+    return matched ? 0
+                   : error_set(err, ERR_LEASE_LOST, "the steps of %s were taken over", version_id);
+}
+
+int recipe_row_set_sandbox(struct db *db, const char *version_id, const char *lease_owner,
+                           const char *sandbox_id, struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &sandbox_statement,
+                DB_ARGS(db_text(sandbox_id), db_text(version_id), db_text(lease_owner)), &matched,
+                err) < 0)
+        return -1;
+    return ours(matched, version_id, err);
+}
+
+int recipe_row_progress(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                        struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &progress_statement,
+                DB_ARGS(db_u64(row->step), db_bool(row->begun), db_u64(row->output_at),
+                        db_text(row->version_id), db_text(lease_owner)),
+                &matched, err) < 0)
+        return -1;
+    return ours(matched, row->version_id, err);
+}
+
+struct ending {
+    const struct recipe_row *row;
+    const char *lease_owner;
+    uint32_t host_id;
+    const char *instance_name, *failed_step, *failure;
+};
+
+static int hand_over_body(struct db *db, void *context, struct error **err)
+{
+    const struct ending *ending = context;
+    const char *id = ending->row->version_id;
+    uint64_t matched;
+    if (db_exec(db, &copying_statement, DB_ARGS(db_text(id), db_text(ending->lease_owner)),
+                &matched, err) < 0 ||
+        ours(matched, id, err) < 0)
+        return -1;
+    return template_version_copy_from(db, id, ending->host_id, ending->instance_name, err);
+}
+
+int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                         uint32_t host_id, const char *instance_name, struct error **err)
+{
+    struct ending ending = {
+        .row = row,
+        .lease_owner = lease_owner,
+        .host_id = host_id,
+        .instance_name = instance_name,
+    };
+    return db_transaction(db, hand_over_body, &ending, err);
+}
+
+int recipe_row_done(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                    struct error **err)
+{
+    return db_exec(db, &done_statement, DB_ARGS(db_text(row->version_id), db_text(lease_owner)),
+                   NULL, err);
+}
+
+static int fail_body(struct db *db, void *context, struct error **err)
+{
+    const struct ending *ending = context;
+    const char *id = ending->row->version_id;
+    struct template_version version;
+    uint64_t matched;
+    if (db_exec(db, &fail_statement,
+                DB_ARGS(db_text(ending->failed_step), db_text(ending->failure), db_text(id),
+                        db_text(ending->lease_owner)),
+                &matched, err) < 0 ||
+        ours(matched, id, err) < 0 || template_version_get(db, id, &version, err) < 0)
+        return -1;
+    return template_version_fail(db, &version, err);
+}
+
+int recipe_row_fail(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                    const char *failed_step, const char *failure, struct error **err)
+{
+    struct ending ending = {
+        .row = row,
+        .lease_owner = lease_owner,
+        .failed_step = failed_step,
+        .failure = failure,
+    };
+    return db_transaction(db, fail_body, &ending, err);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recipe/recipe_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "account/account.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define KEPT_MS (24 * 3600 * (uint64_t)1000)
+
+#define COLUMNS "SELECT id, team_id, hash, size, is_whole FROM recipe_files"
+static const struct db_statement find_statement = {
+    "recipe_file.find",
+    COLUMNS " WHERE team_id = ? AND hash = ? AND is_whole = 1 ORDER BY id DESC LIMIT 1", true};
+static const struct db_statement get_statement = {"recipe_file.get", COLUMNS " WHERE id = ?", true};
+static const struct db_statement expected_statement = {
+    "recipe_file.expected",
+    COLUMNS " WHERE team_id = ? AND hash = ? AND is_whole = 0 AND size = 0 LIMIT 1", false};
+static const struct db_statement used_statement = {
+    "recipe_file.used", "UPDATE recipe_files SET used_at_ms = ? WHERE id = ?", false};
+static const struct db_statement sum_statement = {
+    "recipe_file.sum",
+    "SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS UNSIGNED) FROM recipe_files WHERE team_id = ?",
+    false};
+static const struct db_statement insert_statement = {
+    "recipe_file.insert",
+    "INSERT INTO recipe_files (id, team_id, hash, used_at_ms) VALUES (?, ?, ?, ?)", false};
+/* Nobody else writes it from then on. */
+static const struct db_statement claim_statement = {
+    "recipe_file.claim",
+    "UPDATE recipe_files SET size = ?, used_at_ms = ? WHERE id = ? AND is_whole = 0 AND size = 0",
+    false};
+static const struct db_statement part_statement = {
+    "recipe_file.part", "INSERT INTO recipe_file_parts (file_id, number, data) VALUES (?, ?, ?)",
+    false};
+static const struct db_statement whole_statement = {
+    "recipe_file.whole",
+    "UPDATE recipe_files SET is_whole = 1, used_at_ms = ? WHERE id = ? AND is_whole = 0", false};
+static const struct db_statement older_statement = {
+    "recipe_file.older",
+    "DELETE FROM recipe_files WHERE team_id = ? AND hash = ? AND is_whole = 1 AND id < ?", false};
+static const struct db_statement delete_statement = {
+    "recipe_file.delete", "DELETE FROM recipe_files WHERE id = ?", false};
+static const struct db_statement read_statement = {
+    "recipe_file.read", "SELECT data FROM recipe_file_parts WHERE file_id = ? AND number = ?",
+    true};
+static const struct db_statement purge_statement = {
+    "recipe_file.purge", "DELETE FROM recipe_files WHERE used_at_ms < ? LIMIT 20", false};
+
+static const struct db_statement *const statements[] = {
+    &find_statement,  &get_statement,   &used_statement,     &sum_statement,    &insert_statement,
+    &part_statement,  &whole_statement, &older_statement,    &delete_statement, &read_statement,
+    &purge_statement, &claim_statement, &expected_statement,
+};
+const struct db_statement_list recipe_file_statements = DB_STATEMENT_LIST(statements);
+
+bool recipe_hash_is_valid(const char *hash)
+{
+    size_t length = strlen(hash);
+    return length >= RECIPE_HASH_MIN && length <= RECIPE_HASH_MAX &&
+           strspn(hash, "0123456789abcdef") == length;
+}
+
+static void read_row(const struct db_rows *rows, struct recipe_file *file)
+{
+    db_copy_text(file->id, rows, 0);
+    db_copy_text(file->team_id, rows, 1);
+    db_copy_text(file->hash, rows, 2);
+    file->size = db_get_u64(rows, 3);
+    file->is_whole = db_get_bool(rows, 4);
+}
+
+int recipe_file_find(struct db *db, const char *team_id, const char *hash, struct recipe_file *file,
+                     bool *found, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &find_statement, DB_ARGS(db_text(team_id), db_text(hash)), &rows, err) < 0)
+        return -1;
+    *found = db_rows_next(rows);
+    if (!*found)
+        return 0;
+    read_row(rows, file);
+    return db_exec(db, &used_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(file->id)), NULL,
+                   err);
+}
+
+int recipe_file_get(struct db *db, const char *id, struct recipe_file *file, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &get_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such archive.");
+    read_row(rows, file);
+    return 0;
+}
+
+/* --- making and writing --- */
+
+/* With the team's row locked, so that the sum holds. */
+static int check_room(struct db *db, const char *team_id, int64_t size, struct error **err)
+{
+    struct plan plan;
+    db_rows_auto *rows = NULL;
+    if (team_lock(db, team_id, &plan, err) < 0 ||
+        db_query(db, &sum_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    if (db_get_u64(rows, 0) < RECIPE_FILES_MOST && db_get_i64(rows, 1) + size <= RECIPE_FILES_MAX)
+        return 0;
+    return error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
+                     "The archives for template builds of a team are at most %d, of %lld MiB "
+                     "together; they go a day after they were last used.",
+                     RECIPE_FILES_MOST, RECIPE_FILES_MAX >> 20);
+}
+
+static int expect_body(struct db *db, void *context, struct error **err)
+{
+    struct recipe_file *file = context;
+    db_rows_auto *rows = NULL;
+    if (check_room(db, file->team_id, 0, err) < 0 ||
+        db_query(db, &expected_statement, DB_ARGS(db_text(file->team_id), db_text(file->hash)),
+                 &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows)) {
+        db_copy_text(file->id, rows, 0);
+        return db_exec(db, &used_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(file->id)),
+                       NULL, err);
+    }
+    return db_exec(db, &insert_statement,
+                   DB_ARGS(db_text(file->id), db_text(file->team_id), db_text(file->hash),
+                           db_i64(clock_now_ms())),
+                   NULL, err);
+}
+
+int recipe_file_expect(struct db *db, const char *team_id, const char *hash,
+                       struct recipe_file *file, struct error **err)
+{
+    *file = (struct recipe_file){.size = 0};
+    id_new("rcf_", file->id);
+    snprintf(file->team_id, sizeof file->team_id, "%s", team_id);
+    snprintf(file->hash, sizeof file->hash, "%s", hash);
+    return db_transaction(db, expect_body, file, err);
+}
+
+struct writing {
+    struct recipe_file *file;
+    const struct recipe_upload *upload;
+};
+
+static int claim_body(struct db *db, void *context, struct error **err)
+{
+    const struct writing *writing = context;
+    const struct recipe_file *file = writing->file;
+    uint64_t matched;
+    if (check_room(db, file->team_id, writing->upload->size, err) < 0 ||
+        db_exec(db, &claim_statement,
+                DB_ARGS(db_i64(writing->upload->size), db_i64(clock_now_ms()), db_text(file->id)),
+                &matched, err) < 0)
+        return -1;
+    return matched ? 0
+                   : error_set(err, ERR_INVALID_REQUEST,
+                               "Something was written there already; ask for a new link.");
+}
+
+/* A whole part, or what is left. */
+static int fill(const struct recipe_upload *upload, char *part, size_t wanted, struct error **err)
+{
+    size_t have = 0;
+    while (have < wanted) {
+        long got = upload->read(upload->context, part + have, wanted - have);
+        if (got <= 0)
+            return error_set(err, ERR_INVALID_REQUEST,
+                             "The archive ended before the bytes that Content-Length promises.");
+        have += (size_t)got;
+    }
+    return 0;
+}
+
+static int write_parts(struct db *db, const struct writing *writing, struct error **err)
+{
+    autofree char *part = xmalloc(RECIPE_FILE_PART);
+    size_t left = (size_t)writing->upload->size;
+    for (unsigned number = 0; left; number++) {
+        size_t size = left < RECIPE_FILE_PART ? left : RECIPE_FILE_PART;
+        if (fill(writing->upload, part, size, err) < 0 ||
+            db_exec(db, &part_statement,
+                    DB_ARGS(db_text(writing->file->id), db_u64(number), db_blob(part, size)), NULL,
+                    err) < 0)
+            return -1;
+        left -= size;
+    }
+    return 0;
+}
+
+static int whole_body(struct db *db, void *context, struct error **err)
+{
+    const struct recipe_file *file = context;
+    uint64_t matched;
+    if (db_exec(db, &whole_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(file->id)), &matched,
+                err) < 0)
+        return -1;
+    if (!matched)
+        return error_set(err, ERR_NOT_FOUND, "The archive was removed meanwhile.");
+    return db_exec(db, &older_statement,
+                   DB_ARGS(db_text(file->team_id), db_text(file->hash), db_text(file->id)), NULL,
+                   err);
+}
+
+int recipe_file_write(struct db *db, struct recipe_file *file, const struct recipe_upload *upload,
+                      struct error **err)
+{
+    struct writing writing = {file, upload};
+    error_auto ignored = NULL;
+    if (upload->size <= 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "Content-Length",
+                               "An archive is sent with its Content-Length, which is above 0.");
+    if (upload->size > RECIPE_FILE_MAX)
+        return error_set(err, ERR_BODY_TOO_LARGE, "An archive is at most %lld MiB.",
+                         RECIPE_FILE_MAX >> 20);
+    if (db_transaction(db, claim_body, &writing, err) < 0)
+        return -1;
+    file->size = (uint64_t)upload->size;
+    if (write_parts(db, &writing, err) == 0 && db_transaction(db, whole_body, file, err) == 0)
+        return 0;
+    db_exec(db, &delete_statement, DB_ARGS(db_text(file->id)), NULL, &ignored);
+    return -1;
+}
+
+/* --- reading, and the end --- */
+
+int recipe_file_read(struct db *db, const char *id, unsigned number, struct buffer *part,
+                     struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    size_t size = 0;
+    if (db_query(db, &read_statement, DB_ARGS(db_text(id), db_u64(number)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    const void *data = db_get_blob(rows, 0, &size);
+    buffer_append(part, data, size);
+    return 0;
+}
+
+int recipe_files_purge(struct db *db, struct error **err)
+{
+    return db_exec(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms() - (int64_t)KEPT_MS)), NULL,
+                   err);
+}

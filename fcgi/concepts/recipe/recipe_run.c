@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Going on with recipes. The steps run by themselves inside the sandbox: a dispatcher begins one,
+ * looks at it now and then, and writes down how far it is, so that any other can go on. Each turn
+ * is short, and those of several teams alternate.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "account/account.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "crypto/aead.h"
+#include "recipe/recipe_row.h"
+#include "recipe/recipe_step.h"
+#include "sandbox/lifecycle.h"
+#include "template/template_row.h"
+#include "template/template_tag.h"
+
+#define TURN_MS       2500 /* of one that goes on quickly */
+#define LOOK_MS       60   /* at a step that has just begun */
+#define DEFER_MS      400
+#define LATER_MS      2000
+#define ATTEMPTS_MOST 20 /* to make the sandbox */
+
+struct running {
+    struct worker *worker;
+    struct recipe_row row;
+    struct lease lease;
+    struct template_version version;
+    json_t *whole; /* what recipe_begin() has sealed */
+    struct sandbox sandbox;
+};
+
+static const char *owner(const struct running *running)
+{
+    return running->worker->lease_owner;
+}
+
+/* What nobody can write down is no reason to stop. */
+static void say(const struct running *running, const char *line)
+{
+    error_auto ignored = NULL;
+    log_info("template steps", LOG_STR("version", running->row.version_id), LOG_STR("step", line));
+    template_row_log(running->worker->db, running->row.version_id, line, &ignored);
+}
+
+static int defer(struct running *running, unsigned ms, struct error **err)
+{
+    return recipe_row_defer(running->worker->db, &running->row, owner(running), ms, err);
+}
+
+/* step -1: before the first. */
+static int fail(struct running *running, const struct recipe_place *place, int step,
+                const char *failure, struct error **err)
+{
+    char name[16] = "base";
+    autofree char *line = xasprintf("error: %.*s", RECIPE_FAILURE_SIZE - 1, failure);
+    if (place)
+        recipe_step_name(place, step, name);
+    say(running, line);
+    say(running, "failed");
+    if (recipe_row_fail(running->worker->db, &running->row, owner(running), name,
+                        line + strlen("error: "), err) < 0)
+        return -1;
+    return defer(running, 0, err);
+}
+
+/* --- its sandbox --- */
+
+static int open_recipe(struct running *running, const struct buffer *sealed, struct error **err)
+{
+    struct buffer text = BUFFER_INIT(RECIPE_SEALED_MAX);
+    int result = aead_open(running->worker->ring, sealed->data, sealed->size,
+                           running->row.version_id, &text, err);
+    if (result == 0)
+        running->whole = json_loadb(text.data ? text.data : "", text.size, 0, NULL);
+    buffer_wipe(&text);
+    return result;
+}
+
+static int claim(struct db *db, const char *sandbox_id, void *context, struct error **err)
+{
+    struct running *running = context;
+    return recipe_row_set_sandbox(db, running->row.version_id, owner(running), sandbox_id, err);
+}
+
+static int make_sandbox(struct running *running, struct error **err)
+{
+    struct worker *worker = running->worker;
+    struct team team;
+    struct plan plan;
+    autofree char *metadata = xasprintf("{\"template_build\":\"%s\"}", running->row.version_id);
+    say(running, "making a sandbox from the base");
+    if (team_get_by_slug(worker->db, running->version.team_slug, &team, err) < 0 ||
+        plan_get(worker->db, team.plan, &plan, err) < 0)
+        return -1;
+    const struct sandbox_create request = {
+        .user_id = running->row.user_id,
+        .team = &team,
+        .source = running->version.base_id,
+        .source_field = "/template",
+        .timeout_s =
+            plan.max_timeout_s < RECIPE_TIME_MAX_S ? plan.max_timeout_s : RECIPE_TIME_MAX_S,
+        .on_timeout = ON_TIMEOUT_KILL,
+        .metadata = metadata,
+        .network = json_string_value(json_object_get(running->whole, "network")),
+        .request_host = "",
+        .claim = claim,
+        .claim_context = running,
+    };
+    return sandbox_create(worker, &request, &running->sandbox, err);
+}
+
+/* It does not fail for what passes. */
+static int begin(struct running *running, struct error **err)
+{
+    error_auto failure = NULL;
+    if (make_sandbox(running, &failure) == 0) {
+        snprintf(running->row.sandbox_id, ID_SIZE, "%s", running->sandbox.id);
+        return 0;
+    }
+    bool later = error_is_transient(failure) || failure->code == ERR_NO_CAPACITY;
+    if (failure->code == ERR_LEASE_LOST)
+        return error_move(err, &failure);
+    if (later && running->row.attempts < ATTEMPTS_MOST)
+        return defer(running, LATER_MS, err);
+    return fail(running, NULL, -1, failure->message, err);
+}
+
+/* *there false: it was dealt with. */
+static int find_sandbox(struct running *running, bool *there, struct error **err)
+{
+    error_auto missing = NULL;
+    bool untouched = !running->row.step && !running->row.begun;
+    *there = false;
+    if (!*running->row.sandbox_id)
+        return begin(running, err) < 0 ? -1 : (*there = *running->row.sandbox_id, 0);
+    if (sandbox_get(running->worker->db, running->row.sandbox_id, &running->sandbox, &missing) <
+        0) {
+        if (missing->code != ERR_NOT_FOUND)
+            return error_move(err, &missing);
+        return untouched ? begin(running, err)
+                         : fail(running, NULL, -1,
+                                "The sandbox of the build has ended: it was deleted, or its time "
+                                "was over.",
+                                err);
+    }
+    *there = running->sandbox.state == SANDBOX_READY;
+    if (*there)
+        return 0;
+    return running->sandbox.state == SANDBOX_CREATING
+               ? defer(running, DEFER_MS, err)
+               : fail(running, NULL, -1, "The sandbox of the build was stopped.", err);
+}
+
+static int open_place(struct running *running, struct recipe_place *place, struct error **err)
+{
+    const struct sandbox *sandbox = &running->sandbox;
+    struct worker *worker = running->worker;
+    *place = (struct recipe_place){
+        .db = worker->db,
+        .lease = &running->lease,
+        .team_id = running->row.team_id,
+        .recipe = json_object_get(running->whole, "recipe"),
+    };
+    if (runtimes_agent(worker->runtimes, worker->db, sandbox->host_id, sandbox->address, &place->at,
+                       err) < 0 ||
+        agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, place->secret,
+                     err) < 0)
+        return -1;
+    return recipe_place_read(place, err);
+}
+
+static void close_place(struct recipe_place *place)
+{
+    mem_wipe(place->secret, sizeof place->secret);
+    json_decref(place->defaults);
+}
+
+/* --- its steps --- */
+
+static int progress(struct running *running, struct error **err)
+{
+    return recipe_row_progress(running->worker->db, &running->row, owner(running), err);
+}
+
+static int step_over(struct running *running, struct error **err)
+{
+    running->row.step++;
+    running->row.begun = false;
+    running->row.output_at = 0;
+    return progress(running, err);
+}
+
+static int hand_over(struct running *running, struct recipe_place *place, struct error **err)
+{
+    if (recipe_place_clean(place, err) < 0)
+        return -1;
+    say(running, "the steps are over");
+    return recipe_row_hand_over(running->worker->db, &running->row, owner(running),
+                                running->sandbox.host_id, running->sandbox.instance_name, err);
+}
+
+static int begin_step(struct running *running, struct recipe_place *place, struct error **err)
+{
+    struct recipe_row *row = &running->row;
+    autofree char *title = recipe_step_title(place, row->step);
+    bool over;
+    if (!row->begun)
+        say(running, title);
+    row->begun = true;
+    if (progress(running, err) < 0 || recipe_step_begin(place, row->step, &over, err) < 0)
+        return -1;
+    bool goes_on = row->step == recipe_step_count(place) + RECIPE_END_START;
+    return over || goes_on ? step_over(running, err) : 0;
+}
+
+static int step_failed(struct running *running, const struct recipe_place *place, int status,
+                       const struct buffer *output, struct error **err)
+{
+    const char *tail = buffer_string(output);
+    size_t length = strlen(tail);
+    /* Not in the middle of a character. */
+    if (length > RECIPE_TAIL_SIZE)
+        tail += length - RECIPE_TAIL_SIZE;
+    while ((*tail & 0xc0) == 0x80)
+        tail++;
+    autofree char *title = recipe_step_title(place, running->row.step);
+    autofree char *failure =
+        status < 0 ? xasprintf("%.250s: it was killed. %s", title, tail)
+                   : xasprintf("%.250s: it ended with status %d. %s", title, status, tail);
+    return fail(running, place, (int)running->row.step, failure, err);
+}
+
+/* *idle: it runs and has nothing to say. */
+static int look(struct running *running, struct recipe_place *place, bool *idle, struct error **err)
+{
+    struct recipe_row *row = &running->row;
+    buffer_auto output = BUFFER_INIT(65536);
+    struct recipe_poll poll;
+    if (recipe_step_poll(place, row->step, row->output_at, &poll, &output, err) < 0)
+        return -1;
+    if (!poll.is_there)
+        return begin_step(running, place, err);
+    row->output_at += poll.read;
+    if (output.size && template_row_log_output(running->worker->db, row->version_id,
+                                               buffer_string(&output), err) < 0)
+        return -1;
+    *idle = !poll.is_over && !poll.read;
+    if (!poll.is_over)
+        return poll.read ? progress(running, err) : 0;
+    if (poll.status)
+        return step_failed(running, place, poll.status, &output, err);
+    /* What it wrote last may be more than is read at once. */
+    return poll.read ? progress(running, err) : step_over(running, err);
+}
+
+static bool is_over(const struct running *running, const struct recipe_place *place)
+{
+    return running->row.step >= recipe_step_count(place) + RECIPE_ENDS;
+}
+
+static int take_turn(struct running *running, struct recipe_place *place, bool *failed,
+                     struct error **err)
+{
+    int64_t until_ms = clock_monotonic_ms() + TURN_MS;
+    while (clock_monotonic_ms() < until_ms) {
+        struct recipe_status status;
+        bool idle = false, found;
+        if (is_over(running, place))
+            return hand_over(running, place, err);
+        if ((running->row.begun ? look(running, place, &idle, err)
+                                : begin_step(running, place, err)) < 0 ||
+            recipe_status_get(running->worker->db, running->row.version_id, &status, &found, err) <
+                0)
+            return -1;
+        *failed = *status.failed_step;
+        if (*failed)
+            return 0;
+        if (idle)
+            clock_sleep_ms(LOOK_MS);
+    }
+    return 0;
+}
+
+/* An agent that does not answer may do so again; the time of the sandbox ends the trying. */
+static int settle(struct running *running, const struct recipe_place *place, struct error **failure,
+                  struct error **err)
+{
+    if ((*failure)->code == ERR_INVALID_REQUEST)
+        return fail(running, place, (int)running->row.step, (*failure)->message, err);
+    if ((*failure)->code == ERR_LEASE_LOST || !error_is_transient(*failure))
+        return error_move(err, failure);
+    log_info("steps of a template wait", LOG_STR("version", running->row.version_id),
+             LOG_ERROR(*failure));
+    return defer(running, LATER_MS, err);
+}
+
+static int go_on(struct running *running, struct error **err)
+{
+    struct recipe_place place = {.db = NULL};
+    error_auto failure = NULL;
+    bool there, failed = false;
+    if (find_sandbox(running, &there, err) < 0)
+        return -1;
+    if (!there)
+        return 0;
+    int result = open_place(running, &place, &failure);
+    if (result == 0)
+        result = take_turn(running, &place, &failed, &failure);
+    result = result < 0 ? settle(running, place.defaults ? &place : NULL, &failure, err)
+             : failed   ? 0
+                        : defer(running, DEFER_MS, err);
+    close_place(&place);
+    return result;
+}
+
+/* --- its end --- */
+
+static int assign_tags(struct running *running, struct error **err)
+{
+    const json_t *tags = running->row.tags;
+    const char *names[TEMPLATE_TAGS_MAX];
+    error_auto failure = NULL;
+    unsigned count = 0;
+    size_t at;
+    json_t *tag;
+    json_array_foreach ((json_t *)(uintptr_t)tags, at, tag) {
+        if (count < TEMPLATE_TAGS_MAX)
+            names[count++] = json_string_value(tag);
+    }
+    if (!count || template_tags_assign(running->worker->db, running->version.template_id,
+                                       running->version.id, names, count, "tags", &failure) == 0)
+        return 0;
+    if (failure->code != ERR_INVALID_REQUEST)
+        return error_move(err, &failure);
+    say(running, failure->message);
+    return 0;
+}
+
+static int end(struct running *running, struct error **err)
+{
+    error_auto gone = NULL;
+    struct worker *worker = running->worker;
+    if (running->version.state == TEMPLATE_READY && assign_tags(running, err) < 0)
+        return -1;
+    if (*running->row.sandbox_id && sandbox_destroy(worker, running->row.sandbox_id, &gone) < 0 &&
+        gone->code != ERR_NOT_FOUND)
+        return error_is_transient(gone) ? defer(running, LATER_MS, err) : error_move(err, &gone);
+    return recipe_row_done(worker->db, &running->row, owner(running), err);
+}
+
+static int advance(struct running *running, const struct buffer *sealed, struct error **err)
+{
+    struct recipe_row *row = &running->row;
+    if (template_version_get(running->worker->db, row->version_id, &running->version, err) < 0 ||
+        (sealed->size && open_recipe(running, sealed, err) < 0))
+        return -1;
+    if (running->version.state != TEMPLATE_BUILDING)
+        return end(running, err);
+    if (row->state == RECIPE_COPYING)
+        return defer(running, DEFER_MS, err);
+    if (row->state == RECIPE_WAITING)
+        return fail(running, NULL, -1,
+                    *row->failure ? row->failure : "The steps of the build were never said.", err);
+    return go_on(running, err);
+}
+
+int recipe_next(struct worker *worker, bool *worked, struct error **err)
+{
+    struct running running = {.worker = worker};
+    buffer_auto sealed = BUFFER_INIT(RECIPE_SEALED_MAX);
+    *worked = false;
+    if (recipe_row_take(worker->db, owner(&running), worker->settings->lease_s, &running.row,
+                        &sealed, err) < 0)
+        return -1;
+    if (!*running.row.version_id)
+        return 0;
+    *worked = true;
+    recipe_row_keep(worker->db, &running.row, owner(&running), worker->settings->lease_s,
+                    &running.lease);
+    int result = advance(&running, &sealed, err);
+    json_decref(running.whole);
+    json_decref(running.row.tags);
+    sandbox_deinit(&running.sandbox);
+    return result;
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recipe/recipe_step.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/instance.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "crypto/mac.h"
+#include "recipe/recipe.h"
+#include "recipe/recipe_file.h"
+
+#define WORK_DIR     "/var/tmp/.sandlot-build"
+#define CALL_S       20 /* for what is quick */
+#define CALL_WAIT_MS 25000
+#define OUTPUT_READ  "8192" /* bytes at once */
+#define ROOT         "root"
+
+/* Leaves a program running that writes n.out. n.status says "r" before this returns, and its exit
+ * status behind that in the end; n.pid whose end means that there will be none. Arguments: n, the
+ * program and its own. */
+static const char run_script[] =
+    "n=" WORK_DIR "/$1; shift; printf r >$n.status;"
+    " ( sh -c 'echo $PPID' >$n.pid; \"$@\" </dev/null; echo $? >>$n.status ) >$n.out 2>&1 &";
+/* Whoever the step runs as writes all three. */
+static const char prepare_script[] =
+    "umask 022; mkdir -p " WORK_DIR " && cd " WORK_DIR " && rm -f $1.out $1.status $1.pid &&"
+    " : >$1.out && : >$1.pid && : >$1.status && chmod 0666 $1.out $1.pid $1.status";
+static const char poll_script[] =
+    "cd " WORK_DIR " 2>/dev/null && [ -f $1.status ] || { echo absent; exit; };"
+    " s=$(head -c 16 $1.status); p=$(head -c 16 $1.pid);"
+    " if [ \"$s\" = r ] && [ -n \"$p\" ] && ! kill -0 $p 2>/dev/null;"
+    " then s=$(head -c 16 $1.status); [ \"$s\" != r ] || s=gone; fi;"
+    " echo \"$s\"; tail -c +$(($2 + 1)) $1.out | head -c " OUTPUT_READ;
+static const char shell_script[] =
+    "[ -x /bin/bash ] && exec /bin/bash -l -c \"$1\"; exec /bin/sh -l -c \"$1\"";
+/* Arguments: archive, source, destination, owner, mode, where a relative destination begins.
+ * Contents of folders are copied, as everywhere; what is there keeps its owner. */
+static const char copy_script[] =
+    "set -e; archive=$1 source=$2 to=$3 owner=$4 mode=$5 base=$6\n"
+    "case $to in '~') to=$base;; '~/'*) to=$base/${to#??};; /*) ;; *) to=$base/$to;; esac\n"
+    "from=$(mktemp -d " WORK_DIR "/from.XXXXXX); chmod 0755 \"$from\"\n"
+    "tar -xf \"$archive\" -C \"$from\" --no-same-owner; rm -f \"$archive\"\n"
+    "cd \"$from\"\n"
+    "[ -z \"$owner\" ] || find . -mindepth 1 -exec chown -h \"$owner\" {} +\n"
+    "[ -z \"$mode\" ] || find . -mindepth 1 ! -type l -exec chmod \"$mode\" {} +\n"
+    "into() { [ -d \"$to\" ] || { mkdir -p \"$to\"; [ -z \"$owner\" ] || chown \"$owner\" \"$to\"; "
+    "}; }\n"
+    "contents() { into; find \"$1\" -mindepth 1 -maxdepth 1 -exec cp -a {} \"$to\"/ \\;; }\n"
+    "if [ -d \"$source\" ] && [ ! -L \"$source\" ]; then contents \"$source\"\n"
+    "elif [ -e \"$source\" ] || [ -L \"$source\" ]; then\n"
+    "  case $to in */) into;; esac\n"
+    "  if [ -d \"$to\" ]; then cp -a \"$source\" \"$to\"/\n"
+    "  else mkdir -p \"$(dirname \"$to\")\"; cp -a \"$source\" \"$to\"; fi\n"
+    "else\n"
+    "  IFS=; set -- $source; [ -e \"$1\" ] || set -- .\n"
+    "  for one; do if [ -d \"$one\" ]; then contents \"$one\"; else into; cp -a \"$one\" \"$to\"/; "
+    "fi; done\n"
+    "fi\n"
+    "rm -rf \"$from\"\n";
+static const char workdir_script[] = "[ -d \"$1\" ] || { mkdir -p \"$1\" && chown \"$2\" \"$1\"; }";
+static const char user_script[] =
+    "id -u \"$1\" >/dev/null 2>&1 || { echo \"There is no user $1.\"; exit 1; }";
+static const char ready_script[] =
+    "i=0; until sh -c \"$1\"; do i=$((i + 1)); [ $i -lt 600 ] ||"
+    " { echo \"It was not ready in time.\"; exit 1; }; sleep 0.5; done";
+/* Arguments: what is to be said to sandboxes, the number of the start command. */
+static const char clean_script[] =
+    "set -e; p=$(head -c 16 " WORK_DIR "/$2.pid 2>/dev/null || true)\n"
+    "[ -z \"$p\" ] || { g=$(cut -d' ' -f5 /proc/$p/stat 2>/dev/null || true);"
+    " [ -z \"$g\" ] || kill -TERM -- -$g 2>/dev/null || true; }\n"
+    "umask 022; mkdir -p " TEMPLATE_DEFAULTS_DIR "; printf %s \"$1\" >" TEMPLATE_DEFAULTS_FILE
+    "\nsync";
+
+/* --- what holds at a step --- */
+
+struct setting {
+    const char *user, *cwd; /* cwd "": the user's home */
+    json_t *envs;
+};
+
+static const json_t *step_at(const struct recipe_place *place, unsigned step)
+{
+    return json_array_get(json_object_get(place->recipe, "steps"), step);
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "";
+}
+
+unsigned recipe_step_count(const struct recipe_place *place)
+{
+    return (unsigned)json_array_size(json_object_get(place->recipe, "steps"));
+}
+
+/* A relative one is below the one before. */
+static void enter(struct setting *setting, const char *path, char **kept)
+{
+    char *whole =
+        *path == '/' || !*setting->cwd ? xstrdup(path) : xasprintf("%s/%s", setting->cwd, path);
+    free(*kept);
+    *kept = whole;
+    setting->cwd = whole;
+}
+
+/* *kept: holds a path of it; the caller frees both. */
+static struct setting setting_at(const struct recipe_place *place, unsigned step, char **kept)
+{
+    const json_t *envs = json_object_get(place->defaults, "envs");
+    struct setting setting = {
+        .user = text_of(place->defaults, "user"),
+        .cwd = text_of(place->defaults, "workdir"),
+        .envs = json_is_object(envs) ? json_deep_copy(envs) : json_object(),
+    };
+    for (unsigned i = 0; i < step && i < recipe_step_count(place); i++) {
+        const json_t *done = step_at(place, i);
+        const char *type = text_of(done, "type");
+        if (str_equal(type, "env"))
+            json_object_update(setting.envs, json_object_get(done, "envs"));
+        else if (str_equal(type, "workdir"))
+            enter(&setting, text_of(done, "path"), kept);
+        else if (str_equal(type, "user"))
+            setting.user = text_of(done, "user");
+    }
+    if (!*setting.user)
+        setting.user = "user";
+    return setting;
+}
+
+/* --- names --- */
+
+void recipe_step_name(const struct recipe_place *place, int step, char name[16])
+{
+    if (step < 0)
+        snprintf(name, 16, "base");
+    else if ((unsigned)step < recipe_step_count(place))
+        snprintf(name, 16, "%d", step + 1);
+    else
+        snprintf(name, 16, "finalize");
+}
+
+char *recipe_step_title(const struct recipe_place *place, unsigned step)
+{
+    static const char *const ends[] = {"starting the start command",
+                                       "waiting for the ready command", "finishing"};
+    unsigned count = recipe_step_count(place);
+    if (step >= count)
+        return xstrdup(ends[step - count]);
+    const json_t *one = step_at(place, step);
+    const char *type = text_of(one, "type");
+    const char *what = str_equal(type, "run")    ? text_of(one, "command")
+                       : str_equal(type, "copy") ? text_of(one, "destination")
+                       : str_equal(type, "user") ? text_of(one, "user")
+                                                 : text_of(one, "path");
+    int length = (int)strcspn(what, "\n");
+    return xasprintf("step %u of %u: %s %.*s", step + 1, count, type, length < 200 ? length : 200,
+                     what);
+}
+
+/* --- calls of the agent --- */
+
+static int call(struct recipe_place *place, const struct setting *as, json_t *args,
+                const char *input, json_t **answer, struct error **err)
+{
+    json_auto_t *body = json_pack("{s:s, s:o, s:s, s:i}", "cmd", "/bin/sh", "args", args, "user",
+                                  as ? as->user : ROOT, "timeout", CALL_S);
+    if (as)
+        json_object_set(body, "envs", as->envs);
+    json_object_set_new(body, "cwd", json_string(as ? as->cwd : "/"));
+    if (input) {
+        json_object_set_new(body, "stdin", json_string(input));
+        json_object_set_new(body, "stdin_encoding", json_string("base64"));
+    }
+    if (lease_tick(place->lease, err) < 0)
+        return -1;
+    return agent_exec(&place->at, place->secret, body, CALL_WAIT_MS, answer, err);
+}
+
+/* What is quick and is to succeed. */
+static int call_quick(struct recipe_place *place, json_t *args, const char *input,
+                      struct error **err)
+{
+    json_auto_t *answer = NULL;
+    if (call(place, NULL, args, input, &answer, err) < 0)
+        return -1;
+    if (json_integer_value(json_object_get(answer, "exit_code")) == 0)
+        return 0;
+    return error_set(err, ERR_INVALID_REQUEST, "The sandbox cannot be prepared: %.300s",
+                     text_of(answer, "stderr"));
+}
+
+int recipe_place_read(struct recipe_place *place, struct error **err)
+{
+    json_auto_t *answer = NULL;
+    if (call(
+            place, NULL,
+            json_pack("[s, s]", "-c", "head -c 65536 " TEMPLATE_DEFAULTS_FILE " 2>/dev/null; true"),
+            NULL, &answer, err) < 0)
+        return -1;
+    const char *text = text_of(answer, "stdout");
+    place->defaults = json_loads(text, 0, NULL);
+    if (!json_is_object(place->defaults)) {
+        json_decref(place->defaults);
+        place->defaults = json_object();
+    }
+    return 0;
+}
+
+/* --- beginning --- */
+
+/* args: of sh, behind its -c; taken. */
+static int start(struct recipe_place *place, unsigned step, const struct setting *as, json_t *args,
+                 struct error **err)
+{
+    char number[16];
+    json_auto_t *rest = args;
+    json_auto_t *answer = NULL;
+    snprintf(number, sizeof number, "%u", step);
+    if (call_quick(place, json_pack("[s, s, s, s]", "-c", prepare_script, "sh", number), NULL,
+                   err) < 0)
+        return -1;
+    json_t *whole =
+        json_pack("[s, s, s, s, s, s]", "-c", run_script, "sh", number, "/bin/sh", "-c");
+    json_array_extend(whole, rest);
+    return call(place, as, whole, NULL, &answer, err);
+}
+
+static int run(struct recipe_place *place, unsigned step, const struct setting *as,
+               const char *user, const char *command, struct error **err)
+{
+    struct setting with = *as;
+    if (*user)
+        with.user = user;
+    return start(place, step, &with, json_pack("[s, s, s]", shell_script, "sh", command), err);
+}
+
+static int send_part(struct recipe_place *place, const char *path, const struct buffer *part,
+                     struct error **err)
+{
+    autofree char *text = xmalloc(BASE64_PADDED_SIZE(part->size));
+    base64_encode(part->data, part->size, text);
+    return call_quick(place, json_pack("[s, s, s, s]", "-c", "cat >>\"$1\"", "sh", path), text,
+                      err);
+}
+
+static int send_archive(struct recipe_place *place, const char *hash, const char *path,
+                        struct error **err)
+{
+    struct recipe_file file;
+    bool found;
+    if (recipe_file_find(place->db, place->team_id, hash, &file, &found, err) < 0)
+        return -1;
+    if (!found)
+        return error_set(err, ERR_INVALID_REQUEST, "The archive %s was removed meanwhile.", hash);
+    if (call_quick(
+            place,
+            json_pack("[s, s, s, s]", "-c", "mkdir -p " WORK_DIR " && rm -f \"$1\"", "sh", path),
+            NULL, err) < 0)
+        return -1;
+    for (unsigned number = 0;; number++) {
+        buffer_auto part = BUFFER_INIT(RECIPE_FILE_PART);
+        if (recipe_file_read(place->db, file.id, number, &part, err) < 0)
+            return -1;
+        if (!part.size)
+            return 0;
+        if (send_part(place, path, &part, err) < 0)
+            return -1;
+    }
+}
+
+static int copy(struct recipe_place *place, unsigned step, const struct setting *as,
+                const json_t *one, struct error **err)
+{
+    char path[64];
+    snprintf(path, sizeof path, WORK_DIR "/%u.tar", step);
+    const char *owner = text_of(one, "user");
+    autofree char *home = xasprintf("%s", *as->cwd ? as->cwd : "");
+    if (send_archive(place, text_of(one, "files"), path, err) < 0)
+        return -1;
+    /* Where the user is without a word is known inside alone. */
+    autofree char *script = xasprintf("[ -n \"$6\" ] || set -- \"$1\" \"$2\" \"$3\" \"$4\" \"$5\""
+                                      " \"$(sed -n \"s/^$7:.*:\\([^:]*\\):[^:]*$/\\1/p\""
+                                      " /etc/passwd)\"\n%s",
+                                      copy_script);
+    return start(place, step, NULL,
+                 json_pack("[s, s, s, s, s, s, s, s, s]", script, "sh", path,
+                           text_of(one, "source"), text_of(one, "destination"),
+                           *owner ? owner : as->user, text_of(one, "mode"), home, as->user),
+                 err);
+}
+
+static int begin_step(struct recipe_place *place, unsigned step, const struct setting *as,
+                      bool *over, struct error **err)
+{
+    const json_t *one = step_at(place, step);
+    const char *type = text_of(one, "type");
+    if (str_equal(type, "run"))
+        return run(place, step, as, text_of(one, "user"), text_of(one, "command"), err);
+    if (str_equal(type, "copy"))
+        return copy(place, step, as, one, err);
+    if (str_equal(type, "user"))
+        return start(place, step, NULL,
+                     json_pack("[s, s, s]", user_script, "sh", text_of(one, "user")), err);
+    *over = str_equal(type, "env");
+    if (*over)
+        return 0;
+    char *kept = NULL;
+    struct setting then = setting_at(place, step + 1, &kept);
+    int result = start(place, step, NULL,
+                       json_pack("[s, s, s, s]", workdir_script, "sh", then.cwd, as->user), err);
+    json_decref(then.envs);
+    free(kept);
+    return result;
+}
+
+/* What the sandboxes are told that are made from it. */
+static char *defaults_text(const struct recipe_place *place, const struct setting *as)
+{
+    json_auto_t *told = json_deep_copy(place->defaults);
+    const char *command = text_of(place->recipe, "start_command");
+    json_object_set_new(told, "user", json_string(as->user));
+    if (*as->cwd)
+        json_object_set_new(told, "workdir", json_string(as->cwd));
+    json_object_set(told, "envs", as->envs);
+    if (*command)
+        json_object_set_new(told, "start_command", json_string(command));
+    return json_dumps(told, JSON_COMPACT);
+}
+
+static int begin_end(struct recipe_place *place, unsigned step, const struct setting *as,
+                     bool *over, struct error **err)
+{
+    const char *start_command = text_of(place->recipe, "start_command");
+    const char *ready = text_of(place->recipe, "ready_command");
+    unsigned count = recipe_step_count(place);
+    char number[16];
+    switch ((enum recipe_end)(step - count)) {
+    case RECIPE_END_START:
+        *over = !*start_command || !*ready;
+        return *over ? 0 : run(place, step, as, "", start_command, err);
+    case RECIPE_END_READY:
+        *over = !*ready;
+        return *over
+                   ? 0
+                   : start(place, step, as, json_pack("[s, s, s]", ready_script, "sh", ready), err);
+    case RECIPE_END_CLEAN:
+    case RECIPE_ENDS:
+        break;
+    }
+    autofree char *told = defaults_text(place, as);
+    snprintf(number, sizeof number, "%u", count + RECIPE_END_START);
+    return start(place, step, NULL, json_pack("[s, s, s, s]", clean_script, "sh", told, number),
+                 err);
+}
+
+int recipe_step_begin(struct recipe_place *place, unsigned step, bool *over, struct error **err)
+{
+    char *kept = NULL;
+    struct setting as = setting_at(place, step, &kept);
+    *over = false;
+    int result = step < recipe_step_count(place) ? begin_step(place, step, &as, over, err)
+                                                 : begin_end(place, step, &as, over, err);
+    json_decref(as.envs);
+    free(kept);
+    return result;
+}
+
+int recipe_place_clean(struct recipe_place *place, struct error **err)
+{
+    return call_quick(place, json_pack("[s, s]", "-c", "rm -rf " WORK_DIR "; sync"), NULL, err);
+}
+
+/* --- looking --- */
+
+/* A character may be cut in two, and any byte may come. */
+static void append_clean(struct buffer *output, const char *text, size_t size, bool is_text)
+{
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool fits = c == '\n' || c == '\t' || (c >= ' ' && c != 0x7f && (is_text || c < 0x80));
+        buffer_append_char(output, fits ? (char)c : c == '\r' ? '\n' : '?');
+    }
+}
+
+static void read_state(const char *line, struct recipe_poll *poll)
+{
+    uint64_t status;
+    poll->is_there = *line && !str_equal(line, "absent");
+    poll->is_over = poll->is_there && !str_equal(line, "r");
+    poll->status = *line == 'r' && str_parse_u64(line + 1, 0, 255, &status) == 0 ? (int)status : -1;
+}
+
+int recipe_step_poll(struct recipe_place *place, unsigned step, uint64_t from,
+                     struct recipe_poll *poll, struct buffer *output, struct error **err)
+{
+    char number[16], at[32], line[24];
+    json_auto_t *answer = NULL;
+    buffer_auto bytes = BUFFER_INIT(65536);
+    snprintf(number, sizeof number, "%u", step);
+    snprintf(at, sizeof at, "%llu", (unsigned long long)from);
+    if (call(place, NULL, json_pack("[s, s, s, s, s]", "-c", poll_script, "sh", number, at), NULL,
+             &answer, err) < 0)
+        return -1;
+    const char *text = text_of(answer, "stdout");
+    bool is_text = str_equal(text_of(answer, "stdout_encoding"), "utf-8");
+    size_t size = strlen(text);
+    if (size > 65536)
+        return error_set(err, ERR_RUNTIME_FAILED, "The sandbox's agent gave a wrong answer.");
+    if (is_text)
+        buffer_append(&bytes, text, size);
+    else if (buffer_reserve(&bytes, size + 3) &&
+             base64_decode(text, size, bytes.data, size + 3, &bytes.size) < 0)
+        bytes.size = 0;
+    const char *all = bytes.size ? bytes.data : "";
+    const char *end = memchr(all, '\n', bytes.size);
+    size_t length = end ? (size_t)(end - all) : bytes.size;
+    snprintf(line, sizeof line, "%.*s", (int)(length < 20 ? length : 20), all);
+    read_state(line, poll);
+    poll->read = end ? bytes.size - length - 1 : 0;
+    if (poll->read)
+        append_clean(output, end + 1, poll->read, is_text);
+    return 0;
+}

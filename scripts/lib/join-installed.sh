@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The steps of join.sh where the packages are installed and systemd runs the machine.
+# shellcheck shell=bash disable=SC2034
+
+join_places()
+{
+    [[ ! -e /etc/sandlot/keyring ]] ||
+        die "this machine is a front (/etc/sandlot/keyring is there); a host is another one"
+    systemd-sysusers
+    systemd-tmpfiles --create sandlot.conf
+    JOIN_DIR=/etc/sandlot/join
+    RELAY_DIR=/etc/sandlot/relay
+    SETUP_FILE=$JOIN_DIR/setup.conf
+    installed_settings
+    install -d -m 755 "$STATE_ROOT" "$MARKS_DIR"
+}
+
+# join_config: what sandlot-firewall and sandlotctl need of it; no more is on a host.
+join_config()
+{
+    local host=${JOIN_URL#https://}
+
+    if [[ ! -e $CONFIG_FILE ]]; then
+        {
+            printf '# Written by sandlot-host-join when there was none; yours to change.\n'
+            printf 'base_url = %s\ndata_plane_host = %s\nkey_file = %s/keyring\nrelay_dir = %s\n' \
+                "$JOIN_URL" "${host#api.}" "$ETC_DIR" "$RELAY_DIR"
+            [[ $NIC_PREFIX == sl ]] || printf 'firewall_tun = 0tun-%s\n' "$NIC_PREFIX"
+        } | write_file 644 root:root "$CONFIG_FILE"
+    fi
+    "$PREFIX/sbin/sandlot-firewall" --config "$CONFIG_FILE" --check-config
+}
+
+join_incus()
+{
+    local there=$ETC_DIR/network.env
+
+    if [[ -e $there ]] && ! grep -qx "SANDLOT_RANGE=$RANGE" "$there"; then
+        die "$there says $(grep ^SANDLOT_RANGE= "$there"), and the token $RANGE: remove that file when no sandbox is here, or" \
+            "make another token"
+    fi
+    installed_incus
+}
+
+join_pool()
+{
+    installed_pool
+}
+
+join_firewall()
+{
+    systemctl enable --quiet sandlot-firewall.socket sandlot.target
+    systemctl start sandlot-firewall.socket sandlot-firewall.service ||
+        die "sandlot-firewall does not start: journalctl -u sandlot-firewall"
+}
+
+join_relay()
+{
+    ctl host certificate "$JOIN_NAME" --range "$RANGE" --output "$RELAY_DIR" --dir "$RELAY_DIR"
+    echo "include $RELAY_DIR/sandlot-relay.conf;" | write_file 644 root:root /etc/nginx/conf.d/sandlot-relay.conf
+    nginx -q -t || die "nginx refuses its configuration: nginx -t"
+    systemctl enable --quiet nginx.service
+    systemctl reload-or-restart nginx.service || die "nginx does not start: journalctl -u nginx"
+}

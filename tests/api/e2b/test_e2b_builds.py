@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Builds of templates with E2B's package as it was published, and the calls behind it by themselves."""
+
+import secrets
+
+import pytest
+
+from client import Api
+from stack import wait_until
+from test_e2b_calls import Calls, assert_refused
+from test_e2b_client import environment, run
+
+HASH = "ab" * 32
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(stack):
+    """What a test has built is removed, rows and sources."""
+    before = {row["id"] for row in stack.query("SELECT id FROM template_versions")}
+    yield
+    wait_until(lambda: not stack.query("SELECT 1 FROM template_recipes WHERE state IN ('running', 'copying')"), 120,
+               "the end of the builds")
+    for row in stack.query("SELECT id FROM template_versions WHERE state IN ('building', 'ready', 'failed')"):
+        if row["id"] not in before:
+            stack.query("UPDATE template_recipes SET state = 'done' WHERE template_version_id = %s", row["id"])
+            stack.query("DELETE FROM template_tags WHERE template_version_id = %s", row["id"])
+            stack.query("UPDATE template_versions SET state = 'deleting', lease_until_ms = 0 WHERE id = %s", row["id"])
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "app/deep").mkdir(parents=True)
+    (tmp_path / "app/main.sh").write_text("echo from main\n")
+    (tmp_path / "app/deep/data.txt").write_text("data\n")
+    (tmp_path / "one.txt").write_text("one\n")
+    return tmp_path
+
+
+@pytest.fixture
+def call(stack, account):
+    return Calls(stack, account.key("write"))
+
+
+def name():
+    return "b" + secrets.token_hex(5)
+
+
+def build(installed, stack, account, part, client, files):
+    more = {"CLIENT": client, "NAME": name(), "FILES": str(files)}
+    done = run(["node", "build.mjs", part], installed, {**environment(stack, account), **more})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("client", ["e2b", *(pytest.param(one, marks=pytest.mark.long)
+                                             for one in ("e2b-2.49", "e2b-2.45", "e2b-2.39"))])
+def test_builds_with_the_package(installed, stack, account, files, client):
+    build(installed, stack, account, "built", client, files)
+    assert account.api.list() == [], "no sandbox of a build stays"
+
+
+def test_failures_reach_the_package(installed, stack, account, files):
+    build(installed, stack, account, "failures", "e2b", files)
+    wait_until(lambda: account.api.list() == [], 60, "the end of the sandboxes of builds")
+
+
+def requested(call, **more):
+    answer = call("POST", "/v3/templates", {"name": name(), **more})
+    assert answer.status == 202, answer
+    return answer.json()
+
+
+def start(call, build, **body):
+    return call("POST", f"/v2/templates/{build['templateID']}/builds/{build['buildID']}", body)
+
+
+def status(call, build, query=""):
+    answer = call("GET", f"/templates/{build['templateID']}/builds/{build['buildID']}/status{query}")
+    assert answer.status == 200, answer
+    return answer.json()
+
+
+def test_a_build_waits_for_its_steps(call, account):
+    build = requested(call, tags=["a"], memoryMB=512)
+    assert build["tags"] == ["a"] and build["names"] == [f"{account.team}/{build['templateID']}"]
+    assert status(call, build)["status"] == "waiting"
+    for body, said in (
+            ({}, "fromImage"), ({"fromTemplate": "base", "fromImage": "a"}, "fromTemplate"),
+            ({"fromTemplate": "base", "steps": [{"type": "SHELL"}]}, "/steps/0/type"),
+            ({"fromTemplate": "base", "steps": [{"type": "RUN"}]}, "/steps/0/args"),
+            ({"fromTemplate": "base", "steps": [{"type": "RUN", "args": ["a", "b c"]}]}, "/steps/0/args"),
+            ({"fromTemplate": "base", "steps": [{"type": "ENV", "args": ["A"]}]}, "/steps/0/args"),
+            ({"fromTemplate": "base", "steps": [{"type": "COPY", "args": ["a", "/a"]}]}, "/steps/0/filesHash"),
+            ({"fromTemplate": "base", "steps": [{"type": "COPY", "args": ["a", "/a"], "filesHash": HASH}]}, "/steps/0/filesHash"),
+            ({"fromTemplate": "base", "steps": [{"type": "COPY", "args": ["../a", "/a"], "filesHash": HASH}]}, "/steps/0/args"),
+            ({"fromTemplate": "base", "steps": [{"type": "RUN", "args": ["a"], "surprise": 1}]}, "/steps/0/surprise"),
+            ({"fromTemplate": "base", "startCmd": 1}, "/startCmd")):
+        assert_refused(start(call, build, **body), 400, said)
+    assert status(call, build)["status"] == "waiting"
+    assert start(call, build, fromTemplate="base").status == 202
+    assert_refused(start(call, build, fromTemplate="base"), 404)
+    wait_until(lambda: status(call, build)["status"] == "ready", 120, "the build")
+    lines = status(call, build)["logEntries"]
+    assert status(call, build, f"?logsOffset={len(lines)}")["logEntries"] == []
+    assert status(call, build, "?logsOffset=1&limit=1")["logEntries"] == lines[1:2]
+    path = f"/templates/{build['templateID']}/builds/{build['buildID']}/logs"
+    assert call("GET", path + "?direction=backward&limit=1").json()["logs"] == lines[-1:]
+    assert_refused(call("GET", path + "?direction=sideways"), 400, "direction")
+    shown = call("GET", f"/templates/{build['templateID']}").json()
+    assert [one["status"] for one in shown["builds"]] == ["ready"]
+    assert [one["buildID"] for one in call("GET", f"/templates/{build['templateID']}/tags").json()
+            if one["tag"] == "a"] == [build["buildID"]]
+
+
+def test_what_no_build_can_be(call, account):
+    for body, code, said in (
+            ({}, 400, "name"), ({"name": "UPPER"}, 400, "name"), ({"name": "a:latest"}, 400, "name"),
+            ({"name": "a", "tags": ["B"]}, 400, "tags"), ({"name": "other-team/a"}, 403, "name"),
+            ({"name": "a", "cpuCount": 1000}, 400, "cpuCount"), ({"name": "a", "memoryMB": 1}, 400, "memoryMB"),
+            ({"name": "a", "minFreeDiskMb": 2 ** 30}, 400, "minFreeDiskMb")):
+        assert_refused(call("POST", "/v3/templates", body), code, said)
+
+
+def test_an_image_ends_the_build_with_its_reason(call, account):
+    build = requested(call)
+    assert_refused(start(call, build, fromImage="node:22"), 501, "fromImage")
+    wait_until(lambda: status(call, build)["status"] == "error", 60, "the end of the build")
+    assert "node:22" in status(call, build)["reason"]["message"] and status(call, build)["reason"]["step"] == "base"
+
+
+def test_unfinished_builds_have_a_bound(call, account, stack):
+    for _ in range(20):
+        requested(call)
+    assert_refused(call("POST", "/v3/templates", {"name": name()}), 429, "not over")
+    stack.query("UPDATE template_recipes SET lease_until_ms = 0 WHERE state = 'waiting'")
+
+
+def test_links(stack, call, account, other_account):
+    build = requested(call)
+    path = f"/templates/{build['templateID']}/files/"
+    assert_refused(call("GET", path + "nonsense"), 400, "hash")
+    link = call("GET", path + HASH)
+    assert link.status == 201 and link.json()["present"] is False
+    url = link.json()["url"].removeprefix(stack.base_url)
+    again = call("GET", path + HASH).json()["url"].removeprefix(stack.base_url)
+    assert url.split("?")[0] == again.split("?")[0], "one that nothing was written to is given again"
+    origin = Api(stack, None).origin
+    assert origin.request("PUT", url.split("?")[0], b"x", {}).status == 401
+    assert origin.request("PUT", url[:-3] + "AAA", b"x", {}).status == 401
+    # Neither a key nor the link of another archive opens it.
+    assert Calls(stack, account.key("write"))("PUT", url.split("?")[0], {}).status == 404
+    other = call("GET", path + "cd" * 32).json()["url"].removeprefix(stack.base_url)
+    assert origin.request("PUT", url.split("?")[0] + "?" + other.split("?")[1], b"x", {}).status == 403
+    assert origin.request("GET", "/v1/sandboxes", None, {"X-API-Key": url.split("token=")[1]}).status == 403
+    assert origin.request("PUT", url, b"octets", {}).status == 200
+    assert_refused(origin.request("PUT", url, b"octets", {}), 400, "already")
+    assert call("GET", path + HASH).json()["present"] is True
+    stranger = Calls(stack, other_account.key("write"))
+    assert_refused(stranger("GET", path + HASH), 404)
+    assert_refused(stranger("GET", f"/templates/{build['templateID']}/builds/{build['buildID']}/status"), 404)
+    assert_refused(start(stranger, build, fromTemplate="base"), 404)
+    assert_refused(start(Calls(stack, account.key("read")), build, fromTemplate="base"), 403)
+    stack.query("UPDATE template_recipes SET lease_until_ms = 0 WHERE state = 'waiting'")

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "front/front.h"
+#include "unit/keyring.h"
+#include "unit/schema.h"
+
+#define OTHER_KEY_2 "2 0011223344556677001122334455667700112233445566770011223344556677\n"
+
+static struct front_ring compared(const char *text)
+{
+    error_auto err = NULL;
+    struct front_ring found;
+    struct keyring *ring = unit_keyring(text);
+    assert_ok(front_ring_compare(db, ring, &found, &err));
+    keyring_free(ring);
+    return found;
+}
+
+static int start(const char *text, struct error **err)
+{
+    struct keyring *ring = unit_keyring(text);
+    int result = front_ring_check(db, ring, err);
+    keyring_free(ring);
+    return result;
+}
+
+/* UNIT_KEY_2, known and not used yet. */
+static char *with_next(void)
+{
+    return xasprintf(UNIT_KEY_1 "%.*s next\n", (int)strlen(UNIT_KEY_2) - 1, UNIT_KEY_2);
+}
+
+static void tells_a_front_of_another_ring(void **state)
+{
+    error_auto err = NULL;
+    bool forgotten;
+    autofree char *next = with_next();
+    (void)state;
+    assert_ok(start(UNIT_KEY_1, &err));
+    assert_ok(start(UNIT_KEY_1, &err));
+    assert_int_equal(compared(UNIT_KEY_1).other, 0);
+    /* In two steps: first it is known, then it is used. */
+    assert_ok(start(next, &err));
+    assert_int_equal(compared(UNIT_KEY_1).to_add, 2);
+    assert_int_equal(compared(UNIT_KEY_1).lacks, 0);
+    assert_ok(start(UNIT_KEY_1 UNIT_KEY_2, &err));
+    assert_ok(start(next, &err)); /* one that has not been told of its use yet */
+    assert_int_equal(compared(UNIT_KEY_1).lacks, 2);
+    assert_int_equal(compared(next).lacks, 0);
+    assert_ok(start(UNIT_KEY_1, &err)); /* which it is warned of */
+    assert_int_equal(compared(UNIT_KEY_1 OTHER_KEY_2).other, 2);
+    assert_fails_saying(start(UNIT_KEY_1 OTHER_KEY_2, &err), ERR_CONFIG, "keyring forget 2");
+    error_clear(&err);
+    assert_ok(front_ring_forget(db, 2, &forgotten, &err));
+    assert_true(forgotten);
+    assert_ok(start(UNIT_KEY_1 OTHER_KEY_2, &err));
+    assert_int_equal(compared(UNIT_KEY_1 UNIT_KEY_2).other, 2);
+    assert_ok(front_ring_forget(db, 9, &forgotten, &err));
+    assert_false(forgotten);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tells_a_front_of_another_ring)};
+    return cmocka_run_group_tests(tests, schema_setup, schema_teardown);
+}
