@@ -108,7 +108,7 @@ bool error_is_transient(const struct error *err)
 {
     return err->code == ERR_RUNTIME_UNAVAILABLE || err->code == ERR_HOST_UNREACHABLE ||
            err->code == ERR_OUTCOME_UNKNOWN || err->code == ERR_DB_UNAVAILABLE ||
-           err->code == ERR_DB_DEADLOCK;
+           err->code == ERR_DB_FULL || err->code == ERR_DB_DEADLOCK;
 }
 
 const char *error_api_code(enum error_code code)

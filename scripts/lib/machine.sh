@@ -9,6 +9,7 @@ MACHINE_ROOT=$MACHINE_DIR/root
 MACHINE_NEAR=198.19.255.1
 MACHINE_FAR=198.19.255.2
 MACHINE_DOMAIN=box.localhost
+MACHINE_CHALLENGE=$(printf 'a%.0s' {1..43})
 
 # machine_make RELEASE: a new root, of what a bare installation has.
 machine_make()
@@ -162,6 +163,52 @@ machine_answers()
     within_machine 60 debconf-set-selections /dev/fd/3 3<<<"sandlot sandlot/domain string $MACHINE_DOMAIN"
 }
 
+# machine_repository DIRECTORY: the packages of it become a source of apt's.
+machine_repository()
+{
+    local place=$MACHINE_ROOT/srv/repository
+
+    rm -rf "$place"
+    mkdir -p "$place"
+    cp "$1"/*.deb "$place"
+    within_machine 300 sh -euc 'cd /srv/repository
+        apt-ftparchive packages . >Packages
+        apt-ftparchive -o APT::FTPArchive::Release::Origin=sandlot-test -o APT::FTPArchive::Release::Label=sandlot-test \
+            release . >.Release && mv .Release Release
+        echo "deb [trusted=yes] file:/srv/repository ./" >/etc/apt/sources.list.d/sandlot-test.list'
+    printf '%s\n' 'Unattended-Upgrade::Origins-Pattern { "origin=sandlot-test"; };' \
+        'Dpkg::Options { "--force-unsafe-io"; };' >"$MACHINE_ROOT/etc/apt/apt.conf.d/60sandlot-test"
+}
+
+# machine_upgrade_unattended DIRECTORY: as a machine does by itself each day.
+machine_upgrade_unattended()
+{
+    local version
+
+    version=$(dpkg-deb --show --showformat '${Version}' "$(compgen -G "$1/sandlot_*.deb")")
+    within_machine 600 apt-get -y -o Dpkg::Use-Pty=0 install --no-install-recommends unattended-upgrades
+    machine_repository "$1"
+    within_machine 300 apt-get -q update
+    within_machine 1800 unattended-upgrade --verbose
+    within_machine 10 dpkg-query --show --showformat '${Package} ${Version} ${db:Status-Status}\n' 'sandlot*' |
+        tee "$MACHINE_DIR/versions"
+    ! grep -v " $version installed\$" "$MACHINE_DIR/versions" ||
+        die "unattended-upgrade has not upgraded all packages to $version"
+}
+
+# machine_remove_unattended: what nothing needs any more, when the operator lets it be removed.
+machine_remove_unattended()
+{
+    within_machine 600 apt-get -y -o Dpkg::Use-Pty=0 remove sandlot
+    within_machine 60 sh -c 'dpkg-query --show --showformat "\${Package}\n" | xargs apt-mark manual >/dev/null
+        apt-mark auto sandlot-api sandlot-runtime sandlot-ctl sandlot-agent'
+    echo 'Unattended-Upgrade::Remove-Unused-Dependencies "true";' >>"$MACHINE_ROOT/etc/apt/apt.conf.d/60sandlot-test"
+    within_machine 1800 unattended-upgrade --verbose
+    within_machine 10 sh -c '! dpkg-query --show --showformat "\${db:Status-Status}\n" sandlot-api sandlot-runtime |
+        grep -x installed' || die "unattended-upgrade has not removed the packages"
+    rm -f "$MACHINE_ROOT/etc/apt/apt.conf.d/60sandlot-test"
+}
+
 machine_says_what_is_wrong()
 {
     within_machine 60 sandlotctl doctor | grep -v '^ok'
@@ -239,6 +286,88 @@ machine_user()
     machine_script 'sandlotctl user create ann
         sandlotctl team create acme --plan pro --owner ann
         (umask 077 && sandlotctl key create --user ann --team acme --scope write >/root/key)'
+}
+
+# machine_acme: the unit starts with all its confinement, answers a challenge, and stops.
+machine_acme()
+{
+    within_machine 60 systemctl start sandlot-acme.service
+    within_machine 10 systemctl is-active sandlot-acme.service
+    within_machine 60 sandlotctl acme add "$MACHINE_DOMAIN" --value "$MACHINE_CHALLENGE"
+    machine_challenge | grep -qF "$MACHINE_CHALLENGE" || die "sandlot-acme does not answer the challenge"
+    within_machine 60 sandlotctl acme remove "$MACHINE_DOMAIN" --value "$MACHINE_CHALLENGE"
+    ! machine_challenge | grep -qF "$MACHINE_CHALLENGE" || die "sandlot-acme answers a challenge that was removed"
+    within_machine 60 systemctl stop sandlot-acme.service
+    ! within_machine 10 systemctl is-failed sandlot-acme.service
+}
+
+# machine_challenge: what an authority is answered, from another machine.
+machine_challenge()
+{
+    python3 - "_acme-challenge.$MACHINE_DOMAIN" "$MACHINE_FAR" <<\END_OF_TEXT
+import socket
+import sys
+
+name = b"".join(bytes([len(label)]) + label.encode() for label in sys.argv[1].split("."))
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    asked.settimeout(20)
+    asked.sendto(b"\x12\x34\x01\x00\x00\x01" + bytes(6) + name + b"\x00\x00\x10\x00\x01", (sys.argv[2], 53))
+    sys.stdout.buffer.write(asked.recv(4096))
+END_OF_TEXT
+}
+
+# machine_apparmor: the profiles as they are installed; this kernel need not have AppArmor for that.
+machine_apparmor()
+{
+    within_machine 600 apt-get -y -o Dpkg::Use-Pty=0 install --no-install-recommends apparmor
+    within_machine 60 bash -euo pipefail -c 'for unit in $(systemctl list-unit-files --plain --no-legend "sandlot-*.service" |
+            cut -d " " -f 1); do
+            program=$(systemctl cat "$unit" | grep -oE "/usr/sbin/sandlot-[a-z]+" | head -n 1) || continue
+            echo "$unit runs $program"
+            test -s "/etc/apparmor.d/${program##*/}"
+        done
+        for profile in /etc/apparmor.d/sandlot-*; do
+            apparmor_parser --skip-kernel-load --skip-cache --policy-features /etc/apparmor.d/abi/3.0 --stdout \
+                "$profile" >/dev/null
+        done'
+}
+
+# machine_database_elsewhere: a server that is not this machine's own, which stands still meanwhile.
+machine_database_elsewhere()
+{
+    within_machine 300 bash -euo pipefail -c '
+        rm -rf /srv/database && install -d -o mysql -g mysql /srv/database
+        mariadb-install-db --no-defaults --force --user=mysql --datadir=/srv/database --skip-test-db \
+            --auth-root-authentication-method=socket --skip-name-resolve >/dev/null
+        systemctl stop mariadb.service
+        systemd-run --unit=elsewhere --property=User=mysql mariadbd --no-defaults --datadir=/srv/database \
+            --socket=/srv/database/socket --bind-address='"$MACHINE_FAR"' --skip-name-resolve
+        echo "'"$MACHINE_FAR"' db.internal" >>/etc/hosts
+        for i in $(seq 120); do
+            ! mariadb --no-defaults --socket=/srv/database/socket -e "SELECT 1" || break
+            sleep 0.5
+        done
+        mariadb --no-defaults --socket=/srv/database/socket -e "
+            CREATE DATABASE sandlot CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+            CREATE USER sandlot@\"%\" IDENTIFIED BY \"one\"; GRANT SELECT ON sandlot.* TO sandlot@\"%\";
+            CREATE USER sandlot_admin@\"%\" IDENTIFIED BY \"two\";
+            GRANT ALL PRIVILEGES ON sandlot.* TO sandlot_admin@\"%\" WITH GRANT OPTION;
+            GRANT ALL PRIVILEGES ON sandlot_check.* TO sandlot_admin@\"%\""'
+    within_machine 60 debconf-set-selections /dev/fd/3 3<<END_OF_TEXT
+sandlot sandlot/database string db.internal
+sandlot sandlot/database-password password one
+sandlot sandlot/database-admin-password password two
+END_OF_TEXT
+}
+
+# machine_uses_it: and the answers are no longer in debconf's files.
+machine_uses_it()
+{
+    within_machine 10 grep -qx 'database_host = db.internal' /etc/sandlot/sandlot.conf
+    ! within_machine 10 systemctl is-active mariadb.service
+    ! within_machine 10 grep -rqE '^Value: (one|two)$' /var/cache/debconf
+    within_machine 10 test "$(within_machine 10 stat -c %a /etc/sandlot/database-admin-password)" = 600
+    within_machine 30 mariadb --no-defaults --socket=/srv/database/socket sandlot -e 'SELECT name FROM users' | grep -x ann
 }
 
 # machine_tour: what a user does first.
@@ -342,10 +471,9 @@ machine_configure_again()
     machine_doctor
 }
 
-# machine_remove_packages: the programs go, the sandboxes go on; then a refused purge keeps all.
-machine_remove_packages()
+# machine_purge_refused: the programs are gone, the sandboxes go on; a purge that is refused keeps all.
+machine_purge_refused()
 {
-    within_machine 600 apt-get -y -o Dpkg::Use-Pty=0 remove sandlot sandlot-api sandlot-runtime sandlot-ctl sandlot-agent
     machine_processes 2 || die "a sandbox ended when the packages were removed"
     within_machine 600 dpkg --purge sandlot
     machine_processes 2 || die "a sandbox ended at a purge that was not told to delete it"
@@ -386,17 +514,20 @@ packages_test()
     step "a user" machine_user
     step "two sandboxes" machine_sandboxes
     step "requests from now on" machine_asks
-    step "apt install, this version" machine_install "$3"
+    step "unattended-upgrade to this version" machine_upgrade_unattended "$3"
     step "each request is answered" machine_was_answered
     step "the sandboxes go on" machine_sandboxes_go_on
     step "doctor" machine_doctor
     step "CRIU" machine_criu
+    step "AppArmor profiles" machine_apparmor
+    step "sandlot-acme answers a challenge" machine_acme
     step "tour: create, exec, pause, resume, delete" machine_tour
     step "pause with memory" machine_pause work
     step "the set-up once more" machine_configure_again
     step "resume from memory" machine_resume work
     step "the sandboxes go on" machine_sandboxes_go_on
-    step "remove, and purge without sandboxes" machine_remove_packages
+    step "unattended removal" machine_remove_unattended
+    step "purge without sandboxes" machine_purge_refused
     step "answers before the questions" machine_answers
     step "install again" machine_install "$3"
     step "the sandboxes go on" machine_sandboxes_go_on
@@ -407,9 +538,11 @@ packages_test()
     step "tour" machine_tour
     step "purge with all sandboxes" machine_purge
     step "answers before the questions" machine_answers
+    step "a database elsewhere, preseeded" machine_database_elsewhere
     step "apt install, this version, on nothing" machine_install "$3"
     step "doctor" machine_doctor
     step "a user" machine_user
+    step "the database elsewhere is used" machine_uses_it
     step "tour" machine_tour
     step "purge" machine_purge
 }

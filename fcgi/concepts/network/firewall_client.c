@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/str.h"
+#include "base/trace.h"
 #include "http/client.h"
 #include "http/link.h"
 
@@ -53,6 +54,8 @@ bool firewall_url_is_valid(const char *url)
 static struct curl_slist *json_headers(void)
 {
     struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
+    if (trace_header())
+        headers = curl_slist_append(headers, trace_header());
     return curl_slist_append(headers, "Expect:");
 }
 

@@ -470,6 +470,7 @@ int work_public_error(struct work *work, struct error **err)
     }
     case ERR_OUTCOME_UNKNOWN:
     case ERR_DB_UNAVAILABLE:
+    case ERR_DB_FULL:
     case ERR_RUNTIME_UNAVAILABLE:
     case ERR_RUNTIME_FAILED:
         return say(err, ERR_RUNTIME_UNAVAILABLE,

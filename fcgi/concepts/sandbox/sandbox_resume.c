@@ -45,7 +45,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
     }
     /* The memory is not given up for what is no fault of it, such as a database that is away. */
     if (failure->code == ERR_LEASE_LOST || failure->code == ERR_DB_UNAVAILABLE ||
-        failure->code == ERR_DB_DEADLOCK)
+        failure->code == ERR_DB_FULL || failure->code == ERR_DB_DEADLOCK)
         return error_move(err, &failure);
     if (work_still_ours(work, err) < 0)
         return -1;

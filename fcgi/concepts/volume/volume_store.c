@@ -18,6 +18,7 @@ static int public_error(struct error **err)
     switch ((*err)->code) {
     case ERR_OUTCOME_UNKNOWN:
     case ERR_DB_UNAVAILABLE:
+    case ERR_DB_FULL:
     case ERR_RUNTIME_UNAVAILABLE:
     case ERR_LEASE_LOST:
         log_warning("cannot finish a volume that was being made or removed", LOG_ERROR(*err));

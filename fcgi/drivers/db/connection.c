@@ -68,6 +68,8 @@ int db_server_error(struct db *db, const char *what, unsigned code, const char *
     case ER_LOCK_WAIT_TIMEOUT:
     case DB_ER_CHECKREAD:
     case DB_ER_LOCK_NOWAIT:
+    case DB_ER_STATEMENT_TIMEOUT:
+    case DB_ER_QUERY_TIMEOUT:
         if (db->transaction == DB_INSIDE)
             db->transaction = DB_DEADLOCKED;
         return error_set(err, ERR_DB_DEADLOCK, "%s: %s (%u)", what, message, code);
@@ -81,6 +83,12 @@ int db_server_error(struct db *db, const char *what, unsigned code, const char *
                   what, message, code);
         db_connection_drop(db);
         return -1;
+    case ER_DISK_FULL:
+    case ER_RECORD_FILE_FULL:
+    case ER_ERROR_ON_WRITE:
+    case ER_TEMP_FILE_WRITE_FAILURE:
+        return error_set(err, ERR_DB_FULL, "%s: the database has no room: %s (%u)", what, message,
+                         code);
     case ER_QUERY_INTERRUPTED:
         return error_set(err, ERR_DB_UNAVAILABLE, "%s: %s (%u)", what, message, code);
     default:

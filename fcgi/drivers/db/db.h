@@ -9,7 +9,8 @@
  *
  * Connection rules: a statement outside a transaction that only reads is sent again once after a
  * reconnect. A write is never sent twice: when the connection dies under it the error is
- * ERR_OUTCOME_UNKNOWN, and ERR_DB_UNAVAILABLE when it certainly did not happen.
+ * ERR_OUTCOME_UNKNOWN, and ERR_DB_UNAVAILABLE when it certainly did not happen. A server whose disk
+ * is full refuses writes with ERR_DB_FULL, which a transaction around them does not survive.
  */
 #pragma once
 

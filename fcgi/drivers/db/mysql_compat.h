@@ -25,6 +25,8 @@ enum {
     DB_ER_OPTION_PREVENTS_STATEMENT = 1290, /* --read-only: a demoted primary */
     DB_ER_READ_ONLY_MODE = 1836,
     DB_ER_CONNECTION_KILLED = 1927,          /* MariaDB */
+    DB_ER_STATEMENT_TIMEOUT = 1969,          /* MariaDB: max_statement_time */
+    DB_ER_QUERY_TIMEOUT = 3024,              /* MySQL: max_execution_time */
     DB_ER_LOCK_NOWAIT = 3572,                /* MySQL; MariaDB says ER_LOCK_WAIT_TIMEOUT */
     DB_ER_CLIENT_INTERACTION_TIMEOUT = 4031, /* MySQL 8.0.24: said before it closes an idle one */
 };

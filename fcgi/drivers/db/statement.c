@@ -4,11 +4,13 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "db/connection.h"
 
 #define ARGUMENTS_MAX 64
+#define SLOW_MS       1000 /* from there on it is worth a line of the log */
 
 /* --- values --- */
 
@@ -187,8 +189,12 @@ static int run_once(struct db *db, struct call *call, struct error **err)
     }
     if (check_call(call, handle, err) < 0)
         return -1;
+    int64_t started_ms = clock_monotonic_ms();
     int result = execute(call, handle, err);
     db->last_used_ms = clock_monotonic_ms();
+    if (db->last_used_ms - started_ms >= SLOW_MS)
+        log_warning("slow statement", LOG_STR("statement", call->statement->name),
+                    LOG_INT("duration_ms", db->last_used_ms - started_ms));
     if (result == 0) {
         mysql_stmt_free_result(handle);
         return 0;

@@ -80,8 +80,8 @@ static int commit(struct db *db, struct error **err)
     bool answered = db->mysql != NULL;
     roll_back(db);
     error_context(err, "commit");
-    /* Cut off, or interrupted by a server that closes: either may have happened. */
-    if (!answered || (*err)->code == ERR_DB_UNAVAILABLE)
+    /* Cut off, or interrupted by a server that closes or has no room: either may have happened. */
+    if (!answered || (*err)->code == ERR_DB_UNAVAILABLE || (*err)->code == ERR_DB_FULL)
         error_recode(err, ERR_OUTCOME_UNKNOWN);
     return -1;
 }

@@ -71,6 +71,9 @@ static const char *public_message(const struct error *error)
 {
     if (error->code == ERR_DB_UNAVAILABLE)
         return "the service cannot reach its database; nothing was changed, try again shortly";
+    if (error->code == ERR_DB_FULL)
+        return "the service's database has no room for a change; nothing was changed, try again "
+               "later";
     if (error->code == ERR_DB_DEADLOCK)
         return "the service's database is busy; nothing was changed, try again shortly";
     if (error->code == ERR_OUTCOME_UNKNOWN)

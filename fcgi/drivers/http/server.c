@@ -16,7 +16,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "http/trace.h"
+#include "base/trace.h"
 
 #define LISTEN_FD              0
 #define BODY_CHUNK             16384
@@ -325,9 +325,21 @@ static bool yields(struct waiting *waiting, const struct exchange *exchange)
     return false;
 }
 
+static void set_log_context(const struct http_request *request)
+{
+    log_context_set("request_id", request->request_id);
+    trace_begin(http_header(request, "traceparent"));
+}
+
+static void clear_log_context(void)
+{
+    trace_end();
+    log_context_clear();
+}
+
 static void finish(struct exchange *exchange)
 {
-    log_context_clear();
+    clear_log_context();
     http_request_deinit(&exchange->request);
     FCGX_Finish_r(&exchange->fcgi);
     FCGX_Free(&exchange->fcgi, 1);
@@ -346,14 +358,6 @@ static void answer(const struct http_server *server, struct exchange *exchange,
     log_request(&exchange->request, response);
 }
 
-static void set_log_context(const struct http_request *request)
-{
-    char trace_id[TRACE_ID_SIZE];
-    log_context_set("request_id", request->request_id);
-    if (trace_id_read(http_header(request, "traceparent"), trace_id))
-        log_context_set("trace_id", trace_id);
-}
-
 /* Takes the exchange. */
 static void serve_or_wait(const struct http_server *server, struct exchange *exchange,
                           struct waiting *waiting)
@@ -369,7 +373,7 @@ static void serve_or_wait(const struct http_server *server, struct exchange *exc
         answer(server, exchange, &response);
     http_response_deinit(&response);
     if (waits) {
-        log_context_clear();
+        clear_log_context();
         keep(waiting, exchange);
     } else {
         finish(exchange);

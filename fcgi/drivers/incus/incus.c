@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/str.h"
+#include "base/trace.h"
 #include "incus/incus_internal.h"
 
 #define CONNECT_TIMEOUT_MS 5000
@@ -273,8 +274,9 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
     incus->sink = request->to;
     set_body(curl, request, body);
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
-    if (request->data_headers)
-        curl_easy_setopt(curl, CURLOPT_HTTPHEADER, request->data_headers);
+    struct curl_slist *headers = request->data_headers ? request->data_headers : incus->headers;
+    struct curl_slist traced = {.data = (char *)trace_header(), .next = headers};
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, traced.data ? &traced : headers);
     CURLcode result = curl_easy_perform(curl);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, NULL);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, incus->headers);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Waiting for what Incus does in the background. */
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/trace.h"
 #include "incus/incus_internal.h"
 
 /* Short, so that a wait through proxies and tunnels is never silent for long. */
@@ -74,7 +76,7 @@ static int wait_slice(struct incus *incus, const char *uuid, struct error **err)
     return judge(incus, &answer, err);
 }
 
-int incus_operation_wait(struct incus *incus, const char *uuid, unsigned most_s, struct error **err)
+static int wait_for_end(struct incus *incus, const char *uuid, unsigned most_s, struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + (int64_t)most_s * 1000;
     for (;;) {
@@ -86,4 +88,16 @@ int incus_operation_wait(struct incus *incus, const char *uuid, unsigned most_s,
                              "how Incus ended the operation is not known: no end after %u s",
                              most_s);
     }
+}
+
+/* Incus takes no word of a trace: the line is what leads from one to its operations. */
+int incus_operation_wait(struct incus *incus, const char *uuid, unsigned most_s, struct error **err)
+{
+    int64_t started_ms = clock_monotonic_ms();
+    int result = wait_for_end(incus, uuid, most_s, err);
+    if (trace_id())
+        log_info("operation of Incus", LOG_STR("incus_operation", uuid),
+                 LOG_INT("duration_ms", clock_monotonic_ms() - started_ms),
+                 LOG_STR("failure", result < 0 ? (*err)->message : NULL));
+    return result;
 }

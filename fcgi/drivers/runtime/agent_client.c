@@ -9,6 +9,7 @@
 #include "base/ipv4.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/trace.h"
 #include "http/client.h"
 
 #define ANSWER_MAX 4096
@@ -35,6 +36,8 @@ static bool ask(const struct agent_place *to, const char *secret, const char *pa
     snprintf(header, sizeof header, AGENT_SECRET_HEADER ": %s", secret);
     struct curl_slist *headers = curl_slist_append(NULL, header);
     mem_wipe(header, sizeof header);
+    if (trace_header())
+        headers = curl_slist_append(headers, trace_header());
     http_link_set(to->link, curl, target, path, &headers);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)wait_ms);
     curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 16L);
@@ -134,6 +137,10 @@ int agent_logs(const struct agent_place *at, const char *secret, const char *que
     buffer_auto answer = BUFFER_INIT(LOGS_ANSWER_MAX);
     long status;
     ask(at, secret, path, NULL, wait_ms, &answer, &status);
+    if (status == 404)
+        return error_set(err, ERR_NOT_SERVED,
+                         "The agent of this sandbox is of an older version and keeps no logs; that "
+                         "of a newer version of the template does.");
     if (check_status(status, 200, err) < 0)
         return -1;
     json_auto_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);

@@ -56,7 +56,7 @@ int agent_hang_up(const struct agent_place *at, const char *secret, struct error
 
 /* What processes wrote: the answer of its GET /internal/logs to this query. *logs, a new reference,
  * is as the agent has made it, which the owner of a sandbox can replace. One attempt, of wait_ms at
- * most. Errors as agent_init(). */
+ * most. Errors as agent_init(), and ERR_NOT_SERVED: it is of a version that has none. */
 int agent_logs(const struct agent_place *at, const char *secret, const char *query,
                unsigned wait_ms, json_t **logs, struct error **err);
 

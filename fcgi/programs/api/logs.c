@@ -107,15 +107,17 @@ int logs_read(struct api *api, const struct logs_query *query, json_t **logs, st
 int logs_entry(const json_t *logs, size_t index, struct log_entry *entry, struct error **err)
 {
     *entry = (struct log_entry){.tag = NULL};
-    json_t *tag = NULL;
-    if (json_unpack(json_array_get(logs, index), "{s:I, s:I, s:I, s:s, s:o, s:s, s:I, s:s, s:s}",
-                    "position", &entry->position, "at_ms", &entry->at_ms, "pid", &entry->pid,
-                    "command", &entry->command, "tag", &tag, "stream", &entry->stream, "offset",
-                    &entry->offset, "data", &entry->data, "encoding", &entry->encoding) < 0)
+    json_t *tag = NULL, *trace_id = NULL; /* an agent of before tells none */
+    if (json_unpack(
+            json_array_get(logs, index), "{s:I, s:I, s:I, s:s, s:o, s?o, s:s, s:I, s:s, s:s}",
+            "position", &entry->position, "at_ms", &entry->at_ms, "pid", &entry->pid, "command",
+            &entry->command, "tag", &tag, "trace_id", &trace_id, "stream", &entry->stream, "offset",
+            &entry->offset, "data", &entry->data, "encoding", &entry->encoding) < 0)
         return error_set(err, ERR_RUNTIME_FAILED,
                          "The sandbox's agent gave a wrong answer: an entry of its log is "
                          "malformed.");
     entry->tag = json_string_value(tag);
+    entry->trace_id = json_string_value(trace_id);
     return 0;
 }
 
@@ -154,10 +156,11 @@ static int read_query(const struct http_request *request, struct logs_query *que
 
 static json_t *entry_to_json(const struct log_entry *entry)
 {
-    return json_pack("{s:I, s:o, s:I, s:s, s:s?, s:s, s:I, s:s, s:s}", "position", entry->position,
-                     "at", time_to_json(entry->at_ms), "pid", entry->pid, "command", entry->command,
-                     "tag", entry->tag, "stream", entry->stream, "offset", entry->offset, "data",
-                     entry->data, "encoding", entry->encoding);
+    return json_pack("{s:I, s:o, s:I, s:s, s:s?, s:s?, s:s, s:I, s:s, s:s}", "position",
+                     entry->position, "at", time_to_json(entry->at_ms), "pid", entry->pid,
+                     "command", entry->command, "tag", entry->tag, "trace_id", entry->trace_id,
+                     "stream", entry->stream, "offset", entry->offset, "data", entry->data,
+                     "encoding", entry->encoding);
 }
 
 int logs_list(void *context, struct http_request *request, struct http_response *response,

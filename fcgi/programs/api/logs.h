@@ -18,7 +18,7 @@ struct logs_query {
 /* A checked entry; texts belong to the answer that it was read from. */
 struct log_entry {
     json_int_t position, at_ms, pid, offset;
-    const char *command, *tag /* NULL: none */, *stream, *data, *encoding;
+    const char *command, *tag, *trace_id /* NULL: none */, *stream, *data, *encoding;
 };
 
 /* The entries behind `after`, in the order asked for; *logs is a new reference, to be read with

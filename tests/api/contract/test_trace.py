@@ -58,6 +58,41 @@ def test_a_trace_is_in_the_lines_of_its_request(stack, api, logs):
     assert all(f"request_id={request_id} " in line and f"trace_id={trace} " in line for line in workers)
 
 
+def traced(trace):
+    return {"traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
+
+
+def test_a_trace_leads_to_the_runtime_and_the_firewall(api, logs):
+    """A create has its policy put in force, and a pause is an operation of Incus."""
+    trace = secrets.token_hex(16)
+    made = api.post("/v1/sandboxes", {}, headers=traced(trace))
+    assert made.status == 201, made
+    assert api.post(f"/v1/sandboxes/{made.json()['id']}/pause", headers=traced(trace)).status == 200
+    lines = wait_until(lambda: complete(logs.lines(trace)), 90, "the lines of all who worked for the request", 0.2)
+    assert any(" operation of Incus " in line and "incus_operation=" in line for line in lines)
+    api.destroy(made.json()["id"])
+
+
+def complete(lines):
+    wanted = (" operation of Incus ", " sandlot-firewall[", " sandlot-api[")
+    return lines if all(any(one in line for line in lines) for one in wanted) else None
+
+
+def test_a_trace_is_in_the_logs_of_what_it_started(sandbox):
+    trace = secrets.token_hex(16)
+    with sandbox.data.start("/bin/echo", "traced", headers=traced(trace)) as stream:
+        for _ in stream:
+            pass
+    sandbox.data.request("POST", "/exec", b'{"cmd": "echo by exec"}',
+                         {"Content-Type": "application/json", **traced(trace)})
+    sandbox.data.run("/bin/echo", "without")
+    told = {one["data"]: one["trace_id"] for one in sandbox.api.get(f"{sandbox.path}/logs").json()["logs"]}
+    assert told == {"traced\n": trace, "by exec\n": trace, "without\n": None}
+    sandbox.pause()
+    kept = sandbox.api.get(f"{sandbox.path}/logs").json()["logs"]
+    assert {one["data"]: one["trace_id"] for one in kept} == told
+
+
 @pytest.mark.parametrize("form", ["00-{}-00f067aa0ba902b7", "ff-{}-00f067aa0ba902b7-01", "00-{}-00f067aa0ba902b7-01-x",
                                   "00-{}-0000000000000000-01", "{}"])
 def test_another_form_is_no_trace(stack, api, logs, form):

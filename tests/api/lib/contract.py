@@ -28,6 +28,7 @@ CODES = {
     429: {"rate_limited"},
     431: {"invalid_request"},
     500: {"internal"},
+    501: {"not_served"},
     502: {"runtime_unavailable"},
     503: {"runtime_unavailable", "no_capacity"},
     504: {"runtime_unavailable"},

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A primary and a replica with semi-synchronous replication that a stack's programs use in place of their server.
+"""Database servers that a stack's programs use in place of their own: a primary and a replica with semi-synchronous
+replication, or one on a file system that is soon full.
 
-Both encrypt, and listen at two addresses of this machine. What they hold at first is a copy of the stack's
-database; what is written to them stays there.
+They encrypt, and each listens at an address of this machine of its own. What they hold at first is a copy of the
+stack's database; what is written to them stays there.
 """
 
 import contextlib
@@ -22,6 +23,12 @@ from stack import wait_until
 ADDRESSES = ("127.0.0.1", "127.0.0.3")
 PROGRAMS = ("sandlot-api", "sandlot-gate", "sandlot-events", "sandlot-dispatcher", "sandlot-ssh")
 REPLICATION = "replication-of-the-test"
+SMALL_MIB = 400
+BINARY_LOG = ("--log-bin=binlog", "--binlog-format=ROW", "--gtid-strict-mode=ON", "--log-slave-updates=ON")
+# The primary acknowledges nothing that its replica does not have.
+SEMI_SYNC = ("--rpl-semi-sync-master-enabled=ON", "--rpl-semi-sync-master-timeout=60000",
+             "--rpl-semi-sync-master-wait-point=AFTER_SYNC", "--rpl-semi-sync-slave-enabled=ON",
+             "--rpl-semi-sync-master-wait-no-slave=OFF")
 
 
 def free_port():
@@ -31,8 +38,8 @@ def free_port():
 
 
 class Server:
-    def __init__(self, folder, number, port):
-        self.address, self.port, self.number = ADDRESSES[number], port, number
+    def __init__(self, folder, number, port, options):
+        self.address, self.port, self.number, self.options = ADDRESSES[number], port, number, options
         self.dir = folder / str(number)
         self.dir.mkdir()
         self.socket = self.dir / "socket"
@@ -48,13 +55,9 @@ class Server:
             self.process = subprocess.Popen(
                 ["mariadbd", "--no-defaults", "--user=mysql", f"--datadir={self.dir}/data", f"--socket={self.socket}",
                  f"--pid-file={self.dir}/pid", f"--bind-address={self.address}", f"--port={self.port}",
-                 f"--server-id={self.number + 1}", "--log-bin=binlog", "--binlog-format=ROW", "--gtid-strict-mode=ON",
-                 "--log-slave-updates=ON", f"--read-only={'ON' if self.number else 'OFF'}", "--skip-name-resolve",
+                 f"--server-id={self.number + 1}", f"--read-only={'ON' if self.number else 'OFF'}", "--skip-name-resolve",
                  "--character-set-server=utf8mb4", "--collation-server=utf8mb4_bin", "--max-connections=200",
-                 # The primary acknowledges nothing that its replica does not have.
-                 "--rpl-semi-sync-master-enabled=ON", "--rpl-semi-sync-master-timeout=60000",
-                 "--rpl-semi-sync-master-wait-point=AFTER_SYNC", "--rpl-semi-sync-slave-enabled=ON",
-                 "--rpl-semi-sync-master-wait-no-slave=OFF",
+                 *self.options,
                  f"--ssl-ca={self.dir.parent}/ca.pem", f"--ssl-cert={self.dir.parent}/server.pem",
                  f"--ssl-key={self.dir.parent}/server.key"],
                 stdout=log, stderr=log)
@@ -90,21 +93,17 @@ class Server:
             self.kill()
 
 
-class DatabasePair:
+class OwnDatabase:
+    """servers: their programs. The first takes writes."""
+
     def __init__(self, stack):
         self.stack = stack
         self.name = stack.settings.get("database_name", "sandlot")
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sandlot-pair-"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sandlot-database-"))
         self.folder.chmod(0o755)
         self.port = free_port()
         self._certificates()
-        self.primary, self.replica = (Server(self.folder, number, self.port) for number in (0, 1))
-        self.replica.query(
-            f"CHANGE MASTER TO MASTER_HOST='{ADDRESSES[0]}', MASTER_PORT={self.port}, MASTER_USER='replication',"
-            f" MASTER_PASSWORD='{REPLICATION}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1")
-        self.primary.query(f"CREATE USER replication@'%' IDENTIFIED BY '{REPLICATION}'")
-        self.primary.query("GRANT REPLICATION SLAVE ON *.* TO replication@'%'")
-        self.replica.query("START SLAVE")
+        self.servers = []
 
     def _certificates(self):
         def openssl(*arguments):
@@ -126,22 +125,18 @@ class DatabasePair:
         login = {which: (self.stack.settings[f"{which}_user"],
                          pathlib.Path(self.stack.settings[f"{which}_password_file"]).read_text(encoding="utf-8").split("\n")[0])
                  for which in ("database", "database_admin")}
-        self.primary.query(f"CREATE DATABASE `{self.name}` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+        first = self.servers[0]
+        first.query(f"CREATE DATABASE `{self.name}` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
         for user, password in login.values():
-            self.primary.query("CREATE USER %s@'%%' IDENTIFIED BY %s REQUIRE SSL", user, password)
-            self.primary.query(f"GRANT ALL ON `{self.name}`.* TO %s@'%%'", user)
+            first.query("CREATE USER %s@'%%' IDENTIFIED BY %s REQUIRE SSL", user, password)
+            first.query(f"GRANT ALL ON `{self.name}`.* TO %s@'%%'", user)
         dump = subprocess.run(["mariadb-dump", "--no-defaults", "--single-transaction", "--routines", "--skip-triggers",
                                f"--socket={self.stack.database_socket}", "--user=root", self.name],
                               check=True, capture_output=True, timeout=120)
         # What definers are of the stack's own server, whoever loads it defines here.
         text = re.sub(rb"DEFINER=`[^`]*`@`[^`]*`", b"", dump.stdout)
-        subprocess.run(["mariadb", "--no-defaults", f"--socket={self.primary.socket}", "--user=root", self.name],
+        subprocess.run(["mariadb", "--no-defaults", f"--socket={first.socket}", "--user=root", self.name],
                        input=text, check=True, capture_output=True, timeout=120)
-        wait_until(self.is_level, 60, "the replica having everything", 0.1)
-
-    def is_level(self):
-        at = [server.query("SELECT @@gtid_current_pos AS at")[0]["at"] for server in (self.primary, self.replica)]
-        return at[0] == at[1]
 
     def _restart_programs(self):
         before = {pid for program in PROGRAMS for pid in self.stack.processes(program)}
@@ -161,7 +156,7 @@ class DatabasePair:
         config = self.stack.root / "etc" / "sandlot.conf"
         usual = config.read_text(encoding="utf-8")
         lines = [line for line in usual.splitlines() if not re.match(r"database_(socket|host|port) *=", line)]
-        lines += [f"database_host = {','.join(ADDRESSES)}", f"database_port = {self.port}",
+        lines += [f"database_host = {','.join(one.address for one in self.servers)}", f"database_port = {self.port}",
                   f"database_tls_ca_file = {self.folder}/ca.pem"]
         self._copy()
         try:
@@ -176,6 +171,32 @@ class DatabasePair:
             self.stack.query("DELETE FROM warm_instances")
             self._restart_programs()
 
+    def end(self):
+        for server in self.servers:
+            server.end()
+        shutil.rmtree(self.folder)
+
+
+class DatabasePair(OwnDatabase):
+    def __init__(self, stack):
+        super().__init__(stack)
+        self.servers = [Server(self.folder, number, self.port, BINARY_LOG + SEMI_SYNC) for number in (0, 1)]
+        self.primary, self.replica = self.servers
+        self.replica.query(
+            f"CHANGE MASTER TO MASTER_HOST='{ADDRESSES[0]}', MASTER_PORT={self.port}, MASTER_USER='replication',"
+            f" MASTER_PASSWORD='{REPLICATION}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1")
+        self.primary.query(f"CREATE USER replication@'%' IDENTIFIED BY '{REPLICATION}'")
+        self.primary.query("GRANT REPLICATION SLAVE ON *.* TO replication@'%'")
+        self.replica.query("START SLAVE")
+
+    def _copy(self):
+        super()._copy()
+        wait_until(self.is_level, 60, "the replica having everything", 0.1)
+
+    def is_level(self):
+        at = [server.query("SELECT @@gtid_current_pos AS at")[0]["at"] for server in (self.primary, self.replica)]
+        return at[0] == at[1]
+
     def promote(self):
         """What a tool for failover does when the primary is gone."""
         self.replica.query("STOP SLAVE")
@@ -184,7 +205,33 @@ class DatabasePair:
         self.replica.query("SET GLOBAL rpl_semi_sync_master_enabled = OFF")
         self.replica.query("SET GLOBAL read_only = OFF")
 
+
+class SmallDatabase(OwnDatabase):
+    """One server, whose data directory has a file system of its own."""
+
+    def __init__(self, stack, options=()):
+        super().__init__(stack)
+        image, self.disk = self.folder / "disk.img", self.folder / "disk"
+        self.disk.mkdir()
+        with image.open("wb") as file:
+            file.truncate(SMALL_MIB << 20)
+        subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True, capture_output=True)
+        subprocess.run(["mount", "-o", "loop", image, self.disk], check=True)
+        self.disk.chmod(0o755)
+        for name in ("ca.pem", "server.pem", "server.key"):
+            (self.disk / name).symlink_to(self.folder / name)
+        self.servers = [Server(self.disk, 0, self.port, ("--innodb-log-file-size=24M", *options))]
+
+    def fill(self):
+        """Not a byte is left."""
+        with (self.disk / "ballast").open("wb", buffering=0) as ballast, contextlib.suppress(OSError):
+            while ballast.write(bytes(65536)):
+                pass
+
+    def make_room(self):
+        (self.disk / "ballast").unlink()
+
     def end(self):
-        self.primary.end()
-        self.replica.end()
-        shutil.rmtree(self.folder)
+        self.servers[0].end()
+        subprocess.run(["umount", self.disk], check=True)
+        super().end()

@@ -17,10 +17,11 @@ PROJECT = "sandlot-other"
 
 class SecondDeployment:
     """Empty, as the set-up leaves one. directory: for its settings and its key ring. project: what is in one
-    that is not its own stays."""
+    that is not its own stays. programs: where those are that it begins with; the stack's."""
 
-    def __init__(self, stack, directory, project=PROJECT):
+    def __init__(self, stack, directory, project=PROJECT, programs=None):
         self.stack = stack
+        self.programs = programs or pathlib.Path(stack.ctl_command[0]).parent
         self.directory = directory
         self.config = directory / "sandlot.conf"
         (self.host,) = stack.query("SELECT * FROM hosts")
@@ -53,14 +54,20 @@ class SecondDeployment:
         self.stop_dispatcher()
         self.remove()
 
-    def _write_config(self):
+    def settings(self):
         settings = dict(self.stack.settings)
         settings |= {name: self.directory / name for name in settings if name.endswith("_socket")
                      and name != "database_socket"}
-        settings |= {"database_name": NAME, "key_file": self.directory / "keyring",
-                     "pools_dir": self.directory / "pools", "database_timeout_s": 60, "warm_pool_size": 0, "warm_memory_percent": 0}
-        (self.directory / "pools").mkdir(mode=0o700)
-        self.config.write_text("".join(f"{name} = {value}\n" for name, value in settings.items()), encoding="utf-8")
+        return settings | {"database_name": NAME, "key_file": self.directory / "keyring",
+                           "pools_dir": self.directory / "pools", "database_timeout_s": 60, "warm_pool_size": 0,
+                           "warm_memory_percent": 0}
+
+    def _write_config(self):
+        """What these programs know of it."""
+        (self.directory / "pools").mkdir(mode=0o700, exist_ok=True)
+        known = subprocess.run([self.programs / "sandlotctl", "config", "sample"], capture_output=True, text=True, check=True)
+        self.config.write_text("".join(f"{name} = {value}\n" for name, value in self.settings().items()
+                                       if f"\n#{name} =" in known.stdout), encoding="utf-8")
 
     @contextlib.contextmanager
     def _root(self):
@@ -73,7 +80,7 @@ class SecondDeployment:
             connection.close()
 
     def run(self, *arguments):
-        return subprocess.run([self.stack.ctl_command[0], "--config", str(self.config), "--json", *arguments],
+        return subprocess.run([self.programs / "sandlotctl", "--config", str(self.config), "--json", *arguments],
                               capture_output=True, text=True, timeout=1200, check=False)
 
     def ctl(self, *arguments):
@@ -88,7 +95,7 @@ class SecondDeployment:
             return cursor.fetchall()
 
     def start_dispatcher(self):
-        program = pathlib.Path(self.stack.ctl_command[0]).parent / "sandlot-dispatcher"
+        program = self.programs / "sandlot-dispatcher"
         with (self.directory / "dispatcher.log").open("wb") as log:
             self.dispatcher = subprocess.Popen([program, "--config", self.config], stdout=log, stderr=log)
 

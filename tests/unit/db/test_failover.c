@@ -69,8 +69,6 @@ static int end_servers(void **state)
 static int begin(void **state)
 {
     (void)state;
-    if (!server_listens())
-        skip(); /* Oracle's, without grants */
     server_ensure(first);
     server_ensure(second);
     say(first, "SET GLOBAL read_only = 0");
@@ -293,5 +291,9 @@ int main(void)
         TLS_TEST(a_server_of_another_authority_is_refused),
         TLS_TEST(a_server_that_does_not_encrypt_is_refused),
     };
+    if (!server_listens()) { /* Oracle's, without grants */
+        puts("1..0 # SKIP MySQL's server for units takes no connections of a network");
+        return 0;
+    }
     return cmocka_run_group_tests(tests, make_servers, end_servers);
 }

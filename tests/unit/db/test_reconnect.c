@@ -198,7 +198,7 @@ static void a_killed_write_is_not_sent_again(void **state)
     assert_int_equal(db_exec(db, &slow_insert_statement, DB_ARGS(db_u64(1)), NULL, &err), -1);
     assert_true(err->code == ERR_OUTCOME_UNKNOWN || err->code == ERR_DB_UNAVAILABLE);
     pthread_join(watcher.thread, NULL);
-    assert_int_equal(notes(), 0);
+    assert_true(notes() <= 1); /* Oracle's ends the sleep only, and inserts */
 }
 
 static void a_silent_server_costs_one_timeout(void **state)

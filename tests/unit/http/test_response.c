@@ -112,7 +112,8 @@ static void test_errors(void **state)
 static void test_inner_errors_stay_inside(void **state)
 {
     static const enum error_code codes[] = {ERR_INTERNAL,     ERR_CONFIG,      ERR_DB_UNAVAILABLE,
-                                            ERR_DB_DUPLICATE, ERR_DB_DEADLOCK, ERR_OUTCOME_UNKNOWN};
+                                            ERR_DB_DUPLICATE, ERR_DB_DEADLOCK, ERR_OUTCOME_UNKNOWN,
+                                            ERR_DB_FULL};
     (void)state;
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         struct http_request request;

@@ -28,6 +28,7 @@ enum ErrorCode: string
     case NameTaken = 'name_taken';
     case NoCapacity = 'no_capacity';
     case NotFound = 'not_found';
+    case NotServed = 'not_served';
     case PlanRestrictsResources = 'plan_restricts_resources';
     case RateLimited = 'rate_limited';
     case RequestInProgress = 'request_in_progress';

@@ -14,6 +14,7 @@ final class LogEntry
      * @param int $position In the log; counts up.
      * @param string $command The program, or its beginning.
      * @param string|null $tag That the process was started with.
+     * @param string|null $traceId Of the `traceparent` that the request which started the process had.
      * @param string $stream `stdout` or `stderr`.
      * @param int $offset Bytes that this output had said before.
      * @param string $data Text, or base64 where it is not UTF-8.
@@ -25,6 +26,7 @@ final class LogEntry
         public readonly int $pid,
         public readonly string $command,
         public readonly ?string $tag,
+        public readonly ?string $traceId,
         public readonly string $stream,
         public readonly int $offset,
         public readonly string $data,
@@ -41,6 +43,7 @@ final class LogEntry
             pid: $fields->int('pid'),
             command: $fields->string('command'),
             tag: $fields->stringOrNull('tag'),
+            traceId: $fields->stringOrNull('trace_id'),
             stream: $fields->string('stream'),
             offset: $fields->int('offset'),
             data: $fields->string('data'),

@@ -15,7 +15,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/instance.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/trace.h"
 #include "httpd/server.h"
 
 #define CONNECTION_MEMORY (256 * 1024)
@@ -134,7 +136,13 @@ static int on_data(struct httpd_request *http, const char *data, size_t size)
 static int on_finish(struct httpd_request *http)
 {
     struct request *request = request_of(http);
-    return request->route->finish(request, &request->error);
+    trace_begin(httpd_header(http, "traceparent"));
+    if (trace_id())
+        log_info("request", LOG_STR("method", request->route->method),
+                 LOG_STR("path", request->http.path));
+    int rc = request->route->finish(request, &request->error);
+    trace_end();
+    return rc;
 }
 
 static void on_closed(struct httpd_request *http)

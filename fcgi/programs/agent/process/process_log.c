@@ -33,6 +33,8 @@ struct process_log_source *process_log_source_new(pid_t pid, const char *command
     source->pid = pid;
     source->command = xstrndup(command, COMMAND_KEPT);
     source->tag = xstrdup_or_null(tag);
+    if (trace_id())
+        memcpy(source->trace_id, trace_id(), sizeof source->trace_id);
     return source;
 }
 

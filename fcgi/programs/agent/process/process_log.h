@@ -12,6 +12,8 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "base/trace.h"
+
 #define PROCESS_LOG_DEFAULT (1024 * 1024)
 #define PROCESS_LOG_MAX     (64 * 1024 * 1024)
 
@@ -21,8 +23,9 @@ enum process_output_kind { PROCESS_STDOUT, PROCESS_STDERR, PROCESS_PTY, PROCESS_
 struct process_log_source {
     unsigned users;
     pid_t pid;
-    char *command; /* its beginning */
-    char *tag;     /* NULL: none */
+    char *command;                /* its beginning */
+    char *tag;                    /* NULL: none */
+    char trace_id[TRACE_ID_SIZE]; /* of the request that started it; "": none */
 };
 
 /* What one of its outputs said at a time. */

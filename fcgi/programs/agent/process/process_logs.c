@@ -59,10 +59,11 @@ static json_t *entry_to_json(const struct process_log_entry *entry)
 {
     const char *encoding;
     json_t *data = exec_text_json(entry->data, entry->size, &encoding);
-    return json_pack("{s:I, s:I, s:i, s:o, s:o, s:s, s:I, s:o, s:s}", "position",
+    return json_pack("{s:I, s:I, s:i, s:o, s:o, s:s?, s:s, s:I, s:o, s:s}", "position",
                      (json_int_t)entry->position, "at_ms", (json_int_t)entry->at_ms, "pid",
                      (int)entry->source->pid, "command", proto_text(entry->source->command), "tag",
-                     entry->source->tag ? proto_text(entry->source->tag) : json_null(), "stream",
+                     entry->source->tag ? proto_text(entry->source->tag) : json_null(), "trace_id",
+                     *entry->source->trace_id ? entry->source->trace_id : NULL, "stream",
                      entry->kind == PROCESS_STDERR ? "stderr" : "stdout", "offset",
                      (json_int_t)entry->offset, "data", data, "encoding", encoding);
 }

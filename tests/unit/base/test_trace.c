@@ -2,7 +2,7 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
-#include "http/trace.h"
+#include "base/trace.h"
 
 #define ID "4bf92f3577b34da6a3ce929d0e0e4736"
 
@@ -52,11 +52,29 @@ static void takes_nothing_else(void **state)
         assert_false(trace_id_read(bad[i], id));
 }
 
+static void goes_on_until_its_end(void **state)
+{
+    (void)state;
+    assert_null(trace_id());
+    assert_null(trace_header());
+    trace_begin("00-" ID "-00f067aa0ba902b7-01");
+    assert_string_equal(trace_id(), ID);
+    assert_string_equal(trace_header(), "traceparent: 00-" ID "-00f067aa0ba902b7-01");
+    trace_begin("cc-" ID "-00f067aa0ba902b7-00-what-comes-later");
+    assert_string_equal(trace_header(), "traceparent: 00-" ID "-00f067aa0ba902b7-00");
+    trace_begin("none");
+    assert_null(trace_id());
+    trace_begin("00-" ID "-00f067aa0ba902b7-01");
+    trace_end();
+    assert_null(trace_header());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_the_standard_has),
         cmocka_unit_test(takes_nothing_else),
+        cmocka_unit_test(goes_on_until_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "http/trace.h"
+#include "base/trace.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "base/log.h"
 
 #define VERSION_LENGTH 2
 #define ID_LENGTH      (TRACE_ID_SIZE - 1)
 #define PARENT_LENGTH  16
 #define FLAGS_LENGTH   2
+
+/* Id, parent and flags, which all versions begin with. */
+#define REST_LENGTH (ID_LENGTH + 1 + PARENT_LENGTH + 1 + FLAGS_LENGTH)
+#define HEADER      "traceparent: 00-"
+
+static _Thread_local struct {
+    char id[TRACE_ID_SIZE]; /* "": none */
+    char header[sizeof HEADER + REST_LENGTH];
+} current;
 
 static const char digits[] = "0123456789abcdef";
 
@@ -45,4 +57,31 @@ bool trace_id_read(const char *traceparent, char id[TRACE_ID_SIZE])
     memcpy(id, found, ID_LENGTH);
     id[ID_LENGTH] = '\0';
     return true;
+}
+
+void trace_begin(const char *traceparent)
+{
+    trace_end();
+    if (!trace_id_read(traceparent, current.id))
+        return;
+    /* Of a later version the part that is known goes on, as the standard has it. */
+    snprintf(current.header, sizeof current.header, HEADER "%.*s", REST_LENGTH,
+             traceparent + VERSION_LENGTH + 1);
+    log_context_set("trace_id", current.id);
+}
+
+void trace_end(void)
+{
+    current.id[0] = '\0';
+    log_context_set("trace_id", NULL);
+}
+
+const char *trace_id(void)
+{
+    return *current.id ? current.id : NULL;
+}
+
+const char *trace_header(void)
+{
+    return *current.id ? current.header : NULL;
 }
