@@ -5,7 +5,7 @@ import secrets
 
 import pytest
 
-from client import Api
+from client import Api, altered
 from stack import wait_until
 from test_e2b_calls import Calls, assert_refused
 from test_e2b_client import environment, run
@@ -145,7 +145,7 @@ def test_links(stack, call, account, other_account):
     assert url.split("?")[0] == again.split("?")[0], "one that nothing was written to is given again"
     origin = Api(stack, None).origin
     assert origin.request("PUT", url.split("?")[0], b"x", {}).status == 401
-    assert origin.request("PUT", url[:-3] + "AAA", b"x", {}).status == 401
+    assert origin.request("PUT", altered(url), b"x", {}).status == 401
     # Neither a key nor the link of another archive opens it.
     assert Calls(stack, account.key("write"))("PUT", url.split("?")[0], {}).status == 404
     other = call("GET", path + "cd" * 32).json()["url"].removeprefix(stack.base_url)
