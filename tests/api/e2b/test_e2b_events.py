@@ -100,9 +100,15 @@ def test_a_webhook(stack, call, account, receiver):
     changed = call("PATCH", f"/events/webhooks/{hook['id']}",
                    {"signatureSecret": other, "events": ["sandbox.lifecycle.killed"], "name": "renamed"}).json()
     assert changed == {**hook, "events": ["sandbox.lifecycle.killed"], "name": "renamed"}
-    receiver.requests.clear()
-    account.api.destroy(account.api.create()["id"])
-    wait_until(lambda: words(receiver.bodies()) == ["killed"], 60, "the delivery")
+
+    def told_alone():
+        """Of a life that began when the change was in force, which is soon after its answer."""
+        receiver.requests.clear()
+        account.api.destroy(account.api.create()["id"])
+        wait_until(lambda: words(receiver.bodies())[-1:] == ["killed"], 60, "the delivery")
+        return words(receiver.bodies()) == ["killed"]
+
+    wait_until(told_alone, 60, "the change being in force")
     ((headers, sent),) = receiver.requests
     digest = hashlib.sha256(other.encode() + sent).digest()
     assert base64.urlsafe_b64encode(digest).decode().rstrip("=") in headers.values()
