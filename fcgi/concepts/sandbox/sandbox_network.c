@@ -276,7 +276,8 @@ static int remove_stray(struct worker *worker, uint32_t host_id,
         return 0;
     log_warning("removing the policy of a sandbox that is gone",
                 LOG_STR("sandbox", policy->sandbox_id));
-    firewall_remove_begin(firewall, policy->address, policy->sandbox_id);
+    /* Removed alone, the address would stay out of reach, whoever gets it. */
+    firewall_ended_begin(firewall, policy->address, policy->sandbox_id);
     return firewall_end(firewall, err);
 }
 
