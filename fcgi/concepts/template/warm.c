@@ -98,7 +98,10 @@ static int start_instance(struct worker *worker, const struct addition *addition
         runtime->ops->create(runtime, &instance, err) < 0 ||
         runtimes_agent(worker->runtimes, worker->db, warm->host_id, warm->address, &at, err) < 0)
         return -1;
-    return agent_wait(&at, AGENT_START_WAIT_MS, err);
+    if (agent_wait(&at, AGENT_START_WAIT_MS, err) < 0)
+        return error_context(err, "instance %s of version %s at %s", warm->name,
+                             warm->template_version_id, address);
+    return 0;
 }
 
 /* One more of what is wanted, up to `most` in its size, or in any. */
