@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Archives that the steps of template builds copy from. */
-#include <string.h>
-
+#include "api/content.h"
 #include "api/template_builds.h"
 #include "base/mem.h"
-#include "crypto/mac.h"
 #include "recipe/recipe_file.h"
 
 const struct schema_member template_file_schema[] = {
@@ -26,33 +24,17 @@ int template_files_take(struct api *api, const struct http_request *request,
 
 /* --- in JSON, up to the size of a body --- */
 
-struct memory {
-    char *data;
-    size_t size, at;
-};
-
-static long read_memory(void *context, char *data, size_t size)
-{
-    struct memory *memory = context;
-    size_t piece = memory->size - memory->at < size ? memory->size - memory->at : size;
-    memcpy(data, memory->data + memory->at, piece);
-    memory->at += piece;
-    return (long)piece;
-}
-
 static int take_json(struct api *api, const struct http_request *request, struct recipe_file *file,
                      struct error **err)
 {
-    const json_t *content = json_object_get(request->json, "content_b64");
-    size_t length = json_string_length(content), room = length / 4 * 3 + 3;
-    autofree char *data = xmalloc(room);
-    struct memory memory = {.data = data};
-    if (base64_decode(json_string_value(content), length, data, room, &memory.size) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "/content_b64",
-                               "The content is not base64 with its padding and without blanks.");
-    if (!memory.size)
+    struct content content;
+    int result = content_decode(request, &content, err);
+    autofree char *data = content.data;
+    if (result < 0)
+        return -1;
+    if (!content.size)
         return error_set_field(err, ERR_INVALID_REQUEST, "/content_b64", "The archive is empty.");
-    const struct recipe_upload upload = {(int64_t)memory.size, read_memory, &memory};
+    const struct recipe_upload upload = {(int64_t)content.size, content_read, &content};
     return recipe_file_write(api->worker.db, file, &upload, err);
 }
 

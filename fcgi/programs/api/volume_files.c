@@ -2,6 +2,7 @@
 /* Files of volumes: in JSON up to a size, as octets of any size, which pass through. */
 #include <string.h>
 
+#include "api/content.h"
 #include "api/volume_path.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -18,21 +19,6 @@ const struct schema_member volume_file_schema[] = {
 };
 
 /* --- writing --- */
-
-/* Bytes that are there already. */
-struct memory {
-    char *data;
-    size_t size, at;
-};
-
-static long read_memory(void *context, char *data, size_t size)
-{
-    struct memory *memory = context;
-    size_t piece = memory->size - memory->at < size ? memory->size - memory->at : size;
-    memcpy(data, memory->data + memory->at, piece);
-    memory->at += piece;
-    return (long)piece;
-}
 
 /* Those of the client, which must be as many as it said. */
 struct passage {
@@ -93,20 +79,16 @@ static int put_octets(struct api *api, const struct http_request *request,
 static int put_json(struct api *api, const struct http_request *request,
                     struct http_response *response, struct error **err)
 {
-    const json_t *content = json_object_get(request->json, "content_b64");
-    size_t length = json_string_length(content);
-    struct memory memory = {0};
+    struct content content;
     if (request->query_count)
         return error_set_field(err, ERR_INVALID_REQUEST, request->query[0].name,
                                "path and mode stand in the body, or in the query of a body of "
                                "application/octet-stream.");
-    autofree char *data = xmalloc(length / 4 * 3 + 3);
-    if (base64_decode(json_string_value(content), length, data, length / 4 * 3 + 3, &memory.size) <
-        0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "/content_b64",
-                               "The content is not base64 with its padding and without blanks.");
-    memory.data = data;
-    struct keeper_upload upload = {read_memory, &memory, (int64_t)memory.size};
+    int result = content_decode(request, &content, err);
+    autofree char *data = content.data;
+    if (result < 0)
+        return -1;
+    struct keeper_upload upload = {content_read, &content, (int64_t)content.size};
     return put(api, response, json_string_value(json_object_get(request->json, "path")),
                json_string_value(json_object_get(request->json, "mode")), "/path", &upload, err);
 }
