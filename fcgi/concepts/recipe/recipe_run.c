@@ -24,7 +24,8 @@
 #define LOOK_MS       60   /* at a step that has just begun */
 #define DEFER_MS      400
 #define LATER_MS      2000
-#define ATTEMPTS_MOST 20 /* to make the sandbox */
+#define SILENT_MS     30000 /* after an agent that did not answer: looks at others come in between */
+#define ATTEMPTS_MOST 20    /* to make the sandbox */
 
 struct running {
     struct worker *worker;
@@ -297,7 +298,7 @@ static int settle(struct running *running, const struct recipe_place *place, str
         return error_move(err, failure);
     log_info("steps of a template wait", LOG_STR("version", running->row.version_id),
              LOG_ERROR(*failure));
-    return defer(running, LATER_MS, err);
+    return defer(running, (*failure)->code == ERR_RUNTIME_UNAVAILABLE ? SILENT_MS : LATER_MS, err);
 }
 
 static int go_on(struct running *running, struct error **err)

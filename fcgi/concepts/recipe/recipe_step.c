@@ -13,11 +13,13 @@
 #include "recipe/recipe.h"
 #include "recipe/recipe_file.h"
 
-#define WORK_DIR     "/var/tmp/.sandlot-build"
-#define CALL_S       20 /* for what is quick */
-#define CALL_WAIT_MS 25000
-#define OUTPUT_READ  "8192" /* bytes at once */
-#define ROOT         "root"
+#define WORK_DIR "/var/tmp/.sandlot-build"
+/* As long as what is asked may take: a look, and what is done to begin a step. */
+#define LOOK_S      3
+#define ACT_S       20
+#define ANSWER_MS   2000   /* beyond that, until the agent counts as silent */
+#define OUTPUT_READ "8192" /* bytes at once */
+#define ROOT        "root"
 
 /* Leaves a program running that writes n.out. n.status says "r" before this returns, and its exit
  * status behind that in the end; n.pid whose end means that there will be none. Arguments: n, the
@@ -165,10 +167,10 @@ char *recipe_step_title(const struct recipe_place *place, unsigned step)
 /* --- calls of the agent --- */
 
 static int call(struct recipe_place *place, const struct setting *as, json_t *args,
-                const char *input, json_t **answer, struct error **err)
+                const char *input, unsigned seconds, json_t **answer, struct error **err)
 {
     json_auto_t *body = json_pack("{s:s, s:o, s:s, s:i}", "cmd", "/bin/sh", "args", args, "user",
-                                  as ? as->user : ROOT, "timeout", CALL_S);
+                                  as ? as->user : ROOT, "timeout", (int)seconds);
     if (as)
         json_object_set(body, "envs", as->envs);
     json_object_set_new(body, "cwd", json_string(as ? as->cwd : "/"));
@@ -178,7 +180,7 @@ static int call(struct recipe_place *place, const struct setting *as, json_t *ar
     }
     if (lease_tick(place->lease, err) < 0)
         return -1;
-    return agent_exec(&place->at, place->secret, body, CALL_WAIT_MS, answer, err);
+    return agent_exec(&place->at, place->secret, body, seconds * 1000 + ANSWER_MS, answer, err);
 }
 
 /* What is quick and is to succeed. */
@@ -186,7 +188,7 @@ static int call_quick(struct recipe_place *place, json_t *args, const char *inpu
                       struct error **err)
 {
     json_auto_t *answer = NULL;
-    if (call(place, NULL, args, input, &answer, err) < 0)
+    if (call(place, NULL, args, input, ACT_S, &answer, err) < 0)
         return -1;
     if (json_integer_value(json_object_get(answer, "exit_code")) == 0)
         return 0;
@@ -194,13 +196,25 @@ static int call_quick(struct recipe_place *place, json_t *args, const char *inpu
                      text_of(answer, "stderr"));
 }
 
+/* What is over at once and changes nothing. One that was cut off has told nothing, least of all
+ * that there is nothing. */
+static int call_look(struct recipe_place *place, json_t *args, json_t **answer, struct error **err)
+{
+    if (call(place, NULL, args, NULL, LOOK_S, answer, err) < 0)
+        return -1;
+    if (json_integer_value(json_object_get(*answer, "exit_code")) == 0)
+        return 0;
+    return error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                     "a look into the sandbox of the build was cut off");
+}
+
 int recipe_place_read(struct recipe_place *place, struct error **err)
 {
     json_auto_t *answer = NULL;
-    if (call(
-            place, NULL,
+    if (call_look(
+            place,
             json_pack("[s, s]", "-c", "head -c 65536 " TEMPLATE_DEFAULTS_FILE " 2>/dev/null; true"),
-            NULL, &answer, err) < 0)
+            &answer, err) < 0)
         return -1;
     const char *text = text_of(answer, "stdout");
     place->defaults = json_loads(text, 0, NULL);
@@ -227,7 +241,7 @@ static int start(struct recipe_place *place, unsigned step, const struct setting
     json_t *whole =
         json_pack("[s, s, s, s, s, s]", "-c", run_script, "sh", number, "/bin/sh", "-c");
     json_array_extend(whole, rest);
-    return call(place, as, whole, NULL, &answer, err);
+    return call(place, as, whole, NULL, ACT_S, &answer, err);
 }
 
 static int run(struct recipe_place *place, unsigned step, const struct setting *as,
@@ -403,8 +417,8 @@ int recipe_step_poll(struct recipe_place *place, unsigned step, uint64_t from,
     buffer_auto bytes = BUFFER_INIT(65536);
     snprintf(number, sizeof number, "%u", step);
     snprintf(at, sizeof at, "%llu", (unsigned long long)from);
-    if (call(place, NULL, json_pack("[s, s, s, s, s]", "-c", poll_script, "sh", number, at), NULL,
-             &answer, err) < 0)
+    if (call_look(place, json_pack("[s, s, s, s, s]", "-c", poll_script, "sh", number, at), &answer,
+                  err) < 0)
         return -1;
     const char *text = text_of(answer, "stdout");
     bool is_text = str_equal(text_of(answer, "stdout_encoding"), "utf-8");

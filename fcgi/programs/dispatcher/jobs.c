@@ -171,6 +171,8 @@ const struct process dispatcher_processes[PROCESS_COUNT] = {
     [PROCESS_SAMPLES] = {1, NOTIFY_NONE, NULL},
     [PROCESS_POLICIES] = {1, NOTIFY_POLICIES, NULL},
     [PROCESS_BUILDS] = {1, NOTIFY_BUILDS, NULL},
+    /* A tenant's sandbox is asked, which may keep it waiting: no other build waits for that. */
+    [PROCESS_STEPS] = {2, NOTIFY_BUILDS, NULL},
     [PROCESS_EVENTS] = {1, NOTIFY_NONE, NULL},
     [PROCESS_WEBHOOKS] = {1, NOTIFY_NONE, NULL},
 };
@@ -210,8 +212,8 @@ struct job dispatcher_jobs[] = {
 
     {"template builds", PROCESS_BUILDS, .next = template_build_next, .is_due = due_builds},
     {"hosts that join", PROCESS_BUILDS, .sweep = join_try_all, .every_ms = JOINS_MS},
-    {"template steps", PROCESS_BUILDS, .next = recipe_next, .is_due = due_recipes},
     {"template removals", PROCESS_BUILDS, .next = template_remove_next, .is_due = due_removals},
+    {"template steps", PROCESS_STEPS, .next = recipe_next, .is_due = due_recipes},
 
     {"samples", PROCESS_SAMPLES, .serve = sample_serve},
     {"events", PROCESS_EVENTS, .serve = events_serve},

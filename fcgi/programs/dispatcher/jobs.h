@@ -24,6 +24,7 @@ enum dispatcher_process {
     PROCESS_SAMPLES,
     PROCESS_POLICIES,
     PROCESS_BUILDS,
+    PROCESS_STEPS,
     PROCESS_EVENTS,
     PROCESS_WEBHOOKS,
     PROCESS_COUNT
@@ -35,7 +36,7 @@ struct process {
     void (*notified)(void);   /* called when somebody did; may be NULL */
 };
 extern const struct process dispatcher_processes[PROCESS_COUNT];
-#define DISPATCHER_PROCESSES_MAX 18 /* of all of them together */
+#define DISPATCHER_PROCESSES_MAX 20 /* of all of them together */
 
 struct job {
     const char *name;
