@@ -21,7 +21,6 @@
 #define ID_PREFIX     "jhn_"
 #define AGAIN_MS      5000
 #define ASK_MOST_MS   3000
-#define SLICE_MS      500
 #define TRIAL_DISK_GB 1
 /* What a shell, a user and a disk are needed for. */
 #define LINE "test \"$(id -un)\" = user && echo tried >joined && grep -q tried joined"
@@ -223,19 +222,6 @@ static int create_sandbox(struct trial *trial, struct agent_place *at, struct er
     return trial->runtime->ops->create(trial->runtime, &instance, err);
 }
 
-static int wait_for_agent(struct trial *trial, const struct agent_place *at, struct error **err)
-{
-    int64_t give_up_ms = clock_monotonic_ms() + AGENT_START_WAIT_MS;
-    do {
-        error_clear(err);
-        if (renew(trial, err) < 0)
-            return -1;
-        if (agent_wait(at, SLICE_MS, err) == 0)
-            return 0;
-    } while (clock_monotonic_ms() < give_up_ms);
-    return -1;
-}
-
 static int run_command(struct trial *trial, const struct agent_place *at, struct error **err)
 {
     const struct keyring *ring = trial->worker->ring;
@@ -266,7 +252,7 @@ static int use_sandbox(struct trial *trial, struct error **err)
     if (create_sandbox(trial, &at, err) < 0)
         return error_context(err, "the trial sandbox was not created");
     fault_point(FAULT_JOIN_TRIED);
-    if (wait_for_agent(trial, &at, err) < 0 || run_command(trial, &at, err) < 0)
+    if (agent_wait(&at, renew, trial, err) < 0 || run_command(trial, &at, err) < 0)
         return error_context(err,
                              "the trial sandbox was started and cannot be used (the packet filter "
                              "of the new machine?)");

@@ -21,7 +21,6 @@
 #include "template/warm_row.h"
 
 #define ATTEMPTS_MOST     8
-#define AGENT_SLICE_MS    500
 #define CAPACITY_DELAY_MS 5000
 #define TRIAL_DISK_GB     1
 
@@ -138,14 +137,10 @@ static int start_trial(struct building *building, const char *source, struct pla
     if (runtime->ops->create(runtime, &instance, err) < 0)
         return -1;
     fault_point(FAULT_BUILD_TRIED);
-    int64_t give_up_ms = clock_monotonic_ms() + AGENT_START_WAIT_MS;
-    do {
-        error_clear(err);
-        if (renew(building, err) < 0)
-            return -1;
-        if (agent_wait(&at, AGENT_SLICE_MS, err) == 0)
-            return 0;
-    } while (clock_monotonic_ms() < give_up_ms);
+    if (agent_wait(&at, renew, building, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_RUNTIME_UNAVAILABLE && (*err)->code != ERR_RUNTIME_FAILED)
+        return -1;
     error_clear(err);
     return error_set(err, ERR_RUNTIME_REFUSED,
                      "a sandbox was started from it and its agent did not answer within %d "

@@ -52,7 +52,7 @@ static int remove_next(struct worker *worker, bool *worked, struct error **err)
 /* --- in --- */
 
 struct addition {
-    const struct settings *settings;
+    struct worker *worker;
     const struct warm_want *want;
     unsigned most;
     bool any_size;             /* of the template in any size */
@@ -74,12 +74,20 @@ static int add_body(struct db *db, void *context, struct error **err)
         return -1;
     if (count >= addition->most)
         return error_set(err, ERR_NO_CAPACITY, "the pool is full");
-    return warm_row_insert(db, warm, addition->settings->lease_s, err);
+    return warm_row_insert(db, warm, addition->worker->settings->lease_s, err);
 }
 
-static int start_instance(struct worker *worker, const struct addition *addition,
-                          struct error **err)
+/* Another dispatcher that finds one too many there lets go of it while it starts. */
+static int renew(void *context, struct error **err)
 {
+    const struct addition *addition = context;
+    return warm_row_renew(addition->worker->db, addition->warm.name,
+                          addition->worker->settings->lease_s, err);
+}
+
+static int start_instance(struct addition *addition, struct error **err)
+{
+    struct worker *worker = addition->worker;
     const struct warm_instance *warm = &addition->warm;
     char address[IPV4_TEXT_SIZE], source[INSTANCE_NAME_SIZE];
     struct runtime *runtime;
@@ -95,10 +103,15 @@ static int start_instance(struct worker *worker, const struct addition *addition
         .resources = warm->resources,
     };
     if (runtimes_get(worker->runtimes, worker->db, warm->host_id, &runtime, err) < 0 ||
-        runtime->ops->create(runtime, &instance, err) < 0 ||
         runtimes_agent(worker->runtimes, worker->db, warm->host_id, warm->address, &at, err) < 0)
         return -1;
-    if (agent_wait(&at, AGENT_START_WAIT_MS, err) < 0)
+    runtime->tick = renew;
+    runtime->tick_context = addition;
+    int created = runtime->ops->create(runtime, &instance, err);
+    runtime->tick = NULL;
+    if (created < 0)
+        return -1;
+    if (agent_wait(&at, renew, addition, err) < 0)
         return error_context(err, "instance %s of version %s at %s", warm->name,
                              warm->template_version_id, address);
     return 0;
@@ -108,8 +121,7 @@ static int start_instance(struct worker *worker, const struct addition *addition
 static int add(struct worker *worker, const struct warm_want *want, unsigned most, bool any_size,
                bool *worked, struct error **err)
 {
-    struct addition addition = {
-        .settings = worker->settings, .want = want, .most = most, .any_size = any_size};
+    struct addition addition = {.worker = worker, .want = want, .most = most, .any_size = any_size};
     struct warm_instance *warm = &addition.warm;
     memcpy(warm->template_version_id, want->template_version_id, sizeof warm->template_version_id);
     warm->agent_key_id = keyring_newest(worker->ring);
@@ -121,8 +133,7 @@ static int add(struct worker *worker, const struct warm_want *want, unsigned mos
         return 0;
     }
     *worked = true;
-    if (start_instance(worker, &addition, err) == 0 &&
-        warm_row_ready(worker->db, warm->name, err) == 0)
+    if (start_instance(&addition, err) == 0 && warm_row_ready(worker->db, warm->name, err) == 0)
         return 0;
     if ((*err)->code == ERR_LEASE_LOST) { /* fewer are wanted by now */
         error_clear(err);

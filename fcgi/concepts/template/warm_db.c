@@ -42,6 +42,10 @@ static const struct db_statement ready_statement = {
     "warm.ready",
     "UPDATE warm_instances SET state = 'ready' WHERE instance_name = ? AND state = 'starting'",
     false};
+static const struct db_statement renew_statement = {
+    "warm.renew",
+    "UPDATE warm_instances SET lease_until_ms = ? WHERE instance_name = ? AND state = 'starting'",
+    false};
 static const struct db_statement dismiss_statement = {
     "warm.dismiss",
     "UPDATE warm_instances SET state = 'leaving', lease_until_ms = 0"
@@ -69,7 +73,7 @@ static const struct db_statement *const statements[] = {
     &claim_statement,       &delete_statement, &count_statement,   &insert_statement,
     &ready_names_statement, &ready_statement,  &dismiss_statement, &list_statement,
     &one_statement,         &removals.due,     &removals.take,     &known_statement,
-    &disk_statement,
+    &disk_statement,        &renew_statement,
 };
 const struct db_statement_list warm_statements = DB_STATEMENT_LIST(statements);
 
@@ -147,14 +151,28 @@ int warm_row_insert(struct db *db, const struct warm_instance *warm, uint64_t le
                    NULL, err);
 }
 
+static int check_starting(uint64_t matched, const char *instance_name, struct error **err)
+{
+    if (matched)
+        return 0;
+    return error_set(err, ERR_LEASE_LOST, "warm instance %s was dismissed", instance_name);
+}
+
+int warm_row_renew(struct db *db, const char *instance_name, uint64_t lease_s, struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &renew_statement, DB_ARGS(db_i64(clock_in_s(lease_s)), db_text(instance_name)),
+                &matched, err) < 0)
+        return -1;
+    return check_starting(matched, instance_name, err);
+}
+
 int warm_row_ready(struct db *db, const char *instance_name, struct error **err)
 {
     uint64_t matched;
     if (db_exec(db, &ready_statement, DB_ARGS(db_text(instance_name)), &matched, err) < 0)
         return -1;
-    if (!matched)
-        return error_set(err, ERR_LEASE_LOST, "warm instance %s was dismissed", instance_name);
-    return 0;
+    return check_starting(matched, instance_name, err);
 }
 
 int warm_dismiss(struct db *db, const char *instance_name, struct error **err)

@@ -13,6 +13,9 @@ int warm_row_count(struct db *db, const char *template_version_id,
 int warm_row_insert(struct db *db, const struct warm_instance *warm, uint64_t lease_s,
                     struct error **err);
 
+/* It goes on starting, for lease_s from now at most. Errors: as warm_row_ready(). */
+int warm_row_renew(struct db *db, const char *instance_name, uint64_t lease_s, struct error **err);
+
 /* starting → ready. Errors: ERR_LEASE_LOST when somebody made it leave meanwhile. */
 int warm_row_ready(struct db *db, const char *instance_name, struct error **err);
 

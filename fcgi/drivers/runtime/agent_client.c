@@ -16,6 +16,7 @@
 /* A control character of output takes 6 bytes in an answer. */
 #define LOGS_ANSWER_MAX (8 * 1024 * 1024)
 #define RUN_WAIT_MS     15000
+#define WAIT_TICK_MS    500
 #define RETRY_PAUSE_MS  3 /* an agent answers some 12 ms after its instance has started */
 
 int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t key_id,
@@ -208,14 +209,20 @@ int agent_run(const struct agent_place *at, const char *secret, const char *line
     return 0;
 }
 
-int agent_wait(const struct agent_place *at, unsigned wait_ms, struct error **err)
+int agent_wait(const struct agent_place *at, int (*tick)(void *context, struct error **err),
+               void *tick_context, struct error **err)
 {
-    int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
-    for (;;) {
+    int64_t now_ms = clock_monotonic_ms(), tick_at_ms = now_ms;
+    int64_t give_up_ms = now_ms + AGENT_START_WAIT_MS;
+    for (;; now_ms = clock_monotonic_ms()) {
         buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
         long status;
+        if (now_ms >= tick_at_ms && tick(tick_context, err) < 0)
+            return -1;
+        if (now_ms >= tick_at_ms)
+            tick_at_ms = now_ms + WAIT_TICK_MS;
         request(at, "", "/health", NULL, &answer, &status);
-        if (status || clock_monotonic_ms() >= give_up_ms)
+        if (status || now_ms >= give_up_ms)
             return check_status(status, 204, err);
         clock_sleep_ms(RETRY_PAUSE_MS);
     }

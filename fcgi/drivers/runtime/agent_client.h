@@ -76,8 +76,11 @@ int agent_cpus(const struct agent_place *at, const char *secret, unsigned *cpus,
 int agent_run(const struct agent_place *at, const char *secret, const char *line, int *exit_code,
               struct error **err);
 
-/* Wait until the agent of an instance that no sandbox has yet answers at all. */
-int agent_wait(const struct agent_place *at, unsigned wait_ms, struct error **err);
+/* Wait for up to AGENT_START_WAIT_MS until the agent of an instance that was just started and that
+ * no sandbox has yet answers at all. tick() is called twice a second and ends the waiting with its
+ * error. Errors: ERR_RUNTIME_UNAVAILABLE (no answer). */
+int agent_wait(const struct agent_place *at, int (*tick)(void *context, struct error **err),
+               void *tick_context, struct error **err);
 
 enum agent_listener { AGENT_LISTENER_NONE, AGENT_LISTENER_LOOPBACK, AGENT_LISTENER_ANY };
 

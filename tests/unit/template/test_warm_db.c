@@ -37,13 +37,19 @@ static int set_up(void **state)
            template_source_add(db, version.id, host.id, name, &err) < 0;
 }
 
-static void add_ready(const char *name, const struct runtime_resources *resources)
+static void add_starting(const char *name, const struct runtime_resources *resources)
 {
     struct error *err = NULL;
     struct warm_instance warm = {.host_id = host.id, .agent_key_id = 1, .resources = *resources};
     snprintf(warm.name, sizeof warm.name, "%s", name);
     memcpy(warm.template_version_id, version.id, sizeof warm.template_version_id);
     assert_ok(warm_row_insert(db, &warm, 60, &err));
+}
+
+static void add_ready(const char *name, const struct runtime_resources *resources)
+{
+    struct error *err = NULL;
+    add_starting(name, resources);
     assert_ok(warm_row_ready(db, name, &err));
 }
 
@@ -90,10 +96,24 @@ static void claims_at_the_same_time_find_an_instance_each(void **state)
     assert_string_equal(none.warm[CLAIMS - 1].name, "");
 }
 
+static void who_starts_one_learns_that_it_was_dismissed(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    add_starting("warm-dismissed", &wanted);
+    assert_ok(warm_row_renew(db, "warm-dismissed", 60, &err));
+    assert_ok(warm_dismiss(db, "warm-dismissed", &err));
+    assert_fails(warm_row_renew(db, "warm-dismissed", 60, &err), ERR_LEASE_LOST);
+    error_clear(&err);
+    assert_fails(warm_row_ready(db, "warm-dismissed", &err), ERR_LEASE_LOST);
+    error_clear(&err);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(claims_at_the_same_time_find_an_instance_each),
+        cmocka_unit_test(who_starts_one_learns_that_it_was_dismissed),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, set_up, schema_teardown);
 }
