@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The calls for clients of E2B by themselves: what their packages do not ask."""
 
+import base64
+import gzip
 import json
 import secrets
+import struct
 import subprocess
 
 import pytest
@@ -146,6 +149,24 @@ def test_an_empty_directory_has_a_size(sandbox):
 def test_other_forms_of_the_protocol_are_refused_by_their_type(shared_sandbox, kind):
     refused = shared_sandbox.data.request("POST", "/process.Process/List", b"", {"Content-Type": kind})
     assert refused.status == 415, refused
+
+
+def test_messages_of_gzip(sandbox):
+    """By itself and in a stream, through everything that stands before the agent."""
+    def packed(message):
+        return gzip.compress(json.dumps(message).encode())
+
+    found = sandbox.data.request("POST", "/filesystem.Filesystem/Stat", packed({"path": "/etc"}),
+                                 {"Content-Type": "application/json", "Content-Encoding": "gzip"})
+    assert (found.status, found.json()["entry"]["name"]) == (200, "etc"), found
+    message = packed({"process": {"cmd": "echo", "args": ["packed"]}})
+    headers = {"Content-Type": "application/connect+json", "Connect-Content-Encoding": "gzip"}
+    ran = sandbox.data.request("POST", "/process.Process/Start", struct.pack(">BI", 1, len(message)) + message, headers)
+    assert (ran.status, base64.b64encode(b"packed\n") in ran.body) == (200, True), ran
+    bomb = gzip.compress(bytes(64 << 20))
+    refused = sandbox.data.request("POST", "/filesystem.Filesystem/Stat", bomb,
+                                   {"Content-Type": "application/json", "Content-Encoding": "gzip"})
+    assert (refused.status, refused.json()["code"]) == (429, "resource_exhausted"), refused
 
 
 def messages(answer):
