@@ -369,12 +369,20 @@ def test_a_token_of_a_volume_ends_with_its_key(stack, account, volume):
 
 def test_files_of_a_volume(call, volume):
     place = f"/volumecontent/{volume['volumeID']}"
-    for query, status in (("", 400), ("?path=relative", 400), ("?path=/a&uid=0", 501), ("?path=/a&mode=4096", 400)):
+    for query, status in (("", 400), ("?path=relative", 400), ("?path=/a&uid=65536", 400), ("?path=/a&mode=4096", 400)):
         assert_refused(call("POST", f"{place}/dir{query}"), status)
     assert call("POST", f"{place}/dir?path=/a/b&mode=448&uid=1000&gid=1000&force=true").json()["mode"] == 0o700
     assert_refused(call("PUT", f"{place}/file?path=/a/f", {"a": 1}), 400)
     assert [one["name"] for one in call("GET", f"{place}/dir?path=/a").json()] == ["b"]
     assert call("GET", f"{place}/path?path=/a/b").json()["type"] == "directory"
+    changed = call("PATCH", f"{place}/path?path=/a/b", {"mode": 0o755, "uid": 0}).json()
+    assert (changed["path"], changed["mode"], changed["uid"], changed["gid"]) == ("/a/b", 0o755, 0, 1000)
+    for query, body in (("?path=/a/b", {}), ("?path=/a/b", {"mode": 4096}), ("?path=/a/b", {"uid": -1}), ("", {"uid": 0})):
+        assert_refused(call("PATCH", f"{place}/path{query}", body), 400)
+    assert_refused(call("PATCH", f"{place}/path?path=/none", {"uid": 0}), 404)
+    assert call("POST", f"{place}/dir?path=/a/b/c&uid=7").json()["uid"] == 7
+    assert sorted(one["path"] for one in call("GET", f"{place}/dir?path=/a&depth=2").json()) == ["/a/b", "/a/b/c"]
+    assert_refused(call("GET", f"{place}/dir?path=/a&depth=0"), 400, "depth")
     assert call("DELETE", f"{place}/path?path=/a").status == 204
     assert_refused(call("GET", f"{place}/path?path=/a"), 404)
 
