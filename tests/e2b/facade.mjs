@@ -154,15 +154,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(self.headers['Host'].encode())
+        self.wfile.write(''.join(f'{name}: {text}' for name, text in self.headers.items() if name.lower() == 'host').encode())
 http.server.HTTPServer(('127.0.0.1', 8123), Handler).serve_forever()
 `)
     await sandbox.commands.run('python3 /tmp/host.py', { background: true })
     await sandbox.commands.run('until curl -so /dev/null 127.0.0.1:8123; do sleep 0.1; done')
-    assert.equal(await (await plain(`https://${sandbox.getHost(8123)}/`)).text(), 'localhost:8123')
+    assert.equal(await (await plain(`https://${sandbox.getHost(8123)}/`)).text(), 'Host: localhost:8123')
     assert.equal((await sandbox.getInfo()).network.maskRequestHost, 'localhost:${PORT}')
   })
   say('the host that servers see')
+
+  await withSandbox({ lifecycle: { onTimeout: 'pause', autoResume: true } }, async (sandbox) => {
+    await serve(sandbox, 8123)
+    await sandbox.pause()
+    assert.equal(await (await plain(`https://${sandbox.getHost(8123)}/`)).text(), 'shown\n')
+    assert.equal((await sandbox.getInfo()).state, 'running')
+    await sandbox.pause()
+    assert.equal((await sandbox.commands.run('echo woken')).stdout, 'woken\n')
+    assert.deepEqual((await sandbox.getInfo()).lifecycle, { onTimeout: 'pause', autoResume: true })
+  })
+  say('requests wake what is paused')
 }
 
 async function volumes() {

@@ -132,6 +132,39 @@ def test_errors_have_their_numbers(stack, call, sandbox):
     assert_refused(call("POST", f"/sandboxes/{name}/timeout", {"timeout": 60}), 404)
 
 
+def test_what_a_create_refuses(call):
+    for body, said in (
+            ({"timeout": 0}, "timeout"), ({"autoPauseMemory": False}, "autoPauseMemory"),
+            ({"autoPause": True, "autoPauseMemory": False, "autoResume": {"enabled": True}}, "autoPauseMemory"),
+            ({"network": {"httpsPorts": [49983]}}, "https_ports"), ({"network": {"denyOut": ["a b"]}}, "deny_out")):
+        for path in ("/sandboxes", "/v2/sandboxes"):
+            assert_refused(call("POST", path, {"templateID": "base", **body}), 400, said)
+    assert call("GET", "/sandboxes").json() == []
+
+
+def test_ends_that_a_connect_gives(call, sandbox):
+    """300 s where it says nothing, a later end only, and of one that is paused what it says."""
+    def end():
+        return call("GET", f"/sandboxes/{name_of(sandbox)}").json()["endAt"]
+
+    path = f"/v2/sandboxes/{name_of(sandbox)}/connect"
+    assert call("POST", f"/sandboxes/{name_of(sandbox)}/timeout", {"timeout": 30}).status == 204
+    first = end()
+    assert call("POST", path).status == 200
+    assert end() > first, "300 s without a body"
+    assert call("POST", path, {"timeout": 2000}).status == 200
+    last = end()
+    for body in (None, {}, {"timeout": 10}):
+        assert call("POST", path, body).status == 200
+        assert end() == last
+    assert call("POST", f"/sandboxes/{name_of(sandbox)}/pause").status == 204
+    assert call("POST", path, {"timeout": 100}).status == 201
+    assert end() < last
+    assert call("POST", f"/sandboxes/{name_of(sandbox)}/pause").status == 204
+    assert call("DELETE", f"/sandboxes/{name_of(sandbox)}").status == 204
+    assert_refused(call("DELETE", f"/sandboxes/{name_of(sandbox)}"), 404)
+
+
 def test_a_timeout_of_nothing_ends_it(call, sandbox):
     assert call("POST", f"/sandboxes/{name_of(sandbox)}/timeout", {"timeout": 0}).status == 204
     assert_refused(call("GET", f"/sandboxes/{name_of(sandbox)}"), 404)
