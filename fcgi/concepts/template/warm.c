@@ -151,7 +151,7 @@ static int add(struct worker *worker, const struct warm_want *want, bool *worked
 /* Plans of teams change slowly. */
 #define SIZES_MS 60000
 
-static int64_t rest_until_ms; /* monotonic */
+static int64_t rest_until_ms, quiet_until_ms; /* monotonic */
 
 void warm_hurry(void)
 {
@@ -261,29 +261,31 @@ static bool gives_way(const struct warm_plan *plan)
 
 static int maintain(struct worker *worker, bool *worked, struct error **err)
 {
+    unsigned percent = (unsigned)worker->settings->warm_memory_percent;
     struct warm_plan plan;
     struct tally tally;
-    if (warm_plan_read(worker->db, (unsigned)worker->settings->warm_memory_percent, &plan, err) <
-            0 ||
+    if (warm_plan_begin(worker->db, percent, &plan, err) < 0)
+        return -1;
+    if (gives_way(&plan)) {
+        quiet_until_ms = clock_monotonic_ms() + WARM_QUIET_MS;
+        return 0;
+    }
+    if ((percent && warm_plan_ask(worker->db, &plan, err) < 0) ||
         keep_defaults(worker, &plan, err) < 0)
         return -1;
     warm_plan_decide(&plan);
-    if (compare(worker, &plan, &tally, err) < 0)
+    if (compare(worker, &plan, &tally, err) < 0 ||
+        (tally.surplus && remove_next(worker, worked, err) < 0) ||
+        (!*worked && add_next(worker, &plan, &tally, worked, err) < 0))
         return -1;
-    if (gives_way(&plan))
-        return 0;
-    if (tally.surplus && remove_next(worker, worked, err) < 0)
-        return -1;
-    return *worked ? 0 : add_next(worker, &plan, &tally, worked, err);
+    if (!*worked)
+        rest_until_ms = clock_monotonic_ms() + LOOK_AGAIN_MS;
+    return 0;
 }
 
 int warm_maintain_next(struct worker *worker, bool *worked, struct error **err)
 {
+    int64_t now_ms = clock_monotonic_ms();
     *worked = false;
-    if (clock_monotonic_ms() < rest_until_ms)
-        return 0;
-    int result = maintain(worker, worked, err);
-    if (result == 0 && !*worked)
-        rest_until_ms = clock_monotonic_ms() + LOOK_AGAIN_MS;
-    return result;
+    return now_ms < rest_until_ms || now_ms < quiet_until_ms ? 0 : maintain(worker, worked, err);
 }

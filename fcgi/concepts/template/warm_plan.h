@@ -11,8 +11,10 @@
 #include "runtime/runtime.h"
 
 #define WARM_DEMANDS_MAX 64
-#define WARM_SIZES_MAX   4
-#define WARM_WANTS_MAX   (WARM_DEMANDS_MAX + WARM_SIZES_MAX)
+/* Between the creates of a burst there is none for a moment. */
+#define WARM_QUIET_MS  500
+#define WARM_SIZES_MAX 4
+#define WARM_WANTS_MAX (WARM_DEMANDS_MAX + WARM_SIZES_MAX)
 
 struct warm_want {
     char template_version_id[ID_SIZE];
@@ -37,11 +39,14 @@ struct warm_plan {
     struct warm_demand demands[WARM_DEMANDS_MAX]; /* of each team the largest first */
     unsigned demand_count;
     uint64_t memory_mb; /* that waiting instances may take */
-    bool busy;          /* creates are under way */
+    bool busy;          /* creates are under way, or were within WARM_QUIET_MS */
 };
 
-/* Inputs: what was asked for, and what the hosts have. */
-int warm_plan_read(struct db *db, unsigned percent, struct warm_plan *plan, struct error **err);
+/* An empty plan for this share of what the hosts have. */
+int warm_plan_begin(struct db *db, unsigned percent, struct warm_plan *plan, struct error **err);
+
+/* Add what was asked for lately. */
+int warm_plan_ask(struct db *db, struct warm_plan *plan, struct error **err);
 
 /* How large root disks are in most teams' plans. */
 struct warm_sizes {

@@ -35,7 +35,7 @@ static const struct db_statement state_statement = {
     "   WHERE state = 'active' AND " HOST_ANSWERS(
         "") "),"
             " EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND kind IN ('create', "
-            "'fork'))",
+            "'fork')) OR EXISTS (SELECT 1 FROM sandboxes WHERE id >= ?)",
     true};
 
 static const struct db_statement sizes_statement = {
@@ -54,7 +54,21 @@ static const struct db_statement *const statements[] = {&demand_statement, &stat
                                                         &sizes_statement, &room_statement};
 const struct db_statement_list warm_plan_statements = DB_STATEMENT_LIST(statements);
 
-static int read_demand(struct db *db, struct warm_plan *plan, struct error **err)
+int warm_plan_begin(struct db *db, unsigned percent, struct warm_plan *plan, struct error **err)
+{
+    char since[ID_SIZE];
+    db_rows_auto *rows = NULL;
+    *plan = (struct warm_plan){0};
+    id_floor("sbx_", clock_now_ms() - WARM_QUIET_MS, since);
+    if (db_query(db, &state_statement, DB_ARGS(db_text(since)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    plan->memory_mb = db_get_u64(rows, 0) * percent / 100;
+    plan->busy = db_get_bool(rows, 1);
+    return 0;
+}
+
+int warm_plan_ask(struct db *db, struct warm_plan *plan, struct error **err)
 {
     char since[ID_SIZE];
     db_rows_auto *rows = NULL;
@@ -72,18 +86,6 @@ static int read_demand(struct db *db, struct warm_plan *plan, struct error **err
         warm_plan_add(plan, db_get_text(rows, 0), &want, (unsigned)db_get_u64(rows, 6));
     }
     return 0;
-}
-
-int warm_plan_read(struct db *db, unsigned percent, struct warm_plan *plan, struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    *plan = (struct warm_plan){0};
-    if (db_query(db, &state_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    db_rows_next(rows);
-    plan->memory_mb = db_get_u64(rows, 0) * percent / 100;
-    plan->busy = db_get_bool(rows, 1);
-    return percent ? read_demand(db, plan, err) : 0;
 }
 
 int warm_sizes_read(struct db *db, struct warm_sizes *sizes, struct error **err)
