@@ -367,8 +367,18 @@ def check_spelling(root, sources):
         yield found.group(1), int(found.group(2)), found.group(3)
 
 
+def check_packed(sources):
+    """each header of the programs is named in a Makefile, or the tarball lacks it"""
+    makefiles = [source for source in sources if source.path.endswith(("Makefile.am", "Makefile.inc"))]
+    named = {word for source in makefiles for word in source.text.split()}
+    for source in sources:
+        if makefiles and source.path.startswith("fcgi/") and source.path.endswith((".h", ".def")) \
+                and source.path not in named:
+            yield source.path, 1, "no Makefile.inc names it"
+
+
 CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_agent, check_sql, check_curl,
-          check_hand, check_text]
+          check_hand, check_text, check_packed]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",
             ".md", ".nft")

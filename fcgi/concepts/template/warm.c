@@ -54,8 +54,6 @@ static int remove_next(struct worker *worker, bool *worked, struct error **err)
 struct addition {
     struct worker *worker;
     const struct warm_want *want;
-    unsigned most;
-    bool any_size;             /* of the template in any size */
     struct warm_instance warm; /* name "": the pool is full, or no host has room */
 };
 
@@ -69,10 +67,9 @@ static int add_body(struct db *db, void *context, struct error **err)
     snprintf(warm->name, sizeof warm->name, "warm-%s", id_new("wrm_", id) + 4);
     if (host_place_waiting(db, warm->template_version_id, &warm->resources, warm->name,
                            &warm->host_id, &warm->address, err) < 0 ||
-        warm_row_count(db, warm->template_version_id, &warm->resources, addition->any_size, &count,
-                       err) < 0)
+        warm_row_count(db, warm->template_version_id, &warm->resources, &count, err) < 0)
         return -1;
-    if (count >= addition->most)
+    if (count >= addition->want->wanted)
         return error_set(err, ERR_NO_CAPACITY, "the pool is full");
     return warm_row_insert(db, warm, addition->worker->settings->lease_s, err);
 }
@@ -117,11 +114,11 @@ static int start_instance(struct addition *addition, struct error **err)
     return 0;
 }
 
-/* One more of what is wanted, up to `most` in its size, or in any. */
-static int add(struct worker *worker, const struct warm_want *want, unsigned most, bool any_size,
-               bool *worked, struct error **err)
+/* One more of what is wanted. */
+static int add(struct worker *worker, const struct warm_want *want, bool *worked,
+               struct error **err)
 {
-    struct addition addition = {.worker = worker, .want = want, .most = most, .any_size = any_size};
+    struct addition addition = {.worker = worker, .want = want};
     struct warm_instance *warm = &addition.warm;
     memcpy(warm->template_version_id, want->template_version_id, sizeof warm->template_version_id);
     warm->agent_key_id = keyring_newest(worker->ring);
@@ -151,20 +148,24 @@ static int add(struct worker *worker, const struct warm_want *want, unsigned mos
 #define GIVE_WAY_MS 5000
 /* With nothing to do, and nobody who says that there is. */
 #define LOOK_AGAIN_MS 4000
+/* Plans of teams change slowly. */
+#define SIZES_MS 60000
 
-static int64_t rest_until_ms; /* monotonic */
+static int64_t rest_until_ms, quiet_until_ms; /* monotonic */
 
 void warm_hurry(void)
 {
     rest_until_ms = 0;
 }
 
-/* Some of the default template in any case; id "": it has no version yet. */
-static int find_default(struct worker *worker, struct warm_want *want, struct error **err)
+/* Some of the default template wait in any case, no more than the hosts take. */
+static int keep_defaults(struct worker *worker, struct warm_plan *plan, struct error **err)
 {
+    static struct warm_sizes sizes;
+    static int64_t sizes_until_ms; /* monotonic */
     const struct settings *settings = worker->settings;
-    struct template_version version = {.id = ""};
-    *want = (struct warm_want){.wanted = (unsigned)settings->warm_pool_size};
+    struct template_version version;
+    uint64_t room;
     if (!settings->warm_pool_size)
         return 0;
     if (template_resolve(worker->db, TEAM_DEPLOYMENT_ID, settings->default_template,
@@ -174,39 +175,42 @@ static int find_default(struct worker *worker, struct warm_want *want, struct er
         error_clear(err); /* none yet */
         return 0;
     }
-    memcpy(want->template_version_id, version.id, sizeof want->template_version_id);
-    want->virtual_machine = version.virtual_machine;
-    want->net_admin = version.net_admin;
-    want->resources.cpu = version.cpu;
-    want->resources.memory_mb = version.memory_mb;
-    return warm_row_disk_gb(worker->db, &want->resources.disk_gb, err);
+    struct warm_want want = {
+        .virtual_machine = version.virtual_machine,
+        .net_admin = version.net_admin,
+        .resources = {version.cpu, version.memory_mb, 0},
+    };
+    memcpy(want.template_version_id, version.id, sizeof want.template_version_id);
+    if (clock_monotonic_ms() >= sizes_until_ms) {
+        if (warm_sizes_read(worker->db, &sizes, err) < 0)
+            return -1;
+        sizes_until_ms = clock_monotonic_ms() + SIZES_MS;
+    }
+    if (warm_room_read(worker->db, &want.resources, &room, err) < 0)
+        return -1;
+    warm_plan_keep(plan, &want, &sizes,
+                   room < settings->warm_pool_size ? room : settings->warm_pool_size);
+    return 0;
 }
 
-/* What is there: of each of plan->wants, and of the default template in any size. */
+/* What is there of each of plan->wants. */
 struct tally {
     unsigned counts[WARM_WANTS_MAX];
-    unsigned defaults;
     unsigned surplus; /* that leave */
 };
 
-static bool is_kept(struct warm_plan *plan, const struct warm_want *fallback,
-                    const struct warm_listed *listed, struct tally *tally)
+static bool is_kept(struct warm_plan *plan, const struct warm_listed *listed, struct tally *tally)
 {
     const struct warm_instance *warm = &listed->warm;
     struct warm_want *want = warm_plan_find(plan, warm->template_version_id, &warm->resources);
-    bool is_default = !strcmp(warm->template_version_id, fallback->template_version_id);
-    if (!listed->fits)
+    if (!listed->fits || !want || tally->counts[want - plan->wants] >= want->wanted)
         return false;
-    if (want && tally->counts[want - plan->wants] < want->wanted)
-        tally->counts[want - plan->wants]++;
-    else if (!is_default || tally->defaults >= fallback->wanted)
-        return false;
-    tally->defaults += is_default;
+    tally->counts[want - plan->wants]++;
     return true;
 }
 
-static int compare(struct worker *worker, struct warm_plan *plan, const struct warm_want *fallback,
-                   struct tally *tally, struct error **err)
+static int compare(struct worker *worker, struct warm_plan *plan, struct tally *tally,
+                   struct error **err)
 {
     autofree struct warm_listed *list = NULL;
     size_t count;
@@ -214,7 +218,7 @@ static int compare(struct worker *worker, struct warm_plan *plan, const struct w
     if (warm_row_list(worker->db, &list, &count, err) < 0)
         return -1;
     for (size_t i = 0; i < count; i++) {
-        if (!list[i].leaves && is_kept(plan, fallback, &list[i], tally))
+        if (!list[i].leaves && is_kept(plan, &list[i], tally))
             continue;
         tally->surplus++;
         if (!list[i].leaves && warm_dismiss(worker->db, list[i].warm.name, err) < 0)
@@ -223,9 +227,8 @@ static int compare(struct worker *worker, struct warm_plan *plan, const struct w
     return 0;
 }
 
-static int add_next(struct worker *worker, const struct warm_plan *plan,
-                    const struct warm_want *fallback, const struct tally *tally, bool *worked,
-                    struct error **err)
+static int add_next(struct worker *worker, const struct warm_plan *plan, const struct tally *tally,
+                    bool *worked, struct error **err)
 {
     const struct warm_want *missing = NULL;
     unsigned gap = 0;
@@ -236,11 +239,7 @@ static int add_next(struct worker *worker, const struct warm_plan *plan,
             gap = want->wanted - tally->counts[i];
         }
     }
-    if (missing)
-        return add(worker, missing, missing->wanted, false, worked, err);
-    if (fallback->template_version_id[0] && tally->defaults < fallback->wanted)
-        return add(worker, fallback, fallback->wanted, true, worked, err);
-    return 0;
+    return missing ? add(worker, missing, worked, err) : 0;
 }
 
 /* Whether refilling waits; not for ever, when creates never cease. */
@@ -262,30 +261,31 @@ static bool gives_way(const struct warm_plan *plan)
 
 static int maintain(struct worker *worker, bool *worked, struct error **err)
 {
+    unsigned percent = (unsigned)worker->settings->warm_memory_percent;
     struct warm_plan plan;
-    struct warm_want fallback;
     struct tally tally;
-    if (warm_plan_read(worker->db, (unsigned)worker->settings->warm_memory_percent, &plan, err) <
-            0 ||
-        find_default(worker, &fallback, err) < 0)
+    if (warm_plan_begin(worker->db, percent, &plan, err) < 0)
+        return -1;
+    if (gives_way(&plan)) {
+        quiet_until_ms = clock_monotonic_ms() + WARM_QUIET_MS;
+        return 0;
+    }
+    if ((percent && warm_plan_ask(worker->db, &plan, err) < 0) ||
+        keep_defaults(worker, &plan, err) < 0)
         return -1;
     warm_plan_decide(&plan);
-    if (compare(worker, &plan, &fallback, &tally, err) < 0)
+    if (compare(worker, &plan, &tally, err) < 0 ||
+        (tally.surplus && remove_next(worker, worked, err) < 0) ||
+        (!*worked && add_next(worker, &plan, &tally, worked, err) < 0))
         return -1;
-    if (gives_way(&plan))
-        return 0;
-    if (tally.surplus && remove_next(worker, worked, err) < 0)
-        return -1;
-    return *worked ? 0 : add_next(worker, &plan, &fallback, &tally, worked, err);
+    if (!*worked)
+        rest_until_ms = clock_monotonic_ms() + LOOK_AGAIN_MS;
+    return 0;
 }
 
 int warm_maintain_next(struct worker *worker, bool *worked, struct error **err)
 {
+    int64_t now_ms = clock_monotonic_ms();
     *worked = false;
-    if (clock_monotonic_ms() < rest_until_ms)
-        return 0;
-    int result = maintain(worker, worked, err);
-    if (result == 0 && !*worked)
-        rest_until_ms = clock_monotonic_ms() + LOOK_AGAIN_MS;
-    return result;
+    return now_ms < rest_until_ms || now_ms < quiet_until_ms ? 0 : maintain(worker, worked, err);
 }

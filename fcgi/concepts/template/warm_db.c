@@ -30,8 +30,7 @@ static const struct db_statement delete_statement = {
 static const struct db_statement count_statement = {
     "warm.count",
     "SELECT COUNT(*) FROM warm_instances WHERE template_version_id = ?"
-    " AND (? = 1 OR (cpu = ? AND memory_mb = ? AND disk_gb = ?)) AND state IN ('starting', "
-    "'ready')",
+    " AND cpu = ? AND memory_mb = ? AND disk_gb = ? AND state IN ('starting', 'ready')",
     true};
 static const struct db_statement insert_statement = {
     "warm.insert",
@@ -126,12 +125,11 @@ int warm_row_delete(struct db *db, const char *instance_name, struct error **err
 }
 
 int warm_row_count(struct db *db, const char *template_version_id,
-                   const struct runtime_resources *resources, bool any_size, unsigned *count,
-                   struct error **err)
+                   const struct runtime_resources *resources, unsigned *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
     if (db_query(db, &count_statement,
-                 DB_ARGS(db_text(template_version_id), db_bool(any_size), db_u64(resources->cpu),
+                 DB_ARGS(db_text(template_version_id), db_u64(resources->cpu),
                          db_u64(resources->memory_mb), db_u64(resources->disk_gb)),
                  &rows, err) < 0)
         return -1;

@@ -8,6 +8,8 @@
 /* What a container that waits takes of its host's memory; a virtual machine takes all of its own.
  */
 #define CONTAINER_MB 16
+/* A size that one team in so many has, or fewer, waits only when it was asked for. */
+#define RARE 8
 
 struct warm_want *warm_plan_find(struct warm_plan *plan, const char *template_version_id,
                                  const struct runtime_resources *resources)
@@ -21,15 +23,22 @@ struct warm_want *warm_plan_find(struct warm_plan *plan, const char *template_ve
     return NULL;
 }
 
+static struct warm_want *find_or_add(struct warm_plan *plan, const struct warm_want *want)
+{
+    struct warm_want *known = warm_plan_find(plan, want->template_version_id, &want->resources);
+    if (known)
+        return known;
+    assert(plan->count < WARM_WANTS_MAX);
+    known = &plan->wants[plan->count++];
+    *known = *want;
+    return known;
+}
+
 void warm_plan_add(struct warm_plan *plan, const char *team_id, const struct warm_want *want,
                    unsigned peak)
 {
-    struct warm_want *known = warm_plan_find(plan, want->template_version_id, &want->resources);
-    assert(plan->demand_count < WARM_WANTS_MAX);
-    if (!known) {
-        known = &plan->wants[plan->count++];
-        *known = *want;
-    }
+    assert(plan->demand_count < WARM_DEMANDS_MAX);
+    struct warm_want *known = find_or_add(plan, want);
     struct warm_demand *demand = &plan->demands[plan->demand_count++];
     *demand = (struct warm_demand){.want = (unsigned)(known - plan->wants), .peak = peak};
     snprintf(demand->team_id, sizeof demand->team_id, "%s", team_id);
@@ -37,20 +46,26 @@ void warm_plan_add(struct warm_plan *plan, const char *team_id, const struct war
 
 /* --- deciding --- */
 
-static unsigned each_mb(const struct warm_plan *plan, const struct warm_demand *demand)
+static unsigned each_mb(const struct warm_want *want)
 {
-    const struct warm_want *want = &plan->wants[demand->want];
     return want->virtual_machine && want->resources.memory_mb ? want->resources.memory_mb
                                                               : CONTAINER_MB;
 }
 
-/* team_id NULL: by all. */
-static uint64_t taken_mb(const struct warm_plan *plan, const char *team_id)
+static uint64_t taken_mb(const struct warm_plan *plan)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < plan->count; i++)
+        sum += (uint64_t)plan->wants[i].wanted * each_mb(&plan->wants[i]);
+    return sum;
+}
+
+static uint64_t given_mb(const struct warm_plan *plan, const char *team_id)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < plan->demand_count; i++)
-        if (!team_id || !strcmp(plan->demands[i].team_id, team_id))
-            sum += (uint64_t)plan->demands[i].given * each_mb(plan, &plan->demands[i]);
+        if (!strcmp(plan->demands[i].team_id, team_id))
+            sum += (uint64_t)plan->demands[i].given * each_mb(&plan->wants[plan->demands[i].want]);
     return sum;
 }
 
@@ -71,18 +86,28 @@ static unsigned count_teams(const struct warm_plan *plan)
     return teams;
 }
 
+static unsigned least(uint64_t a, uint64_t b)
+{
+    return (unsigned)(a < b ? a : b);
+}
+
+/* What waits in any case serves whoever asks first. */
 static void give(struct warm_plan *plan, uint64_t most_of_team_mb)
 {
     for (unsigned i = 0; i < plan->demand_count; i++) {
         struct warm_demand *demand = &plan->demands[i];
-        uint64_t room_mb = left(most_of_team_mb, taken_mb(plan, demand->team_id));
-        uint64_t left_mb = left(plan->memory_mb, taken_mb(plan, NULL));
-        uint64_t most = (room_mb < left_mb ? room_mb : left_mb) / each_mb(plan, demand);
+        struct warm_want *want = &plan->wants[demand->want];
+        unsigned each = each_mb(want);
+        uint64_t room_mb = left(most_of_team_mb, given_mb(plan, demand->team_id));
         /* A wave is rarely the same twice. */
         unsigned missing = demand->peak + demand->peak / 4 - demand->given;
-        unsigned more = missing < most ? missing : (unsigned)most;
-        demand->given += more;
-        plan->wants[demand->want].wanted += more;
+        unsigned spared = least(least(missing, want->spare), room_mb / each);
+        unsigned most =
+            least((room_mb / each) - spared, left(plan->memory_mb, taken_mb(plan)) / each);
+        unsigned more = least(missing - spared, most);
+        demand->given += spared + more;
+        want->spare -= spared;
+        want->wanted += more;
     }
 }
 
@@ -93,4 +118,37 @@ void warm_plan_decide(struct warm_plan *plan)
         return;
     give(plan, plan->memory_mb / teams);
     give(plan, plan->memory_mb);
+}
+
+/* --- in any case --- */
+
+static bool is_rare(const struct warm_size *size, uint64_t teams)
+{
+    return size->teams < teams / RARE;
+}
+
+void warm_plan_keep(struct warm_plan *plan, const struct warm_want *want,
+                    const struct warm_sizes *sizes, uint64_t most)
+{
+    uint64_t teams = 0, counted = 0, kept = 0;
+    if (plan->memory_mb)
+        most = least(most, plan->memory_mb * 2 / 3 / each_mb(want));
+    for (unsigned i = 0; i < sizes->count; i++)
+        teams += sizes->sizes[i].teams;
+    for (unsigned i = 0; i < sizes->count; i++)
+        counted += is_rare(&sizes->sizes[i], teams) ? 0 : sizes->sizes[i].teams;
+    /* Of the most frequent size what rounding leaves. */
+    for (unsigned i = sizes->count; i-- > 0;) {
+        const struct warm_size *size = &sizes->sizes[i];
+        struct warm_want sized = *want;
+        sized.resources.disk_gb = size->disk_gb;
+        uint64_t share = counted ? most * size->teams / counted : 0;
+        uint64_t part = i ? share : most - kept;
+        if (!part || is_rare(size, teams))
+            continue;
+        struct warm_want *known = find_or_add(plan, &sized);
+        known->wanted += (unsigned)part;
+        known->spare += (unsigned)part;
+        kept += part;
+    }
 }

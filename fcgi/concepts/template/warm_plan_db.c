@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "account/account.h"
 #include "base/clock.h"
 #include "host/host_answers.h"
 #include "template/warm_plan.h"
@@ -34,20 +35,47 @@ static const struct db_statement state_statement = {
     "   WHERE state = 'active' AND " HOST_ANSWERS(
         "") "),"
             " EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND kind IN ('create', "
-            "'fork'))",
+            "'fork')) OR EXISTS (SELECT 1 FROM sandboxes WHERE id >= ?)",
     true};
 
-static const struct db_statement *const statements[] = {&demand_statement, &state_statement};
+static const struct db_statement sizes_statement = {
+    "warm_plan.sizes",
+    "SELECT p.disk_gb, COUNT(t.id) AS n FROM plans p LEFT JOIN teams t ON t.plan = p.name"
+    "   AND t.id <> '" TEAM_DEPLOYMENT_ID "'"
+    " GROUP BY p.disk_gb ORDER BY n DESC, p.disk_gb LIMIT 4",
+    true};
+static const struct db_statement room_statement = {
+    "warm_plan.room",
+    "SELECT CAST(COALESCE(SUM(LEAST(vcpus DIV ?, memory_mb * memory_overcommit DIV 100 DIV ?)), 0)"
+    " AS UNSIGNED) FROM hosts WHERE state = 'active' AND " HOST_ANSWERS(""),
+    true};
+
+static const struct db_statement *const statements[] = {&demand_statement, &state_statement,
+                                                        &sizes_statement, &room_statement};
 const struct db_statement_list warm_plan_statements = DB_STATEMENT_LIST(statements);
 
-static int read_demand(struct db *db, struct warm_plan *plan, struct error **err)
+int warm_plan_begin(struct db *db, unsigned percent, struct warm_plan *plan, struct error **err)
+{
+    char since[ID_SIZE];
+    db_rows_auto *rows = NULL;
+    *plan = (struct warm_plan){0};
+    id_floor("sbx_", clock_now_ms() - WARM_QUIET_MS, since);
+    if (db_query(db, &state_statement, DB_ARGS(db_text(since)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    plan->memory_mb = db_get_u64(rows, 0) * percent / 100;
+    plan->busy = db_get_bool(rows, 1);
+    return 0;
+}
+
+int warm_plan_ask(struct db *db, struct warm_plan *plan, struct error **err)
 {
     char since[ID_SIZE];
     db_rows_auto *rows = NULL;
     id_floor("sbx_", clock_now_ms() - KEEP_MS, since);
     if (db_query(db, &demand_statement, DB_ARGS(db_text(since), db_u64(WAVE_MS)), &rows, err) < 0)
         return -1;
-    while (plan->demand_count < WARM_WANTS_MAX && db_rows_next(rows)) {
+    while (plan->demand_count < WARM_DEMANDS_MAX && db_rows_next(rows)) {
         struct warm_want want = {
             .virtual_machine = db_get_bool(rows, 2),
             .resources = {(unsigned)db_get_u64(rows, 3), (unsigned)db_get_u64(rows, 4),
@@ -60,14 +88,27 @@ static int read_demand(struct db *db, struct warm_plan *plan, struct error **err
     return 0;
 }
 
-int warm_plan_read(struct db *db, unsigned percent, struct warm_plan *plan, struct error **err)
+int warm_sizes_read(struct db *db, struct warm_sizes *sizes, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    *plan = (struct warm_plan){0};
-    if (db_query(db, &state_statement, DB_NO_ARGS, &rows, err) < 0)
+    sizes->count = 0;
+    if (db_query(db, &sizes_statement, DB_NO_ARGS, &rows, err) < 0)
         return -1;
-    db_rows_next(rows);
-    plan->memory_mb = db_get_u64(rows, 0) * percent / 100;
-    plan->busy = db_get_bool(rows, 1);
-    return percent ? read_demand(db, plan, err) : 0;
+    while (sizes->count < WARM_SIZES_MAX && db_rows_next(rows))
+        sizes->sizes[sizes->count++] = (struct warm_size){
+            .disk_gb = (unsigned)db_get_u64(rows, 0),
+            .teams = db_get_u64(rows, 1),
+        };
+    return 0;
+}
+
+int warm_room_read(struct db *db, const struct runtime_resources *resources, uint64_t *room,
+                   struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &room_statement, DB_ARGS(db_u64(resources->cpu), db_u64(resources->memory_mb)),
+                 &rows, err) < 0)
+        return -1;
+    *room = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
+    return 0;
 }

@@ -4,10 +4,9 @@
 
 #include "template/warm.h"
 
-/* How many of the version are starting or ready, in that size or in any. */
+/* How many of the version are starting or ready in that size. */
 int warm_row_count(struct db *db, const char *template_version_id,
-                   const struct runtime_resources *resources, bool any_size, unsigned *count,
-                   struct error **err);
+                   const struct runtime_resources *resources, unsigned *count, struct error **err);
 
 /* Insert one that is starting. */
 int warm_row_insert(struct db *db, const struct warm_instance *warm, uint64_t lease_s,

@@ -126,8 +126,8 @@ static void check_stuck(struct doctor *doctor)
 static void check_warm(struct doctor *doctor)
 {
     error_auto err = NULL;
-    uint64_t ready, starting, wanted = doctor->ctl->settings->warm_pool_size;
-    if (!wanted)
+    uint64_t ready, starting;
+    if (!doctor->ctl->settings->warm_pool_size)
         return;
     if (ctl_db_count_warm(doctor->ctl->db, &ready, &starting, &err) < 0)
         doctor_wrong(doctor, "warm pool", "See the line about the database.", "%s.", err->message);
@@ -136,12 +136,12 @@ static void check_warm(struct doctor *doctor)
             doctor, "warm pool",
             "When it stays so, the log of sandlot-dispatcher says why instances do not "
             "start; creates take longer meanwhile.",
-            "None of the %llu instances that should wait for the next create is ready; %llu "
-            "are being started.",
-            (unsigned long long)wanted, (unsigned long long)starting);
+            "None of the instances that should wait for the next create is ready; %llu are being "
+            "started.",
+            (unsigned long long)starting);
     else
-        doctor_ok(doctor, "warm pool", "%llu of %llu instances wait for the next create.",
-                  (unsigned long long)ready, (unsigned long long)wanted);
+        doctor_ok(doctor, "warm pool", "%llu instances wait for the next create.",
+                  (unsigned long long)ready);
 }
 
 static void check_counters(struct doctor *doctor)

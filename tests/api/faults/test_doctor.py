@@ -264,7 +264,7 @@ def test_the_warm_pool_is_empty_and_operations_are_stuck(sandbox, stack):
         wait_until(lambda: stack.query(
             "SELECT 1 FROM operations WHERE state = 'running' AND attempts >= 4"), 60, "a fourth attempt", 0.3)
         found = wrong(stack)
-        assert_says(found, "warm pool", "None of the \\d+ instances", "sandlot-dispatcher")
+        assert_says(found, "warm pool", "None of the instances", "sandlot-dispatcher")
         assert_says(found, "operations", f"destroy of sandbox {sandbox_id} .* tried \\d times", "dispatcher")
     finally:
         daemon.start(stack.incus.answers)

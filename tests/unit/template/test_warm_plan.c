@@ -85,6 +85,84 @@ static void without_memory_or_demand_nothing_waits(void **state)
     assert_int_equal(wanted("v", SMALL), 0);
 }
 
+static struct warm_want default_template(void)
+{
+    struct warm_want want = {.resources = {1, 512, 0}};
+    snprintf(want.template_version_id, sizeof want.template_version_id, "default");
+    return want;
+}
+
+static unsigned wanted_disk(unsigned disk_gb)
+{
+    struct warm_want *want =
+        warm_plan_find(&plan, "default", &(struct runtime_resources){1, 512, disk_gb});
+    return want ? want->wanted : 0;
+}
+
+static void what_waits_in_any_case_is_of_the_sizes_of_most_teams(void **state)
+{
+    (void)state;
+    const struct warm_sizes sizes = {4, {{20, 60}, {10, 30}, {50, 9}, {5, 1}}};
+    struct warm_want want = default_template();
+    plan = (struct warm_plan){.memory_mb = 1000000};
+    warm_plan_keep(&plan, &want, &sizes, 9);
+    assert_int_equal(wanted_disk(20), 6);
+    assert_int_equal(wanted_disk(10), 3);
+    assert_int_equal(wanted_disk(50), 0);
+    assert_int_equal(wanted_disk(5), 0);
+}
+
+static void without_teams_one_size_waits(void **state)
+{
+    (void)state;
+    const struct warm_sizes sizes = {2, {{10, 0}, {20, 0}}};
+    struct warm_want want = default_template();
+    plan = (struct warm_plan){.memory_mb = 1000000};
+    warm_plan_keep(&plan, &want, &sizes, 7);
+    assert_int_equal(wanted_disk(10), 7);
+    assert_int_equal(wanted_disk(20), 0);
+}
+
+/* Of the rest of the memory others have their part. */
+static void what_waits_in_any_case_takes_two_thirds(void **state)
+{
+    (void)state;
+    const struct warm_sizes sizes = {1, {{10, 1}}};
+    struct warm_want want = default_template();
+    plan = (struct warm_plan){.memory_mb = 4800}; /* three hundred */
+    warm_plan_keep(&plan, &want, &sizes, 1000);
+    assert_int_equal(wanted_disk(10), 200);
+    ask("one", "v", SMALL, 1000);
+    warm_plan_decide(&plan);
+    assert_int_equal(wanted_disk(10), 200);
+    assert_int_equal(wanted("v", SMALL), 100);
+}
+
+static void what_waits_in_any_case_serves_who_asks(void **state)
+{
+    (void)state;
+    const struct warm_sizes sizes = {1, {{10, 1}}};
+    struct warm_want want = default_template();
+    plan = (struct warm_plan){.memory_mb = 4800};
+    warm_plan_keep(&plan, &want, &sizes, 20);
+    ask("one", "default", SMALL, 8);
+    ask("two", "default", SMALL, 16);
+    warm_plan_decide(&plan);
+    assert_int_equal(wanted_disk(10), 30);
+}
+
+/* Without a share of the memory as many as is said. */
+static void what_waits_in_any_case_alone(void **state)
+{
+    (void)state;
+    const struct warm_sizes sizes = {1, {{10, 1}}};
+    struct warm_want want = default_template();
+    plan = (struct warm_plan){.memory_mb = 0};
+    warm_plan_keep(&plan, &want, &sizes, 20);
+    warm_plan_decide(&plan);
+    assert_int_equal(wanted_disk(10), 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -93,6 +171,11 @@ int main(void)
         cmocka_unit_test(no_team_takes_the_part_of_another),
         cmocka_unit_test(a_virtual_machine_takes_all_of_its_memory),
         cmocka_unit_test(without_memory_or_demand_nothing_waits),
+        cmocka_unit_test(what_waits_in_any_case_is_of_the_sizes_of_most_teams),
+        cmocka_unit_test(without_teams_one_size_waits),
+        cmocka_unit_test(what_waits_in_any_case_takes_two_thirds),
+        cmocka_unit_test(what_waits_in_any_case_serves_who_asks),
+        cmocka_unit_test(what_waits_in_any_case_alone),
     };
     return run_tests(tests);
 }
