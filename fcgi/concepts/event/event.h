@@ -59,8 +59,9 @@ int event_add_seldom(struct db *db, const struct event_seldom *seldom, struct er
 
 #define EVENT_BATCH 1000
 
-/* Number what is committed, EVENT_BATCH at most; *count: how many those were. */
-int event_number(struct db *db, unsigned *count, struct error **err);
+/* Number what is committed, EVENT_BATCH at most; *count: how many those were. *busy: somebody else
+ * is at it, who may have begun too early for the newest. */
+int event_number(struct db *db, unsigned *count, bool *busy, struct error **err);
 
 /* Forget a part of what is older than kept_ms, and of what a team has above per_team; *more: there
  * may be more of it. */

@@ -32,7 +32,8 @@ static const struct db_statement first_statement = {
  * those inserted, never by a look at the outbox itself, where others' rows are not committed: a
  * scan, which the server prefers of a short table, would wait for them. */
 static const struct db_statement lock_statement = {
-    "event.lock", "SELECT last_id FROM event_sequencer WHERE one = 1 FOR UPDATE", false};
+    "event.lock", "SELECT last_id FROM event_sequencer WHERE one = 1 FOR UPDATE SKIP LOCKED",
+    false};
 static const struct db_statement waiting_statement = {"event.waiting",
                                                       "SELECT 1 FROM event_outbox LIMIT 1", true};
 static const struct db_statement move_statement = {
@@ -201,34 +202,42 @@ int event_add_seldom(struct db *db, const struct event_seldom *seldom, struct er
 
 /* --- numbering and forgetting --- */
 
+struct numbering {
+    uint64_t moved;
+    bool busy;
+};
+
 static int number_body(struct db *db, void *context, struct error **err)
 {
-    unsigned *count = context;
-    uint64_t moved, last_id;
+    struct numbering *numbering = context;
+    uint64_t last_id;
     db_rows_auto *rows = NULL;
-    *count = 0;
+    *numbering = (struct numbering){0};
     if (db_query(db, &lock_statement, DB_NO_ARGS, &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_INTERNAL, "the row of event_sequencer is missing");
+    numbering->busy = !db_rows_next(rows);
+    if (numbering->busy)
+        return 0;
     last_id = db_get_u64(rows, 0);
-    if (db_exec(db, &move_statement, DB_ARGS(db_u64(EVENT_BATCH)), &moved, err) < 0)
+    if (db_exec(db, &move_statement, DB_ARGS(db_u64(EVENT_BATCH)), &numbering->moved, err) < 0)
         return -1;
-    *count = (unsigned)moved;
-    if (!moved)
+    if (!numbering->moved)
         return 0;
     if (db_exec(db, &moved_statement, DB_ARGS(db_u64(last_id)), NULL, err) < 0)
         return -1;
     return db_exec(db, &advance_statement, DB_NO_ARGS, NULL, err);
 }
 
-int event_number(struct db *db, unsigned *count, struct error **err)
+int event_number(struct db *db, unsigned *count, bool *busy, struct error **err)
 {
+    struct numbering numbering = {0};
     bool waiting;
-    *count = 0;
-    if (db_query_finds(db, &waiting_statement, DB_NO_ARGS, &waiting, err) < 0)
+    if (db_query_finds(db, &waiting_statement, DB_NO_ARGS, &waiting, err) < 0 ||
+        (waiting && db_transaction(db, number_body, &numbering, err) < 0))
         return -1;
-    return waiting ? db_transaction(db, number_body, count, err) : 0;
+    *count = (unsigned)numbering.moved;
+    *busy = numbering.busy;
+    return 0;
 }
 
 static int purge_team(struct db *db, const char *team_id, uint64_t per_team, bool *more,

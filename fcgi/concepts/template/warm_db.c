@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <sodium.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -6,6 +7,9 @@
 #include "db/lease.h"
 #include "host/host_answers.h"
 #include "template/warm_row.h"
+
+/* Looked at for one claim; as in the statement. */
+#define READY_MAX 256
 
 #define COLUMNS \
     "instance_name, template_version_id, host_id, address, agent_key_id, cpu, memory_mb, disk_gb"
@@ -101,10 +105,25 @@ static int claim_one(struct db *db, const char *instance_name, struct warm_insta
     return warm_row_delete(db, warm->name, err);
 }
 
+/* Those who claim at the same time do not all begin with the same one. */
+static int claim_any(struct db *db, char (*names)[INSTANCE_NAME_SIZE], uint32_t count,
+                     struct warm_instance *warm, struct error **err)
+{
+    uint32_t first = count ? randombytes_uniform(count) : 0;
+    for (uint32_t i = 0; i < count && !warm->name[0]; i++)
+        if (claim_one(db, names[(first + i) % count], warm, err) < 0)
+            return -1;
+    return 0;
+}
+
 int warm_claim(struct db *db, const char *template_version_id,
                const struct runtime_resources *resources, uint32_t only_host,
                struct warm_instance *warm, struct error **err)
 {
+    struct {
+        char names[READY_MAX][INSTANCE_NAME_SIZE]; /* those that fit first */
+        uint32_t count, fit;
+    } found = {.count = 0};
     db_rows_auto *rows = NULL;
     *warm = (struct warm_instance){0};
     if (db_query(db, &ready_names_statement,
@@ -113,10 +132,15 @@ int warm_claim(struct db *db, const char *template_version_id,
                          db_u64(only_host), db_u64(only_host)),
                  &rows, err) < 0)
         return -1;
-    while (!warm->name[0] && db_rows_next(rows))
-        if (claim_one(db, db_get_text(rows, 0), warm, err) < 0)
-            return -1;
-    return 0;
+    while (found.count < READY_MAX && db_rows_next(rows)) {
+        db_copy_text(found.names[found.count++], rows, 0);
+        found.fit += db_get_bool(rows, 1);
+    }
+    if (claim_any(db, found.names, found.fit, warm, err) < 0)
+        return -1;
+    return warm->name[0]
+               ? 0
+               : claim_any(db, found.names + found.fit, found.count - found.fit, warm, err);
 }
 
 int warm_row_delete(struct db *db, const char *instance_name, struct error **err)

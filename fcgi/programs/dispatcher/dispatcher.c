@@ -44,7 +44,8 @@
 #include "volume/volume.h"
 #include "webhook/webhook.h"
 
-#define FAILURE_PAUSE_MS 500  /* with the database away */
+#define FAILURE_PAUSE_MS 500 /* with the database away */
+#define GATHER_MS        50
 #define LOOK_SELDOM_MS   5000 /* by those who are told when there is work */
 #define BACK_OFF_MIN_MS  500
 #define BACK_OFF_MAX_MS  30000
@@ -217,8 +218,12 @@ static void rest(const struct worker *worker, enum dispatcher_process process,
                  const struct due *due, int notices)
 {
     int64_t ms = longest_rest_ms(worker, process, due, notices >= 0);
-    if (notify_wait(notices, ms > 1 ? (unsigned)ms : 1) && dispatcher_processes[process].notified)
-        dispatcher_processes[process].notified();
+    if (!notify_wait(notices, ms > 1 ? (unsigned)ms : 1) || !dispatcher_processes[process].notified)
+        return;
+    /* One look serves all creates of a burst. */
+    clock_sleep_ms(GATHER_MS);
+    notify_wait(notices, 0);
+    dispatcher_processes[process].notified();
 }
 
 static const struct job *own_loop(enum dispatcher_process process)

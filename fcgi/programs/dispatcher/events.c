@@ -10,6 +10,8 @@
 #define PURGE_MS   60000
 #define FAILURE_MS 1000
 #define HOUR_MS    (60 * 60 * 1000)
+/* Events of a burst are numbered together. */
+#define GATHER_MS 10
 
 struct turns {
     int64_t ahead_at_ms, purge_at_ms; /* monotonic */
@@ -29,10 +31,10 @@ static int take_turn(struct worker *worker, struct turns *turns, bool *more, str
     const struct settings *settings = worker->settings;
     int64_t now_ms = clock_monotonic_ms();
     unsigned count;
-    bool again = false;
-    if (event_number(worker->db, &count, err) < 0)
+    bool busy, again = false;
+    if (event_number(worker->db, &count, &busy, err) < 0)
         return -1;
-    *more = count > 0;
+    *more = count > 0 || busy;
     if (count)
         notify_send(settings->api_socket, NOTIFY_DELIVERIES);
     if (now_ms >= turns->ahead_at_ms) {
@@ -61,8 +63,10 @@ void events_serve(struct worker *worker, const volatile sig_atomic_t *stop)
         if (take_turn(worker, &turns, &more, &err) < 0) {
             log_warning("events are not numbered now", LOG_ERROR(err));
             clock_sleep_ms(FAILURE_MS);
-        } else if (!more && !*stop) {
-            notify_wait(notices, (unsigned)settings->dispatcher_poll_ms);
+        } else if (!*stop) {
+            if (!more)
+                notify_wait(notices, (unsigned)settings->dispatcher_poll_ms);
+            clock_sleep_ms(GATHER_MS);
         }
     }
     notify_close(notices);
