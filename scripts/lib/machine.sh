@@ -262,6 +262,7 @@ machine_script()
             fi
             goes_on "$1"
         }
+        trap '\''[[ $? == 0 ]] || journalctl --no-pager -o short-iso -n 60 -u "sandlot-*" -u "incus*"'\'' EXIT
         set -x
         '"$1"
 }
