@@ -133,7 +133,8 @@ int warm_claim(struct db *db, const char *template_version_id,
                  &rows, err) < 0)
         return -1;
     while (found.count < READY_MAX && db_rows_next(rows)) {
-        db_copy_text(found.names[found.count++], rows, 0);
+        db_copy_text(found.names[found.count], rows, 0);
+        found.count++;
         found.fit += db_get_bool(rows, 1);
     }
     if (claim_any(db, found.names, found.fit, warm, err) < 0)
