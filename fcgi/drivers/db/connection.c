@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "db/connection.h"
+#include "db/writer.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -24,85 +24,7 @@
 #define CONNECT_SEVERAL_S 3
 #define CHECK_AFTER_MS    5000
 
-/* --- errors --- */
-
-/* The name of the key from the server's sentence. The value is left out: it may be anybody's.
- * MariaDB says "… for key 'name'", MySQL "… for key 'table.name'". */
-static void key_name(const char *message, char *out, size_t size)
-{
-    static const char mark[] = "for key '";
-    const char *at = NULL;
-    for (const char *next = strstr(message, mark); next; next = strstr(next + 1, mark))
-        at = next;
-    if (!at) {
-        snprintf(out, size, "unknown");
-        return;
-    }
-    at += sizeof mark - 1;
-    size_t length = strcspn(at, "'");
-    const char *dot = memchr(at, '.', length);
-    if (dot) {
-        length -= (size_t)(dot + 1 - at);
-        at = dot + 1;
-    }
-    snprintf(out, size, "%.*s", (int)length, at);
-}
-
-int db_server_error(struct db *db, const char *what, unsigned code, const char *message,
-                    struct error **err)
-{
-    char key[128];
-    if (db_is_client_error(code)) {
-        error_set(err, ERR_DB_UNAVAILABLE, "%s: the connection to the database failed: %s (%u)",
-                  what, message, code);
-        db_connection_drop(db); /* message may be part of it: last */
-        return -1;
-    }
-    switch (code) {
-    case ER_DUP_ENTRY:
-    case ER_DUP_ENTRY_WITH_KEY_NAME:
-        key_name(message, key, sizeof key);
-        return error_set(err, ERR_DB_DUPLICATE, "%s: the key %s already holds this value", what,
-                         key);
-    case ER_LOCK_DEADLOCK:
-    case ER_LOCK_WAIT_TIMEOUT:
-    case DB_ER_CHECKREAD:
-    case DB_ER_LOCK_NOWAIT:
-    case DB_ER_STATEMENT_TIMEOUT:
-    case DB_ER_QUERY_TIMEOUT:
-        if (db->transaction == DB_INSIDE)
-            db->transaction = DB_DEADLOCKED;
-        return error_set(err, ERR_DB_DEADLOCK, "%s: %s (%u)", what, message, code);
-    case ER_SERVER_SHUTDOWN:
-    case DB_ER_NORMAL_SHUTDOWN:
-    case DB_ER_CONNECTION_KILLED:
-    case DB_ER_CLIENT_INTERACTION_TIMEOUT:
-    case DB_ER_OPTION_PREVENTS_STATEMENT:
-    case DB_ER_READ_ONLY_MODE:
-        error_set(err, ERR_DB_UNAVAILABLE, "%s: the database is closing or read-only: %s (%u)",
-                  what, message, code);
-        db_connection_drop(db);
-        return -1;
-    case ER_DISK_FULL:
-    case ER_RECORD_FILE_FULL:
-    case ER_ERROR_ON_WRITE:
-    case ER_TEMP_FILE_WRITE_FAILURE:
-        return error_set(err, ERR_DB_FULL, "%s: the database has no room: %s (%u)", what, message,
-                         code);
-    case ER_QUERY_INTERRUPTED:
-        return error_set(err, ERR_DB_UNAVAILABLE, "%s: %s (%u)", what, message, code);
-    default:
-        return error_set(err, ERR_INTERNAL, "%s: the database refused: %s (%u)", what, message,
-                         code);
-    }
-}
-
 /* --- connecting --- */
-
-static bool has_several(const struct db *db)
-{
-    return !db->options.socket && strchr(db->options.host, ',');
-}
 
 static void set_tls(const struct db_tls *tls, MYSQL *mysql)
 {
@@ -121,16 +43,14 @@ static void set_tls(const struct db_tls *tls, MYSQL *mysql)
     }
 }
 
-static void set_options(struct db *db, MYSQL *mysql)
+static void set_options(const struct db *db, MYSQL *mysql, unsigned connect_s, unsigned answer_s)
 {
-    unsigned timeout_s = db->timeout_s, no = 0;
-    unsigned connect_s =
-        has_several(db) && timeout_s > CONNECT_SEVERAL_S ? CONNECT_SEVERAL_S : timeout_s;
+    unsigned no = 0;
     db_flag yes = 1;
     unsigned protocol = db->options.socket ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
     mysql_options(mysql, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
-    mysql_options(mysql, MYSQL_OPT_READ_TIMEOUT, &timeout_s);
-    mysql_options(mysql, MYSQL_OPT_WRITE_TIMEOUT, &timeout_s);
+    mysql_options(mysql, MYSQL_OPT_READ_TIMEOUT, &answer_s);
+    mysql_options(mysql, MYSQL_OPT_WRITE_TIMEOUT, &answer_s);
     mysql_options(mysql, MYSQL_OPT_PROTOCOL, &protocol);
     mysql_options(mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
     mysql_options(mysql, MYSQL_REPORT_DATA_TRUNCATION, &yes);
@@ -162,22 +82,6 @@ static int say_session(struct db *db, struct error **err)
     return 0;
 }
 
-/* A replica, or a primary that is one no more. */
-static int check_writable(struct db *db, struct error **err)
-{
-    static const char sql[] = "SELECT @@global.read_only";
-    if (mysql_real_query(db->mysql, sql, sizeof sql - 1))
-        return db_server_error(db, "database", mysql_errno(db->mysql), mysql_error(db->mysql), err);
-    MYSQL_RES *result = mysql_store_result(db->mysql);
-    MYSQL_ROW row = result ? mysql_fetch_row(result) : NULL;
-    bool writable = row && row[0] && str_equal(row[0], "0");
-    mysql_free_result(result);
-    db->checked_ms = clock_monotonic_ms();
-    return writable
-               ? 0
-               : error_set(err, ERR_DB_UNAVAILABLE, "the database at %s is read-only", db->server);
-}
-
 /* The library's word that it would not go on without is not enough: a proxy may have said so. */
 static int check_encrypted(struct db *db, struct error **err)
 {
@@ -187,30 +91,40 @@ static int check_encrypted(struct db *db, struct error **err)
                      db->server);
 }
 
-static int prepare(struct db *db, struct error **err)
+static int prepare(struct db *db, enum writer_turn turn, struct error **err)
 {
     if (check_encrypted(db, err) < 0 || say_session(db, err) < 0)
         return -1;
-    return has_several(db) ? check_writable(db, err) : 0;
+    return db_has_several(db) ? writer_check(db, turn, err) : 0;
 }
 
-/* To db->server, or the socket. */
-static int connect_one(struct db *db, struct error **err)
+MYSQL *db_connect_raw(const struct db *db, const char *server, unsigned connect_s,
+                      unsigned answer_s, struct error **err)
 {
     MYSQL *mysql = mysql_init(NULL);
     if (!mysql)
         panic("out of memory");
-    set_options(db, mysql);
+    set_options(db, mysql, connect_s, answer_s);
     const struct db_options *o = &db->options;
-    if (!mysql_real_connect(mysql, db->server, o->user, o->password, o->name, o->port, o->socket,
-                            CLIENT_FOUND_ROWS)) {
-        error_set(err, ERR_DB_UNAVAILABLE, "cannot connect to the database %s at %s as %s: %s (%u)",
-                  o->name, db_server(db), o->user, mysql_error(mysql), mysql_errno(mysql));
-        mysql_close(mysql);
+    if (mysql_real_connect(mysql, server, o->user, o->password, o->name, o->port, o->socket,
+                           CLIENT_FOUND_ROWS))
+        return mysql;
+    error_set(err, ERR_DB_UNAVAILABLE, "cannot connect to the database %s at %s as %s: %s (%u)",
+              o->name, o->socket ? o->socket : server, o->user, mysql_error(mysql),
+              mysql_errno(mysql));
+    mysql_close(mysql);
+    return NULL;
+}
+
+/* To db->server, or the socket. */
+static int connect_one(struct db *db, enum writer_turn turn, struct error **err)
+{
+    bool is_short = db_has_several(db) && db->timeout_s > CONNECT_SEVERAL_S;
+    db->mysql = db_connect_raw(db, db->server, is_short ? CONNECT_SEVERAL_S : db->timeout_s,
+                               db->timeout_s, err);
+    if (!db->mysql)
         return -1;
-    }
-    db->mysql = mysql;
-    if (prepare(db, err) < 0) {
+    if (prepare(db, turn, err) < 0) {
         db_connection_drop(db);
         return error_recode(err, ERR_DB_UNAVAILABLE);
     }
@@ -218,22 +132,43 @@ static int connect_one(struct db *db, struct error **err)
     return 0;
 }
 
+char *db_next_host(const char **at)
+{
+    size_t length = strcspn(*at, ",");
+    char *host = length ? xstrndup(*at, length) : NULL;
+    *at += length + ((*at)[length] == ',');
+    return host;
+}
+
 /* The error is that of the last one. */
+static int connect_any(struct db *db, enum writer_turn turn, struct error **err)
+{
+    const char *at = db->options.host;
+    char *host;
+    db->writer_is_open = false;
+    while ((host = db_next_host(&at))) {
+        free(db->server);
+        db->server = host;
+        error_clear(err);
+        if (connect_one(db, turn, err) == 0)
+            return 0;
+    }
+    return -1;
+}
+
 static int db_connect(struct db *db, struct error **err)
 {
+    static const enum writer_turn turns[] = {WRITER_FOLLOW, WRITER_CLAIM, WRITER_FOLLOW};
     assert(!db->mysql);
-    int result = -1;
     if (db->options.socket)
-        return connect_one(db, err);
-    for (const char *host = db->options.host; result < 0 && *host;) {
-        size_t length = strcspn(host, ",");
-        free(db->server);
-        db->server = xstrndup(host, length);
-        error_clear(err);
-        result = connect_one(db, err);
-        host += length + (host[length] == ',');
+        return connect_one(db, WRITER_FOLLOW, err);
+    for (size_t i = 0; i < ARRAY_SIZE(turns); i++) {
+        if (connect_any(db, turns[i], err) == 0)
+            return 0;
+        if (!db->writer_is_open)
+            return -1;
     }
-    return result;
+    return -1;
 }
 
 const char *db_server(const struct db *db)
@@ -289,9 +224,9 @@ static bool is_alive(struct db *db)
     int state = peek(db);
     if (state < 0)
         return false;
-    if (has_several(db) && clock_monotonic_ms() - db->checked_ms > CHECK_AFTER_MS) {
+    if (db_has_several(db) && clock_monotonic_ms() - db->checked_ms > CHECK_AFTER_MS) {
         error_auto ignored = NULL;
-        return check_writable(db, &ignored) == 0;
+        return writer_check(db, WRITER_STAY, &ignored) == 0;
     }
     /* Unasked bytes are the last words of a server that closes, or nothing at all (TLS tickets):
      * the ping finds out. */

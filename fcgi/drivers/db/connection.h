@@ -22,9 +22,10 @@ enum db_transaction_state {
 struct db {
     struct db_options options; /* own copies */
     unsigned timeout_s;
-    MYSQL *mysql;       /* NULL: not connected */
-    char *server;       /* the host tried last; NULL: a socket */
-    int64_t checked_ms; /* when one of several servers was last seen to take writes */
+    MYSQL *mysql;        /* NULL: not connected */
+    char *server;        /* the host tried last; NULL: a socket */
+    int64_t checked_ms;  /* when one of several servers was last seen to take writes */
+    bool writer_is_open; /* of Galera's nodes one is ready, and none that answers is the writer */
     struct prepared *prepared;
     size_t prepared_count, prepared_capacity;
     int64_t last_used_ms; /* monotonic */
@@ -45,6 +46,13 @@ bool db_connection_closed_by_peer(struct db *db);
 /* Forget the connection and every prepared statement of it; a transaction becomes DB_CUT. */
 void db_connection_drop(struct db *db);
 
+/* Connect to server, or the socket, within connect_s; NULL is an error. The caller closes it. */
+MYSQL *db_connect_raw(const struct db *db, const char *server, unsigned connect_s,
+                      unsigned answer_s, struct error **err);
+
+/* The next name of a list with commas, for the caller to free; NULL: there is none left. */
+char *db_next_host(const char **at);
+
 /* Drop the connection and connect with another limit for one statement. */
 int db_connection_reopen(struct db *db, unsigned timeout_s, struct error **err);
 
@@ -57,6 +65,19 @@ int db_say(struct db *db, const char *sql, size_t length, struct error **err);
  * the caller knows whether that means ERR_OUTCOME_UNKNOWN. Always returns -1. */
 int db_server_error(struct db *db, const char *what, unsigned code, const char *message,
                     struct error **err);
+
+/* Whether it says that the statement lost against another and was rolled back, right away. */
+bool db_is_conflict(unsigned code, const char *message);
+
+/* Whether a write that it answers may have happened all the same. */
+bool db_is_uncertain(unsigned code, const char *message);
+
+/* --- transaction.c --- */
+
+#define DB_RUNS_MAX 8 /* of what loses against others */
+
+/* A growing random pause before the next run, the first is 1. */
+void db_pause_after(unsigned run);
 
 /* --- rows.c --- */
 

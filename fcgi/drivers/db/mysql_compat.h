@@ -23,10 +23,20 @@ enum {
     DB_ER_CHECKREAD = 1020,                 /* MariaDB: a row changed under a snapshot */
     DB_ER_NORMAL_SHUTDOWN = 1077,           /* MySQL 9 no longer names it */
     DB_ER_OPTION_PREVENTS_STATEMENT = 1290, /* --read-only: a demoted primary */
+    DB_ER_READ_ONLY_TRANSACTION = 1792,
     DB_ER_READ_ONLY_MODE = 1836,
-    DB_ER_CONNECTION_KILLED = 1927,          /* MariaDB */
-    DB_ER_STATEMENT_TIMEOUT = 1969,          /* MariaDB: max_statement_time */
-    DB_ER_QUERY_TIMEOUT = 3024,              /* MySQL: max_execution_time */
+    DB_ER_CONNECTION_KILLED = 1927, /* MariaDB */
+    DB_ER_STATEMENT_TIMEOUT = 1969, /* MariaDB: max_statement_time */
+    DB_ER_QUERY_TIMEOUT = 3024,     /* MySQL: max_execution_time */
+    DB_ER_OFFLINE_MODE = 3032,      /* MySQL from here on */
+    DB_ER_GROUP_TABLE = 3098,
+    DB_ER_GROUP_HOOK = 3100,
+    DB_ER_COMMIT_ROLLED_BACK = 3101,
+    DB_ER_SESSION_KILLED = 3169,
+    DB_ER_GROUP_HOLD_TIMEOUT = 3781,
+    DB_ER_GROUP_HOLD_KILLED = 3782,
+    DB_ER_GROUP_HOLD_STATE = 3783,
+    DB_ER_GROUP_STOPPING = 3799,
     DB_ER_LOCK_NOWAIT = 3572,                /* MySQL; MariaDB says ER_LOCK_WAIT_TIMEOUT */
     DB_ER_CLIENT_INTERACTION_TIMEOUT = 4031, /* MySQL 8.0.24: said before it closes an idle one */
 };

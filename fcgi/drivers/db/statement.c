@@ -145,6 +145,7 @@ struct call {
     uint64_t affected;
     struct db_rows **rows; /* NULL: no result rows are wanted */
     bool sent;             /* the server may have run it */
+    bool lost;             /* it lost against another, and was not */
 };
 
 static int check_call(const struct call *call, MYSQL_STMT *handle, struct error **err)
@@ -181,7 +182,7 @@ static int execute(struct call *call, MYSQL_STMT *handle, struct error **err)
 static int run_once(struct db *db, struct call *call, struct error **err)
 {
     MYSQL_STMT *handle = cached(db, call->statement);
-    call->sent = false;
+    call->sent = call->lost = false;
     if (!handle) {
         if (prepare(db, call->statement, &handle, err) < 0)
             return -1;
@@ -204,7 +205,8 @@ static int run_once(struct db *db, struct call *call, struct error **err)
         return -1;
     }
     unsigned code = mysql_stmt_errno(handle);
-    call->sent = call->sent && db_is_client_error(code);
+    call->sent = call->sent && db_is_uncertain(code, mysql_stmt_error(handle));
+    call->lost = db_is_conflict(code, mysql_stmt_error(handle));
     db_server_error(db, call->statement->name, code, mysql_stmt_error(handle), err);
     if (db->mysql && code == ER_UNKNOWN_STMT_HANDLER)
         forget(db, handle);
@@ -212,23 +214,27 @@ static int run_once(struct db *db, struct call *call, struct error **err)
 }
 
 /* The rules of db.h: what was certainly not run, and what only reads, may be sent once more on a
- * new connection; of anything else that was sent and not answered the outcome is unknown. */
+ * new connection; of anything else that was sent and not answered the outcome is unknown. Outside
+ * of a transaction what lost against another is run again, as a transaction would be. */
 static int run(struct db *db, struct call *call, struct error **err)
 {
     int64_t started_ms = clock_monotonic_ms();
-    for (bool again = false;; again = true) {
+    unsigned reconnects = 0;
+    for (unsigned runs = 1;; runs++) {
         if (db_connection_ready(db, err) < 0)
             return error_context(err, "%s", call->statement->name);
         if (run_once(db, call, err) == 0)
             return 0;
-        if (db->mysql || db->transaction != DB_OUTSIDE)
+        if (db->transaction != DB_OUTSIDE || (db->mysql && !call->lost))
             return -1;
         if (call->sent && !call->statement->is_read)
             return error_recode(err, ERR_OUTCOME_UNKNOWN);
         /* A server that let us wait until the end once would do so again. */
         bool patient = clock_monotonic_ms() - started_ms < (int64_t)db->timeout_s * 1000;
-        if (again || db->pinned || !patient)
+        if (!patient || db->pinned || runs == DB_RUNS_MAX || (!db->mysql && reconnects++))
             return -1;
+        if (db->mysql)
+            db_pause_after(runs);
         error_clear(err);
     }
 }

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "db/connection.h"
 
-#define RUNS_MAX       8
 #define PAUSE_FIRST_MS 4
 #define PAUSE_MOST_MS  250
 
@@ -115,7 +114,7 @@ static int run_once(struct db *db, int (*body)(struct db *db, void *context, str
     return -1;
 }
 
-static void pause_before(unsigned run)
+void db_pause_after(unsigned run)
 {
     unsigned most_ms = PAUSE_FIRST_MS << run;
     if (most_ms > PAUSE_MOST_MS)
@@ -136,9 +135,9 @@ int db_transaction(struct db *db, int (*body)(struct db *db, void *context, stru
         }
         /* Lock waits are long: the caller gets one timeout's worth of them, not eight. */
         bool late = clock_monotonic_ms() - started_ms > (int64_t)db->timeout_s * 1000;
-        if ((*err)->code != ERR_DB_DEADLOCK || run == RUNS_MAX || late)
+        if ((*err)->code != ERR_DB_DEADLOCK || run == DB_RUNS_MAX || late)
             return -1;
         error_clear(err);
-        pause_before(run);
+        db_pause_after(run);
     }
 }

@@ -180,6 +180,27 @@ static void a_demoted_primary_is_left(void **state)
     assert_string_equal(db_server(db), SECOND);
 }
 
+/* A former primary that has come back as it was: which of the two has what was answered since, only
+ * a person knows. */
+static void of_two_that_take_writes_neither_is_used(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    promote(second);
+    assert_fails_saying(open_at(BOTH, NULL, &err), ERR_DB_UNAVAILABLE, "both take writes");
+    say(first, "SET GLOBAL read_only = 1");
+    assert_ok(open_at(BOTH, NULL, &err));
+    assert_string_equal(db_server(db), SECOND);
+}
+
+static void a_server_with_two_names_is_one(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    assert_ok(open_at(FIRST ",localhost", NULL, &err));
+    assert_ok(insert(1, &err));
+}
+
 static void one_alone_may_be_read_only(void **state)
 {
     (void)state;
@@ -285,6 +306,8 @@ int main(void)
         TEST(the_connection_moves_when_its_server_dies),
         TEST(while_none_is_promoted_nothing_is_written),
         TEST(a_demoted_primary_is_left),
+        TEST(of_two_that_take_writes_neither_is_used),
+        TEST(a_server_with_two_names_is_one),
         TEST(one_alone_may_be_read_only),
         TLS_TEST(a_server_that_proves_its_name),
         TLS_TEST(a_server_of_another_name_is_refused),
