@@ -76,14 +76,13 @@ int host_list(struct db *db, struct host **hosts, unsigned *count, struct error 
 int hosts_each(struct db *db,
                int (*act)(void *context, const struct host *host, struct error **err),
                void *context, const char *failure, struct error **err);
-/* Whether this connection is the one whose process watches the hosts; the first that asks becomes
- * it, and stays it as long as it is connected. */
-int host_monitor_lock(struct db *db, bool *ours, struct error **err);
+/* Of the process that watches the hosts. */
+#define HOST_MONITORS_LEASE "host.monitors"
 /* Whether there is such a process: a dispatcher is alive. */
 int host_is_watched(struct db *db, bool *watched, struct error **err);
-/* Whether the host's runtime tells us of instances that end, at the moment they do. It is this
- * connection that says so, until it says something else or ends. */
-int host_mark_heard(struct db *db, uint32_t id, bool heard, struct error **err);
+/* Whether the host's runtime tells us of instances that end, at the moment they do. Who says so
+ * says it again and again: it holds as long as a named lease. */
+int host_mark_heard(struct db *db, uint32_t id, const char *owner, bool heard, struct error **err);
 int host_is_heard(struct db *db, uint32_t id, bool *heard, struct error **err);
 /* Its monitor says whether it answers. Back: operations that waited for it are due at once. */
 int host_note_condition(struct db *db, uint32_t id, const struct host_condition *condition,

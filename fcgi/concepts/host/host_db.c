@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/ulid.h"
+#include "db/named_lease.h"
 #include "host/host_answers.h"
 #include "host/host_check.h"
 
@@ -47,28 +48,6 @@ static const struct db_statement joined_statement = {
 static const struct db_statement set_memory_low_statement = {
     "host.set_memory_low", "UPDATE hosts SET memory_low = ? WHERE id = ? AND memory_low <> ?",
     false};
-
-/* One level of the lock is enough: asking again while it is held would add another. */
-static const struct db_statement monitor_lock_statement = {
-    "host.monitor_lock",
-    "SELECT IF(COALESCE(IS_USED_LOCK(n), 0) = CONNECTION_ID(), 1, GET_LOCK(n, 0))"
-    " FROM (SELECT LEFT(CONCAT('sandlot.watch.', DATABASE()), 64) AS n) names",
-    true};
-
-static const struct db_statement watched_statement = {
-    "host.watched",
-    "SELECT IS_USED_LOCK(LEFT(CONCAT('sandlot.watch.', DATABASE()), 64)) IS NOT NULL", true};
-
-#define HEARD_LOCK "LEFT(CONCAT('sandlot.events.', ?, '.', DATABASE()), 64)"
-static const struct db_statement heard_lock_statement = {
-    "host.heard_lock",
-    "SELECT IF(COALESCE(IS_USED_LOCK(n), 0) = CONNECTION_ID(), 1, GET_LOCK(n, 0))"
-    " FROM (SELECT " HEARD_LOCK " AS n) names",
-    true};
-static const struct db_statement heard_unlock_statement = {
-    "host.heard_unlock", "SELECT RELEASE_LOCK(" HEARD_LOCK ")", true};
-static const struct db_statement heard_statement = {
-    "host.heard", "SELECT IS_USED_LOCK(" HEARD_LOCK ") IS NOT NULL", true};
 
 /* --- writing a host --- */
 
@@ -189,11 +168,6 @@ static const struct db_statement *const statements[] = {
     &set_state_statement,
     &joined_statement,
     &set_memory_low_statement,
-    &monitor_lock_statement,
-    &watched_statement,
-    &heard_lock_statement,
-    &heard_unlock_statement,
-    &heard_statement,
     &lock_all_statement,
     &insert_statement,
     &update_statement,
@@ -285,15 +259,6 @@ int host_list(struct db *db, struct host **hosts, unsigned *count, struct error 
         host->storage = (struct host_pool){db_get_u64(rows, c), db_get_u64(rows, c + 1),
                                            db_get_u64(rows, c + 2)};
     }
-    return 0;
-}
-
-int host_monitor_lock(struct db *db, bool *ours, struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &monitor_lock_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    *ours = db_rows_next(rows) && db_get_u64(rows, 0) == 1;
     return 0;
 }
 
@@ -774,25 +739,23 @@ int host_address_release(struct db *db, uint32_t host_id, const char *instance_n
 
 int host_is_watched(struct db *db, bool *watched, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &watched_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    *watched = db_rows_next(rows) && db_get_bool(rows, 0);
-    return 0;
+    return named_lease_is_held(db, HOST_MONITORS_LEASE, watched, err);
 }
 
-int host_mark_heard(struct db *db, uint32_t id, bool heard, struct error **err)
+#define HEARD_LEASE "host.events.%u"
+
+int host_mark_heard(struct db *db, uint32_t id, const char *owner, bool heard, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    return db_query(db, heard ? &heard_lock_statement : &heard_unlock_statement,
-                    DB_ARGS(db_u64(id)), &rows, err);
+    char name[NAMED_LEASE_SIZE];
+    bool ours; /* else the monitor before us still says so */
+    snprintf(name, sizeof name, HEARD_LEASE, id);
+    return heard ? named_lease_take(db, name, owner, &ours, err)
+                 : named_lease_release(db, name, owner, err);
 }
 
 int host_is_heard(struct db *db, uint32_t id, bool *heard, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &heard_statement, DB_ARGS(db_u64(id)), &rows, err) < 0)
-        return -1;
-    *heard = db_rows_next(rows) && db_get_bool(rows, 0);
-    return 0;
+    char name[NAMED_LEASE_SIZE];
+    snprintf(name, sizeof name, HEARD_LEASE, id);
+    return named_lease_is_held(db, name, heard, err);
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "db/named_lease.h"
 #include "host/host.h"
 #include "sandbox/sandbox_row.h"
 
@@ -271,7 +272,7 @@ static int sample(struct worker *worker, struct sampler *sampler, const struct w
     struct round round = {.worker = worker, .wanted = wanted, .last = sampler};
     struct sampler *next = &round.next;
     bool ours;
-    if (sample_lock(worker->db, &ours, err) < 0)
+    if (named_lease_take(worker->db, SAMPLE_LEASE, worker->lease_owner, &ours, err) < 0)
         return -1;
     if (!ours) {
         sampler_deinit(sampler);

@@ -83,7 +83,7 @@ int sample_delete_wants_before(struct db *db, int64_t at_ms, struct error **err)
 int sample_delete_before(struct db *db, int64_t at_ms, uint64_t limit, uint64_t *removed,
                          struct error **err);
 
-/* Whether this connection is the one whose process takes the samples. */
-int sample_lock(struct db *db, bool *ours, struct error **err);
+/* Of the process that takes the samples. */
+#define SAMPLE_LEASE "samples"
 
 extern const struct db_statement_list sample_statements;

@@ -25,12 +25,6 @@ static const struct db_statement read_statement = {
     " FROM sandbox_samples WHERE sandbox_id = ? AND at_ms >= ? AND at_ms <= ?"
     " GROUP BY begin_ms ORDER BY begin_ms LIMIT 1000",
     true};
-static const struct db_statement lock_statement = {
-    "sample.lock",
-    "SELECT IF(COALESCE(IS_USED_LOCK(n), 0) = CONNECTION_ID(), 1, GET_LOCK(n, 0))"
-    " FROM (SELECT LEFT(CONCAT('sandlot.sample.', DATABASE()), 64) AS n) names",
-    true};
-
 static const struct db_statement want_statement = {
     "sample.want",
     "INSERT INTO sample_wants (sandbox_id, asked_at_ms) VALUES (?, ?) ON DUPLICATE KEY UPDATE"
@@ -44,8 +38,8 @@ static const struct db_statement delete_wants_statement = {
     "sample.delete_wants", "DELETE FROM sample_wants WHERE asked_at_ms < ?", false};
 
 static const struct db_statement *const statements[] = {
-    &insert_statement, &delete_statement, &count_statement,  &read_statement,
-    &lock_statement,   &want_statement,   &wanted_statement, &delete_wants_statement};
+    &insert_statement, &delete_statement, &count_statement,       &read_statement,
+    &want_statement,   &wanted_statement, &delete_wants_statement};
 const struct db_statement_list sample_statements = DB_STATEMENT_LIST(statements);
 
 int sample_insert(struct db *db, const struct sample_row *row, struct error **err)
@@ -90,15 +84,6 @@ int sample_wanted(struct db *db, int64_t since_ms, sample_id **ids, size_t *coun
 int sample_delete_wants_before(struct db *db, int64_t at_ms, struct error **err)
 {
     return db_exec(db, &delete_wants_statement, DB_ARGS(db_i64(at_ms)), NULL, err);
-}
-
-int sample_lock(struct db *db, bool *ours, struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &lock_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    *ours = db_rows_next(rows) && db_get_u64(rows, 0) == 1;
-    return 0;
 }
 
 /* 1 ms: every sample by itself. */

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "db/named_lease.h"
 #include "host/host.h"
 
 #define PROGRAM_SIZE_MAX  (32 << 20)
@@ -21,6 +22,8 @@
 #define HEALTH_TIMEOUT_MS 3000
 #define START_WAIT_MS     10000
 #define START_POLL_MS     5
+#define HOLD_WAIT_MS      60000
+#define HOLD_POLL_MS      20
 #define TIDY_MAX          20 /* at a time; the rest later */
 #define IDLE_MS           600000
 
@@ -91,6 +94,69 @@ static int ask_epoch(struct worker *worker, const struct keeper *keeper,
     return 0;
 }
 
+/* --- one caller at a time --- */
+
+/* One makes or changes a host's keeper. While Incus is waited for the lease is kept. */
+struct hold {
+    struct worker *worker;
+    struct runtime *runtime;
+    int (*tick)(void *context, struct error **err); /* as it was */
+    void *tick_context;
+    char name[NAMED_LEASE_SIZE];
+    int64_t lost_at_ms; /* monotonic */
+};
+
+/* With the database away it still counts, until its time is over. */
+static int keep(void *context, struct error **err)
+{
+    struct hold *hold = context;
+    error_auto failure = NULL;
+    bool ours = false;
+    int64_t now_ms = clock_monotonic_ms();
+    int result =
+        named_lease_take(hold->worker->db, hold->name, hold->worker->lease_owner, &ours, &failure);
+    if (result < 0 ? now_ms >= hold->lost_at_ms : !ours)
+        return error_set(err, ERR_LEASE_LOST, "%s was taken over", hold->name);
+    if (result == 0)
+        hold->lost_at_ms = now_ms + NAMED_LEASE_MS / 4 * 3;
+    return hold->tick ? hold->tick(hold->tick_context, err) : 0;
+}
+
+static int take_keeper(struct worker *worker, uint32_t host_id, struct hold *hold,
+                       struct error **err)
+{
+    int64_t give_up_ms = clock_monotonic_ms() + HOLD_WAIT_MS;
+    bool ours;
+    *hold = (struct hold){.worker = worker};
+    snprintf(hold->name, sizeof hold->name, "keeper.%u", host_id);
+    if (runtimes_get(worker->runtimes, worker->db, host_id, &hold->runtime, err) < 0)
+        return -1;
+    for (;;) {
+        if (named_lease_take(worker->db, hold->name, worker->lease_owner, &ours, err) < 0)
+            return -1;
+        if (ours)
+            break;
+        if (clock_monotonic_ms() >= give_up_ms)
+            return error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                             "the keeper of the host is being made too long");
+        clock_sleep_ms(HOLD_POLL_MS);
+    }
+    hold->lost_at_ms = clock_monotonic_ms() + NAMED_LEASE_MS / 4 * 3;
+    hold->tick = hold->runtime->tick;
+    hold->tick_context = hold->runtime->tick_context;
+    hold->runtime->tick = keep;
+    hold->runtime->tick_context = hold;
+    return 0;
+}
+
+static void release_keeper(struct hold *hold)
+{
+    error_auto ignored = NULL;
+    hold->runtime->tick = hold->tick;
+    hold->runtime->tick_context = hold->tick_context;
+    named_lease_release(hold->worker->db, hold->name, hold->worker->lease_owner, &ignored);
+}
+
 /* --- making --- */
 
 static int insert_body(struct db *db, void *context, struct error **err)
@@ -129,18 +195,20 @@ static int start(struct worker *worker, struct runtime *runtime, const struct ke
     return result;
 }
 
-static int wait_until_up(struct worker *worker, const struct keeper *keeper,
+static int wait_until_up(struct hold *hold, const struct keeper *keeper,
                          char epoch[KEEPER_EPOCH_SIZE], struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + START_WAIT_MS;
     for (;;) {
-        if (ask_epoch(worker, keeper, epoch, err) < 0)
+        if (ask_epoch(hold->worker, keeper, epoch, err) < 0)
             return -1;
         if (epoch[0])
             return 0;
         if (clock_monotonic_ms() > give_up_ms)
             return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the keeper %s does not come up",
                              keeper->instance_name);
+        if (keep(hold, err) < 0)
+            return -1;
         clock_sleep_ms(START_POLL_MS);
     }
 }
@@ -154,9 +222,11 @@ static int discard(struct worker *worker, struct runtime *runtime, struct keeper
 }
 
 /* Whatever fails leaves a row behind which the next attempt discards with its instance. */
-static int make(struct worker *worker, struct runtime *runtime, const struct program *program,
-                struct keeper *keeper, char epoch[KEEPER_EPOCH_SIZE], struct error **err)
+static int make(struct hold *hold, const struct program *program, struct keeper *keeper,
+                char epoch[KEEPER_EPOCH_SIZE], struct error **err)
 {
+    struct worker *worker = hold->worker;
+    struct runtime *runtime = hold->runtime;
     char id[ID_SIZE];
     if (keeper->instance_name[0] && discard(worker, runtime, keeper, err) < 0)
         return -1;
@@ -167,16 +237,16 @@ static int make(struct worker *worker, struct runtime *runtime, const struct pro
     if (db_transaction(worker->db, insert_body, keeper, err) < 0 ||
         start(worker, runtime, keeper, program, err) < 0)
         return -1;
-    return wait_until_up(worker, keeper, epoch, err);
+    return wait_until_up(hold, keeper, epoch, err);
 }
 
-static int ensure_locked(struct worker *worker, uint32_t host_id, const struct program *program,
+static int ensure_locked(struct hold *hold, uint32_t host_id, const struct program *program,
                          struct keeper *keeper, char epoch[KEEPER_EPOCH_SIZE], struct error **err)
 {
-    struct runtime *runtime;
+    struct worker *worker = hold->worker;
+    struct runtime *runtime = hold->runtime;
     enum runtime_status status;
-    if (keeper_get(worker->db, host_id, keeper, err) < 0 ||
-        runtimes_get(worker->runtimes, worker->db, host_id, &runtime, err) < 0)
+    if (keeper_get(worker->db, host_id, keeper, err) < 0)
         return -1;
     if (keeper->instance_name[0] && runs_program(keeper, program)) {
         /* Somebody else may have made it while we waited for the lock. */
@@ -189,7 +259,7 @@ static int ensure_locked(struct worker *worker, uint32_t host_id, const struct p
         log_warning("volume server does not answer, replacing it",
                     LOG_STR("instance", keeper->instance_name), LOG_INT("status", status));
     }
-    return make(worker, runtime, program, keeper, epoch, err);
+    return make(hold, program, keeper, epoch, err);
 }
 
 int keeper_ensure(struct worker *worker, uint32_t host_id, struct keeper *keeper,
@@ -205,10 +275,11 @@ int keeper_ensure(struct worker *worker, uint32_t host_id, struct keeper *keeper
         return -1;
     if (epoch[0])
         return 0;
-    if (keeper_lock(worker->db, host_id, err) < 0)
+    struct hold hold;
+    if (take_keeper(worker, host_id, &hold, err) < 0)
         return -1;
-    int result = ensure_locked(worker, host_id, program, keeper, epoch, err);
-    keeper_unlock(worker->db, host_id);
+    int result = ensure_locked(&hold, host_id, program, keeper, epoch, err);
+    release_keeper(&hold);
     return result;
 }
 
@@ -218,13 +289,13 @@ int keeper_mount(struct worker *worker, const struct keeper *keeper, const struc
                  struct error **err)
 {
     char name[VOLUME_INSTANCE_SIZE];
-    struct runtime *runtime;
-    if (runtimes_get(worker->runtimes, worker->db, volume->host_id, &runtime, err) < 0 ||
-        keeper_lock(worker->db, volume->host_id, err) < 0)
+    struct hold hold;
+    if (take_keeper(worker, volume->host_id, &hold, err) < 0)
         return -1;
-    int result = runtime->ops->keeper_mount(
-        runtime, keeper->instance_name, volume_instance_name(volume->id, name), volume->id, err);
-    keeper_unlock(worker->db, volume->host_id);
+    int result =
+        hold.runtime->ops->keeper_mount(hold.runtime, keeper->instance_name,
+                                        volume_instance_name(volume->id, name), volume->id, err);
+    release_keeper(&hold);
     return result;
 }
 
@@ -232,18 +303,17 @@ int keeper_unmount(struct worker *worker, uint32_t host_id, const char *volume_i
                    struct error **err)
 {
     char name[VOLUME_INSTANCE_SIZE];
-    struct runtime *runtime;
     struct keeper keeper;
+    struct hold hold;
     if (keeper_get(worker->db, host_id, &keeper, err) < 0)
         return -1;
     if (!keeper.instance_name[0])
         return 0;
-    if (runtimes_get(worker->runtimes, worker->db, host_id, &runtime, err) < 0 ||
-        keeper_lock(worker->db, host_id, err) < 0)
+    if (take_keeper(worker, host_id, &hold, err) < 0)
         return -1;
-    int result = runtime->ops->keeper_unmount(runtime, keeper.instance_name,
-                                              volume_instance_name(volume_id, name), err);
-    keeper_unlock(worker->db, host_id);
+    int result = hold.runtime->ops->keeper_unmount(hold.runtime, keeper.instance_name,
+                                                   volume_instance_name(volume_id, name), err);
+    release_keeper(&hold);
     if (result == 0 || (*err)->code != ERR_NOT_FOUND)
         return result;
     error_clear(err);

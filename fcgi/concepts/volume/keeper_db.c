@@ -7,9 +7,6 @@
 #include "volume/keeper_row.h"
 #include "volume/volume_mount.h"
 
-/* In pieces, because no answer of the database may be longer away than database_timeout_s. */
-#define LOCK_WAIT_MS  60000
-#define LOCK_PIECE_S  1
 #define USED_EVERY_MS 60000
 
 static const struct db_statement get_statement = {
@@ -22,13 +19,6 @@ static const struct db_statement put_statement = {
     false};
 static const struct db_statement delete_statement = {
     "keeper.delete", "DELETE FROM keepers WHERE instance_name = ?", false};
-static const struct db_statement lock_statement = {
-    "keeper.lock", "SELECT GET_LOCK(LEFT(CONCAT('sandlot.keeper.', ?, '.', DATABASE()), 64), ?)",
-    false};
-static const struct db_statement unlock_statement = {
-    "keeper.unlock", "SELECT RELEASE_LOCK(LEFT(CONCAT('sandlot.keeper.', ?, '.', DATABASE()), 64))",
-    false};
-
 static const struct db_statement epoch_statement = {
     "volume_files.epoch", "UPDATE volumes SET keeper_epoch = ?, files_used_at_ms = ? WHERE id = ?",
     false};
@@ -56,9 +46,8 @@ static const struct db_statement forget_statement = {
     "UPDATE volumes SET files_used_at_ms = 0 WHERE id = ? AND files_used_at_ms <= ?", false};
 
 static const struct db_statement *const statements[] = {
-    &get_statement,        &put_statement,   &delete_statement, &lock_statement,
-    &unlock_statement,     &epoch_statement, &used_statement,   &fences_statement,
-    &fence_done_statement, &idle_statement,  &forget_statement,
+    &get_statement,    &put_statement,        &delete_statement, &epoch_statement,  &used_statement,
+    &fences_statement, &fence_done_statement, &idle_statement,   &forget_statement,
 };
 const struct db_statement_list keeper_statements = DB_STATEMENT_LIST(statements);
 
@@ -88,27 +77,6 @@ int keeper_put(struct db *db, const struct keeper *keeper, struct error **err)
 int keeper_delete(struct db *db, const char *instance_name, struct error **err)
 {
     return db_exec(db, &delete_statement, DB_ARGS(db_text(instance_name)), NULL, err);
-}
-
-int keeper_lock(struct db *db, uint32_t host_id, struct error **err)
-{
-    int64_t give_up_ms = clock_monotonic_ms() + LOCK_WAIT_MS;
-    do {
-        db_rows_auto *rows = NULL;
-        if (db_query(db, &lock_statement, DB_ARGS(db_u64(host_id), db_u64(LOCK_PIECE_S)), &rows,
-                     err) < 0)
-            return -1;
-        if (db_rows_next(rows) && db_get_u64(rows, 0) == 1)
-            return 0;
-    } while (clock_monotonic_ms() < give_up_ms);
-    return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the keeper of the host is being made too long");
-}
-
-void keeper_unlock(struct db *db, uint32_t host_id)
-{
-    db_rows_auto *rows = NULL;
-    error_auto ignored = NULL;
-    db_query(db, &unlock_statement, DB_ARGS(db_u64(host_id)), &rows, &ignored);
 }
 
 /* --- volumes --- */

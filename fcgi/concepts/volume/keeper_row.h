@@ -20,11 +20,6 @@ int keeper_get(struct db *db, uint32_t host_id, struct keeper *keeper, struct er
 int keeper_put(struct db *db, const struct keeper *keeper, struct error **err);
 int keeper_delete(struct db *db, const char *instance_name, struct error **err);
 
-/* One caller at a time makes or changes a host's keeper; the lock ends with the connection at the
- * latest. Errors: ERR_RUNTIME_UNAVAILABLE when it is not to be had in time. */
-int keeper_lock(struct db *db, uint32_t host_id, struct error **err);
-void keeper_unlock(struct db *db, uint32_t host_id);
-
 /* --- volumes, as far as their files are reached through a keeper --- */
 
 /* Inside a transaction: lock the volume and check that its files may be changed; that they are by

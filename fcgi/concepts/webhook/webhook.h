@@ -123,9 +123,6 @@ int webhook_message_resend(struct db *db, const char *webhook_id, const char *id
 
 /* --- for the delivery --- */
 
-/* Whether it is this process that delivers; of all dispatchers one does. */
-int webhook_lock(struct db *db, bool *ours, struct error **err);
-
 struct webhook_due {
     char id[ID_SIZE];
     unsigned waiting; /* messages to be sent again */

@@ -93,11 +93,6 @@ static const struct db_statement resend_statement = {
     " WHERE webhook_id = ? AND id = ? AND state = 'dead'",
     false};
 
-static const struct db_statement lock_statement = {
-    "webhook.lock",
-    "SELECT IF(COALESCE(IS_USED_LOCK(n), 0) = CONNECTION_ID(), 1, GET_LOCK(n, 0))"
-    " FROM (SELECT LEFT(CONCAT('sandlot.webhooks.', DATABASE()), 64) AS n) names",
-    true};
 static const struct db_statement enabled_statement = {
     "webhook.enabled", SELECT_WEBHOOK " WHERE w.enabled = 1 AND w.deleted_at_ms IS NULL LIMIT ?",
     true};
@@ -156,7 +151,7 @@ static const struct db_statement *const statements[] = {
     &message_settle_statement,
     &message_done_statement,
     &resend_statement,
-    &lock_statement,
+
     &enabled_statement,
     &due_statement,
     &advance_statement,
@@ -514,15 +509,6 @@ int webhook_test(struct db *db, const char *webhook_id, char id[ID_SIZE], struct
 }
 
 /* --- for the delivery --- */
-
-int webhook_lock(struct db *db, bool *ours, struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &lock_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    *ours = db_rows_next(rows) && db_get_u64(rows, 0) == 1;
-    return 0;
-}
 
 int webhook_list_due(struct db *db, struct webhook_due **list, unsigned *count, struct error **err)
 {

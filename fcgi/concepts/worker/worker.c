@@ -8,6 +8,7 @@
 #include "base/counters.h"
 #include "base/fault_point.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "config/database.h"
 #include "db/migrate.h"
 #include "event/event.h"
@@ -22,18 +23,28 @@ static void open_counters(const struct settings *settings)
         log_warning("nothing is counted for /metrics", LOG_ERROR(err));
 }
 
+/* Machines that were cloned have one name; what is of one start has one boot id. */
+static void name_owner(char owner[LEASE_OWNER_SIZE], const char *program)
+{
+    struct utsname host;
+    char boot[9] = "";
+    autofclose FILE *in = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (in && !fgets(boot, sizeof boot, in))
+        boot[0] = '\0';
+    uname(&host);
+    snprintf(owner, LEASE_OWNER_SIZE, "%.20s/%.24s/%s/%d", program, host.nodename, boot,
+             (int)getpid());
+}
+
 int worker_open(const struct settings *settings, const char *program,
                 const struct db_statement_list *statements, size_t statement_count,
                 struct worker *worker, struct error **err)
 {
-    struct utsname host;
     struct protected_networks networks = {0};
     *worker = (struct worker){.settings = settings};
-    uname(&host);
     fault_point_open(settings->api_socket);
     event_notify_scope(settings->api_socket);
-    snprintf(worker->lease_owner, sizeof worker->lease_owner, "%.20s/%.28s/%d", program,
-             host.nodename, (int)getpid());
+    name_owner(worker->lease_owner, program);
     if (protected_open(&networks, settings->protected_networks_open, err) < 0)
         return -1;
     if (keyring_load(settings->key_file, &worker->ring, err) < 0 ||

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "db/connection.h"
 #include "db/migration_file.h"
 
@@ -27,12 +28,16 @@ static const char table_sql[] = "CREATE TABLE IF NOT EXISTS schema_migrations ("
                                 " applied_at_ms BIGINT NULL"
                                 ") ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
 
-/* The lock belongs to the whole server: its name says which database, within MySQL's 64 bytes. */
-static const struct db_statement lock_statement = {
-    "migrate.lock", "SELECT GET_LOCK(LEFT(CONCAT('sandlot.migrate.', DATABASE()), 64), ?)", false};
-static const struct db_statement unlock_statement = {
-    "migrate.unlock", "SELECT RELEASE_LOCK(LEFT(CONCAT('sandlot.migrate.', DATABASE()), 64))",
-    false};
+/* Its one row is locked, by a connection of its own, as long as one migrates: that ends with the
+ * process, however it ends, which a time in the row would not. Two migrate at the same server,
+ * because of several one takes writes. */
+static const char guard_table_sql[] =
+    "CREATE TABLE IF NOT EXISTS migration_guard (id INT UNSIGNED NOT NULL PRIMARY KEY)"
+    " ENGINE=InnoDB";
+static const char guard_row_sql[] = "INSERT IGNORE INTO migration_guard (id) VALUES (1)";
+static const char guard_begin_sql[] = "START TRANSACTION";
+static const char guard_lock_sql[] = "SELECT id FROM migration_guard WHERE id = 1 FOR UPDATE";
+
 static const struct db_statement table_exists_statement = {
     "migrate.table_exists",
     "SELECT COUNT(*) FROM information_schema.tables"
@@ -183,13 +188,33 @@ static int apply(struct db *db, const struct migration_file *file, struct error 
     return 0;
 }
 
-static int take_lock(struct db *db, struct error **err)
+static int is_late(struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &lock_statement, DB_ARGS(db_u64(LOCK_WAIT_S)), &rows, err) < 0)
+    if ((*err)->code != ERR_DB_DEADLOCK)
         return -1;
-    if (!db_rows_next(rows) || db_get_i64(rows, 0) != 1)
-        return error_set(err, ERR_CONFIG, "another migration is at work on this database");
+    error_clear(err);
+    return error_set(err, ERR_CONFIG, "another migration is at work on this database");
+}
+
+/* Patience for its answers is twice that for locks. */
+static int take_guard(const struct db *db, struct db **guard, struct error **err)
+{
+    static const struct {
+        const char *text;
+        size_t length;
+    } said[] = {
+        {guard_table_sql, sizeof guard_table_sql - 1},
+        {guard_row_sql, sizeof guard_row_sql - 1},
+        {guard_begin_sql, sizeof guard_begin_sql - 1},
+        {guard_lock_sql, sizeof guard_lock_sql - 1},
+    };
+    struct db_options options = db->options;
+    options.timeout_s = 2 * LOCK_WAIT_S;
+    if (db_open(&options, guard, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_SIZE(said); i++)
+        if (db_say(*guard, said[i].text, said[i].length, err) < 0)
+            return is_late(err);
     return 0;
 }
 
@@ -210,25 +235,21 @@ int db_migrate_to(struct db *db, const char *directory, unsigned target, unsigne
                   struct error **err)
 {
     struct migration_files files = {0};
+    struct db *guard = NULL;
     unsigned count = 0;
     int result = -1;
     if (migration_files_read(directory, target, &files, err) < 0 ||
-        db_connection_reopen(db, STATEMENT_TIMEOUT_S, err) < 0)
+        take_guard(db, &guard, err) < 0 || db_connection_reopen(db, STATEMENT_TIMEOUT_S, err) < 0)
         goto out;
     db->pinned = true;
-    if (take_lock(db, err) < 0)
-        goto out;
     result = migrate_locked(db, &files, &count, err);
-    if (db->mysql) {
-        error_auto ignored = NULL;
-        db_rows_auto *rows = NULL;
-        db_query(db, &unlock_statement, DB_NO_ARGS, &rows, &ignored);
-    }
 out:
     /* The next statement connects again, with the patience that the caller asked for. */
     db_connection_drop(db);
     db->timeout_s = db->options.timeout_s;
     db->pinned = false;
+    if (guard)
+        db_close(guard);
     migration_files_deinit(&files);
     if (applied)
         *applied = count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Numbered, forward-only schema migrations: files NNNN-name.sql in one directory, each statement
- * ended by a ';' at the end of a line. Taken one at a time under GET_LOCK, each recorded in
+ * ended by a ';' at the end of a line. Taken one at a time under a lock, each recorded in
  * schema_migrations with the checksum of its file. MySQL commits schema statements by themselves: a
  * migration that died half-way is found again and refused, with what to do about it.
  */
@@ -10,7 +10,7 @@
 #include "db/db.h"
 
 /* The version that this build of the programs needs. */
-#define DB_SCHEMA_VERSION 41
+#define DB_SCHEMA_VERSION 42
 
 /* Apply what is missing, in order; applied (may be NULL) counts them. A file whose checksum differs
  * from what was applied, a gap, or a database newer than this build: ERR_CONFIG. */

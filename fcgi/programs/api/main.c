@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "checkpoint/checkpoint.h"
 #include "config/program.h"
+#include "db/named_lease.h"
 #include "e2b/e2b.h"
 #include "event/event.h"
 #include "host/host.h"
@@ -135,6 +136,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         kept_log_statements,
         login_statements,
         member_statements,
+        named_lease_statements,
         operation_statements,
         overview_statements,
         plan_statements,

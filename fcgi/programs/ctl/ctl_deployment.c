@@ -21,8 +21,11 @@
 #define NGINX_PID_FILE "/run/nginx.pid"
 
 /* Where the programs do less than in all others: what is recorded stays as it is. */
-static const struct db_table_right kept_tables[] = {
-    {"audit_log", "INSERT"}, {"audit_chain", "INSERT"}, {"schema_migrations", NULL}, {NULL, NULL}};
+static const struct db_table_right kept_tables[] = {{"audit_log", "INSERT"},
+                                                    {"audit_chain", "INSERT"},
+                                                    {"schema_migrations", NULL},
+                                                    {"migration_guard", NULL},
+                                                    {NULL, NULL}};
 
 int ctl_migrate_schema(struct ctl *ctl, unsigned *applied, struct error **err)
 {

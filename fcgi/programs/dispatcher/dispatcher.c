@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/notify.h"
 #include "checkpoint/checkpoint.h"
+#include "db/named_lease.h"
 #include "dispatcher/cleanup.h"
 #include "dispatcher/due.h"
 #include "dispatcher/jobs.h"
@@ -78,6 +79,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         keeper_statements,
         kept_log_statements,
         login_statements,
+        named_lease_statements,
         operation_statements,
         plan_statements,
         quota_statements,

@@ -27,6 +27,7 @@ enum {
     MEASURE_MS = 2000,
     MEASURE_AGAIN_MS = 30000, /* the memory, after a firewall that did not answer */
     LOOK_AGAIN_MS = 500,      /* at a host that does not answer */
+    SAY_AGAIN_MS = 2000,      /* that its events come */
     /* Longer than a guest is down while it reboots; with POLL_MS inside two seconds. */
     REBOOT_MS = 800,
     /* Incus is at work on it: ask again. */
@@ -70,7 +71,18 @@ struct host_monitor {
     bool hears; /* nothing that ends is missed */
     unsigned back_off_ms;
     int64_t listen_at_ms, list_at_ms, measure_at_ms, memory_at_ms; /* monotonic */
+    int64_t said_ms;                                               /* that its events come */
 };
+
+static void mark_heard(struct host_monitor *monitor, bool heard)
+{
+    error_auto err = NULL;
+    monitor->hears = heard;
+    monitor->said_ms = clock_monotonic_ms();
+    if (host_mark_heard(monitor->worker->db, monitor->host_id, monitor->worker->lease_owner, heard,
+                        &err) < 0)
+        log_warning("cannot record the state of a host's event stream", LOG_ERROR(err));
+}
 
 struct host_monitor *host_monitor_new(struct worker *worker, uint32_t host_id,
                                       void (*restarted)(const char *instance_name))
@@ -86,6 +98,8 @@ struct host_monitor *host_monitor_new(struct worker *worker, uint32_t host_id,
 
 void host_monitor_free(struct host_monitor *monitor)
 {
+    if (monitor->hears)
+        mark_heard(monitor, false);
     host_pulse_free(monitor->pulse);
     free(monitor);
 }
@@ -240,12 +254,10 @@ static void check_candidates(struct host_monitor *monitor)
 
 /* --- events --- */
 
-static void mark_heard(struct host_monitor *monitor, bool heard)
+static void say_again_that_it_is_heard(struct host_monitor *monitor)
 {
-    error_auto err = NULL;
-    monitor->hears = heard;
-    if (host_mark_heard(monitor->worker->db, monitor->host_id, heard, &err) < 0)
-        log_warning("cannot record the state of a host's event stream", LOG_ERROR(err));
+    if (monitor->hears && clock_monotonic_ms() - monitor->said_ms >= SAY_AGAIN_MS)
+        mark_heard(monitor, true);
 }
 
 static void events_end(struct host_monitor *monitor, const struct error *reason)
@@ -495,6 +507,7 @@ void host_monitor_turn(struct host_monitor *monitor)
     for (size_t i = 0; i < monitor->candidate_count; i++)
         earlier(&wake_ms, monitor->candidates[i].due_ms);
     listen_to_host(monitor, wake_ms > now_ms ? (unsigned)(wake_ms - now_ms) : 0);
+    say_again_that_it_is_heard(monitor);
     check_candidates(monitor);
     list_when_due(monitor);
     if (!host_pulse_is_in_doubt(monitor->pulse))

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "db/named_lease.h"
 #include "dispatcher/agent_refresh.h"
 #include "dispatcher/dispatcher.h"
 #include "dispatcher/host_monitor.h"
@@ -113,7 +114,7 @@ static int compare(struct monitors *monitors, struct worker *worker,
     struct host *hosts = NULL;
     unsigned count = 0;
     bool ours;
-    if (host_monitor_lock(worker->db, &ours, err) < 0 ||
+    if (named_lease_take(worker->db, HOST_MONITORS_LEASE, worker->lease_owner, &ours, err) < 0 ||
         (ours && host_list(worker->db, &hosts, &count, err) < 0))
         return -1;
     for (unsigned i = 0; i < monitors->count; i++)
@@ -148,6 +149,8 @@ void hosts_monitor_serve(struct worker *worker, const volatile sig_atomic_t *sto
     for (unsigned i = 0; i < monitors.count; i++)
         waitpid(monitors.list[i].pid, NULL, 0);
     free(monitors.list);
+    error_auto ignored = NULL;
+    named_lease_release(worker->db, HOST_MONITORS_LEASE, worker->lease_owner, &ignored);
 }
 
 /* --- agents --- */

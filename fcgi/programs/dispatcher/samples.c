@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
 #include "base/log.h"
+#include "db/named_lease.h"
 #include "dispatcher/jobs.h"
 #include "metrics/sample.h"
 
@@ -47,4 +48,6 @@ void sample_serve(struct worker *worker, const volatile sig_atomic_t *stop)
             clock_sleep_ms(POLL_MS);
     }
     sampler_deinit(&sampler);
+    error_auto ignored = NULL;
+    named_lease_release(worker->db, SAMPLE_LEASE, worker->lease_owner, &ignored);
 }

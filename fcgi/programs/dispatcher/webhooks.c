@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/notify.h"
+#include "db/named_lease.h"
 #include "dispatcher/jobs.h"
 #include "sandbox/sandbox_network_row.h"
 #include "webhook/webhook_e2b.h"
@@ -24,6 +25,8 @@
 #define PURGE_MS     60000
 #define KEEP_MS      30000 /* a cursor that only passed over what nobody wants is written so often */
 #define FAILURE_MS   1000
+
+#define LEASE        "webhooks"
 
 struct hook {
     TAILQ_ENTRY(hook) entry;
@@ -457,11 +460,24 @@ static bool any_waits(const struct delivery *delivery)
     return false;
 }
 
+/* Of all dispatchers one delivers. */
+static int take_lease(struct delivery *delivery, struct error **err)
+{
+    return named_lease_take(delivery->worker->db, LEASE, delivery->worker->lease_owner,
+                            &delivery->ours, err);
+}
+
+static void release_lease(struct delivery *delivery)
+{
+    error_auto ignored = NULL;
+    named_lease_release(delivery->worker->db, LEASE, delivery->worker->lease_owner, &ignored);
+}
+
 static int take_turns(struct delivery *delivery, struct error **err)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms >= delivery->reload_at_ms) {
-        if (webhook_lock(delivery->worker->db, &delivery->ours, err) < 0)
+        if (take_lease(delivery, err) < 0)
             return -1;
         if (delivery->ours && (read_networks(delivery, err) < 0 || reload(delivery, err) < 0))
             return -1;
@@ -574,6 +590,7 @@ void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
             rest(&delivery);
     }
     drain(&delivery);
+    release_lease(&delivery);
     curl_multi_cleanup(delivery.multi);
     notify_close(delivery.events);
     notify_close(delivery.changes);

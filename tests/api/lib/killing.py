@@ -41,7 +41,7 @@ class HolderKiller:
     def kill(self):
         """The id of the sandbox that the operation is about."""
         row = wait_until(self._ask, 10, f"the {self.question[1]} in flight", 0.001)
-        numbers = {int(number) for number in re.findall(r"\d+", row["lease_owner"])}
+        numbers = {int(number) for number in re.findall(r"\d+$", row["lease_owner"])}
         pids = numbers & self.workers
         assert len(pids) == 1, f"the lease owner {row['lease_owner']} names its process"
         self.pid = pids.pop()

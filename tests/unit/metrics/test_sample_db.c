@@ -151,20 +151,6 @@ static void old_ones_go_in_pieces(void **state)
     free(answer.points);
 }
 
-static void one_connection_holds_the_lock(void **state)
-{
-    (void)state;
-    struct error *err = NULL;
-    struct db *other = server_open(server);
-    bool ours, theirs;
-    assert_ok(sample_lock(db, &ours, &err));
-    assert_ok(sample_lock(other, &theirs, &err));
-    assert_true(ours && !theirs);
-    assert_ok(sample_lock(db, &ours, &err));
-    assert_true(ours);
-    db_close(other);
-}
-
 static void who_is_asked_for(void **state)
 {
     (void)state;
@@ -191,7 +177,6 @@ int main(void)
         cmocka_unit_test_teardown(many_samples_come_in_pieces, forget),
         cmocka_unit_test_teardown(a_span_never_has_too_many_points, forget),
         cmocka_unit_test_teardown(old_ones_go_in_pieces, forget),
-        cmocka_unit_test(one_connection_holds_the_lock),
         cmocka_unit_test(who_is_asked_for),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, schema_setup, schema_teardown);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/schema.h"
+
+#include "db/named_lease.h"
+
+static MYSQL *raw;
+
+static int begin(void **state)
+{
+    (void)state;
+    raw = server_raw(server);
+    server_say(raw, "DELETE FROM leases");
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    mysql_close(raw);
+    return 0;
+}
+
+static bool take(const char *owner)
+{
+    error_auto err = NULL;
+    bool ours = false;
+    assert_ok(named_lease_take(db, "unit", owner, &ours, &err));
+    return ours;
+}
+
+static bool is_held(void)
+{
+    error_auto err = NULL;
+    bool held = false;
+    assert_ok(named_lease_is_held(db, "unit", &held, &err));
+    return held;
+}
+
+static void release(const char *owner)
+{
+    error_auto err = NULL;
+    assert_ok(named_lease_release(db, "unit", owner, &err));
+}
+
+static void the_first_has_it(void **state)
+{
+    (void)state;
+    assert_false(is_held());
+    assert_true(take("a"));
+    assert_false(take("b"));
+    assert_true(take("a"));
+    assert_true(is_held());
+}
+
+static void it_ends_with_its_time(void **state)
+{
+    (void)state;
+    assert_true(take("a"));
+    server_say(raw, "UPDATE leases SET until_ms = 1");
+    assert_false(is_held());
+    assert_true(take("b"));
+    assert_false(take("a"));
+}
+
+static void its_holder_puts_the_end_off(void **state)
+{
+    (void)state;
+    assert_true(take("a"));
+    server_say(raw, "UPDATE leases SET until_ms = until_ms - 10000");
+    long before = server_ask(raw, "SELECT until_ms FROM leases");
+    assert_true(take("a"));
+    assert_true(server_ask(raw, "SELECT until_ms FROM leases") > before);
+}
+
+static void only_its_holder_lets_go_of_it(void **state)
+{
+    (void)state;
+    assert_true(take("a"));
+    release("b");
+    assert_true(is_held());
+    release("a");
+    assert_false(is_held());
+    assert_true(take("b"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_first_has_it),
+        TEST(it_ends_with_its_time),
+        TEST(its_holder_puts_the_end_off),
+        TEST(only_its_holder_lets_go_of_it),
+    };
+    return cmocka_run_group_tests(tests, schema_setup, schema_teardown);
+}
