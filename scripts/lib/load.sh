@@ -13,6 +13,7 @@ SCRIPTS_DIR=$SOURCE_DIR/scripts
 . "$SCRIPTS_DIR/lib/newer.sh"
 . "$SCRIPTS_DIR/lib/criu.sh"
 . "$SCRIPTS_DIR/lib/mysql.sh"
+. "$SCRIPTS_DIR/lib/galera.sh"
 . "$SCRIPTS_DIR/lib/crypt.sh"
 . "$SCRIPTS_DIR/lib/incus.sh"
 . "$SCRIPTS_DIR/lib/firewall.sh"

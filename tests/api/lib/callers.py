@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Clients that make and delete sandboxes while something happens to the database."""
 
+import collections
 import secrets
 import threading
 import time
@@ -16,6 +17,7 @@ class Caller(threading.Thread):
         self.api = Api(stack, key)
         self.over = threading.Event()
         self.kept, self.deleted, self.refused, self.wrong = [], [], 0, []
+        self.refusals = collections.Counter()
 
     def order(self, method, path, body=None):
         headers = {"Idempotency-Key": secrets.token_hex(12)}
@@ -25,6 +27,7 @@ class Caller(threading.Thread):
             if answer.status not in (502, 503, 504, 409):
                 return answer
             self.refused += 1
+            self.refusals[answer.status] += 1
             time.sleep(0.3)
         return answer
 

@@ -20,7 +20,7 @@ import pymysql
 
 from stack import wait_until
 
-ADDRESSES = ("127.0.0.1", "127.0.0.3")
+ADDRESSES = ("127.0.0.1", "127.0.0.3", "127.0.0.4")
 PROGRAMS = ("sandlot-api", "sandlot-gate", "sandlot-events", "sandlot-dispatcher", "sandlot-ssh")
 REPLICATION = "replication-of-the-test"
 SMALL_MIB = 400
@@ -44,24 +44,29 @@ class Server:
         self.dir.mkdir()
         self.socket = self.dir / "socket"
         shutil.chown(self.dir, "mysql", "mysql")
+        self.process = None
+        self.make_files()
+        self.start()
+
+    def make_files(self):
         subprocess.run(["mariadb-install-db", "--no-defaults", "--user=mysql", f"--datadir={self.dir}/data",
                         "--auth-root-authentication-method=socket", "--skip-test-db", "--skip-name-resolve"],
                        check=True, capture_output=True, timeout=300)
-        self.process = None
-        self.start()
 
-    def start(self):
+    def program(self):
+        return ["mariadbd", "--no-defaults", f"--read-only={'ON' if self.number else 'OFF'}"]
+
+    def start(self, *more):
         with open(self.dir / "log", "ab") as log:
             self.process = subprocess.Popen(
-                ["mariadbd", "--no-defaults", "--user=mysql", f"--datadir={self.dir}/data", f"--socket={self.socket}",
+                [*self.program(), "--user=mysql", f"--datadir={self.dir}/data", f"--socket={self.socket}",
                  f"--pid-file={self.dir}/pid", f"--bind-address={self.address}", f"--port={self.port}",
-                 f"--server-id={self.number + 1}", f"--read-only={'ON' if self.number else 'OFF'}", "--skip-name-resolve",
+                 f"--server-id={self.number + 1}", "--skip-name-resolve",
                  "--character-set-server=utf8mb4", "--collation-server=utf8mb4_bin", "--max-connections=200",
-                 *self.options,
                  f"--ssl-ca={self.dir.parent}/ca.pem", f"--ssl-cert={self.dir.parent}/server.pem",
-                 f"--ssl-key={self.dir.parent}/server.key"],
+                 f"--ssl-key={self.dir.parent}/server.key", *self.options, *more],
                 stdout=log, stderr=log)
-        wait_until(self.answers, 60, f"the database at {self.address}", 0.1)
+        wait_until(self.answers, 120, f"the database at {self.address}", 0.1)
 
     def root(self):
         return pymysql.connect(unix_socket=str(self.socket), user="root", autocommit=True,
@@ -121,7 +126,13 @@ class OwnDatabase:
 
     # --- the stack's programs ---
 
-    def _copy(self):
+    def _config(self, usual):
+        lines = [line for line in usual.splitlines() if not re.match(r"database_(socket|host|port) *=", line)]
+        lines += [f"database_host = {','.join(one.address for one in self.servers)}", f"database_port = {self.port}",
+                  f"database_tls_ca_file = {self.folder}/ca.pem"]
+        return "\n".join(lines) + "\n"
+
+    def _logins(self):
         login = {which: (self.stack.settings[f"{which}_user"],
                          pathlib.Path(self.stack.settings[f"{which}_password_file"]).read_text(encoding="utf-8").split("\n")[0])
                  for which in ("database", "database_admin")}
@@ -129,7 +140,11 @@ class OwnDatabase:
         first.query(f"CREATE DATABASE `{self.name}` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
         for user, password in login.values():
             first.query("CREATE USER %s@'%%' IDENTIFIED BY %s REQUIRE SSL", user, password)
-            first.query(f"GRANT ALL ON `{self.name}`.* TO %s@'%%'", user)
+            first.query(f"GRANT ALL ON `{self.name}`.* TO %s@'%%' WITH GRANT OPTION", user)
+
+    def _copy(self):
+        self._logins()
+        first = self.servers[0]
         dump = subprocess.run(["mariadb-dump", "--no-defaults", "--single-transaction", "--routines", "--skip-triggers",
                                f"--socket={self.stack.database_socket}", "--user=root", self.name],
                               check=True, capture_output=True, timeout=120)
@@ -155,12 +170,9 @@ class OwnDatabase:
         """The programs' settings name the pair."""
         config = self.stack.root / "etc" / "sandlot.conf"
         usual = config.read_text(encoding="utf-8")
-        lines = [line for line in usual.splitlines() if not re.match(r"database_(socket|host|port) *=", line)]
-        lines += [f"database_host = {','.join(one.address for one in self.servers)}", f"database_port = {self.port}",
-                  f"database_tls_ca_file = {self.folder}/ca.pem"]
         self._copy()
         try:
-            config.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            config.write_text(self._config(usual), encoding="utf-8")
             self._restart_programs()
             yield
         finally:
