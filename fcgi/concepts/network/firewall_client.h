@@ -64,6 +64,7 @@ struct firewall_host {
     unsigned processors;
     uint64_t memory_bytes;
     uint64_t memory_available_bytes; /* whoever uses the rest; caches count as available */
+    int64_t now_ms;                  /* its clock; 0: a version before does not say */
 };
 
 /* Not asked of Incus: each GET /1.0/resources of a machine with a network card closes two

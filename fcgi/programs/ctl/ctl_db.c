@@ -75,9 +75,16 @@ bool ctl_db_may_change_audit(struct db *db)
     return db_exec(db, &change_audit_statement, DB_NO_ARGS, NULL, &refused) == 0;
 }
 
+static const struct db_statement clock_statement = {
+    "ctl.clock", "SELECT CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)", true};
+
+static const struct db_statement directory_statement = {"ctl.directory", "SELECT @@global.datadir",
+                                                        true};
+
 static const struct db_statement *const statements[] = {
-    &stuck_statement,   &warm_statement,        &sandboxes_statement, &team_sandboxes_statement,
-    &outcome_statement, &lost_memory_statement, &staying_statement,
+    &stuck_statement,          &warm_statement,    &sandboxes_statement,
+    &team_sandboxes_statement, &outcome_statement, &lost_memory_statement,
+    &staying_statement,        &clock_statement,   &directory_statement,
 };
 const struct db_statement_list ctl_statements = DB_STATEMENT_LIST(statements);
 
@@ -193,6 +200,24 @@ int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list,
         stuck->attempts = (uint32_t)db_get_u64(rows, 3);
         db_copy_text(stuck->last_error, rows, 4);
     }
+    return 0;
+}
+
+int ctl_db_clock(struct db *db, int64_t *now_ms, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &clock_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    *now_ms = db_rows_next(rows) ? db_get_i64(rows, 0) : 0;
+    return 0;
+}
+
+int ctl_db_directory(struct db *db, char *path, size_t size, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &directory_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    snprintf(path, size, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
     return 0;
 }
 

@@ -85,5 +85,11 @@ int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list,
 /* Whether our login may remove rows of the audit log; none is. */
 bool ctl_db_may_change_audit(struct db *db);
 
+/* What the clock of the server says. */
+int ctl_db_clock(struct db *db, int64_t *now_ms, struct error **err);
+
+/* The directory of the server's data, on its machine. */
+int ctl_db_directory(struct db *db, char *path, size_t size, struct error **err);
+
 /* Instances of the warm pool. */
 int ctl_db_count_warm(struct db *db, uint64_t *ready, uint64_t *starting, struct error **err);

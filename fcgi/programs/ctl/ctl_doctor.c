@@ -127,22 +127,6 @@ static void check_audit(struct doctor *doctor)
                   "The programs' database login adds to it and changes nothing of it.");
 }
 
-/* What goes over a network in the clear: sandboxes' secrets are sealed, all else is not. */
-static void check_encryption(struct doctor *doctor)
-{
-    const char *server = db_server(doctor->ctl->db), *cipher = db_cipher(doctor->ctl->db);
-    if (*server == '/' || str_starts_with(server, "127.") || str_equal(server, "localhost") ||
-        str_equal(server, "::1"))
-        return;
-    if (cipher)
-        doctor_ok(doctor, "database", "The connection to %s is encrypted with %s.", server, cipher);
-    else
-        doctor_note(doctor, "database",
-                    "The connection to %s is not encrypted; with database_tls_ca_file it is, and "
-                    "the server proves who it is.",
-                    server);
-}
-
 static bool check_database(struct doctor *doctor)
 {
     error_auto err = NULL;
@@ -160,7 +144,8 @@ static bool check_database(struct doctor *doctor)
         return false;
     }
     doctor_ok(doctor, "database", "It answers and its schema is at version %d.", DB_SCHEMA_VERSION);
-    check_encryption(doctor);
+    doctor_check_database_server(doctor);
+    doctor_check_database_clock(doctor);
     check_audit(doctor);
     return true;
 }

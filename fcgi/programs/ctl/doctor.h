@@ -31,11 +31,16 @@ void doctor_check_hosts(struct doctor *doctor);  /* runtime hosts and templates 
 void doctor_check_joins(struct doctor *doctor);  /* machines that are to become hosts */
 void doctor_check_fronts(struct doctor *doctor); /* what must be the same on all fronts */
 struct host;
+struct firewall;
 void doctor_check_criu(struct doctor *doctor, const struct host *host);     /* of this machine */
 void doctor_check_kernel(struct doctor *doctor, const char *host_url);      /* likewise */
 void doctor_check_disk(struct doctor *doctor, const struct host *host);     /* of this machine */
 void doctor_check_firewall(struct doctor *doctor, const struct host *host); /* after its host */
-void doctor_check_relay(struct doctor *doctor, const struct host *host);    /* its certificate */
+void doctor_check_host_clock(struct doctor *doctor, const struct host *host,
+                             struct firewall *firewall);
+void doctor_check_database_server(struct doctor *doctor);
+void doctor_check_database_clock(struct doctor *doctor);
+void doctor_check_relay(struct doctor *doctor, const struct host *host); /* its certificate */
 void doctor_check_connections(struct doctor *doctor, const struct host *host);
 void doctor_check_registries(struct doctor *doctor); /* the profile of the package registries */
 void doctor_check_work(struct doctor *doctor);       /* dispatcher, what waits, last pause */

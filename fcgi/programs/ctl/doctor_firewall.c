@@ -31,5 +31,7 @@ void doctor_check_firewall(struct doctor *doctor, const struct host *host)
     else
         doctor_ok(doctor, "firewall", "The firewall of %s answers; %zu polic%s in force.",
                   host->name, count, count == 1 ? "y is" : "ies are");
+    if (!err)
+        doctor_check_host_clock(doctor, host, firewall);
     free(policies);
 }

@@ -112,11 +112,11 @@ static int get_host(void *context, struct http_request *request, struct http_res
     (void)request;
     (void)err;
     meminfo_read(&memory);
-    return http_response_json(response, 200,
-                              json_pack("{s:I, s:I, s:I}", "processors",
-                                        (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
-                                        (json_int_t)memory.total, "memory_available_bytes",
-                                        (json_int_t)memory.available));
+    return http_response_json(
+        response, 200,
+        json_pack("{s:I, s:I, s:I, s:I}", "processors", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
+                  "memory_bytes", (json_int_t)memory.total, "memory_available_bytes",
+                  (json_int_t)memory.available, "now_ms", (json_int_t)clock_now_ms()));
 }
 
 static int get_health(void *context, struct http_request *request, struct http_response *response,

@@ -10,7 +10,7 @@ import pytest
 from callers import Caller, assert_each_once, made_since
 from client import assert_error
 from database_pair import BINARY_LOG, SmallDatabase
-from doctor import wrong
+from doctor import assert_says, wrong
 from faults import settle
 from stack import wait_until
 from tenant import Sandbox
@@ -77,6 +77,7 @@ def test_what_a_full_disk_refuses_is_done_once_later(make_account, stack, small,
         assert said in error["message"], error
         assert int(refused.headers["Retry-After"]) > 0
         wait_until(lambda: all(caller.refused for caller in callers), 120, "refusals to all callers", 0.2)
+        assert_says(wrong(stack), "database", r"file system of \S+ has 0 MiB left", "Make room")
         assert sandbox.data.run("/bin/true").exit_code == 0
         assert len(sandbox.api.list()) == 1
         before = made_since(callers)
@@ -99,6 +100,7 @@ def test_a_server_that_stands_still(make_account, stack):
     os.kill(pid, signal.SIGSTOP)
     try:
         wait_until(lambda: all(caller.refused for caller in callers), 120, "refusals to all callers", 0.2)
+        assert_says(wrong(stack), "database", r"file system of \S+ has 0 MiB left", "Make room")
     finally:
         os.kill(pid, signal.SIGCONT)
     before = made_since(callers)

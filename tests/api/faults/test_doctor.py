@@ -39,7 +39,7 @@ def changed_settings(stack, tmp_path, **values):
 
 def test_all_is_well(stack):
     checks = {one["check"] for one in doctor(stack) if one["state"] == "ok"}
-    assert {"settings", "key file", "database", "host", "events", "pool", "criu", "template", "dispatcher", "operations",
+    assert {"settings", "key file", "database", "clock", "host", "events", "pool", "criu", "template", "dispatcher", "operations",
             "warm pool", "workers", "nginx", "ports", "certificate"} <= checks
     assert stack.ctl("status")["problems"] == []
 
@@ -68,6 +68,14 @@ def test_the_database_is_down(stack):
         assert done.returncode == 1 and "database" in done.stderr
     finally:
         daemon.start(stack.database_answers)
+
+
+def test_clocks_that_differ(stack):
+    clocks = [one["message"] for one in doctor(stack) if one["check"] == "clock" and one["state"] == "ok"]
+    assert len(clocks) == 2, clocks  # of the database's server and of the host
+    fast = wrong(stack, under=("faketime", "-m", "-f", "+10s"))
+    assert_says(fast, "clock", r"database's server is (9|10)\d{3} ms behind", "NTP")
+    assert [one["check"] for one in fast] == ["clock", "clock"], fast
 
 
 def test_incus_is_down(stack):

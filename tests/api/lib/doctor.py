@@ -6,8 +6,9 @@ import re
 import subprocess
 
 
-def doctor(stack, config=None):
-    command = list(stack.ctl_command)
+def doctor(stack, config=None, under=()):
+    """under: a command that runs it."""
+    command = [*under, *stack.ctl_command]
     if config:
         command[command.index("--config") + 1] = str(config)
     done = subprocess.run([*command, "--json", "doctor"], capture_output=True, text=True, timeout=60, check=False)
@@ -16,8 +17,8 @@ def doctor(stack, config=None):
     return answer["findings"]
 
 
-def wrong(stack, config=None):
-    return [one for one in doctor(stack, config) if one["state"] == "WRONG"]
+def wrong(stack, config=None, under=()):
+    return [one for one in doctor(stack, config, under) if one["state"] == "WRONG"]
 
 
 def assert_says(findings, check, what, advice):

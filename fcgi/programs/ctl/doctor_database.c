@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The database's server: how it is reached, and whether it has room. */
+#include <inttypes.h>
+#include <sys/statvfs.h>
+
+#include "base/str.h"
+#include "ctl/ctl_db.h"
+#include "ctl/doctor.h"
+
+#define ROOM_SHARE 20 /* less than the twentieth part is nearly nothing */
+
+static bool is_here(const char *server)
+{
+    return *server == '/' || str_starts_with(server, "127.") || str_equal(server, "localhost") ||
+           str_equal(server, "::1");
+}
+
+/* What goes over a network in the clear: sandboxes' secrets are sealed, all else is not. */
+static void check_encryption(struct doctor *doctor, const char *server)
+{
+    const char *cipher = db_cipher(doctor->ctl->db);
+    if (cipher)
+        doctor_ok(doctor, "database", "The connection to %s is encrypted with %s.", server, cipher);
+    else
+        doctor_note(doctor, "database",
+                    "The connection to %s is not encrypted; with database_tls_ca_file it is, and "
+                    "the server proves who it is.",
+                    server);
+}
+
+/* A server says nothing of its file system to a login without the right to read and write all its
+ * files. Of one on this machine it can be asked here; what is no directory here, or not to be seen,
+ * belongs to a server behind a tunnel. */
+static void check_room(struct doctor *doctor)
+{
+    char directory[1024];
+    struct statvfs room;
+    error_auto err = NULL;
+    if (ctl_db_directory(doctor->ctl->db, directory, sizeof directory, &err) < 0)
+        doctor_wrong(doctor, "database", "See the line about the database.", "%s.", err->message);
+    if (err || statvfs(directory, &room) < 0 || !room.f_blocks)
+        return;
+    uint64_t free_mb = (uint64_t)room.f_bavail * room.f_frsize >> 20;
+    if (room.f_bavail < room.f_blocks / ROOM_SHARE)
+        doctor_wrong(doctor, "database",
+                     "Make room on the file system, or give it more: without any, every change is "
+                     "refused.",
+                     "The file system of %s has %" PRIu64 " MiB left.", directory, free_mb);
+    else
+        doctor_ok(doctor, "database", "The file system of %s has %" PRIu64 " MiB left.", directory,
+                  free_mb);
+}
+
+void doctor_check_database_server(struct doctor *doctor)
+{
+    const char *server = db_server(doctor->ctl->db);
+    if (is_here(server))
+        check_room(doctor);
+    else
+        check_encryption(doctor, server);
+}
