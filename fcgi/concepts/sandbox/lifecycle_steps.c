@@ -20,7 +20,7 @@
 #define AGENT_SLICE_MS 500
 #define AGENT_GREET_MS 300
 #define PAUSE_AGAIN_MS 10000
-#define FINISH_WAIT_MS 10000 /* for the database to come back before the result is left behind */
+#define FINISH_WAIT_MS 25000 /* for the database to come back before the result is left behind */
 
 void work_deinit(struct work *work)
 {

@@ -461,6 +461,95 @@ static void keeps_rows_while_others_are_read(void **state)
     assert_string_equal(db_get_text(second, 3), "b");
 }
 
+/* --- what errors of a server mean --- */
+
+/* Whoever inserts is told the error with this number and words. */
+static void answer_with(unsigned code, const char *message)
+{
+    MYSQL *raw = server_raw(server);
+    autofree char *sql =
+        xasprintf("CREATE TRIGGER refusal BEFORE INSERT ON things FOR EACH ROW BEGIN"
+                  " SET @runs = COALESCE(@runs, 0) + 1;"
+                  " SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = %u, MESSAGE_TEXT = '%s'; END",
+                  code, message);
+    server_say(raw, "DROP TRIGGER IF EXISTS refusal");
+    server_say(raw, sql);
+    mysql_close(raw);
+}
+
+static uint64_t runs_of_the_connection(void)
+{
+    static const struct db_statement runs_statement = {
+        "unit.runs", "SELECT CAST(COALESCE(@runs, 0) AS UNSIGNED)", true};
+    error_auto err = NULL;
+    db_rows_auto *rows = NULL;
+    assert_ok(db_query(db, &runs_statement, DB_NO_ARGS, &rows, &err));
+    assert_true(db_rows_next(rows));
+    return db_get_u64(rows, 0);
+}
+
+static int insert_one(struct db *of, void *context, struct error **err)
+{
+    (void)context;
+    return db_exec(of, &insert_statement,
+                   DB_ARGS(db_u64(1), db_i64(1), db_null(), db_text("a"), db_null(), db_null()),
+                   NULL, err);
+}
+
+static void an_error_has_one_meaning(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned code;
+        const char *message;
+        enum error_code alone, in_transaction;
+    } cases[] = {
+        {1213, "Deadlock found", ERR_DB_DEADLOCK, ERR_DB_DEADLOCK},
+        {1205, "Lock wait timeout exceeded", ERR_DB_DEADLOCK, ERR_DB_DEADLOCK},
+        {3101, "Plugin instructed the server to rollback", ERR_DB_DEADLOCK, ERR_DB_DEADLOCK},
+        {1180, "Got error 149 during COMMIT", ERR_DB_DEADLOCK, ERR_DB_DEADLOCK},
+        /* Others may have it. */
+        {1180, "Got error 5 during COMMIT", ERR_OUTCOME_UNKNOWN, ERR_DB_UNAVAILABLE},
+        {3100, "Error on observer", ERR_OUTCOME_UNKNOWN, ERR_DB_UNAVAILABLE},
+        {1047, "WSREP has not yet prepared node", ERR_DB_UNAVAILABLE, ERR_DB_UNAVAILABLE},
+        {1290, "running with the --super-read-only", ERR_DB_UNAVAILABLE, ERR_DB_UNAVAILABLE},
+        {1792, "in a READ ONLY transaction", ERR_DB_UNAVAILABLE, ERR_DB_UNAVAILABLE},
+        {1836, "Running in read-only mode", ERR_DB_UNAVAILABLE, ERR_DB_UNAVAILABLE},
+        {3098, "The table does not comply", ERR_DB_UNAVAILABLE, ERR_DB_UNAVAILABLE},
+        {1021, "Disk full", ERR_DB_FULL, ERR_DB_FULL},
+        {1644, "anything else", ERR_INTERNAL, ERR_INTERNAL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        error_auto alone = NULL, inside = NULL;
+        answer_with(cases[i].code, cases[i].message);
+        assert_int_equal(insert_one(db, NULL, &alone), -1);
+        if (alone->code != cases[i].alone)
+            fail_msg("%u: %s", cases[i].code, error_symbol(alone->code));
+        assert_int_equal(db_transaction(db, insert_one, NULL, &inside), -1);
+        if (inside->code != cases[i].in_transaction)
+            fail_msg("%u in a transaction: %s", cases[i].code, error_symbol(inside->code));
+    }
+}
+
+static void what_lost_against_another_is_run_again(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    answer_with(1213, "Deadlock found");
+    assert_fails(insert_one(db, NULL, &err), ERR_DB_DEADLOCK);
+    assert_true(runs_of_the_connection() > 1);
+}
+
+/* It waited for long already. */
+static void what_waited_in_vain_is_not(void **state)
+{
+    (void)state;
+    error_auto err = NULL;
+    answer_with(1205, "Lock wait timeout exceeded");
+    assert_fails(insert_one(db, NULL, &err), ERR_DB_DEADLOCK);
+    assert_int_equal(runs_of_the_connection(), 1);
+}
+
 int main(void)
 {
 #define with_table(test) cmocka_unit_test_setup_teardown(test, make_table, close_db)
@@ -481,6 +570,9 @@ int main(void)
         with_table(refuses_a_call_that_does_not_fit_its_statement),
         with_table(ends_at_a_defect),
         with_table(keeps_rows_while_others_are_read),
+        with_table(an_error_has_one_meaning),
+        with_table(what_lost_against_another_is_run_again),
+        with_table(what_waited_in_vain_is_not),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, own_server, server_teardown);
 }
