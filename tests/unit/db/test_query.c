@@ -520,7 +520,8 @@ static void an_error_has_one_meaning(void **state)
         {1644, "anything else", ERR_INTERNAL, ERR_INTERNAL},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        error_auto alone = NULL, inside = NULL;
+        error_auto alone = NULL;
+        error_auto inside = NULL;
         answer_with(cases[i].code, cases[i].message);
         assert_int_equal(insert_one(db, NULL, &alone), -1);
         if (alone->code != cases[i].alone)
