@@ -5,6 +5,7 @@ on Oracle's server, and Galera on MariaDB's.
 Their schema is made by `sandlotctl migrate`, at the member that takes writes; rows are those of the stack's own.
 """
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -79,7 +80,15 @@ class Member(Server):
         return {row["host"] for row in rows if row["state"] == "ONLINE"}
 
     def join(self):
-        self.say(f"START GROUP_REPLICATION USER='replication', PASSWORD='{REPLICATION}'")
+        """A group that is busy with its own changes may refuse it for now."""
+
+        def joins():
+            with contextlib.suppress(pymysql.MySQLError):
+                self.say(f"START GROUP_REPLICATION USER='replication', PASSWORD='{REPLICATION}'")
+                return True
+            return False
+
+        wait_until(joins, 120, f"{self.address} joining its group", 1)
 
 
 class SinglePrimary(Group):
