@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_move.h"
 #include "config/program.h"
 #include "e2b/e2b.h"
 #include "event/event.h"
@@ -36,6 +37,7 @@
 #include "login/login.h"
 #include "metrics/gauges.h"
 #include "metrics/sample.h"
+#include "moving/moving.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "overview/overview.h"
@@ -50,6 +52,7 @@
 #include "sandbox/sandbox_list.h"
 #include "sandbox/sandbox_network.h"
 #include "template/template.h"
+#include "template/template_move.h"
 #include "template/template_tag.h"
 #include "template/warm.h"
 #include "volume/keeper_row.h"
@@ -112,54 +115,32 @@ static int run(struct api *api, struct error **err)
 static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        access_revision_statements,
-        account_statements,
-        api_key_statements,
-        attempt_statements,
-        audit_statements,
-        checkpoint_statements,
-        credential_statements,
-        denied_names_statements,
-        device_statements,
-        egress_profile_statements,
-        event_statements,
-        gauge_statements,
-        host_move_statements,
-        host_pool_statements,
-        host_statements,
-        idempotency_statements,
-        identity_statements,
-        invite_statements,
-        join_statements,
-        keeper_statements,
-        kept_log_statements,
-        login_statements,
-        member_statements,
-        operation_statements,
-        overview_statements,
-        plan_statements,
-        quota_statements,
-        reservation_statements,
-        sample_statements,
-        sandbox_event_statements,
-        sandbox_list_statements,
-        sandbox_network_statements,
-        sandbox_statements,
-        share_statements,
-        team_key_statements,
-        template_build_statements,
-        recipe_statements,
-        recipe_file_statements,
-        template_image_statements,
-        template_statements,
-        template_tag_statements,
-        usage_kept_statements,
-        usage_part_statements,
-        usage_statements,
-        volume_list_statements,
-        volume_mount_statements,
-        volume_statements,
-        warm_statements,
+        access_revision_statements, account_statements,
+        api_key_statements,         attempt_statements,
+        audit_statements,           checkpoint_move_statements,
+        checkpoint_statements,      credential_statements,
+        denied_names_statements,    device_statements,
+        egress_profile_statements,  event_statements,
+        gauge_statements,           host_move_statements,
+        host_pool_statements,       host_statements,
+        idempotency_statements,     identity_statements,
+        invite_statements,          join_statements,
+        keeper_statements,          kept_log_statements,
+        login_statements,           member_statements,
+        moving_statements,          operation_statements,
+        overview_statements,        plan_statements,
+        quota_statements,           reservation_statements,
+        sample_statements,          sandbox_event_statements,
+        sandbox_list_statements,    sandbox_move_statements,
+        sandbox_network_statements, sandbox_statements,
+        share_statements,           team_key_statements,
+        template_build_statements,  recipe_statements,
+        recipe_file_statements,     template_image_statements,
+        template_move_statements,   template_statements,
+        template_tag_statements,    usage_kept_statements,
+        usage_part_statements,      usage_statements,
+        volume_list_statements,     volume_mount_statements,
+        volume_statements,          warm_statements,
         webhook_statements,
     };
     return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);
