@@ -82,9 +82,9 @@ int checkpoint_list(struct db *db, const char *team_id, const char *sandbox_id, 
                     const char *before, unsigned limit, struct checkpoint **list, unsigned *count,
                     struct error **err);
 
-/* Inside a transaction that makes something from it: it can be used, and cannot be deleted before
- * the transaction ends. Errors: ERR_NOT_FOUND. */
-int checkpoint_hold(struct db *db, const char *id, struct error **err);
+/* Inside a transaction that makes something from it: it can be used, and can neither be deleted nor
+ * go to another host before the transaction ends. *host_id: where it is. Errors: ERR_NOT_FOUND. */
+int checkpoint_hold(struct db *db, const char *id, uint32_t *host_id, struct error **err);
 
 /* How many a team has, those being made included. */
 int checkpoint_count(struct db *db, const char *team_id, unsigned *count, struct error **err);

@@ -44,7 +44,7 @@ static const struct db_statement next_version_statement = {
 /* Both servers know this form of a shared lock. */
 static const struct db_statement hold_statement = {
     "checkpoint.hold",
-    "SELECT id FROM checkpoints WHERE id = ? AND state IN ('ready', 'forking')"
+    "SELECT host_id FROM checkpoints WHERE id = ? AND state IN ('ready', 'forking')"
     " LOCK IN SHARE MODE",
     false};
 static const struct db_statement count_statement = {
@@ -239,12 +239,15 @@ int checkpoint_list(struct db *db, const char *team_id, const char *sandbox_id, 
     return 0;
 }
 
-int checkpoint_hold(struct db *db, const char *id, struct error **err)
+int checkpoint_hold(struct db *db, const char *id, uint32_t *host_id, struct error **err)
 {
-    bool found;
-    if (db_query_finds(db, &hold_statement, DB_ARGS(db_text(id)), &found, err) < 0)
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &hold_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
         return -1;
-    return found ? 0 : error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
+    *host_id = (uint32_t)db_get_u64(rows, 0);
+    return 0;
 }
 
 int checkpoint_count(struct db *db, const char *team_id, unsigned *count, struct error **err)

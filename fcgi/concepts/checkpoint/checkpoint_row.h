@@ -58,3 +58,18 @@ int checkpoint_row_uses_instance(struct db *db, const char *instance_name, bool 
 /* The usable ones on a host. The caller frees. */
 int checkpoint_row_on_host(struct db *db, uint32_t host_id, struct checkpoint **list,
                            unsigned *count, struct error **err);
+
+/* --- moves: checkpoint_move_db.c --- */
+
+/* Checkpoints of hosts that are being emptied, and whose last move did not fail since then; at most
+ * limit. */
+int checkpoint_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
+                           char (*ids)[ID_SIZE], unsigned *count, struct error **err);
+
+/* Inside a transaction, on a locked row: it is on another host. Errors: ERR_NOT_FOUND. */
+int checkpoint_row_rehost(struct db *db, const char *id, uint32_t from_host, uint32_t to_host,
+                          struct error **err);
+
+/* Whether a sandbox is being made from it on this host, or a template somewhere. */
+int checkpoint_row_in_use_on(struct db *db, const char *id, uint32_t host_id, bool *in_use,
+                             struct error **err);

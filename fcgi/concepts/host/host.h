@@ -101,8 +101,9 @@ int host_remove(struct db *db, const char *name, struct error **err);
 int host_set_state(struct db *db, const char *name, enum host_state state, struct error **err);
 /* Its trial has succeeded: one that joins takes sandboxes. Any other: nothing is done. */
 int host_joined(struct db *db, uint32_t id, struct error **err);
-/* It drains, and what can move to other hosts does, until host_set_state(). Errors: likewise. */
-int host_leave(struct db *db, const char *name, struct error **err);
+/* It drains, and what can move to other hosts does, until host_set_state(); with_running: what runs
+ * is paused for it, and goes on there. Errors: likewise. */
+int host_leave(struct db *db, const char *name, bool with_running, struct error **err);
 
 /* Inside a transaction: reserve room for the resources on an active host that has the version's
  * source (of a few that are drawn the one with most free memory; only_host: that one, 0: any;
@@ -147,6 +148,19 @@ int host_pool_put(struct db *db, uint32_t host_id, uint64_t total_mb, uint64_t u
 
 /* Whether a sandbox that has this address may be on the host. */
 bool host_has_address(const struct host *host, uint32_t address);
+
+/* What is to move from one host to another. */
+struct host_wanted {
+    uint32_t from_host;
+    uint32_t only_host;        /* 0: any */
+    const uint32_t *addresses; /* that it must let through; borrowed */
+    unsigned address_count;
+    struct runtime_resources resources; /* that there must be room for */
+};
+/* A host that it may move to: it takes new sandboxes and answers; the one with most free memory. 0:
+ * there is none. */
+int host_target(struct db *db, const struct host_wanted *wanted, uint32_t *host_id,
+                struct error **err);
 
 /* A host that a sandbox of another may move to: it takes new sandboxes, has room for it and lets
  * its address through; the one with most free memory. 0: there is none. */

@@ -10,17 +10,23 @@
 static const struct db_statement move_address_statement = {
     "host.move_address", "UPDATE host_addresses SET host_id = ? WHERE host_id = ? AND holder = ?",
     false};
+/* One whose disks are nearly full or promised is none, whatever its memory. */
 static const struct db_statement targets_statement = {
     "host.move_targets",
-    "SELECT id, address_range, COALESCE(network, '') FROM hosts WHERE id <> ?"
-    " AND state = 'active' AND memory_low = 0 AND " HOST_ANSWERS(
-        "") " AND used_vcpus + CAST(? AS SIGNED) <= vcpus AND used_memory_mb + CAST(? AS SIGNED)"
-            " <= CAST(memory_mb AS SIGNED) * memory_overcommit DIV 100"
-            " ORDER BY CAST(memory_mb AS SIGNED) - used_memory_mb DESC, id LIMIT 10000",
+    "SELECT h.id, h.address_range, COALESCE(h.network, '') FROM hosts h"
+    " LEFT JOIN host_pools p ON p.host_id = h.id WHERE h.id <> ? AND (? = 0 OR h.id = ?)"
+    " AND h.state = 'active' AND h.memory_low = 0 AND " HOST_ANSWERS(
+        "h.") " AND h.used_vcpus + CAST(? AS SIGNED) <= h.vcpus"
+              " AND h.used_memory_mb + CAST(? AS SIGNED)"
+              " <= CAST(h.memory_mb AS SIGNED) * h.memory_overcommit DIV 100"
+              " AND (p.host_id IS NULL OR (p.used_mb + p.total_mb * 0.06 <= p.total_mb"
+              "   AND (h.disk_overcommit = 0 OR ? = 0 OR"
+              "   (p.promised_gb + ?) * 1024 <= p.total_mb * h.disk_overcommit)))"
+              " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 10000",
     true};
 
 static const struct db_statement leave_statement = {
-    "host.leave", "UPDATE hosts SET leaving = 1 WHERE name = ? AND state = 'draining'", false};
+    "host.leave", "UPDATE hosts SET leaving = ? WHERE name = ? AND state = 'draining'", false};
 
 static const struct db_statement lock_leaving_statement = {
     "host.lock_leaving", "SELECT id, state FROM hosts WHERE name = ? FOR UPDATE", false};
@@ -29,9 +35,19 @@ static const struct db_statement left_statement = {
     "host.left",
     "SELECT (SELECT COUNT(*) FROM sandboxes WHERE host_id = ? AND state <> 'destroyed'),"
     " (SELECT COUNT(*) FROM checkpoints WHERE host_id = ? AND state <> 'deleted'),"
-    " (SELECT COUNT(*) FROM volumes WHERE host_id = ? AND state <> 'deleted')",
+    " (SELECT COUNT(*) FROM volumes WHERE host_id = ? AND state <> 'deleted'),"
+    " (SELECT COUNT(*) FROM template_sources t JOIN template_versions v"
+    "   ON v.id = t.template_version_id WHERE t.host_id = ? AND v.state = 'ready'"
+    "   AND NOT EXISTS (SELECT 1 FROM template_sources o JOIN hosts h ON h.id = o.host_id"
+    "     WHERE o.template_version_id = v.id AND o.host_id <> t.host_id"
+    "     AND h.lost_at_ms IS NULL)),"
+    " (SELECT COUNT(*) FROM moves WHERE (from_host_id = ? OR to_host_id = ?)"
+    "   AND state <> 'failed'),"
+    " (SELECT lost_at_ms IS NOT NULL FROM hosts WHERE id = ?)",
     false};
 static const struct db_statement forget_statements[] = {
+    {"host.forget_moves", "DELETE FROM moves WHERE from_host_id = ?", false},
+    {"host.forget_moves_to", "DELETE FROM moves WHERE to_host_id = ?", false},
     {"host.forget_sources", "DELETE FROM template_sources WHERE host_id = ?", false},
     {"host.forget_warm", "DELETE FROM warm_instances WHERE host_id = ?", false},
     {"host.forget_keeper", "DELETE FROM keepers WHERE host_id = ?", false},
@@ -44,7 +60,8 @@ static const struct db_statement forget_statements[] = {
 static const struct db_statement *const statements[] = {
     &move_address_statement, &targets_statement,    &leave_statement,      &lock_leaving_statement,
     &left_statement,         &forget_statements[0], &forget_statements[1], &forget_statements[2],
-    &forget_statements[3],   &forget_statements[4], &forget_statements[5],
+    &forget_statements[3],   &forget_statements[4], &forget_statements[5], &forget_statements[6],
+    &forget_statements[7],
 };
 const struct db_statement_list host_move_statements = DB_STATEMENT_LIST(statements);
 
@@ -55,39 +72,67 @@ int host_address_move(struct db *db, uint32_t from_host, uint32_t to_host,
                    DB_ARGS(db_u64(to_host), db_u64(from_host), db_text(instance_name)), NULL, err);
 }
 
-int host_move_target(struct db *db, uint32_t from_host, uint32_t address,
-                     const struct runtime_resources *resources, uint32_t *host_id,
-                     struct error **err)
+static bool has_addresses(const struct host *host, const struct host_wanted *wanted)
+{
+    for (unsigned i = 0; i < wanted->address_count; i++)
+        if (!host_has_address(host, wanted->addresses[i]))
+            return false;
+    return true;
+}
+
+int host_target(struct db *db, const struct host_wanted *wanted, uint32_t *host_id,
+                struct error **err)
 {
     db_rows_auto *rows = NULL;
+    struct db_value only = db_u64(wanted->only_host), disk_gb = db_u64(wanted->resources.disk_gb);
     *host_id = 0;
     if (db_query(db, &targets_statement,
-                 DB_ARGS(db_u64(from_host), db_u64(resources->cpu), db_u64(resources->memory_mb)),
+                 DB_ARGS(db_u64(wanted->from_host), only, only, db_u64(wanted->resources.cpu),
+                         db_u64(wanted->resources.memory_mb), disk_gb, disk_gb),
                  &rows, err) < 0)
         return -1;
     while (!*host_id && db_rows_next(rows)) {
         struct host host = {0};
         db_copy_text(host.address_range, rows, 1);
         db_copy_text(host.network, rows, 2);
-        if (host_has_address(&host, address))
+        if (has_addresses(&host, wanted))
             *host_id = (uint32_t)db_get_u64(rows, 0);
     }
     return 0;
 }
 
-static int leave_body(struct db *db, void *context, struct error **err)
+int host_move_target(struct db *db, uint32_t from_host, uint32_t address,
+                     const struct runtime_resources *resources, uint32_t *host_id,
+                     struct error **err)
 {
-    const char *name = context;
-    if (host_set_state(db, name, HOST_DRAINING, err) < 0)
-        return -1;
-    return db_exec(db, &leave_statement, DB_ARGS(db_text(name)), NULL, err);
+    const struct host_wanted wanted = {
+        .from_host = from_host,
+        .addresses = &address,
+        .address_count = 1,
+        .resources = *resources,
+    };
+    return host_target(db, &wanted, host_id, err);
 }
 
-int host_leave(struct db *db, const char *name, struct error **err)
+struct leaving {
+    const char *name;
+    bool with_running;
+};
+
+static int leave_body(struct db *db, void *context, struct error **err)
 {
-    char copy[64];
-    snprintf(copy, sizeof copy, "%s", name);
-    return db_transaction(db, leave_body, copy, err);
+    const struct leaving *leaving = context;
+    if (host_set_state(db, leaving->name, HOST_DRAINING, err) < 0)
+        return -1;
+    return db_exec(db, &leave_statement,
+                   DB_ARGS(db_u64(leaving->with_running ? 2 : 1), db_text(leaving->name)), NULL,
+                   err);
+}
+
+int host_leave(struct db *db, const char *name, bool with_running, struct error **err)
+{
+    struct leaving leaving = {name, with_running};
+    return db_transaction(db, leave_body, &leaving, err);
 }
 
 /* --- what is left --- */
@@ -96,13 +141,22 @@ static int check_empty(struct db *db, const char *name, uint32_t host_id, struct
 {
     db_rows_auto *rows = NULL;
     struct db_value host = db_u64(host_id);
-    if (db_query(db, &left_statement, DB_ARGS(host, host, host), &rows, err) < 0)
+    if (db_query(db, &left_statement, DB_ARGS(host, host, host, host, host, host, host), &rows,
+                 err) < 0)
         return -1;
     db_rows_next(rows);
     unsigned sandboxes = (unsigned)db_get_u64(rows, 0), checkpoints = (unsigned)db_get_u64(rows, 1),
-             volumes = (unsigned)db_get_u64(rows, 2);
-    if (!sandboxes && !checkpoints && !volumes)
+             volumes = (unsigned)db_get_u64(rows, 2), templates = (unsigned)db_get_u64(rows, 3),
+             moves = (unsigned)db_get_u64(rows, 4);
+    bool lost = db_get_bool(rows, 5);
+    if (!sandboxes && !checkpoints && !volumes && (lost || (!templates && !moves)))
         return 0;
+    if (!sandboxes && !checkpoints && !volumes)
+        return error_set_field(err, ERR_INVALID_REQUEST, "name",
+                               "The host %s is the only one that has %u versions of templates, "
+                               "and %u moves from it or to it are not over (`sandlotctl host drain "
+                               "%s --wait` moves the ones and waits for the others).",
+                               name, templates, moves, name);
     return error_set_field(err, ERR_INVALID_REQUEST, "name",
                            "The host %s still has %u sandboxes, %u checkpoints and %u volumes "
                            "(`sandlotctl host drain %s` lists them).",

@@ -9,6 +9,7 @@
 #include "event/event.h"
 #include "host/host.h"
 #include "joining/join.h"
+#include "moving/moving.h"
 #include "overview/overview_db.h"
 #include "webhook/webhook.h"
 
@@ -79,6 +80,23 @@ static int add_operations(struct db *db, json_t *status, struct error **err)
                                               (json_int_t)counts[i].running, "overdue",
                                               (json_int_t)counts[i].overdue));
     json_object_set_new(status, "operations", rows);
+    return 0;
+}
+
+/* Sandboxes that are stopped and move are among the operations. */
+static int add_moves(struct db *db, json_t *status, struct error **err)
+{
+    struct move_count counts[MOVE_COUNTS_MAX];
+    unsigned count;
+    if (move_counts(db, counts, &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(rows,
+                              json_pack("{s:s, s:s, s:I, s:s}", "kind", counts[i].kind, "state",
+                                        counts[i].state, "count", (json_int_t)counts[i].count,
+                                        "last_error", counts[i].last_error));
+    json_object_set_new(status, "moves", rows);
     return 0;
 }
 
@@ -261,8 +279,9 @@ int overview_read(struct db *db, json_t **overview, struct error **err)
 {
     json_auto_t *status = json_object();
     if (add_sandboxes(db, status, err) < 0 || add_hosts(db, status, err) < 0 ||
-        add_operations(db, status, err) < 0 || add_demands(db, status, err) < 0 ||
-        add_events(db, status, err) < 0 || add_problems(db, status, err) < 0)
+        add_operations(db, status, err) < 0 || add_moves(db, status, err) < 0 ||
+        add_demands(db, status, err) < 0 || add_events(db, status, err) < 0 ||
+        add_problems(db, status, err) < 0)
         return -1;
     *overview = json_incref(status);
     return 0;

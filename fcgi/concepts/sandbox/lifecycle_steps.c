@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "crypto/aead.h"
+#include "moving/moving.h"
 #include "runtime/agent_client.h"
 #include "sandbox/kept_log.h"
 #include "sandbox/quota.h"
@@ -357,6 +358,19 @@ static bool ends_kept_log(enum sandbox_event event)
            event == SANDBOX_EVENT_DESTROYED;
 }
 
+/* One that was stopped only to go on elsewhere has the deadline that it had. */
+static int keep_deadline(struct db *db, struct sandbox *row, enum sandbox_event event,
+                         struct error **err)
+{
+    struct move move;
+    bool found = false;
+    if (event == SANDBOX_EVENT_RESUMED && move_find(db, row->id, &move, &found, err) < 0)
+        return -1;
+    if (found && move.deadline_at_ms)
+        row->deadline_at_ms = move.deadline_at_ms;
+    return 0;
+}
+
 static int finish_body(struct db *db, void *context, struct error **err)
 {
     struct finish *finish = context;
@@ -380,6 +394,8 @@ static int finish_body(struct db *db, void *context, struct error **err)
     row->state = to;
     row->operation_id[0] = '\0';
     sandbox_apply_event(row, finish->event);
+    if (keep_deadline(db, row, finish->event, err) < 0)
+        return -1;
     if (work_network_settle(finish->work, db, row, err) < 0)
         return -1;
     if (sandbox_row_update(db, row, err) < 0 || sandbox_usage_follow(db, row, err) < 0 ||

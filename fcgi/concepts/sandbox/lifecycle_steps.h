@@ -143,6 +143,12 @@ int work_run_move(struct work *work, struct error **err);
  * could. */
 int work_begin_leaving(struct work *work, struct worker *worker, bool *begun, struct error **err);
 
+/* Begin to move one that is stopped, for a caller that goes on with it; to_host 0: to any that has
+ * room. note (may be NULL) is called inside the transaction and may refuse. */
+int work_begin_move(struct work *work, struct worker *worker, const char *id, uint32_t to_host,
+                    int (*note)(struct db *db, const char *id, struct error **err),
+                    struct error **err);
+
 /* Give up the checkpoint that the operation of a worker who is gone was to make. */
 int work_undo_checkpoint(struct work *work, struct error **err);
 

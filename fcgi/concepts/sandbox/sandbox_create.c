@@ -11,6 +11,7 @@
 #include "base/notify.h"
 #include "base/str.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_move.h"
 #include "crypto/aead.h"
 #include "host/host.h"
 #include "http/schema.h"
@@ -24,6 +25,7 @@
 #include "sandbox/sandbox_ports.h"
 #include "sandbox/sandbox_row.h"
 #include "template/template.h"
+#include "template/template_move.h"
 #include "template/warm.h"
 
 #define AGENT_WARM_WAIT_MS 2000  /* it answered before */
@@ -197,26 +199,33 @@ struct insert {
     struct volume_mount mounts[VOLUME_MOUNTS_MAX]; /* the request's, found */
 };
 
-/* On the host that has the checkpoint, which cannot be deleted before the row is there. */
-static int place_restored(struct db *db, struct insert *insert, uint32_t only_host,
-                          struct error **err)
+static int hold_checkpoint(struct db *db, const struct insert *insert, uint32_t *host_id,
+                           struct error **err)
 {
-    struct sandbox *sandbox = &insert->work->sandbox;
-    const struct checkpoint *checkpoint = &insert->source->checkpoint;
-    sandbox->host_id = checkpoint->host_id;
-    if (only_host && only_host != checkpoint->host_id)
-        return error_set_field(err, ERR_INVALID_REQUEST, "/volume_mounts",
-                               "The volumes are on another host than the checkpoint.");
-    if (host_place_on(db, checkpoint->host_id, &sandbox->resources, true, sandbox->instance_name,
-                      &sandbox->address, err) < 0)
-        return -1;
-    sandbox->counted.by_host = true;
-    if (checkpoint_hold(db, checkpoint->id, err) == 0)
+    if (checkpoint_hold(db, insert->source->checkpoint.id, host_id, err) == 0)
         return 0;
     if ((*err)->code != ERR_NOT_FOUND)
         return -1;
     error_clear(err);
     return no_checkpoint(insert->request->source_field, err);
+}
+
+/* On the host that has the checkpoint, which cannot be deleted, or move, before the row is there.
+ */
+static int place_restored(struct db *db, struct insert *insert, uint32_t only_host,
+                          struct error **err)
+{
+    struct sandbox *sandbox = &insert->work->sandbox;
+    if (hold_checkpoint(db, insert, &sandbox->host_id, err) < 0)
+        return -1;
+    if (only_host && only_host != sandbox->host_id)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/volume_mounts",
+                               "The volumes are on another host than the checkpoint.");
+    if (host_place_on(db, sandbox->host_id, &sandbox->resources, true, sandbox->instance_name,
+                      &sandbox->address, err) < 0)
+        return -1;
+    sandbox->counted.by_host = true;
+    return 0;
 }
 
 /* A waiting instance becomes the sandbox's, if there is one. only_host: where the volumes are; 0:
@@ -552,10 +561,42 @@ static int bad_mount_point(const struct sandbox_create *request, struct error **
                            "No sandbox can start from this disk: %s.", failure->message);
 }
 
+/* Its host is full, or those that have its template: what it is made from goes to one with room, if
+ * that takes no longer than a client waits. *room: it is there. */
+static int make_room(struct work *work, const struct sandbox_create *request, int64_t give_up_ms,
+                     bool *room, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    struct worker *worker = work->worker;
+    const char *checkpoint_id = sandbox->snapshot_id;
+    *room = false;
+    if (request->copy || request->mount_count || !sandbox->template_version_id[0])
+        return 0;
+    return *checkpoint_id ? checkpoint_move_for_room(worker, checkpoint_id, &sandbox->resources,
+                                                     give_up_ms, room, err)
+                          : template_copy_for_room(worker, sandbox->template_version_id,
+                                                   &sandbox->resources, give_up_ms, room, err);
+}
+
+/* Once; whatever comes of it, the refusal is what a client is told if it did not help. */
+static bool goes_elsewhere(struct work *work, const struct sandbox_create *request,
+                           int64_t give_up_ms, bool *tried, const struct error *refusal)
+{
+    bool room = false;
+    error_auto failure = NULL;
+    if (*tried || refusal->code != ERR_NO_CAPACITY)
+        return false;
+    *tried = true;
+    if (make_room(work, request, give_up_ms, &room, &failure) < 0)
+        log_warning("what a sandbox is made from cannot go to a host with room",
+                    LOG_ERROR(failure));
+    return room;
+}
+
 int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct error **err)
 {
-    bool warm = true, again = true;
+    bool warm = true, again = true, made_room = false;
     uint32_t avoid_host = 0;
     int64_t give_up_ms = clock_monotonic_ms() + ELSEWHERE_MOST_MS;
     for (;;) {
@@ -582,9 +623,11 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                          work_lacks_host(&work, *err);
         if (elsewhere)
             avoid_host = work.sandbox.host_id;
-        if (!was_warm && !elsewhere && !(refused && again))
+        bool with_room =
+            !was_warm && !elsewhere && goes_elsewhere(&work, request, give_up_ms, &made_room, *err);
+        if (!was_warm && !elsewhere && !with_room && !(refused && again))
             return work_public_error(&work, err);
-        again = again && (was_warm || elsewhere);
+        again = again && (was_warm || elsewhere || with_room);
         error_clear(err);
         warm = false;
     }

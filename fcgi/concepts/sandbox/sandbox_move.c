@@ -15,6 +15,7 @@
 #include "base/notify.h"
 #include "checkpoint/checkpoint_row.h"
 #include "host/host.h"
+#include "moving/moving.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 
@@ -23,7 +24,6 @@
 #define STRAY_PATIENCE_MS 5000
 #define LOOK_MS           100
 #define LEAVING_AT_ONCE   32
-#define MOVE_AGAIN_MS     60000
 #define WAIT_MOST_MS      (6 * 3600 * (int64_t)1000)
 
 /* --- what is on the wrong host --- */
@@ -153,10 +153,12 @@ int work_run_move(struct work *work, struct error **err)
 
 /* --- beginning --- */
 
-struct moving {
+struct beginning {
     struct work *work;
     const char *id;
     uint32_t to_host; /* 0: any that has room */
+    /* Called inside the transaction, may refuse; may be NULL. */
+    int (*note)(struct db *db, const char *id, struct error **err);
 };
 
 static int refuse(struct error **err, const char *why)
@@ -171,8 +173,6 @@ static int check_sandbox(struct db *db, const struct sandbox *sandbox, struct er
         return refuse(err, "it runs, and only what is stopped can be");
     if (sandbox->virtual_machine)
         return refuse(err, "it is a virtual machine");
-    if (sandbox_has_volumes(sandbox))
-        return refuse(err, "it has volumes, which are on its host");
     if (checkpoint_row_forking(db, sandbox->id, &forking, err) < 0)
         return -1;
     return forking ? error_set(err, ERR_SANDBOX_BUSY, "Sandboxes of a fork are made from it.") : 0;
@@ -194,11 +194,31 @@ static int check_target(const struct sandbox *sandbox, const struct host *to, st
     return 0;
 }
 
-static int choose(struct db *db, const struct moving *moving, uint32_t *host_id, struct error **err)
+/* One that has volumes follows them; they go first, when its host is emptied. */
+static int choose_by_volumes(struct db *db, const struct beginning *beginning, uint32_t *host_id,
+                             struct error **err)
 {
-    const struct sandbox *sandbox = &moving->work->sandbox;
+    const struct sandbox *sandbox = &beginning->work->sandbox;
+    *host_id = beginning->to_host;
+    if (!sandbox_has_volumes(sandbox))
+        return 0;
+    if (sandbox_row_volumes_host(db, sandbox, host_id, err) < 0)
+        return -1;
+    if (*host_id == sandbox->host_id)
+        return refuse(err, "it has volumes, which are on its host and go first when that is "
+                           "drained");
+    if (beginning->to_host && beginning->to_host != *host_id)
+        return refuse(err, "its volumes are on yet another host");
+    return 0;
+}
+
+static int choose(struct db *db, const struct beginning *beginning, uint32_t *host_id,
+                  struct error **err)
+{
+    const struct sandbox *sandbox = &beginning->work->sandbox;
     struct host to;
-    *host_id = moving->to_host;
+    if (choose_by_volumes(db, beginning, host_id, err) < 0)
+        return -1;
     if (!*host_id) {
         if (host_move_target(db, sandbox->host_id, sandbox->address, &sandbox->resources, host_id,
                              err) < 0)
@@ -216,27 +236,28 @@ static int choose(struct db *db, const struct moving *moving, uint32_t *host_id,
 
 static int begin_body(struct db *db, void *context, struct error **err)
 {
-    struct moving *moving = context;
-    struct work *work = moving->work;
+    struct beginning *beginning = context;
+    struct work *work = beginning->work;
     uint32_t to_host;
     sandbox_deinit(&work->sandbox);
-    if (sandbox_get_any(db, moving->id, true, &work->sandbox, err) < 0)
+    if (sandbox_get_any(db, beginning->id, true, &work->sandbox, err) < 0)
         return -1;
     if (!sandbox_state_is_shown(work->sandbox.state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
     if (work_check_host(work, err) < 0 || check_sandbox(db, &work->sandbox, err) < 0 ||
-        choose(db, moving, &to_host, err) < 0 ||
+        choose(db, beginning, &to_host, err) < 0 ||
         host_disk_reserve(db, to_host, work->sandbox.resources.disk_gb, err) < 0 ||
-        work_begin_locked(work, db, SANDBOX_EVENT_MOVE, OPERATION_MOVE, err) < 0)
+        work_begin_locked(work, db, SANDBOX_EVENT_MOVE, OPERATION_MOVE, err) < 0 ||
+        (beginning->note && beginning->note(db, work->sandbox.id, err) < 0))
         return -1;
     return operation_set_host(db, &work->operation, to_host, err);
 }
 
-static int begin(struct moving *moving, struct error **err)
+static int begin(struct beginning *beginning, struct error **err)
 {
-    struct worker *worker = moving->work->worker;
+    struct worker *worker = beginning->work->worker;
     int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
-    while (db_transaction(worker->db, begin_body, moving, err) < 0)
+    while (db_transaction(worker->db, begin_body, beginning, err) < 0)
         if (wait_while_busy(give_up_ms, err) < 0)
             return -1;
     notify_send(worker->settings->api_socket, NOTIFY_MOVES);
@@ -246,28 +267,11 @@ static int begin(struct moving *moving, struct error **err)
 int sandbox_move_for_room(struct worker *worker, const char *id, struct error **err)
 {
     work_auto work = {.worker = worker, .queued = true};
-    struct moving moving = {&work, id, 0};
-    return begin(&moving, err);
+    struct beginning beginning = {&work, id, 0, NULL};
+    return begin(&beginning, err);
 }
 
 /* --- emptying a host --- */
-
-/* It is tried again when there may be room, or another host. */
-static bool is_passed_over(const struct error *refusal)
-{
-    switch (refusal->code) {
-    case ERR_INVALID_REQUEST:
-    case ERR_NOT_FOUND:
-    case ERR_SANDBOX_BUSY:
-    case ERR_SANDBOX_NOT_RUNNING:
-    case ERR_NO_CAPACITY:
-    case ERR_INSUFFICIENT_STORAGE:
-    case ERR_HOST_UNREACHABLE:
-        return true;
-    default:
-        return false;
-    }
-}
 
 int work_begin_leaving(struct work *work, struct worker *worker, bool *begun, struct error **err)
 {
@@ -278,15 +282,26 @@ int work_begin_leaving(struct work *work, struct worker *worker, bool *begun, st
                             &count, err) < 0)
         return -1;
     for (unsigned i = 0; i < count && !*begun; i++) {
-        struct moving moving = {work, ids[i], 0};
+        struct beginning beginning = {work, ids[i], 0, NULL};
         work->worker = worker;
-        *begun = db_transaction(worker->db, begin_body, &moving, err) == 0;
-        if (!*begun && !is_passed_over(*err))
+        *begun = db_transaction(worker->db, begin_body, &beginning, err) == 0;
+        if (!*begun && move_pass_over(err) < 0)
             return -1;
-        error_clear(err);
     }
     if (*begun)
         work_start(work, worker);
+    return 0;
+}
+
+int work_begin_move(struct work *work, struct worker *worker, const char *id, uint32_t to_host,
+                    int (*note)(struct db *db, const char *id, struct error **err),
+                    struct error **err)
+{
+    struct beginning beginning = {work, id, to_host, note};
+    work->worker = worker;
+    if (db_transaction(worker->db, begin_body, &beginning, err) < 0)
+        return -1;
+    work_start(work, worker);
     return 0;
 }
 
@@ -313,10 +328,10 @@ int sandbox_move(struct worker *worker, const char *id, uint32_t to_host, struct
                  struct error **err)
 {
     work_auto work = {.worker = worker, .queued = true};
-    struct moving moving = {&work, id, to_host};
+    struct beginning beginning = {&work, id, to_host, NULL};
     int64_t give_up_ms = clock_monotonic_ms() + WAIT_MOST_MS;
     bool ended = false;
-    if (begin(&moving, err) < 0)
+    if (begin(&beginning, err) < 0)
         return -1;
     while (!ended) {
         clock_sleep_ms(LOOK_MS);

@@ -1,30 +1,103 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
 #include "host/host_answers.h"
+#include "moving/moving.h"
 #include "sandbox/sandbox_row.h"
 
-/* In the order in which they were stopped: what was used last may be wanted first. */
-static const struct db_statement leaving_statement = {
-    "sandbox.leaving",
-    "SELECT s.id FROM hosts h JOIN sandboxes s ON s.host_id = h.id"
-    " JOIN template_versions v ON v.id = s.template_version_id"
-    " WHERE h.leaving = 1 AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
-        "h.") " AND s.state = 'stopped' AND s.volume_mounts = '{}' AND v.virtual_machine = 0"
-              " AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.sandbox_id = s.id"
-              "   AND o.kind = 'move' AND o.state = 'failed' AND o.finished_at_ms > ?)"
-              " ORDER BY s.stopped_at_ms, s.id LIMIT ?",
-    true};
+/* Each team has its turn, however many it has: those of a team that nothing moves of come first,
+ * and among them chance decides. Of one team they go in the order in which they were stopped: what
+ * was used last may be wanted first. */
+#define OF_LEAVING(leaving, state, order)                                                 \
+    "SELECT l.id FROM (SELECT s.id, s.team_id, ROW_NUMBER() OVER (PARTITION BY s.team_id" \
+    "   ORDER BY " order ", s.id) AS n FROM hosts h JOIN sandboxes s ON s.host_id = h.id" \
+    "   JOIN template_versions v ON v.id = s.template_version_id"                         \
+    "   WHERE h.leaving >= " leaving " AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(       \
+        "h.") "   AND s.state = '" state "' AND s.volume_mounts = '{}'"                   \
+              "   AND v.virtual_machine = 0"                                              \
+              "   AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.sandbox_id = s.id"   \
+              "     AND o.kind = 'move' AND o.state = 'failed' AND o.finished_at_ms > ?)" \
+              "   AND NOT EXISTS (SELECT 1 FROM moves m WHERE m.id = s.id"                \
+              "     AND (m.state <> 'failed' OR m.finished_at_ms > ?))) l"                \
+              " ORDER BY EXISTS (SELECT 1 FROM sandboxes o WHERE o.team_id = l.team_id"   \
+              "   AND o.state = 'moving'), l.n, RAND() LIMIT ?"
 
-static const struct db_statement *const statements[] = {&leaving_statement};
+static const struct db_statement leaving_statement = {
+    "sandbox.leaving", OF_LEAVING("1", "stopped", "s.stopped_at_ms"), false};
+static const struct db_statement running_statement = {
+    "sandbox.leaving_running", OF_LEAVING("2", "ready", "s.created_at_ms"), false};
+/* Their volumes have gone to another host, and they have not yet. */
+static const struct db_statement following_statement = {
+    "sandbox.following",
+    "SELECT DISTINCT s.id FROM moves m JOIN volumes v ON v.id = m.id"
+    " JOIN sandbox_volumes a ON a.team_id = v.team_id AND a.volume_id = v.id"
+    " JOIN sandboxes s ON s.id = a.sandbox_id"
+    " WHERE m.kind = 'volume' AND m.state = 'clearing' AND s.state = 'stopped'"
+    " AND s.host_id <> v.host_id"
+    " AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.sandbox_id = s.id"
+    "   AND o.kind = 'move' AND o.state = 'failed' AND o.finished_at_ms > ?) LIMIT ?",
+    true};
+static const struct db_statement volumes_host_statement = {
+    "sandbox.volumes_host",
+    "SELECT v.host_id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
+    " WHERE a.sandbox_id = ? LIMIT 1",
+    false};
+
+static const struct db_statement *const statements[] = {
+    &leaving_statement, &running_statement, &following_statement, &volumes_host_statement};
 const struct db_statement_list sandbox_move_statements = DB_STATEMENT_LIST(statements);
+
+static void take_ids(struct db_rows *rows, unsigned limit, char (*ids)[ID_SIZE], unsigned *count)
+{
+    for (; *count < limit && db_rows_next(rows); ++*count)
+        db_copy_text(ids[*count], rows, 0);
+}
+
+static int find_following(struct db *db, int64_t failed_before_ms, unsigned limit,
+                          char (*ids)[ID_SIZE], unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &following_statement, DB_ARGS(db_i64(failed_before_ms), db_u64(limit)), &rows,
+                 err) < 0)
+        return -1;
+    take_ids(rows, limit, ids, count);
+    return 0;
+}
 
 int sandbox_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
                         char (*ids)[ID_SIZE], unsigned *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &leaving_statement, DB_ARGS(db_i64(failed_before_ms), db_u64(limit)), &rows,
-                 err) < 0)
+    struct db_value since = db_i64(failed_before_ms);
+    *count = 0;
+    if (find_following(db, failed_before_ms, limit, ids, count, err) < 0 ||
+        db_query(db, &leaving_statement, DB_ARGS(since, since, db_u64(limit)), &rows, err) < 0)
         return -1;
-    for (*count = 0; *count < limit && db_rows_next(rows); ++*count)
-        db_copy_text(ids[*count], rows, 0);
+    take_ids(rows, limit, ids, count);
+    return 0;
+}
+
+int sandbox_row_leaving_running(struct db *db, int64_t failed_before_ms, unsigned limit,
+                                char (*ids)[ID_SIZE], unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    struct db_value since = db_i64(failed_before_ms);
+    *count = 0;
+    if (db_query(db, &running_statement, DB_ARGS(since, since, db_u64(limit)), &rows, err) < 0)
+        return -1;
+    take_ids(rows, limit, ids, count);
+    return 0;
+}
+
+int sandbox_row_volumes_host(struct db *db, const struct sandbox *sandbox, uint32_t *host_id,
+                             struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *host_id = sandbox->host_id;
+    if (!sandbox_has_volumes(sandbox))
+        return 0;
+    if (db_query(db, &volumes_host_statement, DB_ARGS(db_text(sandbox->id)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows))
+        *host_id = (uint32_t)db_get_u64(rows, 0);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/fault_point.h"
+#include "moving/moving.h"
 #include "sandbox/kept_log.h"
 #include "sandbox/lifecycle_steps.h"
 
@@ -76,6 +77,9 @@ int sandbox_pause(struct worker *worker, const char *id, bool keep_memory, struc
                   struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
+    /* One that is stopped only to go on elsewhere does not. */
+    if (move_forget(worker->db, id, MOVE_SANDBOX, err) < 0)
+        return -1;
     for (;;) {
         work_auto work = {.worker = worker};
         if (work_begin(&work, worker, id, SANDBOX_EVENT_PAUSE, OPERATION_PAUSE, admit, &keep_memory,

@@ -7,12 +7,14 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "host/host.h"
+#include "moving/moving.h"
 #include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
 
+#define FOLLOW_RETRY_S         5
 #define AGENT_CONTINUE_WAIT_MS 5000 /* an agent that came back with its memory */
 
 /* Bring the instance up and its agent to answer; a memory image that yields no working agent is
@@ -110,15 +112,45 @@ struct admission {
     } deadline; /* where it runs already */
 };
 
+/* One whose volumes have gone to another host follows them first. */
+static int check_volumes(struct db *db, const struct sandbox *sandbox, struct error **err)
+{
+    uint32_t host_id;
+    if (!sandbox_has_volumes(sandbox))
+        return 0;
+    if (volume_mounts_lock_again(db, sandbox->id, err) < 0 ||
+        sandbox_row_volumes_host(db, sandbox, &host_id, err) < 0)
+        return -1;
+    if (host_id == sandbox->host_id)
+        return 0;
+    error_set(err, ERR_NO_CAPACITY,
+              "The sandbox's volumes have gone to another host, where there is no room for it now; "
+              "try again soon.");
+    (*err)->retry_after_s = FOLLOW_RETRY_S;
+    return -1;
+}
+
+/* It is on its way to another host, and goes on there by itself. */
+static int check_moving(struct db *db, const struct sandbox *sandbox, struct error **err)
+{
+    struct move move;
+    bool found;
+    if (move_find(db, sandbox->id, &move, &found, err) < 0)
+        return -1;
+    return found ? error_set(err, ERR_SANDBOX_BUSY, "The sandbox is stopped for a moment.") : 0;
+}
+
 /* A stopped sandbox needs its reservation back before it may start. */
 static int admit(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
 {
     struct admission *admission = context;
     if (sandbox->state != SANDBOX_STOPPED)
         return 0;
+    if (check_moving(db, sandbox, err) < 0)
+        return -1;
     sandbox->memory_left = admission->without_memory;
     if (sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0 ||
-        (sandbox_has_volumes(sandbox) && volume_mounts_lock_again(db, sandbox->id, err) < 0))
+        check_volumes(db, sandbox, err) < 0)
         return -1;
     return reservation_renew(db, sandbox, err);
 }

@@ -56,10 +56,18 @@ int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_re
 int sandbox_row_kept_on_host(struct db *db, uint32_t host_id, const char *after, unsigned limit,
                              char (*ids)[ID_SIZE], unsigned *count, struct error **err);
 
-/* The next sandboxes that could move away from hosts that are being emptied, and whose last move
- * did not fail since then; at most limit. */
+/* The next sandboxes that could move away from hosts that are being emptied, or to where their
+ * volumes are, and whose last move did not fail since then; at most limit. */
 int sandbox_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
                         char (*ids)[ID_SIZE], unsigned *count, struct error **err);
+
+/* The same of those that run, on hosts where these are to move too. */
+int sandbox_row_leaving_running(struct db *db, int64_t failed_before_ms, unsigned limit,
+                                char (*ids)[ID_SIZE], unsigned *count, struct error **err);
+
+/* Where its volumes are; of one that has none, where it is itself. */
+int sandbox_row_volumes_host(struct db *db, const struct sandbox *sandbox, uint32_t *host_id,
+                             struct error **err);
 
 /* The sandbox that an instance of a host is of, also one that is on its way there, and its state;
  * id is "" when there is none that is not destroyed. host_id 0: on whichever host it is. */

@@ -154,7 +154,8 @@ static int check_template(struct db *db, const struct asking *asking, struct err
 
 static int check_checkpoint(struct db *db, const char *id, struct error **err)
 {
-    if (checkpoint_hold(db, id, err) == 0)
+    uint32_t host_id;
+    if (checkpoint_hold(db, id, &host_id, err) == 0)
         return 0;
     if ((*err)->code != ERR_NOT_FOUND)
         return -1;

@@ -58,3 +58,26 @@ int template_row_deleted(struct db *db, const char *id, struct error **err);
 
 /* Whether a version that is not deleted and has not failed has this source. */
 int template_row_uses_source(struct db *db, const char *version_id, bool *uses, struct error **err);
+
+/* --- moves: template_move_db.c --- */
+
+/* Ready versions whose sources are only on hosts that are being emptied, and whose last copy did
+ * not fail since then; at most limit. */
+int template_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
+                         char (*ids)[ID_SIZE], unsigned *count, struct error **err);
+
+/* Inside a transaction: it is ready, and cannot be deleted before the end. Errors: ERR_NOT_FOUND.
+ */
+int template_row_lock_ready(struct db *db, const char *version_id, char owner[ID_SIZE],
+                            struct error **err);
+
+/* A host that answers and has its source. Errors: ERR_NOT_FOUND. */
+int template_row_origin(struct db *db, const char *version_id, uint32_t *host_id,
+                        struct error **err);
+
+/* Active hosts that lack its source, at most limit. */
+int template_row_lacking(struct db *db, const char *version_id, unsigned limit, uint32_t *host_ids,
+                         unsigned *count, struct error **err);
+
+int template_row_has_source(struct db *db, const char *version_id, uint32_t host_id, bool *has,
+                            struct error **err);

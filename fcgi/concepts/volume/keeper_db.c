@@ -19,8 +19,13 @@ static const struct db_statement put_statement = {
     false};
 static const struct db_statement delete_statement = {
     "keeper.delete", "DELETE FROM keepers WHERE instance_name = ?", false};
+
+/* A copy of the volume that is being made for another host does not have the change. */
 static const struct db_statement epoch_statement = {
-    "volume_files.epoch", "UPDATE volumes SET keeper_epoch = ?, files_used_at_ms = ? WHERE id = ?",
+    "volume_files.epoch",
+    "UPDATE volumes SET keeper_epoch = ?, files_used_at_ms = ?, generation = generation"
+    " + EXISTS (SELECT 1 FROM moves m WHERE m.id = volumes.id AND m.state IN ('copying', 'copied'))"
+    " WHERE id = ?",
     false};
 static const struct db_statement used_statement = {
     "volume_files.used", "UPDATE volumes SET files_used_at_ms = ? WHERE id = ? AND visible = 1",
@@ -85,12 +90,15 @@ int volume_files_admit(struct db *db, const char *epoch, struct volume *volume, 
 {
     char id[ID_SIZE];
     bool live;
+    uint32_t host_id = volume->host_id;
     memcpy(id, volume->id, sizeof id);
     volume_deinit(volume);
     if (volume_get_any(db, id, true, volume, err) < 0)
         return -1;
     if (volume->state != VOLUME_READY)
         return error_set(err, ERR_NOT_FOUND, "There is no such volume.");
+    if (volume->host_id != host_id)
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "volume %s has moved to another host", id);
     if (volume_is_live(db, volume, &live, err) < 0)
         return -1;
     if (live)

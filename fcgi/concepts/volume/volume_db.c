@@ -74,7 +74,10 @@ static const struct lease_table unfinished =
 /* --- the sweep --- */
 
 static const struct db_statement kept_statement = {
-    "volume.kept", "SELECT 1 FROM volumes WHERE id = ? AND state <> 'deleted'", true};
+    "volume.kept",
+    "SELECT 1 FROM volumes v WHERE v.id = ? AND v.state <> 'deleted' AND (v.host_id = ?"
+    " OR EXISTS (SELECT 1 FROM moves m WHERE m.id = v.id AND m.state <> 'failed'))",
+    true};
 static const struct db_statement on_host_statement = {
     "volume.on_host",
     "SELECT id FROM volumes WHERE host_id = ? AND taken = 1 AND state = 'ready' LIMIT 1000000",
@@ -251,9 +254,10 @@ int volume_row_take_overdue(struct db *db, uint64_t lease_s, struct volume *volu
 
 /* --- the sweep --- */
 
-int volume_row_is_kept(struct db *db, const char *id, bool *kept, struct error **err)
+int volume_row_is_kept(struct db *db, const char *id, uint32_t host_id, bool *kept,
+                       struct error **err)
 {
-    return db_query_finds(db, &kept_statement, DB_ARGS(db_text(id)), kept, err);
+    return db_query_finds(db, &kept_statement, DB_ARGS(db_text(id), db_u64(host_id)), kept, err);
 }
 
 int volume_row_list_on_host(struct db *db, uint32_t host_id, char (**ids)[ID_SIZE], size_t *count,

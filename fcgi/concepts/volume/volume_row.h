@@ -31,8 +31,10 @@ int volume_row_defer(struct db *db, const char *id, uint64_t delay_ms, struct er
 int volume_row_take_overdue(struct db *db, uint64_t lease_s, struct volume *volume,
                             struct error **err);
 
-/* Whether the id is that of a volume which has not been deleted for good. */
-int volume_row_is_kept(struct db *db, const char *id, bool *kept, struct error **err);
+/* Whether the id is that of a volume which has not been deleted for good, and whose place is on the
+ * host, or may be. */
+int volume_row_is_kept(struct db *db, const char *id, uint32_t host_id, bool *kept,
+                       struct error **err);
 
 /* The ids of all volumes that should be on a host. The caller frees the array. */
 int volume_row_list_on_host(struct db *db, uint32_t host_id, char (**ids)[ID_SIZE], size_t *count,

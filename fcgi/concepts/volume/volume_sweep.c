@@ -13,8 +13,34 @@
 
 #define NAME_PREFIX "vol-"
 
+struct sweeping {
+    const char *id, *name;
+    uint32_t host_id;
+    struct runtime *runtime;
+    bool kept;
+};
+
+/* With the row locked, if there is one, no move of it begins or ends. */
+static int sweep_body(struct db *db, void *context, struct error **err)
+{
+    struct sweeping *sweeping = context;
+    struct volume volume;
+    if (volume_get_any(db, sweeping->id, true, &volume, err) < 0) {
+        if ((*err)->code != ERR_NOT_FOUND)
+            return -1;
+        error_clear(err);
+    }
+    if (volume_row_is_kept(db, sweeping->id, sweeping->host_id, &sweeping->kept, err) < 0)
+        return -1;
+    if (sweeping->kept)
+        return 0;
+    log_warning("removing an orphaned volume", LOG_STR("volume", sweeping->id),
+                LOG_INT("host", sweeping->host_id));
+    return sweeping->runtime->ops->volume_delete(sweeping->runtime, sweeping->name, err);
+}
+
 /* A volume of ours on a host against the rows: is it anybody's? */
-static int sweep_volume(struct worker *worker, struct runtime *runtime,
+static int sweep_volume(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                         const struct runtime_volume *found, struct error **err)
 {
     bool kept;
@@ -27,12 +53,12 @@ static int sweep_volume(struct worker *worker, struct runtime *runtime,
     snprintf(id, sizeof id, "vol_%s", found->name + strlen(NAME_PREFIX));
     if (!id_is_valid("vol_", id))
         return 0;
-    if (volume_row_is_kept(worker->db, id, &kept, err) < 0)
+    if (volume_row_is_kept(worker->db, id, host_id, &kept, err) < 0)
         return -1;
     if (kept)
         return 0;
-    log_warning("removing an orphaned volume", LOG_STR("volume", id));
-    return runtime->ops->volume_delete(runtime, found->name, err);
+    struct sweeping sweeping = {id, found->name, host_id, runtime, false};
+    return db_transaction(worker->db, sweep_body, &sweeping, err);
 }
 
 static bool is_found(const struct runtime_volume *found, size_t count, const char *name)
@@ -45,12 +71,15 @@ static bool is_found(const struct runtime_volume *found, size_t count, const cha
 
 /* Nothing can bring the data of one back that is not there: whoever runs the host must know, and
  * its team can still delete it. */
-static void report_missing(char (*ids)[ID_SIZE], size_t id_count,
-                           const struct runtime_volume *found, size_t count)
+static void report_missing(struct worker *worker, uint32_t host_id, char (*ids)[ID_SIZE],
+                           size_t id_count, const struct runtime_volume *found, size_t count)
 {
     for (size_t i = 0; i < id_count; i++) {
         char name[VOLUME_INSTANCE_SIZE];
-        if (!is_found(found, count, volume_instance_name(ids[i], name)))
+        struct volume now;
+        error_auto ignored = NULL;
+        if (!is_found(found, count, volume_instance_name(ids[i], name)) &&
+            volume_get(worker->db, ids[i], &now, &ignored) == 0 && now.host_id == host_id)
             log_error("a volume is missing on its host", LOG_STR("volume", ids[i]));
     }
 }
@@ -69,9 +98,9 @@ static int sweep_host(void *context, const struct host *host, struct error **err
         return -1;
     int result = runtime->ops->volume_list(runtime, &found, &count, err);
     if (result == 0)
-        report_missing(ids, id_count, found, count);
+        report_missing(worker, host->id, ids, id_count, found, count);
     for (size_t i = 0; i < count && result == 0; i++)
-        result = sweep_volume(worker, runtime, &found[i], err);
+        result = sweep_volume(worker, host->id, runtime, &found[i], err);
     free(ids);
     return result == 0 ? keeper_tidy(worker, host->id, err) : -1;
 }

@@ -184,6 +184,15 @@ int incus_volume_create(struct incus *incus, const char *pool, const char *name,
 int incus_volume_delete(struct incus *incus, const char *pool, const char *name,
                         struct error **err);
 
+/* Copy a volume, without snapshots, to another server's pool, where there is none of its name yet.
+ * Otherwise as incus_instance_send(). */
+struct incus_volume_place {
+    struct incus *incus;
+    const char *pool;
+};
+int incus_volume_send(const struct incus_volume_place *from, const struct incus_volume_place *to,
+                      const char *name, struct error **err);
+
 /* All of the project on that pool; the caller frees the array. */
 int incus_volume_list(struct incus *incus, const char *pool, struct incus_volume **list,
                       size_t *count, struct error **err);

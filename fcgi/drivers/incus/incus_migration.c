@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Instances that go to another server. The data take the way between the two servers: one of them
- * waits at its https address with secrets that the other is told, who need not be known there
- * otherwise. Where the sender can be reached the receiver pulls, else the sender pushes.
+ * Instances and volumes that go to another server. The data take the way between the two servers:
+ * one of them waits at its https address with secrets that the other is told, who need not be known
+ * there otherwise. Where the sender can be reached the receiver pulls, else the sender pushes.
  */
 #include "base/mem.h"
 #include "incus/incus_internal.h"
@@ -52,11 +52,11 @@ static json_t *meeting(const struct end *waits)
     return json;
 }
 
-static json_t *sending(const char *name)
-{
-    return json_pack("{s:s, s:b, s:b, s:b}", "name", name, "migration", 1, "live", 0,
-                     "instance_only", 1);
-}
+/* What goes, and by which paths it is sent and made. */
+struct parcel {
+    const char *send_path, *make_path;
+    json_t *offer; /* what the sender is told */
+};
 
 static void set_source(json_t *body, const char *mode, json_t *where)
 {
@@ -65,48 +65,80 @@ static void set_source(json_t *body, const char *mode, json_t *where)
     json_object_set_new(source, "mode", json_string(mode));
     json_object_set_new(source, "live", json_false());
     json_object_set_new(source, "instance_only", json_true());
+    json_object_set_new(source, "volume_only", json_true());
     json_object_set_new(body, "source", source);
 }
 
-static int pull(struct end *from, struct end *to, const char *name, json_t *body,
+static int pull(struct end *from, struct end *to, const struct parcel *parcel, json_t *body,
                 struct error **err)
 {
-    autofree char *path = incus_path(from->incus, "instances", name);
-    json_auto_t *offer = sending(name);
-    if (begin(from, path, offer, err) < 0)
+    if (begin(from, parcel->send_path, parcel->offer, err) < 0)
         return -1;
     set_source(body, "pull", meeting(from));
-    return begin(to, "/1.0/instances", body, err);
+    return begin(to, parcel->make_path, body, err);
 }
 
-static int push(struct end *from, struct end *to, const char *name, json_t *body,
+static int push(struct end *from, struct end *to, const struct parcel *parcel, json_t *body,
                 struct error **err)
 {
-    autofree char *path = incus_path(from->incus, "instances", name);
-    json_auto_t *order = sending(name);
     set_source(body, "push", NULL);
-    if (begin(to, "/1.0/instances", body, err) < 0)
+    if (begin(to, parcel->make_path, body, err) < 0)
         return -1;
-    json_object_set_new(order, "target", meeting(to));
-    if (begin(from, path, order, err) < 0)
+    json_object_set_new(parcel->offer, "target", meeting(to));
+    if (begin(from, parcel->send_path, parcel->offer, err) < 0)
         return -1;
     /* Of the two it is the one that says what went wrong. */
     return incus_operation_wait(from->incus, from->answer.operation, MIGRATION_MOST_S, err);
 }
 
-int incus_instance_send(struct incus *from, struct incus *to, const char *name, json_t *body,
-                        struct error **err)
+static int send_parcel(struct incus *from, struct incus *to, const struct parcel *parcel,
+                       json_t *body, struct error **err)
 {
     struct end sender = {.incus = from}, receiver = {.incus = to};
     if (!is_reached(from) && !is_reached(to))
         return error_set(err, ERR_RUNTIME_REFUSED,
                          "neither %s nor %s is an address at which the other's Incus reaches it",
                          from->options.url, to->options.url);
-    int result = is_reached(from) ? pull(&sender, &receiver, name, body, err)
-                                  : push(&sender, &receiver, name, body, err);
+    int result = is_reached(from) ? pull(&sender, &receiver, parcel, body, err)
+                                  : push(&sender, &receiver, parcel, body, err);
     if (result == 0)
         result = incus_operation_wait(to, receiver.answer.operation, MIGRATION_MOST_S, err);
     json_decref(sender.document);
     json_decref(receiver.document);
     return result;
+}
+
+int incus_instance_send(struct incus *from, struct incus *to, const char *name, json_t *body,
+                        struct error **err)
+{
+    autofree char *path = incus_path(from, "instances", name);
+    json_auto_t *offer = json_pack("{s:s, s:b, s:b, s:b}", "name", name, "migration", 1, "live", 0,
+                                   "instance_only", 1);
+    const struct parcel parcel = {path, "/1.0/instances", offer};
+    return send_parcel(from, to, &parcel, body, err);
+}
+
+/* What Incus writes down of a volume goes along, but for what makes it another one: its files are
+ * shifted as they were. */
+static json_t *volume_body(const char *name, const json_t *volume)
+{
+    json_auto_t *config = json_deep_copy(json_object_get(volume, "config"));
+    json_object_del(config, "volatile.uuid");
+    return json_pack("{s:s, s:s, s:s, s:O}", "name", name, "type", "custom", "content_type",
+                     "filesystem", "config", config);
+}
+
+int incus_volume_send(const struct incus_volume_place *from, const struct incus_volume_place *to,
+                      const char *name, struct error **err)
+{
+    autofree char *path = incus_volumes_path(from->incus, from->pool, name);
+    autofree char *make_path = incus_volumes_path(to->incus, to->pool, NULL);
+    json_auto_t *volume = NULL;
+    if (incus_get(from->incus, path, &volume, err) < 0)
+        return -1;
+    json_auto_t *body = volume_body(name, volume);
+    json_auto_t *offer =
+        json_pack("{s:s, s:b, s:b}", "name", name, "migration", 1, "volume_only", 1);
+    const struct parcel parcel = {path, make_path, offer};
+    return send_parcel(from->incus, to->incus, &parcel, body, err);
 }

@@ -223,8 +223,18 @@ struct runtime_ops {
     int (*receive)(struct runtime *runtime, struct runtime *from, const char *name,
                    const struct runtime_receipt *receipt, struct error **err);
 
-    /* The same for a source of build_source(), of which there is only the one: what is there of it
-     * and whole stays. */
+    /* The same for what copy() or copy_memory() has made as a checkpoint; one with memory has it
+     * there as well. */
+    int (*receive_checkpoint)(struct runtime *runtime, struct runtime *from, const char *name,
+                              const struct runtime_receipt *receipt, struct error **err);
+
+    /* Copy a volume that nobody writes to from another host, under its name. What is there of it is
+     * replaced. Errors: ERR_VOLUME_ATTACHED where an instance here has one of that name. */
+    int (*receive_volume)(struct runtime *runtime, struct runtime *from, const char *name,
+                          struct error **err);
+
+    /* The same as receive() for a source of build_source(), of which there is only the one: what is
+     * there of it and whole stays. */
     int (*receive_source)(struct runtime *runtime, struct runtime *from, const char *source,
                           struct error **err);
 

@@ -165,6 +165,10 @@ int runtime_incus_keeper_unmount(struct runtime *runtime, const char *name, cons
 
 int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *name,
                           const struct runtime_receipt *receipt, struct error **err);
+int runtime_incus_receive_checkpoint(struct runtime *to, struct runtime *from, const char *name,
+                                     const struct runtime_receipt *receipt, struct error **err);
+int runtime_incus_receive_volume(struct runtime *to, struct runtime *from, const char *name,
+                                 struct error **err);
 int runtime_incus_receive_source(struct runtime *to, struct runtime *from, const char *source,
                                  struct error **err);
 

@@ -44,16 +44,19 @@ static json_t *moved_config(const json_t *original, const char *token)
     return config;
 }
 
-/* The disk lies in the pool of its new host, and its link has a name that none has had there. */
+/* Its disk and its volumes lie in the pool of its new host, and its link has a name that none has
+ * had there. */
 static json_t *moved_devices(const struct runtime_incus *to, const json_t *original)
 {
     char host_name[RUNTIME_HOST_NAME_SIZE];
     json_t *devices = json_deep_copy(original);
-    json_t *root = json_object_get(devices, "root"), *nic = json_object_get(devices, "eth0");
+    json_t *nic = json_object_get(devices, "eth0"), *device;
+    const char *name;
     runtime_host_name(to->nic_prefix, host_name);
-    if (root)
-        json_object_set_new(root, "pool", json_string(to->pool));
-    if (nic)
+    json_object_foreach (devices, name, device)
+        if (json_object_get(device, "pool"))
+            json_object_set_new(device, "pool", json_string(to->pool));
+    if (json_object_get(nic, "host_name"))
         json_object_set_new(nic, "host_name", json_string(host_name));
     return devices;
 }
@@ -75,13 +78,14 @@ struct receiving {
     struct runtime_incus *to, *from;
     const char *name;
     const struct runtime_receipt *receipt;
+    const char *begun, *role; /* of what is half there, and whole */
 };
 
 static bool is_whole(const struct receiving *receiving, const struct incus_instance *found)
 {
     const char *begun = incus_instance_config(found, KEY_MOVE);
     size_t length = strlen(receiving->receipt->token);
-    return str_equal(incus_instance_config(found, RUNTIME_KEY_ROLE), "sandbox") &&
+    return str_equal(incus_instance_config(found, RUNTIME_KEY_ROLE), receiving->role) &&
            str_equal(incus_instance_config(found, KEY_WHOLE), begun) &&
            str_starts_with(begun, receiving->receipt->token) && begun[length] == '/';
 }
@@ -107,7 +111,10 @@ static int fetch(const struct receiving *receiving, struct error **err)
     autofree char *begun =
         xasprintf("%s/%u", receiving->receipt->token, receiving->receipt->attempt);
     json_auto_t *body = runtime_move_body(receiving->to, original, begun);
-    json_auto_t *whole = json_pack("{s:s, s:s}", RUNTIME_KEY_ROLE, "sandbox", KEY_WHOLE, begun);
+    json_object_set_new(json_object_get(body, "config"), RUNTIME_KEY_ROLE,
+                        json_string(receiving->begun));
+    json_auto_t *whole =
+        json_pack("{s:s, s:s}", RUNTIME_KEY_ROLE, receiving->role, KEY_WHOLE, begun);
     if (incus_instance_send(receiving->from->incus, receiving->to->incus, receiving->name, body,
                             err) < 0)
         return -1;
@@ -132,9 +139,37 @@ static int receive(const struct receiving *receiving, struct error **err)
 int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *name,
                           const struct runtime_receipt *receipt, struct error **err)
 {
-    struct receiving receiving = {runtime_incus_of(to), runtime_incus_of(from), name, receipt};
+    struct receiving receiving = {runtime_incus_of(to),
+                                  runtime_incus_of(from),
+                                  name,
+                                  receipt,
+                                  RUNTIME_ROLE_MOVING,
+                                  "sandbox"};
     return receive(&receiving, err) < 0 ? error_context(err, "instance %s from another host", name)
                                         : 0;
+}
+
+int runtime_incus_receive_checkpoint(struct runtime *to, struct runtime *from, const char *name,
+                                     const struct runtime_receipt *receipt, struct error **err)
+{
+    struct receiving receiving = {
+        runtime_incus_of(to), runtime_incus_of(from), name, receipt, "building", "checkpoint"};
+    return receive(&receiving, err) < 0
+               ? error_context(err, "checkpoint %s from another host", name)
+               : 0;
+}
+
+int runtime_incus_receive_volume(struct runtime *to, struct runtime *from, const char *name,
+                                 struct error **err)
+{
+    const struct incus_volume_place receiver = {runtime_incus_of(to)->incus,
+                                                runtime_incus_of(to)->pool};
+    const struct incus_volume_place sender = {runtime_incus_of(from)->incus,
+                                              runtime_incus_of(from)->pool};
+    if (runtime_incus_volume_delete(to, name, err) == 0 &&
+        incus_volume_send(&sender, &receiver, name, err) == 0)
+        return 0;
+    return error_context(err, "volume %s from another host", name);
 }
 
 /* --- sources --- */

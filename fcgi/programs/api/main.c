@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_move.h"
 #include "config/program.h"
 #include "db/named_lease.h"
 #include "e2b/e2b.h"
@@ -37,6 +38,7 @@
 #include "login/login.h"
 #include "metrics/gauges.h"
 #include "metrics/sample.h"
+#include "moving/moving.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "overview/overview.h"
@@ -51,6 +53,7 @@
 #include "sandbox/sandbox_list.h"
 #include "sandbox/sandbox_network.h"
 #include "template/template.h"
+#include "template/template_move.h"
 #include "template/template_tag.h"
 #include "template/warm.h"
 #include "volume/keeper_row.h"
@@ -118,6 +121,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         api_key_statements,
         attempt_statements,
         audit_statements,
+        checkpoint_move_statements,
         checkpoint_statements,
         credential_statements,
         denied_names_statements,
@@ -136,23 +140,26 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         kept_log_statements,
         login_statements,
         member_statements,
+        moving_statements,
         named_lease_statements,
         operation_statements,
         overview_statements,
         plan_statements,
         quota_statements,
+        recipe_file_statements,
+        recipe_statements,
         reservation_statements,
         sample_statements,
         sandbox_event_statements,
         sandbox_list_statements,
+        sandbox_move_statements,
         sandbox_network_statements,
         sandbox_statements,
         share_statements,
         team_key_statements,
         template_build_statements,
-        recipe_statements,
-        recipe_file_statements,
         template_image_statements,
+        template_move_statements,
         template_statements,
         template_tag_statements,
         usage_kept_statements,

@@ -86,8 +86,10 @@ OPTIONS nginx_config_options[] = {{"output", CTL_TEXT, false, "DIR", 0, 0},
                                   {"watch", CTL_FLAG, false, NULL, 0, 0},
                                   {"pid-file", CTL_TEXT, false, "FILE", 0, 0},
                                   END};
-OPTIONS host_drain_options[] = {
-    {"stay", CTL_FLAG, false, NULL, 0, 0}, {"wait", CTL_FLAG, false, NULL, 0, 0}, END};
+OPTIONS host_drain_options[] = {{"stay", CTL_FLAG, false, NULL, 0, 0},
+                                {"move-running", CTL_FLAG, false, NULL, 0, 0},
+                                {"wait", CTL_FLAG, false, NULL, 0, 0},
+                                END};
 OPTIONS host_lost_options[] = {{"yes", CTL_FLAG, false, NULL, 0, 0}, END};
 OPTIONS host_token_options[] = {{"range", CTL_TEXT, true, "CIDR", 0, 0},
                                 {"network", CTL_TEXT, false, "CIDR", 0, 0},
@@ -139,7 +141,7 @@ const struct ctl_command ctl_commands[] = {
     {"host certificate", "NAME", host_certificate_options, CTL_SETTINGS, ctl_host_certificate,
      "make or renew what the relay of a host needs: certificate, key and nginx configuration"},
     {"host drain", "NAME", host_drain_options, CTL_DATABASE, ctl_host_drain,
-     "give a host nothing new and move what is paused to others; --stay: what it has stays"},
+     "give a host nothing new and move what it has to others; --stay: what it has stays"},
     {"host list", "", NULL, CTL_DATABASE, ctl_host_list,
      "list hosts, whether they answer, and what is reserved"},
     {"host lost", "NAME", host_lost_options, CTL_WORKER, ctl_host_lost,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "ctl/ctl_db.h"
+#include "moving/moving.h"
 
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-
-#define MOVE_AGAIN_MS 60000
 
 #define SANDBOX_COLUMNS                                                                     \
     "SELECT s.id, t.slug, s.state, s.template_slug, v.version, s.cpu, s.memory_mb, h.name," \
@@ -45,24 +44,53 @@ static const struct db_statement warm_statement = {
     " COUNT(CASE WHEN state = 'starting' THEN 1 END) FROM warm_instances",
     true};
 
-/* A move that failed is tried again in a minute. */
+/* A move that failed is tried again in a minute. What is on its way from the host, or has left
+ * something there, is told by its move. */
+#define MOVE_WHY                                                                          \
+    " CASE WHEN m.state IN ('copying', 'copied') THEN 3 WHEN m.state = 'clearing' THEN 3" \
+    " WHEN m.state = 'failed' AND m.finished_at_ms > ? THEN 6"
 static const struct db_statement staying_statement = {
     "ctl.staying",
-    "SELECT s.id, t.slug, s.state, CASE WHEN s.state = 'moving' THEN 3"
-    " WHEN s.state = 'destroying' THEN 9 WHEN s.state <> 'stopped' THEN 0 WHEN s.volume_mounts <> "
-    "'{}' THEN 1"
-    " WHEN v.virtual_machine THEN 2 WHEN o.id IS NOT NULL THEN 6 ELSE 4 END,"
-    " COALESCE(o.last_error, ''), s.address, s.cpu, s.memory_mb, s.disk_gb"
-    " FROM sandboxes s JOIN teams t ON t.id = s.team_id"
+    "SELECT 0, s.id, t.slug, s.state, CASE WHEN s.state = 'moving' OR m.state = 'copying' THEN 3"
+    " WHEN s.state = 'destroying' THEN 9"
+    " WHEN v.virtual_machine THEN 2 WHEN s.volume_mounts <> '{}' THEN 1"
+    " WHEN s.state <> 'stopped' AND (h.leaving < 2 OR s.state <> 'ready') THEN 0"
+    " WHEN m.state = 'failed' AND m.finished_at_ms > ? THEN 6"
+    " WHEN o.id IS NOT NULL THEN 6 ELSE 4 END,"
+    " COALESCE(NULLIF(m.last_error, ''), o.last_error, ''), s.address, s.cpu, s.memory_mb,"
+    " s.disk_gb"
+    " FROM sandboxes s JOIN teams t ON t.id = s.team_id JOIN hosts h ON h.id = s.host_id"
     " JOIN template_versions v ON v.id = s.template_version_id"
-    " LEFT JOIN operations o ON o.id = (SELECT MAX(m.id) FROM operations m"
-    "   WHERE m.sandbox_id = s.id AND m.kind = 'move' AND m.state = 'failed'"
-    "   AND m.finished_at_ms > ?)"
+    " LEFT JOIN moves m ON m.id = s.id"
+    " LEFT JOIN operations o ON o.id = (SELECT MAX(f.id) FROM operations f"
+    "   WHERE f.sandbox_id = s.id AND f.kind = 'move' AND f.state = 'failed'"
+    "   AND f.finished_at_ms > ?)"
     " WHERE s.host_id = ? AND s.state <> 'destroyed'"
-    " UNION ALL SELECT c.id, t.slug, c.state, 7, '', 0, 0, 0, 0 FROM checkpoints c"
-    " JOIN teams t ON t.id = c.team_id WHERE c.host_id = ? AND c.state <> 'deleted'"
-    " UNION ALL SELECT v.id, t.slug, v.state, 8, '', 0, 0, 0, 0 FROM volumes v"
-    " JOIN teams t ON t.id = v.team_id WHERE v.host_id = ? AND v.state <> 'deleted'",
+    " UNION ALL SELECT 1, c.id, t.slug, c.state," MOVE_WHY " WHEN c.state <> 'ready' THEN 9"
+    "   WHEN v.virtual_machine THEN 2 ELSE 4 END, COALESCE(m.last_error, ''), 0, 0, 0, 0"
+    " FROM checkpoints c JOIN teams t ON t.id = c.team_id"
+    " JOIN template_versions v ON v.id = c.template_version_id LEFT JOIN moves m ON m.id = c.id"
+    " WHERE c.host_id = ? AND c.state <> 'deleted'"
+    " UNION ALL SELECT 2, v.id, t.slug, v.state," MOVE_WHY
+    "   WHEN v.state <> 'ready' THEN 9 WHEN EXISTS (SELECT 1 FROM sandbox_volumes a"
+    "     JOIN sandboxes s ON s.id = a.sandbox_id WHERE a.team_id = v.team_id"
+    "     AND a.volume_id = v.id AND s.state NOT IN ('stopped', 'destroyed')) THEN 8"
+    "   ELSE 4 END, COALESCE(m.last_error, ''), 0, 0, 0, v.size_gb"
+    " FROM volumes v JOIN teams t ON t.id = v.team_id LEFT JOIN moves m ON m.id = v.id"
+    " WHERE v.host_id = ? AND v.state <> 'deleted'"
+    " UNION ALL SELECT 3, v.id, w.slug, 'ready'," MOVE_WHY
+    "   ELSE 4 END, COALESCE(m.last_error, ''), 0, 0, 0, 0"
+    " FROM template_sources t JOIN template_versions v ON v.id = t.template_version_id"
+    " JOIN templates e ON e.id = v.template_id JOIN teams w ON w.id = e.owner"
+    " LEFT JOIN moves m ON m.id = v.id"
+    " WHERE t.host_id = ? AND v.state = 'ready' AND NOT EXISTS (SELECT 1 FROM template_sources o"
+    "   JOIN hosts a ON a.id = o.host_id WHERE o.template_version_id = v.id"
+    "   AND o.host_id <> t.host_id AND a.state = 'active')"
+    " UNION ALL SELECT 3, m.id, t.slug, 'moved', IF(m.state = 'clearing', 7, 3), m.last_error,"
+    "   0, 0, 0, 0 FROM moves m JOIN teams t ON t.id = m.team_id WHERE m.from_host_id = ?"
+    " AND ((m.state = 'clearing' AND m.clear_host_id = m.from_host_id) OR (m.kind = 'sandbox'"
+    "   AND m.state = 'copying' AND NOT EXISTS (SELECT 1 FROM sandboxes s WHERE s.id = m.id"
+    "     AND s.host_id = m.from_host_id)))",
     true};
 
 static const struct db_statement change_audit_statement = {
@@ -129,21 +157,25 @@ int ctl_db_staying(struct db *db, uint32_t host_id, struct ctl_staying **list, u
 {
     db_rows_auto *rows = NULL;
     struct db_value host = db_u64(host_id), since = db_i64(clock_now_ms() - MOVE_AGAIN_MS);
-    if (db_query(db, &staying_statement, DB_ARGS(since, host, host, host), &rows, err) < 0)
+    if (db_query(db, &staying_statement,
+                 DB_ARGS(since, since, host, since, host, since, host, since, host, host), &rows,
+                 err) < 0)
         return -1;
     *list = NULL;
     for (*count = 0; db_rows_next(rows); ++*count) {
         *list = xreallocarray(*list, *count + 1, sizeof **list);
         struct ctl_staying *one = &(*list)[*count];
-        db_copy_text(one->id, rows, 0);
-        db_copy_text(one->team, rows, 1);
-        db_copy_text(one->state, rows, 2);
-        one->why = (enum ctl_stays)db_get_u64(rows, 3);
-        db_copy_text(one->failure, rows, 4);
-        one->address = (uint32_t)db_get_u64(rows, 5);
+        one->is_sandbox = db_get_u64(rows, 0) == 0;
+        one->is_volume = db_get_u64(rows, 0) == 2;
+        db_copy_text(one->id, rows, 1);
+        db_copy_text(one->team, rows, 2);
+        db_copy_text(one->state, rows, 3);
+        one->why = (enum ctl_stays)db_get_u64(rows, 4);
+        db_copy_text(one->failure, rows, 5);
+        one->address = (uint32_t)db_get_u64(rows, 6);
         one->resources =
-            (struct runtime_resources){(unsigned)db_get_u64(rows, 6), (unsigned)db_get_u64(rows, 7),
-                                       (unsigned)db_get_u64(rows, 8)};
+            (struct runtime_resources){(unsigned)db_get_u64(rows, 7), (unsigned)db_get_u64(rows, 8),
+                                       (unsigned)db_get_u64(rows, 9)};
     }
     return 0;
 }

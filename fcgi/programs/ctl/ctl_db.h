@@ -30,20 +30,21 @@ enum ctl_stays {
     CTL_STAYS_WAITS,
     CTL_STAYS_NO_ROOM, /* set by who has looked for some */
     CTL_STAYS_FAILED,
-    CTL_STAYS_CHECKPOINT,
-    CTL_STAYS_VOLUME,
+    CTL_STAYS_LEFT, /* it is on another host, and its old copy is not removed yet */
+    CTL_STAYS_IN_USE,
     CTL_STAYS_DELETED,
 };
 struct ctl_staying {
     char id[ID_SIZE];
     char team[SLUG_MAX + 1];
     char state[17];
+    bool is_sandbox, is_volume; /* else a checkpoint, or a template that only this host has */
     enum ctl_stays why;
     char failure[513]; /* of its last move */
     uint32_t address;
     struct runtime_resources resources;
 };
-/* Sandboxes, then checkpoints and volumes. Owned by the caller. */
+/* Sandboxes, then checkpoints, volumes, and templates. Owned by the caller. */
 int ctl_db_staying(struct db *db, uint32_t host_id, struct ctl_staying **list, unsigned *count,
                    struct error **err);
 

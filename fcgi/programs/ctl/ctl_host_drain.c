@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Emptying a host: dispatchers move what can move, this says what is left and why. */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/notify.h"
@@ -7,43 +10,121 @@
 #include "ctl/output.h"
 #include "host/host.h"
 #include "joining/join.h"
+#include "volume/volume_mount.h"
+#include "volume/volume_move.h"
 
 #define LOOK_MS 1000
 
 static bool goes(const struct ctl_staying *one)
 {
     return one->why == CTL_STAYS_MOVING || one->why == CTL_STAYS_WAITS ||
-           one->why == CTL_STAYS_DELETED;
+           one->why == CTL_STAYS_LEFT || one->why == CTL_STAYS_DELETED;
 }
 
 static const char *reason(const struct ctl_staying *one)
 {
     static const char *const reasons[] = {
         [CTL_STAYS_RUNS] = "runs",
-        [CTL_STAYS_VOLUMES] = "has volumes",
-        [CTL_STAYS_MACHINE] = "is a virtual machine",
+        [CTL_STAYS_VOLUMES] = "goes after its volumes, which go when nothing runs that has them",
+        [CTL_STAYS_MACHINE] = "is a virtual machine, or of one",
         [CTL_STAYS_MOVING] = "is moving",
         [CTL_STAYS_WAITS] = "waits for its turn",
         [CTL_STAYS_NO_ROOM] = "no other host has room for it",
-        [CTL_STAYS_CHECKPOINT] = "is a checkpoint",
-        [CTL_STAYS_VOLUME] = "is a volume",
+        [CTL_STAYS_LEFT] = "is on another host, and what it left is being removed",
+        [CTL_STAYS_IN_USE] = "a sandbox that runs has it, or one that goes with it",
         [CTL_STAYS_DELETED] = "is being deleted",
     };
     return one->why == CTL_STAYS_FAILED ? one->failure : reasons[one->why];
 }
 
-/* Whether there is room elsewhere for one that waits. */
-static int look_for_room(struct ctl *ctl, uint32_t host_id, struct ctl_staying *one,
-                         struct error **err)
+/* What goes with a volume. */
+struct company {
+    uint32_t *addresses; /* of the sandboxes that have any of it */
+    unsigned count;
+    uint32_t size_gb;
+    bool live, machine;
+};
+
+static int look_at_member(struct ctl *ctl, const char *id, struct company *company,
+                          struct error **err)
+{
+    struct volume volume;
+    bool live;
+    if (volume_get_any(ctl->db, id, false, &volume, err) < 0 ||
+        volume_is_live(ctl->db, &volume, &live, err) < 0 ||
+        volume_row_addresses(ctl->db, id, &company->addresses, &company->count, &company->machine,
+                             err) < 0)
+        return -1;
+    company->live = company->live || live;
+    company->size_gb += volume.size_gb;
+    return 0;
+}
+
+static int look_at_company(struct ctl *ctl, const struct ctl_staying *one, struct company *company,
+                           struct error **err)
+{
+    char ids[VOLUME_GROUP_MAX][ID_SIZE];
+    unsigned count;
+    struct volume volume;
+    if (volume_get(ctl->db, one->id, &volume, err) < 0 ||
+        volume_row_group(ctl->db, &volume, ids, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++)
+        if (look_at_member(ctl, ids[i], company, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int find_room(struct ctl *ctl, struct ctl_staying *one, const struct host_wanted *wanted,
+                     struct error **err)
 {
     uint32_t to_host;
-    if (one->why != CTL_STAYS_WAITS)
-        return 0;
-    if (host_move_target(ctl->db, host_id, one->address, &one->resources, &to_host, err) < 0)
+    if (host_target(ctl->db, wanted, &to_host, err) < 0)
         return -1;
     if (!to_host)
         one->why = CTL_STAYS_NO_ROOM;
     return 0;
+}
+
+static int look_at_volume(struct ctl *ctl, uint32_t host_id, struct ctl_staying *one,
+                          struct error **err)
+{
+    struct company company = {.addresses = NULL};
+    int result = look_at_company(ctl, one, &company, err);
+    struct host_wanted wanted = {
+        .from_host = host_id,
+        .addresses = company.addresses,
+        .address_count = company.count,
+        .resources = {.disk_gb = company.size_gb},
+    };
+    if (result < 0 && ((*err)->code == ERR_INVALID_REQUEST || (*err)->code == ERR_NOT_FOUND)) {
+        one->why = CTL_STAYS_FAILED;
+        snprintf(one->failure, sizeof one->failure, "%s", (*err)->message);
+        error_clear(err);
+        result = 0;
+    } else if (result == 0 && (company.live || company.machine)) {
+        one->why = company.live ? CTL_STAYS_IN_USE : CTL_STAYS_MACHINE;
+    } else if (result == 0) {
+        result = find_room(ctl, one, &wanted, err);
+    }
+    free(company.addresses);
+    return result;
+}
+
+/* Whether one that waits can go: there is room elsewhere, and nothing keeps it. */
+static int look_for_room(struct ctl *ctl, uint32_t host_id, struct ctl_staying *one,
+                         struct error **err)
+{
+    const struct host_wanted wanted = {
+        .from_host = host_id,
+        .addresses = &one->address,
+        .address_count = one->is_sandbox,
+        .resources = one->resources,
+    };
+    if (one->why != CTL_STAYS_WAITS)
+        return 0;
+    return one->is_volume ? look_at_volume(ctl, host_id, one, err)
+                          : find_room(ctl, one, &wanted, err);
 }
 
 /* *going: how many are on their way, or will be. */
@@ -111,10 +192,12 @@ static void report(const struct ctl *ctl, const char *name, bool leaving, json_t
 int ctl_host_drain(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     const char *name = arguments->operands[0];
-    bool leaving = !ctl_flag(arguments, "stay");
+    bool leaving = !ctl_flag(arguments, "stay"), running = ctl_flag(arguments, "move-running");
     json_auto_t *rows = json_array();
     unsigned going;
-    if ((leaving ? host_leave(ctl->db, name, err)
+    if (!leaving && running)
+        return error_set(err, ERR_INVALID_REQUEST, "--stay and --move-running exclude each other.");
+    if ((leaving ? host_leave(ctl->db, name, running, err)
                  : host_set_state(ctl->db, name, HOST_DRAINING, err)) < 0)
         return -1;
     if (leaving)

@@ -94,6 +94,8 @@ static void print_status(const json_t *status)
     };
     static const struct ctl_column operations[] = {
         {"KIND", "kind"}, {"RUNNING", "running"}, {"OVERDUE", "overdue"}};
+    static const struct ctl_column moves[] = {
+        {"KIND", "kind"}, {"STATE", "state"}, {"COUNT", "count"}, {"LAST ERROR", "last_error"}};
     static const struct ctl_column demands[] = {
         {"TEMPLATE", "template"},   {"CPU", "cpu"},
         {"MEMORY MB", "memory_mb"}, {"DISK GB", "disk_gb"},
@@ -113,6 +115,8 @@ static void print_status(const json_t *status)
     print_section(status, "hosts", hosts, ARRAY_SIZE(hosts));
     putchar('\n');
     print_section(status, "operations", operations, ARRAY_SIZE(operations));
+    putchar('\n');
+    print_section(status, "moves", moves, ARRAY_SIZE(moves));
     puts("\nof the last 15 minutes:");
     print_section(status, "warm_pool", demands, ARRAY_SIZE(demands));
     print_problems(status);

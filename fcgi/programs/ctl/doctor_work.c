@@ -7,6 +7,7 @@
 #include "ctl/doctor.h"
 #include "event/event.h"
 #include "host/host.h"
+#include "moving/moving.h"
 #include "overview/overview_db.h"
 #include "sandbox/reservation.h"
 
@@ -176,11 +177,38 @@ static void check_events(struct doctor *doctor)
         doctor_ok(doctor, "events", "None waits for longer than it should.");
 }
 
+/* Moves to other hosts of what is no stopped sandbox; those of stopped ones are operations. */
+static void check_moves(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    struct move_count counts[MOVE_COUNTS_MAX];
+    unsigned count;
+    bool failed = false;
+    if (move_counts(doctor->ctl->db, counts, &count, &err) < 0) {
+        doctor_wrong(doctor, "moves", "See the line about the database.", "%s.", err->message);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(counts[i].state, "failed"))
+            continue;
+        failed = true;
+        doctor_note(doctor, "moves",
+                    "%llu moves of kind %s failed of late, one because: %s. They stay where they "
+                    "are; a drain tries again after a minute.",
+                    (unsigned long long)counts[i].count, counts[i].kind, counts[i].last_error);
+    }
+    if (!failed)
+        doctor_ok(doctor, "moves",
+                  "No move of a checkpoint, volume, template or running sandbox "
+                  "failed of late.");
+}
+
 void doctor_check_work(struct doctor *doctor)
 {
     check_counters(doctor);
     check_late(doctor);
     check_stuck(doctor);
+    check_moves(doctor);
     check_warm(doctor);
     check_pause(doctor);
     check_lost_memory(doctor);

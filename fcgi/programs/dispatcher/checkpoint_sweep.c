@@ -15,6 +15,7 @@
 
 struct vanishing {
     const char *id;
+    uint32_t host_id;
     struct runtime *runtime;
     bool vanished;
 };
@@ -30,7 +31,8 @@ static int vanishing_body(struct db *db, void *context, struct error **err)
         vanishing->runtime->ops->inspect(vanishing->runtime, checkpoint.instance_name, &status,
                                          err) < 0)
         return -1;
-    if (checkpoint.state != CHECKPOINT_READY || status != RUNTIME_ABSENT)
+    if (checkpoint.state != CHECKPOINT_READY || checkpoint.host_id != vanishing->host_id ||
+        status != RUNTIME_ABSENT)
         return 0;
     vanishing->vanished = true;
     if (checkpoint_row_deleting(db, vanishing->id, 0, err) < 0)
@@ -47,7 +49,7 @@ static int sweep_rows(struct worker *worker, uint32_t host_id, struct runtime *r
     if (checkpoint_row_on_host(worker->db, host_id, &rows, &row_count, err) < 0)
         return -1;
     for (unsigned i = 0; i < row_count; i++) {
-        struct vanishing vanishing = {rows[i].id, runtime, false};
+        struct vanishing vanishing = {rows[i].id, host_id, runtime, false};
         if (!runtime_listing_find(list, count, rows[i].instance_name) &&
             db_transaction(worker->db, vanishing_body, &vanishing, err) < 0)
             return -1;

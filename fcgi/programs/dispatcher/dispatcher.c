@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/notify.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_move.h"
 #include "db/named_lease.h"
 #include "dispatcher/cleanup.h"
 #include "dispatcher/due.h"
@@ -26,6 +27,7 @@
 #include "login/device.h"
 #include "login/login.h"
 #include "metrics/sample.h"
+#include "moving/moving.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "recipe/recipe.h"
@@ -39,10 +41,12 @@
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_network.h"
 #include "template/template.h"
+#include "template/template_move.h"
 #include "template/warm.h"
 #include "template/warm_plan.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
+#include "volume/volume_move.h"
 #include "webhook/webhook.h"
 
 #define FAILURE_PAUSE_MS 500 /* with the database away */
@@ -61,6 +65,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         audit_chain_statements,
         audit_retain_statements,
         audit_statements,
+        checkpoint_move_statements,
         checkpoint_statements,
         cleanup_statements,
         credential_statements,
@@ -80,6 +85,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         kept_log_statements,
         login_statements,
         named_lease_statements,
+        moving_statements,
         operation_statements,
         plan_statements,
         quota_statements,
@@ -93,11 +99,13 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         template_build_statements,
         recipe_statements,
         recipe_file_statements,
+        template_move_statements,
         template_statements,
         usage_kept_statements,
         usage_statements,
         volume_list_statements,
         volume_mount_statements,
+        volume_move_statements,
         volume_statements,
         warm_plan_statements,
         warm_statements,
@@ -187,7 +195,7 @@ static void tell(const struct worker *worker, const struct due *due)
     } words[] = {
         {due->operations, NOTIFY_OPERATIONS},
         {due->forks, NOTIFY_FORKS},
-        {due->moves || due->drains, NOTIFY_MOVES},
+        {due->moves || due->moves_asked || due->moves_begun || due->drains, NOTIFY_MOVES},
         {due->volumes || due->checkpoints, NOTIFY_POOL},
         {due->builds || due->recipes || due->removals, NOTIFY_BUILDS},
         {due->policies, NOTIFY_POLICIES},

@@ -6,8 +6,8 @@
 #include "db/db.h"
 
 struct due {
-    bool operations, forks, moves, drains, volumes, checkpoints, builds, recipes, removals,
-        policies;
+    bool operations, forks, moves, moves_asked, moves_begun, drains, volumes, checkpoints, builds,
+        recipes, removals, policies;
     int64_t deadline_at_ms; /* the next that is to be acted on; 0: none */
 };
 

@@ -20,7 +20,12 @@ static const struct db_statement look_statement = {
     " EXISTS (SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
     " OR EXISTS (SELECT 1 FROM host_addresses WHERE policy_due_at_ms <= ?),"
     " (SELECT MIN(deadline_at_ms) FROM sandboxes WHERE state = 'ready'),"
-    " EXISTS (SELECT 1 FROM hosts WHERE leaving = 1 AND lost_at_ms IS NULL)",
+    " EXISTS (SELECT 1 FROM hosts WHERE leaving > 0 AND lost_at_ms IS NULL)"
+    " OR EXISTS (SELECT 1 FROM moves WHERE kind = 'volume' AND state = 'clearing'),"
+    " EXISTS (SELECT 1 FROM moves WHERE state IN ('copying', 'clearing') AND asked = 1"
+    "   AND lease_until_ms <= ?),"
+    " EXISTS (SELECT 1 FROM moves WHERE state IN ('copying', 'clearing') AND asked = 0"
+    "   AND lease_until_ms <= ?)",
     true};
 
 static const struct db_statement *const statements[] = {&look_statement};
@@ -30,8 +35,9 @@ int due_look(struct db *db, struct due *due, struct error **err)
 {
     db_rows_auto *rows = NULL;
     struct db_value now = db_i64(clock_now_ms());
-    if (db_query(db, &look_statement, DB_ARGS(now, now, now, now, now, now, now, now, now, now),
-                 &rows, err) < 0)
+    if (db_query(db, &look_statement,
+                 DB_ARGS(now, now, now, now, now, now, now, now, now, now, now, now), &rows,
+                 err) < 0)
         return -1;
     db_rows_next(rows);
     *due = (struct due){
@@ -46,6 +52,8 @@ int due_look(struct db *db, struct due *due, struct error **err)
         .policies = db_get_bool(rows, 8),
         .deadline_at_ms = db_get_i64(rows, 9),
         .drains = db_get_bool(rows, 10),
+        .moves_asked = db_get_bool(rows, 11),
+        .moves_begun = db_get_bool(rows, 12),
     };
     return 0;
 }

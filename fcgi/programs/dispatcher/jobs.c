@@ -12,6 +12,7 @@
 #include "login/attempt.h"
 #include "login/device.h"
 #include "login/login.h"
+#include "moving/moving.h"
 #include "recipe/recipe.h"
 #include "recipe/recipe_file.h"
 #include "retention/retention.h"
@@ -87,6 +88,11 @@ static int remove_ended_rows(struct worker *worker, struct error **err)
     return 0;
 }
 
+static int purge_moves(struct worker *worker, struct error **err)
+{
+    return move_purge(worker->db, clock_now_ms() - DAY_MS, err);
+}
+
 static int note_front(struct worker *worker, struct error **err)
 {
     return front_note(worker->db, worker->settings, err);
@@ -120,6 +126,16 @@ static bool due_moves(const struct due *due)
 static bool due_drains(const struct due *due)
 {
     return due->drains;
+}
+
+static bool due_moves_asked(const struct due *due)
+{
+    return due->moves_asked;
+}
+
+static bool due_moves_begun(const struct due *due)
+{
+    return due->moves_begun;
 }
 
 static bool due_volumes(const struct due *due)
@@ -165,6 +181,7 @@ const struct process dispatcher_processes[PROCESS_COUNT] = {
     [PROCESS_FORKS] = {4, NOTIFY_FORKS, NULL},
     /* Two streams keep disks and the wire busy; more would only make each of them longer. */
     [PROCESS_MOVES] = {2, NOTIFY_MOVES, NULL},
+    [PROCESS_DRAINS] = {2, NOTIFY_MOVES, NULL},
     [PROCESS_DEADLINES] = {1, NOTIFY_NONE, NULL},
     [PROCESS_HOSTS] = {1, NOTIFY_NONE, NULL},
     [PROCESS_AGENTS] = {1, NOTIFY_NONE, NULL},
@@ -187,7 +204,11 @@ struct job dispatcher_jobs[] = {
     {"operations", PROCESS_OPERATIONS, .next = sandbox_recover_next, .is_due = due_operations},
     {"forks", PROCESS_FORKS, .next = sandbox_fork_next, .is_due = due_forks},
     {"moves", PROCESS_MOVES, .next = sandbox_move_next, .is_due = due_moves},
-    {"drains", PROCESS_MOVES, .next = sandbox_drain_next, .is_due = due_drains},
+    {"moves for room", PROCESS_MOVES, .next = move_asked_next, .is_due = due_moves_asked},
+    /* What has begun first, so that what it has left behind does not pile up. */
+    {"moves of all", PROCESS_DRAINS, .next = move_next, .is_due = due_moves_begun},
+    {"drains", PROCESS_DRAINS, .next = sandbox_drain_next, .is_due = due_drains},
+    {"drains of all", PROCESS_DRAINS, .next = move_drain_next, .is_due = due_drains},
 
     /* Most urgent first; the sweeps are for what nobody waits for. */
     {"orphaned instances", PROCESS_WORK, .sweep = sandbox_sweep},
@@ -196,6 +217,7 @@ struct job dispatcher_jobs[] = {
     {"counters", PROCESS_WORK, .sweep = compare_counters, .every_ms = COUNTERS_MS},
     {"this front", PROCESS_WORK, .sweep = note_front, .every_ms = FRONT_MS, .at_start = true},
     {"rows of what has ended", PROCESS_WORK, .sweep = remove_ended_rows, .every_ms = RETENTION_MS},
+    {"moves that failed", PROCESS_WORK, .sweep = purge_moves, .every_ms = RETENTION_MS},
     {"kept answers", PROCESS_WORK, .sweep = purge_answers},
     {"archives of builds", PROCESS_WORK, .sweep = purge_archives, .every_ms = RETENTION_MS},
     {"sign-ins that have ended", PROCESS_WORK, .sweep = purge_logins},

@@ -17,7 +17,8 @@ enum dispatcher_process {
     PROCESS_WORK, /* the dispatcher itself; the others are its children */
     PROCESS_OPERATIONS,
     PROCESS_FORKS,
-    PROCESS_MOVES,
+    PROCESS_MOVES,  /* that somebody waits for */
+    PROCESS_DRAINS, /* of hosts that are being emptied */
     PROCESS_DEADLINES,
     PROCESS_HOSTS,
     PROCESS_AGENTS,
@@ -36,7 +37,7 @@ struct process {
     void (*notified)(void);   /* called when somebody did; may be NULL */
 };
 extern const struct process dispatcher_processes[PROCESS_COUNT];
-#define DISPATCHER_PROCESSES_MAX 20 /* of all of them together */
+#define DISPATCHER_PROCESSES_MAX 24 /* of all of them together */
 
 struct job {
     const char *name;
@@ -81,6 +82,15 @@ int sandbox_move_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Move one sandbox away from a host that is being emptied. *worked: there was one that could. */
 int sandbox_drain_next(struct worker *worker, bool *worked, struct error **err);
+
+/* Go on with one move of something else than a stopped sandbox, that somebody waits for, or that
+ * nobody does. *worked: there was one. */
+int move_asked_next(struct worker *worker, bool *worked, struct error **err);
+int move_next(struct worker *worker, bool *worked, struct error **err);
+
+/* Begin to move something else than a stopped sandbox away from a host that is being emptied.
+ * *worked: there was something that could. */
+int move_drain_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Compare the instances of every host with the rows: what belongs to nobody is removed, and what
  * runs though its sandbox is stopped is stopped. */

@@ -14,6 +14,7 @@ final class Deployment
      * @param int $pastDeadline Running sandboxes past their deadline.
      * @param list<DeploymentHosts> $hosts
      * @param list<DeploymentOperations> $operations Work in flight, by kind.
+     * @param list<DeploymentMoves> $moves What goes to another host, or could not, beside stopped sandboxes.
      * @param list<DeploymentWarmPool> $warmPool What was asked for in the last 15 minutes.
      * @param list<string> $problems What is wrong, in sentences.
      * @param list<DeploymentPools> $pools Workers' pools of the machine that answers.
@@ -24,6 +25,7 @@ final class Deployment
         public readonly int $pastDeadline,
         public readonly array $hosts,
         public readonly array $operations,
+        public readonly array $moves,
         public readonly array $warmPool,
         public readonly array $problems,
         public readonly array $pools,
@@ -40,6 +42,7 @@ final class Deployment
             pastDeadline: $fields->int('past_deadline'),
             hosts: $fields->objects('hosts', DeploymentHosts::read(...)),
             operations: $fields->objects('operations', DeploymentOperations::read(...)),
+            moves: $fields->objects('moves', DeploymentMoves::read(...)),
             warmPool: $fields->objects('warm_pool', DeploymentWarmPool::read(...)),
             problems: $fields->strings('problems'),
             pools: $fields->objects('pools', DeploymentPools::read(...)),

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/sandbox_move_running.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fault_point.h"
+#include "base/log.h"
+#include "host/host.h"
+#include "sandbox/lifecycle_steps.h"
+#include "sandbox/reservation.h"
+#include "sandbox/sandbox_row.h"
+
+#define LEAVING_AT_ONCE 32
+#define BUSY_MS         500 /* somebody else is at work on it */
+#define AGAIN_MS        2000
+/* So often it is tried to resume it, if there is no room; then it stays stopped. */
+#define ATTEMPTS_MOST 60
+
+/* How far it is, in its move's generation. */
+enum { NOT_PAUSED, PAUSED, MOVE_TRIED };
+
+/* --- beginning --- */
+
+static int begin_body(struct db *db, void *context, struct error **err)
+{
+    const char *id = context;
+    sandbox_auto sandbox = {0};
+    struct move move = {.kind = MOVE_SANDBOX};
+    if (sandbox_get_any(db, id, true, &sandbox, err) < 0)
+        return -1;
+    if (sandbox.state != SANDBOX_READY)
+        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox does not run.");
+    move.from_host = sandbox.host_id;
+    memcpy(move.id, sandbox.id, sizeof move.id);
+    memcpy(move.group_id, sandbox.id, sizeof move.group_id);
+    memcpy(move.team_id, sandbox.team_id, sizeof move.team_id);
+    if (host_move_target(db, sandbox.host_id, sandbox.address, &sandbox.resources, &move.to_host,
+                         err) < 0)
+        return -1;
+    return move.to_host
+               ? move_begin(db, &move, err)
+               : error_set(err, ERR_NO_CAPACITY, "No other host has room for the sandbox now.");
+}
+
+int sandbox_move_running_begin(struct worker *worker, bool *begun, struct error **err)
+{
+    char ids[LEAVING_AT_ONCE][ID_SIZE];
+    unsigned count;
+    *begun = false;
+    if (sandbox_row_leaving_running(worker->db, clock_now_ms() - MOVE_AGAIN_MS, LEAVING_AT_ONCE,
+                                    ids, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count && !*begun; i++) {
+        *begun = db_transaction(worker->db, begin_body, ids[i], err) == 0;
+        if (!*begun && move_pass_over(err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* --- ending --- */
+
+static int end_body(struct db *db, void *context, struct error **err)
+{
+    const struct move *move = context;
+    return move_check_owner(db, move, err) < 0 ? -1 : move_end(db, move, err);
+}
+
+/* why "": there is nothing more to do. */
+static int end(struct moving *moving, const char *why, struct error **err)
+{
+    struct move *move = &moving->move;
+    snprintf(move->last_error, sizeof move->last_error, "%s", why);
+    if (*why)
+        log_warning("a sandbox that runs was not moved", LOG_STR("sandbox", move->id),
+                    LOG_STR("why", why));
+    return db_transaction(moving->worker->db, end_body, move, err);
+}
+
+/* --- its steps --- */
+
+static int admit_pause(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
+{
+    (void)context;
+    if (sandbox->state != SANDBOX_READY)
+        return 0;
+    sandbox->memory_left = false;
+    return move_note(db, sandbox->id, PAUSED, sandbox->deadline_at_ms, err);
+}
+
+/* Its memory is not given up for it, whatever it says of its own deadline. */
+static int pause(struct moving *moving, struct error **err)
+{
+    work_auto work = {.worker = moving->worker};
+    if (work_begin(&work, moving->worker, moving->move.id, SANDBOX_EVENT_PAUSE, OPERATION_PAUSE,
+                   admit_pause, NULL, err) < 0)
+        return -1;
+    work.sandbox.on_pause_failure = ON_PAUSE_FAILURE_KEEP_RUNNING;
+    return work_run_pause(&work, err);
+}
+
+static int note_move(struct db *db, const char *id, struct error **err)
+{
+    struct move move;
+    bool found;
+    if (move_find(db, id, &move, &found, err) < 0)
+        return -1;
+    return found ? move_note(db, id, MOVE_TRIED, move.deadline_at_ms, err)
+                 : error_set(err, ERR_LEASE_LOST, "the move of %s is given up", id);
+}
+
+static int carry(struct moving *moving, struct error **err)
+{
+    work_auto work = {.worker = moving->worker};
+    if (work_begin_move(&work, moving->worker, moving->move.id, 0, note_move, err) < 0)
+        return -1;
+    return work_run_move(&work, err);
+}
+
+/* A client who has paused it meanwhile has taken its move away. */
+static int admit_resume(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
+{
+    const struct move *move = context;
+    if (sandbox->state != SANDBOX_STOPPED)
+        return 0;
+    if (move_check_owner(db, move, err) < 0)
+        return -1;
+    sandbox->memory_left = false;
+    return reservation_renew(db, sandbox, err);
+}
+
+static int resume(struct moving *moving, struct error **err)
+{
+    work_auto work = {.worker = moving->worker};
+    if (work_begin(&work, moving->worker, moving->move.id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
+                   admit_resume, &moving->move, err) < 0)
+        return -1;
+    return work_run_resume(&work, err);
+}
+
+/* --- what comes next --- */
+
+enum next { NEXT_END, NEXT_WAIT, NEXT_STEP };
+
+struct running {
+    struct moving *moving;
+    struct move now; /* its row */
+    bool found;
+    struct sandbox sandbox;
+    char refusal[MOVE_FAILURE_SIZE]; /* why it could not go */
+};
+
+static int look(struct running *running, struct error **err)
+{
+    struct moving *moving = running->moving;
+    sandbox_deinit(&running->sandbox);
+    if (move_find(moving->worker->db, moving->move.id, &running->now, &running->found, err) < 0)
+        return -1;
+    return sandbox_get_any(moving->worker->db, moving->move.id, false, &running->sandbox, err);
+}
+
+/* Of one that is stopped: whether it is to be moved still. */
+static bool is_to_be_carried(const struct running *running)
+{
+    return running->now.generation == PAUSED &&
+           running->sandbox.host_id == running->moving->move.from_host;
+}
+
+static int step_stopped(struct running *running, struct error **err)
+{
+    struct moving *moving = running->moving;
+    error_auto failure = NULL;
+    if (is_to_be_carried(running)) {
+        fault_point(FAULT_MOVING_PAUSED);
+        if (carry(moving, &failure) == 0)
+            return 0;
+        snprintf(running->refusal, sizeof running->refusal, "%s", failure->message);
+        if (note_move(moving->worker->db, moving->move.id, err) < 0)
+            return -1;
+    }
+    fault_point(FAULT_MOVING_THERE);
+    return resume(moving, err);
+}
+
+/* What it is now says what there is to be done. */
+static enum next judge(const struct running *running, const char **why)
+{
+    const struct sandbox *sandbox = &running->sandbox;
+    uint64_t phase = running->now.generation;
+    *why = "";
+    if (!sandbox_state_is_shown(sandbox->state) ||
+        (sandbox->state == SANDBOX_STOPPED && phase == NOT_PAUSED))
+        return NEXT_END;
+    if (sandbox->state == SANDBOX_STOPPED)
+        return NEXT_STEP;
+    if (sandbox->state != SANDBOX_READY)
+        return NEXT_WAIT;
+    if (sandbox->host_id != running->moving->move.from_host)
+        return NEXT_END;
+    if (phase == NOT_PAUSED)
+        return NEXT_STEP;
+    *why = running->refusal[0] ? running->refusal : "it was resumed before it could go";
+    return NEXT_END;
+}
+
+/* What keeps it from its next step may be gone in a moment. */
+static int retry(struct running *running, struct error **failure, struct error **err)
+{
+    struct moving *moving = running->moving;
+    if ((*failure)->code == ERR_LEASE_LOST)
+        return 0;
+    if (look(running, err) < 0)
+        return -1;
+    if (running->found && running->sandbox.state == SANDBOX_READY) /* it could not be paused */
+        return end(moving, (*failure)->message, err);
+    if (moving->move.attempts >= ATTEMPTS_MOST)
+        return end(moving, (*failure)->message, err);
+    log_info("a sandbox that moves waits", LOG_STR("sandbox", moving->move.id),
+             LOG_ERROR(*failure));
+    return move_defer(moving->worker->db, &moving->move, AGAIN_MS, err);
+}
+
+static int go_on(struct running *running, bool *again, struct error **err)
+{
+    struct moving *moving = running->moving;
+    const char *why;
+    error_auto failure = NULL;
+    *again = false;
+    if (look(running, err) < 0)
+        return -1;
+    if (!running->found)
+        return 0;
+    switch (judge(running, &why)) {
+    case NEXT_END:
+        return end(moving, why, err);
+    case NEXT_WAIT:
+        return move_defer(moving->worker->db, &moving->move, BUSY_MS, err);
+    case NEXT_STEP:
+        break;
+    }
+    int result = running->sandbox.state == SANDBOX_READY ? pause(moving, &failure)
+                                                         : step_stopped(running, &failure);
+    *again = result == 0;
+    if (result == 0 || lease_check(&moving->lease, err) == 0)
+        return result == 0 ? 0 : retry(running, &failure, err);
+    error_clear(err); /* somebody else goes on */
+    return 0;
+}
+
+int sandbox_move_running(struct moving *moving, struct error **err)
+{
+    struct running running = {.moving = moving};
+    bool again = true;
+    int result = 0;
+    fault_point(FAULT_MOVING_TAKEN);
+    while (result == 0 && again) {
+        result = go_on(&running, &again, err);
+        if (result == 0 && again)
+            result = lease_check(&moving->lease, err);
+    }
+    sandbox_deinit(&running.sandbox);
+    if (result < 0 && (*err)->code == ERR_LEASE_LOST) { /* somebody else goes on */
+        error_clear(err);
+        return 0;
+    }
+    return result;
+}

@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A host is emptied of all that it has: checkpoints, volumes and the sandboxes that have them, sources of
+templates, and what runs; whoever dies over it."""
+
+import secrets
+
+import pytest
+
+from client import assert_error
+from faults import InBackground, fault_points, settled_row, wrong_counters  # noqa: F401
+from stack import wait_until
+from tenant import Sandbox
+from two_hosts import TwoHosts
+from volumes import Volume
+
+pytestmark = pytest.mark.hosts
+
+PROGRAM = "sandlot-dispatcher"
+STEPS = ["moving.begun", "moving.copied", "moving.arriving", "moving.arrived", "moving.cleared"]
+
+
+@pytest.fixture
+def hosts(stack):
+    both = TwoHosts(stack)
+    both.add_again("local")
+    both.take("local", "other")
+    yield both
+    both.take("other")
+
+
+def host_of(stack, table, id):
+    (row,) = stack.query(f"SELECT h.name FROM {table} t JOIN hosts h ON h.id = t.host_id WHERE t.id = %s", id)
+    return row["name"]
+
+
+def no_moves(stack):
+    wait_until(lambda: not stack.query("SELECT id FROM moves WHERE state <> 'failed'"), 90, "the end of all moves", 0.1)
+
+
+def checkpoint_of(sandbox, **fields):
+    answer = sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "c" + secrets.token_hex(3), **fields})
+    assert answer.status == 201, answer
+    return answer.json()
+
+
+def instance_of(checkpoint):
+    return "ckp-" + checkpoint["id"].removeprefix("ckp_")
+
+
+def restored(api, checkpoint, **fields):
+    answer = api.post("/v1/sandboxes", {"snapshot_id": checkpoint["id"], **fields})
+    assert answer.status == 201, answer
+    return Sandbox(api, answer.json())
+
+
+def drain(stack, *options):
+    return stack.ctl("host", "drain", "other", "--wait", *options)
+
+
+def why(left, id):
+    return {row["id"]: row["why"] for row in left["sandboxes"]}.get(id)
+
+
+def is_there_once(hosts, sandbox):
+    row = settled_row(hosts.stack, sandbox.id)
+    wait_until(lambda: hosts.having(row["instance_name"]) == [hosts.of(sandbox)], 60, "one instance of it, where its row is")
+    wait_until(lambda: not wrong_counters(hosts.stack.query), 10, "counters that are right")
+
+
+def has_volume(hosts, name, volume):
+    urls = hosts.incus(name).request("GET", f"/1.0/storage-pools/{pool_of(hosts, name)}/volumes/custom")
+    return f"vol-{volume.id.removeprefix('vol_')}" in {url.split("?")[0].rsplit("/", 1)[1] for url in urls}
+
+
+def pool_of(hosts, name):
+    (row,) = hosts.stack.query("SELECT pool FROM hosts WHERE name = %s", name)
+    return row["pool"]
+
+
+# --- checkpoints ---
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_checkpoints_go_also_those_whose_sandbox_is_gone(hosts, api, stack, memory):
+    sandbox = hosts.make(api, "other")
+    sandbox.data.check("echo kept >on_disk; echo kept >/dev/shm/in_memory; sync")
+    checkpoint = checkpoint_of(sandbox, memory=memory)
+    assert api.delete(sandbox.path).status == 204
+    sandbox.wait_until_removed()
+    left = drain(stack)
+    assert why(left, checkpoint["id"]) is None
+    assert host_of(stack, "checkpoints", checkpoint["id"]) == "local"
+    assert hosts.having(instance_of(checkpoint)) == ["local"]
+    again = restored(api, checkpoint)
+    assert hosts.of(again) == "local"
+    assert again.data.check("cat on_disk") == "kept\n"
+    if memory:
+        assert again.show()["resumed_from"] == "memory"
+        assert again.data.check("cat /dev/shm/in_memory") == "kept\n"
+    assert api.delete(f"/v1/checkpoints/{checkpoint['id']}").status == 204
+    wait_until(lambda: hosts.having(instance_of(checkpoint)) == [], 60, "no instance of it anywhere")
+
+
+@pytest.mark.parametrize("point", STEPS)
+def test_a_dispatcher_killed_at_each_step_of_a_checkpoint(hosts, api, stack, fault_points, point):
+    sandbox = hosts.make(api, "other")
+    sandbox.data.check("echo kept >/dev/shm/in_memory")
+    checkpoint = checkpoint_of(sandbox, memory=True)
+    assert api.delete(sandbox.path).status == 204
+    sandbox.wait_until_removed()
+    fault_points.arm(point, "kill", PROGRAM)
+    drain(stack)
+    wait_until(lambda: not (fault_points.directory / point).exists(), 30, f"a dispatcher at {point}")
+    no_moves(stack)
+    assert hosts.having(instance_of(checkpoint)) == [host_of(stack, "checkpoints", checkpoint["id"])] == ["local"]
+    again = restored(api, checkpoint)
+    assert again.data.check("cat /dev/shm/in_memory") == "kept\n"
+
+
+def test_a_create_waits_for_a_checkpoint_that_goes(hosts, api, stack, fault_points):
+    """Its host takes nothing new, and the other one has it in a moment."""
+    sandbox = hosts.make(api, "other")
+    sandbox.data.check("echo kept >on_disk; sync")
+    checkpoint = checkpoint_of(sandbox)
+    fault_points.arm("moving.copied", "wait", PROGRAM)
+    draining = InBackground(drain, stack)
+    fault_points.reached("moving.copied", 60)
+    creating = InBackground(restored, api, checkpoint)
+    fault_points.release("moving.copied")
+    made = creating.result()
+    assert hosts.of(made) == "local" and made.data.check("cat on_disk") == "kept\n"
+    draining.result()
+
+
+def test_a_delete_of_a_checkpoint_wins(hosts, api, stack, fault_points):
+    checkpoint = checkpoint_of(hosts.make(api, "other"))
+    fault_points.arm("moving.copied", "wait", PROGRAM)
+    draining = InBackground(drain, stack)
+    fault_points.reached("moving.copied", 60)
+    assert api.delete(f"/v1/checkpoints/{checkpoint['id']}").status == 204
+    assert_error(api.get(f"/v1/checkpoints/{checkpoint['id']}"), 404, "not_found")
+    fault_points.release("moving.copied")
+    draining.result()
+    no_moves(stack)
+    wait_until(lambda: hosts.having(instance_of(checkpoint)) == [], 60, "no instance of it anywhere")
+
+
+# --- volumes ---
+
+
+@pytest.fixture
+def with_volumes(hosts, api, stack):
+    """Two volumes on the other host, which two sandboxes share, both stopped."""
+    hosts.take("other")
+    one, two = Volume(api), Volume(api)
+    hosts.take("local", "other")
+    both = hosts.make(api, "other", volume_mounts={"/one": one.name, "/two": two.name})
+    also = hosts.make(api, "other", volume_mounts={"/one": one.name})
+    both.data.check("echo one >/one/file; echo two >/two/file; echo on disk >kept; id -u >/one/who; sync")
+    assert also.data.check("cat /one/file") == "one\n"
+    wait_until(lambda: one.get("/file").status == 200, 90, "its file through the keeper", 1)
+    for sandbox in (both, also):
+        assert sandbox.pause()["state"] == "stopped"
+    return one, two, both, also
+
+
+def are_there(hosts, with_volumes, name="local"):
+    one, two, both, also = with_volumes
+    no_moves(hosts.stack)
+    for volume in (one, two):
+        assert host_of(hosts.stack, "volumes", volume.id) == name
+        assert [host for host in ("local", "other") if has_volume(hosts, host, volume)] == [name]
+    assert one.read("/file") == b"one\n" and two.read("/file") == b"two\n"
+    for sandbox in (both, also):
+        is_there_once(hosts, sandbox)
+        sandbox.resume()
+        assert hosts.of(sandbox) == name
+    assert both.data.check("cat /one/file /two/file kept") == "one\ntwo\non disk\n"
+    both.data.check("echo more >>/one/file && test \"$(stat -c %u /one/file)\" = \"$(cat /one/who)\"")
+    assert also.data.check("cat /one/file") == "one\nmore\n"
+
+
+def test_volumes_go_and_their_sandboxes_follow(hosts, with_volumes, stack):
+    left = drain(stack)
+    assert not {row["id"] for row in left["sandboxes"]} & {one.id for one in with_volumes}
+    are_there(hosts, with_volumes)
+
+
+@pytest.mark.parametrize("point", STEPS + ["move.copied", "move.finished"])
+def test_a_dispatcher_killed_at_each_step_of_volumes(hosts, with_volumes, stack, fault_points, point):
+    fault_points.arm(point, "kill", PROGRAM)
+    drain(stack)
+    wait_until(lambda: not (fault_points.directory / point).exists(), 30, f"a dispatcher at {point}")
+    are_there(hosts, with_volumes)
+
+
+def test_a_volume_with_a_writer_stays(hosts, with_volumes, stack):
+    one, two, both, also = with_volumes
+    also.resume()
+    left = drain(stack)
+    assert "runs" in why(left, one.id) and why(left, also.id)
+    assert host_of(stack, "volumes", one.id) == host_of(stack, "volumes", two.id) == "other"
+    also.pause()
+    wait_until(lambda: hosts.of(also) == "local", 120, "it going when nothing runs any more")
+    are_there(hosts, with_volumes)
+
+
+def test_whoever_needs_a_volume_has_it_while_it_is_copied(hosts, with_volumes, stack, fault_points):
+    """What it writes is in no copy, and so no copy counts."""
+    one, two, both, also = with_volumes
+    fault_points.arm("moving.copied", "wait", PROGRAM)
+    stack.ctl("host", "drain", "other")
+    fault_points.reached("moving.copied", 60)
+    also.resume()
+    assert hosts.of(also) == "other"
+    also.data.check("echo later >/one/later; sync")
+    also.pause()
+    fault_points.clear()
+    wait_until(lambda: stack.query("SELECT 1 FROM moves WHERE state = 'failed' AND last_error LIKE '%%meanwhile%%'"), 60,
+               "the copies being given up")
+    stack.query("UPDATE moves SET finished_at_ms = 0")
+    drain(stack)
+    assert one.read("/later") == b"later\n"
+    are_there(hosts, with_volumes)
+
+
+def test_a_change_of_files_from_outside_while_it_is_copied(hosts, with_volumes, stack, fault_points):
+    one = with_volumes[0]
+    fault_points.arm("moving.copied", "wait", PROGRAM)
+    stack.ctl("host", "drain", "other")
+    fault_points.reached("moving.copied", 60)
+    one.write("/changed", b"changed")
+    fault_points.clear()
+    wait_until(lambda: stack.query("SELECT 1 FROM moves WHERE state = 'failed' AND last_error LIKE '%%meanwhile%%'"), 60,
+               "the copies being given up")
+    stack.query("UPDATE moves SET finished_at_ms = 0")
+    drain(stack)
+    no_moves(stack)
+    assert host_of(stack, "volumes", one.id) == "local" and one.read("/changed") == b"changed"
+
+
+def test_a_resume_follows_its_volumes(hosts, with_volumes, stack, fault_points):
+    one, two, both, also = with_volumes
+    fault_points.arm("move.begun", "wait", PROGRAM)
+    stack.ctl("host", "drain", "other")
+    fault_points.reached("move.begun", 60)
+    assert host_of(stack, "volumes", one.id) == "local"
+    resuming = [InBackground(sandbox.resume) for sandbox in (both, also)]
+    fault_points.release("move.begun")
+    for one in resuming:
+        one.result()
+    assert hosts.of(both) == hosts.of(also) == "local"
+
+
+# --- templates ---
+
+
+def test_a_template_that_only_this_host_has(hosts, api, stack, fault_points):
+    sandbox = hosts.make(api, "other")
+    sandbox.data.check("echo of the template >of_template; sync")
+    checkpoint = checkpoint_of(sandbox)
+    slug = "t" + secrets.token_hex(4)
+    answer = api.post("/v1/templates", {"slug": slug, "checkpoint_id": checkpoint["id"]})
+    assert answer.status in (201, 202), answer
+    version = stack.query("SELECT v.id FROM template_versions v JOIN templates t ON t.id = v.template_id WHERE t.slug = %s",
+                          slug)[0]["id"]
+    wait_until(lambda: stack.query("SELECT state FROM template_versions WHERE id = %s", version)[0]["state"] == "ready",
+               90, "the template")
+    source = "tpl-" + version.removeprefix("tpv_")
+    assert hosts.having(source) == ["other"]
+    fault_points.arm("moving.copied", "kill", PROGRAM)
+    left = drain(stack)
+    assert why(left, version) is None
+    no_moves(stack)
+    assert hosts.having(source) == ["local", "other"]
+    made = Sandbox.create(api, template=slug)
+    assert hosts.of(made) == "local" and made.data.check("cat of_template") == "of the template\n"
+
+
+# --- what runs ---
+
+
+@pytest.fixture
+def running(hosts, api):
+    sandbox = hosts.make(api, "other", exposed_ports=[{"port": 3000}], timeout=1800)
+    program = sandbox.put_guest("preview_server.py")
+    sandbox.data.background("python3", program, "0.0.0.0", "3000")
+    sandbox.data.check("until curl -so /dev/null 127.0.0.1:3000; do sleep 0.05; done")
+    sandbox.data.check("echo in memory >/dev/shm/kept; echo on disk >kept")
+    return sandbox
+
+
+def goes_on(hosts, sandbox, name="local"):
+    wait_until(lambda: sandbox.show()["state"] == "ready", 60, "it running")
+    no_moves(hosts.stack)
+    assert hosts.of(sandbox) == name
+    assert sandbox.show()["resumed_from"] == "memory"
+    assert sandbox.data.check("cat /dev/shm/kept kept") == "in memory\non disk\n"
+    assert sandbox.preview(3000).request("GET", "/").status == 200, "its server runs on"
+    is_there_once(hosts, sandbox)
+
+
+def test_what_runs_goes_only_if_that_is_said(hosts, running, stack):
+    deadline = running.show()["deadline"]
+    assert why(drain(stack), running.id) == "runs"
+    assert hosts.of(running) == "other"
+    left = drain(stack, "--move-running")
+    assert why(left, running.id) is None
+    assert running.show()["deadline"] == deadline
+    goes_on(hosts, running)
+
+
+@pytest.mark.parametrize("point", ["moving.taken", "pause.stopped", "moving.paused", "move.copied", "move.finished",
+                                   "moving.there", "resume.started", "resume.finished"])
+def test_a_dispatcher_killed_at_each_step_of_one_that_runs(hosts, running, stack, fault_points, point):
+    deadline = running.show()["deadline"]
+    fault_points.arm(point, "kill", PROGRAM)
+    drain(stack, "--move-running")
+    wait_until(lambda: not (fault_points.directory / point).exists(), 30, f"a dispatcher at {point}")
+    goes_on(hosts, running)
+    assert running.show()["deadline"] == deadline
+
+
+def test_a_resume_waits_and_a_delete_wins(hosts, running, api, stack, fault_points):
+    fault_points.arm("moving.paused", "wait", PROGRAM)
+    stack.ctl("host", "drain", "other", "--move-running")
+    fault_points.reached("moving.paused", 60)
+    resuming = InBackground(running.resume)
+    fault_points.release("moving.paused")
+    assert resuming.result()["state"] == "ready"
+    goes_on(hosts, running)
+    hosts.take("local", "other")
+    back = hosts.make(api, "other")
+    fault_points.arm("moving.paused", "wait", PROGRAM)
+    stack.ctl("host", "drain", "other", "--move-running")
+    fault_points.reached("moving.paused", 60)
+    instance = back.instance
+    assert api.delete(back.path).status == 204
+    fault_points.release("moving.paused")
+    back.wait_until_removed()
+    no_moves(stack)
+    assert hosts.having(instance) == []
+
+
+def test_who_pauses_it_meanwhile_has_it_paused(hosts, running, stack, fault_points):
+    fault_points.arm("moving.paused", "wait", PROGRAM)
+    stack.ctl("host", "drain", "other", "--move-running")
+    fault_points.reached("moving.paused", 60)
+    assert running.pause()["state"] == "stopped"
+    fault_points.release("moving.paused")
+    wait_until(lambda: hosts.of(running) == "local", 60, "it going as what is paused does")
+    no_moves(stack)
+    assert running.show()["state"] == "stopped"
+    assert running.resume()["resumed_from"] == "memory"
+    goes_on(hosts, running)
+
+
+# --- a host that is full ---
+
+
+@pytest.fixture
+def full(stack):
+    (row,) = stack.query("SELECT memory_mb FROM hosts WHERE name = 'other'")
+    stack.query("UPDATE hosts SET memory_mb = 1 WHERE name = 'other'")
+    yield
+    stack.query("UPDATE hosts SET memory_mb = %s WHERE name = 'other'", row["memory_mb"])
+
+
+def test_a_create_from_a_checkpoint_of_a_full_host(hosts, api, stack, request):
+    sandbox = hosts.make(api, "other")
+    sandbox.data.check("echo kept >on_disk; sync")
+    checkpoint = checkpoint_of(sandbox)
+    request.getfixturevalue("full")
+    made = restored(api, checkpoint)
+    assert hosts.of(made) == host_of(stack, "checkpoints", checkpoint["id"]) == "local"
+    assert made.data.check("cat on_disk") == "kept\n"
+    no_moves(stack)
+    assert hosts.having(instance_of(checkpoint)) == ["local"]
+
+
+def test_a_create_with_no_room_anywhere_says_so(hosts, api, stack, full):
+    sandbox = hosts.make(api, "local")
+    checkpoint = checkpoint_of(sandbox)
+    (row,) = stack.query("SELECT memory_mb FROM hosts WHERE name = 'local'")
+    stack.query("UPDATE hosts SET memory_mb = 1 WHERE name = 'local'")
+    try:
+        answer = api.post("/v1/sandboxes", {"snapshot_id": checkpoint["id"]})
+        assert_error(answer, 503, "no_capacity")
+        assert int(answer.headers["Retry-After"]) > 0
+    finally:
+        stack.query("UPDATE hosts SET memory_mb = %s WHERE name = 'local'", row["memory_mb"])
+
+
+# --- tenants beside each other, and the end ---
+
+
+def test_one_team_with_much_keeps_no_other_waiting(hosts, api, stack, other_account):
+    """Of two that wait, the one with little is not behind all that the other has."""
+    much = hosts.make(api, "other")
+    checkpoints = [checkpoint_of(much) for _ in range(6)]
+    little = hosts.make(other_account.api, "other")
+    one = checkpoint_of(little)
+    assert api.delete(much.path).status == 204 and other_account.api.delete(little.path).status == 204
+    stack.ctl("host", "drain", "other")
+    wait_until(lambda: host_of(stack, "checkpoints", one["id"]) == "local", 120, "that of the other team")
+    left = [c for c in checkpoints if host_of(stack, "checkpoints", c["id"]) == "other"]
+    assert len(left) >= 1, "it did not wait for all of them"
+    no_moves(stack)
+
+
+def test_a_drained_host_is_empty_and_can_be_removed(hosts, running, with_volumes, stack, api):
+    checkpoint = checkpoint_of(running, memory=True)
+    status = stack.ctl("status")
+    assert "moves" in status
+    left = drain(stack, "--move-running")
+    assert left["empty"], left
+    refused = stack.ctl("host", "remove", "local", check=False)
+    assert "drain it first" in refused.stderr
+    goes_on(hosts, running)
+    are_there(hosts, with_volumes)
+    assert restored(api, checkpoint).data.check("cat /dev/shm/kept") == "in memory\n"
