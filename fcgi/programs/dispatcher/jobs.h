@@ -18,6 +18,8 @@ enum dispatcher_process {
     PROCESS_OPERATIONS,
     PROCESS_FORKS,
     PROCESS_MOVES,
+    PROCESS_ARCHIVE,
+    PROCESS_ARCHIVE_ENDS,
     PROCESS_DEADLINES,
     PROCESS_HOSTS,
     PROCESS_AGENTS,
@@ -36,7 +38,7 @@ struct process {
     void (*notified)(void);   /* called when somebody did; may be NULL */
 };
 extern const struct process dispatcher_processes[PROCESS_COUNT];
-#define DISPATCHER_PROCESSES_MAX 20 /* of all of them together */
+#define DISPATCHER_PROCESSES_MAX 24 /* of all of them together */
 
 struct job {
     const char *name;

@@ -7,6 +7,7 @@
 #include "account/account.h"
 #include "account/usage.h"
 #include "account/usage_kept.h"
+#include "archive/archive.h"
 #include "audit/audit.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -41,10 +42,12 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
     const struct db_statement_list statements[] = {
         access_revision_statements,
         account_statements,
+        archive_statements,
         audit_statements,
         egress_profile_statements,
         event_statements,
         gate_statements,
+        host_condition_statements,
         host_move_statements,
         host_pool_statements,
         host_statements,
