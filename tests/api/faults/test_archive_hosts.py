@@ -47,7 +47,7 @@ def until_archived(stack, sandbox):
 @pytest.mark.parametrize("point", [None, "archive.promised", "archive.taken"])
 def test_what_is_archived_outlives_its_host(hosts, archive, api, stack, request, point):
     ports = {"exposed_ports": [{"port": 3000}]}
-    asked, woken = hosts.make(api, "other", **ports), hosts.make(api, "other", auto_resume=True, **ports)
+    asked, woken = hosts.make(api, "other", **ports), hosts.make(api, "other", lifecycle={"on_timeout": "pause", "auto_resume": True}, **ports)
     runs = hosts.make(api, "other")
     for one in (asked, woken):
         keep(one)
