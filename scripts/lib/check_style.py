@@ -36,10 +36,10 @@ DRIVER_ARROWS = {"config": {"db"}, "runtime": {"incus", "http", "crypto"}}
 PROGRAM_ARROWS = {"e2b": {"api"}}
 INTERFACES = {"fcgi/programs/api/main.c": {"e2b"}}
 
-# Where libcurl may be used: the clients of the runtime, of the agent, of the firewall and of the
+# Where libcurl may be used: the clients of the runtime, of the archive's storage, of the agent, of the firewall and of the
 # keeper, what the last three have in common, and of the identity provider; what sends webhooks; and the
 # command line for users.
-CURL_ALLOWED = re.compile(r"fcgi/(drivers/incus/|drivers/http/(client|link)|drivers/runtime/agent_client|"
+CURL_ALLOWED = re.compile(r"fcgi/(drivers/incus/|drivers/objects/objects_s3|drivers/http/(client|link)|drivers/runtime/agent_client|"
                           r"concepts/network/firewall_client|concepts/volume/keeper_client|"
                           r"concepts/login/oidc_provider|concepts/webhook/webhook\.c|"
                           r"programs/dispatcher/webhook|programs/cli/)")

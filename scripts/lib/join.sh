@@ -115,7 +115,7 @@ join_trust()
             -c features.storage.volumes=true -c restricted=true -c restricted.containers.lowlevel=allow \
             -c restricted.virtual-machines.lowlevel=allow \
             -c features.networks=false -c restricted.devices.nic=allow -c restricted.devices.disk=managed \
-            -c restricted.snapshots=allow
+            -c restricted.snapshots=allow -c restricted.backups=allow
     fingerprint=$(openssl x509 -in "$1" -noout -fingerprint -sha256 | cut -d = -f 2 | tr -d : | tr A-F a-f)
     incus_cli config trust list --format csv | grep -q "${fingerprint:0:12}" ||
         incus_cli config trust add-certificate "$1" --name control --restricted --projects "$PROJECT"

@@ -109,7 +109,7 @@ int front_ring_check(struct db *db, const struct keyring *ring, struct error **e
 /* Those that clients or other fronts would notice; what concerns one machine alone is not here. */
 static const char *const same[] = {
     "base_url",      "console_url", "data_plane_host", "default_template",
-    "database_name", "oidc_issuer", "oidc_client_id",
+    "database_name", "oidc_issuer", "oidc_client_id",  "archive_url",
 };
 
 static void own_name(char name[65])

@@ -37,9 +37,16 @@ static const struct db_statement events_statement = {
 static const struct db_statement webhooks_statement = {
     "gauge.webhooks", "SELECT state, COUNT(*) FROM webhook_messages GROUP BY state", true};
 
-static const struct db_statement *const statements[] = {&hosts_statement,  &teams_statement,
-                                                        &warm_statement,   &operations_statement,
-                                                        &events_statement, &webhooks_statement};
+static const struct db_statement archive_statement = {
+    "gauge.archive",
+    "SELECT state, COUNT(*), CAST(COALESCE(SUM(stored_bytes), 0) AS UNSIGNED),"
+    " CAST(SUM(failure <> '') AS UNSIGNED), COALESCE(MAX(whole_at_ms), 0) DIV 1000"
+    " FROM archives GROUP BY state",
+    true};
+
+static const struct db_statement *const statements[] = {
+    &hosts_statement,  &teams_statement,    &warm_statement,   &operations_statement,
+    &events_statement, &webhooks_statement, &archive_statement};
 const struct db_statement_list gauge_statements = DB_STATEMENT_LIST(statements);
 
 struct gauge {
@@ -76,6 +83,13 @@ static const struct gauge event_gauges[] = {
 static const struct gauge webhook_gauges[] = {
     {"sandlot_webhook_messages", "Messages of webhooks that are sent again, dead letters, tests.",
      1},
+};
+
+static const struct gauge archive_gauges[] = {
+    {"sandlot_archive_copies", "Copies of paused sandboxes in the archive, or on their way.", 1},
+    {"sandlot_archive_bytes", "What they take in its storage.", 1},
+    {"sandlot_archive_failing_copies", "Copies whose last attempt has failed.", 1},
+    {"sandlot_archive_newest_timestamp_seconds", "When the newest of them was finished.", 1},
 };
 
 struct family {
@@ -149,5 +163,9 @@ int gauges_format(struct db *db, struct buffer *out, struct error **err)
         return -1;
     if (format_family(db, &events, DB_ARGS(now), out, err) < 0)
         return -1;
-    return format_family(db, &webhooks, DB_NO_ARGS, out, err);
+    static const struct family archive = {&archive_statement, "state", archive_gauges,
+                                          ARRAY_SIZE(archive_gauges)};
+    return format_family(db, &webhooks, DB_NO_ARGS, out, err) < 0
+               ? -1
+               : format_family(db, &archive, DB_NO_ARGS, out, err);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "account/usage.h"
+#include "archive/archive.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/fault_point.h"
@@ -371,6 +372,11 @@ static int keep_deadline(struct db *db, struct sandbox *row, enum sandbox_event 
     return 0;
 }
 
+static bool outdates_archive(enum sandbox_event event)
+{
+    return event == SANDBOX_EVENT_RESUMED || event == SANDBOX_EVENT_DESTROYED;
+}
+
 static int finish_body(struct db *db, void *context, struct error **err)
 {
     struct finish *finish = context;
@@ -409,6 +415,8 @@ static int finish_body(struct db *db, void *context, struct error **err)
          host_address_release(db, row->host_id, row->instance_name, err) < 0))
         return -1;
     if (ends_kept_log(finish->event) && kept_log_drop(db, row->id, err) < 0)
+        return -1;
+    if (outdates_archive(finish->event) && archive_outdate(db, row->id, err) < 0)
         return -1;
     fault_point(FAULT_FINISHING);
     return 0;

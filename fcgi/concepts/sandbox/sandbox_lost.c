@@ -7,6 +7,7 @@
 #include "account/account.h"
 #include "account/usage.h"
 #include "account/usage_kept.h"
+#include "archive/archive.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -31,7 +32,7 @@ static int note_body(struct db *db, void *context, struct error **err)
 struct losing {
     const struct host *host;
     const char *id;
-    bool lost;
+    bool lost, archived;
 };
 
 /* When clean-up is to remove it. */
@@ -66,29 +67,38 @@ static int end_usage(struct db *db, const struct losing *losing, struct error **
     return usage_follow(db, losing->id, USAGE_NONE, down_ms ? down_ms : clock_now_ms(), err);
 }
 
+/* Of one that is stopped and in the archive nothing is lost, and nothing changes. */
+static bool may_lose(const struct losing *losing, const struct sandbox *sandbox)
+{
+    bool is_stopped = sandbox->state == SANDBOX_STOPPED;
+    bool done = losing->host->condition.lost_at_ms && is_stopped && sandbox->cleanup_at_ms;
+    return sandbox_state_is_shown(sandbox->state) && sandbox->state != SANDBOX_CREATING && !done &&
+           !(is_stopped && losing->archived);
+}
+
 static int lose_body(struct db *db, void *context, struct error **err)
 {
     struct losing *losing = context;
     sandbox_auto sandbox = {0};
-    losing->lost = false;
-    if (sandbox_get_any(db, losing->id, true, &sandbox, err) < 0)
+    losing->lost = losing->archived = false;
+    if (sandbox_get_any(db, losing->id, true, &sandbox, err) < 0 ||
+        archive_has(db, losing->id, &losing->archived, err) < 0)
         return -1;
-    bool done = losing->host->condition.lost_at_ms && sandbox.state == SANDBOX_STOPPED &&
-                sandbox.cleanup_at_ms;
-    if (!sandbox_state_is_shown(sandbox.state) || sandbox.state == SANDBOX_CREATING || done)
+    if (!may_lose(losing, &sandbox))
         return 0;
     if (sandbox_state_next(sandbox.state, SANDBOX_EVENT_LOST, &sandbox.state, err) < 0 ||
-        end_operation(db, &sandbox, err) < 0 || foresee_removal(db, &sandbox, err) < 0)
+        end_operation(db, &sandbox, err) < 0 ||
+        (!losing->archived && foresee_removal(db, &sandbox, err) < 0))
         return -1;
     sandbox.incarnation++;
     sandbox_apply_event(&sandbox, SANDBOX_EVENT_LOST);
-    losing->lost = true;
+    losing->lost = !losing->archived;
     if (sandbox_row_update(db, &sandbox, err) < 0 || end_usage(db, losing, err) < 0)
         return -1;
     return sandbox_tell_move(db, &sandbox, SANDBOX_EVENT_LOST, false, err);
 }
 
-static int lose_sandboxes(struct worker *worker, const struct host *host, unsigned *count,
+static int lose_sandboxes(struct worker *worker, const struct host *host, struct host_loss *loss,
                           struct error **err)
 {
     char ids[AT_ONCE][ID_SIZE], after[ID_SIZE] = "";
@@ -100,7 +110,8 @@ static int lose_sandboxes(struct worker *worker, const struct host *host, unsign
             struct losing losing = {.host = host, .id = ids[i]};
             if (db_transaction(worker->db, lose_body, &losing, err) < 0)
                 return -1;
-            *count += losing.lost;
+            loss->sandboxes += losing.lost;
+            loss->archived += losing.archived;
             memcpy(after, ids[i], sizeof after);
         }
     } while (found == AT_ONCE);
@@ -166,7 +177,7 @@ int sandbox_host_lost(struct worker *worker, const struct host *host, struct hos
     uint32_t host_id = host->id;
     *loss = (struct host_loss){0};
     if (db_transaction(worker->db, note_body, &host_id, err) < 0 ||
-        lose_sandboxes(worker, host, &loss->sandboxes, err) < 0 ||
+        lose_sandboxes(worker, host, loss, err) < 0 ||
         lose_checkpoints(worker, host, &loss->checkpoints, err) < 0)
         return -1;
     return lose_volumes(worker, host, &loss->volumes, err);

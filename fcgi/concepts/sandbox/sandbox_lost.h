@@ -7,10 +7,12 @@
 
 struct host_loss {
     unsigned sandboxes, checkpoints, volumes;
+    unsigned archived; /* sandboxes that are not lost, as the archive has them */
 };
 
 /* Sandboxes are stopped for good: their quota is free, a resume says what has happened, and
- * clean-up removes them after the time that their plan warns for. Checkpoints and volumes are
+ * clean-up removes them after the time that their plan warns for. One that is in the archive is
+ * stopped, and resumes from there on another host. Checkpoints and volumes are
  * deleted. May be repeated until it has succeeded: what is done is not done again. */
 int sandbox_host_lost(struct worker *worker, const struct host *host, struct host_loss *loss,
                       struct error **err);

@@ -11,6 +11,7 @@
 #include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/reservation.h"
+#include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
 
@@ -70,8 +71,9 @@ int work_run_resume(struct work *work, struct error **err)
     enum runtime_origin origin;
     error_auto failure = NULL;
     fault_point(FAULT_RESUME_BEGUN);
-    if (work_open_runtime(work, &failure) == 0 && work_network_resume(work, &failure) == 0 &&
-        work_fence_volumes(work, &failure) == 0 && start_instance(work, &origin, &failure) == 0) {
+    if (work_open_runtime(work, &failure) == 0 && work_fetch_archived(work, &failure) == 0 &&
+        work_network_resume(work, &failure) == 0 && work_fence_volumes(work, &failure) == 0 &&
+        start_instance(work, &origin, &failure) == 0) {
         snprintf(sandbox->resumed_from, sizeof sandbox->resumed_from, "%s",
                  origin == RUNTIME_FROM_MEMORY ? "memory" : "disk");
         fault_point(FAULT_RESUME_AGENT);
@@ -199,6 +201,24 @@ static bool goes_elsewhere(struct worker *worker, const char *id, bool *went, st
     return true;
 }
 
+/* One whose host is lost goes on on another, if the archive has it. */
+static bool leaves_lost_host(struct worker *worker, const char *id, struct error **err)
+{
+    error_auto stays = NULL;
+    bool gone = false;
+    if ((*err)->code != ERR_HOST_LOST)
+        return false;
+    if (sandbox_leave_lost_host(worker, id, &gone, &stays) < 0) {
+        error_clear(err);
+        error_move(err, &stays);
+    }
+    if (!gone)
+        return false;
+    error_clear(err);
+    error_set(err, ERR_SANDBOX_BUSY, "The sandbox is being fetched from the archive.");
+    return true;
+}
+
 static int bring_up(struct worker *worker, const char *id, struct admission *admission,
                     struct sandbox *sandbox, struct error **err)
 {
@@ -214,7 +234,8 @@ static int bring_up(struct worker *worker, const char *id, struct admission *adm
             return work_public_error(&work, err);
         if (!refresh.runs && work_begin(&work, worker, id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
                                         admit, admission, err) < 0) {
-            if ((*err)->code != ERR_SANDBOX_BUSY && !goes_elsewhere(worker, id, &went, err)) {
+            if ((*err)->code != ERR_SANDBOX_BUSY && !goes_elsewhere(worker, id, &went, err) &&
+                !leaves_lost_host(worker, id, err)) {
                 sandbox_tell_refused(worker->db, work.sandbox.team_id, *err);
                 return work_public_error(&work, err);
             }

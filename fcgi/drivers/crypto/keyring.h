@@ -31,6 +31,7 @@ enum key_purpose {
     KEY_PURPOSE_AUDIT,       /* MAC of the rows of the audit log, and its chain */
     KEY_PURPOSE_VOLUME,      /* MAC of the tokens of volumes */
     KEY_PURPOSE_FINGERPRINT, /* by which fronts see whether they have the same key */
+    KEY_PURPOSE_ARCHIVE,     /* copies of sandboxes in the archive */
 };
 
 /* Reads the file (refused unless only its owner and group can read it; not world-readable).

@@ -50,6 +50,14 @@ static size_t on_data(char *data, size_t size, size_t count, void *context)
     return buffer_append(&incus->answer, data, size * count) ? 0 : size * count;
 }
 
+/* A file that breaks off is no file that ends. */
+static size_t on_read(char *data, size_t size, size_t count, void *context)
+{
+    FILE *from = context;
+    size_t got = fread(data, 1, size * count, from);
+    return ferror(from) ? CURL_READFUNC_ABORT : got;
+}
+
 /* --- opening --- */
 
 static void set_tls_options(const struct incus *incus, CURL *curl)
@@ -93,6 +101,7 @@ static void set_request_options(struct incus *incus)
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, incus);
+    curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_read);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, incus);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, incus->headers);

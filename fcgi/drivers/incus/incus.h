@@ -215,10 +215,10 @@ struct incus_archive {
 int incus_export(struct incus *incus, const struct incus_archive *archive, FILE *to,
                  struct error **err);
 
-/* Make what a file holds, from its present place to its end, in this connection's project, under
- * the name that it had. INCUS_ERROR_EXISTS when there is one. */
+/* Make what the next size bytes of a file hold, in this connection's project, under the name that
+ * it had. INCUS_ERROR_EXISTS when there is one. */
 int incus_import(struct incus *incus, const struct incus_archive *archive, FILE *from,
-                 struct error **err);
+                 uint64_t size, struct error **err);
 
 /* "btrfs", "dir"; owned by the caller. */
 int incus_pool_driver(struct incus *incus, const char *pool, char **driver, struct error **err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Instances and volumes as files: what Incus calls their backups. */
 #include <errno.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -96,23 +95,20 @@ int incus_export(struct incus *incus, const struct incus_archive *archive, FILE 
 }
 
 int incus_import(struct incus *incus, const struct incus_archive *archive, FILE *from,
-                 struct error **err)
+                 uint64_t size, struct error **err)
 {
     autofree char *volumes = archive->object == INCUS_VOLUME
                                  ? incus_volumes_path(incus, archive->pool, NULL)
                                  : xstrdup("/1.0/instances");
     autofree char *name = xasprintf("X-Incus-name: %s", archive->name);
     autofree char *pool = xasprintf("X-Incus-pool: %s", archive->pool);
-    struct stat info;
-    if (fstat(fileno(from), &info) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "the file cannot be read");
     struct incus_request request = {
         .method = "POST",
         .path = volumes,
         .timeout_s = STANDSTILL_MOST_S,
         .answer_max = INCUS_ANSWER_MAX,
         .from = from,
-        .from_size = (uint64_t)(info.st_size - ftello(from)),
+        .from_size = size,
     };
     const char *const headers[] = {"Content-Type: application/octet-stream", "Expect:", name, pool};
     for (size_t i = 0; i < ARRAY_SIZE(headers); i++)

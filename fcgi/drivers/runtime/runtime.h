@@ -306,6 +306,12 @@ struct runtime_ops {
     int (*import_object)(struct runtime *runtime, enum runtime_object object, const char *name,
                          FILE *from, bool *made, struct error **err);
 
+    /* Make an instance of what export_object() wrote of it, perhaps on another host: size bytes of
+     * a file. What is there of that name and was not made under this token, or not as a whole, is
+     * replaced; what was is left as it is, and nothing is read. */
+    int (*take_in)(struct runtime *runtime, const char *name, const char *token, FILE *from,
+                   uint64_t size, struct error **err);
+
     /* Undo prepare(), when nothing that was made since is left. */
     int (*unprepare)(struct runtime *runtime, struct error **err);
 

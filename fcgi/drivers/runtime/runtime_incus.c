@@ -307,6 +307,13 @@ static int import_object(struct runtime *base, enum runtime_object object, const
     return conclude(base, before, runtime_incus_import(base, object, name, from, made, err), err);
 }
 
+static int take_in(struct runtime *base, const char *name, const char *token, FILE *from,
+                   uint64_t size, struct error **err)
+{
+    unsigned before = orders(base);
+    return conclude(base, before, runtime_incus_take_in(base, name, token, from, size, err), err);
+}
+
 static const struct runtime_ops incus_ops = {
     .prepare = prepare,
     .build_source = build_source,
@@ -340,6 +347,7 @@ static const struct runtime_ops incus_ops = {
     .keeper_unmount = runtime_incus_keeper_unmount,
     .export_object = runtime_incus_export,
     .import_object = import_object,
+    .take_in = take_in,
     .unprepare = unprepare,
     .close = close_runtime,
 };

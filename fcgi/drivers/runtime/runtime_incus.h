@@ -151,6 +151,8 @@ int runtime_incus_export(struct runtime *runtime, enum runtime_object object, co
                          FILE *to, struct error **err);
 int runtime_incus_import(struct runtime *runtime, enum runtime_object object, const char *name,
                          FILE *from, bool *made, struct error **err);
+int runtime_incus_take_in(struct runtime *runtime, const char *name, const char *token, FILE *from,
+                          uint64_t size, struct error **err);
 
 /* --- runtime_incus_keeper.c --- */
 

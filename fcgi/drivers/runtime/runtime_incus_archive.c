@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Instances and volumes to files, and back. */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/fault_point.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "runtime/runtime_incus.h"
+
+#define KEY_TAKEN "user.sandlot.archive"
 
 static struct incus_archive archive_of(const struct runtime_incus *runtime,
                                        enum runtime_object object, const char *name)
@@ -46,6 +52,17 @@ static int is_there(struct runtime_incus *runtime, enum runtime_object object, c
     return 0;
 }
 
+/* From its present place to its end. */
+static int import_rest(struct runtime_incus *runtime, const struct incus_archive *archive,
+                       FILE *from, struct error **err)
+{
+    struct stat info;
+    if (fstat(fileno(from), &info) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "the file cannot be read");
+    return incus_import(runtime->incus, archive, from, (uint64_t)(info.st_size - ftello(from)),
+                        err);
+}
+
 int runtime_incus_import(struct runtime *base, enum runtime_object object, const char *name,
                          FILE *from, bool *made, struct error **err)
 {
@@ -55,5 +72,52 @@ int runtime_incus_import(struct runtime *base, enum runtime_object object, const
     if (is_there(runtime, object, name, &there, err) < 0)
         return -1;
     *made = !there;
-    return there ? 0 : incus_import(runtime->incus, &archive, from, err);
+    return there ? 0 : import_rest(runtime, &archive, from, err);
+}
+
+/* --- under a token --- */
+
+/* Its link has a name that none has had here. */
+static json_t *taken_devices(const struct runtime_incus *runtime, const json_t *found)
+{
+    char host_name[RUNTIME_HOST_NAME_SIZE];
+    json_t *devices = json_object(), *nic = json_object_get(found, "eth0");
+    runtime_host_name(runtime->nic_prefix, host_name);
+    if (nic) {
+        nic = json_deep_copy(nic);
+        json_object_set_new(nic, "host_name", json_string(host_name));
+        json_object_set_new(devices, "eth0", nic);
+    }
+    return devices;
+}
+
+/* The token comes last: without it nobody knows whether it is whole. */
+static int name_taken(struct runtime_incus *runtime, const char *name, const char *token,
+                      struct error **err)
+{
+    json_auto_t *found = NULL;
+    if (incus_instance_describe(runtime->incus, name, &found, err) < 0)
+        return -1;
+    json_auto_t *config = json_pack("{s:s, s:s}", RUNTIME_KEY_ROLE, "sandbox", KEY_TAKEN, token);
+    json_auto_t *devices = taken_devices(runtime, json_object_get(found, "devices"));
+    return incus_instance_patch(runtime->incus, name, config, devices, err);
+}
+
+int runtime_incus_take_in(struct runtime *base, const char *name, const char *token, FILE *from,
+                          uint64_t size, struct error **err)
+{
+    struct runtime_incus *runtime = runtime_incus_of(base);
+    struct incus_archive archive = archive_of(runtime, RUNTIME_INSTANCE, name);
+    incus_instance_auto found = {0};
+    enum runtime_status status;
+    if (runtime_look(runtime, name, &found, &status, err) < 0)
+        return -1;
+    if (status != RUNTIME_ABSENT && str_equal(incus_instance_config(&found, KEY_TAKEN), token))
+        return 0;
+    if (status != RUNTIME_ABSENT && runtime_incus_destroy(base, name, err) < 0)
+        return -1;
+    if (incus_import(runtime->incus, &archive, from, size, err) < 0)
+        return -1;
+    fault_point(FAULT_ARCHIVE_TAKEN);
+    return name_taken(runtime, name, token, err);
 }

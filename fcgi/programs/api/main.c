@@ -15,6 +15,7 @@
 #include "api/api.h"
 #include "api/exposition.h"
 #include "api/share_db.h"
+#include "archive/archive.h"
 #include "audit/audit.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -118,6 +119,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
     const struct db_statement_list statements[] = {
         access_revision_statements,
         account_statements,
+        archive_statements,
         api_key_statements,
         attempt_statements,
         audit_statements,
@@ -129,6 +131,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         egress_profile_statements,
         event_statements,
         gauge_statements,
+        host_condition_statements,
         host_move_statements,
         host_pool_statements,
         host_statements,

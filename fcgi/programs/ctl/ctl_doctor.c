@@ -181,6 +181,7 @@ static void examine(struct doctor *doctor)
         doctor_check_fronts(doctor);
         doctor_check_registries(doctor);
         doctor_check_work(doctor);
+        doctor_check_archive(doctor);
     }
     doctor_check_sockets(doctor);
     doctor_check_certificate(doctor);

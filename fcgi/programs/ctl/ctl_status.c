@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "archive/archive.h"
 #include "base/ipv4.h"
 #include "base/mem.h"
 #include "ctl/ctl_db.h"
@@ -74,6 +75,52 @@ static void print_section(const json_t *status, const char *name, const struct c
     ctl_print_table(rows, columns, count);
 }
 
+/* --- the archive --- */
+
+static int add_archive(struct ctl *ctl, json_t *status, struct error **err)
+{
+    struct archive_report report;
+    json_t *archive = json_null();
+    if (!archive_is_on(ctl->settings)) {
+        json_object_set_new(status, "archive", archive);
+        return 0;
+    }
+    if (archive_report(ctl->db, ctl->settings->archive_after_s, &report, err) < 0)
+        return -1;
+    archive = json_pack(
+        "{s:s, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:s}", "url", ctl->settings->archive_url,
+        "copies", (json_int_t)report.whole, "bytes", (json_int_t)report.whole_bytes, "newest",
+        ctl_json_time(report.newest_at_ms), "storing", (json_int_t)report.storing, "failing",
+        (json_int_t)report.failing, "removing", (json_int_t)report.removing, "behind",
+        (json_int_t)report.behind, "behind_since", ctl_json_time(report.behind_since_ms),
+        "last_error", report.failure);
+    json_object_set_new(status, "archive", archive);
+    if (report.failing)
+        json_array_append_new(json_object_get(status, "problems"),
+                              json_sprintf("%llu copies for the archive fail: %s.",
+                                           (unsigned long long)report.failing, report.failure));
+    return 0;
+}
+
+static long long number_of(const json_t *json, const char *name)
+{
+    return (long long)json_integer_value(json_object_get(json, name));
+}
+
+static void print_archive(const json_t *status)
+{
+    const json_t *archive = json_object_get(status, "archive");
+    const char *newest = json_string_value(json_object_get(archive, "newest"));
+    if (!json_is_object(archive)) {
+        puts("archive: none");
+        return;
+    }
+    printf("archive: %lld sandboxes, %lld MiB, the newest at %s; behind: %lld; failing: %lld\n",
+           number_of(archive, "copies"), number_of(archive, "bytes") >> 20,
+           newest ? newest : "no time yet", number_of(archive, "behind"),
+           number_of(archive, "failing"));
+}
+
 static void print_status(const json_t *status)
 {
     static const struct ctl_column sandboxes[] = {{"STATE", "state"}, {"COUNT", "count"}};
@@ -117,6 +164,7 @@ static void print_status(const json_t *status)
     print_section(status, "operations", operations, ARRAY_SIZE(operations));
     putchar('\n');
     print_section(status, "moves", moves, ARRAY_SIZE(moves));
+    print_archive(status);
     puts("\nof the last 15 minutes:");
     print_section(status, "warm_pool", demands, ARRAY_SIZE(demands));
     print_problems(status);
@@ -126,7 +174,7 @@ int ctl_status(struct ctl *ctl, const struct ctl_arguments *arguments, struct er
 {
     json_auto_t *status = NULL;
     (void)arguments;
-    if (overview_read(ctl->db, &status, err) < 0)
+    if (overview_read(ctl->db, &status, err) < 0 || add_archive(ctl, status, err) < 0)
         return -1;
     if (ctl->json)
         ctl_print_json(json_incref(status));

@@ -44,6 +44,7 @@ void doctor_check_relay(struct doctor *doctor, const struct host *host); /* its 
 void doctor_check_connections(struct doctor *doctor, const struct host *host);
 void doctor_check_registries(struct doctor *doctor); /* the profile of the package registries */
 void doctor_check_work(struct doctor *doctor);       /* dispatcher, what waits, last pause */
+void doctor_check_archive(struct doctor *doctor);    /* its storage, and what waits for it */
 void doctor_check_sockets(struct doctor *doctor);    /* FastCGI pools, nginx, its ports */
 void doctor_check_certificate(struct doctor *doctor);
 void doctor_check_front(struct doctor *doctor); /* the authority for relays, and our certificate */

@@ -5,6 +5,7 @@
 #include "account/account.h"
 #include "account/usage.h"
 #include "account/usage_kept.h"
+#include "archive/archive.h"
 #include "audit/chain.h"
 #include "base/clock.h"
 #include "base/counters.h"
@@ -38,6 +39,7 @@
 #include "sandbox/quota.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_network.h"
 #include "template/template.h"
@@ -63,6 +65,9 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         api_key_statements,
         attempt_statements,
         audit_chain_statements,
+        archive_report_statements,
+        archive_statements,
+        archive_work_statements,
         audit_retain_statements,
         audit_statements,
         checkpoint_move_statements,
@@ -92,6 +97,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         reservation_statements,
         retention_statements,
         sample_statements,
+        sandbox_archive_statements,
         sandbox_event_statements,
         sandbox_move_statements,
         sandbox_network_statements,

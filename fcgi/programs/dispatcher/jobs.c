@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/jobs.h"
 
+#include "archive/archive.h"
 #include "audit/chain.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -17,6 +18,7 @@
 #include "recipe/recipe_file.h"
 #include "retention/retention.h"
 #include "sandbox/reservation.h"
+#include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_network.h"
 #include "template/template_build.h"
 #include "template/warm.h"
@@ -31,6 +33,7 @@
  * every sandbox. */
 #define COUNTERS_MS       3600000
 #define FRONT_MS          60000
+#define ARCHIVE_LOOK_MS   5000
 #define RETENTION_MS      600000
 #define RETENTION_MOST_MS 5000 /* at once; the rest has its turn later */
 #define DAY_MS            (24 * 60 * 60 * (int64_t)1000)
@@ -101,6 +104,19 @@ static int note_front(struct worker *worker, struct error **err)
 static int purge_archives(struct worker *worker, struct error **err)
 {
     return recipe_files_purge(worker->db, err);
+}
+
+/* How often is a setting, and not the table's. */
+static int compare_archive(struct worker *worker, struct error **err)
+{
+    static int64_t due_ms;
+    int64_t now_ms = clock_monotonic_ms(), every_s = worker->settings->archive_sweep_s;
+    if (!due_ms)
+        due_ms = now_ms + every_s * 1000;
+    if (now_ms < due_ms)
+        return 0;
+    due_ms = now_ms + every_s * 1000;
+    return archive_sweep(worker, err);
 }
 
 static int compare_counters(struct worker *worker, struct error **err)
@@ -182,6 +198,10 @@ const struct process dispatcher_processes[PROCESS_COUNT] = {
     /* Two streams keep disks and the wire busy; more would only make each of them longer. */
     [PROCESS_MOVES] = {2, NOTIFY_MOVES, NULL},
     [PROCESS_DRAINS] = {2, NOTIFY_MOVES, NULL},
+    /* Each holds a part of an object, some 20 MiB, while it has one; storage that does not answer
+     * keeps nothing else waiting. */
+    [PROCESS_ARCHIVE] = {2, NOTIFY_NONE, NULL},
+    [PROCESS_ARCHIVE_ENDS] = {1, NOTIFY_NONE, NULL},
     [PROCESS_DEADLINES] = {1, NOTIFY_NONE, NULL},
     [PROCESS_HOSTS] = {1, NOTIFY_NONE, NULL},
     [PROCESS_AGENTS] = {1, NOTIFY_NONE, NULL},
@@ -209,6 +229,12 @@ struct job dispatcher_jobs[] = {
     {"moves of all", PROCESS_DRAINS, .next = move_next, .is_due = due_moves_begun},
     {"drains", PROCESS_DRAINS, .next = sandbox_drain_next, .is_due = due_drains},
     {"drains of all", PROCESS_DRAINS, .next = move_drain_next, .is_due = due_drains},
+
+    {"archive", PROCESS_ARCHIVE, .next = sandbox_archive_next, .backs_off = true},
+    {"archived copies that end", PROCESS_ARCHIVE_ENDS, .next = archive_remove_next,
+     .backs_off = true},
+    {"comparison of the archive", PROCESS_ARCHIVE_ENDS, .sweep = compare_archive,
+     .every_ms = ARCHIVE_LOOK_MS},
 
     /* Most urgent first; the sweeps are for what nobody waits for. */
     {"orphaned instances", PROCESS_WORK, .sweep = sandbox_sweep},

@@ -19,6 +19,8 @@ enum dispatcher_process {
     PROCESS_FORKS,
     PROCESS_MOVES,  /* that somebody waits for */
     PROCESS_DRAINS, /* of hosts that are being emptied */
+    PROCESS_ARCHIVE,
+    PROCESS_ARCHIVE_ENDS,
     PROCESS_DEADLINES,
     PROCESS_HOSTS,
     PROCESS_AGENTS,

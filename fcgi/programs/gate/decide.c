@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "archive/archive.h"
 #include "audit/audit.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -242,13 +243,23 @@ static int bring_up(struct gate *gate, const struct gate_request *request,
     return 0;
 }
 
+static bool comes_from_archive(struct gate *gate, const struct gate_sandbox *found,
+                               const struct error *why)
+{
+    bool has = false;
+    error_auto unknown = NULL;
+    return why->code == ERR_HOST_LOST &&
+           archive_has(gate->worker.db, found->sandbox.id, &has, &unknown) == 0 && has;
+}
+
 static int wake(struct gate *gate, const struct gate_request *request, struct gate_sandbox *found,
                 struct gate_decision *decision)
 {
     error_auto err = NULL;
     if (request->is_poll)
         return refuse(decision, REFUSAL_BUSY);
-    if (runtimes_check(gate->worker.runtimes, gate->worker.db, found->sandbox.host_id, &err) < 0)
+    if (runtimes_check(gate->worker.runtimes, gate->worker.db, found->sandbox.host_id, &err) < 0 &&
+        !comes_from_archive(gate, found, err))
         return refuse_error(decision, err);
     if (agent_notes_is_silent(gate->notes, pool_tenant(found->sandbox.id)))
         return refuse(decision, REFUSAL_RESUME_FAILED);

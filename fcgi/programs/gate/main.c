@@ -7,6 +7,7 @@
 #include "account/account.h"
 #include "account/usage.h"
 #include "account/usage_kept.h"
+#include "archive/archive.h"
 #include "audit/audit.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -41,14 +42,32 @@ static const struct program program = {
 static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        access_revision_statements, account_statements,         audit_statements,
-        egress_profile_statements,  event_statements,           gate_statements,
-        host_move_statements,       host_pool_statements,       host_statements,
-        keeper_statements,          kept_log_statements,        moving_statements,
-        named_lease_statements,     operation_statements,       plan_statements,
-        quota_statements,           reservation_statements,     sandbox_event_statements,
-        sandbox_move_statements,    sandbox_network_statements, sandbox_statements,
-        usage_kept_statements,      usage_statements,           volume_mount_statements,
+        access_revision_statements,
+        account_statements,
+        archive_statements,
+        audit_statements,
+        egress_profile_statements,
+        event_statements,
+        gate_statements,
+        host_condition_statements,
+        host_move_statements,
+        host_pool_statements,
+        host_statements,
+        keeper_statements,
+        kept_log_statements,
+        moving_statements,
+        named_lease_statements,
+        operation_statements,
+        plan_statements,
+        quota_statements,
+        reservation_statements,
+        sandbox_event_statements,
+        sandbox_move_statements,
+        sandbox_network_statements,
+        sandbox_statements,
+        usage_kept_statements,
+        usage_statements,
+        volume_mount_statements,
         volume_statements,
     };
     return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
+#include "archive/archive_row.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "base/str.h"
+
+#define FAILURE_MAX 500 /* bytes, of a column of characters */
+
+#define COLUMNS                                                                                 \
+    "SELECT id, state, object_id, team_id, incarnation, COALESCE(promised_host_id, 0),"         \
+    " COALESCE(object_key, ''), COALESCE(upload, ''), plain_bytes, stored_bytes, attempts FROM" \
+    " archives"
+
+static const struct db_statement current_statement = {"archive.current",
+                                                      COLUMNS " WHERE current_of = ?", true};
+static const struct db_statement has_statement = {
+    "archive.has", "SELECT 1 FROM archives WHERE current_of = ? AND state = 'whole'", true};
+static const struct db_statement promise_statement = {
+    "archive.promise", "UPDATE archives SET promised_host_id = ? WHERE id = ?", false};
+static const struct db_statement outdate_statement = {
+    "archive.outdate",
+    "UPDATE sandboxes s LEFT JOIN archives a ON a.current_of = s.id SET s.archived = 0,"
+    " a.current_of = NULL, a.state = 'removing', a.lease_owner = '', a.lease_until_ms = ?,"
+    " a.attempts = 0, a.failure = '' WHERE s.id = ?",
+    false};
+
+static const struct db_statement *const everywhere[] = {&current_statement, &has_statement,
+                                                        &promise_statement, &outdate_statement};
+const struct db_statement_list archive_statements = DB_STATEMENT_LIST(everywhere);
+
+const struct lease_table archive_storing = LEASE_TABLE_OWNED_AS(
+    "archives.storing", "archives", "id", "lease_until_ms", "state = 'storing'");
+const struct lease_table archive_removing = LEASE_TABLE_OWNED_AS(
+    "archives.removing", "archives", "id", "lease_until_ms", "state = 'removing'");
+
+static const struct db_statement get_statement = {"archive.get", COLUMNS " WHERE id = ?", false};
+static const struct db_statement insert_statement = {
+    "archive.insert",
+    "INSERT INTO archives (id, kind, object_id, current_of, team_id, state, incarnation,"
+    " lease_owner, lease_until_ms, attempts, created_at_ms)"
+    " VALUES (?, 'sandbox', ?, ?, ?, 'storing', ?, ?, ?, 1, ?)",
+    false};
+static const struct db_statement begun_statement = {
+    "archive.begun",
+    "UPDATE archives SET object_key = ?, upload = ?, incarnation = ? WHERE id = ? AND"
+    " lease_owner = ? AND state = 'storing'",
+    false};
+static const struct db_statement whole_statement = {
+    "archive.whole",
+    "UPDATE archives SET state = 'whole', upload = NULL, plain_bytes = ?, stored_bytes = ?,"
+    " failure = '', lease_until_ms = NULL, whole_at_ms = ? WHERE id = ? AND lease_owner = ?"
+    " AND state = 'storing'",
+    false};
+static const struct db_statement failed_statement = {
+    "archive.failed",
+    "UPDATE archives SET lease_until_ms = ?, failure = ? WHERE id = ? AND lease_owner = ?"
+    " AND state <> 'whole'",
+    false};
+static const struct db_statement drop_statement = {
+    "archive.drop",
+    "UPDATE archives a LEFT JOIN sandboxes s ON s.id = a.current_of SET s.archived = 0,"
+    " a.current_of = NULL, a.state = 'removing', a.lease_owner = '', a.lease_until_ms = ?,"
+    " a.attempts = 0 WHERE a.id = ?",
+    false};
+/* Where nothing else is left of the sandbox the row stays: the object may be found again. */
+static const struct db_statement again_statement = {
+    "archive.may_be_made_again",
+    "SELECT 1 FROM sandboxes s JOIN hosts h ON h.id = s.host_id JOIN archives a ON a.current_of = "
+    "s.id"
+    " WHERE a.id = ? AND h.lost_at_ms IS NULL AND a.promised_host_id IS NULL",
+    true};
+static const struct db_statement forget_statement = {
+    "archive.forget", "DELETE FROM archives WHERE id = ? AND state = 'removing'", false};
+static const struct db_statement failing_statement = {
+    "archive.failing",
+    "SELECT COUNT(*) FROM archives WHERE state IN ('storing', 'removing')"
+    " AND failure LIKE '" ARCHIVE_AT "%'",
+    true};
+static const struct db_statement knows_statement = {
+    "archive.knows", "SELECT 1 FROM archives WHERE object_key = ?", true};
+static const struct db_statement list_statement = {
+    "archive.list", COLUMNS " WHERE state = 'whole' AND id > ? ORDER BY id LIMIT ?", true};
+
+static const struct db_statement report_statement = {
+    "archive.report",
+    "SELECT state, COUNT(*), COALESCE(SUM(stored_bytes), 0), COALESCE(MAX(whole_at_ms), 0),"
+    " SUM(failure <> '') FROM archives GROUP BY state",
+    true};
+static const struct db_statement behind_statement = {
+    "archive.behind",
+    "SELECT COUNT(*), COALESCE(MIN(s.stopped_at_ms), 0) FROM sandboxes s"
+    " LEFT JOIN archives a ON a.current_of = s.id WHERE s.state = 'stopped' AND s.archived <> 2"
+    " AND s.stopped_at_ms <= ? AND COALESCE(a.state, '') <> 'whole'",
+    true};
+static const struct db_statement failure_statement = {
+    "archive.failure",
+    "SELECT failure FROM archives WHERE state <> 'whole' AND failure <> ''"
+    " ORDER BY lease_until_ms DESC LIMIT 1",
+    true};
+
+static const struct db_statement *const work[] = {
+    &archive_storing.due,   &archive_storing.take,   &archive_storing.renew, &archive_removing.due,
+    &archive_removing.take, &archive_removing.renew, &get_statement,         &insert_statement,
+    &begun_statement,       &whole_statement,        &failed_statement,      &drop_statement,
+    &again_statement,       &forget_statement,       &failing_statement,     &knows_statement,
+    &list_statement,
+};
+const struct db_statement_list archive_work_statements = DB_STATEMENT_LIST(work);
+
+static const struct db_statement *const reports[] = {&report_statement, &behind_statement,
+                                                     &failure_statement};
+const struct db_statement_list archive_report_statements = DB_STATEMENT_LIST(reports);
+
+/* --- reading --- */
+
+static enum archive_state state_of(const char *name)
+{
+    if (str_equal(name, "storing"))
+        return ARCHIVE_STORING;
+    if (str_equal(name, "whole"))
+        return ARCHIVE_WHOLE;
+    if (str_equal(name, "removing"))
+        return ARCHIVE_REMOVING;
+    panic("a row of the archive has an unknown state");
+}
+
+static void read_row(const struct db_rows *rows, struct archive *archive)
+{
+    *archive = (struct archive){
+        .state = state_of(db_get_text(rows, 1)),
+        .incarnation = (uint32_t)db_get_u64(rows, 4),
+        .promised_host_id = (uint32_t)db_get_u64(rows, 5),
+        .upload = xstrdup(db_get_text(rows, 7)),
+        .plain_bytes = db_get_u64(rows, 8),
+        .stored_bytes = db_get_u64(rows, 9),
+        .attempts = (unsigned)db_get_u64(rows, 10),
+    };
+    db_copy_text(archive->id, rows, 0);
+    db_copy_text(archive->object_id, rows, 2);
+    db_copy_text(archive->team_id, rows, 3);
+    db_copy_text(archive->key, rows, 6);
+}
+
+static int get_one(struct db *db, const struct db_statement *statement, const char *key,
+                   struct archive *archive, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *archive = (struct archive){0};
+    if (db_query(db, statement, DB_ARGS(db_text(key)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows))
+        read_row(rows, archive);
+    return 0;
+}
+
+int archive_current(struct db *db, const char *object_id, struct archive *archive,
+                    struct error **err)
+{
+    return get_one(db, &current_statement, object_id, archive, err);
+}
+
+int archive_has(struct db *db, const char *object_id, bool *has, struct error **err)
+{
+    return db_query_finds(db, &has_statement, DB_ARGS(db_text(object_id)), has, err);
+}
+
+int archive_row_knows(struct db *db, const char *key, bool *known, struct error **err)
+{
+    return db_query_finds(db, &knows_statement, DB_ARGS(db_text(key)), known, err);
+}
+
+int archive_row_list(struct db *db, const char *after, unsigned limit, struct archive *list,
+                     unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *count = 0;
+    if (db_query(db, &list_statement, DB_ARGS(db_text(after), db_u64(limit)), &rows, err) < 0)
+        return -1;
+    while (*count < limit && db_rows_next(rows))
+        read_row(rows, &list[(*count)++]);
+    return 0;
+}
+
+int archive_row_failing(struct db *db, uint64_t *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &failing_statement, DB_NO_ARGS, &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    *count = db_get_u64(rows, 0);
+    return 0;
+}
+
+/* --- writing --- */
+
+int archive_promise(struct db *db, const char *id, uint32_t host_id, struct error **err)
+{
+    return db_exec(db, &promise_statement, DB_ARGS(db_u64(host_id), db_text(id)), NULL, err);
+}
+
+int archive_outdate(struct db *db, const char *object_id, struct error **err)
+{
+    return db_exec(db, &outdate_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(object_id)),
+                   NULL, err);
+}
+
+int archive_row_insert(struct db *db, struct archive *archive, const char *owner, uint64_t lease_s,
+                       struct error **err)
+{
+    id_new("arc_", archive->id);
+    archive->state = ARCHIVE_STORING;
+    archive->attempts = 1;
+    return db_exec(db, &insert_statement,
+                   DB_ARGS(db_text(archive->id), db_text(archive->object_id),
+                           db_text(archive->object_id), db_text(archive->team_id),
+                           db_u64(archive->incarnation), db_text(owner),
+                           db_i64(clock_in_s(lease_s)), db_i64(clock_now_ms())),
+                   NULL, err);
+}
+
+struct taking {
+    const struct lease_table *table;
+    const char *owner;
+    uint64_t lease_ms;
+    struct archive *archive;
+};
+
+static int take_body(struct db *db, void *context, struct error **err)
+{
+    struct taking *taking = context;
+    char id[LEASE_KEY_SIZE];
+    archive_deinit(taking->archive);
+    *taking->archive = (struct archive){0};
+    if (lease_take(db, taking->table, taking->owner, taking->lease_ms, id, NULL, err) < 0)
+        return -1;
+    return *id ? get_one(db, &get_statement, id, taking->archive, err) : 0;
+}
+
+int archive_row_take(struct db *db, const struct lease_table *table, const char *owner,
+                     uint64_t lease_s, struct archive *archive, struct error **err)
+{
+    struct taking taking = {table, owner, lease_s * 1000, archive};
+    return db_transaction(db, take_body, &taking, err);
+}
+
+static int must_be_ours(uint64_t affected, const struct archive *archive, struct error **err)
+{
+    return affected ? 0
+                    : error_set(err, ERR_LEASE_LOST, "copy %s is not ours any more", archive->id);
+}
+
+int archive_row_begun(struct db *db, const struct archive *archive, const char *owner,
+                      struct error **err)
+{
+    uint64_t affected;
+    if (db_exec(db, &begun_statement,
+                DB_ARGS(db_text(archive->key), db_text(archive->upload),
+                        db_u64(archive->incarnation), db_text(archive->id), db_text(owner)),
+                &affected, err) < 0)
+        return -1;
+    return must_be_ours(affected, archive, err);
+}
+
+int archive_row_whole(struct db *db, const struct archive *archive, const char *owner,
+                      struct error **err)
+{
+    uint64_t affected;
+    if (db_exec(db, &whole_statement,
+                DB_ARGS(db_u64(archive->plain_bytes), db_u64(archive->stored_bytes),
+                        db_i64(clock_now_ms()), db_text(archive->id), db_text(owner)),
+                &affected, err) < 0)
+        return -1;
+    return must_be_ours(affected, archive, err);
+}
+
+/* Cut to what the column holds, never inside a UTF-8 sequence. */
+static struct db_value failure_value(const char *failure)
+{
+    size_t size = strlen(failure);
+    if (size > FAILURE_MAX)
+        for (size = FAILURE_MAX; size && ((unsigned char)failure[size] & 0xc0) == 0x80; size--)
+            ;
+    return (struct db_value){.type = DB_TEXT, .bytes = {failure, size}};
+}
+
+int archive_row_failed(struct db *db, const struct archive *archive, const char *owner,
+                       uint64_t delay_ms, const char *failure, struct error **err)
+{
+    return db_exec(db, &failed_statement,
+                   DB_ARGS(db_i64(clock_in_ms(delay_ms)), failure_value(failure),
+                           db_text(archive->id), db_text(owner)),
+                   NULL, err);
+}
+
+int archive_row_drop(struct db *db, const char *id, struct error **err)
+{
+    return db_exec(db, &drop_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)), NULL, err);
+}
+
+int archive_row_may_be_made_again(struct db *db, const char *id, bool *may, struct error **err)
+{
+    return db_query_finds(db, &again_statement, DB_ARGS(db_text(id)), may, err);
+}
+
+int archive_row_forget(struct db *db, const char *id, struct error **err)
+{
+    return db_exec(db, &forget_statement, DB_ARGS(db_text(id)), NULL, err);
+}
+
+/* --- reports --- */
+
+static void add_state(const struct db_rows *rows, struct archive_report *report)
+{
+    uint64_t count = db_get_u64(rows, 1), failing = db_get_u64(rows, 4);
+    switch (state_of(db_get_text(rows, 0))) {
+    case ARCHIVE_STORING:
+        report->storing = count;
+        report->failing += failing;
+        break;
+    case ARCHIVE_WHOLE:
+        report->whole = count;
+        report->whole_bytes = db_get_u64(rows, 2);
+        report->newest_at_ms = db_get_i64(rows, 3);
+        break;
+    default:
+        report->removing = count;
+        report->failing += failing;
+        break;
+    }
+}
+
+static int read_behind(struct db *db, uint64_t after_s, struct archive_report *report,
+                       struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    int64_t after_ms = (int64_t)after_s * 1000;
+    if (db_query(db, &behind_statement, DB_ARGS(db_i64(clock_now_ms() - after_ms)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    report->behind = db_get_u64(rows, 0);
+    report->behind_since_ms = report->behind ? db_get_i64(rows, 1) + after_ms : 0;
+    return 0;
+}
+
+int archive_report(struct db *db, uint64_t after_s, struct archive_report *report,
+                   struct error **err)
+{
+    db_rows_auto *states = NULL, *failures = NULL;
+    *report = (struct archive_report){0};
+    if (db_query(db, &report_statement, DB_NO_ARGS, &states, err) < 0)
+        return -1;
+    while (db_rows_next(states))
+        add_state(states, report);
+    if (read_behind(db, after_s, report, err) < 0 ||
+        db_query(db, &failure_statement, DB_NO_ARGS, &failures, err) < 0)
+        return -1;
+    if (db_rows_next(failures))
+        db_copy_text(report->failure, failures, 0);
+    return 0;
+}

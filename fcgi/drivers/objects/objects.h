@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Storage of objects: bytes under a key, in a bucket of a server with the interface of S3, or in a
+ * folder. Whole large objects are written in parts and read in ranges, so that memory is bounded by
+ * what a caller holds. What fails for a moment is tried again here, for about half a minute.
+ *
+ * Keys are ours: letters, digits, '-', '_', '.' and '/'. Errors of all calls: ERR_NOT_FOUND (no
+ * such object), ERR_RUNTIME_UNAVAILABLE (the storage is away or too slow), ERR_INSUFFICIENT_STORAGE
+ * (it is full), ERR_CONFIG (it refuses, in its own words: credentials, rights, no such bucket), and
+ * whatever tick() returned.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Of all parts but the last; S3 takes at most 10,000 of them, and none below 5 MiB. */
+#define OBJECTS_PART_BYTES  ((size_t)16 << 20)
+#define OBJECTS_PARTS_MAX   10000
+#define OBJECTS_UPLOAD_SIZE 1025 /* of the name of an upload */
+
+struct objects_place {
+    const char *url;              /* https://server/bucket[/prefix], or the path of a folder */
+    const char *region;           /* of the bucket */
+    const char *credentials_file; /* two lines: the access key's id, and its secret */
+    unsigned tries;               /* of a server that does not answer; 0: for half a minute */
+};
+
+struct objects;
+
+/* Whether a url is one; nothing is opened. Errors: ERR_CONFIG. */
+int objects_check_url(const char *url, struct error **err);
+
+/* Nothing is sent yet. Errors: ERR_CONFIG (no such form of url, the file of the credentials cannot
+ * be read or holds something else). */
+int objects_open(const struct objects_place *place, struct objects **objects, struct error **err);
+void objects_close(struct objects *objects); /* NULL is allowed */
+
+/* Called at least every second while the storage is waited for; -1 ends the wait with its error. */
+void objects_tick_by(struct objects *objects, int (*tick)(void *context, struct error **err),
+                     void *context);
+
+/* Call it now, for who waits by himself between two calls. */
+int objects_tick_now(struct objects *objects, struct error **err);
+
+/* Write a small object as a whole. */
+int objects_put(struct objects *objects, const char *key, const void *data, size_t size,
+                struct error **err);
+
+/* Read at most size bytes from offset; *got is less at the object's end. */
+int objects_read(struct objects *objects, const char *key, uint64_t offset, void *data, size_t size,
+                 size_t *got, struct error **err);
+
+/* None of that key: success. */
+int objects_delete(struct objects *objects, const char *key, struct error **err);
+
+struct objects_listed {
+    const char *key;
+    uint64_t size;
+    int64_t modified_at_ms;
+};
+/* Every object below "folder/". act may delete the one that it is given. */
+int objects_each(struct objects *objects, const char *folder,
+                 int (*act)(void *context, const struct objects_listed *one, struct error **err),
+                 void *context, struct error **err);
+
+/* --- objects in parts --- */
+
+struct objects_upload;
+
+/* name: by which abandon() finds it later, OBJECTS_UPLOAD_SIZE bytes; until the first part there is
+ * nothing that would have to be abandoned. */
+int objects_upload_begin(struct objects *objects, const char *key, char *name,
+                         struct objects_upload **upload, struct error **err);
+
+/* The next part: OBJECTS_PART_BYTES, or the rest. */
+int objects_upload_part(struct objects_upload *upload, const void *data, size_t size,
+                        struct error **err);
+
+/* All parts are there: now, and not before, there is an object of that key. */
+int objects_upload_finish(struct objects_upload *upload, struct error **err);
+void objects_upload_free(struct objects_upload *upload); /* NULL is allowed; nothing is undone */
+
+/* Remove what there is of one that was not finished. None: success. */
+int objects_upload_abandon(struct objects *objects, const char *key, const char *name,
+                           struct error **err);

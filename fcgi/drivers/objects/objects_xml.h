@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* As much of XML as the answers of S3 are made of. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The text of the first element of that name in the text from *at on, its entities replaced; the
+ * caller frees it. *at moves behind it; NULL: there is none. */
+char *objects_xml_next(const char **at, const char *name);
+
+/* The same of a document, from its beginning. */
+char *objects_xml_find(const char *text, const char *name);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "objects/objects_xml.h"
+
+static void finds_elements_in_their_order(void **state)
+{
+    (void)state;
+    const char *at =
+        "<?xml version=\"1.0\"?><R><Key>a/b</Key><X/><Key>c&amp;d&lt;&quot;&bogus;</Key></R>";
+    autofree char *first = objects_xml_next(&at, "Key");
+    autofree char *second = objects_xml_next(&at, "Key");
+    assert_string_equal(first, "a/b");
+    assert_string_equal(second, "c&d<\"&bogus;");
+    assert_null(objects_xml_next(&at, "Key"));
+}
+
+static void takes_nothing_of_what_is_cut_off(void **state)
+{
+    (void)state;
+    assert_null(objects_xml_find("<UploadId>abc", "UploadId"));
+    assert_null(objects_xml_find("<UploadId", "UploadId"));
+    assert_null(objects_xml_find("", "UploadId"));
+    autofree char *empty = objects_xml_find("<Code></Code>", "Code");
+    assert_string_equal(empty, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_elements_in_their_order),
+        cmocka_unit_test(takes_nothing_of_what_is_cut_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
