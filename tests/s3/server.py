@@ -70,7 +70,7 @@ def serve(app, port):
 def serve_storage():
     conf = {"devices": f"{FOLDER}/srv", "mount_check": "false", "swift_dir": FOLDER, "bind_ip": "127.0.0.1",
             "fallocate_reserve": "0", "disable_fallocate": "true", "log_address": f"{FOLDER}/log"}
-    os.makedirs(f"{FOLDER}/srv/disk")
+    os.makedirs(f"{FOLDER}/srv/disk", exist_ok=True)
     for name, controller in (("account", AccountController), ("container", ContainerController), ("object", ObjectController)):
         listener = eventlet.listen(("127.0.0.1", 0))
         port = listener.getsockname()[1]
