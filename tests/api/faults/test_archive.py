@@ -20,7 +20,7 @@ from tenant import Sandbox
 CANARY = "kept where nobody else can read it"
 
 
-@pytest.fixture(scope="module", params=["folder", "bucket"])
+@pytest.fixture(scope="module", params=["folder", pytest.param("bucket", marks=pytest.mark.long)])
 def storage(request, stack):
     folder = stack.root / "archive-of-a-test"
     if request.param == "folder":
