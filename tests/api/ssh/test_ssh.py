@@ -160,9 +160,9 @@ def test_environment(ssh, work):
 
 WATCH_SIZE = (
     "import os, signal, time; "
-    "told = lambda *_: print(\"resized to\", *reversed(os.get_terminal_size()), flush=True); "
+    "told = lambda *_: os.write(1, b\"resized to %d %d\\n\" % os.get_terminal_size()[::-1]); "
     "signal.signal(signal.SIGWINCH, told); "
-    "print(\"watch\" + \"ing\", flush=True); "
+    "os.write(1, b\"watch\" + b\"ing\\n\"); "
     "time.sleep(100)"
 )
 
