@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 
+#include "archive/archive.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -275,13 +276,39 @@ static int add_problems(struct db *db, json_t *status, struct error **err)
     return add_join_problems(db, problems, err);
 }
 
-int overview_read(struct db *db, json_t **overview, struct error **err)
+/* --- the archive --- */
+
+static int add_archive(struct db *db, const struct settings *settings, json_t *status,
+                       struct error **err)
+{
+    struct archive_report report;
+    if (!archive_is_on(settings))
+        return 0;
+    if (archive_report(db, settings->archive_after_s, &report, err) < 0)
+        return -1;
+    json_object_set_new(
+        status, "archive",
+        json_pack("{s:s, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:s}", "url",
+                  settings->archive_url, "copies", (json_int_t)report.whole, "bytes",
+                  (json_int_t)report.whole_bytes, "newest", time_or_null(report.newest_at_ms),
+                  "storing", (json_int_t)report.storing, "failing", (json_int_t)report.failing,
+                  "removing", (json_int_t)report.removing, "behind", (json_int_t)report.behind,
+                  "behind_since", time_or_null(report.behind_since_ms), "last_error",
+                  report.failure));
+    if (report.failing)
+        problem(json_object_get(status, "problems"), "%llu copies for the archive fail: %s.",
+                (unsigned long long)report.failing, report.failure);
+    return 0;
+}
+
+int overview_read(struct db *db, const struct settings *settings, json_t **overview,
+                  struct error **err)
 {
     json_auto_t *status = json_object();
     if (add_sandboxes(db, status, err) < 0 || add_hosts(db, status, err) < 0 ||
         add_operations(db, status, err) < 0 || add_moves(db, status, err) < 0 ||
         add_demands(db, status, err) < 0 || add_events(db, status, err) < 0 ||
-        add_problems(db, status, err) < 0)
+        add_problems(db, status, err) < 0 || add_archive(db, settings, status, err) < 0)
         return -1;
     *overview = json_incref(status);
     return 0;

@@ -6,11 +6,13 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "config/settings.h"
 #include "db/db.h"
 
-/* Sandboxes by state, hosts, work under way, the warm pool of late, and in sentences what is wrong;
- * a new reference. */
-int overview_read(struct db *db, json_t **overview, struct error **err);
+/* Sandboxes by state, hosts, work under way, the warm pool of late, the archive where there is one,
+ * and in sentences what is wrong; a new reference. */
+int overview_read(struct db *db, const struct settings *settings, json_t **overview,
+                  struct error **err);
 
 /* What only an administrator's own program can look at is left for others to read, one report of a
  * name. */

@@ -119,6 +119,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
     const struct db_statement_list statements[] = {
         access_revision_statements,
         account_statements,
+        archive_report_statements,
         archive_statements,
         api_key_statements,
         attempt_statements,

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "archive/archive.h"
 #include "base/ipv4.h"
 #include "base/mem.h"
 #include "ctl/ctl_db.h"
@@ -77,31 +76,6 @@ static void print_section(const json_t *status, const char *name, const struct c
 
 /* --- the archive --- */
 
-static int add_archive(struct ctl *ctl, json_t *status, struct error **err)
-{
-    struct archive_report report;
-    json_t *archive = json_null();
-    if (!archive_is_on(ctl->settings)) {
-        json_object_set_new(status, "archive", archive);
-        return 0;
-    }
-    if (archive_report(ctl->db, ctl->settings->archive_after_s, &report, err) < 0)
-        return -1;
-    archive = json_pack(
-        "{s:s, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:s}", "url", ctl->settings->archive_url,
-        "copies", (json_int_t)report.whole, "bytes", (json_int_t)report.whole_bytes, "newest",
-        ctl_json_time(report.newest_at_ms), "storing", (json_int_t)report.storing, "failing",
-        (json_int_t)report.failing, "removing", (json_int_t)report.removing, "behind",
-        (json_int_t)report.behind, "behind_since", ctl_json_time(report.behind_since_ms),
-        "last_error", report.failure);
-    json_object_set_new(status, "archive", archive);
-    if (report.failing)
-        json_array_append_new(json_object_get(status, "problems"),
-                              json_sprintf("%llu copies for the archive fail: %s.",
-                                           (unsigned long long)report.failing, report.failure));
-    return 0;
-}
-
 static long long number_of(const json_t *json, const char *name)
 {
     return (long long)json_integer_value(json_object_get(json, name));
@@ -174,7 +148,7 @@ int ctl_status(struct ctl *ctl, const struct ctl_arguments *arguments, struct er
 {
     json_auto_t *status = NULL;
     (void)arguments;
-    if (overview_read(ctl->db, &status, err) < 0 || add_archive(ctl, status, err) < 0)
+    if (overview_read(ctl->db, ctl->settings, &status, err) < 0)
         return -1;
     if (ctl->json)
         ctl_print_json(json_incref(status));

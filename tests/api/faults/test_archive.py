@@ -23,6 +23,8 @@ CANARY = "kept where nobody else can read it"
 @pytest.fixture(scope="module", params=["folder", pytest.param("bucket", marks=pytest.mark.long)])
 def storage(request, stack):
     folder = stack.root / "archive-of-a-test"
+    if folder.exists():  # of a run that was killed
+        shutil.rmtree(folder)
     if request.param == "folder":
         made = Folder(folder)
     else:

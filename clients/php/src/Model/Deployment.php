@@ -19,6 +19,8 @@ final class Deployment
      * @param list<string> $problems What is wrong, in sentences.
      * @param list<DeploymentPools> $pools Workers' pools of the machine that answers.
      * @param DeploymentEvents $events Events that nobody can read yet.
+     * @param DeploymentArchive|null $archive Copies of paused sandboxes off the hosts; missing where there is no
+     *   archive.
      */
     public function __construct(
         public readonly array $sandboxes,
@@ -31,6 +33,7 @@ final class Deployment
         public readonly array $pools,
         public readonly DeploymentEvents $events,
         public readonly DeploymentWebhooks $webhooks,
+        public readonly ?DeploymentArchive $archive,
     ) {
     }
 
@@ -48,6 +51,7 @@ final class Deployment
             pools: $fields->objects('pools', DeploymentPools::read(...)),
             events: $fields->object('events', DeploymentEvents::read(...)),
             webhooks: $fields->object('webhooks', DeploymentWebhooks::read(...)),
+            archive: $fields->objectOrNull('archive', DeploymentArchive::read(...)),
         );
     }
 }
