@@ -162,6 +162,7 @@ def test_a_resume_goes_before_its_copy(storage, api, stack):
         wait_until(lambda: storage.keys() == [], 60, "nothing of it in the storage")
 
 
+@pytest.mark.long
 def test_a_dispatcher_is_killed_over_a_copy(storage, api, stack):
     with archive_settings(stack, archive_after_s=1, archive_kib_s=8192, **storage.settings):
         sandbox = Sandbox.create(api)
@@ -202,6 +203,7 @@ def test_a_dispatcher_is_killed_at_each_step(archive, sandbox, stack, fault_poin
     assert not (fault_points.directory / point).exists(), "a dispatcher has come by there"
 
 
+@pytest.mark.long
 def test_each_team_has_its_turn(storage, account, other_account, stack):
     many = [Sandbox.create(account.api) for _ in range(6)]
     one = Sandbox.create(other_account.api)
@@ -217,6 +219,7 @@ def test_each_team_has_its_turn(storage, account, other_account, stack):
     assert storage.keys() == []
 
 
+@pytest.mark.long
 def test_the_storage_is_compared_with_the_rows(storage, api, stack):
     """What no row knows goes when it is old, and a copy that is gone is made again."""
     with archive_settings(stack, archive_after_s=1, archive_sweep_s=10, **storage.settings):
