@@ -44,7 +44,8 @@ int operator_status(void *context, struct http_request *request, struct http_res
     json_t *pools;
     json_auto_t *body = NULL;
     (void)request;
-    if (overview_read(api->worker.db, api->settings, &body, err) < 0 || pools_to_json(api, &pools, err) < 0)
+    if (overview_read(api->worker.db, api->settings, &body, err) < 0 ||
+        pools_to_json(api, &pools, err) < 0)
         return -1;
     json_object_set_new(body, "pools", pools);
     return http_response_json(response, 200, json_incref(body));
