@@ -3,33 +3,23 @@
 
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/notify.h"
 #include "checkpoint/checkpoint_row.h"
 #include "host/host.h"
 
-#define LEAVING_AT_ONCE 32
-
 /* --- beginning --- */
 
-struct beginning {
-    const char *id;
-    bool asked;
-    struct runtime_resources resources; /* all 0: only its disk needs room */
-};
-
-static int begin_body(struct db *db, void *context, struct error **err)
+static int begin(struct db *db, void *context, struct error **err)
 {
-    const struct beginning *beginning = context;
+    const struct move_order *order = context;
     struct checkpoint checkpoint;
-    if (checkpoint_get_any(db, beginning->id, true, &checkpoint, err) < 0)
+    if (checkpoint_get_any(db, order->id, true, &checkpoint, err) < 0)
         return -1;
     if (checkpoint.state != CHECKPOINT_READY || checkpoint.virtual_machine)
         return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint that can be moved.");
     struct move move = {
-        .kind = MOVE_CHECKPOINT, .asked = beginning->asked, .from_host = checkpoint.host_id};
+        .kind = MOVE_CHECKPOINT, .asked = order->asked, .from_host = checkpoint.host_id};
     const struct host_wanted wanted = {.from_host = checkpoint.host_id,
-                                       .resources = beginning->resources};
+                                       .resources = order->resources};
     memcpy(move.id, checkpoint.id, sizeof move.id);
     memcpy(move.group_id, checkpoint.id, sizeof move.group_id);
     memcpy(move.team_id, checkpoint.team_id, sizeof move.team_id);
@@ -40,36 +30,7 @@ static int begin_body(struct db *db, void *context, struct error **err)
     return host_disk_reserve(db, move.to_host, 0, err) < 0 ? -1 : move_begin(db, &move, err);
 }
 
-int checkpoint_move_leaving(struct worker *worker, bool *begun, struct error **err)
-{
-    char ids[LEAVING_AT_ONCE][ID_SIZE];
-    unsigned count;
-    *begun = false;
-    if (checkpoint_row_leaving(worker->db, clock_now_ms() - MOVE_AGAIN_MS, LEAVING_AT_ONCE, ids,
-                               &count, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count && !*begun; i++) {
-        struct beginning beginning = {.id = ids[i]};
-        *begun = db_transaction(worker->db, begin_body, &beginning, err) == 0;
-        if (!*begun && move_pass_over(err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-int checkpoint_move_for_room(struct worker *worker, const char *id,
-                             const struct runtime_resources *resources, int64_t give_up_ms,
-                             bool *moved, struct error **err)
-{
-    struct beginning beginning = {.id = id, .asked = true, .resources = *resources};
-    *moved = false;
-    if (db_transaction(worker->db, begin_body, &beginning, err) < 0 &&
-        (*err)->code != ERR_SANDBOX_BUSY)
-        return move_pass_over(err);
-    error_clear(err);
-    notify_send(worker->settings->api_socket, NOTIFY_MOVES);
-    return moving_wait(worker, id, give_up_ms, moved, err);
-}
+const struct move_start checkpoint_move_start = {checkpoint_row_leaving, begin, 32};
 
 /* --- moving --- */
 

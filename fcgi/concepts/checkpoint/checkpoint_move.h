@@ -8,14 +8,6 @@
 #include "moving/moving.h"
 
 extern const struct mover checkpoint_mover;
-
-/* Begin to move one of a host that is being emptied; *begun: there was one that could. */
-int checkpoint_move_leaving(struct worker *worker, bool *begun, struct error **err);
-
-/* Its host is full: have it moved to one with room for a sandbox of this size, and wait until it is
- * there, at most until give_up_ms (monotonic). *moved: it is. */
-int checkpoint_move_for_room(struct worker *worker, const char *id,
-                             const struct runtime_resources *resources, int64_t give_up_ms,
-                             bool *moved, struct error **err);
+extern const struct move_start checkpoint_move_start;
 
 extern const struct db_statement_list checkpoint_move_statements;

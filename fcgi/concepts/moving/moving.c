@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
+#include "base/notify.h"
 #include "host/runtimes.h"
 
 /* A dispatcher that dies over it again and again leaves it where it is. */
@@ -199,8 +200,9 @@ int move_pass_over(struct error **err)
     }
 }
 
-int moving_wait(struct worker *worker, const char *id, int64_t give_up_ms, bool *arrived,
-                struct error **err)
+/* Until the move is over, or give_up_ms. *arrived: it is where it was to go. */
+static int wait_for(struct worker *worker, const char *id, int64_t give_up_ms, bool *arrived,
+                    struct error **err)
 {
     struct move move;
     bool found;
@@ -214,4 +216,36 @@ int moving_wait(struct worker *worker, const char *id, int64_t give_up_ms, bool 
         clock_sleep_ms(LOOK_MS);
     } while (clock_monotonic_ms() < give_up_ms);
     return 0;
+}
+
+int moving_begin_leaving(struct worker *worker, const struct move_start *start, bool *begun,
+                         struct error **err)
+{
+    char ids[MOVE_AT_ONCE_MOST][ID_SIZE];
+    unsigned count;
+    *begun = false;
+    if (start->leaving(worker->db, clock_now_ms() - MOVE_AGAIN_MS, start->at_once, ids, &count,
+                       err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count && !*begun; i++) {
+        struct move_order order = {.id = ids[i]};
+        *begun = db_transaction(worker->db, start->begin, &order, err) == 0;
+        if (!*begun && move_pass_over(err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int moving_for_room(struct worker *worker, const struct move_start *start, const char *id,
+                    const struct runtime_resources *resources, int64_t give_up_ms, bool *moved,
+                    struct error **err)
+{
+    struct move_order order = {.id = id, .asked = true, .resources = *resources};
+    *moved = false;
+    if (db_transaction(worker->db, start->begin, &order, err) < 0 &&
+        (*err)->code != ERR_SANDBOX_BUSY)
+        return move_pass_over(err);
+    error_clear(err);
+    notify_send(worker->settings->api_socket, NOTIFY_MOVES);
+    return wait_for(worker, id, give_up_ms, moved, err);
 }

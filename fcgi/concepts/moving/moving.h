@@ -127,11 +127,40 @@ int moving_open_clear(struct moving *moving, struct runtime **runtime, bool *los
 int moving_run(struct moving *moving, const struct mover *mover, struct error **err);
 void moving_close(struct moving *moving);
 
+/* --- beginning --- */
+
+struct move_order {
+    const char *id;
+    bool asked;                         /* somebody waits for it */
+    struct runtime_resources resources; /* that its host must have room for; all 0: only its disk */
+};
+
+/* How moves of a kind begin. */
+struct move_start {
+    /* What is on hosts that are being emptied, and did not fail to move since; at most limit. */
+    int (*leaving)(struct db *db, int64_t failed_before_ms, unsigned limit, char (*ids)[ID_SIZE],
+                   unsigned *count, struct error **err);
+    /* Inside a transaction: begin the move of a const struct move_order. */
+    int (*begin)(struct db *db, void *order, struct error **err);
+    unsigned at_once; /* tried at a time, MOVE_AT_ONCE_MOST at most */
+};
+#define MOVE_AT_ONCE_MOST 32
+
+/* For move_start.leaving: what a statement finds whose arguments are those two. */
+int move_leaving_ids(struct db *db, const struct db_statement *statement, int64_t failed_before_ms,
+                     unsigned limit, char (*ids)[ID_SIZE], unsigned *count, struct error **err);
+
+/* Begin to move one of what is on hosts that are being emptied; *begun: there was one that could.
+ */
+int moving_begin_leaving(struct worker *worker, const struct move_start *start, bool *begun,
+                         struct error **err);
+
+/* Its hosts are full: have it moved to one with room, and wait until it is there, at most until
+ * give_up_ms (monotonic). *moved: it is. */
+int moving_for_room(struct worker *worker, const struct move_start *start, const char *id,
+                    const struct runtime_resources *resources, int64_t give_up_ms, bool *moved,
+                    struct error **err);
+
 /* What cannot begin to move is tried again later, when there may be room, or another host: 0, and
  * *err is clear; -1 for all other errors. */
 int move_pass_over(struct error **err);
-
-/* Wait until a move is over that was asked for, or until give_up_ms (monotonic). *arrived: it is
- * where it was to go. */
-int moving_wait(struct worker *worker, const char *id, int64_t give_up_ms, bool *arrived,
-                struct error **err);

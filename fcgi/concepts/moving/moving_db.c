@@ -254,6 +254,17 @@ int move_find(struct db *db, const char *id, struct move *move, bool *found, str
     return 0;
 }
 
+int move_leaving_ids(struct db *db, const struct db_statement *statement, int64_t failed_before_ms,
+                     unsigned limit, char (*ids)[ID_SIZE], unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, statement, DB_ARGS(db_i64(failed_before_ms), db_u64(limit)), &rows, err) < 0)
+        return -1;
+    for (*count = 0; *count < limit && db_rows_next(rows); ++*count)
+        db_copy_text(ids[*count], rows, 0);
+    return 0;
+}
+
 int move_purge(struct db *db, int64_t before_ms, struct error **err)
 {
     return db_exec(db, &purge_statement, DB_ARGS(db_i64(before_ms)), NULL, err);

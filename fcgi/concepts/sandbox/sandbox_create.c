@@ -572,10 +572,11 @@ static int make_room(struct work *work, const struct sandbox_create *request, in
     *room = false;
     if (request->copy || request->mount_count || !sandbox->template_version_id[0])
         return 0;
-    return *checkpoint_id ? checkpoint_move_for_room(worker, checkpoint_id, &sandbox->resources,
-                                                     give_up_ms, room, err)
-                          : template_copy_for_room(worker, sandbox->template_version_id,
-                                                   &sandbox->resources, give_up_ms, room, err);
+    return *checkpoint_id
+               ? moving_for_room(worker, &checkpoint_move_start, checkpoint_id, &sandbox->resources,
+                                 give_up_ms, room, err)
+               : moving_for_room(worker, &template_move_start, sandbox->template_version_id,
+                                 &sandbox->resources, give_up_ms, room, err);
 }
 
 /* Once; whatever comes of it, the refusal is what a client is told if it did not help. */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "host/host.h"
@@ -12,9 +11,8 @@
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_row.h"
 
-#define LEAVING_AT_ONCE 32
-#define BUSY_MS         500 /* somebody else is at work on it */
-#define AGAIN_MS        2000
+#define BUSY_MS  500 /* somebody else is at work on it */
+#define AGAIN_MS 2000
 /* So often it is tried to resume it, if there is no room; then it stays stopped. */
 #define ATTEMPTS_MOST 60
 
@@ -23,12 +21,12 @@ enum { NOT_PAUSED, PAUSED, MOVE_TRIED };
 
 /* --- beginning --- */
 
-static int begin_body(struct db *db, void *context, struct error **err)
+static int begin(struct db *db, void *context, struct error **err)
 {
-    const char *id = context;
+    const struct move_order *order = context;
     sandbox_auto sandbox = {0};
     struct move move = {.kind = MOVE_SANDBOX};
-    if (sandbox_get_any(db, id, true, &sandbox, err) < 0)
+    if (sandbox_get_any(db, order->id, true, &sandbox, err) < 0)
         return -1;
     if (sandbox.state != SANDBOX_READY)
         return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox does not run.");
@@ -44,21 +42,7 @@ static int begin_body(struct db *db, void *context, struct error **err)
                : error_set(err, ERR_NO_CAPACITY, "No other host has room for the sandbox now.");
 }
 
-int sandbox_move_running_begin(struct worker *worker, bool *begun, struct error **err)
-{
-    char ids[LEAVING_AT_ONCE][ID_SIZE];
-    unsigned count;
-    *begun = false;
-    if (sandbox_row_leaving_running(worker->db, clock_now_ms() - MOVE_AGAIN_MS, LEAVING_AT_ONCE,
-                                    ids, &count, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count && !*begun; i++) {
-        *begun = db_transaction(worker->db, begin_body, ids[i], err) == 0;
-        if (!*begun && move_pass_over(err) < 0)
-            return -1;
-    }
-    return 0;
-}
+const struct move_start sandbox_move_running_start = {sandbox_row_leaving_running, begin, 32};
 
 /* --- ending --- */
 

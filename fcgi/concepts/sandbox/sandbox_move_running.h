@@ -9,8 +9,7 @@
 
 #include "moving/moving.h"
 
-/* Begin with one of a host where what runs is to go too; *begun: there was one that could. */
-int sandbox_move_running_begin(struct worker *worker, bool *begun, struct error **err);
+extern const struct move_start sandbox_move_running_start;
 
 /* Go on with one that was taken, as far as it goes now. */
 int sandbox_move_running(struct moving *moving, struct error **err);

@@ -3,33 +3,24 @@
 
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/notify.h"
 #include "host/host.h"
 #include "template/template_row.h"
 
-#define LEAVING_AT_ONCE 32
-#define HOSTS_MOST      64
+#define HOSTS_MOST 64
 
 /* --- beginning --- */
 
-struct beginning {
-    const char *id;
-    bool asked;
-    struct runtime_resources resources;
-};
-
 /* One that lacks it and has room. */
-static int choose(struct db *db, const struct beginning *beginning, struct move *move,
+static int choose(struct db *db, const struct move_order *order, struct move *move,
                   struct error **err)
 {
     uint32_t hosts[HOSTS_MOST];
     unsigned count;
-    if (template_row_lacking(db, beginning->id, HOSTS_MOST, hosts, &count, err) < 0)
+    if (template_row_lacking(db, order->id, HOSTS_MOST, hosts, &count, err) < 0)
         return -1;
     for (unsigned i = 0; i < count && !move->to_host; i++) {
         const struct host_wanted wanted = {
-            .from_host = move->from_host, .only_host = hosts[i], .resources = beginning->resources};
+            .from_host = move->from_host, .only_host = hosts[i], .resources = order->resources};
         if (host_target(db, &wanted, &move->to_host, err) < 0)
             return -1;
     }
@@ -38,50 +29,22 @@ static int choose(struct db *db, const struct beginning *beginning, struct move 
                : error_set(err, ERR_NO_CAPACITY, "No other host has room for the template now.");
 }
 
-static int begin_body(struct db *db, void *context, struct error **err)
+/* The version, which all teams may share, is locked last, as by a create, and not at all where no
+ * host could take it. */
+static int begin(struct db *db, void *context, struct error **err)
 {
-    const struct beginning *beginning = context;
-    struct move move = {.kind = MOVE_TEMPLATE, .asked = beginning->asked};
-    memcpy(move.id, beginning->id, sizeof move.id);
-    memcpy(move.group_id, beginning->id, sizeof move.group_id);
-    if (template_row_lock_ready(db, move.id, move.team_id, err) < 0 ||
-        template_row_origin(db, move.id, &move.from_host, err) < 0)
-        return -1;
-    if (choose(db, beginning, &move, err) < 0 || host_disk_reserve(db, move.to_host, 0, err) < 0)
+    const struct move_order *order = context;
+    struct move move = {.kind = MOVE_TEMPLATE, .asked = order->asked};
+    memcpy(move.id, order->id, sizeof move.id);
+    memcpy(move.group_id, order->id, sizeof move.group_id);
+    if (template_row_origin(db, move.id, &move.from_host, err) < 0 ||
+        choose(db, order, &move, err) < 0 || host_disk_reserve(db, move.to_host, 0, err) < 0 ||
+        template_row_lock_ready(db, move.id, move.team_id, err) < 0)
         return -1;
     return move_begin(db, &move, err);
 }
 
-int template_move_leaving(struct worker *worker, bool *begun, struct error **err)
-{
-    char ids[LEAVING_AT_ONCE][ID_SIZE];
-    unsigned count;
-    *begun = false;
-    if (template_row_leaving(worker->db, clock_now_ms() - MOVE_AGAIN_MS, LEAVING_AT_ONCE, ids,
-                             &count, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count && !*begun; i++) {
-        struct beginning beginning = {.id = ids[i]};
-        *begun = db_transaction(worker->db, begin_body, &beginning, err) == 0;
-        if (!*begun && move_pass_over(err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-int template_copy_for_room(struct worker *worker, const char *version_id,
-                           const struct runtime_resources *resources, int64_t give_up_ms,
-                           bool *copied, struct error **err)
-{
-    struct beginning beginning = {.id = version_id, .asked = true, .resources = *resources};
-    *copied = false;
-    if (db_transaction(worker->db, begin_body, &beginning, err) < 0 &&
-        (*err)->code != ERR_SANDBOX_BUSY)
-        return move_pass_over(err);
-    error_clear(err);
-    notify_send(worker->settings->api_socket, NOTIFY_MOVES);
-    return moving_wait(worker, version_id, give_up_ms, copied, err);
-}
+const struct move_start template_move_start = {template_row_leaving, begin, 32};
 
 /* --- copying --- */
 

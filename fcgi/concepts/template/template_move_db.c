@@ -45,13 +45,7 @@ const struct db_statement_list template_move_statements = DB_STATEMENT_LIST(stat
 int template_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
                          char (*ids)[ID_SIZE], unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &leaving_statement, DB_ARGS(db_i64(failed_before_ms), db_u64(limit)), &rows,
-                 err) < 0)
-        return -1;
-    for (*count = 0; *count < limit && db_rows_next(rows); ++*count)
-        db_copy_text(ids[*count], rows, 0);
-    return 0;
+    return move_leaving_ids(db, &leaving_statement, failed_before_ms, limit, ids, count, err);
 }
 
 int template_row_lock_ready(struct db *db, const char *version_id, char owner[ID_SIZE],

@@ -4,14 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "host/host.h"
 #include "volume/keeper.h"
 #include "volume/volume_fence.h"
 #include "volume/volume_mount.h"
-
-#define LEAVING_AT_ONCE 16
 
 /* --- beginning --- */
 
@@ -75,9 +72,8 @@ static int lock_group(struct db *db, struct beginning *beginning, struct error *
     return 0;
 }
 
-static int begin_body(struct db *db, void *context, struct error **err)
+static int begin_group(struct db *db, struct beginning *beginning, struct error **err)
 {
-    struct beginning *beginning = context;
     uint32_t to_host;
     char group_id[ID_SIZE];
     id_new("mov_", group_id);
@@ -98,23 +94,16 @@ static int begin_body(struct db *db, void *context, struct error **err)
     return 0;
 }
 
-int volume_move_leaving(struct worker *worker, bool *begun, struct error **err)
+static int begin(struct db *db, void *context, struct error **err)
 {
-    char ids[LEAVING_AT_ONCE][ID_SIZE];
-    unsigned count;
-    *begun = false;
-    if (volume_row_leaving(worker->db, clock_now_ms() - MOVE_AGAIN_MS, LEAVING_AT_ONCE, ids, &count,
-                           err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count && !*begun; i++) {
-        struct beginning beginning = {.id = ids[i]};
-        *begun = db_transaction(worker->db, begin_body, &beginning, err) == 0;
-        free(beginning.addresses);
-        if (!*begun && move_pass_over(err) < 0)
-            return -1;
-    }
-    return 0;
+    const struct move_order *order = context;
+    struct beginning beginning = {.id = order->id};
+    int result = begin_group(db, &beginning, err);
+    free(beginning.addresses);
+    return result;
 }
+
+const struct move_start volume_move_start = {volume_row_leaving, begin, 16};
 
 /* --- moving --- */
 

@@ -14,10 +14,7 @@
 #define VOLUME_GROUP_MAX 64 /* volumes that go together */
 
 extern const struct mover volume_mover;
-
-/* Begin to move one, and those that go with it, of a host that is being emptied; *begun: there was
- * one that could. */
-int volume_move_leaving(struct worker *worker, bool *begun, struct error **err);
+extern const struct move_start volume_move_start; /* of one, and those that go with it */
 
 /* --- rows: volume_move_db.c --- */
 

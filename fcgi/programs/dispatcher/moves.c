@@ -46,15 +46,15 @@ int move_next(struct worker *worker, bool *worked, struct error **err)
  * the sandboxes that have them. */
 int move_drain_next(struct worker *worker, bool *worked, struct error **err)
 {
-    static int (*const begin[])(struct worker * worker, bool *begun, struct error **err) = {
-        template_move_leaving,
-        volume_move_leaving,
-        checkpoint_move_leaving,
-        sandbox_move_running_begin,
+    static const struct move_start *const starts[] = {
+        &template_move_start,
+        &volume_move_start,
+        &checkpoint_move_start,
+        &sandbox_move_running_start,
     };
     *worked = false;
-    for (size_t i = 0; i < sizeof begin / sizeof begin[0] && !*worked; i++)
-        if (begin[i](worker, worked, err) < 0)
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0] && !*worked; i++)
+        if (moving_begin_leaving(worker, starts[i], worked, err) < 0)
             return -1;
     return *worked ? move_next(worker, worked, err) : 0;
 }
