@@ -51,7 +51,8 @@ static bool is_of_alphabet(const char *text, size_t length, const char *alphabet
 
 bool id_is_valid(const char *prefix, const char *text)
 {
-    return strncmp(text, prefix, 4) == 0 && is_of_alphabet(text + 4, ULID_LENGTH, crockford);
+    return strncmp(text, prefix, 4) == 0 && text[4] == ID_CELL &&
+           is_of_alphabet(text + 4, ULID_LENGTH, crockford);
 }
 
 const char *route_token_new(char out[ROUTE_TOKEN_LENGTH + 1])

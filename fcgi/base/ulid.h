@@ -23,7 +23,7 @@ const char *id_new(const char *prefix, char out[ID_SIZE]);
 /* What comes before all identifiers of the type that are made from then on. Returns out. */
 const char *id_floor(const char *prefix, int64_t at_ms, char out[ID_SIZE]);
 
-/* Whether text has the exact form of an identifier of that type. */
+/* Whether text has the exact form of an identifier of that type, and of this cell. */
 bool id_is_valid(const char *prefix, const char *text);
 
 #define ROUTE_TOKEN_LENGTH 26

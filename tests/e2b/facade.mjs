@@ -154,15 +154,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(self.headers['Host'].encode())
+        self.wfile.write(''.join(f'{name}: {text}' for name, text in self.headers.items() if name.lower() == 'host').encode())
 http.server.HTTPServer(('127.0.0.1', 8123), Handler).serve_forever()
 `)
     await sandbox.commands.run('python3 /tmp/host.py', { background: true })
     await sandbox.commands.run('until curl -so /dev/null 127.0.0.1:8123; do sleep 0.1; done')
-    assert.equal(await (await plain(`https://${sandbox.getHost(8123)}/`)).text(), 'localhost:8123')
+    assert.equal(await (await plain(`https://${sandbox.getHost(8123)}/`)).text(), 'Host: localhost:8123')
     assert.equal((await sandbox.getInfo()).network.maskRequestHost, 'localhost:${PORT}')
   })
   say('the host that servers see')
+
+  await withSandbox({ lifecycle: { onTimeout: 'pause', autoResume: true } }, async (sandbox) => {
+    await serve(sandbox, 8123)
+    await sandbox.pause()
+    assert.equal(await (await plain(`https://${sandbox.getHost(8123)}/`)).text(), 'shown\n')
+    assert.equal((await sandbox.getInfo()).state, 'running')
+    await sandbox.pause()
+    assert.equal((await sandbox.commands.run('echo woken')).stdout, 'woken\n')
+    assert.deepEqual((await sandbox.getInfo()).lifecycle, { onTimeout: 'pause', autoResume: true })
+  })
+  say('requests wake what is paused')
 }
 
 async function volumes() {
@@ -183,8 +194,12 @@ async function volumes() {
     assert.deepEqual([await volume.exists('/bytes'), await volume.exists('/none')], [true, false])
     await volume.remove('/a')
     await assert.rejects(volume.readFile('/a/b.txt'), VolumePathNotFoundError)
-    await assert.rejects(volume.updateMetadata('/bytes', { mode: 0o600 }), /501/)
-    await assert.rejects(volume.list('/', { depth: 2 }), /501/)
+    const updated = await volume.updateMetadata('/bytes', { mode: 0o604, uid: 0 })
+    assert.deepEqual([updated.path, updated.mode, updated.uid, updated.gid], ['/bytes', 0o604, 0, 1000])
+    await assert.rejects(volume.updateMetadata('/none', { mode: 0o600 }), VolumePathNotFoundError)
+    assert.equal((await volume.makeDir('/new/owned', { uid: 7, gid: 8 })).uid, 7)
+    const paths = (await volume.list('/', { depth: 2 })).map((one) => one.path).sort()
+    assert.deepEqual(paths, ['/bytes', '/new', '/new/deep', '/new/owned'])
     await withSandbox({ volumeMounts: { '/data': name } }, async (sandbox) => {
       assert.deepEqual(await sandbox.files.read('/data/bytes', { format: 'bytes' }), bytes)
     })

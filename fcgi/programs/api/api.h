@@ -124,7 +124,7 @@ route_handler checkpoints_create, checkpoints_list, checkpoints_show, checkpoint
 route_handler volume_files_get, volume_files_put;
 route_handler volume_files_pass; /* a file as octets, whatever is accepted */
 route_handler volume_directories_list, volume_directories_put;
-route_handler volume_paths_show, volume_paths_delete, volume_paths_move;
+route_handler volume_paths_show, volume_paths_delete, volume_paths_move, volume_paths_update;
 route_handler templates_list, templates_show, template_versions_list;
 route_handler templates_create, templates_delete;
 route_handler template_versions_create, template_versions_show, template_versions_delete;

@@ -23,11 +23,17 @@ static const struct route_query page_query[] = {
 
 static const struct route_query path_query[] = {{.name = "path", .bytes = true}, {.name = NULL}};
 
-static const struct route_query upload_query[] = {
-    {.name = "path", .bytes = true}, {.name = "mode"}, {.name = NULL}};
+static const struct route_query upload_query[] = {{.name = "path", .bytes = true},
+                                                  {.name = "mode"},
+                                                  {.name = "uid"},
+                                                  {.name = "gid"},
+                                                  {.name = NULL}};
 
-static const struct route_query directory_query[] = {
-    {.name = "path", .bytes = true}, {.name = "limit"}, {.name = "next_token"}, {.name = NULL}};
+static const struct route_query directory_query[] = {{.name = "path", .bytes = true},
+                                                     {.name = "depth"},
+                                                     {.name = "limit"},
+                                                     {.name = "next_token"},
+                                                     {.name = NULL}};
 
 static const struct route_query delete_query[] = {
     {.name = "path", .bytes = true}, {.name = "recursive"}, {.name = NULL}};

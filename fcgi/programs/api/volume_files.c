@@ -14,7 +14,7 @@
 const struct schema_member volume_file_schema[] = {
     {.name = "path", .type = SCHEMA_STRING, .required = true, .check = volume_path_member_check},
     {.name = "content_b64", .type = SCHEMA_STRING, .required = true},
-    {.name = "mode", .type = SCHEMA_STRING, .check = volume_mode_member_check},
+    VOLUME_ATTRIBUTES,
     {.name = NULL},
 };
 
@@ -35,15 +35,15 @@ static long read_passage(void *context, char *data, size_t size)
     return got == 0 && passage->left > 0 ? -1 : got;
 }
 
-static int put(struct api *api, struct http_response *response, const char *path, const char *mode,
-               const char *field, struct keeper_upload *upload, struct error **err)
+static int put(struct api *api, struct http_response *response, const char *path,
+               const json_t *attributes, const char *field, struct keeper_upload *upload,
+               struct error **err)
 {
     buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
     json_t *entry;
     int status;
     volume_query_add(&query, "path", path);
-    if (mode)
-        volume_query_add(&query, "mode", mode);
+    volume_query_add_attributes(&query, attributes);
     struct volume_files_call call = {
         .method = "PUT",
         .resource = "file",
@@ -62,13 +62,12 @@ static int put_octets(struct api *api, const struct http_request *request,
 {
     struct passage passage = {request, http_content_length(request)};
     struct keeper_upload upload = {read_passage, &passage, passage.left};
-    const char *path, *mode = http_query(request, "mode");
-    if (volume_path_query(request, &path, err) < 0)
+    json_auto_t *attributes = NULL;
+    const char *path;
+    if (volume_path_query(request, &path, err) < 0 ||
+        volume_attributes_query(request, &attributes, err) < 0)
         return -1;
-    json_auto_t *mode_json = mode ? json_string(mode) : NULL;
-    if (mode && volume_mode_member_check(mode_json, "mode", err) < 0)
-        return -1;
-    if (put(api, response, path, mode, "path", &upload, err) == 0)
+    if (put(api, response, path, attributes, "path", &upload, err) == 0)
         return 0;
     if (!request->body_too_slow)
         return -1;
@@ -81,16 +80,17 @@ static int put_json(struct api *api, const struct http_request *request,
 {
     struct content content;
     if (request->query_count)
-        return error_set_field(err, ERR_INVALID_REQUEST, request->query[0].name,
-                               "path and mode stand in the body, or in the query of a body of "
-                               "application/octet-stream.");
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, request->query[0].name,
+            "path, mode, uid and gid stand in the body, or in the query of a body "
+            "of application/octet-stream.");
     int result = content_decode(request, &content, err);
     autofree char *data = content.data;
     if (result < 0)
         return -1;
     struct keeper_upload upload = {content_read, &content, (int64_t)content.size};
     return put(api, response, json_string_value(json_object_get(request->json, "path")),
-               json_string_value(json_object_get(request->json, "mode")), "/path", &upload, err);
+               request->json, "/path", &upload, err);
 }
 
 int volume_files_put(void *context, struct http_request *request, struct http_response *response,

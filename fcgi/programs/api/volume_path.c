@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #define COMPONENT_MAX 255
@@ -46,6 +47,48 @@ int volume_mode_member_check(const json_t *value, const char *pointer, struct er
     if ((length == 3 || length == 4) && strspn(text, "01234567") == length)
         return 0;
     return refuse(pointer, "A mode is three or four octal digits, such as \"0644\".", err);
+}
+
+static int read_owner(const struct http_request *request, const char *name, json_t *attributes,
+                      struct error **err)
+{
+    const char *text = http_query(request, name);
+    uint64_t number;
+    if (!text)
+        return 0;
+    if (str_parse_u64(text, 0, VOLUME_OWNER_MAX, &number) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, name, "%s is a number from 0 to %d.", name,
+                               VOLUME_OWNER_MAX);
+    json_object_set_new(attributes, name, json_integer((json_int_t)number));
+    return 0;
+}
+
+int volume_attributes_query(const struct http_request *request, json_t **attributes,
+                            struct error **err)
+{
+    const char *mode = http_query(request, "mode");
+    json_auto_t *made = json_object();
+    json_auto_t *mode_json = mode ? json_string(mode) : NULL;
+    if ((mode && volume_mode_member_check(mode_json, "mode", err) < 0) ||
+        read_owner(request, "uid", made, err) < 0 || read_owner(request, "gid", made, err) < 0)
+        return -1;
+    if (mode)
+        json_object_set(made, "mode", mode_json);
+    *attributes = json_incref(made);
+    return 0;
+}
+
+void volume_query_add_attributes(struct buffer *query, const json_t *attributes)
+{
+    static const char *const owners[] = {"uid", "gid"};
+    const char *mode = json_string_value(json_object_get(attributes, "mode"));
+    if (mode)
+        volume_query_add(query, "mode", mode);
+    for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
+        const json_t *owner = json_object_get(attributes, owners[i]);
+        if (owner)
+            buffer_printf(query, "%s=%lld&", owners[i], (long long)json_integer_value(owner));
+    }
 }
 
 int volume_path_query(const struct http_request *request, const char **path, struct error **err)

@@ -15,6 +15,19 @@ int volume_path_check(const char *path, size_t size, const char *field, struct e
 int volume_path_member_check(const json_t *value, const char *pointer, struct error **err);
 int volume_mode_member_check(const json_t *value, const char *pointer, struct error **err);
 
+/* Mode and owner in bodies; in queries (a new object of the same members), and as a query for the
+ * keeper. Errors: ERR_INVALID_REQUEST with the field. */
+#define VOLUME_OWNER_MAX 65535
+#define VOLUME_ATTRIBUTES                                                           \
+    {.name = "mode", .type = SCHEMA_STRING, .check = volume_mode_member_check},     \
+        {.name = "uid", .type = SCHEMA_INTEGER, .min = 0, .max = VOLUME_OWNER_MAX}, \
+    {                                                                               \
+        .name = "gid", .type = SCHEMA_INTEGER, .min = 0, .max = VOLUME_OWNER_MAX    \
+    }
+int volume_attributes_query(const struct http_request *request, json_t **attributes,
+                            struct error **err);
+void volume_query_add_attributes(struct buffer *query, const json_t *attributes);
+
 /* The query parameter path. Borrowed. */
 int volume_path_query(const struct http_request *request, const char **path, struct error **err);
 

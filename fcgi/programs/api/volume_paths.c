@@ -9,10 +9,17 @@
 #include "crypto/mac.h"
 
 #define LIST_LIMIT_MAX 1000
+#define DEPTH_MAX      64
 
 const struct schema_member volume_directory_schema[] = {
     {.name = "path", .type = SCHEMA_STRING, .required = true, .check = volume_path_member_check},
-    {.name = "mode", .type = SCHEMA_STRING, .check = volume_mode_member_check},
+    VOLUME_ATTRIBUTES,
+    {.name = NULL},
+};
+
+const struct schema_member volume_update_schema[] = {
+    {.name = "path", .type = SCHEMA_STRING, .required = true, .check = volume_path_member_check},
+    VOLUME_ATTRIBUTES,
     {.name = NULL},
 };
 
@@ -83,10 +90,9 @@ static int write_token(const struct api *api, const struct http_request *request
     return 0;
 }
 
-int volume_directories_list(void *context, struct http_request *request,
-                            struct http_response *response, struct error **err)
+static int list_page(struct api *api, const struct http_request *request,
+                     struct http_response *response, struct error **err)
 {
-    struct api *api = context;
     buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
     const char *path, *limit_text = http_query(request, "limit");
     uint64_t limit = LIST_LIMIT_MAX, position;
@@ -118,6 +124,48 @@ int volume_directories_list(void *context, struct http_request *request,
     return http_response_json(response, 200, body);
 }
 
+/* --- a directory with what is below --- */
+
+/* As a whole: places in several directories make no page. */
+static int list_tree(struct api *api, const struct http_request *request, uint64_t depth,
+                     struct http_response *response, struct error **err)
+{
+    static const char *const paged[] = {"limit", "next_token"};
+    buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
+    const char *path;
+    json_t *body;
+    int status;
+    for (size_t i = 0; i < ARRAY_SIZE(paged); i++)
+        if (http_query(request, paged[i]))
+            return error_set_field(err, ERR_INVALID_REQUEST, paged[i],
+                                   "A list of several levels has no pages.");
+    if (volume_path_query(request, &path, err) < 0)
+        return -1;
+    volume_query_add(&query, "path", path);
+    buffer_printf(&query, "depth=%llu", (unsigned long long)depth);
+    struct volume_files_call call = {
+        .method = "GET",
+        .resource = "tree",
+        .query = buffer_string(&query),
+        .field = "path",
+    };
+    if (volume_files_ask(api, &call, &body, &status, err) < 0)
+        return -1;
+    return http_response_json(response, 200, body);
+}
+
+int volume_directories_list(void *context, struct http_request *request,
+                            struct http_response *response, struct error **err)
+{
+    const char *text = http_query(request, "depth");
+    uint64_t depth = 1;
+    if (text && str_parse_u64(text, 1, DEPTH_MAX, &depth) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "depth", "depth is a number from 1 to %d.",
+                               DEPTH_MAX);
+    return depth == 1 ? list_page(context, request, response, err)
+                      : list_tree(context, request, depth, response, err);
+}
+
 /* --- calls that answer with an entry --- */
 
 static int answer_entry(struct api *api, struct http_response *response,
@@ -135,14 +183,12 @@ int volume_directories_put(void *context, struct http_request *request,
 {
     buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
     const char *path = json_string_value(json_object_get(request->json, "path"));
-    const char *mode = json_string_value(json_object_get(request->json, "mode"));
     /* The kernel takes no slash behind the name of what it makes. */
     autofree char *plain = xstrdup(path);
     for (size_t length = strlen(plain); length > 1 && plain[length - 1] == '/'; length--)
         plain[length - 1] = '\0';
     volume_query_add(&query, "path", plain);
-    if (mode)
-        volume_query_add(&query, "mode", mode);
+    volume_query_add_attributes(&query, request->json);
     struct volume_files_call call = {
         .method = "PUT",
         .resource = "directory",
@@ -163,6 +209,26 @@ int volume_paths_show(void *context, struct http_request *request, struct http_r
     volume_query_add(&query, "path", path);
     struct volume_files_call call = {
         .method = "GET", .resource = "path", .query = buffer_string(&query), .field = "path"};
+    return answer_entry(context, response, &call, path, err);
+}
+
+int volume_paths_update(void *context, struct http_request *request, struct http_response *response,
+                        struct error **err)
+{
+    buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
+    const char *path = json_string_value(json_object_get(request->json, "path"));
+    if (json_object_size(request->json) < 2)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/mode",
+                               "Nothing is to be changed: give mode, uid or gid.");
+    volume_query_add(&query, "path", path);
+    volume_query_add_attributes(&query, request->json);
+    struct volume_files_call call = {
+        .method = "PATCH",
+        .resource = "path",
+        .query = buffer_string(&query),
+        .field = "/path",
+        .changes = true,
+    };
     return answer_entry(context, response, &call, path, err);
 }
 

@@ -9,5 +9,6 @@ extern const struct schema_member volume_create_schema[];
 extern const struct schema_member volume_file_schema[];
 extern const struct schema_member volume_directory_schema[];
 extern const struct schema_member volume_move_schema[];
+extern const struct schema_member volume_update_schema[];
 
 #define VOLUME_FILE_BODY_MAX ((size_t)12 << 20)

@@ -96,7 +96,7 @@ route_handler e2b_sandboxes_fork, e2b_sandboxes_fork_v2;
 route_handler e2b_snapshots_create, e2b_snapshots_list;
 route_handler e2b_volumes_create, e2b_volumes_list, e2b_volumes_show;
 route_handler e2b_volume_files_put, e2b_volume_directories_put, e2b_volume_directories_list;
-route_handler e2b_volume_paths_show, e2b_volume_paths_delete;
+route_handler e2b_volume_paths_show, e2b_volume_paths_update, e2b_volume_paths_delete;
 route_handler e2b_teams_list;
 route_handler e2b_team_metrics, e2b_team_metrics_max;
 route_handler e2b_templates_list, e2b_templates_list_v2, e2b_templates_alias;

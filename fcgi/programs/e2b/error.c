@@ -14,6 +14,22 @@ static const struct {
     {"unsupported_media_type", 400},   {"insufficient_storage", 503},
 };
 
+/* The codes that they have names for. */
+static const char *code_of(const char *error)
+{
+    static const struct {
+        const char *error, *code;
+    } codes[] = {
+        {"no_capacity", "sandbox_capacity_unavailable"},
+        {"insufficient_storage", "sandbox_capacity_unavailable"},
+        {"internal", "internal_server_error"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+        if (str_equal(error, codes[i].error))
+            return codes[i].code;
+    return error;
+}
+
 static int status_of(const char *error, int status)
 {
     for (size_t i = 0; i < ARRAY_SIZE(statuses); i++)
@@ -41,7 +57,7 @@ void e2b_answer_error(struct http_response *response)
         message = whole;
     }
     json_t *body = json_pack("{s:i, s:o, s:s}", "code", response->status, "message", message,
-                             "error_code", error);
+                             "error_code", code_of(error));
     json_decref(response->json);
     response->json = body;
 }

@@ -187,14 +187,20 @@ static void add_template(const char *name, json_t *out)
         json_object_set_new(out, "template", json_string(reference));
 }
 
-static void add_lifecycle(const json_t *body, json_t *out)
+/* What is paused without its memory is not woken by requests, with them. */
+static int add_lifecycle(const json_t *body, json_t *out, struct error **err)
 {
     bool pause = json_is_true(json_object_get(body, "autoPause"));
     bool resume = json_is_true(json_object_get(json_object_get(body, "autoResume"), "enabled"));
     bool memory = !json_is_false(json_object_get(body, "autoPauseMemory"));
+    if (!memory && (!pause || resume))
+        return error_set_field(err, ERR_INVALID_REQUEST, "autoPauseMemory",
+                               "autoPauseMemory is false only with autoPause and without "
+                               "autoResume.");
     json_object_set_new(out, "lifecycle",
                         json_pack("{s:s, s:b, s:b}", "on_timeout", pause ? "pause" : "kill",
                                   "auto_resume", (int)resume, "pause_memory", (int)memory));
+    return 0;
 }
 
 static int add_volumes(const json_t *body, json_t *out, struct error **err)
@@ -227,14 +233,13 @@ int e2b_create_body(const json_t *body, unsigned timeout_s, json_t **out, struct
     const json_t *timeout = json_object_get(body, "timeout");
     json_auto_t *made = json_pack("{s:b}", "expose_all_ports", 1);
     if (refuse_given(body, missing, err) < 0 || add_policy(network, made, err) < 0 ||
-        add_volumes(body, made, err) < 0)
+        add_volumes(body, made, err) < 0 || add_lifecycle(body, made, err) < 0)
         return -1;
     add_template(json_string_value(json_object_get(body, "templateID")), made);
     json_object_set_new(made, "timeout",
                         json_integer(timeout ? json_integer_value(timeout) : timeout_s));
     add_member(body, "metadata", made, "metadata");
     add_member(body, "envVars", made, "envs");
-    add_lifecycle(body, made);
     add_flag(body, "allow_internet_access", made, "allow_internet_access");
     add_flag(network, "allowPublicTraffic", made, "allow_public_traffic");
     add_member(network, "maskRequestHost", made, "mask_request_host");

@@ -5,7 +5,7 @@
 #include "api/access.h"
 #include "api/replay.h"
 #include "api/sandbox_input.h"
-#include "api/volumes.h"
+#include "api/volume_path.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "e2b/e2b.h"
@@ -53,6 +53,14 @@ static const struct route_query max_query[] = {
     {.name = "start"}, {.name = "end"}, {.name = "metric"}, {.name = NULL}};
 /* Octets alone: of any JSON it is said so. */
 static const struct schema_member no_schema[] = {{.name = NULL}};
+#define ATTRIBUTE(name_, max_)                                         \
+    {                                                                  \
+        .name = name_, .type = SCHEMA_INTEGER, .min = 0, .max = (max_) \
+    }
+static const struct schema_member attributes_schema[] = {ATTRIBUTE("uid", VOLUME_OWNER_MAX),
+                                                         ATTRIBUTE("gid", VOLUME_OWNER_MAX),
+                                                         ATTRIBUTE("mode", 07777),
+                                                         {.name = NULL}};
 static const struct schema_member volume_schema[] = {
     {.name = "name", .type = SCHEMA_STRING, .required = true, .min = 1, .max = VOLUME_NAME_MAX},
     {.name = NULL}};

@@ -136,19 +136,6 @@ static int answer_stat(const struct http_request *request, struct http_response 
     return 0;
 }
 
-/* Files of volumes belong to the user of the sandboxes. */
-static int refuse_owner(const struct http_request *request, struct error **err)
-{
-    static const char *const names[] = {"uid", "gid"};
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        const char *text = http_query(request, names[i]);
-        if (text && !str_equal(text, "1000"))
-            return error_set_field(err, ERR_NOT_SERVED, names[i],
-                                   "This deployment gives files of volumes the owner 1000 alone.");
-    }
-    return 0;
-}
-
 /* Theirs is a number, ours octal digits. mode: "" when there is none. */
 static int read_mode(const struct http_request *request, char mode[8], struct error **err)
 {
@@ -176,11 +163,27 @@ static void replace_value(struct http_request *request, const char *name, const 
     }
 }
 
+/* What /v1 takes: the attributes, and the path of the query. */
+static int set_body(struct http_request *request, json_t *attributes, struct error **err)
+{
+    const char *path;
+    if (volume_path_query(request, &path, err) < 0)
+        return -1;
+    json_t *path_json = json_string(path);
+    if (!path_json)
+        return error_set_field(err, ERR_INVALID_REQUEST, "path", "The path is not UTF-8.");
+    json_object_set_new(attributes, "path", path_json);
+    json_incref(attributes);
+    json_decref(request->json);
+    request->json = attributes;
+    return 0;
+}
+
 int e2b_volume_files_put(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
 {
     char mode[8];
-    if (refuse_owner(request, err) < 0 || read_mode(request, mode, err) < 0)
+    if (read_mode(request, mode, err) < 0)
         return -1;
     if (!request->read_body)
         return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
@@ -192,18 +195,28 @@ int e2b_volume_files_put(void *context, struct http_request *request,
 int e2b_volume_directories_put(void *context, struct http_request *request,
                                struct http_response *response, struct error **err)
 {
-    const char *path;
+    json_auto_t *attributes = NULL;
     char mode[8];
-    if (volume_path_query(request, &path, err) < 0 || refuse_owner(request, err) < 0 ||
-        read_mode(request, mode, err) < 0)
+    if (read_mode(request, mode, err) < 0)
         return -1;
-    json_decref(request->json);
-    request->json = json_pack("{s:s}", "path", path);
-    if (!request->json)
-        return error_set_field(err, ERR_INVALID_REQUEST, "path", "The path is not UTF-8.");
-    if (*mode)
-        json_object_set_new(request->json, "mode", json_string(mode));
+    replace_value(request, "mode", mode);
+    if (volume_attributes_query(request, &attributes, err) < 0 ||
+        set_body(request, attributes, err) < 0)
+        return -1;
     return answer_stat(request, response, volume_directories_put(context, request, response, err));
+}
+
+int e2b_volume_paths_update(void *context, struct http_request *request,
+                            struct http_response *response, struct error **err)
+{
+    json_auto_t *attributes = json_incref(request->json);
+    const json_t *mode = json_object_get(attributes, "mode");
+    autofree char *octal = xasprintf("%04o", (unsigned)json_integer_value(mode));
+    if (mode)
+        json_object_set_new(attributes, "mode", json_string(octal));
+    if (set_body(request, attributes, err) < 0)
+        return -1;
+    return answer_stat(request, response, volume_paths_update(context, request, response, err));
 }
 
 int e2b_volume_paths_show(void *context, struct http_request *request,
@@ -232,22 +245,13 @@ static void append_entries(const char *path, const json_t *entries, json_t *list
     }
 }
 
-static int check_depth(const struct http_request *request, struct error **err)
-{
-    const char *depth = http_query(request, "depth");
-    if (!depth || str_equal(depth, "1"))
-        return 0;
-    return error_set_field(err, ERR_NOT_SERVED, "depth",
-                           "This deployment lists directories of volumes one by one.");
-}
-
-/* Their list has no pages. */
+/* Their list has no pages; ours has some when it is of one level. */
 int e2b_volume_directories_list(void *context, struct http_request *request,
                                 struct http_response *response, struct error **err)
 {
     const char *path;
     json_auto_t *list = json_array();
-    if (volume_path_query(request, &path, err) < 0 || check_depth(request, err) < 0)
+    if (volume_path_query(request, &path, err) < 0)
         return -1;
     for (unsigned calls = 0; calls < LIST_CALLS; calls++) {
         if (volume_directories_list(context, request, response, err) < 0)

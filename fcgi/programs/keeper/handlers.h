@@ -11,6 +11,8 @@ int file_put_data(struct request *request, const char *data, size_t size,
 int file_put_finish(struct request *request, struct keeper_error *error);
 int directory_get(struct request *request, struct keeper_error *error);
 int directory_put(struct request *request, struct keeper_error *error);
+int tree_get(struct request *request, struct keeper_error *error);
+int path_patch(struct request *request, struct keeper_error *error);
 int path_get(struct request *request, struct keeper_error *error);
 int path_move(struct request *request, struct keeper_error *error);
 int volume_open(struct request *request, struct keeper_error *error);

@@ -14,6 +14,11 @@
 
 #define LIMIT_MAX 1000
 
+/* Of a tree: what fits into an answer. */
+#define TREE_DEPTH_MAX   64
+#define TREE_ENTRIES_MAX 5000
+#define TREE_BYTES_MAX   (1024 * 1024) /* of its paths */
+
 /* Ours, between two steps of a change or after one: nobody's business. */
 static bool is_hidden(const char *name)
 {
@@ -54,20 +59,37 @@ static char **read_names(DIR *directory, size_t limit, size_t *count, uint64_t *
     return names;
 }
 
+/* shown: as it is called in the list. False: it is gone meanwhile. */
+static bool append_entry(json_t *entries, int directory, const char *name, const char *shown,
+                         struct stat *status)
+{
+    if (fstatat(directory, name, status, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    json_t *entry = entry_json(status);
+    entry_set_name(entry, "name", shown);
+    entry_set_target(entry, directory, name, status);
+    json_array_append_new(entries, entry);
+    return true;
+}
+
 static json_t *entries_of(int directory, char **names, size_t count)
 {
     json_t *entries = json_array();
-    for (size_t i = 0; i < count; i++) {
-        struct stat status;
-        /* Gone meanwhile. */
-        if (fstatat(directory, names[i], &status, AT_SYMLINK_NOFOLLOW) < 0)
-            continue;
-        json_t *entry = entry_json(&status);
-        entry_set_name(entry, "name", names[i]);
-        entry_set_target(entry, directory, names[i], &status);
-        json_array_append_new(entries, entry);
-    }
+    struct stat status;
+    for (size_t i = 0; i < count; i++)
+        append_entry(entries, directory, names[i], names[i], &status);
     return entries;
+}
+
+static DIR *open_listed(int volume, const char *path, struct keeper_error *error)
+{
+    int fd = place_open_directory(volume, path, error);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    if (!directory && fd >= 0) {
+        keeper_error_set_errno(error, errno);
+        close(fd);
+    }
+    return directory;
 }
 
 int directory_get(struct request *request, struct keeper_error *error)
@@ -81,15 +103,9 @@ int directory_get(struct request *request, struct keeper_error *error)
         return -1;
     if (limit < 1 || limit > LIMIT_MAX)
         return keeper_error_set(error, KEEPER_INVALID, "limit is out of range.");
-    int fd = place_open_directory(request->volume, path, error);
-    if (fd < 0)
+    DIR *directory = open_listed(request->volume, path, error);
+    if (!directory)
         return -1;
-    DIR *directory = fdopendir(fd);
-    if (!directory) {
-        int errnum = errno;
-        close(fd);
-        return keeper_error_set_errno(error, errnum);
-    }
     if (after)
         seekdir(directory, (long)after);
     char **names = read_names(directory, (size_t)limit, &count, &next);
@@ -100,4 +116,83 @@ int directory_get(struct request *request, struct keeper_error *error)
     free_names(names, count);
     closedir(directory);
     return httpd_reply_json(&request->http, 200, body);
+}
+
+/* --- a tree --- */
+
+/* Level by level, each directory opened when its turn comes: depth costs no descriptors. */
+struct tree {
+    int volume;
+    const char *top;
+    json_t *entries;
+    char **levels; /* directories below the top that wait, with "" for the top itself */
+    size_t first, last;
+    size_t bytes;
+};
+
+static void tree_free(struct tree *tree)
+{
+    for (size_t i = tree->first; i < tree->last; i++)
+        free(tree->levels[i]);
+    free(tree->levels);
+    json_decref(tree->entries);
+}
+
+static int append_below(struct tree *tree, int directory, const char *below, const char *name,
+                        struct keeper_error *error)
+{
+    struct stat status;
+    autofree char *shown = *below ? xasprintf("%s/%s", below, name) : xstrdup(name);
+    tree->bytes += strlen(shown);
+    if (json_array_size(tree->entries) == TREE_ENTRIES_MAX || tree->bytes > TREE_BYTES_MAX)
+        return keeper_error_set(error, KEEPER_INVALID,
+                                "There is more than one answer holds; list fewer levels.");
+    if (append_entry(tree->entries, directory, name, shown, &status) && S_ISDIR(status.st_mode))
+        tree->levels[tree->last++] = steal_pointer(&shown);
+    return 0;
+}
+
+/* Take the next directory. One that is gone meanwhile has nothing in it. */
+static int take_directory(struct tree *tree, struct keeper_error *error)
+{
+    autofree char *below = tree->levels[tree->first++];
+    autofree char *path = xasprintf("%s%s%s", tree->top, *tree->top && *below ? "/" : "", below);
+    struct dirent *one;
+    int result = 0;
+    DIR *directory = open_listed(tree->volume, path, error);
+    if (!directory)
+        return *below && error->code == KEEPER_NOT_FOUND ? 0 : -1;
+    while (result == 0 && (one = readdir(directory)))
+        if (!is_hidden(one->d_name))
+            result = append_below(tree, dirfd(directory), below, one->d_name, error);
+    closedir(directory);
+    return result;
+}
+
+static int walk(struct tree *tree, uint64_t depth, struct keeper_error *error)
+{
+    tree->levels = xcalloc(TREE_ENTRIES_MAX + 1, sizeof *tree->levels);
+    tree->levels[tree->last++] = xstrdup("");
+    for (; depth && tree->first < tree->last; depth--)
+        for (size_t end = tree->last; tree->first < end;)
+            if (take_directory(tree, error) < 0)
+                return -1;
+    return 0;
+}
+
+int tree_get(struct request *request, struct keeper_error *error)
+{
+    struct tree tree = {.volume = request->volume, .entries = json_array()};
+    uint64_t depth = 0;
+    int result = request_path(request, "path", &tree.top, error);
+    if (result == 0)
+        result = request_number(request, "depth", &depth, error);
+    if (result == 0 && (depth < 1 || depth > TREE_DEPTH_MAX))
+        result = keeper_error_set(error, KEEPER_INVALID, "The depth is out of range.");
+    if (result == 0)
+        result = walk(&tree, depth, error);
+    if (result == 0)
+        result = httpd_reply_json(&request->http, 200, json_pack("{s:O}", "entries", tree.entries));
+    tree_free(&tree);
+    return result;
 }

@@ -25,6 +25,9 @@
  */
 #define SWALLOW_MAX (256 * 1024 * 1024)
 
+/* As many owners as an instance has. */
+#define ID_NONE 65536
+
 static const struct shared_secret *secret;
 
 static int health_get(struct request *request, struct keeper_error *error)
@@ -57,7 +60,9 @@ static const struct route routes[] = {
      .finish = file_put_finish},
     {.method = "GET", .name = "directory", .finish = directory_get},
     {.method = "PUT", .name = "directory", .changes = true, .finish = directory_put},
+    {.method = "GET", .name = "tree", .finish = tree_get},
     {.method = "GET", .name = "path", .finish = path_get},
+    {.method = "PATCH", .name = "path", .changes = true, .finish = path_patch},
     {.method = "DELETE", .name = "path", .changes = true, .finish = path_delete},
     {.method = "POST", .name = "move", .changes = true, .finish = path_move},
 };
@@ -84,19 +89,41 @@ int request_number(const struct request *request, const char *name, uint64_t *va
     return keeper_error_set(error, KEEPER_INVALID, "A query parameter must be a number.");
 }
 
-int request_mode(const struct request *request, mode_t *mode, bool *given,
-                 struct keeper_error *error)
+static int request_mode(const struct request *request, int *mode, struct keeper_error *error)
 {
     const char *text;
     int rc = httpd_argument(&request->http, "mode", &text);
     size_t size = rc == 0 && text ? strlen(text) : 0;
-    *given = text != NULL;
     if (!text)
         return 0;
     if (!size || size > 4 || strspn(text, "01234567") != size)
         return keeper_error_set(error, KEEPER_INVALID, "The mode is not octal.");
-    *mode = (mode_t)strtoul(text, NULL, 8);
+    *mode = (int)strtoul(text, NULL, 8);
     return 0;
+}
+
+static int request_id(const struct request *request, const char *name, int *id,
+                      struct keeper_error *error)
+{
+    uint64_t number = ID_NONE;
+    if (request_number(request, name, &number, error) < 0)
+        return -1;
+    if (number > ID_NONE)
+        return keeper_error_set(error, KEEPER_INVALID, "An owner is out of range.");
+    if (number != ID_NONE)
+        *id = (int)number;
+    return 0;
+}
+
+int request_attributes(const struct request *request, struct attributes *attributes,
+                       struct keeper_error *error)
+{
+    *attributes = (struct attributes){-1, -1, -1};
+    return request_mode(request, &attributes->mode, error) < 0 ||
+                   request_id(request, "uid", &attributes->uid, error) < 0 ||
+                   request_id(request, "gid", &attributes->gid, error) < 0
+               ? -1
+               : 0;
 }
 
 /* --- a request --- */

@@ -6,9 +6,11 @@
  *   GET  /health                      {"epoch"}
  *   POST /v/<id>/open                 whether the volume is mounted, and a change may be made
  *   POST /v/<id>/fence?generation=    fence.h
- *   GET|PUT /v/<id>/file?path=        bytes; PUT: &mode=
- *   GET|PUT /v/<id>/directory?path=   GET: &after=&limit=; PUT: &mode=
+ *   GET|PUT /v/<id>/file?path=        bytes; PUT: &mode=&uid=&gid=
+ *   GET|PUT /v/<id>/directory?path=   GET: &after=&limit=; PUT: &mode=&uid=&gid=
+ *   GET /v/<id>/tree?path=&depth=     what is below a directory, to that depth
  *   GET|DELETE /v/<id>/path?path=     DELETE: &recursive=1
+ *   PATCH /v/<id>/path?path=          &mode=&uid=&gid=
  *   POST /v/<id>/move?from=&to=
  *
  * Changes carry &generation= and &epoch= as well. Paths are percent-encoded bytes, absolute in the
@@ -55,9 +57,12 @@ int request_path(const struct request *request, const char *name, const char **p
 /* A number; *value stays what it is when there is none. */
 int request_number(const struct request *request, const char *name, uint64_t *value,
                    struct keeper_error *error);
-/* An octal mode. *given: whether there is one. */
-int request_mode(const struct request *request, mode_t *mode, bool *given,
-                 struct keeper_error *error);
+/* What a request says of owner and mode, which is octal; -1 where it says nothing. */
+struct attributes {
+    int mode, uid, gid;
+};
+int request_attributes(const struct request *request, struct attributes *attributes,
+                       struct keeper_error *error);
 
 /* Serve on the port until a signal ends the process. The secret is borrowed. Errors: those of
  * httpd_listen() and httpd_start(). */

@@ -32,10 +32,9 @@ static int open_nameless(const struct request *request)
 int file_put_begin(struct request *request, struct keeper_error *error)
 {
     const char *path;
-    mode_t mode;
-    bool given;
+    struct attributes attributes;
     if (request_path(request, "path", &path, error) < 0 ||
-        request_mode(request, &mode, &given, error) < 0)
+        request_attributes(request, &attributes, error) < 0)
         return -1;
     request->file = open_nameless(request);
     if (request->file < 0 && make_room(request, errno))
@@ -59,25 +58,20 @@ int file_put_data(struct request *request, const char *data, size_t size,
 }
 
 /* Owner and mode: what was asked for, else those of the file that is replaced, else the usual. */
-static int set_owner_and_mode(int file, int parent, const char *name, mode_t mode, bool mode_given,
-                              bool *replaces, struct keeper_error *error)
+static int set_owner_and_mode(int file, int parent, const char *name,
+                              const struct attributes *asked, bool *replaces,
+                              struct keeper_error *error)
 {
-    struct stat old;
-    uid_t user = OWNER_ID;
-    gid_t group = OWNER_ID;
+    struct stat old = {.st_uid = OWNER_ID, .st_gid = OWNER_ID, .st_mode = 0644};
     *replaces = fstatat(parent, name, &old, AT_SYMLINK_NOFOLLOW) == 0;
     if (*replaces && S_ISDIR(old.st_mode))
         return keeper_error_set(error, KEEPER_INVALID, "This is a directory.");
-    if (*replaces && S_ISREG(old.st_mode)) {
-        user = old.st_uid;
-        group = old.st_gid;
-        if (!mode_given)
-            mode = old.st_mode & 07777;
-    } else if (!mode_given) {
-        mode = 0644;
-    }
+    if (*replaces && !S_ISREG(old.st_mode))
+        old = (struct stat){.st_uid = OWNER_ID, .st_gid = OWNER_ID, .st_mode = 0644};
     /* The owner first: a change of it takes bits off the mode. */
-    if (fchown(file, user, group) < 0 || fchmod(file, mode) < 0)
+    if (fchown(file, asked->uid < 0 ? old.st_uid : (uid_t)asked->uid,
+               asked->gid < 0 ? old.st_gid : (gid_t)asked->gid) < 0 ||
+        fchmod(file, asked->mode < 0 ? old.st_mode & 07777 : (mode_t)asked->mode) < 0)
         return keeper_error_set_errno(error, errno);
     return 0;
 }
@@ -104,14 +98,12 @@ static int name_file(int file, int parent, const char *name, struct keeper_error
 static int place_file(struct request *request, bool *replaces, struct keeper_error *error)
 {
     const char *path, *name;
-    mode_t mode = 0;
-    bool given;
+    struct attributes asked;
     if (request_path(request, "path", &path, error) < 0 ||
-        request_mode(request, &mode, &given, error) < 0)
+        request_attributes(request, &asked, error) < 0)
         return -1;
     autoclose int parent = place_open_parent(request->volume, path, true, &name, error);
-    if (parent < 0 ||
-        set_owner_and_mode(request->file, parent, name, mode, given, replaces, error) < 0)
+    if (parent < 0 || set_owner_and_mode(request->file, parent, name, &asked, replaces, error) < 0)
         return -1;
     return name_file(request->file, parent, name, error);
 }
@@ -148,19 +140,19 @@ static int reply_entry(struct request *request, unsigned code, int parent, const
 static int make_directory(struct request *request, const char *path, bool *made,
                           struct keeper_error *error)
 {
-    mode_t mode = 0755;
     const char *name;
-    bool given;
+    struct attributes asked;
     struct stat status;
-    if (request_mode(request, &mode, &given, error) < 0)
+    if (request_attributes(request, &asked, error) < 0)
         return -1;
     autoclose int parent = place_open_parent(request->volume, path, true, &name, error);
     if (parent < 0)
         return -1;
     *made = mkdirat(parent, name, 0700) == 0;
     if (*made)
-        return fchownat(parent, name, OWNER_ID, OWNER_ID, AT_SYMLINK_NOFOLLOW) < 0 ||
-                       fchmodat(parent, name, mode, 0) < 0
+        return fchownat(parent, name, asked.uid < 0 ? OWNER_ID : (uid_t)asked.uid,
+                        asked.gid < 0 ? OWNER_ID : (gid_t)asked.gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+                       fchmodat(parent, name, asked.mode < 0 ? 0755 : (mode_t)asked.mode, 0) < 0
                    ? keeper_error_set_errno(error, errno)
                    : 0;
     if (errno != EEXIST)
@@ -191,6 +183,42 @@ int directory_put(struct request *request, struct keeper_error *error)
     if (there < 0 || fstat(there, &status) < 0)
         return keeper_error_set_errno(error, errno);
     return httpd_reply_json(&request->http, made ? 201 : 200, entry_json(&status));
+}
+
+/* --- owner and mode of what is there --- */
+
+static int change(int place, const struct attributes *asked, struct stat *status,
+                  struct keeper_error *error)
+{
+    char path[40];
+    if (fstat(place, status) < 0)
+        return keeper_error_set_errno(error, errno);
+    if (asked->mode >= 0 && S_ISLNK(status->st_mode))
+        return keeper_error_set(error, KEEPER_INVALID, "A link has no mode of its own.");
+    /* The owner first: a change of it takes bits off the mode. */
+    snprintf(path, sizeof path, "/proc/self/fd/%d", place);
+    if (((asked->uid >= 0 || asked->gid >= 0) &&
+         fchownat(place, "", (uid_t)asked->uid, (gid_t)asked->gid, AT_EMPTY_PATH) < 0) ||
+        (asked->mode >= 0 && chmod(path, (mode_t)asked->mode) < 0) || fstat(place, status) < 0)
+        return keeper_error_set_errno(error, errno);
+    return 0;
+}
+
+/* Of a link itself, not of what it points to. */
+int path_patch(struct request *request, struct keeper_error *error)
+{
+    const char *path;
+    struct attributes asked;
+    struct stat status;
+    if (request_path(request, "path", &path, error) < 0 ||
+        request_attributes(request, &asked, error) < 0 ||
+        fence_enter(request->fence, request->generation, error) < 0)
+        return -1;
+    autoclose int place = place_open(request->volume, path, O_NOFOLLOW);
+    int result =
+        place < 0 ? keeper_error_set_errno(error, errno) : change(place, &asked, &status, error);
+    fence_leave(request->fence);
+    return result < 0 ? -1 : httpd_reply_json(&request->http, 200, entry_json(&status));
 }
 
 /* --- a move --- */

@@ -32,6 +32,7 @@ BODIES = {
     "createCheckpoint": {"name": "replayed"}, "forkSandbox": {"count": 1}, "createVolume": {"name": "replayed"},
     "replaceNetwork": {"allow_internet_access": False},
     "writeVolumeFile": {"path": "/a", "content_b64": "aGk="}, "makeVolumeDirectory": {"path": "/d"},
+    "updateVolumePath": {"path": "/d", "mode": "0700"},
     "moveVolumePath": {"from": "/a", "to": "/b"},
     "uploadTemplateFile": {"content_b64": "aGk="}, "updateTemplate": {"public": True}, "assignTemplateTag": {"version": 1},
     "updateTeam": {"plan": "pro"}, "updateHost": {"state": "active"}, "updatePlan": {},

@@ -8,6 +8,7 @@ import pytest
 from client import Api, altered
 from stack import wait_until
 from test_e2b_calls import Calls, assert_refused
+from tenant import Sandbox
 from test_e2b_client import environment, run
 
 HASH = "ab" * 32
@@ -61,6 +62,41 @@ def test_builds_with_the_package(installed, stack, account, files, client):
 def test_failures_reach_the_package(installed, stack, account, files):
     build(installed, stack, account, "failures", "e2b", files)
     wait_until(lambda: account.api.list() == [], 60, "the end of the sandboxes of builds")
+
+
+def test_the_code_interpreters_package(installed, stack, account):
+    """With a program behind its port that a template carries; what listens there is the template's business."""
+    done = run(["node", "code.mjs"], installed, environment(stack, account), timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+DOCKERFILE = """FROM e2bdev/base
+ENV GREETING=hello
+WORKDIR /app
+RUN echo "$GREETING" >said
+COPY one.txt sub/
+"""
+
+
+def test_the_command_line_builds_a_template(installed, stack, account, files):
+    (files / "Dockerfile").write_text(DOCKERFILE)
+    env = {**environment(stack, account), "HOME": str(files), "NODE_OPTIONS": f"--import {installed / 'local_names.mjs'}"}
+    template = name()
+
+    def e2b(*words, **options):
+        done = run([installed / "node_modules/.bin/e2b", "template", *words], files, env, **options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    e2b("create", template, "--dockerfile", "Dockerfile", "--cpu-count", "1", "--memory-mb", "512",
+        "--cmd", "echo $GREETING >/tmp/started; exec sleep 1000", "--ready-cmd", "test -s /tmp/started")
+    assert template in e2b("list")
+    sandbox = Sandbox.create(account.api, template=template)
+    assert sandbox.data.check("cat /app/said /app/sub/one.txt") == "hello\none\n"
+    sandbox.data.check("until test -s /tmp/started; do sleep 0.1; done")
+    account.api.destroy(sandbox.id)
+    e2b("delete", "--yes", template)
+    assert template not in e2b("list")
 
 
 def requested(call, **more):

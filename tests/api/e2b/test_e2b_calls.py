@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The calls for clients of E2B by themselves: what their packages do not ask."""
 
+import base64
+import gzip
 import json
 import secrets
+import struct
 import subprocess
 
 import pytest
@@ -129,6 +132,39 @@ def test_errors_have_their_numbers(stack, call, sandbox):
     assert_refused(call("POST", f"/sandboxes/{name}/timeout", {"timeout": 60}), 404)
 
 
+def test_what_a_create_refuses(call):
+    for body, said in (
+            ({"timeout": 0}, "timeout"), ({"autoPauseMemory": False}, "autoPauseMemory"),
+            ({"autoPause": True, "autoPauseMemory": False, "autoResume": {"enabled": True}}, "autoPauseMemory"),
+            ({"network": {"httpsPorts": [49983]}}, "https_ports"), ({"network": {"denyOut": ["a b"]}}, "deny_out")):
+        for path in ("/sandboxes", "/v2/sandboxes"):
+            assert_refused(call("POST", path, {"templateID": "base", **body}), 400, said)
+    assert call("GET", "/sandboxes").json() == []
+
+
+def test_ends_that_a_connect_gives(call, sandbox):
+    """300 s where it says nothing, a later end only, and of one that is paused what it says."""
+    def end():
+        return call("GET", f"/sandboxes/{name_of(sandbox)}").json()["endAt"]
+
+    path = f"/v2/sandboxes/{name_of(sandbox)}/connect"
+    assert call("POST", f"/sandboxes/{name_of(sandbox)}/timeout", {"timeout": 30}).status == 204
+    first = end()
+    assert call("POST", path).status == 200
+    assert end() > first, "300 s without a body"
+    assert call("POST", path, {"timeout": 2000}).status == 200
+    last = end()
+    for body in (None, {}, {"timeout": 10}):
+        assert call("POST", path, body).status == 200
+        assert end() == last
+    assert call("POST", f"/sandboxes/{name_of(sandbox)}/pause").status == 204
+    assert call("POST", path, {"timeout": 100}).status == 201
+    assert end() < last
+    assert call("POST", f"/sandboxes/{name_of(sandbox)}/pause").status == 204
+    assert call("DELETE", f"/sandboxes/{name_of(sandbox)}").status == 204
+    assert_refused(call("DELETE", f"/sandboxes/{name_of(sandbox)}"), 404)
+
+
 def test_a_timeout_of_nothing_ends_it(call, sandbox):
     assert call("POST", f"/sandboxes/{name_of(sandbox)}/timeout", {"timeout": 0}).status == 204
     assert_refused(call("GET", f"/sandboxes/{name_of(sandbox)}"), 404)
@@ -146,6 +182,24 @@ def test_an_empty_directory_has_a_size(sandbox):
 def test_other_forms_of_the_protocol_are_refused_by_their_type(shared_sandbox, kind):
     refused = shared_sandbox.data.request("POST", "/process.Process/List", b"", {"Content-Type": kind})
     assert refused.status == 415, refused
+
+
+def test_messages_of_gzip(sandbox):
+    """By itself and in a stream, through everything that stands before the agent."""
+    def packed(message):
+        return gzip.compress(json.dumps(message).encode())
+
+    found = sandbox.data.request("POST", "/filesystem.Filesystem/Stat", packed({"path": "/etc"}),
+                                 {"Content-Type": "application/json", "Content-Encoding": "gzip"})
+    assert (found.status, found.json()["entry"]["name"]) == (200, "etc"), found
+    message = packed({"process": {"cmd": "echo", "args": ["packed"]}})
+    headers = {"Content-Type": "application/connect+json", "Connect-Content-Encoding": "gzip"}
+    ran = sandbox.data.request("POST", "/process.Process/Start", struct.pack(">BI", 1, len(message)) + message, headers)
+    assert (ran.status, base64.b64encode(b"packed\n") in ran.body) == (200, True), ran
+    bomb = gzip.compress(bytes(64 << 20))
+    refused = sandbox.data.request("POST", "/filesystem.Filesystem/Stat", bomb,
+                                   {"Content-Type": "application/json", "Content-Encoding": "gzip"})
+    assert (refused.status, refused.json()["code"]) == (429, "resource_exhausted"), refused
 
 
 def messages(answer):
@@ -348,12 +402,20 @@ def test_a_token_of_a_volume_ends_with_its_key(stack, account, volume):
 
 def test_files_of_a_volume(call, volume):
     place = f"/volumecontent/{volume['volumeID']}"
-    for query, status in (("", 400), ("?path=relative", 400), ("?path=/a&uid=0", 501), ("?path=/a&mode=4096", 400)):
+    for query, status in (("", 400), ("?path=relative", 400), ("?path=/a&uid=65536", 400), ("?path=/a&mode=4096", 400)):
         assert_refused(call("POST", f"{place}/dir{query}"), status)
     assert call("POST", f"{place}/dir?path=/a/b&mode=448&uid=1000&gid=1000&force=true").json()["mode"] == 0o700
     assert_refused(call("PUT", f"{place}/file?path=/a/f", {"a": 1}), 400)
     assert [one["name"] for one in call("GET", f"{place}/dir?path=/a").json()] == ["b"]
     assert call("GET", f"{place}/path?path=/a/b").json()["type"] == "directory"
+    changed = call("PATCH", f"{place}/path?path=/a/b", {"mode": 0o755, "uid": 0}).json()
+    assert (changed["path"], changed["mode"], changed["uid"], changed["gid"]) == ("/a/b", 0o755, 0, 1000)
+    for query, body in (("?path=/a/b", {}), ("?path=/a/b", {"mode": 4096}), ("?path=/a/b", {"uid": -1}), ("", {"uid": 0})):
+        assert_refused(call("PATCH", f"{place}/path{query}", body), 400)
+    assert_refused(call("PATCH", f"{place}/path?path=/none", {"uid": 0}), 404)
+    assert call("POST", f"{place}/dir?path=/a/b/c&uid=7").json()["uid"] == 7
+    assert sorted(one["path"] for one in call("GET", f"{place}/dir?path=/a&depth=2").json()) == ["/a/b", "/a/b/c"]
+    assert_refused(call("GET", f"{place}/dir?path=/a&depth=0"), 400, "depth")
     assert call("DELETE", f"{place}/path?path=/a").status == 204
     assert_refused(call("GET", f"{place}/path?path=/a"), 404)
 

@@ -23,8 +23,8 @@ def environment(stack, account):
     }
 
 
-def run(command, folder, env, **options):
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=180, check=False,
+def run(command, folder, env, timeout=180, **options):
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=timeout, check=False,
                           **options)
 
 

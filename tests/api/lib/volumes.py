@@ -68,6 +68,9 @@ class Volume:
     def stat(self, path):
         return self.call("GET", "path", path)
 
+    def change(self, path, **fields):
+        return self.call("PATCH", "path", body={"path": path, **fields})
+
     def remove(self, path, **query):
         return self.call("DELETE", "path", path, **query)
 

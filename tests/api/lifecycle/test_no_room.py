@@ -98,6 +98,10 @@ def test_a_host_with_little_memory_left_takes_nothing_new(sandbox, stack):
         answer = sandbox.api.post("/v1/sandboxes", {})
         assert_error(answer, 503, "no_capacity")
         assert int(answer.headers["Retry-After"]) > 0
+        theirs = sandbox.api.origin.request(
+            "POST", "/v2/sandboxes", json.dumps({"templateID": "base"}).encode(),
+            {"X-API-Key": sandbox.api.key, "Content-Type": "application/json"})
+        assert (theirs.status, theirs.json()["error_code"]) == (503, "sandbox_capacity_unavailable"), theirs
         assert sandbox.pause()["state"] == "stopped"
         assert sandbox.resume()["resumed_from"] == "memory"
     wait_until(lambda: finding()["state"] == "ok", 30, "the host being looked at again")

@@ -204,6 +204,72 @@ def test_moving(volume):
     assert_error(volume.call("POST", "path", body={"from": "/a"}), 422, "invalid_request", "/to")
 
 
+def test_owner_and_mode(volume, make_sandbox):
+    volume.write("/a/file", b"x", uid=7, gid=65535)
+    volume.put_octets("/a/octets", b"x", mode="0640", uid="0", gid="1001")
+    assert volume.make("/a/dir", uid=1001).json()["uid"] == 1001
+    changed = volume.change("/a/file", mode="0600")
+    assert changed.status == 200
+    assert [changed.json()[key] for key in ("path", "mode", "uid", "gid", "size")] == ["/a/file", "0600", 7, 65535, 1]
+    assert volume.change("/a/file", gid=0).json()["uid"] == 7
+    assert volume.change("/a/octets", mode="6755", uid=1000, gid=1000).json()["mode"] == "6755"
+    assert volume.change("/a/octets", uid=0).json()["mode"] == "0755", "as the kernel has it"
+    assert volume.change("/", mode="0711").status == 200
+    assert volume.write("/a/file", b"new")["uid"] == 7, "the owner of what is replaced stays"
+    sandbox = make_sandbox(volume_mounts=volume.mounts())
+    assert sandbox.data.check("stat -c '%u:%g %a %n' /data /data/a/*") == (
+        "1000:1000 711 /data\n1001:1000 755 /data/a/dir\n7:0 600 /data/a/file\n0:1000 755 /data/a/octets\n")
+
+
+@pytest.mark.parametrize("fields, field", [
+    ({}, "/mode"), ({"mode": "9"}, "/mode"), ({"mode": 420}, "/mode"), ({"uid": -1}, "/uid"), ({"uid": 65536}, "/uid"),
+    ({"gid": "0"}, "/gid"), ({"owner": 0}, "/owner"), ({"path": "a", "uid": 0}, "/path"),
+])
+def test_changes_that_are_refused(kept, fields, field):
+    kept.write("/changed", b"x")
+    assert_error(kept.change(**{"path": "/changed", **fields}), 422, "invalid_request", field)
+    assert_error(kept.change("/no-such", mode="0600"), 404, "not_found")
+    assert_error(kept.put_octets("/changed", b"x", uid="65536"), 422, "invalid_request", "uid")
+
+
+def test_several_levels(volume):
+    for path in ("/a/b/c/d", "/a/f", "/e", "/\u00e9/\u4e2d"):
+        volume.write(path, b"x")
+    volume.make("/empty")
+
+    def tree(path="/", **query):
+        answer = volume.list(path, **query)
+        assert answer.status == 200 and "next_token" not in answer.json(), answer
+        return [entry["name"] for entry in answer.json()["entries"]]
+
+    top = ["a", "e", "empty", "\u00e9"]
+    second = ["a/b", "a/f", "\u00e9/\u4e2d"]
+    assert sorted(tree(depth="1")) == sorted(tree()) == top
+    assert sorted(tree(depth="2")) == sorted(top + second)
+    assert set(tree(depth="2")[:4]) == set(top), "level by level"
+    assert sorted(tree(depth="64")) == sorted(top + second + ["a/b/c", "a/b/c/d"])
+    assert sorted(tree("/a/", depth="2")) == ["b", "b/c", "f"]
+    assert tree("/empty", depth="9") == []
+    (found,) = [one for one in volume.list("/a", depth="3").json()["entries"] if one["name"] == "b/c/d"]
+    assert (found["type"], found["size"]) == ("file", 1)
+    for query, field in (({"depth": "0"}, "depth"), ({"depth": "65"}, "depth"), ({"depth": "x"}, "depth"),
+                         ({"depth": "2", "limit": "5"}, "limit"), ({"depth": "2", "next_token": "x"}, "next_token")):
+        assert_error(volume.list("/", **query), 422, "invalid_request", field)
+    assert_error(volume.list("/e", depth="2"), 422, "invalid_request", "path")
+    assert_error(volume.list("/no-such", depth="2"), 404, "not_found")
+
+
+def test_a_tree_too_large_for_an_answer(make_sandbox, api, volume):
+    sandbox = make_sandbox(volume_mounts=volume.mounts())
+    sandbox.data.check("mkdir /data/many /data/long; cd /data/many; seq 4990 | xargs touch; "
+                       "cd /data/long; for i in $(seq 60); do d=$(printf %0250d $i); mkdir $d; (cd $d; for j in $(seq 80); "
+                       "do : >$(printf %0250d $j); done); done")
+    assert len(volume.list("/many", depth="2").json()["entries"]) == 4990
+    assert_error(volume.list("/", depth="2"), 422, "invalid_request", "path")
+    assert_error(volume.list("/long", depth="2"), 422, "invalid_request", "path")
+    assert len(volume.list("/", depth="1").json()["entries"]) == 2
+
+
 def test_a_key_for_each_call(volume):
     """What a key is bound to: the query too, and of octets the length."""
     key = {"Idempotency-Key": secrets.token_urlsafe(12)}
@@ -229,7 +295,7 @@ def test_nobody_else_reaches_the_files(stack, account, other_account, volume):
             ("GET", "files?path=/secret", None), ("GET", "directories?path=/", None),
             ("GET", "path?path=/secret", None), ("DELETE", "path?path=/secret", None),
             ("PUT", "files", {"path": "/secret", "content_b64": ""}),
-            ("PUT", "directories", {"path": "/secret"}), ("POST", "path", {"from": "/secret", "to": "/x"}),
+            ("PUT", "directories", {"path": "/secret"}), ("PATCH", "path", {"path": "/secret", "mode": "0777"}), ("POST", "path", {"from": "/secret", "to": "/x"}),
         ):
             assert_error(stranger.request(method, f"{volume.address}/{target}", body), 404, "not_found")
         answer = stranger.request("PUT", f"{volume.address}/files?path=/secret", b"y", {"Content-Type": OCTETS})
@@ -269,6 +335,7 @@ CHANGES = [
     lambda volume: volume.put_octets("/new", b"x" * 100_000),
     lambda volume: volume.make("/new"),
     lambda volume: volume.move("/there", "/new"),
+    lambda volume: volume.change("/there", mode="0600"),
     lambda volume: volume.remove("/there"),
     lambda volume: volume.remove("/there", recursive="true"),
 ]
@@ -287,7 +354,7 @@ def test_changes_need_a_volume_at_rest(api, make_sandbox, volume):
     assert sandbox.data.check("ls /data") == "there\nwhile-stopped\n"
     assert_error(volume.put("/new"), 409, "volume_attached")
     api.destroy(sandbox.id)
-    assert [change(volume).status for change in CHANGES[:5]] == [201, 200, 409, 409, 204]
+    assert [change(volume).status for change in CHANGES[:6]] == [201, 200, 409, 409, 200, 204]
 
 
 # --- a stranger's volume ---

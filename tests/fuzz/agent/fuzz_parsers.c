@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/common/environment.h"
+#include "agent/common/gunzip.h"
 #include "agent/common/paths.h"
 #include "agent/common/proto.h"
 #include "agent/common/users.h"
@@ -23,14 +24,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_envelope(const char *data, size_t size)
 {
-    const char *message;
-    size_t message_size;
+    struct envelope envelope;
     struct rpc_error error;
-    if (envelope_parse(data, size, &message, &message_size, &error) == 0)
-        assert(message == data + ENVELOPE_HEAD && message_size == size - ENVELOPE_HEAD);
-    if (envelope_next(data, size, size / 2, &message, &message_size, &error) == 1)
-        assert(message == data + ENVELOPE_HEAD && message_size <= size / 2 &&
-               message_size <= size - ENVELOPE_HEAD);
+    if (envelope_parse(data, size, &envelope, &error) == 0)
+        assert(envelope.message == data + ENVELOPE_HEAD && envelope.size == size - ENVELOPE_HEAD);
+    if (envelope_next(data, size, size / 2, &envelope, &error) == 1)
+        assert(envelope.message == data + ENVELOPE_HEAD && envelope.size <= size / 2 &&
+               envelope.size <= size - ENVELOPE_HEAD);
 }
 
 static void try_path(const char *data, size_t size)
@@ -145,13 +145,16 @@ static int take(void *context, const char *data, size_t size, struct rpc_error *
 /* In two pieces, as the network cuts it. */
 static void try_gunzip(const char *data, size_t size)
 {
-    struct files_gunzip *gunzip = files_gunzip_new();
+    struct gunzip *gunzip = gunzip_new();
     struct rpc_error error;
     size_t taken = 0, first = size / 3;
-    if (files_gunzip_data(gunzip, data, first, take, &taken, &error) == 0 &&
-        files_gunzip_data(gunzip, data + first, size - first, take, &taken, &error) == 0)
-        files_gunzip_end(gunzip, &error);
-    files_gunzip_free(gunzip);
+    if (gunzip_data(gunzip, data, first, take, &taken, &error) == 0 &&
+        gunzip_data(gunzip, data + first, size - first, take, &taken, &error) == 0)
+        gunzip_end(gunzip, &error);
+    gunzip_free(gunzip);
+    buffer_auto whole = BUFFER_INIT(1 << 20);
+    if (gunzip_whole(data, size, &whole, &error) == 0)
+        assert(whole.size <= 1 << 20);
 }
 
 static int on_part(void *context, const char *name, const char *file_name, struct rpc_error *error)

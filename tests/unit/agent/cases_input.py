@@ -128,7 +128,7 @@ class Input(AgentTest):
             ([start, {"data": 1}], "invalid_argument"),
             ([envelope(b"{")], "invalid_argument"),
             ([envelope(b"[]")], "invalid_argument"),
-            ([envelope({}, 1)], "unimplemented"),
+            ([envelope({}, 1)], "invalid_argument"),
             ([envelope({}, 4)], "invalid_argument"),
             ([struct.pack(">BI", 0, 1 << 30)], "resource_exhausted"),
         ):

@@ -6,6 +6,7 @@ import sys
 import unittest
 
 from cases_coding import *
+from cases_compressed import *
 from cases_files import *
 from cases_guard import *
 from cases_hang_up import *

@@ -76,6 +76,8 @@ static void refuses_what_is_none(void **state)
         "sbx_01arz3ndektsv4rrffq69g5fau",
         "sbx_01arz3ndektsv4rrffq69g5fa%",
         "sbx_01arz3ndektsv4rrffq69g5fa\n",
+        "sbx_11arz3ndektsv4rrffq69g5fav", /* of another cell */
+        "sbx_a1arz3ndektsv4rrffq69g5fav",
     };
     assert_true(id_is_valid("sbx_", "sbx_01arz3ndektsv4rrffq69g5fav"));
     for (size_t i = 0; i < ARRAY_SIZE(refused); i++)

@@ -214,6 +214,9 @@ enum Operation: string
     /** Show what is at a path. */
     case ShowVolumePath = 'GET /v1/volumes/{id}/path';
 
+    /** Change mode and owner of what is at a path. */
+    case UpdateVolumePath = 'PATCH /v1/volumes/{id}/path';
+
     /** Remove what is at a path. */
     case RemoveVolumePath = 'DELETE /v1/volumes/{id}/path';
 

@@ -11,6 +11,7 @@ use Sandlot\Http\Api;
 use Sandlot\Model\MakeVolumeDirectory;
 use Sandlot\Model\MoveVolumePath;
 use Sandlot\Model\Operation;
+use Sandlot\Model\UpdateVolumePath;
 use Sandlot\Model\VolumeDirectoryEntry;
 use Sandlot\Model\VolumeEntry;
 
@@ -29,11 +30,15 @@ final class VolumeFiles
      * @param string|resource|StreamInterface $content of any size
      * @param string|null $mode octal, such as 0644
      */
-    public function write(string $path, mixed $content, ?string $mode = null): VolumeEntry
-    {
-        return VolumeEntry::read(
-            $this->api->upload(Operation::WriteVolumeFile, $this->path(), ['path' => $path, 'mode' => $mode], $content),
-        );
+    public function write(
+        string $path,
+        mixed $content,
+        ?string $mode = null,
+        ?int $uid = null,
+        ?int $gid = null,
+    ): VolumeEntry {
+        $query = ['path' => $path, 'mode' => $mode, 'uid' => $uid, 'gid' => $gid];
+        return VolumeEntry::read($this->api->upload(Operation::WriteVolumeFile, $this->path(), $query, $content));
     }
 
     public function read(string $path): string
@@ -55,15 +60,41 @@ final class VolumeFiles
         return $this->api->pages(Operation::ListVolumeDirectory, $this->path(), $query, 'entries', $read);
     }
 
+    /** @return list<VolumeDirectoryEntry> with what is below to that depth; names are paths from there */
+    public function tree(string $path = '/', int $depth = 64): array
+    {
+        $query = ['path' => $path, 'depth' => $depth];
+        $read = VolumeDirectoryEntry::read(...);
+        return iterator_to_array(
+            $this->api->pages(Operation::ListVolumeDirectory, $this->path(), $query, 'entries', $read),
+            false,
+        );
+    }
+
+    /**
+     * Of a link itself.
+     *
+     * @param string|null $mode octal, such as 0644
+     */
+    public function change(string $path, ?string $mode = null, ?int $uid = null, ?int $gid = null): VolumeEntry
+    {
+        $wish = new UpdateVolumePath(path: $path, mode: $mode, uid: $uid, gid: $gid);
+        return VolumeEntry::read($this->api->call(Operation::UpdateVolumePath, $this->path(), body: $wish));
+    }
+
     /** Of a link itself. */
     public function stat(string $path): VolumeEntry
     {
         return VolumeEntry::read($this->api->call(Operation::ShowVolumePath, $this->path(), ['path' => $path]));
     }
 
-    public function makeDirectory(string $path, ?string $mode = null): VolumeEntry
-    {
-        $wish = new MakeVolumeDirectory(path: $path, mode: $mode);
+    public function makeDirectory(
+        string $path,
+        ?string $mode = null,
+        ?int $uid = null,
+        ?int $gid = null,
+    ): VolumeEntry {
+        $wish = new MakeVolumeDirectory(path: $path, mode: $mode, uid: $uid, gid: $gid);
         return VolumeEntry::read($this->api->call(Operation::MakeVolumeDirectory, $this->path(), body: $wish));
     }
 

@@ -14,7 +14,6 @@
 #define GZIP_WINDOW     (15 + 16) /* zlib's way to say gzip */
 #define GZIP_LEVEL      1
 #define GZIP_INPUT      (32 * 1024)
-#define GUNZIP_OUTPUT   (64 * 1024)
 
 #define SAMPLE_FROM     (256 * 1024)
 #define SAMPLE_SIZE     (32 * 1024)
@@ -138,60 +137,4 @@ struct MHD_Response *files_gzip_response(int fd)
     if (!response)
         on_free(gzip);
     return response;
-}
-
-/* --- decompressing --- */
-
-struct files_gunzip {
-    z_stream stream;
-    bool at_end; /* of a member; nothing or another one may follow */
-};
-
-struct files_gunzip *files_gunzip_new(void)
-{
-    struct files_gunzip *gunzip = xcalloc(1, sizeof *gunzip);
-    if (inflateInit2(&gunzip->stream, GZIP_WINDOW) == Z_OK)
-        return gunzip;
-    free(gunzip);
-    return NULL;
-}
-
-void files_gunzip_free(struct files_gunzip *gunzip)
-{
-    if (!gunzip)
-        return;
-    inflateEnd(&gunzip->stream);
-    free(gunzip);
-}
-
-int files_gunzip_data(struct files_gunzip *gunzip, const char *data, size_t size, files_sink *sink,
-                      void *context, struct rpc_error *error)
-{
-    static char output[GUNZIP_OUTPUT];
-    z_stream *stream = &gunzip->stream;
-    stream->next_in = (unsigned char *)data;
-    stream->avail_in = (unsigned)size;
-    do {
-        if (gunzip->at_end && stream->avail_in) {
-            inflateReset(stream);
-            gunzip->at_end = false;
-        }
-        stream->next_out = (unsigned char *)output;
-        stream->avail_out = sizeof output;
-        int rc = gunzip->at_end ? Z_BUF_ERROR : inflate(stream, Z_NO_FLUSH);
-        if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
-            return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the body is no valid gzip data");
-        size_t produced = sizeof output - stream->avail_out;
-        if (produced && sink(context, output, produced, error) < 0)
-            return -1;
-        gunzip->at_end |= rc == Z_STREAM_END;
-    } while (stream->avail_in || !stream->avail_out);
-    return 0;
-}
-
-int files_gunzip_end(struct files_gunzip *gunzip, struct rpc_error *error)
-{
-    if (gunzip->at_end)
-        return 0;
-    return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the gzip data ends too early");
 }

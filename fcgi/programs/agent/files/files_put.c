@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "agent/agent.h"
+#include "agent/common/gunzip.h"
 #include "agent/common/paths.h"
 #include "agent/files/draft.h"
 #include "agent/files/files.h"
@@ -33,7 +34,7 @@ struct upload {
     size_t draft_count;
     bool is_open;                /* the last draft is being written */
     struct multipart *multipart; /* NULL: the body is one file */
-    struct files_gunzip *gunzip; /* NULL: the body comes as it is */
+    struct gunzip *gunzip;       /* NULL: the body comes as it is */
 };
 
 static int check_new_target(const struct upload *upload, const char *target,
@@ -146,7 +147,7 @@ static int begin_coding(struct upload *upload, struct rpc_error *error)
     if (strcasecmp(coding, "gzip") != 0 && strcasecmp(coding, "x-gzip") != 0)
         return rpc_error_set(error, RPC_UNSUPPORTED_MEDIA_TYPE,
                              "content encoding '%s' is not supported", coding);
-    upload->gunzip = files_gunzip_new();
+    upload->gunzip = gunzip_new();
     request->http.piece_max = GUNZIP_PIECE_MAX;
     return upload->gunzip ? 0 : rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "no memory for gzip");
 }
@@ -177,14 +178,14 @@ int files_put_data(struct request *request, const char *data, size_t size, struc
 {
     struct upload *upload = request->state;
     if (upload->gunzip)
-        return files_gunzip_data(upload->gunzip, data, size, take_plain, upload, error);
+        return gunzip_data(upload->gunzip, data, size, take_plain, upload, error);
     return take_plain(upload, data, size, error);
 }
 
 int files_put_finish(struct request *request, struct rpc_error *error)
 {
     struct upload *upload = request->state;
-    if ((upload->gunzip && files_gunzip_end(upload->gunzip, error) < 0) ||
+    if ((upload->gunzip && gunzip_end(upload->gunzip, error) < 0) ||
         (upload->multipart && multipart_end(upload->multipart, error) < 0))
         return -1;
     close_target(upload);
@@ -201,7 +202,7 @@ void files_put_closed(struct request *request)
     multipart_free(upload->multipart);
     for (size_t i = 0; i < upload->draft_count; i++)
         draft_drop(&upload->drafts[i]);
-    files_gunzip_free(upload->gunzip);
+    gunzip_free(upload->gunzip);
     json_decref(upload->metadata);
     json_decref(upload->written);
     user_deinit(&upload->user);

@@ -21,20 +21,23 @@ bool rpc_is_stream_request(const struct request *request)
            httpd_content_is(&request->http, RPC_TYPE_STREAM);
 }
 
-static bool is_encoded(const struct request *request, const char *header)
+static int read_coding(struct request *request, const char *header, struct rpc_error *error)
 {
-    const char *encoding = httpd_header(&request->http, header);
-    return encoding && *encoding && strcasecmp(encoding, "identity") != 0;
+    const char *coding = httpd_header(&request->http, header);
+    request->compressed = coding && !strcasecmp(coding, "gzip");
+    if (!coding || !*coding || request->compressed || !strcasecmp(coding, "identity"))
+        return 0;
+    return rpc_error_set(error, RPC_UNIMPLEMENTED,
+                         "%s '%s' is not supported: messages may be gzip or identity", header,
+                         coding);
 }
 
-int rpc_check_type(const struct request *request, bool streams, struct rpc_error *error)
+int rpc_check_type(struct request *request, bool streams, struct rpc_error *error)
 {
     if (!httpd_content_is(&request->http, streams ? RPC_TYPE_STREAM : TYPE_UNARY))
         return rpc_error_set(error, RPC_UNSUPPORTED_MEDIA_TYPE, "the content type must be %s",
                              streams ? RPC_TYPE_STREAM : TYPE_UNARY);
-    if (is_encoded(request, streams ? "Connect-Content-Encoding" : "Content-Encoding"))
-        return rpc_error_set(error, RPC_UNIMPLEMENTED, "compressed messages are not supported");
-    return 0;
+    return read_coding(request, streams ? "Connect-Content-Encoding" : "Content-Encoding", error);
 }
 
 int rpc_timeout_ms(const struct request *request, int64_t *timeout_ms, struct rpc_error *error)

@@ -16,8 +16,9 @@ bool rpc_is_service_path(const char *path);
 /* Whether the client expects the answer as a stream; errors then travel in its last envelope. */
 bool rpc_is_stream_request(const struct request *request);
 
-/* Whether the media type is that of the protocol, for a call whose request is a stream or not. */
-int rpc_check_type(const struct request *request, bool streams, struct rpc_error *error);
+/* Whether the media type is that of the protocol, for a call whose request is a stream or not, and
+ * which coding the messages have: request->compressed. RPC_UNIMPLEMENTED: another than gzip. */
+int rpc_check_type(struct request *request, bool streams, struct rpc_error *error);
 
 /* Connect-Timeout-Ms; 0 when the client sets no limit. */
 int rpc_timeout_ms(const struct request *request, int64_t *timeout_ms, struct rpc_error *error);

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "agent/agent.h"
+#include "agent/common/gunzip.h"
 #include "agent/framework/envelope.h"
 #include "agent/framework/stream.h"
 #include "base/mem.h"
@@ -15,7 +16,7 @@ int rpc_begin(struct request *request, struct rpc_error *error)
     return rpc_check_type(request, request->route->rpc->stream, error);
 }
 
-json_t *rpc_parse(const char *text, size_t size, struct rpc_error *error)
+static json_t *parse_plain(const char *text, size_t size, struct rpc_error *error)
 {
     if (!size)
         return json_object();
@@ -35,14 +36,44 @@ json_t *rpc_parse(const char *text, size_t size, struct rpc_error *error)
     return message;
 }
 
+static json_t *parse(const char *data, size_t size, bool compressed, struct rpc_error *error)
+{
+    buffer_auto plain = BUFFER_INIT(AGENT_BODY_MAX);
+    if (!compressed || !size)
+        return parse_plain(data, size, error);
+    return gunzip_whole(data, size, &plain, error) < 0 ? NULL
+                                                       : parse_plain(plain.data, plain.size, error);
+}
+
+json_t *rpc_parse_body(const struct request *request, struct rpc_error *error)
+{
+    return parse(request->body.data, request->body.size, request->compressed, error);
+}
+
+json_t *rpc_parse_envelope(const struct request *request, const struct envelope *envelope,
+                           struct rpc_error *error)
+{
+    if (!envelope->compressed || request->compressed)
+        return parse(envelope->message, envelope->size, envelope->compressed, error);
+    rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                  "a message is compressed, but Connect-Content-Encoding does not say how");
+    return NULL;
+}
+
+static json_t *parse_request(const struct request *request, struct rpc_error *error)
+{
+    struct envelope envelope;
+    if (!request->route->rpc->stream)
+        return rpc_parse_body(request, error);
+    if (envelope_parse(request->body.data, request->body.size, &envelope, error) < 0)
+        return NULL;
+    return rpc_parse_envelope(request, &envelope, error);
+}
+
 int rpc_finish(struct request *request, struct rpc_error *error)
 {
     const struct rpc *rpc = request->route->rpc;
-    const char *text = request->body.data;
-    size_t size = request->body.size;
-    if (rpc->stream && envelope_parse(text, size, &text, &size, error) < 0)
-        return -1;
-    json_auto_t *message = rpc_parse(text, size, error);
+    json_auto_t *message = parse_request(request, error);
     if (!message)
         return -1;
     buffer_deinit(&request->body);

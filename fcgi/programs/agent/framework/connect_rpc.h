@@ -8,6 +8,7 @@
 #include "agent/common/rpc_error.h"
 #include "agent/common/users.h"
 #include "agent/framework/connect_head.h"
+#include "agent/framework/envelope.h"
 #include "agent/framework/request.h"
 
 /* One row per method; exactly one of the two is set.
@@ -25,9 +26,14 @@ int rpc_begin(struct request *request, struct rpc_error *error);
 int rpc_finish(struct request *request, struct rpc_error *error);
 void rpc_closed(struct request *request);
 
-/* The parts of them, for calls whose request is a stream (connect_head.h checks the media type):
- * one message, a new reference or NULL; the answer, which is an empty message. */
-json_t *rpc_parse(const char *text, size_t size, struct rpc_error *error);
+/* The parts of them (connect_head.h checks the media type), each a new reference or NULL: the body
+ * of a request as one message, and a message of a stream. What is compressed becomes AGENT_BODY_MAX
+ * at most. */
+json_t *rpc_parse_body(const struct request *request, struct rpc_error *error);
+json_t *rpc_parse_envelope(const struct request *request, const struct envelope *envelope,
+                           struct rpc_error *error);
+
+/* The answer to a request that is a stream: an empty message. */
 int rpc_reply_client_stream(struct request *request);
 
 /* The user that Basic authentication selects (its password means nothing), or the default one. */

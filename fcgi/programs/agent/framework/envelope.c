@@ -11,48 +11,40 @@ static size_t length_of(const unsigned char *head)
     return (size_t)head[1] << 24 | (size_t)head[2] << 16 | (size_t)head[3] << 8 | head[4];
 }
 
-static int check_flags(unsigned flags, struct rpc_error *error)
+static int read_head(const unsigned char *head, struct envelope *envelope, struct rpc_error *error)
 {
-    if (flags & ENVELOPE_COMPRESSED)
-        return rpc_error_set(error, RPC_UNIMPLEMENTED, "compressed messages are not supported");
-    if (flags)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "unknown envelope flags 0x%02x", flags);
+    if (head[0] & ~ENVELOPE_COMPRESSED)
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "unknown envelope flags 0x%02x", head[0]);
+    envelope->compressed = head[0] & ENVELOPE_COMPRESSED;
+    envelope->message = (const char *)head + ENVELOPE_HEAD;
+    envelope->size = length_of(head);
     return 0;
 }
 
-int envelope_parse(const char *data, size_t size, const char **message, size_t *message_size,
+int envelope_parse(const char *data, size_t size, struct envelope *envelope,
                    struct rpc_error *error)
 {
     if (size < ENVELOPE_HEAD)
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the request has no envelope");
-    const unsigned char *head = (const unsigned char *)data;
-    if (check_flags(head[0], error) < 0)
+    if (read_head((const unsigned char *)data, envelope, error) < 0)
         return -1;
-    size_t length = length_of(head);
-    if (length != size - ENVELOPE_HEAD)
+    if (envelope->size != size - ENVELOPE_HEAD)
         return rpc_error_set(error, RPC_INVALID_ARGUMENT,
                              "the request must be one envelope: it announces %zu bytes, %zu follow",
-                             length, size - ENVELOPE_HEAD);
-    *message = data + ENVELOPE_HEAD;
-    *message_size = length;
+                             envelope->size, size - ENVELOPE_HEAD);
     return 0;
 }
 
-int envelope_next(const char *data, size_t size, size_t max, const char **message,
-                  size_t *message_size, struct rpc_error *error)
+int envelope_next(const char *data, size_t size, size_t max, struct envelope *envelope,
+                  struct rpc_error *error)
 {
     if (size < ENVELOPE_HEAD)
         return 0;
-    const unsigned char *head = (const unsigned char *)data;
-    if (check_flags(head[0], error) < 0)
+    if (read_head((const unsigned char *)data, envelope, error) < 0)
         return -1;
-    *message_size = length_of(head);
-    if (*message_size > max)
+    if (envelope->size > max)
         return rpc_error_set(error, RPC_TOO_LARGE, "a message is larger than %zu KiB", max / 1024);
-    if (size - ENVELOPE_HEAD < *message_size)
-        return 0;
-    *message = data + ENVELOPE_HEAD;
-    return 1;
+    return size - ENVELOPE_HEAD >= envelope->size;
 }
 
 int envelope_append_head(struct buffer *buffer, unsigned flags, size_t size)

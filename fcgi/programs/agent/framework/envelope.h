@@ -2,6 +2,7 @@
 /* Envelopes of the Connect protocol: one byte of flags, four of length (big-endian), a message. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,14 +16,20 @@ enum envelope_flags {
     ENVELOPE_END = 2, /* the last one of a response */
 };
 
-/* The body of a request that is exactly one plain envelope. *message points into data. */
-int envelope_parse(const char *data, size_t size, const char **message, size_t *message_size,
+struct envelope {
+    const char *message; /* borrowed from what it was read of */
+    size_t size;
+    bool compressed;
+};
+
+/* The body of a request that is exactly one envelope. */
+int envelope_parse(const char *data, size_t size, struct envelope *envelope,
                    struct rpc_error *error);
 
-/* The first envelope of a stream of them. Returns 1 with *message pointing into data, 0 when more
- * bytes are needed, -1 with a error for one larger than max or with flags. */
-int envelope_next(const char *data, size_t size, size_t max, const char **message,
-                  size_t *message_size, struct rpc_error *error);
+/* The first envelope of a stream of them. Returns 1 with *envelope, 0 when more bytes are needed,
+ * -1 with a error for one larger than max or with other flags than ENVELOPE_COMPRESSED. */
+int envelope_next(const char *data, size_t size, size_t max, struct envelope *envelope,
+                  struct rpc_error *error);
 
 /* Append an envelope. Returns 0, or -1 when the buffer would pass its maximum. */
 int envelope_append(struct buffer *buffer, unsigned flags, const char *message, size_t size);

@@ -22,6 +22,7 @@ struct request {
     struct buffer body; /* of routes without data() */
     void *state;        /* the handlers' own */
     bool outsider;      /* did not show the secret */
+    bool compressed;    /* of the Connect protocol: its messages may be gzip */
     struct rpc_error error;
 
     /* Told when the peer hangs up while the request is suspended; the request ends soon after. */

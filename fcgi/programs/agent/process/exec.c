@@ -337,7 +337,7 @@ int exec_finish(struct request *request, struct rpc_error *error)
 {
     exec_call_auto call = {.args = NULL};
     struct process *process;
-    json_auto_t *message = rpc_parse(request->body.data, request->body.size, error);
+    json_auto_t *message = rpc_parse_body(request, error);
     if (!message)
         return -1;
     buffer_deinit(&request->body);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/common/gunzip.h"
 #include "agent/common/proto.h"
 #include "agent/framework/envelope.h"
 #include "agent/process/process_rpc.h"
@@ -42,13 +43,13 @@ static int write_input(struct request *request, const json_t *data, struct rpc_e
     return rc;
 }
 
-static int take_message(struct request *request, const char *text, size_t size,
+static int take_message(struct request *request, const struct envelope *envelope,
                         struct rpc_error *error)
 {
     struct input_stream *stream = request->state;
     const json_t *start, *data;
     struct process *process;
-    json_auto_t *message = rpc_parse(text, size, error);
+    json_auto_t *message = rpc_parse_envelope(request, envelope, error);
     if (!message || proto_object(message, "start", &start, error) < 0 ||
         proto_object(message, "data", &data, error) < 0)
         return -1;
@@ -68,14 +69,13 @@ static int take_messages(struct request *request, struct rpc_error *error)
     struct input_stream *stream = request->state;
     struct buffer *received = &stream->received;
     while (!stream->waiting) {
-        const char *text;
-        size_t size;
-        int rc = envelope_next(received->data, received->size, AGENT_BODY_MAX, &text, &size, error);
+        struct envelope envelope;
+        int rc = envelope_next(received->data, received->size, AGENT_BODY_MAX, &envelope, error);
         if (rc <= 0)
             return rc;
-        if (take_message(request, text, size, error) < 0)
+        if (take_message(request, &envelope, error) < 0)
             return -1;
-        buffer_consume(received, ENVELOPE_HEAD + size);
+        buffer_consume(received, ENVELOPE_HEAD + envelope.size);
     }
     return 0;
 }
@@ -131,6 +131,8 @@ int stream_input_begin(struct request *request, struct rpc_error *error)
     struct input_stream *stream = xcalloc(1, sizeof *stream);
     buffer_init(&stream->received, RECEIVED_MAX);
     request->state = stream;
+    if (request->compressed)
+        request->http.piece_max = GUNZIP_PIECE_MAX;
     /* Who types may rest for longer than any limit. */
     MHD_set_connection_option(request->http.connection, MHD_CONNECTION_OPTION_TIMEOUT, 0);
     return 0;

@@ -3,11 +3,10 @@
 
 #include "agent/framework/envelope.h"
 
-static int parse(const char *data, size_t size, const char **message, size_t *message_size,
-                 enum rpc_code *code)
+static int parse(const char *data, size_t size, struct envelope *envelope, enum rpc_code *code)
 {
     struct rpc_error error = {.code = RPC_CODE_COUNT};
-    int rc = envelope_parse(data, size, message, message_size, &error);
+    int rc = envelope_parse(data, size, envelope, &error);
     *code = error.code;
     return rc;
 }
@@ -15,14 +14,16 @@ static int parse(const char *data, size_t size, const char **message, size_t *me
 static void reads_one(void **state)
 {
     (void)state;
-    const char *message;
-    size_t size;
+    struct envelope envelope;
     enum rpc_code code;
-    assert_int_equal(parse("\0\0\0\0\2{}", 7, &message, &size, &code), 0);
-    assert_int_equal(size, 2);
-    assert_memory_equal(message, "{}", 2);
-    assert_int_equal(parse("\0\0\0\0\0", 5, &message, &size, &code), 0);
-    assert_int_equal(size, 0);
+    assert_int_equal(parse("\0\0\0\0\2{}", 7, &envelope, &code), 0);
+    assert_int_equal(envelope.size, 2);
+    assert_memory_equal(envelope.message, "{}", 2);
+    assert_false(envelope.compressed);
+    assert_int_equal(parse("\1\0\0\0\2{}", 7, &envelope, &code), 0);
+    assert_true(envelope.compressed);
+    assert_int_equal(parse("\0\0\0\0\0", 5, &envelope, &code), 0);
+    assert_int_equal(envelope.size, 0);
 }
 
 static void refuses_others(void **state)
@@ -41,13 +42,12 @@ static void refuses_others(void **state)
         {"\0\0\0\0\2{}\0\0\0\0\2{}", 14, RPC_INVALID_ARGUMENT},
         {"\2\0\0\0\2{}", 7, RPC_INVALID_ARGUMENT},
         {"\200\0\0\0\2{}", 7, RPC_INVALID_ARGUMENT},
-        {"\1\0\0\0\2{}", 7, RPC_UNIMPLEMENTED},
+        {"\3\0\0\0\2{}", 7, RPC_INVALID_ARGUMENT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const char *message;
-        size_t size;
+        struct envelope envelope;
         enum rpc_code code;
-        assert_int_equal(parse(cases[i].data, cases[i].size, &message, &size, &code), -1);
+        assert_int_equal(parse(cases[i].data, cases[i].size, &envelope, &code), -1);
         assert_int_equal(code, cases[i].code);
     }
 }

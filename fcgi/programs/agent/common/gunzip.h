@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What clients send as gzip: bodies as they come, and messages. */
+#pragma once
+
+#include <stddef.h>
+
+#include "agent/common/rpc_error.h"
+#include "base/buffer.h"
+
+struct gunzip;
+typedef int gunzip_sink(void *context, const char *data, size_t size, struct rpc_error *error);
+
+/* Compressed bytes of a turn of the loop: what becomes of them is written before others have one.
+ */
+#define GUNZIP_PIECE_MAX 2048
+
+/* NULL when there is no memory. */
+struct gunzip *gunzip_new(void);
+void gunzip_free(struct gunzip *gunzip);
+
+/* Give what the bytes become to the sink, in pieces of a bounded size. RPC_INVALID_ARGUMENT: they
+ * are no gzip data. Members after the first are taken as well. */
+int gunzip_data(struct gunzip *gunzip, const char *data, size_t size, gunzip_sink *sink,
+                void *context, struct rpc_error *error);
+
+/* RPC_INVALID_ARGUMENT when the data ended before its end. */
+int gunzip_end(struct gunzip *gunzip, struct rpc_error *error);
+
+/* A message that is all there, behind what *out holds. It stops at the buffer's maximum
+ * (RPC_TOO_LARGE). Otherwise as gunzip_data() and gunzip_end(). */
+int gunzip_whole(const char *data, size_t size, struct buffer *out, struct rpc_error *error);
