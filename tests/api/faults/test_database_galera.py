@@ -3,7 +3,7 @@
 
 import pytest
 
-from callers import Caller, assert_each_once, made_since
+from callers import assert_each_once, go_on, start_callers
 from database_group import Cluster
 from faults import settle
 from stack import wait_until
@@ -22,18 +22,11 @@ def cluster(stack):
     settle(stack)
 
 
-def go_on(callers, what):
-    before = made_since(callers)
-    wait_until(lambda: made_since(callers) >= before + 6, 120, what, 0.1)
-
-
 def test_another_node_takes_the_writes(make_account, stack, cluster):
     """Of all programs one node takes the writes, at every time, and the one that was it is not again when it is back."""
     accounts = [make_account("pro") for _ in range(CALLERS)]
     with cluster.in_use():
-        callers = [Caller(stack, account.api.key) for account in accounts]
-        for caller in callers:
-            caller.start()
+        callers = start_callers(stack, accounts)
         go_on(callers, "sandboxes at the first node")
         first = cluster.writer()
         first.kill()

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from callers import Caller, assert_each_once, made_since
+from callers import assert_each_once, go_on, start_callers
 from database_group import SinglePrimary
 from faults import settle
 from stack import wait_until
@@ -24,18 +24,11 @@ def group(stack):
     settle(stack)
 
 
-def go_on(callers, what):
-    before = made_since(callers)
-    wait_until(lambda: made_since(callers) >= before + 6, 120, what, 0.1)
-
-
 def test_the_group_finds_another_primary(make_account, stack, group):
     """Whatever was answered is there once; what was not is 503, or 409 while the same order is under way."""
     accounts = [make_account("pro") for _ in range(CALLERS)]
     with group.in_use():
-        callers = [Caller(stack, account.api.key) for account in accounts]
-        for caller in callers:
-            caller.start()
+        callers = start_callers(stack, accounts)
         go_on(callers, "sandboxes at the first primary")
         first = group.primary()
         first.kill()

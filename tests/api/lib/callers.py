@@ -7,6 +7,7 @@ import threading
 import time
 
 from client import Api
+from stack import wait_until
 
 
 class Caller(threading.Thread):
@@ -49,6 +50,19 @@ class Caller(threading.Thread):
 def made_since(callers):
     assert not [one.wrong for one in callers if one.wrong]
     return sum(len(one.kept) + len(one.deleted) for one in callers)
+
+
+def start_callers(stack, accounts):
+    callers = [Caller(stack, account.api.key) for account in accounts]
+    for caller in callers:
+        caller.start()
+    return callers
+
+
+def go_on(callers, what):
+    """They make sandboxes again."""
+    before = made_since(callers)
+    wait_until(lambda: made_since(callers) >= before + 6, 120, what, 0.1)
 
 
 def assert_each_once(callers):
