@@ -3,7 +3,7 @@
 
 import pytest
 
-from callers import Caller, assert_each_once, made_since
+from callers import assert_each_once, made_since, start_callers
 from database_pair import DatabasePair
 from doctor import doctor
 from faults import settle
@@ -29,9 +29,7 @@ def test_writes_go_on_at_the_replica(make_account, stack, pair):
     with pair.in_use():
         said = [one["message"] for one in doctor(stack) if one["check"] == "database"]
         assert any("its schema is at version" in one for one in said), said
-        callers = [Caller(stack, account.api.key) for account in accounts]
-        for caller in callers:
-            caller.start()
+        callers = start_callers(stack, accounts)
         wait_until(lambda: made_since(callers) >= 6, 60, "sandboxes at the primary", 0.1)
         pair.primary.kill()
         before = made_since(callers)

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from callers import Caller, assert_each_once, made_since
+from callers import assert_each_once, made_since, start_callers
 from client import assert_error
 from database_pair import BINARY_LOG, SmallDatabase
 from doctor import assert_says, wrong
@@ -36,9 +36,7 @@ def small(stack, request):
 
 
 def begin(stack, accounts):
-    callers = [Caller(stack, account.api.key) for account in accounts]
-    for caller in callers:
-        caller.start()
+    callers = start_callers(stack, accounts)
     wait_until(lambda: made_since(callers) >= 2 * CALLERS, 90, "sandboxes of before", 0.1)
     return callers
 
