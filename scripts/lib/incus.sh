@@ -113,7 +113,8 @@ incus_bin_install()
         mkdir -p "$STATE_ROOT/criu-bin"
         install -m 755 "$SOURCE_DIR/conf/incus/criu-wrapper" "$STATE_ROOT/criu-bin/criu.new"
         mv "$STATE_ROOT/criu-bin/criu.new" "$STATE_ROOT/criu-bin/criu"
-        install -D -m 755 "$SOURCE_DIR/conf/incus/tar-wrapper" "$STATE_ROOT/criu-bin/criu-path/tar"
+        ln -sfn "$PREFIX/libexec/sandlot/sandlot-criu" "$STATE_ROOT/criu-bin/sandlot-criu"
+        rm -rf "$STATE_ROOT/criu-bin/criu-path" # what was one of before
         ln -sfn "$CRIU_DIR" "$STATE_ROOT/criu"
     fi
     ln -sfn "$PREFIX/libexec/sandlot/sandlot-confine" "$INCUS_BIN/sandlot-confine"

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include "base/bounded.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "launcher/bounded.h"
 #include "launcher/disk_view.h"
 #include "launcher/mount_points.h"
 #include "launcher/orphans.h"

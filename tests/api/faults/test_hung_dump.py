@@ -24,11 +24,11 @@ def program_of(pid):
 
 
 def dumping(instance):
-    """CRIU itself, not the wrapper's shell nor what watches it."""
+    """CRIU itself, not the wrapper's shell nor the program that runs it."""
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
         words = program_of(pid)
         if "dump" in words and any(instance in word for word in words) \
-                and pathlib.PurePath(words[0]).name not in ("bash", "timeout"):
+                and pathlib.PurePath(words[0]).name not in ("sh", "sandlot-criu"):
             return pid
     return None
 

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/bounded.h"
 #include "base/mem.h"
-#include "launcher/bounded.h"
 #include "launcher/container_config.h"
 #include "launcher/mount_points.h"
 #include "launcher/orphans.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "launcher/bounded.h"
+#include "base/bounded.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -70,7 +70,8 @@ static pid_t start(char *const command[], const sigset_t *mask)
         return pid;
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvp(command[0], command);
-    fprintf(stderr, "sandlot-launcher: %s cannot be run: %s\n", command[0], strerror(errno));
+    fprintf(stderr, "%s: %s cannot be run: %s\n", program_invocation_short_name, command[0],
+            strerror(errno));
     _exit(127);
 }
 
