@@ -193,21 +193,44 @@ int work_find_agent(struct work *work, struct agent_place *at, struct error **er
 }
 
 /* The agent's start can take longer than the lease, and a delete that took the instance away should
- * not be waited out. */
+ * not be waited out. Returns 0 when an agent that gave no answer is to be asked again. */
+static int ask_again(struct work *work, int64_t give_up_ms, struct error **err)
+{
+    if ((*err)->code != ERR_RUNTIME_UNAVAILABLE || clock_monotonic_ms() >= give_up_ms)
+        return -1;
+    error_clear(err);
+    return work_still_ours(work, err) < 0 || work_check_host(work, err) < 0 ? -1 : 0;
+}
+
+/* init: whoever takes the place of another has a former secret, that only memory can have. */
+static int check_memory(struct work *work, const struct agent_place *at,
+                        const struct agent_init *init, int64_t give_up_ms, struct error **err)
+{
+    bool knows;
+    while (agent_knows(at, init->former, AGENT_SLICE_MS, &knows, err) < 0)
+        if (ask_again(work, give_up_ms, err) < 0)
+            return -1;
+    /* An attempt before this one may have told it the new one. */
+    if (!knows && agent_knows(at, init->secret, AGENT_SLICE_MS, &knows, err) < 0)
+        return -1;
+    return knows ? 0
+                 : error_set(err, ERR_MEMORY_NOT_KEPT,
+                             "the host has started instance %s from its disk and not from the "
+                             "memory",
+                             work->sandbox.instance_name);
+}
+
 static int wait_for_agent(struct work *work, const struct agent_init *init, unsigned wait_ms,
                           struct error **err)
 {
     struct agent_place at;
     int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
-    if (work_find_agent(work, &at, err) < 0)
+    if (work_find_agent(work, &at, err) < 0 ||
+        (init->former && check_memory(work, &at, init, give_up_ms, err) < 0))
         return -1;
-    while (agent_init(&at, init, wait_ms < AGENT_SLICE_MS ? wait_ms : AGENT_SLICE_MS, err) < 0) {
-        if ((*err)->code != ERR_RUNTIME_UNAVAILABLE || clock_monotonic_ms() >= give_up_ms)
+    while (agent_init(&at, init, wait_ms < AGENT_SLICE_MS ? wait_ms : AGENT_SLICE_MS, err) < 0)
+        if (ask_again(work, give_up_ms, err) < 0)
             return -1;
-        error_clear(err);
-        if (work_still_ours(work, err) < 0 || work_check_host(work, err) < 0)
-            return -1;
-    }
     return 0;
 }
 

@@ -332,6 +332,42 @@ static void list_mounts(const struct insert *insert, struct mount_list *list)
         };
 }
 
+/* One attempt; what it leaves when it was made step by step goes with the copy that a fork is made
+ * from, when nobody waits for it. */
+static int go_on(struct work *work, const struct runtime_instance *instance,
+                 const struct checkpoint *checkpoint, struct error **err)
+{
+    const struct former_agent former = {checkpoint->agent_instance, checkpoint->agent_key_id};
+    struct runtime *runtime = work->runtime;
+    if (runtime->ops->create(runtime, instance, err) < 0)
+        return -1;
+    fault_point(FAULT_CREATE_STARTED);
+    if (work_succeed_agent(work, &former, AGENT_START_WAIT_MS, err) < 0)
+        return -1;
+    return !instance->step_by_step || checkpoint->for_fork
+               ? 0
+               : runtime->ops->snapshot_drop(runtime, instance->name, RUNTIME_MEMORY_SNAPSHOT, err);
+}
+
+/* On a host that has started it from its disk it is made again, step by step. */
+static int start_from_memory(struct work *work, struct runtime_instance *instance,
+                             const struct checkpoint *checkpoint, struct error **err)
+{
+    snprintf(work->sandbox.resumed_from, sizeof work->sandbox.resumed_from, "memory");
+    if (go_on(work, instance, checkpoint, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_MEMORY_NOT_KEPT)
+        return -1;
+    log_info("the host needs more steps to start a sandbox from memory", LOG_ERROR(*err));
+    error_clear(err);
+    instance->step_by_step = true;
+    if (work->runtime->ops->destroy(work->runtime, instance->name, err) < 0)
+        return -1;
+    if (go_on(work, instance, checkpoint, err) == 0)
+        return 0;
+    return (*err)->code == ERR_MEMORY_NOT_KEPT ? error_recode(err, ERR_RUNTIME_FAILED) : -1;
+}
+
 static int start_cold(struct work *work, const struct source *from, const struct mount_list *list,
                       struct error **err)
 {
@@ -353,21 +389,12 @@ static int start_cold(struct work *work, const struct source *from, const struct
         .mount_count = list->count,
         .with_memory = from->checkpoint.memory,
     };
+    if (instance.with_memory)
+        return start_from_memory(work, &instance, &from->checkpoint, err);
     if (work->runtime->ops->create(work->runtime, &instance, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_STARTED);
-    if (!instance.with_memory)
-        return work_init_agent(work, AGENT_START_WAIT_MS, err);
-    snprintf(sandbox->resumed_from, sizeof sandbox->resumed_from, "memory");
-    const struct former_agent former = {from->checkpoint.agent_instance,
-                                        from->checkpoint.agent_key_id};
-    if (work_succeed_agent(work, &former, AGENT_START_WAIT_MS, err) < 0)
-        return -1;
-    /* That of a fork goes with the copy, when nobody waits for it. */
-    return from->checkpoint.for_fork
-               ? 0
-               : work->runtime->ops->snapshot_drop(work->runtime, sandbox->instance_name,
-                                                   RUNTIME_MEMORY_SNAPSHOT, err);
+    return work_init_agent(work, AGENT_START_WAIT_MS, err);
 }
 
 /* Its firewall knows; one that does not answer is no reason to refuse a create. */

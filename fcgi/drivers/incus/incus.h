@@ -107,7 +107,7 @@ int incus_instance_busy(struct incus *incus, const char *name, bool *busy, struc
 
 int incus_instance_create(struct incus *incus, json_t *body, struct error **err);
 
-enum incus_action { INCUS_START, INCUS_STOP, INCUS_FREEZE, INCUS_UNFREEZE };
+enum incus_action { INCUS_START, INCUS_STOP, INCUS_UNFREEZE };
 
 /* stateful: stop with, start from a memory image. force: no clean shutdown. timeout_s: how long a
  * clean shutdown may take. */

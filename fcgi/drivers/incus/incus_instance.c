@@ -150,7 +150,6 @@ int incus_instance_change(struct incus *incus, const char *name,
     static const char *const actions[] = {
         [INCUS_START] = "start",
         [INCUS_STOP] = "stop",
-        [INCUS_FREEZE] = "freeze",
         [INCUS_UNFREEZE] = "unfreeze",
     };
     autofree char *path = incus_path(incus, "instances", name);

@@ -60,8 +60,9 @@ struct runtime_instance {
     const struct runtime_mount *mounts;
     unsigned mount_count;
     /* The source is of copy_memory(), or "instance/snapshot" of snapshot_memory(): it goes on where
-     * that was. A snapshot of it is left behind, for snapshot_drop(). */
-    bool with_memory;
+     * that was. A host of an older version, or without btrfs, starts it from its disk all the same,
+     * unless it is made step by step: then a snapshot of it is left behind, for snapshot_drop(). */
+    bool with_memory, step_by_step;
 };
 
 enum runtime_status {
@@ -135,7 +136,7 @@ struct runtime_receipt {
 /* What a stopped copy of a disk is for. */
 enum runtime_copy { RUNTIME_CHECKPOINT, RUNTIME_SOURCE };
 
-/* What an instance that was created with_memory still has. */
+/* What an instance that was created step by step still has. */
 #define RUNTIME_MEMORY_SNAPSHOT "memory"
 
 /* What export_object() writes. */

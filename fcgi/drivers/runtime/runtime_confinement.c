@@ -205,14 +205,18 @@ char *runtime_lxc(const struct runtime_instance *instance, const char *init)
         instance ? xasprintf(",size=%um", instance->resources.memory_mb / 2) : xstrdup("");
     autofree char *disk = disk_view(instance);
     autofree char *first = init ? xasprintf("lxc.init.cmd=%s\n", init) : xstrdup("");
+    /* conf/incus/incusd-exec reads this at the first start of one that is to go on from memory. */
+    const char *group = instance && instance->with_memory && !instance->step_by_step
+                            ? "lxc.group=sandlot-memory\n"
+                            : "";
     return xasprintf("lxc.uts.name=sandbox\n"
                      "lxc.console.path=none\n"
                      "lxc.pty.max=256\n"
                      "lxc.seccomp.allow_nesting=1\n"
                      "lxc.mount.entry=shm dev/shm tmpfs nosuid,nodev,mode=1777,create=dir%s 0 0\n"
-                     "%s%s%s\n%s%s",
-                     size, first, capabilities, instance && instance->net_admin ? " net_admin" : "",
-                     view, disk);
+                     "%s%s%s%s\n%s%s",
+                     size, group, first, capabilities,
+                     instance && instance->net_admin ? " net_admin" : "", view, disk);
 }
 
 json_t *runtime_confinement(void)

@@ -3,13 +3,15 @@
  * Copies of an instance with its memory, and instances that go on from such a copy.
  *
  * Incus starts an instance from an image only if its own records say that it was paused; a copy
- * under another name loses that record and keeps the image, which lies in its volume. What restores
- * it all the same is a snapshot of that volume: going back to it "stateful" asks only whether an
- * image is there. conf/incus/criu-wrapper gives what is restored so the addresses of the copy
- * before any of its processes runs.
+ * under another name loses that record and keeps the image, which lies in its volume.
+ * conf/incus/incusd-exec makes the first start of one whose configuration says so a restore all the
+ * same. Where it does not, a snapshot of the copy does: going back to it "stateful" asks only
+ * whether an image is there. sandlot-criu gives what is restored the addresses of the copy before
+ * any of its processes runs.
  *
  * Of an instance that runs, the image is written while CRIU lets it live, but before the disk is
- * copied: it is frozen around both, or files would be newer than the memory that has them open.
+ * copied: sandlot-criu lets it go on when both are there, or files would be newer than the memory
+ * that has them open. Frozen by Incus it would stand still for a second more (freezer.c of liblxc).
  */
 #include "base/fault_point.h"
 #include "base/mem.h"
@@ -21,10 +23,9 @@ static bool is_busy(const struct runtime_incus *runtime)
     return incus_last_error(runtime->incus) == INCUS_ERROR_BUSY;
 }
 
-static int change(struct runtime_incus *runtime, const char *name, enum incus_action action,
-                  struct error **err)
+static int unfreeze(struct runtime_incus *runtime, const char *name, struct error **err)
 {
-    struct incus_state_change order = {.action = action};
+    struct incus_state_change order = {.action = INCUS_UNFREEZE};
     return incus_instance_change(runtime->incus, name, &order, err);
 }
 
@@ -55,21 +56,17 @@ static int not_kept(struct error **err)
                                                                           : ERR_MEMORY_NOT_KEPT);
 }
 
-/* The snapshot is called like the copy that is made from it, so that whoever tidies up finds it. */
-static int freeze_and_dump(struct capture *capture, enum runtime_status status, struct error **err)
+/* The snapshot is called like the copy that is made from it, so that whoever tidies up finds it. An
+ * earlier version may have left the instance frozen. */
+static int dump(struct capture *capture, enum runtime_status status, struct error **err)
 {
     struct runtime_incus *runtime = capture->runtime;
-    error_auto failure = NULL;
-    if (status == RUNTIME_RUNNING && change(runtime, capture->name, INCUS_FREEZE, err) < 0)
+    if (status == RUNTIME_FROZEN && unfreeze(runtime, capture->name, err) < 0)
         return -1;
-    fault_point(FAULT_COPY_FROZEN);
-    int dumped =
-        incus_instance_snapshot(runtime->incus, capture->name, capture->copy, true, &failure);
-    if (dumped < 0)
-        not_kept(&failure);
-    if (change(runtime, capture->name, INCUS_UNFREEZE, err) < 0)
-        return -1;
-    return dumped < 0 ? error_move(err, &failure) : 0;
+    if (incus_instance_snapshot(runtime->incus, capture->name, capture->copy, true, err) < 0)
+        return not_kept(err);
+    fault_point(FAULT_COPY_DUMPED);
+    return 0;
 }
 
 static int copy_from(struct capture *capture, const char *source, struct error **err)
@@ -88,7 +85,7 @@ static int drop_snapshot(struct capture *capture, struct error **err)
 static int copy_running(struct capture *capture, enum runtime_status status, struct error **err)
 {
     autofree char *source = xasprintf("%s/%s", capture->name, capture->copy);
-    if (drop_snapshot(capture, err) < 0 || freeze_and_dump(capture, status, err) < 0 ||
+    if (drop_snapshot(capture, err) < 0 || dump(capture, status, err) < 0 ||
         copy_from(capture, source, err) < 0)
         return -1;
     return drop_snapshot(capture, err);
@@ -159,7 +156,7 @@ static int snapshot_step(struct capture *capture, struct error **err)
     if (result == 0)
         result = status == RUNTIME_PAUSED ? incus_instance_snapshot(runtime->incus, capture->name,
                                                                     capture->copy, false, err)
-                                          : freeze_and_dump(capture, status, err);
+                                          : dump(capture, status, err);
     return result < 0 && is_busy(runtime) ? 1 : result;
 }
 
@@ -203,7 +200,7 @@ int runtime_incus_undo_copy_memory(struct runtime *base, const char *name, const
         return -1;
     if (status == RUNTIME_ABSENT)
         return 0;
-    if (status == RUNTIME_FROZEN && change(runtime, name, INCUS_UNFREEZE, err) < 0)
+    if (status == RUNTIME_FROZEN && unfreeze(runtime, name, err) < 0)
         return -1;
     /* An order whose giver is gone may still make the snapshot. */
     if (incus_instance_busy(runtime->incus, name, &busy, err) < 0)
@@ -221,12 +218,28 @@ static int make(struct runtime_incus *runtime, const struct runtime_instance *in
     json_auto_t *body = runtime_create_body(runtime, instance);
     if (!body)
         return error_set(err, ERR_INTERNAL, "%s is no IPv4 address", instance->address);
-    json_object_set_new(body, "start", json_false());
+    if (instance->step_by_step)
+        json_object_set_new(body, "start", json_false());
     if (incus_instance_create(runtime->incus, body, err) == 0)
         return 0;
     error_context(err, "instance %s from %s", instance->name, instance->source);
     /* What is missing is what it should be made of. */
     return (*err)->code == ERR_NOT_FOUND ? error_recode(err, ERR_RUNTIME_REFUSED) : -1;
+}
+
+/* One order starts it, or three. */
+static int bring_up(struct runtime_incus *runtime, const struct runtime_instance *instance,
+                    struct error **err)
+{
+    if (make(runtime, instance, err) < 0)
+        return -1;
+    if (!instance->step_by_step)
+        return 0;
+    return incus_instance_snapshot(runtime->incus, instance->name, RUNTIME_MEMORY_SNAPSHOT, false,
+                                   err) < 0
+               ? -1
+               : incus_instance_restore(runtime->incus, instance->name, RUNTIME_MEMORY_SNAPSHOT,
+                                        err);
 }
 
 /* An instance that an earlier attempt has started is whole; of one that does not run it cannot be
@@ -243,10 +256,7 @@ static int continue_step(struct runtime_incus *runtime, const struct runtime_ins
         return 0;
     if (status != RUNTIME_ABSENT && runtime_incus_destroy(&runtime->base, instance->name, err) < 0)
         return -1;
-    if (make(runtime, instance, err) == 0 &&
-        incus_instance_snapshot(runtime->incus, instance->name, RUNTIME_MEMORY_SNAPSHOT, false,
-                                err) == 0 &&
-        incus_instance_restore(runtime->incus, instance->name, RUNTIME_MEMORY_SNAPSHOT, err) == 0)
+    if (bring_up(runtime, instance, err) == 0)
         return 0;
     return is_busy(runtime) ? 1 : -1;
 }

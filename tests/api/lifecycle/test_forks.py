@@ -186,7 +186,7 @@ def assert_at_rest(stack, sandbox):
     assert sandbox.data.check("echo works") == "works\n", "it goes on"
 
 
-@pytest.mark.parametrize("point", ["checkpoint.begun", "copy.frozen", "checkpoint.copied", "fork.copied", "fork.begun",
+@pytest.mark.parametrize("point", ["checkpoint.begun", "copy.dumped", "checkpoint.copied", "fork.copied", "fork.begun",
                                    "fork.finished"])
 def test_a_worker_killed_and_the_client_asks_again(sandbox, stack, fault_points, point):
     key = {"Idempotency-Key": secrets.token_urlsafe(24)}
