@@ -51,9 +51,20 @@ static void unlock_network(pid_t pid)
         waitpid(child, NULL, 0);
 }
 
+/* incusd tells the errors of the log, of which only the first are read on: before this one there
+ * would be what CRIU tried in vain and can do without. */
+static FILE *begin_log(const struct call *call)
+{
+    autofree char *before = call->log ? xasprintf("%s.killed", call->log) : NULL;
+    if (!before)
+        return NULL;
+    rename(call->log, before);
+    return fopen(call->log, "we");
+}
+
 static void say(const struct call *call, unsigned limit_s)
 {
-    autofclose FILE *log = call->log ? fopen(call->log, "ae") : NULL;
+    autofclose FILE *log = begin_log(call);
     FILE *const outs[] = {stderr, log};
     for (size_t i = 0; i < ARRAY_SIZE(outs); i++)
         if (outs[i])

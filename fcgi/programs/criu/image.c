@@ -211,10 +211,11 @@ static void say_thawed(char *data, size_t size)
 {
     static const char before[] = "freezer.state\x12\x06"
                                  "FROZEN";
+    static const char thawed[6] = {'T', 'H', 'A', 'W', 'E', 'D'};
     const size_t length = sizeof before - 1;
     char *end = data + size;
     for (char *at = data; (at = memmem(at, (size_t)(end - at), before, length)); at += length)
-        memcpy(at + length - strlen("FROZEN"), "THAWED", strlen("THAWED"));
+        memcpy(at + length - sizeof thawed, thawed, sizeof thawed);
 }
 
 static void thaw_image(const char *folder)

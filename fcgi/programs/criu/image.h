@@ -18,8 +18,8 @@ bool image_is_whole(const char *folder);
 /* Whether it was made of the container that it lies with. */
 bool image_is_of_owner(const char *folder);
 
-/* Before a restore: CRIU's children open its files as the container's root, whose place in the range of
- * user ids the configuration names. incusd hands over what it restores itself. */
+/* Before a restore: CRIU's children open its files as the container's root, whose place in the
+ * range of user ids the configuration names. incusd hands over what it restores itself. */
 void image_hand_over(const char *folder, const char *config);
 
 /* What lies in tmpfs is in it as it is, not packed. Images of before do not say so. */
