@@ -137,8 +137,14 @@ int rpc_reply(struct request *request, json_t *answer)
 {
     buffer_auto message = BUFFER_INIT(WORKER_ANSWER_MAX);
     struct rpc_body body;
+    struct rpc_error error;
     rpc_encode(request, answer, &message);
     json_decref(answer);
+    if (buffer_overflowed(&message)) {
+        rpc_error_set(&error, RPC_RESOURCE_EXHAUSTED, "the answer is larger than %d MiB",
+                      WORKER_ANSWER_MAX / 1024 / 1024);
+        return request_reply_error(request, &error);
+    }
     rpc_body_make(request, &message, &body);
     return rpc_body_reply(request, &body);
 }

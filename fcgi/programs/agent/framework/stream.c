@@ -50,11 +50,19 @@ static void touch(struct stream *stream)
     httpd_resume(&stream->request->http);
 }
 
+static void append_encoded(struct stream *stream, const struct buffer *message)
+{
+    if (buffer_overflowed(message))
+        stream_abort(stream);
+    else
+        rpc_frame(stream->request, message->data, message->size, &stream->pending);
+}
+
 static void append_message(struct stream *stream, const json_t *message)
 {
     buffer_auto encoded = BUFFER_INIT(PENDING_MAX);
     rpc_encode(stream->request, message, &encoded);
-    rpc_frame(stream->request, encoded.data, encoded.size, &stream->pending);
+    append_encoded(stream, &encoded);
 }
 
 static void append_keepalive(struct stream *stream)
@@ -206,7 +214,7 @@ void stream_send_bytes(struct stream *stream, const struct stream_bytes *where, 
                             &encoded);
     else
         encode_json_bytes(where, data, size, &encoded);
-    rpc_frame(request, encoded.data, encoded.size, &stream->pending);
+    append_encoded(stream, &encoded);
     check_overflow(stream);
     touch(stream);
 }
