@@ -288,8 +288,11 @@ static int add_archive(struct db *db, const struct settings *settings, json_t *s
         return -1;
     json_object_set_new(
         status, "archive",
-        json_pack("{s:s, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:s}", "url",
-                  settings->archive_url, "copies", (json_int_t)report.whole, "bytes",
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:s}", "url",
+                  settings->archive_url, "copies",
+                  (json_int_t)(report.whole[ARCHIVE_SANDBOX] + report.whole[ARCHIVE_CHECKPOINT]),
+                  "sandboxes", (json_int_t)report.whole[ARCHIVE_SANDBOX], "checkpoints",
+                  (json_int_t)report.whole[ARCHIVE_CHECKPOINT], "bytes",
                   (json_int_t)report.whole_bytes, "newest", time_or_null(report.newest_at_ms),
                   "storing", (json_int_t)report.storing, "failing", (json_int_t)report.failing,
                   "removing", (json_int_t)report.removing, "behind", (json_int_t)report.behind,
