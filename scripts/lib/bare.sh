@@ -7,15 +7,7 @@
 # stack's.
 bare_derive()
 {
-    OTHER_NAME=bare
-    OTHER_NEAR=0q-$NIC_PREFIX
-    OTHER_FAR=0r-$NIC_PREFIX
-    OTHER_NETNS=sandlot-$STACK-bare
-    OTHER_DIR=$STATE_ROOT/bare
-    OTHER_NAMESPACES=/run/sandlot-namespaces-$STACK-bare
-    OTHER_NET=198.19.$((PORT / 64 % 256))
-    OTHER_FRONT=$OTHER_NET.$((PORT % 64 * 4 + 1))
-    OTHER_ADDRESS=$OTHER_NET.$((PORT % 64 * 4 + 2))
+    other_place bare 0q 0r "198.19.$((PORT / 64 % 256))" -bare
 }
 
 bare_machine()

@@ -1,43 +1,62 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The second runtime host of a stack (--hosts 2, or --hosts cluster): Incus, packet filter, sandlot-firewall and relay in a
-# network and a mount namespace of their own, reached as another machine would be. The first host takes
-# no sandboxes then, so that all of them are on the other one.
+# The second runtime host of a stack (--hosts 2, or --hosts cluster), and the third (--hosts 3): Incus, packet filter,
+# sandlot-firewall and relay in a network and a mount namespace of their own, reached as another machine would be. The
+# first host takes no sandboxes then, so that all of them are on the others.
 # The subshell of other_host() is meant: a machine of its own.
 # shellcheck shell=bash disable=SC2030,SC2031,SC2034
 
-# other_derive: names and addresses, from those of the stack. Its range is the third quarter of the
+# range_part NUMBER BITS: of the parts of the stack's range that are smaller by so many bits, the one of that number.
+range_part()
+{
+    local a b c d bits first
+
+    IFS='./' read -r a b c d bits <<<"$RANGE"
+    bits=$((bits + $2))
+    first=$((a << 24 | b << 16 | c << 8 | d | $1 << (32 - bits)))
+    printf '%s' "$((first >> 24)).$((first >> 16 & 255)).$((first >> 8 & 255)).$((first & 255))/$bits"
+}
+
+# other_place NAME NEAR FAR NETWORK SUFFIX: where it is, and by which names: the two ends of its cable and what its
+# namespaces' names end in. NETWORK is of 198.18.0.0/15, which nobody routes.
+other_place()
+{
+    OTHER_NAME=$1
+    OTHER_NEAR=$2-$NIC_PREFIX
+    OTHER_FAR=$3-$NIC_PREFIX
+    OTHER_FRONT=$4.$((PORT % 64 * 4 + 1))
+    OTHER_ADDRESS=$4.$((PORT % 64 * 4 + 2))
+    OTHER_NETNS=sandlot-$STACK$5
+    OTHER_NAMESPACES=/run/sandlot-namespaces-$STACK$5
+    OTHER_DIR=$STATE_ROOT/$1
+}
+
+# other_derive: names and addresses, from those of the stack. Its range is in the third quarter of the
 # stack's, whose first half is the first host's; filters and relay let all of it through, so that sandboxes
 # can move from one to the other. The last quarter is for a machine that joins (bare.sh).
 other_derive()
 {
-    local a b c d bits base half
-
-    OTHER_NAME=other
-    # Members of a cluster show each other's projects, so that each has one of its own.
+    other_place other 0o 0p "198.18.$((PORT / 64 % 256))" ""
+    FIRST_RANGE=$(range_part 0 1)
+    OTHER_RANGE=$(range_part 2 2)
     OTHER_PROJECT=$PROJECT
-    if [[ $HOSTS == cluster ]]; then
-        OTHER_PROJECT=$PROJECT-$OTHER_NAME
-    fi
-    OTHER_NEAR=0o-$NIC_PREFIX
-    OTHER_FAR=0p-$NIC_PREFIX
-    OTHER_NETNS=sandlot-$STACK
-    OTHER_DIR=$STATE_ROOT/other
-    OTHER_NAMESPACES=/run/sandlot-namespaces-$STACK
-    # Of 198.18.0.0/15, which nobody routes.
-    OTHER_NET=198.18.$((PORT / 64 % 256))
-    OTHER_FRONT=$OTHER_NET.$((PORT % 64 * 4 + 1))
-    OTHER_ADDRESS=$OTHER_NET.$((PORT % 64 * 4 + 2))
-    OTHER_RANGE=
-    if [[ $HOSTS != 1 ]]; then
-        IFS='./' read -r a b c d bits <<<"$RANGE"
-        base=$((a << 24 | b << 16 | c << 8 | d))
-        half=$((base | 1 << (31 - bits)))
-        OTHER_RANGE=$((half >> 24)).$((half >> 16 & 255)).$((half >> 8 & 255)).$((half & 255))/$((bits + 2))
-        FIRST_RANGE=$a.$b.$c.$d/$((bits + 1))
-    else
+    case $HOSTS in
+    1)
         FIRST_RANGE=$RANGE
-    fi
+        OTHER_RANGE=
+        ;;
+    3) OTHER_RANGE=$(range_part 4 3) ;;
+    # Members of a cluster show each other's projects, so that each has one of its own.
+    cluster) OTHER_PROJECT=$PROJECT-other ;;
+    esac
 }
+
+# third_host COMMAND…: runs one of the functions here for the third host.
+third_host()
+(
+    other_place third 0s 0t "198.18.$(((PORT / 64 + 128) % 256))" -third
+    OTHER_RANGE=$(range_part 5 3)
+    "$@"
+)
 
 # other_settings: what the control plane is told.
 other_settings()
@@ -180,7 +199,7 @@ END
 
 other_relay()
 {
-    "$CTL" --config "$CONFIG_FILE" host certificate other --range "$RANGE" --output "$STATE_ROOT/relay" \
+    "$CTL" --config "$CONFIG_FILE" host certificate "$OTHER_NAME" --range "$RANGE" --output "$STATE_ROOT/relay" \
         --dir "$STATE_ROOT/relay"
     other_relay_start
 }
@@ -261,7 +280,7 @@ other_add()
     local memory_mb
 
     memory_mb=$(awk '/^MemTotal:/ { print int($2 / 1024 * 0.8) }' /proc/meminfo)
-    ctl host add other --url "https://$OTHER_ADDRESS:8443" --server-cert "$(other_host incus_certificate)" \
+    ctl host add "$OTHER_NAME" --url "https://$OTHER_ADDRESS:8443" --server-cert "$(other_host incus_certificate)" \
         --project "$OTHER_PROJECT" --pool "$POOL" --range "$OTHER_RANGE" --network "$RANGE" --nic-prefix "$NIC_PREFIX" \
         --vcpus "$(($(nproc) * 16))" --memory-mb "$memory_mb" --disk-overcommit 1000 \
         --relay "https://$OTHER_ADDRESS:8446"

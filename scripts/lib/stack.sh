@@ -41,6 +41,10 @@ stack_programs()
         step "the other host" other_start
         step "the other host's row" other_add
     fi
+    if [[ $HOSTS == 3 ]]; then
+        step "the third host" third_host other_start
+        step "the third host's row" third_host other_add
+    fi
     step "template \"$TEMPLATE\"" accounts_template
     step "workers and dispatchers" workers_start
     step "nginx on port $PORT" nginx_start
@@ -53,6 +57,7 @@ stack_stop()
     step "stop workers and dispatchers" workers_stop
     if [[ $HOSTS != 1 ]]; then
         step "stop the other host" other_stop
+        step "stop the third host, where there is one" third_host other_stop
         step "the machine that joins goes" bare_discard
     fi
     step "stop sandboxes and Incus" incus_stop
@@ -68,6 +73,7 @@ stack_discard()
     crypt_discard
     bare_discard
     other_discard
+    third_host other_discard
     rm -rf "$FIREWALL_STATE" "$INCUS_STATE" "$LXC_CONFIG_DIR" "$MYSQL_DIR" "$MARKS_DIR" "$STATE_ROOT"/{incus,mysql}.made "$STATE_ROOT/template.key" \
         "$ETC_DIR" "$RUN_DIR" "$NGINX_DIR" "$STATE_ROOT/stack.env" "$STATE_ROOT/ssh_known_hosts"
 }
@@ -78,6 +84,7 @@ stack_remove()
     firewall_remove
     bare_discard
     other_discard
+    third_host other_discard
     incus_unmount
     nginx_cache_unmount
     incus_remove_cgroups

@@ -83,7 +83,7 @@ async function pages() {
 }
 
 async function pause() {
-  await withSandbox({}, async (sandbox) => {
+  await withSandbox({ envs: { GIVEN: 'here' } }, async (sandbox) => {
     const counter = await sandbox.commands.run('i=0; while sleep 0.1; do i=$((i+1)); echo $i >/tmp/count; done', { background: true })
     const pid = counter.pid
     await new Promise((resolve) => setTimeout(resolve, 500))
@@ -93,12 +93,13 @@ async function pause() {
     const resumed = await Sandbox.connect(sandbox.sandboxId, { timeoutMs: 60_000 })
     assert.ok((await resumed.commands.list()).some((process) => process.pid === pid), 'with its memory')
     assert.equal(await sandbox.isRunning(), true)
-    assert.equal((await sandbox.commands.run('echo same token')).stdout, 'same token\n')
+    assert.equal((await sandbox.commands.run('echo same token $GIVEN')).stdout, 'same token here\n')
     say('pause, resume, the first token still holds')
 
     await sandbox.pause({ keepMemory: false })
     const anew = await Sandbox.connect(sandbox.sandboxId, { timeoutMs: 60_000 })
     assert.ok(!(await anew.commands.list()).some((process) => process.pid === pid), 'without its memory')
+    assert.equal((await anew.commands.run('echo $GIVEN')).stdout, 'here\n', 'with its environment')
     say('pause without the memory')
   })
 }

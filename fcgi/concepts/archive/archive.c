@@ -5,6 +5,15 @@
 
 #define HURRIED_TRIES 2
 
+const char *const archive_kind_names[ARCHIVE_KINDS] = {
+    [ARCHIVE_SANDBOX] = "sandbox",
+    [ARCHIVE_CHECKPOINT] = "checkpoint",
+};
+const char *const archive_folders[ARCHIVE_KINDS] = {
+    [ARCHIVE_SANDBOX] = "sandboxes",
+    [ARCHIVE_CHECKPOINT] = "checkpoints",
+};
+
 void archive_deinit(struct archive *archive)
 {
     free(archive->upload);

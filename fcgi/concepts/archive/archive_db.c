@@ -10,10 +10,10 @@
 
 #define FAILURE_MAX 500 /* bytes, of a column of characters */
 
-#define COLUMNS                                                                                 \
-    "SELECT id, state, object_id, team_id, incarnation, COALESCE(promised_host_id, 0),"         \
-    " COALESCE(object_key, ''), COALESCE(upload, ''), plain_bytes, stored_bytes, attempts FROM" \
-    " archives"
+#define COLUMNS                                                                             \
+    "SELECT id, state, object_id, team_id, incarnation, COALESCE(promised_host_id, 0),"     \
+    " COALESCE(object_key, ''), COALESCE(upload, ''), plain_bytes, stored_bytes, attempts," \
+    " kind FROM archives"
 
 static const struct db_statement current_statement = {"archive.current",
                                                       COLUMNS " WHERE current_of = ?", true};
@@ -21,15 +21,22 @@ static const struct db_statement has_statement = {
     "archive.has", "SELECT 1 FROM archives WHERE current_of = ? AND state = 'whole'", true};
 static const struct db_statement promise_statement = {
     "archive.promise", "UPDATE archives SET promised_host_id = ? WHERE id = ?", false};
-static const struct db_statement outdate_statement = {
-    "archive.outdate",
-    "UPDATE sandboxes s LEFT JOIN archives a ON a.current_of = s.id SET s.archived = 0,"
-    " a.current_of = NULL, a.state = 'removing', a.lease_owner = '', a.lease_until_ms = ?,"
-    " a.attempts = 0, a.failure = '' WHERE s.id = ?",
-    false};
+#define OUTDATE(rows)                                                                       \
+    "UPDATE " rows " o LEFT JOIN archives a ON a.current_of = o.id SET o.archived = 0,"     \
+    " a.current_of = NULL, a.state = 'removing', a.lease_owner = '', a.lease_until_ms = ?," \
+    " a.attempts = 0, a.failure = '' WHERE o.id = ?"
+static const struct db_statement outdate_statements[ARCHIVE_KINDS] = {
+    [ARCHIVE_SANDBOX] = {"archive.outdate", OUTDATE("sandboxes"), false},
+    [ARCHIVE_CHECKPOINT] = {"archive.outdate_checkpoint", OUTDATE("checkpoints"), false},
+};
 
-static const struct db_statement *const everywhere[] = {&current_statement, &has_statement,
-                                                        &promise_statement, &outdate_statement};
+static const struct db_statement *const everywhere[] = {
+    &current_statement,
+    &has_statement,
+    &promise_statement,
+    &outdate_statements[ARCHIVE_SANDBOX],
+    &outdate_statements[ARCHIVE_CHECKPOINT],
+};
 const struct db_statement_list archive_statements = DB_STATEMENT_LIST(everywhere);
 
 const struct lease_table archive_storing = LEASE_TABLE_OWNED_AS(
@@ -42,7 +49,7 @@ static const struct db_statement insert_statement = {
     "archive.insert",
     "INSERT INTO archives (id, kind, object_id, current_of, team_id, state, incarnation,"
     " lease_owner, lease_until_ms, attempts, created_at_ms)"
-    " VALUES (?, 'sandbox', ?, ?, ?, 'storing', ?, ?, ?, 1, ?)",
+    " VALUES (?, ?, ?, ?, ?, 'storing', ?, ?, ?, 1, ?)",
     false};
 static const struct db_statement begun_statement = {
     "archive.begun",
@@ -62,17 +69,19 @@ static const struct db_statement failed_statement = {
     false};
 static const struct db_statement drop_statement = {
     "archive.drop",
-    "UPDATE archives a LEFT JOIN sandboxes s ON s.id = a.current_of SET s.archived = 0,"
+    "UPDATE archives a LEFT JOIN sandboxes s ON s.id = a.current_of"
+    " LEFT JOIN checkpoints c ON c.id = a.current_of SET s.archived = 0, c.archived = 0,"
     " a.current_of = NULL, a.state = 'removing', a.lease_owner = '', a.lease_until_ms = ?,"
     " a.attempts = 0 WHERE a.id = ?",
     false};
-/* Where nothing else is left of the sandbox the row stays: the object may be found again. */
+/* Where nothing else is left of it the row stays: the object may be found again. */
+#define MAY_BE_MADE_AGAIN(rows)                                       \
+    "SELECT 1 FROM archives a JOIN " rows " o ON o.id = a.current_of" \
+    " JOIN hosts h ON h.id = o.host_id"                               \
+    " WHERE a.id = ? AND h.lost_at_ms IS NULL AND a.promised_host_id IS NULL"
 static const struct db_statement again_statement = {
     "archive.may_be_made_again",
-    "SELECT 1 FROM sandboxes s JOIN hosts h ON h.id = s.host_id JOIN archives a ON a.current_of = "
-    "s.id"
-    " WHERE a.id = ? AND h.lost_at_ms IS NULL AND a.promised_host_id IS NULL",
-    true};
+    MAY_BE_MADE_AGAIN("sandboxes") " UNION ALL " MAY_BE_MADE_AGAIN("checkpoints"), true};
 static const struct db_statement forget_statement = {
     "archive.forget", "DELETE FROM archives WHERE id = ? AND state = 'removing'", false};
 static const struct db_statement failing_statement = {
@@ -88,13 +97,18 @@ static const struct db_statement list_statement = {
 static const struct db_statement report_statement = {
     "archive.report",
     "SELECT state, COUNT(*), COALESCE(SUM(stored_bytes), 0), COALESCE(MAX(whole_at_ms), 0),"
-    " SUM(failure <> '') FROM archives GROUP BY state",
+    " SUM(failure <> ''), kind FROM archives GROUP BY state, kind",
     true};
 static const struct db_statement behind_statement = {
     "archive.behind",
-    "SELECT COUNT(*), COALESCE(MIN(s.stopped_at_ms), 0) FROM sandboxes s"
-    " LEFT JOIN archives a ON a.current_of = s.id WHERE s.state = 'stopped' AND s.archived <> 2"
-    " AND s.stopped_at_ms <= ? AND COALESCE(a.state, '') <> 'whole'",
+    "SELECT COUNT(*), COALESCE(MIN(l.at_ms), 0) FROM ("
+    " SELECT s.stopped_at_ms AS at_ms FROM sandboxes s LEFT JOIN archives a ON a.current_of = s.id"
+    "   WHERE s.state = 'stopped' AND s.archived <> 2 AND s.stopped_at_ms <= ?"
+    "   AND COALESCE(a.state, '') <> 'whole'"
+    " UNION ALL"
+    " SELECT c.created_at_ms FROM checkpoints c LEFT JOIN archives a ON a.current_of = c.id"
+    "   WHERE c.state = 'ready' AND c.archived <> 2 AND c.created_at_ms <= ?"
+    "   AND COALESCE(a.state, '') <> 'whole') l",
     true};
 static const struct db_statement failure_statement = {
     "archive.failure",
@@ -138,6 +152,7 @@ static void read_row(const struct db_rows *rows, struct archive *archive)
         .plain_bytes = db_get_u64(rows, 8),
         .stored_bytes = db_get_u64(rows, 9),
         .attempts = (unsigned)db_get_u64(rows, 10),
+        .kind = (enum archive_kind)db_get_name(rows, 11, archive_kind_names, ARCHIVE_KINDS),
     };
     db_copy_text(archive->id, rows, 0);
     db_copy_text(archive->object_id, rows, 2);
@@ -202,10 +217,11 @@ int archive_promise(struct db *db, const char *id, uint32_t host_id, struct erro
     return db_exec(db, &promise_statement, DB_ARGS(db_u64(host_id), db_text(id)), NULL, err);
 }
 
-int archive_outdate(struct db *db, const char *object_id, struct error **err)
+int archive_outdate(struct db *db, enum archive_kind kind, const char *object_id,
+                    struct error **err)
 {
-    return db_exec(db, &outdate_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(object_id)),
-                   NULL, err);
+    return db_exec(db, &outdate_statements[kind],
+                   DB_ARGS(db_i64(clock_now_ms()), db_text(object_id)), NULL, err);
 }
 
 int archive_row_insert(struct db *db, struct archive *archive, const char *owner, uint64_t lease_s,
@@ -215,9 +231,9 @@ int archive_row_insert(struct db *db, struct archive *archive, const char *owner
     archive->state = ARCHIVE_STORING;
     archive->attempts = 1;
     return db_exec(db, &insert_statement,
-                   DB_ARGS(db_text(archive->id), db_text(archive->object_id),
-                           db_text(archive->object_id), db_text(archive->team_id),
-                           db_u64(archive->incarnation), db_text(owner),
+                   DB_ARGS(db_text(archive->id), db_text(archive_kind_names[archive->kind]),
+                           db_text(archive->object_id), db_text(archive->object_id),
+                           db_text(archive->team_id), db_u64(archive->incarnation), db_text(owner),
                            db_i64(clock_in_s(lease_s)), db_i64(clock_now_ms())),
                    NULL, err);
 }
@@ -316,18 +332,20 @@ int archive_row_forget(struct db *db, const char *id, struct error **err)
 static void add_state(const struct db_rows *rows, struct archive_report *report)
 {
     uint64_t count = db_get_u64(rows, 1), failing = db_get_u64(rows, 4);
+    int64_t newest_at_ms = db_get_i64(rows, 3);
     switch (state_of(db_get_text(rows, 0))) {
     case ARCHIVE_STORING:
-        report->storing = count;
+        report->storing += count;
         report->failing += failing;
         break;
     case ARCHIVE_WHOLE:
-        report->whole = count;
-        report->whole_bytes = db_get_u64(rows, 2);
-        report->newest_at_ms = db_get_i64(rows, 3);
+        report->whole[db_get_name(rows, 5, archive_kind_names, ARCHIVE_KINDS)] = count;
+        report->whole_bytes += db_get_u64(rows, 2);
+        if (report->newest_at_ms < newest_at_ms)
+            report->newest_at_ms = newest_at_ms;
         break;
     default:
-        report->removing = count;
+        report->removing += count;
         report->failing += failing;
         break;
     }
@@ -338,7 +356,8 @@ static int read_behind(struct db *db, uint64_t after_s, struct archive_report *r
 {
     db_rows_auto *rows = NULL;
     int64_t after_ms = (int64_t)after_s * 1000;
-    if (db_query(db, &behind_statement, DB_ARGS(db_i64(clock_now_ms() - after_ms)), &rows, err) < 0)
+    struct db_value before = db_i64(clock_now_ms() - after_ms);
+    if (db_query(db, &behind_statement, DB_ARGS(before, before), &rows, err) < 0)
         return -1;
     db_rows_next(rows);
     report->behind = db_get_u64(rows, 0);

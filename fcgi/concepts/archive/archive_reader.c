@@ -32,8 +32,8 @@ struct archive_reader {
 static int damaged(const struct archive_reader *reader, const char *what, struct error **err)
 {
     return error_set(err, ERR_SANDBOX_NOT_STARTABLE,
-                     "The archived copy of the sandbox is damaged: the object %s %s.",
-                     reader->archive->key, what);
+                     ARCHIVE_COPY "%s is damaged: the object %s %s.",
+                     archive_kind_names[reader->archive->kind], reader->archive->key, what);
 }
 
 /* So that a whole chunk can be opened, or all that is left. */

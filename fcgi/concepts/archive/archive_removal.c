@@ -58,7 +58,7 @@ int archive_remove_next(struct worker *worker, bool *worked, struct error **err)
     if (!*worked || remove_one(worker, &archive, &failure) == 0)
         return 0;
     log_warning("a copy stays in the archive for now", LOG_STR("copy", archive.id),
-                LOG_STR("sandbox", archive.object_id), LOG_ERROR(failure));
+                LOG_STR(archive_kind_names[archive.kind], archive.object_id), LOG_ERROR(failure));
     return archive_row_failed(worker->db, &archive, worker->lease_owner, AGAIN_MS, failure->message,
                               err);
 }
@@ -118,8 +118,9 @@ static int compare_row(struct comparison *comparison, const struct archive *arch
     if (archive_row_may_be_made_again(comparison->worker->db, archive->id, &again, err) < 0)
         return -1;
     log_error(again ? "the archive has lost a copy, which is made again"
-                    : "the archive has lost a copy, and nothing else is left of its sandbox",
-              LOG_STR("object", archive->key), LOG_STR("sandbox", archive->object_id));
+                    : "the archive has lost a copy, and nothing else is left of what it was of",
+              LOG_STR("object", archive->key),
+              LOG_STR(archive_kind_names[archive->kind], archive->object_id));
     return again ? archive_row_drop(comparison->worker->db, archive->id, err) : 0;
 }
 
@@ -149,7 +150,10 @@ int archive_sweep(struct worker *worker, struct error **err)
         return 0;
     if (archive_open(worker->settings, false, &comparison.objects, err) < 0)
         return -1;
-    int result = objects_each(comparison.objects, ARCHIVE_FOLDER, compare_object, &comparison, err);
+    int result = 0;
+    for (size_t i = 0; i < ARCHIVE_KINDS && result == 0; i++)
+        result =
+            objects_each(comparison.objects, archive_folders[i], compare_object, &comparison, err);
     if (result == 0)
         result = compare_rows(&comparison, err);
     objects_close(comparison.objects);

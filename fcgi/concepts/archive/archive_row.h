@@ -6,8 +6,20 @@
 
 extern const struct lease_table archive_storing, archive_removing;
 
-/* Inside a transaction that holds the sandbox's row: somebody begins a copy of it. archive->id is
- * set. */
+/* Whose turn it is, of all that has been as it is since before then: the oldest of the team that
+ * has waited for longest; id "": there is none. */
+int archive_row_due(struct db *db, int64_t before_ms, enum archive_kind *kind, char id[ID_SIZE],
+                    struct error **err);
+
+enum archive_mark { ARCHIVE_MARK_NONE, ARCHIVE_MARK_ROW, ARCHIVE_MARK_NEVER };
+/* Inside a transaction that holds its row: what the row says of a copy. */
+int archive_row_mark(struct db *db, enum archive_kind kind, const char *object_id,
+                     enum archive_mark mark, struct error **err);
+
+/* The team has had its turn. */
+int archive_row_turn(struct db *db, const char *team_id, struct error **err);
+
+/* Inside a transaction that holds its row: somebody begins a copy of it. archive->id is set. */
 int archive_row_insert(struct db *db, struct archive *archive, const char *owner, uint64_t lease_s,
                        struct error **err);
 
@@ -19,7 +31,7 @@ int archive_row_take(struct db *db, const struct lease_table *table, const char 
 int archive_row_begun(struct db *db, const struct archive *archive, const char *owner,
                       struct error **err);
 
-/* Inside a transaction that holds the sandbox's row: it is whole. Errors: ERR_LEASE_LOST. */
+/* Inside a transaction that holds the row of what it is of: it is whole. Errors: ERR_LEASE_LOST. */
 int archive_row_whole(struct db *db, const struct archive *archive, const char *owner,
                       struct error **err);
 
@@ -30,7 +42,7 @@ int archive_row_failed(struct db *db, const struct archive *archive, const char 
 /* It is not wanted any more, and neither is what there is of it. */
 int archive_row_drop(struct db *db, const char *id, struct error **err);
 
-/* Whether its sandbox is still on the host that it was copied from. */
+/* Whether what it is of is still on the host that it was copied from. */
 int archive_row_may_be_made_again(struct db *db, const char *id, bool *may, struct error **err);
 
 /* Nothing is left of it. */

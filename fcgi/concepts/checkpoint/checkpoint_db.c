@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
 
+#include "archive/archive.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "checkpoint/checkpoint_row.h"
@@ -112,7 +113,11 @@ static const struct db_statement deleted_statement = {
     false};
 static const struct db_statement uses_instance_statement = {
     "checkpoint.uses_instance",
-    "SELECT 1 FROM checkpoints WHERE instance_name = ? AND state <> 'deleted'", true};
+    "SELECT 1 FROM checkpoints WHERE instance_name = ? AND host_id = ? AND state <> 'deleted'",
+    true};
+static const struct db_statement of_instance_statement = {
+    "checkpoint.of_instance",
+    "SELECT id FROM checkpoints WHERE instance_name = ? AND state <> 'deleted'", true};
 static const struct db_statement on_host_statement = {
     "checkpoint.on_host",
     SELECT_CHECKPOINT " WHERE c.host_id = ? AND c.state = 'ready' LIMIT 1000000", true};
@@ -141,6 +146,7 @@ static const struct db_statement *const statements[] = {
     &made_from_statement,
     &deleted_statement,
     &uses_instance_statement,
+    &of_instance_statement,
     &on_host_statement,
 };
 const struct db_statement_list checkpoint_statements = DB_STATEMENT_LIST(statements);
@@ -305,10 +311,21 @@ int checkpoint_row_made_from(struct db *db, const char *id, char (**names)[INSTA
     return 0;
 }
 
-int checkpoint_row_uses_instance(struct db *db, const char *instance_name, bool *uses,
-                                 struct error **err)
+int checkpoint_row_uses_instance(struct db *db, uint32_t host_id, const char *instance_name,
+                                 bool *uses, struct error **err)
 {
-    return db_query_finds(db, &uses_instance_statement, DB_ARGS(db_text(instance_name)), uses, err);
+    return db_query_finds(db, &uses_instance_statement,
+                          DB_ARGS(db_text(instance_name), db_u64(host_id)), uses, err);
+}
+
+int checkpoint_row_of_instance(struct db *db, const char *instance_name, char id[ID_SIZE],
+                               struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &of_instance_statement, DB_ARGS(db_text(instance_name)), &rows, err) < 0)
+        return -1;
+    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
+    return 0;
 }
 
 int checkpoint_row_on_host(struct db *db, uint32_t host_id, struct checkpoint **list,
@@ -411,7 +428,11 @@ static int deleting_body(struct db *db, void *context, struct error **err)
         return -1;
     if (was.state == CHECKPOINT_CREATING)
         return tell(db, &was, EVENT_CHECKPOINT_FAILED, err);
-    return was.state == CHECKPOINT_READY ? tell(db, &was, EVENT_CHECKPOINT_DELETED, err) : 0;
+    if (was.state != CHECKPOINT_READY)
+        return 0;
+    if (archive_outdate(db, ARCHIVE_CHECKPOINT, was.id, err) < 0)
+        return -1;
+    return tell(db, &was, EVENT_CHECKPOINT_DELETED, err);
 }
 
 int checkpoint_row_deleting(struct db *db, const char *id, uint64_t lease_s, struct error **err)

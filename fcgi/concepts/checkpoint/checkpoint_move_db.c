@@ -10,8 +10,10 @@ static const struct db_statement leaving_statement = {
     "SELECT l.id FROM (SELECT c.id, c.team_id, ROW_NUMBER() OVER (PARTITION BY c.team_id"
     "   ORDER BY c.id) AS n FROM hosts h JOIN checkpoints c ON c.host_id = h.id"
     "   JOIN template_versions v ON v.id = c.template_version_id"
-    "   WHERE h.leaving > 0 AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
-        "h.") "   AND c.state = 'ready' AND v.virtual_machine = 0"
+    "   WHERE ((h.leaving > 0 AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
+        "h.") ") OR (h.lost_at_ms IS NOT NULL AND EXISTS (SELECT 1 FROM archives a"
+              "     WHERE a.current_of = c.id AND a.state = 'whole')))"
+              "   AND c.state = 'ready' AND v.virtual_machine = 0"
               "   AND NOT EXISTS (SELECT 1 FROM moves m WHERE m.id = c.id"
               "     AND (m.state <> 'failed' OR m.finished_at_ms > ?))) l"
               " ORDER BY EXISTS (SELECT 1 FROM moves m WHERE m.team_id = l.team_id"

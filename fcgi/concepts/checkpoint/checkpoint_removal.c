@@ -3,6 +3,7 @@
 #include "checkpoint/checkpoint_removal.h"
 
 #include "account/usage_kept.h"
+#include "archive/archive.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -61,6 +62,7 @@ static int remove_disk(struct worker *worker, const struct checkpoint *checkpoin
 struct deletion {
     const char *id;
     uint64_t lease_s;
+    bool unless_archived, archived;
     struct checkpoint checkpoint;
 };
 
@@ -71,23 +73,43 @@ static int delete_body(struct db *db, void *context, struct error **err)
         return -1;
     if (deletion->checkpoint.state != CHECKPOINT_READY)
         return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
+    if (deletion->unless_archived && archive_has(db, deletion->id, &deletion->archived, err) < 0)
+        return -1;
+    if (deletion->archived)
+        return 0;
     if (checkpoint_row_deleting(db, deletion->id, deletion->lease_s, err) < 0)
         return -1;
     return usage_kept_end(db, deletion->id, err);
 }
 
+static int delete_one(struct worker *worker, struct deletion *deletion, struct error **err)
+{
+    error_auto failure = NULL;
+    bool removed;
+    if (db_transaction(worker->db, delete_body, deletion, err) < 0)
+        return -1;
+    if (deletion->archived)
+        return 0;
+    fault_point(FAULT_CHECKPOINT_DELETING);
+    if (remove_disk(worker, &deletion->checkpoint, &removed, &failure) < 0)
+        log_warning("checkpoint removal goes on in the background",
+                    LOG_STR("checkpoint", deletion->id), LOG_ERROR(failure));
+    return 0;
+}
+
 int checkpoint_delete(struct worker *worker, const char *id, struct error **err)
 {
     struct deletion deletion = {.id = id, .lease_s = worker->settings->lease_s};
-    error_auto failure = NULL;
-    bool removed;
-    if (db_transaction(worker->db, delete_body, &deletion, err) < 0)
-        return -1;
-    fault_point(FAULT_CHECKPOINT_DELETING);
-    if (remove_disk(worker, &deletion.checkpoint, &removed, &failure) < 0)
-        log_warning("checkpoint removal goes on in the background", LOG_STR("checkpoint", id),
-                    LOG_ERROR(failure));
-    return 0;
+    return delete_one(worker, &deletion, err);
+}
+
+int checkpoint_lose(struct worker *worker, const char *id, bool *archived, struct error **err)
+{
+    struct deletion deletion = {
+        .id = id, .lease_s = worker->settings->lease_s, .unless_archived = true};
+    int result = delete_one(worker, &deletion, err);
+    *archived = deletion.archived;
+    return result;
 }
 
 struct taking {

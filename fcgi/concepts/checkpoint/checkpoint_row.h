@@ -51,9 +51,13 @@ int checkpoint_row_defer(struct db *db, const char *id, uint64_t delay_ms, struc
 /* deleting → deleted: nothing of it is left on its host. */
 int checkpoint_row_deleted(struct db *db, const char *id, struct error **err);
 
-/* Whether a row that is not deleted has this instance. */
-int checkpoint_row_uses_instance(struct db *db, const char *instance_name, bool *uses,
-                                 struct error **err);
+/* Whether a row that is not deleted has this instance on a host. */
+int checkpoint_row_uses_instance(struct db *db, uint32_t host_id, const char *instance_name,
+                                 bool *uses, struct error **err);
+
+/* Whose instance this is, of those that are not deleted; id "": nobody's. */
+int checkpoint_row_of_instance(struct db *db, const char *instance_name, char id[ID_SIZE],
+                               struct error **err);
 
 /* The usable ones on a host. The caller frees. */
 int checkpoint_row_on_host(struct db *db, uint32_t host_id, struct checkpoint **list,

@@ -40,8 +40,8 @@ static const struct db_statement webhooks_statement = {
 static const struct db_statement archive_statement = {
     "gauge.archive",
     "SELECT state, COUNT(*), CAST(COALESCE(SUM(stored_bytes), 0) AS UNSIGNED),"
-    " CAST(SUM(failure <> '') AS UNSIGNED), COALESCE(MAX(whole_at_ms), 0) DIV 1000"
-    " FROM archives GROUP BY state",
+    " CAST(SUM(failure <> '') AS UNSIGNED), COALESCE(MAX(whole_at_ms), 0) DIV 1000, kind"
+    " FROM archives GROUP BY state, kind",
     true};
 
 static const struct db_statement *const statements[] = {
@@ -86,7 +86,7 @@ static const struct gauge webhook_gauges[] = {
 };
 
 static const struct gauge archive_gauges[] = {
-    {"sandlot_archive_copies", "Copies of paused sandboxes in the archive, or on their way.", 1},
+    {"sandlot_archive_copies", "Copies in the archive, or on their way.", 1},
     {"sandlot_archive_bytes", "What they take in its storage.", 1},
     {"sandlot_archive_failing_copies", "Copies whose last attempt has failed.", 1},
     {"sandlot_archive_newest_timestamp_seconds", "When the newest of them was finished.", 1},
@@ -97,12 +97,13 @@ struct family {
     const char *label;
     const struct gauge *gauges;
     size_t count;
+    const char *second; /* label, of the column behind the numbers; NULL: none */
 };
 
 #define NUMBERS_MAX 8
 
 struct row {
-    char label[128];
+    char label[128], second[32];
     uint64_t numbers[NUMBERS_MAX];
 };
 
@@ -114,9 +115,12 @@ static void format_gauges(const struct family *family, const struct row *rows, s
         const struct gauge *gauge = &family->gauges[i];
         buffer_printf(out, "# TYPE %s gauge\n# HELP %s %s\n", gauge->name, gauge->name,
                       gauge->help);
-        for (size_t k = 0; k < row_count; k++)
-            buffer_printf(out, "%s{%s=\"%s\"} %" PRIu64 "\n", gauge->name, family->label,
-                          rows[k].label, rows[k].numbers[i] * gauge->unit);
+        for (size_t k = 0; k < row_count; k++) {
+            buffer_printf(out, "%s{%s=\"%s\"", gauge->name, family->label, rows[k].label);
+            if (family->second)
+                buffer_printf(out, ",%s=\"%s\"", family->second, rows[k].second);
+            buffer_printf(out, "} %" PRIu64 "\n", rows[k].numbers[i] * gauge->unit);
+        }
     }
 }
 
@@ -134,6 +138,8 @@ static int format_family(struct db *db, const struct family *family, const struc
         db_copy_text(rows[count].label, found, 0);
         for (size_t i = 0; i < family->count; i++)
             rows[count].numbers[i] = db_get_u64(found, (unsigned)i + 1);
+        if (family->second)
+            db_copy_text(rows[count].second, found, (unsigned)family->count + 1);
         count++;
     }
     format_gauges(family, rows, count, out);
@@ -143,28 +149,28 @@ static int format_family(struct db *db, const struct family *family, const struc
 int gauges_format(struct db *db, struct buffer *out, struct error **err)
 {
     static const struct family hosts = {&hosts_statement, "host", host_gauges,
-                                        ARRAY_SIZE(host_gauges)};
+                                        ARRAY_SIZE(host_gauges), NULL};
     static const struct family teams = {&teams_statement, "team", team_gauges,
-                                        ARRAY_SIZE(team_gauges)};
+                                        ARRAY_SIZE(team_gauges), NULL};
     static const struct family warm = {&warm_statement, "state", warm_gauges,
-                                       ARRAY_SIZE(warm_gauges)};
+                                       ARRAY_SIZE(warm_gauges), NULL};
     static const struct family operations = {&operations_statement, "kind", operation_gauges,
-                                             ARRAY_SIZE(operation_gauges)};
+                                             ARRAY_SIZE(operation_gauges), NULL};
     static const struct family events = {&events_statement, "queue", event_gauges,
-                                         ARRAY_SIZE(event_gauges)};
+                                         ARRAY_SIZE(event_gauges), NULL};
     if (format_family(db, &hosts, DB_NO_ARGS, out, err) < 0 ||
         format_family(db, &teams, DB_ARGS(db_u64(GAUGE_TEAMS_MAX)), out, err) < 0 ||
         format_family(db, &warm, DB_NO_ARGS, out, err) < 0)
         return -1;
     static const struct family webhooks = {&webhooks_statement, "state", webhook_gauges,
-                                           ARRAY_SIZE(webhook_gauges)};
+                                           ARRAY_SIZE(webhook_gauges), NULL};
     struct db_value now = db_i64(clock_now_ms());
     if (format_family(db, &operations, DB_ARGS(now), out, err) < 0)
         return -1;
     if (format_family(db, &events, DB_ARGS(now), out, err) < 0)
         return -1;
     static const struct family archive = {&archive_statement, "state", archive_gauges,
-                                          ARRAY_SIZE(archive_gauges)};
+                                          ARRAY_SIZE(archive_gauges), "kind"};
     return format_family(db, &webhooks, DB_NO_ARGS, out, err) < 0
                ? -1
                : format_family(db, &archive, DB_NO_ARGS, out, err);

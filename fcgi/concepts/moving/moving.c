@@ -17,16 +17,20 @@
 
 /* --- connections --- */
 
-/* Both hosts must answer. */
-static int tick(void *context, struct error **err)
+/* Both hosts must answer, but one that is lost. */
+int moving_tick(struct moving *moving, struct error **err)
 {
-    struct moving *moving = context;
     struct worker *worker = moving->worker;
     const struct move *move = &moving->move;
     if (lease_tick(&moving->lease, err) < 0 ||
-        runtimes_check(worker->runtimes, worker->db, move->from_host, err) < 0)
+        (moving->from && runtimes_check(worker->runtimes, worker->db, move->from_host, err) < 0))
         return -1;
     return runtimes_check(worker->runtimes, worker->db, move->to_host, err);
+}
+
+static int tick(void *context, struct error **err)
+{
+    return moving_tick(context, err);
 }
 
 static int tick_clear(void *context, struct error **err)
@@ -46,10 +50,14 @@ static int open_one(struct moving *moving, uint32_t host_id, struct runtime **ru
     return 0;
 }
 
-int moving_open(struct moving *moving, struct error **err)
+static int open_both(struct moving *moving, bool may_be_lost, struct error **err)
 {
-    if (open_one(moving, moving->move.from_host, &moving->from, tick, err) < 0)
-        return -1;
+    if (open_one(moving, moving->move.from_host, &moving->from, tick, err) < 0) {
+        moving->from = NULL;
+        if (!may_be_lost || (*err)->code != ERR_HOST_LOST)
+            return -1;
+        error_clear(err);
+    }
     return open_one(moving, moving->move.to_host, &moving->to, tick, err);
 }
 
@@ -125,7 +133,9 @@ static int try_copy(struct step *step, struct error **err)
     if (moving->move.attempts > ATTEMPTS_MOST)
         return error_set(err, ERR_RUNTIME_FAILED, "it was begun %u times and did not end",
                          moving->move.attempts - 1);
-    if (moving_open(moving, err) < 0 || step->mover->copy(moving, err) < 0)
+    const struct mover *mover = step->mover;
+    if (open_both(moving, mover->fetch, err) < 0 ||
+        (moving->from ? mover->copy : mover->fetch)(moving, err) < 0)
         return -1;
     fault_point(FAULT_MOVING_COPIED);
     return db_transaction(moving->worker->db, arrive_body, step, err);

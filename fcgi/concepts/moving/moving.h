@@ -80,6 +80,10 @@ int move_note(struct db *db, const char *id, uint64_t generation, int64_t deadli
 /* One that is not over; *found false: there is none. */
 int move_find(struct db *db, const char *id, struct move *move, bool *found, struct error **err);
 
+/* Why the last move of something failed; "": it did not, or another goes on. */
+int move_failure(struct db *db, const char *id, char failure[MOVE_FAILURE_SIZE],
+                 struct error **err);
+
 /* Forget what failed before a time. */
 int move_purge(struct db *db, int64_t before_ms, struct error **err);
 
@@ -102,7 +106,7 @@ struct moving {
     struct worker *worker;
     struct move move;
     struct lease lease;
-    struct runtime *from, *to; /* after moving_open() */
+    struct runtime *from, *to; /* from NULL: its host is lost */
 };
 
 /* What a kind of thing does of it. */
@@ -114,10 +118,12 @@ struct mover {
     int (*arrive)(struct db *db, const struct moving *moving, bool *arrived, struct error **err);
     /* Remove what is on clear_host. *cleared false: somebody uses it still. */
     int (*clear)(struct moving *moving, bool *cleared, struct error **err);
+    /* Instead of copy() where the host that had it is lost; NULL: then it is as well. */
+    int (*fetch)(struct moving *moving, struct error **err);
 };
 
-/* Connect to both hosts; while they are waited for, the lease is renewed. */
-int moving_open(struct moving *moving, struct error **err);
+/* Renew the lease, while something else than the hosts is waited for. */
+int moving_tick(struct moving *moving, struct error **err);
 
 /* Connect to the host that is to be cleared. *lost: it will not come back. */
 int moving_open_clear(struct moving *moving, struct runtime **runtime, bool *lost,

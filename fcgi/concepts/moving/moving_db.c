@@ -44,6 +44,8 @@ static const struct db_statement left_statement = {"moving.left_of_group",
 static const struct db_statement failed_statement = {
     "moving.failed",
     "UPDATE moves SET state = 'failed', finished_at_ms = ?, last_error = ? WHERE id = ?", false};
+static const struct db_statement failure_statement = {
+    "moving.failure", "SELECT last_error FROM moves WHERE id = ?", true};
 static const struct db_statement delete_statement = {
     "moving.delete", "DELETE FROM moves WHERE id = ? AND kind = ?", false};
 static const struct db_statement note_statement = {
@@ -68,11 +70,11 @@ static const struct lease_table due[] = {
 };
 
 static const struct db_statement *const statements[] = {
-    &get_statement,    &find_statement,   &group_statement,  &forget_failed_statement,
-    &insert_statement, &owner_statement,  &clear_statement,  &copied_statement,
-    &left_statement,   &failed_statement, &delete_statement, &note_statement,
-    &counts_statement, &purge_statement,  &held.renew,       &due[0].due,
-    &due[0].take,      &due[1].due,       &due[1].take,
+    &get_statement,    &find_statement,   &group_statement,   &forget_failed_statement,
+    &insert_statement, &owner_statement,  &clear_statement,   &copied_statement,
+    &left_statement,   &failed_statement, &failure_statement, &delete_statement,
+    &note_statement,   &counts_statement, &purge_statement,   &held.renew,
+    &due[0].due,       &due[0].take,      &due[1].due,        &due[1].take,
 };
 const struct db_statement_list moving_statements = DB_STATEMENT_LIST(statements);
 
@@ -262,6 +264,15 @@ int move_leaving_ids(struct db *db, const struct db_statement *statement, int64_
         return -1;
     for (*count = 0; *count < limit && db_rows_next(rows); ++*count)
         db_copy_text(ids[*count], rows, 0);
+    return 0;
+}
+
+int move_failure(struct db *db, const char *id, char failure[MOVE_FAILURE_SIZE], struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &failure_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    snprintf(failure, MOVE_FAILURE_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
     return 0;
 }
 

@@ -286,15 +286,17 @@ static int add_archive(struct db *db, const struct settings *settings, json_t *s
         return 0;
     if (archive_report(db, settings->archive_after_s, &report, err) < 0)
         return -1;
+    json_int_t sandboxes = (json_int_t)report.whole[ARCHIVE_SANDBOX],
+               checkpoints = (json_int_t)report.whole[ARCHIVE_CHECKPOINT];
     json_object_set_new(
         status, "archive",
-        json_pack("{s:s, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:s}", "url",
-                  settings->archive_url, "copies", (json_int_t)report.whole, "bytes",
-                  (json_int_t)report.whole_bytes, "newest", time_or_null(report.newest_at_ms),
-                  "storing", (json_int_t)report.storing, "failing", (json_int_t)report.failing,
-                  "removing", (json_int_t)report.removing, "behind", (json_int_t)report.behind,
-                  "behind_since", time_or_null(report.behind_since_ms), "last_error",
-                  report.failure));
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:s}", "url",
+                  settings->archive_url, "copies", sandboxes + checkpoints, "sandboxes", sandboxes,
+                  "checkpoints", checkpoints, "bytes", (json_int_t)report.whole_bytes, "newest",
+                  time_or_null(report.newest_at_ms), "storing", (json_int_t)report.storing,
+                  "failing", (json_int_t)report.failing, "removing", (json_int_t)report.removing,
+                  "behind", (json_int_t)report.behind, "behind_since",
+                  time_or_null(report.behind_since_ms), "last_error", report.failure));
     if (report.failing)
         problem(json_object_get(status, "problems"), "%llu copies for the archive fail: %s.",
                 (unsigned long long)report.failing, report.failure);

@@ -439,7 +439,7 @@ static int finish_body(struct db *db, void *context, struct error **err)
         return -1;
     if (ends_kept_log(finish->event) && kept_log_drop(db, row->id, err) < 0)
         return -1;
-    if (outdates_archive(finish->event) && archive_outdate(db, row->id, err) < 0)
+    if (outdates_archive(finish->event) && archive_outdate(db, ARCHIVE_SANDBOX, row->id, err) < 0)
         return -1;
     fault_point(FAULT_FINISHING);
     return 0;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "checkpoint/checkpoint_row.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
 
 #define STOPPED_WITHOUT "The sandbox was stopped without its memory."
@@ -182,6 +183,8 @@ static int copy(struct work *work, struct checkpoint *checkpoint, struct error *
 {
     struct runtime *runtime = work->runtime;
     const char *name = work->sandbox.instance_name;
+    if (work->sandbox.state == SANDBOX_COPYING && work_fetch_archived(work, err) < 0)
+        return -1;
     if (checkpoint->for_fork)
         return runtime->ops->snapshot_memory(runtime, name, checkpoint->instance_name, err);
     if (checkpoint->memory)

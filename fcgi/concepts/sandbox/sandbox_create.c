@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "archive/archive.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/fault_point.h"
@@ -210,6 +211,28 @@ static int hold_checkpoint(struct db *db, const struct insert *insert, uint32_t 
     return no_checkpoint(insert->request->source_field, err);
 }
 
+/* That a lost host has no room is true, and tells nobody what to wait for. What the storage or the
+ * new host says is for operators. */
+static int explain_lost(struct db *db, const struct sandbox *sandbox, struct error **err)
+{
+    bool lost = false;
+    char failure[MOVE_FAILURE_SIZE];
+    error_auto unknown = NULL;
+    if ((*err)->code != ERR_NO_CAPACITY ||
+        host_is_lost(db, sandbox->host_id, &lost, &unknown) < 0 || !lost ||
+        move_failure(db, sandbox->snapshot_id, failure, &unknown) < 0)
+        return -1;
+    unsigned retry_after_s = (*err)->retry_after_s;
+    bool damaged = str_starts_with(failure, ARCHIVE_COPY);
+    error_clear(err);
+    error_set(err, ERR_NO_CAPACITY, "The host of the checkpoint is lost, and %s%s%s",
+              *failure ? "it could not be fetched from the archive"
+                       : "it is not on another from the archive yet, or none has room for it",
+              damaged ? ": " : "; try again soon.", damaged ? failure : "");
+    (*err)->retry_after_s = retry_after_s;
+    return -1;
+}
+
 /* On the host that has the checkpoint, which cannot be deleted, or move, before the row is there.
  */
 static int place_restored(struct db *db, struct insert *insert, uint32_t only_host,
@@ -223,7 +246,7 @@ static int place_restored(struct db *db, struct insert *insert, uint32_t only_ho
                                "The volumes are on another host than the checkpoint.");
     if (host_place_on(db, sandbox->host_id, &sandbox->resources, true, sandbox->instance_name,
                       &sandbox->address, err) < 0)
-        return -1;
+        return explain_lost(db, sandbox, err);
     sandbox->counted.by_host = true;
     return 0;
 }

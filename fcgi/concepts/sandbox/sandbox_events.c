@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 
 #define REFUSED_EVERY_MS 60000
 
@@ -28,15 +29,39 @@ int sandbox_tell_created(struct db *db, const struct sandbox *sandbox, struct er
     return tell(db, sandbox, EVENT_SANDBOX_CREATED, data, err);
 }
 
+static json_t *running(const struct sandbox *sandbox)
+{
+    return json_pack("{s:o}", "deadline", time_json(sandbox->deadline_at_ms));
+}
+
+int sandbox_tell_updated(struct db *db, const struct sandbox *sandbox,
+                         const struct sandbox_changed *changed, struct error **err)
+{
+    const struct {
+        const char *name;
+        bool is;
+    } parts[] = {{"deadline", changed->deadline},
+                 {"metadata", changed->metadata},
+                 {"lifecycle", changed->lifecycle},
+                 {"network", changed->network},
+                 {"exposed_ports", changed->ports}};
+    json_t *data = changed->deadline ? running(sandbox) : json_object();
+    json_t *names = json_array();
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+        if (parts[i].is)
+            json_array_append_new(names, json_string(parts[i].name));
+    bool any = json_array_size(names);
+    json_object_set_new(data, "changed", names);
+    if (any)
+        return tell(db, sandbox, EVENT_SANDBOX_UPDATED, data, err);
+    json_decref(data);
+    return 0;
+}
+
 int sandbox_tell_failed(struct db *db, const struct sandbox *sandbox, const char *operation,
                         struct error **err)
 {
     return tell(db, sandbox, EVENT_SANDBOX_FAILED, json_pack("{s:s}", "operation", operation), err);
-}
-
-static json_t *running(const struct sandbox *sandbox)
-{
-    return json_pack("{s:o}", "deadline", time_json(sandbox->deadline_at_ms));
 }
 
 int sandbox_tell_move(struct db *db, const struct sandbox *sandbox, enum sandbox_event move,

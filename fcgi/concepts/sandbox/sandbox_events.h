@@ -13,6 +13,13 @@ int sandbox_tell_created(struct db *db, const struct sandbox *sandbox, struct er
 int sandbox_tell_move(struct db *db, const struct sandbox *sandbox, enum sandbox_event move,
                       bool memory, struct error **err);
 
+/* What was set anew of one that is there. deadline: it has another one. */
+struct sandbox_changed {
+    bool deadline, metadata, lifecycle, network, ports;
+};
+int sandbox_tell_updated(struct db *db, const struct sandbox *sandbox,
+                         const struct sandbox_changed *changed, struct error **err);
+
 /* What did not work out: "create", "pause" or "resume". */
 int sandbox_tell_failed(struct db *db, const struct sandbox *sandbox, const char *operation,
                         struct error **err);

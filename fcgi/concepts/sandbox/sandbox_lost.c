@@ -120,7 +120,7 @@ static int lose_sandboxes(struct worker *worker, const struct host *host, struct
 
 /* --- checkpoints and volumes --- */
 
-static int lose_checkpoints(struct worker *worker, const struct host *host, unsigned *count,
+static int lose_checkpoints(struct worker *worker, const struct host *host, struct host_loss *loss,
                             struct error **err)
 {
     autofree struct checkpoint *list = NULL;
@@ -129,10 +129,12 @@ static int lose_checkpoints(struct worker *worker, const struct host *host, unsi
         return -1;
     for (unsigned i = 0; i < found; i++) {
         error_auto failure = NULL;
-        if (checkpoint_delete(worker, list[i].id, &failure) == 0)
-            ++*count;
-        else if (failure->code != ERR_NOT_FOUND) /* deleted meanwhile */
+        bool archived;
+        int result = checkpoint_lose(worker, list[i].id, &archived, &failure);
+        if (result < 0 && failure->code != ERR_NOT_FOUND) /* deleted meanwhile */
             return error_move(err, &failure);
+        loss->checkpoints += result == 0 && !archived;
+        loss->archived_checkpoints += archived;
     }
     return 0;
 }
@@ -178,7 +180,7 @@ int sandbox_host_lost(struct worker *worker, const struct host *host, struct hos
     *loss = (struct host_loss){0};
     if (db_transaction(worker->db, note_body, &host_id, err) < 0 ||
         lose_sandboxes(worker, host, loss, err) < 0 ||
-        lose_checkpoints(worker, host, &loss->checkpoints, err) < 0)
+        lose_checkpoints(worker, host, loss, err) < 0)
         return -1;
     return lose_volumes(worker, host, &loss->volumes, err);
 }

@@ -17,6 +17,7 @@
 #include "host/host.h"
 #include "moving/moving.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_row.h"
 
 /* A dispatcher that dies over it again and again is not to keep it from being resumed. */
@@ -108,7 +109,9 @@ static int carry(struct work *work, struct error **err)
     if (work->operation.attempts > ATTEMPTS_MOST)
         return error_set(err, ERR_RUNTIME_FAILED, "it was begun %u times and did not end",
                          work->operation.attempts - 1);
-    return work_open_runtime(work, err) < 0 ? -1 : copy_to(work, err);
+    if (work_open_runtime(work, err) < 0 || work_fetch_archived(work, err) < 0)
+        return -1;
+    return copy_to(work, err);
 }
 
 /* Whoever was held up for longer than his lease does not know what is on the other host by now: it

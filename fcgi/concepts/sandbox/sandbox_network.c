@@ -122,7 +122,9 @@ static int put_body(struct db *db, void *context, struct error **err)
     sandbox->network_due_at_ms = put->applies ? clock_in_ms(TAKE_OVER_MS) : 0;
     if (put->change->set_public_traffic)
         sandbox->allow_public_traffic = put->change->allow_public_traffic;
-    if (network_row_update(db, sandbox, err) < 0)
+    const struct sandbox_changed changed = {.network = true};
+    if (network_row_update(db, sandbox, err) < 0 ||
+        sandbox_tell_updated(db, sandbox, &changed, err) < 0)
         return -1;
     return egress_profile_follow(db, sandbox->id, sandbox->network, false, err);
 }

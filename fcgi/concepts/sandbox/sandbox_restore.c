@@ -6,12 +6,9 @@
  */
 #include <string.h>
 
-#include "archive/archive_stream.h"
-#include "base/clock.h"
-#include "base/counters.h"
 #include "base/fault_point.h"
-#include "base/log.h"
 #include "host/host.h"
+#include "moving/moving.h"
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_row.h"
 
@@ -23,38 +20,18 @@ static int tick(void *context, struct error **err)
     return lease_tick(&work->lease, err);
 }
 
-static int take_in(struct work *work, const struct archive *archive, struct archive_reader *reader,
-                   struct error **err)
-{
-    struct runtime *runtime = work->runtime;
-    error_auto host = NULL;
-    fault_point(FAULT_ARCHIVE_FETCHING);
-    if (runtime->ops->take_in(runtime, work->sandbox.instance_name, archive->id,
-                              archive_reader_file(reader), archive->plain_bytes, &host) == 0)
-        return 0;
-    archive_reader_failed(reader, err);
-    return *err ? -1 : error_move(err, &host);
-}
-
 static int fetch(struct work *work, const struct archive *archive, struct error **err)
 {
-    struct objects *objects = NULL;
-    struct archive_reader *reader = NULL;
-    int64_t started_ms = clock_monotonic_ms();
-    if (archive_open(work->worker->settings, true, &objects, err) < 0)
-        return -1;
-    objects_tick_by(objects, tick, work);
-    int result = archive_reader_new(objects, work->worker->ring, archive, &reader, err);
-    if (result == 0)
-        result = take_in(work, archive, reader, err);
-    archive_reader_free(reader);
-    objects_close(objects);
-    COUNT(COUNT_ARCHIVED, result < 0 ? "not fetched" : "fetched");
-    if (result == 0)
-        log_info("sandbox was fetched from the archive", LOG_STR("sandbox", work->sandbox.id),
-                 LOG_STR("object", archive->key), LOG_INT("host", work->sandbox.host_id),
-                 LOG_INT("duration_ms", clock_monotonic_ms() - started_ms));
-    return result;
+    const struct archive_target target = {
+        .worker = work->worker,
+        .runtime = work->runtime,
+        .host_id = work->sandbox.host_id,
+        .instance_name = work->sandbox.instance_name,
+        .hurry = true,
+        .tick = tick,
+        .tick_context = work,
+    };
+    return archive_fetch(archive, &target, err);
 }
 
 /* What its own host has is as good, and newer where a resume has failed. */
@@ -90,14 +67,16 @@ int work_fetch_archived(struct work *work, struct error **err)
 
 struct leaving {
     const char *id;
+    bool starts; /* at once, so that there must be room for it to run, too */
     bool gone;
 };
 
-static int place(struct db *db, const struct sandbox *sandbox, uint32_t *host_id,
-                 struct error **err)
+static int place(struct db *db, const struct leaving *leaving, const struct sandbox *sandbox,
+                 uint32_t *host_id, struct error **err)
 {
-    if (host_move_target(db, sandbox->host_id, sandbox->address, &sandbox->resources, host_id,
-                         err) < 0)
+    const struct runtime_resources only_disk = {.disk_gb = sandbox->resources.disk_gb};
+    if (host_move_target(db, sandbox->host_id, sandbox->address,
+                         leaving->starts ? &sandbox->resources : &only_disk, host_id, err) < 0)
         return -1;
     if (!*host_id)
         return error_set(err, ERR_NO_CAPACITY,
@@ -119,7 +98,7 @@ static int leave_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!lost || sandbox.state != SANDBOX_STOPPED || archive.state != ARCHIVE_WHOLE)
         return 0;
-    if (place(db, &sandbox, &host_id, err) < 0 ||
+    if (place(db, leaving, &sandbox, &host_id, err) < 0 ||
         sandbox_row_rehost(db, &sandbox, host_id, err) < 0 ||
         archive_promise(db, archive.id, host_id, err) < 0)
         return -1;
@@ -129,7 +108,7 @@ static int leave_body(struct db *db, void *context, struct error **err)
 
 int sandbox_leave_lost_host(struct worker *worker, const char *id, bool *gone, struct error **err)
 {
-    struct leaving leaving = {.id = id};
+    struct leaving leaving = {.id = id, .starts = true};
     *gone = false;
     if (!archive_is_on(worker->settings))
         return 0;
@@ -137,5 +116,21 @@ int sandbox_leave_lost_host(struct worker *worker, const char *id, bool *gone, s
         return -1;
     *gone = leaving.gone;
     fault_point(FAULT_ARCHIVE_PROMISED);
+    return 0;
+}
+
+int sandbox_leave_lost_next(struct worker *worker, bool *worked, struct error **err)
+{
+    char ids[MOVE_AT_ONCE_MOST][ID_SIZE];
+    unsigned count;
+    *worked = false;
+    if (sandbox_row_on_lost_host(worker->db, MOVE_AT_ONCE_MOST, ids, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count && !*worked; i++) {
+        struct leaving leaving = {.id = ids[i]};
+        if (db_transaction(worker->db, leave_body, &leaving, err) < 0 && move_pass_over(err) < 0)
+            return -1;
+        *worked = leaving.gone;
+    }
     return 0;
 }

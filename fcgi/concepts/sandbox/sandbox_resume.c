@@ -186,7 +186,10 @@ static int refresh_body(struct db *db, void *context, struct error **err)
         return -1;
     fault_point(FAULT_DEADLINE_EXTENDING);
     sandbox->deadline_at_ms = clock_in_s(sandbox->timeout_s);
-    return sandbox_row_update(db, sandbox, err);
+    const struct sandbox_changed changed = {.deadline = true};
+    if (sandbox_row_update(db, sandbox, err) < 0)
+        return -1;
+    return sandbox_tell_updated(db, sandbox, &changed, err);
 }
 
 /* One whose host is full goes to another, once. Then it is busy until it is there. */

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/metadata.h"
+#include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_ports.h"
 #include "sandbox/sandbox_row.h"
 
@@ -45,6 +46,25 @@ struct update {
     struct sandbox *sandbox;
 };
 
+static bool has_deadline(const struct sandbox *sandbox)
+{
+    return sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING;
+}
+
+/* A timeout of one that is stopped is told by its next start. */
+static int tell_updated(struct db *db, const struct update *update, struct error **err)
+{
+    const struct sandbox_update *wanted = update->wanted;
+    const struct sandbox_changed changed = {
+        .deadline = wanted->timeout_s && has_deadline(update->sandbox),
+        .metadata = wanted->metadata,
+        .lifecycle = wanted->set_on_timeout || wanted->set_auto_resume ||
+                     wanted->set_on_pause_failure || wanted->set_pause_memory,
+        .network = wanted->set_public_traffic || wanted->request_host,
+    };
+    return sandbox_tell_updated(db, update->sandbox, &changed, err);
+}
+
 static int update_body(struct db *db, void *context, struct error **err)
 {
     struct update *update = context;
@@ -55,8 +75,7 @@ static int update_body(struct db *db, void *context, struct error **err)
         return -1;
     if (wanted->timeout_s)
         fault_point(FAULT_DEADLINE_EXTENDING);
-    if (wanted->timeout_s &&
-        (sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING))
+    if (wanted->timeout_s && has_deadline(sandbox))
         sandbox->deadline_at_ms = clock_in_s(wanted->timeout_s);
     if (wanted->metadata) {
         char *metadata = NULL;
@@ -82,7 +101,7 @@ static int update_body(struct db *db, void *context, struct error **err)
         snprintf(sandbox->request_host, sizeof sandbox->request_host, "%s", wanted->request_host);
     if (sandbox_row_update(db, sandbox, err) < 0 || sandbox_row_update_policy(db, sandbox, err) < 0)
         return -1;
-    return 0;
+    return tell_updated(db, update, err);
 }
 
 int sandbox_update(struct worker *worker, const char *id, const struct sandbox_update *wanted,
@@ -113,6 +132,14 @@ static int lock_running(struct db *db, const struct port_change *change, struct 
                      sandbox_state_name(sandbox_state_told(state)));
 }
 
+static int store_ports(struct db *db, const struct sandbox *sandbox, struct error **err)
+{
+    const struct sandbox_changed changed = {.ports = true};
+    if (sandbox_row_update_ports(db, sandbox, err) < 0)
+        return -1;
+    return sandbox_tell_updated(db, sandbox, &changed, err);
+}
+
 static int port_put_body(struct db *db, void *context, struct error **err)
 {
     struct port_change *change = context;
@@ -122,7 +149,7 @@ static int port_put_body(struct db *db, void *context, struct error **err)
     if ((!is_there && change->sandbox->port_count >= change->ports_max) ||
         !sandbox_port_add(change->sandbox, change->port))
         return sandbox_too_many_ports("port", change->ports_max, err);
-    return sandbox_row_update_ports(db, change->sandbox, err);
+    return store_ports(db, change->sandbox, err);
 }
 
 int sandbox_port_put(struct worker *worker, const char *id, struct exposed_port port,
@@ -139,7 +166,7 @@ static int port_delete_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!sandbox_port_remove(change->sandbox, change->port.port))
         return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
-    return sandbox_row_update_ports(db, change->sandbox, err);
+    return store_ports(db, change->sandbox, err);
 }
 
 int sandbox_port_delete(struct worker *worker, const char *id, uint16_t port, struct error **err)

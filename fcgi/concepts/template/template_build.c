@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_move.h"
 #include "host/host.h"
 #include "runtime/agent_client.h"
 #include "template/template_row.h"
@@ -170,6 +170,25 @@ static int try_out(struct building *building, uint32_t host_id, const char *sour
 
 /* --- sources --- */
 
+/* Of a lost host it is fetched to another, and the build has its turn later. */
+static int open_host_of(struct building *building, const struct checkpoint *checkpoint,
+                        struct runtime **runtime, struct error **err)
+{
+    struct worker *worker = building->worker;
+    bool going;
+    if (runtimes_get(worker->runtimes, worker->db, checkpoint->host_id, runtime, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_HOST_LOST)
+        return -1;
+    error_clear(err);
+    if (checkpoint_leave_lost_host(worker, checkpoint->id, &going, err) < 0)
+        return -1;
+    return error_set(err, ERR_NO_CAPACITY,
+                     going ? "the checkpoint's host is lost, and it is being fetched from the "
+                             "archive"
+                           : "the checkpoint's host is lost, and no other has it");
+}
+
 /* It cannot go away before the build has ended: who removes it looks. */
 static int build_from_checkpoint(struct building *building, struct error **err)
 {
@@ -180,7 +199,7 @@ static int build_from_checkpoint(struct building *building, struct error **err)
     struct runtime *runtime;
     char source[INSTANCE_NAME_SIZE];
     if (checkpoint_get_any(worker->db, version->checkpoint_id, false, &checkpoint, err) < 0 ||
-        runtimes_get(worker->runtimes, worker->db, checkpoint.host_id, &runtime, err) < 0 ||
+        open_host_of(building, &checkpoint, &runtime, err) < 0 ||
         take_runtime(building, runtime, err) < 0)
         return -1;
     template_source_name(version->id, source);

@@ -86,4 +86,4 @@ static int clear(struct moving *moving, bool *cleared, struct error **err)
     return lost ? 0 : runtime->ops->destroy(runtime, source, err);
 }
 
-const struct mover template_mover = {copy, arrive, clear};
+const struct mover template_mover = {copy, arrive, clear, NULL};

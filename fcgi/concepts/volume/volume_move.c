@@ -199,4 +199,4 @@ static int clear(struct moving *moving, bool *cleared, struct error **err)
     return lost ? 0 : remove_from(moving, runtime, cleared, err);
 }
 
-const struct mover volume_mover = {copy, arrive, clear};
+const struct mover volume_mover = {copy, arrive, clear, NULL};

@@ -22,17 +22,15 @@ static const struct {
     enum event_kind kind;
     unsigned type;
 } kinds[] = {
-    {EVENT_SANDBOX_STARTED, 0}, {EVENT_SANDBOX_PAUSED, 2},  {EVENT_SANDBOX_STOPPED, 2},
-    {EVENT_SANDBOX_RESUMED, 3}, {EVENT_SANDBOX_DELETED, 4},
+    {EVENT_SANDBOX_STARTED, 0}, {EVENT_SANDBOX_UPDATED, 1}, {EVENT_SANDBOX_PAUSED, 2},
+    {EVENT_SANDBOX_STOPPED, 2}, {EVENT_SANDBOX_RESUMED, 3}, {EVENT_SANDBOX_DELETED, 4},
 };
 
-bool webhook_e2b_kinds(const char *type, struct event_filter *filter)
+void webhook_e2b_kinds(const char *type, struct event_filter *filter)
 {
-    bool any = false;
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
         if (str_equal(webhook_e2b_types[kinds[i].type], type))
-            any = filter->kinds[kinds[i].kind] = true;
-    return any;
+            filter->kinds[kinds[i].kind] = true;
 }
 
 const char *webhook_e2b_type(enum event_kind kind)
@@ -59,6 +57,17 @@ static json_t *metadata_of(const struct sandbox *sandbox)
     return metadata ? metadata : json_object();
 }
 
+/* What the event says beside the sandbox as it is now. */
+static json_t *data_of(const struct event *event, const struct sandbox *sandbox)
+{
+    json_auto_t *own = event->data ? json_loads(event->data, 0, NULL) : NULL;
+    json_t *deadline = json_object_get(own, "deadline");
+    json_t *data = json_pack("{s:o}", "sandbox_metadata", metadata_of(sandbox));
+    if (event->kind == EVENT_SANDBOX_UPDATED && deadline)
+        json_object_set(data, "set_timeout", deadline);
+    return data;
+}
+
 int webhook_e2b_event(struct db *db, const struct event *event, json_t **json, struct error **err)
 {
     char id[EVENT_ID_SIZE], at[CLOCK_ISO8601_SIZE];
@@ -67,13 +76,13 @@ int webhook_e2b_event(struct db *db, const struct event *event, json_t **json, s
     if (find_sandbox(db, event->sandbox_id, &sandbox, err) < 0)
         return -1;
     const char *name = *sandbox.route ? sandbox.route : event->sandbox_id;
-    *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:{s:o}, s:s, s:s, s:s, s:s, s:s}", "version",
-                      VERSION, "id", event_id_format(event->id, id), "type", type ? type : "",
-                      "eventCategory", "lifecycle", "eventLabel",
-                      type ? strrchr(type, '.') + 1 : "", "eventData", "sandbox_metadata",
-                      metadata_of(&sandbox), "sandboxBuildId", sandbox.template_version_id,
-                      "sandboxId", name, "sandboxTeamId", event->team_id, "sandboxTemplateId",
-                      sandbox.template_slug, "timestamp", clock_format_iso8601(event->at_ms, at));
+    *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s}", "version", VERSION,
+                  "id", event_id_format(event->id, id), "type", type ? type : "", "eventCategory",
+                  "lifecycle", "eventLabel", type ? strrchr(type, '.') + 1 : "", "eventData",
+                  data_of(event, &sandbox), "sandboxBuildId", sandbox.template_version_id,
+                  "sandboxId", name, "sandboxTeamId", event->team_id, "sandboxTemplateId",
+                  sandbox.template_slug, "timestamp", clock_format_iso8601(event->at_ms, at));
     return 0;
 }
 

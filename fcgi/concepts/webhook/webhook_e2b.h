@@ -13,8 +13,8 @@
 
 /* "sandbox.lifecycle.created" and so on. */
 extern const char *const webhook_e2b_types[WEBHOOK_E2B_TYPES];
-/* Which of ours mean one of these; false: none does, it is never told. */
-bool webhook_e2b_kinds(const char *type, struct event_filter *filter);
+/* Add which of ours mean one of these. */
+void webhook_e2b_kinds(const char *type, struct event_filter *filter);
 /* The type that tells of a kind, or NULL. */
 const char *webhook_e2b_type(enum event_kind kind);
 

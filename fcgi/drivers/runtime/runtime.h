@@ -307,9 +307,9 @@ struct runtime_ops {
     int (*import_object)(struct runtime *runtime, enum runtime_object object, const char *name,
                          FILE *from, bool *made, struct error **err);
 
-    /* Make an instance of what export_object() wrote of it, perhaps on another host: size bytes of
-     * a file. What is there of that name and was not made under this token, or not as a whole, is
-     * replaced; what was is left as it is, and nothing is read. */
+    /* Make an instance, a sandbox's or a checkpoint, of what export_object() wrote of it, perhaps
+     * on another host: size bytes of a file. What is there of that name and was not made under this
+     * token, or not as a whole, is replaced; what was is left as it is, and nothing is read. */
     int (*take_in)(struct runtime *runtime, const char *name, const char *token, FILE *from,
                    uint64_t size, struct error **err);
 

@@ -43,6 +43,7 @@
 
 #define RUNTIME_KEY_SANDBOX    "user.sandlot.sandbox"
 #define RUNTIME_KEY_ROLE       "user.sandlot.role"
+#define RUNTIME_KEY_TAKEN      "user.sandlot.archive" /* which copy of the archive it was made of */
 /* Of a sandbox that is coming from another host and not whole yet. */
 #define RUNTIME_ROLE_MOVING "moving"
 

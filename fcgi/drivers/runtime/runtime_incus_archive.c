@@ -8,8 +8,6 @@
 #include "base/str.h"
 #include "runtime/runtime_incus.h"
 
-#define KEY_TAKEN "user.sandlot.archive"
-
 static struct incus_archive archive_of(const struct runtime_incus *runtime,
                                        enum runtime_object object, const char *name)
 {
@@ -83,12 +81,19 @@ static json_t *taken_devices(const struct runtime_incus *runtime, const json_t *
     char host_name[RUNTIME_HOST_NAME_SIZE];
     json_t *devices = json_object(), *nic = json_object_get(found, "eth0");
     runtime_host_name(runtime->nic_prefix, host_name);
-    if (nic) {
+    if (json_object_get(nic, "host_name")) {
         nic = json_deep_copy(nic);
         json_object_set_new(nic, "host_name", json_string(host_name));
         json_object_set_new(devices, "eth0", nic);
     }
     return devices;
+}
+
+static const char *role_of(const json_t *found)
+{
+    const char *role =
+        json_string_value(json_object_get(json_object_get(found, "config"), RUNTIME_KEY_ROLE));
+    return role && str_equal(role, "checkpoint") ? role : "sandbox";
 }
 
 /* The token comes last: without it nobody knows whether it is whole. */
@@ -98,7 +103,8 @@ static int name_taken(struct runtime_incus *runtime, const char *name, const cha
     json_auto_t *found = NULL;
     if (incus_instance_describe(runtime->incus, name, &found, err) < 0)
         return -1;
-    json_auto_t *config = json_pack("{s:s, s:s}", RUNTIME_KEY_ROLE, "sandbox", KEY_TAKEN, token);
+    json_auto_t *config =
+        json_pack("{s:s, s:s}", RUNTIME_KEY_ROLE, role_of(found), RUNTIME_KEY_TAKEN, token);
     json_auto_t *devices = taken_devices(runtime, json_object_get(found, "devices"));
     return incus_instance_patch(runtime->incus, name, config, devices, err);
 }
@@ -112,7 +118,8 @@ int runtime_incus_take_in(struct runtime *base, const char *name, const char *to
     enum runtime_status status;
     if (runtime_look(runtime, name, &found, &status, err) < 0)
         return -1;
-    if (status != RUNTIME_ABSENT && str_equal(incus_instance_config(&found, KEY_TAKEN), token))
+    if (status != RUNTIME_ABSENT &&
+        str_equal(incus_instance_config(&found, RUNTIME_KEY_TAKEN), token))
         return 0;
     if (status != RUNTIME_ABSENT && runtime_incus_destroy(base, name, err) < 0)
         return -1;

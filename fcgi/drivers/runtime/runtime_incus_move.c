@@ -18,13 +18,14 @@
 #define KEY_WHOLE "user.sandlot.whole"
 
 /* What Incus itself writes down of an instance belongs to its host, but for this: how far its files
- * are shifted, and what it was made of. */
+ * are shifted, and what it was made of. That it came from the archive does, too: half a copy would
+ * be taken for that. */
 static bool goes_along(const char *key)
 {
     static const char *const kept[] = {"volatile.base_image", "volatile.idmap.",
                                        "volatile.last_state.idmap", "volatile.uuid"};
     if (!str_starts_with(key, "volatile."))
-        return true;
+        return !str_equal(key, RUNTIME_KEY_TAKEN);
     for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
         if (str_starts_with(key, kept[i]))
             return true;

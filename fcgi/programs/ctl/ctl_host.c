@@ -201,9 +201,9 @@ static int may_be_lost(const struct host *host, bool yes, struct error **err)
     return yes ? 0
                : error_set(err, ERR_INVALID_REQUEST,
                            "This ends every sandbox that is on host %s for good (`sandlotctl host "
-                           "list` counts those that run) but those that the archive has, deletes "
-                           "the checkpoints and volumes that "
-                           "are on it, and cannot be undone. Say it again with --yes.",
+                           "list` counts those that run), deletes the checkpoints and volumes that "
+                           "are on it, and cannot be undone; sandboxes and checkpoints that the "
+                           "archive has are kept. Say it again with --yes.",
                            host->name);
 }
 
@@ -219,13 +219,15 @@ int ctl_host_lost(struct ctl *ctl, const struct ctl_arguments *arguments, struct
                      : sandbox_host_lost(&worker, &host, &loss, err);
     if (result == 0)
         ctl_print(ctl,
-                  json_pack("{s:s, s:s, s:i, s:i, s:i, s:i}", "name", host.name, "condition",
+                  json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "name", host.name, "condition",
                             "lost", "sandboxes", (int)loss.sandboxes, "checkpoints",
                             (int)loss.checkpoints, "volumes", (int)loss.volumes, "archived",
-                            (int)loss.archived),
+                            (int)loss.archived, "archived_checkpoints",
+                            (int)loss.archived_checkpoints),
                   "Host %s is lost, and with it %u sandboxes, %u checkpoints and %u volumes. %u "
-                  "sandboxes are in the archive and resume on other hosts.",
-                  host.name, loss.sandboxes, loss.checkpoints, loss.volumes, loss.archived);
+                  "sandboxes and %u checkpoints are in the archive and go to other hosts.",
+                  host.name, loss.sandboxes, loss.checkpoints, loss.volumes, loss.archived,
+                  loss.archived_checkpoints);
     host_deinit(&host);
     return result;
 }

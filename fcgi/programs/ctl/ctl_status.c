@@ -89,10 +89,11 @@ static void print_archive(const json_t *status)
         puts("archive: none");
         return;
     }
-    printf("archive: %lld sandboxes, %lld MiB, the newest at %s; behind: %lld; failing: %lld\n",
-           number_of(archive, "copies"), number_of(archive, "bytes") >> 20,
-           newest ? newest : "no time yet", number_of(archive, "behind"),
-           number_of(archive, "failing"));
+    printf("archive: %lld sandboxes, %lld checkpoints, %lld MiB, the newest at %s; behind: %lld; "
+           "failing: %lld\n",
+           number_of(archive, "sandboxes"), number_of(archive, "checkpoints"),
+           number_of(archive, "bytes") >> 20, newest ? newest : "no time yet",
+           number_of(archive, "behind"), number_of(archive, "failing"));
 }
 
 static void print_status(const json_t *status)

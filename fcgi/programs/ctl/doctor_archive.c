@@ -69,12 +69,15 @@ static void check_copies(struct doctor *doctor)
         doctor_wrong(
             doctor, "archive",
             "See archive_kib_s, and whether the storage is fast enough for what is paused.",
-            "%llu sandboxes that are paused should be in it and are not, the first of them "
+            "%llu paused sandboxes and checkpoints should be in it and are not, the first of them "
             "for more than an hour.",
             (unsigned long long)report.behind);
     else
-        doctor_ok(doctor, "archive", "It has %llu sandboxes; %llu are on their way.",
-                  (unsigned long long)report.whole, (unsigned long long)report.behind);
+        doctor_ok(doctor, "archive",
+                  "It has %llu sandboxes and %llu checkpoints; %llu are on their way.",
+                  (unsigned long long)report.whole[ARCHIVE_SANDBOX],
+                  (unsigned long long)report.whole[ARCHIVE_CHECKPOINT],
+                  (unsigned long long)report.behind);
 }
 
 void doctor_check_archive(struct doctor *doctor)

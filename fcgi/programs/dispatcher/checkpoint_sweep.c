@@ -6,19 +6,34 @@
 #include <string.h>
 
 #include "account/usage_kept.h"
+#include "archive/archive.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "checkpoint/checkpoint_move.h"
 #include "checkpoint/checkpoint_row.h"
 #include "template/template_row.h"
+
+#define STRAY_PATIENCE_MS 15000
 
 struct vanishing {
     const char *id;
     uint32_t host_id;
     struct runtime *runtime;
-    bool vanished;
+    bool vanished, archived;
 };
+
+/* It may be on its way already. */
+static int fetch_again(struct db *db, const struct checkpoint *checkpoint, struct error **err)
+{
+    if (checkpoint_fetch_begin(db, checkpoint, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_SANDBOX_BUSY)
+        return -1;
+    error_clear(err);
+    return 0;
+}
 
 /* With the row locked nobody deletes it meanwhile. */
 static int vanishing_body(struct db *db, void *context, struct error **err)
@@ -35,12 +50,16 @@ static int vanishing_body(struct db *db, void *context, struct error **err)
         status != RUNTIME_ABSENT)
         return 0;
     vanishing->vanished = true;
+    if (archive_has(db, vanishing->id, &vanishing->archived, err) < 0)
+        return -1;
+    if (vanishing->archived)
+        return fetch_again(db, &checkpoint, err);
     if (checkpoint_row_deleting(db, vanishing->id, 0, err) < 0)
         return -1;
     return usage_kept_end(db, vanishing->id, err);
 }
 
-/* A checkpoint whose disk is not on its host any more is none. */
+/* A checkpoint whose disk is not on its host any more is none, unless the archive has it. */
 static int sweep_rows(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                       const struct runtime_listing *list, size_t count, struct error **err)
 {
@@ -49,18 +68,76 @@ static int sweep_rows(struct worker *worker, uint32_t host_id, struct runtime *r
     if (checkpoint_row_on_host(worker->db, host_id, &rows, &row_count, err) < 0)
         return -1;
     for (unsigned i = 0; i < row_count; i++) {
-        struct vanishing vanishing = {rows[i].id, host_id, runtime, false};
+        struct vanishing vanishing = {.id = rows[i].id, .host_id = host_id, .runtime = runtime};
         if (!runtime_listing_find(list, count, rows[i].instance_name) &&
             db_transaction(worker->db, vanishing_body, &vanishing, err) < 0)
             return -1;
         if (vanishing.vanished)
-            log_warning("disk of a checkpoint is gone from its host",
+            log_warning(vanishing.archived ? "disk of a checkpoint is gone from its host, and is "
+                                             "fetched from the archive"
+                                           : "disk of a checkpoint is gone from its host",
                         LOG_STR("checkpoint", rows[i].id));
     }
     return 0;
 }
 
-static int sweep_copy(struct worker *worker, struct runtime *runtime,
+struct stray {
+    const char *instance_name;
+    uint32_t host_id;
+    struct runtime *runtime;
+    bool removed;
+};
+
+/* It is on its host, or on its way from or to this one. With the row locked no move of it begins.
+ */
+static int belongs_here(struct db *db, const struct stray *stray, bool *belongs, struct error **err)
+{
+    struct checkpoint checkpoint;
+    struct move move;
+    char id[ID_SIZE];
+    *belongs = false;
+    if (checkpoint_row_of_instance(db, stray->instance_name, id, err) < 0)
+        return -1;
+    if (!*id)
+        return 0;
+    if (checkpoint_get_any(db, id, true, &checkpoint, err) < 0)
+        return -1;
+    *belongs = checkpoint.host_id == stray->host_id;
+    return *belongs ? 0 : move_find(db, id, &move, belongs, err);
+}
+
+static int stray_body(struct db *db, void *context, struct error **err)
+{
+    struct stray *stray = context;
+    bool belongs;
+    stray->removed = false;
+    if (belongs_here(db, stray, &belongs, err) < 0)
+        return -1;
+    if (belongs)
+        return 0;
+    stray->removed = true;
+    return stray->runtime->ops->destroy(stray->runtime, stray->instance_name, err);
+}
+
+/* What has left this host while it did not answer, or was lost, is there still. */
+static int sweep_checkpoint(struct worker *worker, uint32_t host_id, struct runtime *runtime,
+                            const char *name, struct error **err)
+{
+    struct stray stray = {name, host_id, runtime, false};
+    bool known;
+    if (checkpoint_row_uses_instance(worker->db, host_id, name, &known, err) < 0)
+        return -1;
+    if (known)
+        return 0;
+    runtime_limit(runtime, STRAY_PATIENCE_MS);
+    int result = db_transaction(worker->db, stray_body, &stray, err);
+    runtime_limit(runtime, 0);
+    if (result == 0 && stray.removed)
+        log_warning("removing an orphaned copy", LOG_STR("instance", name));
+    return result;
+}
+
+static int sweep_copy(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                       const struct runtime_listing *copy, struct error **err)
 {
     bool known = true;
@@ -69,9 +146,8 @@ static int sweep_copy(struct worker *worker, struct runtime *runtime,
     int64_t grace_ms = 2 * (int64_t)worker->settings->lease_s * 1000;
     if (clock_now_ms() - copy->created_at_ms < grace_ms)
         return 0;
-    if (str_starts_with(copy->name, "ckp-") &&
-        checkpoint_row_uses_instance(worker->db, copy->name, &known, err) < 0)
-        return -1;
+    if (str_starts_with(copy->name, "ckp-"))
+        return sweep_checkpoint(worker, host_id, runtime, copy->name, err);
     if (str_starts_with(copy->name, "tpl-")) {
         snprintf(id, sizeof id, "tpv_%s", copy->name + strlen("tpl-"));
         if (id_is_valid("tpv_", id) && template_row_uses_source(worker->db, id, &known, err) < 0)
@@ -92,7 +168,7 @@ int checkpoint_sweep_host(struct worker *worker, uint32_t host_id, struct runtim
         return -1;
     int result = sweep_rows(worker, host_id, runtime, list, count, err);
     for (size_t i = 0; i < count && result == 0; i++)
-        result = sweep_copy(worker, runtime, &list[i], err);
+        result = sweep_copy(worker, host_id, runtime, &list[i], err);
     runtime_listing_free(list, count);
     return result;
 }

@@ -65,6 +65,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         api_key_statements,
         attempt_statements,
         audit_chain_statements,
+        archive_due_statements,
         archive_report_statements,
         archive_statements,
         archive_work_statements,

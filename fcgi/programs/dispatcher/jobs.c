@@ -227,10 +227,12 @@ struct job dispatcher_jobs[] = {
     {"moves for room", PROCESS_MOVES, .next = move_asked_next, .is_due = due_moves_asked},
     /* What has begun first, so that what it has left behind does not pile up. */
     {"moves of all", PROCESS_DRAINS, .next = move_next, .is_due = due_moves_begun},
+    {"sandboxes of lost hosts", PROCESS_DRAINS, .next = sandbox_leave_lost_next,
+     .is_due = due_drains},
     {"drains", PROCESS_DRAINS, .next = sandbox_drain_next, .is_due = due_drains},
     {"drains of all", PROCESS_DRAINS, .next = move_drain_next, .is_due = due_drains},
 
-    {"archive", PROCESS_ARCHIVE, .next = sandbox_archive_next, .backs_off = true},
+    {"archive", PROCESS_ARCHIVE, .next = archive_next, .backs_off = true},
     {"archived copies that end", PROCESS_ARCHIVE_ENDS, .next = archive_remove_next,
      .backs_off = true},
     {"comparison of the archive", PROCESS_ARCHIVE_ENDS, .sweep = compare_archive,

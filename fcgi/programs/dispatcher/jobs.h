@@ -94,6 +94,9 @@ int move_next(struct worker *worker, bool *worked, struct error **err);
  * *worked: there was something that could. */
 int move_drain_next(struct worker *worker, bool *worked, struct error **err);
 
+/* Copy one paused sandbox or checkpoint into the archive. *worked: there was one. */
+int archive_next(struct worker *worker, bool *worked, struct error **err);
+
 /* Compare the instances of every host with the rows: what belongs to nobody is removed, and what
  * runs though its sandbox is stopped is stopped. */
 int sandbox_sweep(struct worker *worker, struct error **err);

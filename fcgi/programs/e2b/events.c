@@ -73,27 +73,18 @@ static const struct schema_member type_item = {.type = SCHEMA_STRING, .check = c
 const struct schema_member e2b_webhook_schema[] = {WEBHOOK_MEMBERS(true)};
 const struct schema_member e2b_webhook_update_schema[] = {WEBHOOK_MEMBERS(false)};
 
-/* Nothing tells of a sandbox that was updated: beside others that is left out, alone it would be a
- * webhook that never hears anything. */
-static int read_types(const json_t *types, struct webhook *webhook, struct error **err)
+static void read_types(const json_t *types, struct webhook *webhook)
 {
     struct event_filter filter = {0};
-    bool any = false;
     size_t at;
     json_t *type;
     json_array_foreach ((json_t *)(uintptr_t)types, at, type) {
-        if (webhook_e2b_kinds(json_string_value(type), &filter))
-            any = true;
+        webhook_e2b_kinds(json_string_value(type), &filter);
     }
-    if (!any)
-        return error_set_field(err, ERR_NOT_SERVED, "events",
-                               "This deployment has no events of sandboxes that were updated, and "
-                               "no other type is named.");
     event_kinds_text(&filter, webhook->kinds);
-    return 0;
 }
 
-static int read_input(const json_t *body, struct webhook *webhook, struct error **err)
+static void read_input(const json_t *body, struct webhook *webhook)
 {
     const char *name = json_string_value(json_object_get(body, "name"));
     const char *url = json_string_value(json_object_get(body, "url"));
@@ -105,7 +96,8 @@ static int read_input(const json_t *body, struct webhook *webhook, struct error 
         snprintf(webhook->url, sizeof webhook->url, "%s", url);
     if (enabled)
         webhook->enabled = json_is_true(enabled);
-    return types ? read_types(types, webhook, err) : 0;
+    if (types)
+        read_types(types, webhook);
 }
 
 /* --- webhooks --- */
@@ -116,8 +108,7 @@ static json_t *types_of(const struct webhook *webhook)
     for (size_t i = 0; i < WEBHOOK_E2B_TYPES; i++) {
         struct event_filter filter = {0};
         char text[EVENT_KINDS_BYTES];
-        if (!webhook_e2b_kinds(webhook_e2b_types[i], &filter))
-            continue;
+        webhook_e2b_kinds(webhook_e2b_types[i], &filter);
         event_kinds_text(&filter, text);
         text[strcspn(text, ",")] = '\0';
         if (strstr(webhook->kinds, text))
@@ -155,8 +146,8 @@ int e2b_webhooks_create(void *context, struct http_request *request, struct http
     struct api *api = context;
     struct webhook webhook = {.enabled = true};
     const char *secret = json_string_value(json_object_get(request->json, "signatureSecret"));
-    if (read_input(request->json, &webhook, err) < 0 ||
-        webhook_create_e2b(api->worker.db, api->worker.ring, api->access.team,
+    read_input(request->json, &webhook);
+    if (webhook_create_e2b(api->worker.db, api->worker.ring, api->access.team,
                            api->principal.user_id, &webhook, secret, err) < 0)
         return -1;
     tell(api);
@@ -197,8 +188,10 @@ int e2b_webhooks_update(void *context, struct http_request *request, struct http
     struct api *api = context;
     struct webhook *webhook = &api->access.webhook;
     const char *secret = json_string_value(json_object_get(request->json, "signatureSecret"));
-    if (check_form(api, err) < 0 || read_input(request->json, webhook, err) < 0 ||
-        webhook_update(api->worker.db, webhook, err) < 0 ||
+    if (check_form(api, err) < 0)
+        return -1;
+    read_input(request->json, webhook);
+    if (webhook_update(api->worker.db, webhook, err) < 0 ||
         (secret &&
          webhook_set_secret(api->worker.db, api->worker.ring, webhook->id, secret, err) < 0))
         return -1;
@@ -306,11 +299,8 @@ int e2b_events_list(void *context, struct http_request *request, struct http_res
     struct event *events = NULL;
     unsigned count = 0;
     json_auto_t *list = json_array();
-    char kinds[EVENT_KINDS_BYTES];
     if (read_asked(api, request, &asked, err) < 0)
         return -1;
-    if (!*event_kinds_text(&asked.filter, kinds)) /* updated alone */
-        return http_response_json(response, 200, json_incref(list));
     if (event_page(api->worker.db, &asked.filter, asked.oldest_first, (unsigned)asked.offset,
                    (unsigned)asked.limit, &events, &count, err) < 0)
         return -1;

@@ -30,3 +30,25 @@ def test_the_public_client(installed, stack, shared_sandbox, part, client):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("transport", [
+    "binary", "binary-gzip", "binary-http2", "json-gzip", "grpc-web", "grpc-web-gzip", "grpc-web-json", "web-binary",
+    "web-grpc-web", "web-grpc-web-json"])
+def test_generated_clients(installed, stack, shared_sandbox, transport):
+    """The protocol's own libraries, with messages in protobuf, in the framing of gRPC-web, and compressed."""
+    done = subprocess.run(
+        ["node", "generated.mjs", transport],
+        cwd=installed,
+        env={
+            "PATH": os.environ["PATH"],
+            "NODE_EXTRA_CA_CERTS": stack.ca_file,
+            "BASE_URL": shared_sandbox.data.origin.url,
+            "TOKEN": shared_sandbox.data.token,
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

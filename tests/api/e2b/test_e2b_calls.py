@@ -2,6 +2,7 @@
 """The calls for clients of E2B by themselves: what their packages do not ask."""
 
 import base64
+import datetime
 import gzip
 import json
 import secrets
@@ -110,7 +111,13 @@ def test_the_environment_of_a_fork_names_a_template(sandbox):
 def test_what_is_not_served_says_so(call, sandbox):
     name = name_of(sandbox)
     assert_refused(call("POST", "/secrets", {"name": "x"}), 501, "secrets")
-    assert_refused(call("POST", "/sandboxes", {"templateID": "base", "mcp": {"a": 1}}), 501, "mcp")
+    for body, said in (({"mcp": {"a": 1}}, "mcp"), ({"iam": {"tokens": {"a": {"audience": "b"}}}}, "iam"),
+                       ({"network": {"rules": {"a.example": [{"transform": {"headers": {"a": "b"}}}]}}}, "rules"),
+                       ({"network": {"egressProxy": {"address": "a.example:1080"}}}, "egressProxy")):
+        for path in ("/sandboxes", "/v2/sandboxes"):
+            assert_refused(call("POST", path, {"templateID": "base", **body}), 501, said)
+        if "network" in body:
+            assert_refused(call("PUT", f"/sandboxes/{name}/network", body["network"]), 501, said)
     assert_refused(call("GET", "/sandboxes/nothing/at/all"), 404)
 
 
@@ -165,6 +172,88 @@ def test_ends_that_a_connect_gives(call, sandbox):
     assert_refused(call("DELETE", f"/sandboxes/{name_of(sandbox)}"), 404)
 
 
+def seconds_of(shown):
+    """From its start to its end."""
+    start, end = (datetime.datetime.fromisoformat(shown[name].replace("Z", "+00:00")) for name in ("startedAt", "endAt"))
+    return (end - start).total_seconds()
+
+
+def test_ends_where_none_is_given(call, sandbox):
+    """15 s on the older path and 300 s on the newer one, of a fork too."""
+    for path, least in (("/sandboxes", 15), ("/v2/sandboxes", 300)):
+        made = call("POST", path, {"templateID": "base"}).json()["sandboxID"]
+        assert least <= seconds_of(call("GET", f"/sandboxes/{made}").json()) < least + 100
+        (fork,) = call("POST", f"{path}/{name_of(sandbox)}/fork", {}).json()
+        assert least <= seconds_of(call("GET", f"/sandboxes/{fork['sandbox']['sandboxID']}").json()) < least + 100
+
+
+def test_calls_of_older_clients(call, sandbox):
+    name = name_of(sandbox)
+    path = f"/sandboxes/{name}"
+    assert [one["sandboxID"] for one in call("GET", "/sandboxes").json()] == [name]
+    assert_refused(call("POST", f"{path}/resume", {"timeout": 60}), 409)
+    end = call("GET", path).json()["endAt"]
+    assert call("POST", f"{path}/refreshes", {"duration": 1}).status == 204
+    assert call("GET", path).json()["endAt"] == end, "to a later end only"
+    assert call("POST", f"{path}/refreshes", {"duration": 3000}).status == 204
+    assert call("GET", path).json()["endAt"] > end
+    assert call("POST", f"{path}/pause", {"memory": True}).status == 204
+    assert_refused(call("POST", f"{path}/refreshes", {"duration": 60}), 404)
+    resumed = call("POST", f"{path}/resume", {"timeout": 60})
+    assert (resumed.status, resumed.json()["sandboxID"]) == (201, name)
+    assert call("GET", path).json()["endAt"] < end
+
+
+def test_a_network_takes_the_place_of_the_one_before(call, sandbox):
+    path = f"/sandboxes/{name_of(sandbox)}"
+    both = {"allowOut": ["192.0.2.1"], "denyOut": ["0.0.0.0/0"]}
+    assert call("PUT", f"{path}/network", both).status == 204
+    network = call("GET", path).json()["network"]
+    assert (network["allowOut"], network["denyOut"]) == (["192.0.2.1"], ["0.0.0.0/0"])
+    assert call("PUT", f"{path}/network", {"denyOut": ["198.51.100.0/24"]}).status == 204
+    network = call("GET", path).json()["network"]
+    assert (network["allowOut"], network["denyOut"]) == ([], ["198.51.100.0/24"]), "what is left out is cleared"
+    assert call("PUT", f"{path}/network", {}).status == 204
+    assert call("GET", path).json()["network"]["denyOut"] == []
+    assert call("PUT", f"{path}/network", {"allow_internet_access": False}).status == 204
+    assert call("GET", path).json()["allowInternetAccess"] is False
+
+
+def test_metrics_between_two_times(call, sandbox):
+    path = f"/sandboxes/{name_of(sandbox)}/metrics"
+    wait_until(lambda: call("GET", path).json(), 60, "a sample")
+    at = call("GET", path).json()[0]["timestampUnix"]
+    assert at in [one["timestampUnix"] for one in call("GET", f"{path}?start={at}&end={at + 1}").json()]
+    assert call("GET", f"{path}?start={at - 1000}&end={at - 900}").json() == []
+    assert call("GET", f"{path}?start={at - 1000}&end={at - 1000}").json() == []
+
+
+def test_pages_of_snapshots(call, sandbox):
+    path = f"/sandboxes/{name_of(sandbox)}/snapshots"
+    made = [call("POST", path, {}).json()["snapshotID"] for _ in range(3)]
+    found, token = [], ""
+    while token is not None:
+        answer = call("GET", f"/snapshots?sandboxID={name_of(sandbox)}&limit=2{token}")
+        found += [one["snapshotID"] for one in answer.json()]
+        token = answer.headers["X-Next-Token"] and f"&nextToken={answer.headers['X-Next-Token']}"
+    assert sorted(found) == sorted(made)
+    assert call("GET", "/snapshots?sandboxID=none").status in (200, 404)
+    for snapshot in made:
+        assert call("DELETE", f"/templates/{snapshot}").status == 204
+    assert_refused(call("DELETE", f"/templates/{made[0]}"), 404)
+
+
+def test_forks_beyond_the_quota_say_so_one_by_one(stack, make_account, set_plan):
+    account = make_account("enterprise")
+    set_plan("enterprise", sandboxes=3)
+    call = Calls(stack, account.key("write"))
+    name = call("POST", "/v2/sandboxes", {"templateID": "base"}).json()["sandboxID"]
+    answer = call("POST", f"/v2/sandboxes/{name}/fork", {"count": 4})
+    assert answer.status == 201, answer
+    assert sorted("sandbox" in one for one in answer.json()) == [False, False, True, True]
+    assert {one["error"]["code"] for one in answer.json() if "error" in one} == {429}
+
+
 def test_a_timeout_of_nothing_ends_it(call, sandbox):
     assert call("POST", f"/sandboxes/{name_of(sandbox)}/timeout", {"timeout": 0}).status == 204
     assert_refused(call("GET", f"/sandboxes/{name_of(sandbox)}"), 404)
@@ -178,7 +267,7 @@ def test_an_empty_directory_has_a_size(sandbox):
         assert [int(one["size"]) > 0 for one in entries if one["name"] == "empty"] == [True], answer
 
 
-@pytest.mark.parametrize("kind", ["application/proto", "application/grpc", "application/grpc-web+proto"])
+@pytest.mark.parametrize("kind", ["application/grpc", "application/grpc+proto", "application/protobuf"])
 def test_other_forms_of_the_protocol_are_refused_by_their_type(shared_sandbox, kind):
     refused = shared_sandbox.data.request("POST", "/process.Process/List", b"", {"Content-Type": kind})
     assert refused.status == 415, refused

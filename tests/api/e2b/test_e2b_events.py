@@ -55,8 +55,43 @@ def test_events(call, account, sandbox):
     assert {one["sandboxBuildId"] for one in events} == {sandbox.document["template_version"]}
     assert words(call("GET", path + "?limit=1&offset=1").json()) == ["resumed"]
     assert words(call("GET", path + "?types=sandbox.lifecycle.killed,sandbox.lifecycle.paused").json()) == ["killed", "paused"]
-    assert call("GET", path + "?types=sandbox.lifecycle.updated").json() == []
+    assert call("GET", path + "?types=sandbox.lifecycle.updated").json() == [], "a pause and a resume are none"
     assert words(call("GET", "/events/sandboxes?orderAsc=true&limit=100").json()) == LIFE
+
+
+def test_updates(call, account, sandbox):
+    """Everything that is set of a sandbox is told, and what sets nothing is not."""
+    name = name_of(sandbox)
+    path = f"/events/sandboxes/{name}?types=sandbox.lifecycle.updated&orderAsc=true"
+
+    def told(count):
+        wait_until(lambda: len(call("GET", path).json()) >= count, 60, "the events")
+        return call("GET", path).json()
+
+    assert call("POST", f"/sandboxes/{name}/timeout", {"timeout": 1000}).status == 204
+    [first] = told(1)
+    end = call("GET", f"/sandboxes/{name}").json()["endAt"]
+    assert first["eventData"]["set_timeout"][:19] == end[:19]
+    assert (first["eventLabel"], first["sandboxId"]) == ("updated", name)
+    assert call("POST", f"/v2/sandboxes/{name}/connect", {"timeout": 10}).status == 200, "shortens nothing, sets nothing"
+    assert call("PUT", f"/sandboxes/{name}/network", {"denyOut": ["192.0.2.0/24"]}).status == 204
+    assert call("POST", f"/v2/sandboxes/{name}/connect", {"timeout": 2000}).status == 200
+    assert account.api.request("PATCH", sandbox.path, {"metadata": {"a": "b"}}).status == 200
+    events = told(4)
+    assert ["set_timeout" in one["eventData"] for one in events] == [True, False, True, False]
+    assert {one["eventData"]["sandbox_metadata"]["a"] for one in events} == {"b"}, "as it is when it is read"
+    ours = account.api.get(f"/v1/events?sandbox_id={sandbox.id}&kind=sandbox.updated").json()["events"]
+    ours = [one["data"] for one in ours]
+    assert [one["changed"] for one in ours] == [["deadline"], ["network"], ["deadline"], ["metadata"]]
+    assert [sorted(one) for one in ours] == [["changed", "deadline"], ["changed"]] * 2
+
+
+def test_a_webhook_for_updates_alone(call, account, receiver, sandbox):
+    body = {"name": "a", "url": receiver.url, "events": ["sandbox.lifecycle.updated"], "signatureSecret": SECRET}
+    assert call("POST", "/events/webhooks", body).json()["events"] == body["events"]
+    wait_until(lambda: account.api.request("PATCH", sandbox.path, {"timeout": 900}).status == 200
+               and receiver.bodies(), 60, "the delivery", 1)
+    assert set(words(receiver.bodies())) == {"updated"}
 
 
 def test_events_of_others_are_not_seen(stack, call, other_account, sandbox):
@@ -74,8 +109,7 @@ def test_a_webhook(stack, call, account, receiver):
     made = call("POST", "/events/webhooks", body)
     assert made.status == 201 and SECRET not in made.body.decode(), made
     hook = made.json()
-    # Nobody tells of updates, and the answer says so.
-    assert hook["events"] == [one for one in ALL if not one.endswith("updated")] and hook["enabled"] is True
+    assert hook["events"] == ALL and hook["enabled"] is True
     assert call("GET", "/events/webhooks").json() == [hook]
     assert call("GET", f"/events/webhooks/{hook['id']}").json() == hook
     shown = account.api.get(f"/v1/webhooks/{hook['id']}").json()
@@ -122,7 +156,7 @@ def test_webhooks_that_cannot_be(stack, call, account, other_account):
     for change, status, said in (
             ({"name": None}, 400, "/name"), ({"name": "a" * 129}, 400, "/name"), ({"url": "ftp://a/"}, 400, "/url"),
             ({"url": "http://user@a/"}, 400, "/url"), ({"events": []}, 400, "/events"),
-            ({"events": ["sandbox.died"]}, 400, "/events/0"), ({"events": ["sandbox.lifecycle.updated"]}, 501, "events"),
+            ({"events": ["sandbox.died"]}, 400, "/events/0"),
             ({"signatureSecret": "short"}, 400, "/signatureSecret"), ({"signatureSecret": "a" * 129}, 400, "/signatureSecret"),
             ({"secret": "a"}, 400, "secret")):
         assert_refused(call("POST", "/events/webhooks", {**body, **change}), status, said)

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A host is lost, and what the archive has of it goes on elsewhere."""
 
+import contextlib
+import secrets
+
 import pytest
 
 from archive import Folder, archive_settings
 from client import assert_error
 from faults import fault_points, wrong_counters  # noqa: F401
 from stack import wait_until
+from tenant import Sandbox
 from two_hosts import TwoHosts
 
 pytestmark = pytest.mark.hosts
@@ -60,7 +64,8 @@ def test_what_is_archived_outlives_its_host(hosts, archive, api, stack, request,
         hosts.becomes("down")
         loss = stack.ctl("host", "lost", "other", "--yes")
         assert loss["archived"] >= 2 and loss["sandboxes"] >= 1
-        assert stack.ctl("host", "lost", "other", "--yes")["archived"] == loss["archived"], "said again, nothing changes"
+        again = stack.ctl("host", "lost", "other", "--yes")
+        assert (again["sandboxes"], again["checkpoints"]) == (0, 0), "said again, nothing changes"
         assert_error(api.post(f"{runs.path}/resume", {}), 409, "sandbox_not_startable")
         assert asked.show()["state"] == "stopped" and "cleanup_at" not in asked.show()
         if point:
@@ -86,10 +91,186 @@ def test_no_host_has_room(hosts, archive, api, stack):
     until_archived(stack, sandbox)
     with hosts.cut():
         hosts.becomes("down")
-        stack.ctl("host", "lost", "other", "--yes")
         stack.ctl("host", "drain", "local", "--stay")
+        stack.ctl("host", "lost", "other", "--yes")
         assert_error(api.post(f"{sandbox.path}/resume", {}), 503, "no_capacity")
         stack.ctl("host", "activate", "local")
         assert sandbox.resume()["resumed_from"] == "memory"
         assert hosts.of(sandbox) == "local"
         stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
+
+
+# --- checkpoints ---
+
+
+def checkpoint_of(sandbox, **fields):
+    answer = sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "c" + secrets.token_hex(3), **fields})
+    assert answer.status == 201, answer
+    return answer.json()
+
+
+def instance_of(checkpoint):
+    return "ckp-" + checkpoint["id"].removeprefix("ckp_")
+
+
+def until_stored(stack, *checkpoints):
+    """Of sandboxes that run nothing is in the archive."""
+    for one in checkpoints:
+        wait_until(lambda one=one: stack.query("SELECT id FROM archives WHERE current_of = %s AND state = 'whole'", one["id"]),
+                   300, "the checkpoint being in the archive")
+
+
+def host_of(stack, checkpoint):
+    (row,) = stack.query("SELECT h.name FROM checkpoints c JOIN hosts h ON h.id = c.host_id WHERE c.id = %s", checkpoint["id"])
+    return row["name"]
+
+
+def restored(api, checkpoint):
+    """As a client does that is told to try again."""
+    last = []
+
+    def made():
+        last[:] = [api.post("/v1/sandboxes", {"snapshot_id": checkpoint["id"]})]
+        if last[0].status != 201:
+            assert_error(last[0], 503, "no_capacity")
+        return last[0].status == 201
+
+    wait_until(made, 120, "a sandbox made from it")
+    return Sandbox(api, last[0].json())
+
+
+def no_moves(stack):
+    wait_until(lambda: not stack.query("SELECT id FROM moves WHERE state <> 'failed'"), 120, "the end of all moves")
+
+
+def delete(api, *checkpoints):
+    for one in checkpoints:
+        assert api.delete(f"/v1/checkpoints/{one['id']}").status == 204
+
+
+@pytest.fixture
+def kept(hosts, archive, api, stack):
+    """Checkpoints of the other host that the archive has: without memory, and with it. Whose sandbox is gone."""
+    sandbox = hosts.make(api, "other", exposed_ports=[{"port": 3000}])
+    keep(sandbox)
+    sandbox.data.check("sync")
+    made = checkpoint_of(sandbox), checkpoint_of(sandbox, memory=True)
+    until_stored(stack, *made)
+    assert api.delete(sandbox.path).status == 204
+    sandbox.wait_until_removed()
+    return made
+
+
+@pytest.fixture
+def losing(hosts, stack):
+    """The other host is lost while this holds."""
+    @contextlib.contextmanager
+    def lost():
+        with hosts.cut():
+            hosts.becomes("down")
+            yield stack.ctl("host", "lost", "other", "--yes")
+            stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
+    return lost
+
+
+def test_checkpoints_outlive_their_host_which_can_be_removed(hosts, kept, archive, api, stack):
+    """What the archive has leaves the lost host by itself, and may go back to the machine when it is there again."""
+    disk, memory = kept
+    paused = hosts.make(api, "other")
+    keep(paused)
+    paused.pause()
+    until_archived(stack, paused)
+    options = hosts.options("other")
+    fresh = hosts.make(api, "other")
+    unlucky = checkpoint_of(fresh)
+    with hosts.cut():
+        hosts.becomes("down")
+        loss = stack.ctl("host", "lost", "other", "--yes")
+        assert loss["archived_checkpoints"] >= 2 and loss["checkpoints"] >= 1
+        assert_error(api.get(f"/v1/checkpoints/{unlucky['id']}"), 404, "not_found")
+        from_disk, from_memory = restored(api, disk), restored(api, memory)
+        assert from_disk.data.check("cat kept") == "on disk\n"
+        assert from_memory.show()["resumed_from"] == "memory"
+        assert from_memory.data.check("cat /dev/shm/kept kept") == "in memory\non disk\n"
+        from_memory.data.check("curl -so /dev/null 127.0.0.1:3000")
+        for one in (from_disk, from_memory):
+            assert hosts.of(one) == "local"
+        assert [host_of(stack, one) for one in kept] == ["local", "local"]
+        wait_until(lambda: hosts.of(paused) == "local", 60, "the paused sandbox leaving")
+        assert api.delete(fresh.path).status == 204
+        wait_until(lambda: stack.ctl("host", "remove", "other", check=False).returncode == 0, 120, "a host that can be removed")
+    hosts.add("other", options)
+    hosts.becomes("up")
+    hosts.take("local", "other")
+    for one in kept:
+        wait_until(lambda one=one: hosts.having(instance_of(one)) == ["local"], 120, "one instance of it")
+    copy = checkpoint_of(paused, memory=True)
+    hosts.move(paused, "other")
+    assert paused.resume()["resumed_from"] == "memory" and hosts.of(paused) == "other"
+    assert paused.data.check("cat /dev/shm/kept") == "in memory\n"
+    assert restored(api, copy).data.check("cat /dev/shm/kept") == "in memory\n"
+    delete(api, disk, memory, copy)
+    wait_until(lambda: not wrong_counters(stack.query), 10, "counters that are right")
+    wait_until(lambda: archive.keys() == [], 60, "an archive without what is deleted")
+
+
+@pytest.mark.parametrize("point", ["moving.begun", "archive.fetching", "archive.taken", "moving.copied", "moving.arriving",
+                                   "moving.arrived", "moving.cleared"])
+def test_a_dispatcher_is_killed_over_a_checkpoint(hosts, kept, losing, api, stack, fault_points, point):
+    disk, memory = kept
+    with losing():
+        fault_points.arm(point, "kill", "sandlot-dispatcher")
+        made = restored(api, memory)
+        wait_until(lambda: not (fault_points.directory / point).exists(), 60, f"a dispatcher at {point}")
+        no_moves(stack)
+        assert [host_of(stack, one) for one in kept] == ["local", "local"]
+        assert made.data.check("cat /dev/shm/kept kept") == "in memory\non disk\n"
+        assert restored(api, disk).data.check("cat kept") == "on disk\n"
+    for one in kept:
+        wait_until(lambda one=one: hosts.having(instance_of(one)) == ["local"], 120, "one instance of it, when the host is back")
+    delete(api, *kept)
+
+
+def test_a_damaged_copy_of_a_checkpoint_is_refused(hosts, kept, losing, archive, api, stack):
+    """And nothing that is left of an earlier life on the new host is taken for it."""
+    disk, memory = kept
+    (key,) = [row["object_key"] for row in stack.query("SELECT object_key FROM archives WHERE current_of = %s", disk["id"])]
+    stored = archive.read(key)
+    middle = len(stored) // 2
+    archive.write(key, stored[:middle] + bytes([stored[middle] ^ 1]) + stored[middle + 1 :])
+    with losing():
+        def refused():
+            answer = api.post("/v1/sandboxes", {"snapshot_id": disk["id"]})
+            assert_error(answer, 503, "no_capacity")
+            return "archived copy of the checkpoint is damaged" in answer.json()["message"]
+
+        wait_until(refused, 120, "a refusal that says why")
+        assert restored(api, memory).data.check("cat kept") == "on disk\n", "the other one is whole"
+        assert host_of(stack, disk) == "other"
+        archive.write(key, stored)
+        assert restored(api, disk).data.check("cat kept") == "on disk\n"
+    delete(api, *kept)
+
+
+def test_a_template_is_built_from_a_checkpoint_of_a_lost_host(hosts, kept, losing, api):
+    slug = "t" + secrets.token_hex(6)
+    with losing():
+        answer = api.post("/v1/templates", {"slug": slug, "checkpoint_id": kept[0]["id"]})
+        assert answer.status in (201, 202), answer
+        wait_until(lambda: api.get(f"/v1/templates/{slug}").json()["latest_version"], 180, "the template")
+        made = Sandbox.create(api, template=slug)
+        assert made.data.check("cat kept") == "on disk\n"
+    delete(api, *kept)
+
+
+def test_no_host_has_room_for_a_checkpoint(hosts, kept, losing, api, stack):
+    stack.ctl("host", "drain", "local", "--stay")
+    with losing():
+        answer = api.post("/v1/sandboxes", {"snapshot_id": kept[0]["id"]})
+        assert_error(answer, 503, "no_capacity")
+        assert "host of the checkpoint is lost" in answer.json()["message"]
+        assert "2 checkpoints" in stack.ctl("host", "remove", "other", check=False).stderr
+        stack.ctl("host", "activate", "local")
+        assert restored(api, kept[0]).data.check("cat kept") == "on disk\n"
+        no_moves(stack)
+    delete(api, *kept)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A stack of two hosts: the cable between them, the other one's Incus, and which of them takes sandboxes."""
+"""A stack of two hosts, or three: the cable between the first two, the Incus of each, and which of them takes sandboxes."""
 
 import contextlib
 import os
@@ -13,6 +13,8 @@ from tenant import Sandbox
 class TwoHosts:
     def __init__(self, stack):
         self.stack = stack
+        rows = {row["name"] for row in stack.query("SELECT name FROM hosts")}
+        self.names = [name for name in ("local", "other", "third") if name in rows]
 
     def host(self, name="other"):
         return next(one for one in self.stack.ctl("host", "list")["hosts"] if one["name"] == name)
@@ -25,11 +27,15 @@ class TwoHosts:
 
     def take(self, *names):
         """New sandboxes go to these hosts."""
-        for name in ("local", "other"):
+        for name in self.names:
             self.stack.ctl("host", *(["activate", name] if name in names else ["drain", name, "--stay"]))
 
     def add_again(self, name):
         """With what it has, so that templates are built on it that came while it took none."""
+        self.add(name, self.options(name))
+
+    def options(self, name):
+        """How it is added."""
         one = self.host(name)
         (row,) = self.stack.query("SELECT server_cert FROM hosts WHERE name = %s", name)
         values = {option: one[option.replace("-", "_")] for option in (
@@ -39,7 +45,9 @@ class TwoHosts:
             certificate = self.stack.root / f"{name}-of-a-test.crt"
             certificate.write_text(row["server_cert"], encoding="utf-8")
             values["server-cert"] = certificate
-        options = [word for option, value in values.items() if value is not None for word in (f"--{option}", str(value))]
+        return [word for option, value in values.items() if value is not None for word in (f"--{option}", str(value))]
+
+    def add(self, name, options):
         self.stack.ctl("host", "add", name, *options)
 
     def make(self, api, name, **fields):
@@ -48,7 +56,7 @@ class TwoHosts:
         try:
             document = api.create(**fields)
         finally:
-            self.take("local", "other")
+            self.take(*self.names)
         sandbox = Sandbox(api, document)
         assert self.of(sandbox) == name
         return sandbox
@@ -59,12 +67,12 @@ class TwoHosts:
         return row["name"]
 
     def incus(self, name):
-        folder = {"local": "incus", "other": "other/incus"}[name]
-        return Incus(str(self.stack.root / folder / "unix.socket"), self.host(name)["project"])
+        folder = "" if name == "local" else name
+        return Incus(str(self.stack.root / folder / "incus" / "unix.socket"), self.host(name)["project"])
 
     def having(self, instance):
         """The hosts that have an instance of this name, whole or not."""
-        return [name for name in ("local", "other") if self.incus(name).exists(instance)]
+        return [name for name in self.names if self.incus(name).exists(instance)]
 
     def move(self, sandbox, name, check=True):
         return self.stack.ctl("sandbox", "move", sandbox.id, name, check=check)
@@ -87,7 +95,8 @@ class TwoHosts:
             yield
         finally:
             self._cable("up")
-        self.becomes("up")
+        if any(one["name"] == "other" for one in self.stack.ctl("host", "list")["hosts"]):
+            self.becomes("up")
 
     # --- its processes ---
 

@@ -7,15 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/common/coding.h"
 #include "agent/common/environment.h"
 #include "agent/common/gunzip.h"
+#include "agent/common/message.h"
 #include "agent/common/paths.h"
 #include "agent/common/proto.h"
 #include "agent/common/users.h"
-#include "agent/files/files_coding.h"
 #include "agent/files/files_range.h"
 #include "agent/files/multipart.h"
+#include "agent/filesystem/fs_messages.h"
 #include "agent/framework/envelope.h"
+#include "agent/process/process_messages.h"
 #include "agent/relay_head.h"
 #include "base/buffer.h"
 #include "base/mem.h"
@@ -129,7 +132,7 @@ static void try_proto(const char *data, size_t size)
 static void try_coding(const char *data, size_t size)
 {
     autofree char *text = xstrndup(data, size);
-    enum files_coding coding = files_choose_coding(text);
+    enum coding coding = coding_choose(text);
     assert(coding <= CODING_NONE);
     assert(strpbrk(text, "0") || (coding != CODING_NONE && coding != CODING_GZIP_ONLY));
 }
@@ -201,11 +204,40 @@ static void try_multipart(const char *data, size_t size)
     }
 }
 
+static void read_and_write(const struct message *message, const char *data, size_t size)
+{
+    struct rpc_error error;
+    json_auto_t *json = message_read(message, data, size, &error);
+    if (!json)
+        return;
+    buffer_auto once = BUFFER_INIT(1 << 24);
+    buffer_auto twice = BUFFER_INIT(1 << 24);
+    message_write(message, json, &once);
+    json_auto_t *again = message_read(message, once.data, once.size, &error);
+    assert(again);
+    message_write(message, again, &twice);
+    assert(twice.size == once.size);
+    assert(!once.size || !memcmp(twice.data, once.data, once.size));
+}
+
+/* What is read is written as something that reads the same. */
+static void try_message(const char *data, size_t size)
+{
+    static const struct message *const messages[] = {
+        &process_message_start, &process_message_event,
+        &process_message_input, &process_message_input_stream,
+        &process_message_list,  &fs_message_watched,
+        &fs_message_listed,
+    };
+    if (size)
+        read_and_write(messages[(unsigned char)data[0] % ARRAY_SIZE(messages)], data + 1, size - 1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const parsers[])(const char *, size_t) = {
-        try_envelope, try_path,   try_conditions, try_relay_head,
-        try_proto,    try_coding, try_gunzip,     try_multipart};
+        try_envelope, try_path,   try_conditions, try_relay_head, try_proto,
+        try_coding,   try_gunzip, try_multipart,  try_message};
     if (!size)
         return 0;
     /* An exact copy, so that reading past the end is seen. */

@@ -110,7 +110,9 @@ class Input(AgentTest):
         connection = self.open()
         typed = {"data": {"input": {"pty": base64.b64encode(b"typed\n").decode()}}}
         self.say(connection, {"start": {"process": {"pid": pid}}}, typed)
-        self.assertIn(b"typed", base64.b64decode(stream.message()[1]["event"]["data"]["pty"]))
+        echoed = b""
+        while b"typed" not in echoed:
+            echoed += base64.b64decode(stream.message()[1]["event"]["data"]["pty"])
         self.assertEqual(self.end(connection), [(0, {}), (2, {})])
         os.kill(pid, signal.SIGKILL)
 

@@ -5,6 +5,7 @@ are names of cases: Files, Files.test_ranges."""
 import sys
 import unittest
 
+from cases_binary import *
 from cases_coding import *
 from cases_compressed import *
 from cases_files import *

@@ -67,13 +67,13 @@ static void what_moves_is_the_same_elsewhere(void **state)
 {
     (void)state;
     json_auto_t *original = json_pack(
-        "{s:s, s:s, s:s, s:b, s:[s], s:s, s:{s:s, s:s, s:s, s:s, s:s}, s:{s:{s:s, s:s}, s:{s:s, "
-        "s:s}}}",
+        "{s:s, s:s, s:s, s:b, s:[s], s:s, s:{s:s, s:s, s:s, s:s, s:s, s:s}, s:{s:{s:s, s:s}, "
+        "s:{s:s, s:s}}}",
         "name", "sbx-1", "type", "container", "architecture", "x86_64", "stateful", 1, "profiles",
-        RUNTIME_PROFILE, "status", "Stopped", "config", RUNTIME_KEY_ROLE, "sandbox", "limits.cpu",
-        "2", "volatile.last_state.idmap", "[]", "volatile.eth0.host_name", "old", "volatile.uuid",
-        "u", "devices", "root", "pool", "there", "size", "11GiB", "eth0", "ipv4.address",
-        "10.77.3.254", "host_name", "old");
+        RUNTIME_PROFILE, "status", "Stopped", "config", RUNTIME_KEY_ROLE, "sandbox",
+        RUNTIME_KEY_TAKEN, "arc_1", "limits.cpu", "2", "volatile.last_state.idmap", "[]",
+        "volatile.eth0.host_name", "old", "volatile.uuid", "u", "devices", "root", "pool", "there",
+        "size", "11GiB", "eth0", "ipv4.address", "10.77.3.254", "host_name", "old");
     json_auto_t *body = runtime_move_body(&runtime, original, "opr_1");
 
     assert_string_equal(text_at(body, "name", NULL, NULL), "sbx-1");
@@ -86,6 +86,8 @@ static void what_moves_is_the_same_elsewhere(void **state)
     /* Until it is whole it is no sandbox, and it is known whose move it was. */
     assert_string_equal(text_at(body, "config", RUNTIME_KEY_ROLE, NULL), RUNTIME_ROLE_MOVING);
     assert_string_equal(text_at(body, "config", "user.sandlot.move", NULL), "opr_1");
+    /* Half of it is not what was fetched from the archive. */
+    assert_null(text_at(body, "config", RUNTIME_KEY_TAKEN, NULL));
     assert_string_equal(text_at(body, "devices", "root", "pool"), "pool");
     assert_string_equal(text_at(body, "devices", "root", "size"), "11GiB");
     assert_string_equal(text_at(body, "devices", "eth0", "ipv4.address"), "10.77.3.254");

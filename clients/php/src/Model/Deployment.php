@@ -19,8 +19,8 @@ final class Deployment
      * @param list<string> $problems What is wrong, in sentences.
      * @param list<DeploymentPools> $pools Workers' pools of the machine that answers.
      * @param DeploymentEvents $events Events that nobody can read yet.
-     * @param DeploymentArchive|null $archive Copies of paused sandboxes off the hosts; missing where there is no
-     *   archive.
+     * @param DeploymentArchive|null $archive Copies of paused sandboxes and of checkpoints off the hosts; missing
+     *   where there is no archive.
      */
     public function __construct(
         public readonly array $sandboxes,

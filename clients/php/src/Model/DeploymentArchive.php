@@ -7,21 +7,25 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** Copies of paused sandboxes off the hosts; missing where there is no archive. */
+/** Copies of paused sandboxes and of checkpoints off the hosts; missing where there is no archive. */
 final class DeploymentArchive
 {
     /**
-     * @param int $copies Sandboxes that are in it.
+     * @param int $copies What is in it.
+     * @param int $sandboxes Of these, paused sandboxes.
+     * @param int $checkpoints Of these, checkpoints.
      * @param int $bytes What they take there.
      * @param \DateTimeImmutable|null $newest When the newest copy was whole.
      * @param int $storing Copies in hand, or waiting for their turn.
      * @param int $failing Of these, that have failed before.
-     * @param int $behind Sandboxes that are paused for longer than they should be without a copy.
+     * @param int $behind Paused sandboxes and checkpoints that should have a copy and have none.
      * @param \DateTimeImmutable|null $behindSince Since when the first of them should have one.
      */
     public function __construct(
         public readonly string $url,
         public readonly int $copies,
+        public readonly int $sandboxes,
+        public readonly int $checkpoints,
         public readonly int $bytes,
         public readonly ?\DateTimeImmutable $newest,
         public readonly int $storing,
@@ -39,6 +43,8 @@ final class DeploymentArchive
         return new self(
             url: $fields->string('url'),
             copies: $fields->int('copies'),
+            sandboxes: $fields->int('sandboxes'),
+            checkpoints: $fields->int('checkpoints'),
             bytes: $fields->int('bytes'),
             newest: $fields->timeOrNull('newest'),
             storing: $fields->int('storing'),

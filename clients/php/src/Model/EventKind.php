@@ -14,6 +14,7 @@ enum EventKind: string
     case SandboxPaused = 'sandbox.paused';
     case SandboxStopped = 'sandbox.stopped';
     case SandboxResumed = 'sandbox.resumed';
+    case SandboxUpdated = 'sandbox.updated';
     case SandboxDied = 'sandbox.died';
     case SandboxFailed = 'sandbox.failed';
     case SandboxDeleted = 'sandbox.deleted';

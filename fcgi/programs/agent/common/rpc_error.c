@@ -9,11 +9,12 @@
 
 static const struct {
     const char *connect_code;
+    unsigned grpc_number;
     unsigned connect_status;
     unsigned rest_status;
 } codes[RPC_CODE_COUNT] = {
-#define X(symbol, connect_code, connect_status, rest_status) \
-    [symbol] = {connect_code, connect_status, rest_status},
+#define X(symbol, connect_code, grpc_number, connect_status, rest_status) \
+    [symbol] = {connect_code, grpc_number, connect_status, rest_status},
 #include "agent/common/rpc_errors.def"
 #undef X
 };
@@ -104,6 +105,11 @@ int rpc_errno_of_reading(int errnum)
 const char *rpc_connect_code(enum rpc_code code)
 {
     return codes[code].connect_code;
+}
+
+unsigned rpc_grpc_number(enum rpc_code code)
+{
+    return codes[code].grpc_number;
 }
 
 unsigned rpc_connect_status(enum rpc_code code)

@@ -9,7 +9,7 @@
 #include <stdarg.h>
 
 enum rpc_code {
-#define X(symbol, connect_code, connect_status, rest_status) symbol,
+#define X(symbol, connect_code, grpc_number, connect_status, rest_status) symbol,
 #include "agent/common/rpc_errors.def"
 #undef X
     RPC_CODE_COUNT
@@ -34,5 +34,6 @@ int rpc_error_set_errno(struct rpc_error *error, int errnum, const char *format,
 int rpc_errno_of_reading(int errnum);
 
 const char *rpc_connect_code(enum rpc_code code); /* "not_found" */
+unsigned rpc_grpc_number(enum rpc_code code);
 unsigned rpc_connect_status(enum rpc_code code);
 unsigned rpc_rest_status(enum rpc_code code);

@@ -1,76 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "agent/files/files_coding.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include <zlib.h>
 
 #include "base/mem.h"
 
-#define GZIP_WINDOW     (15 + 16) /* zlib's way to say gzip */
-#define GZIP_LEVEL      1
-#define GZIP_INPUT      (32 * 1024)
+#define GZIP_WINDOW (15 + 16) /* zlib's way to say gzip */
+#define GZIP_LEVEL  1
+#define GZIP_INPUT  (32 * 1024)
 
-#define SAMPLE_FROM     (256 * 1024)
-#define SAMPLE_SIZE     (32 * 1024)
-
-#define WEIGHT_MAX      1000
-#define WEIGHT_UNSTATED -1
-
-/* --- what the client wants --- */
-
-/* A weight in thousandths; anything malformed counts as the highest. */
-static int read_weight(const char *item)
-{
-    const char *text = strchr(item, ';');
-    if (!text)
-        return WEIGHT_MAX;
-    text += 1 + strspn(text + 1, " \t");
-    if (tolower((unsigned char)*text) != 'q' || text[1] != '=')
-        return WEIGHT_MAX;
-    text += 2;
-    if (*text != '0')
-        return WEIGHT_MAX;
-    int weight = 0;
-    int scale = 100;
-    if (text[1] == '.')
-        for (text += 2; isdigit((unsigned char)*text) && scale; text++, scale /= 10)
-            weight += (*text - '0') * scale;
-    return weight;
-}
-
-static bool item_is(const char *item, const char *name)
-{
-    size_t length = strcspn(item, "; \t");
-    return length == strlen(name) && !strncasecmp(item, name, length);
-}
-
-enum files_coding files_choose_coding(const char *accepted)
-{
-    int gzip = WEIGHT_UNSTATED, identity = WEIGHT_UNSTATED, others = WEIGHT_UNSTATED;
-    autofree char *list = xstrdup(accepted ? accepted : "");
-    char *rest = list;
-    for (char *item; (item = strsep(&rest, ","));) {
-        item += strspn(item, " \t");
-        if (item_is(item, "gzip") || item_is(item, "x-gzip"))
-            gzip = read_weight(item);
-        else if (item_is(item, "identity"))
-            identity = read_weight(item);
-        else if (item_is(item, "*"))
-            others = read_weight(item);
-    }
-    bool gzip_fits = gzip > 0 || (gzip == WEIGHT_UNSTATED && others > 0);
-    if (!identity || (identity == WEIGHT_UNSTATED && !others))
-        return gzip_fits ? CODING_GZIP_ONLY : CODING_NONE;
-    /* Plain bytes that nobody mentioned are what is sent for want of anything better. */
-    return gzip > 0 && gzip >= identity ? CODING_GZIP : CODING_IDENTITY;
-}
-
-/* --- compressing --- */
+#define SAMPLE_FROM (256 * 1024)
+#define SAMPLE_SIZE (32 * 1024)
 
 struct gzip {
     z_stream stream;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/common/coding.h"
 #include "agent/common/paths.h"
 #include "agent/files/files.h"
 #include "agent/files/files_coding.h"
@@ -197,7 +198,7 @@ static int reply_sizeless(struct request *request, const char *path, int fd, siz
 }
 
 /* Parts are parts of the plain bytes, so a client that asks for one gets those. */
-static bool choose_gzip(struct request *request, enum files_coding coding, int fd, uint64_t size)
+static bool choose_gzip(struct request *request, enum coding coding, int fd, uint64_t size)
 {
     if (coding == CODING_GZIP_ONLY)
         return true;
@@ -217,7 +218,7 @@ int files_get_finish(struct request *request, struct rpc_error *error)
         paths_resolve(text ? text : "", &user, &path, error) < 0 ||
         open_file(path, &file.status, &fd, error) < 0)
         return -1;
-    enum files_coding coding = files_choose_coding(httpd_header(&request->http, "Accept-Encoding"));
+    enum coding coding = coding_choose(httpd_header(&request->http, "Accept-Encoding"));
     if (coding == CODING_NONE)
         return rpc_error_set(error, RPC_NOT_ACCEPTABLE,
                              "the file can be sent as it is or as gzip, and both are refused");

@@ -10,6 +10,7 @@
 #include "agent/common/paths.h"
 #include "agent/common/proto.h"
 #include "agent/filesystem/fs_entry.h"
+#include "agent/filesystem/fs_messages.h"
 #include "agent/filesystem/fs_walk.h"
 #include "agent/framework/worker.h"
 #include "base/mem.h"
@@ -95,7 +96,8 @@ static int list_dir(struct request *request, const json_t *message, json_t **ans
         proto_integer(message, "depth", 0, DEPTH_MAX, &depth, error) < 0)
         return -1;
     users_forget();
-    const struct fs_walk walk = {.path = path, .depth = depth ? depth : 1};
+    const struct fs_walk walk = {
+        .path = path, .depth = depth ? depth : 1, .binary = request->type->binary};
     return worker_run(request, fs_walk_list, &walk, error);
 }
 
@@ -110,7 +112,7 @@ static int remove_file(struct request *request, const json_t *message, json_t **
     if (!strcmp(path, "/"))
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the root directory cannot be removed");
     if (lstat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
-        const struct fs_walk walk = {.path = path};
+        const struct fs_walk walk = {.path = path, .binary = request->type->binary};
         return worker_run(request, fs_walk_remove, &walk, error);
     }
     if (unlink(path) < 0 && errno != ENOENT && errno != ENOTDIR)
@@ -119,8 +121,17 @@ static int remove_file(struct request *request, const json_t *message, json_t **
     return 0;
 }
 
-const struct rpc fs_rpc_stat = {.unary = stat_file};
-const struct rpc fs_rpc_make_dir = {.unary = make_dir};
-const struct rpc fs_rpc_move = {.unary = move};
-const struct rpc fs_rpc_list_dir = {.unary = list_dir, .closed = worker_closed};
-const struct rpc fs_rpc_remove = {.unary = remove_file, .closed = worker_closed};
+const struct rpc fs_rpc_stat = {
+    .unary = stat_file, .request = &fs_message_path, .answer = &fs_message_entry};
+const struct rpc fs_rpc_make_dir = {
+    .unary = make_dir, .request = &fs_message_path, .answer = &fs_message_entry};
+const struct rpc fs_rpc_move = {
+    .unary = move, .request = &fs_message_move, .answer = &fs_message_entry};
+const struct rpc fs_rpc_list_dir = {.unary = list_dir,
+                                    .closed = worker_closed,
+                                    .request = &fs_message_list,
+                                    .answer = &fs_message_listed};
+const struct rpc fs_rpc_remove = {.unary = remove_file,
+                                  .closed = worker_closed,
+                                  .request = &fs_message_path,
+                                  .answer = &fs_message_empty};

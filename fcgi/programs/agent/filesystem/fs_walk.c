@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/filesystem/fs_entry.h"
+#include "agent/filesystem/fs_messages.h"
 #include "base/mem.h"
 
 static int by_name(const FTSENT **a, const FTSENT **b)
@@ -17,9 +18,14 @@ static int by_name(const FTSENT **a, const FTSENT **b)
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-static void append_entry(struct buffer *answer, const FTSENT *file, bool first)
+static void append_entry(const struct fs_walk *walk, struct buffer *answer, const FTSENT *file,
+                         bool first)
 {
     json_auto_t *entry = fs_entry(file->fts_path, file->fts_statp);
+    if (walk->binary) {
+        message_write_element(&fs_field_entries, entry, answer);
+        return;
+    }
     autofree char *text = json_dumps(entry, JSON_COMPACT);
     if (!first)
         buffer_append_char(answer, ',');
@@ -40,17 +46,19 @@ int fs_walk_list(const void *context, struct buffer *answer, struct rpc_error *e
     if (!tree)
         return rpc_error_set_errno(error, errno, "cannot list '%s'", walk->path);
     bool first = true;
-    buffer_append_string(answer, "{\"entries\":[");
+    if (!walk->binary)
+        buffer_append_string(answer, "{\"entries\":[");
     for (FTSENT *file; (file = fts_read(tree)) && !buffer_overflowed(answer);) {
         if (file->fts_level > 0 && file->fts_info != FTS_DP && file->fts_info != FTS_NS) {
-            append_entry(answer, file, first);
+            append_entry(walk, answer, file, first);
             first = false;
         }
         if (file->fts_level >= walk->depth)
             fts_set(tree, file, FTS_SKIP);
     }
     fts_close(tree);
-    buffer_append_string(answer, "]}");
+    if (!walk->binary)
+        buffer_append_string(answer, "]}");
     return 0;
 }
 
@@ -73,6 +81,7 @@ int fs_walk_remove(const void *context, struct buffer *answer, struct rpc_error 
     fts_close(tree);
     if (errnum)
         return rpc_error_set_errno(error, errnum, "cannot remove all of '%s'", walk->path);
-    buffer_append_string(answer, "{}");
+    if (!walk->binary)
+        buffer_append_string(answer, "{}");
     return 0;
 }

@@ -2,6 +2,7 @@
 /* What takes as long as a tree is large; run by workers. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/common/rpc_error.h"
@@ -10,9 +11,10 @@
 struct fs_walk {
     const char *path; /* absolute */
     int64_t depth;    /* of a listing: levels below path */
+    bool binary;      /* the form of the answer */
 };
 
-/* ListDir: {"entries":[…]}, each directory before what is in it, names in byte order. */
+/* ListDir: an fs_message_listed, each directory before what is in it, names in byte order. */
 int fs_walk_list(const void *walk, struct buffer *answer, struct rpc_error *error);
 
 /* Remove: everything at path; what is already gone is fine. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the head of a request says in the Connect protocol with JSON. */
+/* What the head of a request says in the Connect protocol and in gRPC-web: how messages are
+ * written, framed and compressed. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,17 +9,38 @@
 #include "agent/common/rpc_error.h"
 #include "agent/framework/request.h"
 
-#define RPC_TYPE_STREAM "application/connect+json"
+enum rpc_protocol {
+    RPC_CONNECT,        /* one message is the body, errors are HTTP statuses */
+    RPC_CONNECT_STREAM, /* envelopes, the last one says how it ended */
+    RPC_GRPC_WEB,       /* frames, and one of trailers; calls of one message too */
+};
+
+struct rpc_type {
+    const char *media_type;
+    enum rpc_protocol protocol;
+    bool binary; /* messages are protobuf, not JSON */
+    bool text;   /* the whole is in base64 */
+};
+
+/* What every request begins with: plain JSON. */
+extern const struct rpc_type *const rpc_type_json;
 
 /* Whether the path is that of a service (known method or not). */
 bool rpc_is_service_path(const char *path);
 
-/* Whether the client expects the answer as a stream; errors then travel in its last envelope. */
-bool rpc_is_stream_request(const struct request *request);
+/* How a request at such a path is written, by its media type; NULL: in no way that is known. */
+const struct rpc_type *rpc_type_of(const struct request *request);
 
-/* Whether the media type is that of the protocol, for a call whose request is a stream or not, and
- * which coding the messages have: request->compressed. RPC_UNIMPLEMENTED: another than gzip. */
+/* Whether it is one that a call can have whose request or answer is a stream, or not, and which
+ * codings the messages have: request->type, compressed, packs. RPC_UNIMPLEMENTED: another than
+ * gzip. */
 int rpc_check_type(struct request *request, bool streams, struct rpc_error *error);
 
-/* Connect-Timeout-Ms; 0 when the client sets no limit. */
+/* As above where JSON is all there is. */
+int rpc_check_json(struct request *request, struct rpc_error *error);
+
+/* The header that says the coding of messages in an answer. */
+const char *rpc_coding_header(const struct rpc_type *type);
+
+/* Connect-Timeout-Ms or Grpc-Timeout; 0 when the client sets no limit. */
 int rpc_timeout_ms(const struct request *request, int64_t *timeout_ms, struct rpc_error *error);

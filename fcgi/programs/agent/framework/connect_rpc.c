@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "agent/framework/connect_rpc.h"
 
+#include <sodium.h>
 #include <string.h>
 #include <strings.h>
 
 #include "agent/agent.h"
 #include "agent/common/gunzip.h"
 #include "agent/framework/envelope.h"
+#include "agent/framework/rpc_answer.h"
 #include "agent/framework/stream.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -36,35 +38,67 @@ static json_t *parse_plain(const char *text, size_t size, struct rpc_error *erro
     return message;
 }
 
-static json_t *parse(const char *data, size_t size, bool compressed, struct rpc_error *error)
+static json_t *parse_message(const struct request *request, const char *data, size_t size,
+                             struct rpc_error *error)
+{
+    if (request->type->binary)
+        return message_read(request->route->rpc->request, data, size, error);
+    return parse_plain(data, size, error);
+}
+
+static json_t *parse(const struct request *request, const char *data, size_t size, bool compressed,
+                     struct rpc_error *error)
 {
     buffer_auto plain = BUFFER_INIT(AGENT_BODY_MAX);
     if (!compressed || !size)
-        return parse_plain(data, size, error);
-    return gunzip_whole(data, size, &plain, error) < 0 ? NULL
-                                                       : parse_plain(plain.data, plain.size, error);
+        return parse_message(request, data, size, error);
+    if (gunzip_whole(data, size, &plain, error) < 0)
+        return NULL;
+    return parse_message(request, plain.data, plain.size, error);
 }
 
 json_t *rpc_parse_body(const struct request *request, struct rpc_error *error)
 {
-    return parse(request->body.data, request->body.size, request->compressed, error);
+    return parse(request, request->body.data, request->body.size, request->compressed, error);
 }
 
 json_t *rpc_parse_envelope(const struct request *request, const struct envelope *envelope,
                            struct rpc_error *error)
 {
     if (!envelope->compressed || request->compressed)
-        return parse(envelope->message, envelope->size, envelope->compressed, error);
-    rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                  "a message is compressed, but Connect-Content-Encoding does not say how");
+        return parse(request, envelope->message, envelope->size, envelope->compressed, error);
+    rpc_error_set(error, RPC_INVALID_ARGUMENT, "a message is compressed, but %s does not say how",
+                  rpc_coding_header(request->type));
     return NULL;
 }
 
-static json_t *parse_request(const struct request *request, struct rpc_error *error)
+/* Base64 in one piece or several, each with its padding. */
+static int decode_text(struct buffer *body, struct rpc_error *error)
+{
+    const char *at = body->data, *end = at + body->size;
+    size_t used = 0;
+    while (at < end) {
+        const char *begin = at;
+        size_t size;
+        /* It never outgrows what it was read of. */
+        int rc =
+            sodium_base642bin((unsigned char *)body->data + used, (size_t)(end - at), at,
+                              (size_t)(end - at), NULL, &size, &at, sodium_base64_VARIANT_ORIGINAL);
+        if (rc != 0 || at == begin)
+            return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the body is not base64");
+        used += size;
+    }
+    body->size = used;
+    return 0;
+}
+
+static json_t *parse_request(struct request *request, struct rpc_error *error)
 {
     struct envelope envelope;
-    if (!request->route->rpc->stream)
+    if (request->type->protocol == RPC_CONNECT)
         return rpc_parse_body(request, error);
+    if (request->type->text && decode_text(&request->body, error) < 0)
+        return NULL;
     if (envelope_parse(request->body.data, request->body.size, &envelope, error) < 0)
         return NULL;
     return rpc_parse_envelope(request, &envelope, error);
@@ -84,7 +118,7 @@ int rpc_finish(struct request *request, struct rpc_error *error)
         json_decref(answer);
         return -1;
     }
-    return answer ? httpd_reply_json(&request->http, 200, answer) : 0;
+    return answer ? rpc_reply(request, answer) : 0;
 }
 
 void rpc_closed(struct request *request)
@@ -94,22 +128,6 @@ void rpc_closed(struct request *request)
         stream_closed(request->state);
     if (rpc->closed)
         rpc->closed(request);
-}
-
-static int reply_envelopes(struct request *request, const struct buffer *body)
-{
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(body->size, body->data, MHD_RESPMEM_MUST_COPY);
-    MHD_add_response_header(response, "Content-Type", RPC_TYPE_STREAM);
-    return httpd_reply(&request->http, 200, response);
-}
-
-int rpc_reply_client_stream(struct request *request)
-{
-    buffer_auto body = BUFFER_INIT(4096);
-    envelope_append(&body, 0, "{}", 2);
-    envelope_append(&body, ENVELOPE_END, "{}", 2);
-    return reply_envelopes(request, &body);
 }
 
 int rpc_user(struct request *request, struct user *user, struct rpc_error *error)

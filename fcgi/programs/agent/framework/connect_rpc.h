@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The Connect protocol with JSON: from an HTTP request to a typed call and back. */
+/* Services in the Connect protocol and gRPC-web: from an HTTP request to a typed call and back. */
 #pragma once
 
 #include <jansson.h>
 #include <stddef.h>
 
+#include "agent/common/message.h"
 #include "agent/common/rpc_error.h"
 #include "agent/common/users.h"
 #include "agent/framework/connect_head.h"
 #include "agent/framework/envelope.h"
 #include "agent/framework/request.h"
 
-/* One row per method; exactly one of the two is set.
+/* One row per method. Messages are JSON to its handlers; of unary and stream one is set, but where
+ * the route has handlers of its own.
  * unary: sets *answer, or suspends the request and replies later.
  * stream: opens the response stream (stream_open()), or fails before that. */
 struct rpc {
@@ -19,6 +21,7 @@ struct rpc {
                  struct rpc_error *error);
     int (*stream)(struct request *request, const json_t *message, struct rpc_error *error);
     void (*closed)(struct request *request); /* unary, optional: the request is over */
+    const struct message *request, *answer;  /* their binary forms */
 };
 
 /* The handlers of every route with an rpc row. */
@@ -32,9 +35,6 @@ void rpc_closed(struct request *request);
 json_t *rpc_parse_body(const struct request *request, struct rpc_error *error);
 json_t *rpc_parse_envelope(const struct request *request, const struct envelope *envelope,
                            struct rpc_error *error);
-
-/* The answer to a request that is a stream: an empty message. */
-int rpc_reply_client_stream(struct request *request);
 
 /* The user that Basic authentication selects (its password means nothing), or the default one. */
 int rpc_user(struct request *request, struct user *user, struct rpc_error *error);

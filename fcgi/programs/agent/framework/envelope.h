@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Envelopes of the Connect protocol: one byte of flags, four of length (big-endian), a message. */
+/* Envelopes of the Connect protocol and gRPC-web: one byte of flags, four of length (big-endian), a
+ * message. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +14,8 @@
 
 enum envelope_flags {
     ENVELOPE_COMPRESSED = 1,
-    ENVELOPE_END = 2, /* the last one of a response */
+    ENVELOPE_END = 2,         /* the last one of a response */
+    ENVELOPE_TRAILERS = 0x80, /* the same in gRPC-web */
 };
 
 struct envelope {

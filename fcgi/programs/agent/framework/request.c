@@ -4,12 +4,14 @@
 #include <stdlib.h>
 
 #include "agent/agent.h"
+#include "agent/framework/connect_head.h"
 #include "base/mem.h"
 
 struct request *request_new(struct agent *agent)
 {
     struct request *request = xcalloc(1, sizeof *request);
     request->agent = agent;
+    request->type = rpc_type_json;
     request->peer.fd = -1;
     buffer_init(&request->body, AGENT_BODY_MAX);
     return request;

@@ -14,15 +14,18 @@
 #include "httpd/request.h"
 
 struct agent;
+struct rpc_type;
 
 struct request {
     struct httpd_request http;
     struct agent *agent;
     const struct route *route;
-    struct buffer body; /* of routes without data() */
-    void *state;        /* the handlers' own */
-    bool outsider;      /* did not show the secret */
-    bool compressed;    /* of the Connect protocol: its messages may be gzip */
+    struct buffer body;          /* of routes without data() */
+    void *state;                 /* the handlers' own */
+    bool outsider;               /* did not show the secret */
+    const struct rpc_type *type; /* how a call to a service is written; else JSON */
+    bool compressed;             /* its messages may be gzip */
+    bool packs;                  /* those of the answer, too */
     struct rpc_error error;
 
     /* Told when the peer hangs up while the request is suspended; the request ends soon after. */

@@ -10,8 +10,8 @@
 
 #include "agent/agent.h"
 #include "agent/framework/connect_head.h"
-#include "agent/framework/envelope.h"
 #include "agent/framework/request.h"
+#include "agent/framework/rpc_answer.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/instance.h"
@@ -166,10 +166,11 @@ static json_t *error_json(const struct request *request, unsigned *status)
 static void describe_failure(const struct httpd_request *http, struct httpd_failure *failure)
 {
     const struct request *request = container_of(http, const struct request, http);
-    if (!request->outsider && rpc_is_stream_request(request)) {
+    const struct rpc_type *type = request->outsider ? NULL : rpc_type_of(request);
+    if (type && type->protocol != RPC_CONNECT) {
         failure->status = 200;
-        failure->type = RPC_TYPE_STREAM;
-        envelope_append_end(&failure->body, &request->error);
+        failure->type = type->media_type;
+        rpc_frame_end(type, &request->error, &failure->body);
         return;
     }
     json_auto_t *json = error_json(request, &failure->status);

@@ -7,8 +7,9 @@
 
 #include "agent/agent.h"
 #include "agent/framework/connect_head.h"
-#include "agent/framework/envelope.h"
+#include "agent/framework/connect_rpc.h"
 #include "agent/framework/request.h"
+#include "agent/framework/rpc_answer.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -49,10 +50,28 @@ static void touch(struct stream *stream)
     httpd_resume(&stream->request->http);
 }
 
-static void append_message(struct stream *stream, const char *text)
+static void append_encoded(struct stream *stream, const struct buffer *message)
 {
-    if (stream->events->framing == STREAM_ENVELOPES)
-        envelope_append(&stream->pending, 0, text, strlen(text));
+    if (buffer_overflowed(message))
+        stream_abort(stream);
+    else
+        rpc_frame(stream->request, message->data, message->size, &stream->pending);
+}
+
+static void append_message(struct stream *stream, const json_t *message)
+{
+    buffer_auto encoded = BUFFER_INIT(PENDING_MAX);
+    rpc_encode(stream->request, message, &encoded);
+    append_encoded(stream, &encoded);
+}
+
+static void append_keepalive(struct stream *stream)
+{
+    const char *text = stream->events->keepalive;
+    json_auto_t *message =
+        stream->events->framing == STREAM_ENVELOPES ? json_loads(text, 0, NULL) : NULL;
+    if (message)
+        append_message(stream, message);
     else
         buffer_append_string(&stream->pending, text);
 }
@@ -65,7 +84,7 @@ static void on_keepalive(struct loop_timer *timer)
         stream->last_sent_ms = now_ms;
         /* A reader that left bytes unread needs no sign of life. */
         if (!stream->pending.size) {
-            append_message(stream, stream->events->keepalive);
+            append_keepalive(stream);
             touch(stream);
         }
     }
@@ -101,9 +120,11 @@ static int reply(struct stream *stream)
     struct request *request = stream->request;
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, on_read, stream, NULL);
+    bool envelopes = stream->events->framing == STREAM_ENVELOPES;
     MHD_add_response_header(response, "Content-Type",
-                            stream->events->framing == STREAM_ENVELOPES ? RPC_TYPE_STREAM
-                                                                        : "text/event-stream");
+                            envelopes ? request->type->media_type : "text/event-stream");
+    if (envelopes && request->packs)
+        MHD_add_response_header(response, rpc_coding_header(request->type), "gzip");
     /* A proxy that was not told so otherwise must not hold back what comes in drops. */
     MHD_add_response_header(response, "X-Accel-Buffering", "no");
     MHD_set_connection_option(request->http.connection, MHD_CONNECTION_OPTION_TIMEOUT, 0);
@@ -146,13 +167,12 @@ static void check_overflow(struct stream *stream)
 
 void stream_send(struct stream *stream, json_t *message)
 {
-    autofree char *text = json_dumps(message, JSON_COMPACT);
+    if (stream->state == STREAM_OPEN) {
+        append_message(stream, message);
+        check_overflow(stream);
+        touch(stream);
+    }
     json_decref(message);
-    if (stream->state != STREAM_OPEN || !text)
-        return;
-    append_message(stream, text);
-    check_overflow(stream);
-    touch(stream);
 }
 
 void stream_send_event(struct stream *stream, const char *name, json_t *data)
@@ -169,20 +189,32 @@ void stream_send_event(struct stream *stream, const char *name, json_t *data)
     touch(stream);
 }
 
-void stream_send_base64(struct stream *stream, const char *before, const void *data, size_t size,
-                        const char *after)
+static void encode_json_bytes(const struct stream_bytes *where, const void *data, size_t size,
+                              struct buffer *out)
 {
+    size_t room = sodium_base64_ENCODED_LEN(size, sodium_base64_VARIANT_ORIGINAL);
+    buffer_append_string(out, where->before);
+    char *text = buffer_reserve(out, room);
+    if (text) {
+        sodium_bin2base64(text, room, data, size, sodium_base64_VARIANT_ORIGINAL);
+        buffer_commit(out, room - 1);
+    }
+    buffer_append_string(out, where->after);
+}
+
+void stream_send_bytes(struct stream *stream, const struct stream_bytes *where, const void *data,
+                       size_t size)
+{
+    const struct request *request = stream->request;
+    buffer_auto encoded = BUFFER_INIT(PENDING_MAX);
     if (stream->state != STREAM_OPEN)
         return;
-    size_t encoded = sodium_base64_ENCODED_LEN(size, sodium_base64_VARIANT_ORIGINAL);
-    envelope_append_head(&stream->pending, 0, strlen(before) + encoded - 1 + strlen(after));
-    buffer_append_string(&stream->pending, before);
-    char *out = buffer_reserve(&stream->pending, encoded);
-    if (out) {
-        sodium_bin2base64(out, encoded, data, size, sodium_base64_VARIANT_ORIGINAL);
-        buffer_commit(&stream->pending, encoded - 1);
-    }
-    buffer_append_string(&stream->pending, after);
+    if (request->type->binary)
+        message_write_bytes(request->route->rpc->answer, where->path, where->depth, data, size,
+                            &encoded);
+    else
+        encode_json_bytes(where, data, size, &encoded);
+    append_encoded(stream, &encoded);
     check_overflow(stream);
     touch(stream);
 }
@@ -198,7 +230,7 @@ void stream_end(struct stream *stream, const struct rpc_error *error)
     if (stream->state != STREAM_OPEN)
         return;
     if (stream->events->framing == STREAM_ENVELOPES)
-        envelope_append_end(&stream->pending, error);
+        rpc_frame_end(stream->request->type, error, &stream->pending);
     stream->state = buffer_overflowed(&stream->pending) ? STREAM_ABORTED : STREAM_ENDED;
     loop_timer_disarm(&stream->request->agent->loop, &stream->keepalive_timer);
     loop_timer_disarm(&stream->request->agent->loop, &stream->deadline_timer);

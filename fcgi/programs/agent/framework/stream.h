@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The response of a server-streaming call of the Connect protocol, or one of server-sent events.
+ * The response of a server-streaming call of a service, or one of server-sent events.
  * The owner appends messages while stream_has_room(), stops its source when there is none, and goes
  * on when it is told that the stream drained: so the memory of a stream with a slow reader is
  * bounded.
@@ -21,13 +21,13 @@ struct request;
 struct stream;
 
 enum stream_framing {
-    STREAM_ENVELOPES,         /* Connect: stream_send(), stream_send_base64() */
+    STREAM_ENVELOPES,         /* as the request has it: stream_send(), stream_send_bytes() */
     STREAM_SERVER_SENT_EVENTS /* text/event-stream: stream_send_event() */
 };
 
 struct stream_events {
     enum stream_framing framing;
-    const char *keepalive;                   /* message that is sent when nothing else was */
+    const char *keepalive;                   /* message that is sent when nothing else was: JSON */
     void (*drained)(struct stream *stream);  /* there is room again */
     void (*deadline)(struct stream *stream); /* the client's time is over; the stream ends next */
     /* The response is over, complete or cut off; the stream is gone after this. */
@@ -55,10 +55,15 @@ int stream_open(struct request *request, const struct stream_events *events, voi
 /* Append one message. The JSON value's reference is taken over. */
 void stream_send(struct stream *stream, json_t *message);
 
-/* Append a message of three texts; the middle one is encoded as base64. What surrounds it must
- * make it the inside of a JSON string. This is the path of bulk output: one copy, no JSON tree. */
-void stream_send_base64(struct stream *stream, const char *before, const void *data, size_t size,
-                        const char *after);
+/* Bytes in a message that holds nothing else. This is the path of bulk output: no JSON tree. */
+struct stream_bytes {
+    const char *const *path; /* the names of the fields that lead to them */
+    size_t depth;
+    const char *before, *after; /* in JSON: makes their base64 the inside of a string of it */
+};
+
+void stream_send_bytes(struct stream *stream, const struct stream_bytes *where, const void *data,
+                       size_t size);
 
 /* Append one server-sent event. The JSON value's reference is taken over. */
 void stream_send_event(struct stream *stream, const char *name, json_t *data);

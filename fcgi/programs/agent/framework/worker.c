@@ -10,15 +10,18 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/framework/rpc_answer.h"
 #include "base/mem.h"
 
 struct worker {
     struct request *request;
     struct loop_source output;
     pid_t pid;
-    struct buffer
-        answer; /* a byte of struct rpc_error's code, RPC_CODE_COUNT for none, then text */
+    struct buffer answer; /* a byte of enum rpc_code or enum success, then a text or a body */
 };
+
+/* Behind the codes of errors. */
+enum success { SUCCESS_PLAIN = RPC_CODE_COUNT, SUCCESS_PACKED };
 
 static unsigned worker_count;
 
@@ -36,11 +39,31 @@ static void write_all(int fd, const void *data, size_t size)
     }
 }
 
-__attribute__((noreturn)) static void run_in_copy(worker_function *work, const void *context,
-                                                  int fd)
+__attribute__((noreturn)) static void send_error(const struct rpc_error *error, int fd)
+{
+    unsigned char code = (unsigned char)error->code;
+    write_all(fd, &code, 1);
+    write_all(fd, error->message, strlen(error->message));
+    _exit(0);
+}
+
+/* What the answer costs is spent here as well. */
+__attribute__((noreturn)) static void send_answer(const struct request *request,
+                                                  struct buffer *answer, int fd)
+{
+    struct rpc_body body;
+    rpc_body_make(request, answer, &body);
+    unsigned char code = body.packed ? SUCCESS_PACKED : SUCCESS_PLAIN;
+    write_all(fd, &code, 1);
+    write_all(fd, body.bytes.data, body.bytes.size);
+    _exit(0);
+}
+
+__attribute__((noreturn)) static void
+run_in_copy(const struct request *request, worker_function *work, const void *context, int fd)
 {
     struct buffer answer = BUFFER_INIT(WORKER_ANSWER_MAX);
-    struct rpc_error error = {.code = RPC_CODE_COUNT};
+    struct rpc_error error;
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -49,16 +72,13 @@ __attribute__((noreturn)) static void run_in_copy(worker_function *work, const v
         _exit(1);
     close_range(STDERR_FILENO + 2, ~0U, 0);
     fd = STDERR_FILENO + 1;
-    if (work(context, &answer, &error) == 0 && buffer_overflowed(&answer))
-        rpc_error_set(&error, RPC_RESOURCE_EXHAUSTED, "the answer is larger than %d MiB",
-                      WORKER_ANSWER_MAX / 1024 / 1024);
-    unsigned char code = (unsigned char)error.code;
-    write_all(fd, &code, 1);
-    if (error.code == RPC_CODE_COUNT)
-        write_all(fd, answer.data, answer.size);
-    else
-        write_all(fd, error.message, strlen(error.message));
-    _exit(0);
+    int rc = work(context, &answer, &error);
+    if (rc == 0 && buffer_overflowed(&answer))
+        rc = rpc_error_set(&error, RPC_RESOURCE_EXHAUSTED, "the answer is larger than %d MiB",
+                           WORKER_ANSWER_MAX / 1024 / 1024);
+    if (rc < 0)
+        send_error(&error, fd);
+    send_answer(request, &answer, fd);
 }
 
 /* Reap and forget it. */
@@ -77,18 +97,16 @@ static void reply(struct request *request, struct buffer *answer)
 {
     struct rpc_error error;
     unsigned char code = answer->size ? (unsigned char)answer->data[0] : RPC_INTERNAL;
-    if (code != RPC_CODE_COUNT) {
-        rpc_error_set(&error, code < RPC_CODE_COUNT ? (enum rpc_code)code : RPC_INTERNAL, "%s",
+    if (code < RPC_CODE_COUNT) {
+        rpc_error_set(&error, (enum rpc_code)code, "%s",
                       answer->size > 1 ? answer->data + 1 : "the work ended early");
         request_reply_error(request, &error);
         return;
     }
-    size_t size = answer->size - 1;
     buffer_consume(answer, 1);
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(size, buffer_steal(answer), MHD_RESPMEM_MUST_FREE);
-    MHD_add_response_header(response, "Content-Type", "application/json");
-    httpd_reply(&request->http, 200, response);
+    struct rpc_body body = {.bytes = *answer, .packed = code == SUCCESS_PACKED};
+    buffer_init(answer, answer->max);
+    rpc_body_reply(request, &body);
 }
 
 static void on_output(struct loop_source *source, uint32_t events)
@@ -132,7 +150,7 @@ int worker_run(struct request *request, worker_function *work, const void *conte
         return rpc_error_set_errno(error, errno, "the call cannot be started");
     pid_t pid = fork();
     if (pid == 0)
-        run_in_copy(work, context, ends[1]);
+        run_in_copy(request, work, context, ends[1]);
     close(ends[1]);
     struct worker *worker = xcalloc(1, sizeof *worker);
     if (pid < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ||
@@ -147,7 +165,7 @@ int worker_run(struct request *request, worker_function *work, const void *conte
     worker_count++;
     worker->request = request;
     worker->pid = pid;
-    buffer_init(&worker->answer, WORKER_ANSWER_MAX + 64 * 1024);
+    buffer_init(&worker->answer, 2 * (size_t)WORKER_ANSWER_MAX + 64 * 1024);
     request->state = worker;
     httpd_suspend(&request->http);
     request_watch_peer(request, on_peer_gone);

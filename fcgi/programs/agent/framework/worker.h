@@ -15,7 +15,7 @@
 /* The largest answer of a worker. */
 #define WORKER_ANSWER_MAX (64 * 1024 * 1024)
 
-/* Runs in the copy: appends the JSON answer, or fails. */
+/* Runs in the copy: appends the answer as rpc_encode() would, or fails. */
 typedef int worker_function(const void *context, struct buffer *answer, struct rpc_error *error);
 
 /* Suspend the request and answer it with 200 and what work() makes, or with its error. context is

@@ -330,7 +330,7 @@ static int await(struct exec *exec, struct request *request, struct rpc_error *e
 
 int exec_begin(struct request *request, struct rpc_error *error)
 {
-    return rpc_check_type(request, false, error);
+    return rpc_check_json(request, error);
 }
 
 int exec_finish(struct request *request, struct rpc_error *error)

@@ -6,8 +6,10 @@
 
 #include "agent/agent.h"
 #include "agent/common/proto.h"
+#include "agent/framework/rpc_answer.h"
 #include "agent/framework/stream.h"
 #include "agent/process/process_io.h"
+#include "agent/process/process_messages.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -168,7 +170,7 @@ static void on_sent(struct request *request, const struct rpc_error *error)
     if (error)
         request_reply_error(request, error);
     else
-        httpd_reply_json(&request->http, 200, json_object());
+        rpc_reply(request, json_object());
 }
 
 static int send_input(struct request *request, const json_t *message, json_t **answer,
@@ -225,9 +227,17 @@ static int update(struct request *request, const json_t *message, json_t **answe
     return 0;
 }
 
-const struct rpc process_rpc_connect = {.stream = connect_to};
-const struct rpc process_rpc_list = {.unary = list};
-const struct rpc process_rpc_send_signal = {.unary = send_signal};
-const struct rpc process_rpc_send_input = {.unary = send_input, .closed = send_input_closed};
-const struct rpc process_rpc_close_stdin = {.unary = close_stdin};
-const struct rpc process_rpc_update = {.unary = update};
+const struct rpc process_rpc_connect = {
+    .stream = connect_to, .request = &process_message_selected, .answer = &process_message_event};
+const struct rpc process_rpc_list = {
+    .unary = list, .request = &process_message_empty, .answer = &process_message_list};
+const struct rpc process_rpc_send_signal = {
+    .unary = send_signal, .request = &process_message_signal, .answer = &process_message_empty};
+const struct rpc process_rpc_send_input = {.unary = send_input,
+                                           .closed = send_input_closed,
+                                           .request = &process_message_input,
+                                           .answer = &process_message_empty};
+const struct rpc process_rpc_close_stdin = {
+    .unary = close_stdin, .request = &process_message_selected, .answer = &process_message_empty};
+const struct rpc process_rpc_update = {
+    .unary = update, .request = &process_message_update, .answer = &process_message_empty};

@@ -22,4 +22,5 @@ int process_rpc_write(struct process *process, struct request *request, const js
                       process_written *written, struct rpc_error *error);
 
 extern const struct rpc process_rpc_start, process_rpc_connect, process_rpc_list,
-    process_rpc_send_signal, process_rpc_send_input, process_rpc_close_stdin, process_rpc_update;
+    process_rpc_send_signal, process_rpc_send_input, process_rpc_close_stdin, process_rpc_update,
+    process_rpc_stream_input;

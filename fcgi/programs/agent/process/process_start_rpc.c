@@ -6,6 +6,7 @@
 #include "agent/common/proto.h"
 #include "agent/framework/stream.h"
 #include "agent/process/process_launch.h"
+#include "agent/process/process_messages.h"
 #include "agent/process/process_rpc.h"
 
 #define PTY_SIDE_MAX     4096
@@ -77,4 +78,5 @@ static int start_process(struct request *request, const json_t *message, struct 
     return 0;
 }
 
-const struct rpc process_rpc_start = {.stream = start_process};
+const struct rpc process_rpc_start = {
+    .stream = start_process, .request = &process_message_start, .answer = &process_message_event};

@@ -55,7 +55,9 @@ static void send_data(struct stream *stream, enum process_output_kind kind, uint
 {
     char after[64];
     snprintf(after, sizeof after, "\",\"offset\":\"%" PRIu64 "\"}}}", offset);
-    stream_send_base64(stream, before_data[kind], data, size, after);
+    const char *const path[] = {"event", "data", kind_names[kind]};
+    const struct stream_bytes where = {path, ARRAY_SIZE(path), before_data[kind], after};
+    stream_send_bytes(stream, &where, data, size);
 }
 
 static void on_output(struct process_follower *follower, enum process_output_kind kind,

@@ -11,6 +11,8 @@
 #include "agent/common/gunzip.h"
 #include "agent/common/proto.h"
 #include "agent/framework/envelope.h"
+#include "agent/framework/rpc_answer.h"
+#include "agent/process/process_messages.h"
 #include "agent/process/process_rpc.h"
 #include "base/mem.h"
 
@@ -85,7 +87,7 @@ static int reply(struct request *request, struct rpc_error *error)
     struct input_stream *stream = request->state;
     if (stream->received.size)
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the request ends in mid-message");
-    return rpc_reply_client_stream(request);
+    return rpc_reply(request, json_object());
 }
 
 static void on_peer_gone(struct request *request)
@@ -128,6 +130,9 @@ int stream_input_begin(struct request *request, struct rpc_error *error)
 {
     if (rpc_check_type(request, true, error) < 0)
         return -1;
+    if (request->type->text) /* its clients send one message a request */
+        return rpc_error_set(error, RPC_UNSUPPORTED_MEDIA_TYPE,
+                             "a stream of input cannot be of type %s", request->type->media_type);
     struct input_stream *stream = xcalloc(1, sizeof *stream);
     buffer_init(&stream->received, RECEIVED_MAX);
     request->state = stream;
@@ -171,3 +176,6 @@ void stream_input_closed(struct request *request)
     buffer_deinit(&stream->received);
     free(stream);
 }
+
+const struct rpc process_rpc_stream_input = {.request = &process_message_input_stream,
+                                             .answer = &process_message_empty};

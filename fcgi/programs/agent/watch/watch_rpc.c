@@ -11,6 +11,8 @@
 #include "agent/agent.h"
 #include "agent/common/paths.h"
 #include "agent/common/proto.h"
+#include "agent/filesystem/fs_messages.h"
+#include "agent/framework/rpc_answer.h"
 #include "agent/framework/stream.h"
 #include "agent/watch/watch.h"
 #include "base/clock.h"
@@ -158,7 +160,7 @@ static void on_polled_ready(struct watcher *watcher, const struct rpc_error *err
     }
     struct request *request = steal_pointer(&polled->request);
     request->state = NULL;
-    httpd_reply_json(&request->http, 200, json_pack("{s:s}", "watcherId", polled->id));
+    rpc_reply(request, json_pack("{s:s}", "watcherId", polled->id));
 }
 
 static void on_polled_event(struct watcher *watcher, json_t *event)
@@ -242,7 +244,7 @@ static int find_polled(const json_t *message, struct polled **found, struct rpc_
 static int get_events(struct request *request, const json_t *message, json_t **answer,
                       struct rpc_error *error)
 {
-    (void)answer;
+    (void)request;
     struct polled *polled;
     if (find_polled(message, &polled, error) < 0)
         return -1;
@@ -252,12 +254,10 @@ static int get_events(struct request *request, const json_t *message, json_t **a
         set_lost(error);
         return -1;
     }
-    char *text = xasprintf("{\"events\":[%s]}", buffer_string(&polled->events));
+    autofree char *text = xasprintf("{\"events\":[%s]}", buffer_string(&polled->events));
     buffer_deinit(&polled->events);
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
-    MHD_add_response_header(response, "Content-Type", "application/json");
-    return httpd_reply(&request->http, 200, response);
+    *answer = json_loads(text, 0, NULL);
+    return 0;
 }
 
 static int remove_watcher(struct request *request, const json_t *message, json_t **answer,
@@ -272,8 +272,13 @@ static int remove_watcher(struct request *request, const json_t *message, json_t
     return 0;
 }
 
-const struct rpc watch_rpc_watch_dir = {.stream = watch_dir};
+const struct rpc watch_rpc_watch_dir = {
+    .stream = watch_dir, .request = &fs_message_watch, .answer = &fs_message_watched};
 const struct rpc watch_rpc_create_watcher = {.unary = create_watcher,
-                                             .closed = create_watcher_closed};
-const struct rpc watch_rpc_get_events = {.unary = get_events};
-const struct rpc watch_rpc_remove_watcher = {.unary = remove_watcher};
+                                             .closed = create_watcher_closed,
+                                             .request = &fs_message_watch,
+                                             .answer = &fs_message_watcher};
+const struct rpc watch_rpc_get_events = {
+    .unary = get_events, .request = &fs_message_watcher, .answer = &fs_message_events};
+const struct rpc watch_rpc_remove_watcher = {
+    .unary = remove_watcher, .request = &fs_message_watcher, .answer = &fs_message_empty};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Content codings: which one a client wants, and gzip of what is all there. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/buffer.h"
+
+enum coding {
+    CODING_IDENTITY,
+    CODING_GZIP,      /* preferred; the plain bytes are acceptable too */
+    CODING_GZIP_ONLY, /* the plain bytes were refused */
+    CODING_NONE,      /* everything was refused */
+};
+
+/* What the value of an Accept-Encoding header (NULL: none) asks for. The plain bytes are acceptable
+ * unless refused by name or by "*;q=0". */
+enum coding coding_choose(const char *accepted);
+
+/* Append the bytes as gzip data. -1 when there is no memory or no room in the buffer, which then is
+ * as before. */
+int gzip_whole(const char *data, size_t size, struct buffer *out);

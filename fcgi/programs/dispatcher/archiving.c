@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is copied into the archive. */
+#include "checkpoint/checkpoint_archive.h"
+#include "dispatcher/jobs.h"
+#include "sandbox/sandbox_archive.h"
+
+int archive_next(struct worker *worker, bool *worked, struct error **err)
+{
+    static archive_look *const looks[ARCHIVE_KINDS] = {
+        [ARCHIVE_SANDBOX] = sandbox_archive_look,
+        [ARCHIVE_CHECKPOINT] = checkpoint_archive_look,
+    };
+    return archive_store_next(worker, looks, worked, err);
+}
