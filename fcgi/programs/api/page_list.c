@@ -51,6 +51,7 @@ static int read_rows(struct db *db, const struct page *page, struct rows *rows, 
         autofree void *found = NULL;
         unsigned count = 0;
         query.team_id = page->teams[i]->id;
+        query.team_slug = page->teams[i]->slug;
         int result = rows->kind->list(db, &query, &found, &count, err);
         rows->bytes = xreallocarray(rows->bytes, rows->count + count + 1, rows->kind->row_size);
         if (count)

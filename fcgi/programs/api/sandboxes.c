@@ -51,6 +51,8 @@ static int list_rows(struct db *db, const struct page_query *query, void **rows,
     struct sandbox *sandboxes;
     int result = sandbox_list(db, query->team_id, &query->page->filter, query->before, query->limit,
                               &sandboxes, count, err);
+    for (unsigned i = 0; i < *count; i++)
+        snprintf(sandboxes[i].team_slug, sizeof sandboxes[i].team_slug, "%s", query->team_slug);
     *rows = sandboxes;
     return result;
 }
