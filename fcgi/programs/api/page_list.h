@@ -23,6 +23,8 @@ struct page_kind {
     /* Reads what the rows that will be shown have elsewhere; NULL: nothing. */
     int (*complete)(struct db *db, void *rows, unsigned count, struct error **err);
     json_t *(*to_json)(const struct api *api, const void *row);
+    /* Or as text, which is appended. */
+    void (*write)(const struct api *api, const void *row, struct buffer *out);
     void (*deinit)(void *row); /* NULL: a row holds nothing */
 };
 
