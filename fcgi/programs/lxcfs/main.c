@@ -7,13 +7,15 @@
  *
  * It runs in the container's namespaces while the root is still the host's. What it mounts on is
  * looked up inside the container's root, and never through a link. A container without a namespace
- * for its control groups is left to lxcfs' hook.
+ * for its control groups is left to lxcfs' hook. Where lxcfs does not run there is nothing to lay
+ * over, as with its hook: the container starts, and shows the memory and processors of the machine.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,12 @@ static int fail(const char *what, const char *path)
 {
     fprintf(stderr, "sandlot-mount-lxcfs: %s %s: %s\n", what, path, strerror(errno));
     return -1;
+}
+
+/* lxcfs was never there, or has died. */
+static bool is_away(void)
+{
+    return errno == ENOENT || errno == ENOTCONN;
 }
 
 /* What is at a path of the container, or -1 with errno. */
@@ -59,9 +67,14 @@ static int lay_each_over(int lxcfs, int root, const char *folder)
 {
     char path[PATH_MAX];
     int result = 0;
-    DIR *entries = fdopendir(openat(lxcfs, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!entries)
-        return errno == ENOENT ? 0 : fail("cannot list", folder);
+    int there = openat(lxcfs, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (there < 0)
+        return is_away() ? 0 : fail("cannot open", folder);
+    DIR *entries = fdopendir(there);
+    if (!entries) {
+        close(there);
+        return fail("cannot list", folder);
+    }
     for (const struct dirent *entry; result == 0 && (entry = readdir(entries));) {
         if (entry->d_name[0] == '.')
             continue;
@@ -93,9 +106,15 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     autoclose int root = open(container, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0) {
+        fail("cannot open", container);
+        return EXIT_FAILURE;
+    }
     autoclose int lxcfs = open(LXCFS, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0 || lxcfs < 0) {
-        fail("cannot open", root < 0 ? container : LXCFS);
+    if (lxcfs < 0 && is_away())
+        return EXIT_SUCCESS;
+    if (lxcfs < 0) {
+        fail("cannot open", LXCFS);
         return EXIT_FAILURE;
     }
     return lay_each_over(lxcfs, root, "proc") < 0 || lay_processors_over(lxcfs, root) < 0

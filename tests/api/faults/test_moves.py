@@ -55,6 +55,7 @@ def is_there_once(hosts, sandbox):
     assert (held["host_id"], held["address"]) == (row["host_id"], row["address"])
 
 
+@pytest.mark.short
 def test_it_moves_there_and_back(hosts, paused, stack):
     address = paused.address
     paused.resume()
@@ -82,6 +83,7 @@ def audit(stack, sandbox):
     return [json.loads(line) for line in lines]
 
 
+@pytest.mark.short
 def test_what_is_refused(hosts, paused, api, stack):
     def refusal(sandbox, name):
         done = hosts.move(sandbox, name, check=False)
@@ -261,6 +263,7 @@ def test_a_drain_says_why_something_stays(hosts, paused, stack):
     is_as_it_was(paused)
 
 
+@pytest.mark.short
 def test_a_resume_on_a_full_host_goes_to_another(hosts, paused, stack):
     (row,) = stack.query("SELECT memory_mb, used_memory_mb FROM hosts WHERE name = 'other'")
     stack.query("UPDATE hosts SET memory_mb = used_memory_mb WHERE name = 'other'")

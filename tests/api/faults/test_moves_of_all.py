@@ -80,6 +80,7 @@ def pool_of(hosts, name):
 # --- checkpoints ---
 
 
+@pytest.mark.short
 @pytest.mark.parametrize("memory", [False, True])
 def test_checkpoints_go_also_those_whose_sandbox_is_gone(hosts, api, stack, memory):
     sandbox = hosts.make(api, "other")
@@ -180,6 +181,7 @@ def are_there(hosts, with_volumes, name="local"):
     assert also.data.check("cat /one/file") == "one\nmore\n"
 
 
+@pytest.mark.short
 def test_volumes_go_and_their_sandboxes_follow(hosts, with_volumes, stack):
     left = drain(stack)
     assert not {row["id"] for row in left["sandboxes"]} & {one.id for one in with_volumes}
@@ -300,6 +302,7 @@ def goes_on(hosts, sandbox, name="local"):
     is_there_once(hosts, sandbox)
 
 
+@pytest.mark.short
 def test_what_runs_goes_only_if_that_is_said(hosts, running, stack):
     deadline = running.show()["deadline"]
     assert why(drain(stack), running.id) == "runs"
@@ -408,6 +411,7 @@ def test_one_team_with_much_keeps_no_other_waiting(hosts, api, stack, other_acco
     no_moves(stack)
 
 
+@pytest.mark.short
 def test_a_drained_host_is_empty_and_can_be_removed(hosts, running, with_volumes, stack, api):
     checkpoint = checkpoint_of(running, memory=True)
     status = stack.ctl("status")

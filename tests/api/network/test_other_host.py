@@ -10,7 +10,7 @@ import urllib.parse
 import pytest
 import websocket
 
-pytestmark = [pytest.mark.parallel, pytest.mark.hosts]
+pytestmark = [pytest.mark.parallel, pytest.mark.hosts, pytest.mark.short]
 
 
 @pytest.fixture(autouse=True)
