@@ -8,7 +8,7 @@ accounts_host()
 {
     local memory_mb network=()
 
-    if [[ $HOSTS == 2 ]]; then
+    if [[ $HOSTS != 1 ]]; then
         network=(--network "$RANGE")
     fi
     memory_mb=$(awk '/^MemTotal:/ { print int($2 / 1024 * 0.8) }' /proc/meminfo)

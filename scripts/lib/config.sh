@@ -77,14 +77,15 @@ config_env()
         if [[ ${2:-} == with-internals ]]; then
             printf 'SANDLOT_STATE_ROOT=%q\n' "$STATE_ROOT"
             # Of the host that has the sandboxes.
-            if [[ $HOSTS == 2 ]]; then
+            if [[ $HOSTS != 1 ]]; then
                 printf 'SANDLOT_INCUS_SOCKET=%q\n' "$OTHER_DIR/incus/unix.socket"
+                printf 'SANDLOT_INCUS_PROJECT=%q\n' "$OTHER_PROJECT"
                 printf 'SANDLOT_OTHER_NETNS=%q\n' "$OTHER_NETNS"
                 printf 'SANDLOT_OTHER_RELAY=%q\n' "https://$OTHER_ADDRESS:8446"
             else
                 printf 'SANDLOT_INCUS_SOCKET=%q\n' "$INCUS_SOCKET_FILE"
+                printf 'SANDLOT_INCUS_PROJECT=%q\n' "$PROJECT"
             fi
-            printf 'SANDLOT_INCUS_PROJECT=%q\n' "$PROJECT"
             printf 'SANDLOT_DATABASE_SOCKET=%q\n' "$DATABASE_SOCKET"
             printf 'SANDLOT_DATABASE_PASSWORD_FILE=%q\n' "$ETC_DIR/database-password"
             printf 'SANDLOT_NFT_TABLE=%q\n' "$NFT_TABLE"

@@ -10,6 +10,15 @@ incus_cli()
     INCUS_DIR=$INCUS_STATE INCUS_CONF=$STATE_ROOT/incus-client incus "$@"
 }
 
+# incus_certificate: what the daemon shows at its address; the members of a cluster share theirs.
+incus_certificate()
+{
+    local file=$INCUS_STATE/cluster.crt
+
+    [[ -e $file ]] || file=$INCUS_STATE/server.crt
+    printf '%s' "$file"
+}
+
 incus_answers()
 {
     [[ $(curl -s --max-time 5 --unix-socket "$INCUS_SOCKET_FILE" http://incus/1.0 |

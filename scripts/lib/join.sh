@@ -106,8 +106,9 @@ join_files()
 # join_trust CERTIFICATE: who shows it may use our project, and nothing else of this Incus.
 join_trust()
 {
-    local fingerprint
+    local fingerprint member
 
+    member=$(incus_cli query /1.0 | jq -r 'if .environment.server_clustered then .environment.server_name else empty end')
     incus_cli config set core.https_address "$JOIN_ADDRESS:$JOIN_PORT_INCUS" ||
         die "Incus cannot listen at $JOIN_ADDRESS:$JOIN_PORT_INCUS: is that an address of this machine? (--address)"
     incus_cli project show "$PROJECT" >/dev/null 2>&1 ||
@@ -115,18 +116,19 @@ join_trust()
             -c features.storage.volumes=true -c restricted=true -c restricted.containers.lowlevel=allow \
             -c restricted.virtual-machines.lowlevel=allow \
             -c features.networks=false -c restricted.devices.nic=allow -c restricted.devices.disk=managed \
-            -c restricted.snapshots=allow -c restricted.backups=allow
+            -c restricted.snapshots=allow -c restricted.backups=allow ${member:+-c restricted.cluster.target=allow -c "user.sandlot.member=$member"}
     fingerprint=$(openssl x509 -in "$1" -noout -fingerprint -sha256 | cut -d = -f 2 | tr -d : | tr A-F a-f)
     incus_cli config trust list --format csv | grep -q "${fingerprint:0:12}" ||
         incus_cli config trust add-certificate "$1" --name control --restricted --projects "$PROJECT"
 }
 
+# join_offer: what the front is told of this host.
 join_offer()
 {
     local memory_mb
 
     memory_mb=$(awk '/^MemTotal:/ { print int($2 / 1024 * 0.8) }' /proc/meminfo)
-    join_ask "$(jq -cn --rawfile certificate "$INCUS_STATE/server.crt" \
+    join_ask "$(jq -cn --rawfile certificate "$(incus_certificate)" \
         --arg url "https://$JOIN_ADDRESS:$JOIN_PORT_INCUS" --arg relay "https://$JOIN_ADDRESS:$JOIN_PORT_RELAY" \
         --argjson vcpus "$(($(nproc) * 16))" --argjson memory_mb "$memory_mb" \
         '{url: $url, server_cert: $certificate, relay: $relay, vcpus: $vcpus, memory_mb: $memory_mb}')"

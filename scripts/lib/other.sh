@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The second runtime host of a stack (--hosts 2): Incus, packet filter, sandlot-firewall and relay in a
+# The second runtime host of a stack (--hosts 2, or --hosts cluster): Incus, packet filter, sandlot-firewall and relay in a
 # network and a mount namespace of their own, reached as another machine would be. The first host takes
 # no sandboxes then, so that all of them are on the other one.
 # The subshell of other_host() is meant: a machine of its own.
@@ -13,6 +13,11 @@ other_derive()
     local a b c d bits base half
 
     OTHER_NAME=other
+    # Members of a cluster show each other's projects, so that each has one of its own.
+    OTHER_PROJECT=$PROJECT
+    if [[ $HOSTS == cluster ]]; then
+        OTHER_PROJECT=$PROJECT-$OTHER_NAME
+    fi
     OTHER_NEAR=0o-$NIC_PREFIX
     OTHER_FAR=0p-$NIC_PREFIX
     OTHER_NETNS=sandlot-$STACK
@@ -23,7 +28,7 @@ other_derive()
     OTHER_FRONT=$OTHER_NET.$((PORT % 64 * 4 + 1))
     OTHER_ADDRESS=$OTHER_NET.$((PORT % 64 * 4 + 2))
     OTHER_RANGE=
-    if [[ $HOSTS == 2 ]]; then
+    if [[ $HOSTS != 1 ]]; then
         IFS='./' read -r a b c d bits <<<"$RANGE"
         base=$((a << 24 | b << 16 | c << 8 | d))
         half=$((base | 1 << (31 - bits)))
@@ -37,7 +42,7 @@ other_derive()
 # other_settings: what the control plane is told.
 other_settings()
 {
-    [[ $HOSTS == 2 ]] || return 0
+    [[ $HOSTS != 1 ]] || return 0
     printf 'relay_dir = %s\n' "$ETC_DIR/relay"
     printf 'incus_client_cert_file = %s\n' "$ETC_DIR/incus-client.pem"
     printf 'incus_client_key_file = %s\n' "$ETC_DIR/incus-client.key"
@@ -53,6 +58,7 @@ other_become()
     RUN_DIR=$OTHER_DIR/run
     LOG_DIR=$OTHER_DIR/log
     INCUS_STATE=$OTHER_DIR/incus
+    PROJECT=$OTHER_PROJECT
     LXC_CONFIG_DIR=$OTHER_DIR/lxc
     INCUS_SOCKET_FILE=$INCUS_STATE/unix.socket
     INCUS_BIN=$OTHER_DIR/incus-bin
@@ -192,9 +198,42 @@ other_client_certificate()
     chown "$WORKER_USER:" "$ETC_DIR"/incus-client.{key,pem}
 }
 
+# other_cluster_begin: the first host's Incus becomes a cluster of one, and lets another in. Prints the token.
+other_cluster_begin()
+{
+    if [[ $(incus_cli query /1.0 | jq .environment.server_clustered) != true ]]; then
+        incus_cli config set core.https_address "$OTHER_FRONT:8443"
+        incus_cli config set cluster.https_address "$OTHER_FRONT:8443"
+        incus_cli cluster enable local >&2
+        incus_cli project set "$PROJECT" user.sandlot.member=local
+    fi
+    incus_cli cluster list --format csv | grep -q "^$OTHER_NAME," || incus_cli cluster add --quiet "$OTHER_NAME"
+}
+
+# other_cluster_join TOKEN: the second one becomes a member, with a pool of its own.
+other_cluster_join()
+{
+    local token
+
+    token=$1
+    [[ -n $token ]] || return 0
+    incus_cli admin init --preseed <<END
+cluster:
+  enabled: true
+  server_address: $OTHER_ADDRESS:8443
+  cluster_token: $token
+  member_config:
+  - entity: storage-pool
+    name: $POOL
+    key: size
+    value: $POOL_SIZE
+END
+}
+
+# other_start: it runs, and the control plane may use it.
 other_start()
 {
-    local client=$ETC_DIR/incus-client.pem
+    local client=$ETC_DIR/incus-client.pem token
 
     other_client_certificate
     ctl host authority
@@ -204,8 +243,13 @@ other_start()
     other_config
     other_host firewall_load
     other_host incus_start
+    if [[ $HOSTS == cluster ]]; then
+        token=$(other_cluster_begin)
+        other_host other_cluster_join "$token"
+    fi
     other_host other_pool
-    other_host template_import
+    # The members of a cluster share their images.
+    [[ $HOSTS == cluster ]] || other_host template_import
     JOIN_ADDRESS=$OTHER_ADDRESS other_host join_trust "$client"
     other_host firewall_start
     other_host other_relay
@@ -217,8 +261,8 @@ other_add()
     local memory_mb
 
     memory_mb=$(awk '/^MemTotal:/ { print int($2 / 1024 * 0.8) }' /proc/meminfo)
-    ctl host add other --url "https://$OTHER_ADDRESS:8443" --server-cert "$OTHER_DIR/incus/server.crt" \
-        --project "$PROJECT" --pool "$POOL" --range "$OTHER_RANGE" --network "$RANGE" --nic-prefix "$NIC_PREFIX" \
+    ctl host add other --url "https://$OTHER_ADDRESS:8443" --server-cert "$(other_host incus_certificate)" \
+        --project "$OTHER_PROJECT" --pool "$POOL" --range "$OTHER_RANGE" --network "$RANGE" --nic-prefix "$NIC_PREFIX" \
         --vcpus "$(($(nproc) * 16))" --memory-mb "$memory_mb" --disk-overcommit 1000 \
         --relay "https://$OTHER_ADDRESS:8446"
     ctl host drain local --stay

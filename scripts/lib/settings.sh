@@ -87,7 +87,7 @@ settings_derive()
     [[ $RANGE =~ ^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+/[0-9]+$ ]] ||
         die "the range must be an IPv4 network such as 10.88.0.0/16: $RANGE"
     [[ $DATABASE_SERVER =~ ^(mariadb|mysql)$ ]] || die "the database is mariadb or mysql, not $DATABASE_SERVER"
-    [[ $HOSTS =~ ^[12]$ ]] || die "there are one or two hosts, not $HOSTS"
+    [[ $HOSTS =~ ^([12]|cluster)$ ]] || die "there are 1 or 2 hosts, or 2 in a cluster, not $HOSTS"
 
     ETC_DIR=$STATE_ROOT/etc
     RUN_DIR=$STATE_ROOT/run

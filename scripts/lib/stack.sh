@@ -37,7 +37,7 @@ stack_programs()
     step "database schema" ctl migrate
     step "runtime host" accounts_host
     step "package registries" accounts_registries
-    if [[ $HOSTS == 2 ]]; then
+    if [[ $HOSTS != 1 ]]; then
         step "the other host" other_start
         step "the other host's row" other_add
     fi
@@ -51,7 +51,7 @@ stack_stop()
 {
     step "stop nginx" nginx_stop
     step "stop workers and dispatchers" workers_stop
-    if [[ $HOSTS == 2 ]]; then
+    if [[ $HOSTS != 1 ]]; then
         step "stop the other host" other_stop
         step "the machine that joins goes" bare_discard
     fi

@@ -181,6 +181,7 @@ void incus_close(struct incus *incus)
     error_clear(&incus->tick_error);
     free(incus->socket_path);
     free(incus->base);
+    free(incus->member);
     free((char *)(uintptr_t)incus->options.url);
     free((char *)(uintptr_t)incus->options.project);
     free((char *)(uintptr_t)incus->options.server_cert);
@@ -220,8 +221,10 @@ static char *url_of(struct incus *incus, const struct incus_request *request)
     if (request->outside_project)
         return xasprintf("%s%s", incus->base, request->path);
     autofree char *project = escape(incus, incus->options.project);
-    return xasprintf("%s%s%cproject=%s", incus->base, request->path,
-                     strchr(request->path, '?') ? '&' : '?', project);
+    autofree char *member = escape(incus, request->places ? incus->member : "");
+    return xasprintf("%s%s%cproject=%s%s%s", incus->base, request->path,
+                     strchr(request->path, '?') ? '&' : '?', project, *member ? "&target=" : "",
+                     member);
 }
 
 static enum incus_reach transport_failure(struct incus *incus, CURLcode result, struct error **err)
@@ -381,9 +384,25 @@ int incus_get_large(struct incus *incus, const char *path, json_t **metadata, st
     return get(incus, path, ANSWER_MAX_LARGE, metadata, err);
 }
 
+int incus_find_member(struct incus *incus, struct error **err)
+{
+    json_auto_t *server = NULL;
+    if (incus->member)
+        return 0;
+    if (incus_get(incus, "/1.0", &server, err) < 0)
+        return -1;
+    const json_t *environment = json_object_get(server, "environment");
+    bool is_member = json_is_true(json_object_get(environment, "server_clustered"));
+    incus->member = xstrdup(is_member ? incus_string(environment, "server_name") : "");
+    return 0;
+}
+
+/* A cluster puts what is made on the member that has least; each is a host of its own here. */
 int incus_order_begin(struct incus *incus, const struct incus_request *request, json_t **document,
                       struct incus_answer *answer, struct error **err)
 {
+    if (request->places && incus_find_member(incus, err) < 0)
+        return -1;
     enum incus_reach reach = incus_exchange(incus, request, document, err);
     if (reach != INCUS_ANSWERED || read_answer(incus, *document, answer, err) < 0) {
         if ((*err)->code != ERR_RUNTIME_UNAVAILABLE)
@@ -417,6 +436,19 @@ int incus_order_within(struct incus *incus, const char *method, const char *path
         .answer_max = INCUS_ANSWER_MAX,
     };
     return incus_order_request(incus, &request, most_s, err);
+}
+
+int incus_order_new(struct incus *incus, const char *path, json_t *body, struct error **err)
+{
+    struct incus_request request = {
+        .method = "POST",
+        .path = path,
+        .body = body,
+        .places = true,
+        .timeout_s = INCUS_REQUEST_TIMEOUT_S,
+        .answer_max = INCUS_ANSWER_MAX,
+    };
+    return incus_order_request(incus, &request, INCUS_ORDER_MOST_S, err);
 }
 
 int incus_order(struct incus *incus, const char *method, const char *path, json_t *body,

@@ -225,7 +225,8 @@ int incus_pool_driver(struct incus *incus, const char *pool, char **driver, stru
 
 /* --- what instances rely on --- */
 
-/* Make the project of this connection; one that is there is left as it is. */
+/* Make the project of this connection; one that is there is left as it is. Errors: ERR_CONFIG: this
+ * is a member of a cluster, and the project another's. */
 int incus_project_ensure(struct incus *incus, json_t *config, struct error **err);
 
 /* Remove the project of this connection, in which only these profiles are left. Absent: success. */

@@ -105,6 +105,7 @@ int incus_import(struct incus *incus, const struct incus_archive *archive, FILE 
     struct incus_request request = {
         .method = "POST",
         .path = volumes,
+        .places = true,
         .timeout_s = STANDSTILL_MOST_S,
         .answer_max = INCUS_ANSWER_MAX,
         .from = from,

@@ -141,7 +141,7 @@ int incus_instance_busy(struct incus *incus, const char *name, bool *busy, struc
 
 int incus_instance_create(struct incus *incus, json_t *body, struct error **err)
 {
-    return incus_order(incus, "POST", "/1.0/instances", body, err);
+    return incus_order_new(incus, "/1.0/instances", body, err);
 }
 
 int incus_instance_change(struct incus *incus, const char *name,

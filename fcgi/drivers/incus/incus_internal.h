@@ -14,7 +14,8 @@ struct incus {
     CURL *curl;
     struct curl_slist *headers;
     struct buffer answer;
-    FILE *sink; /* takes the body of a success instead of answer; borrowed */
+    char *member; /* the name of this server in its cluster; "" in none; NULL: not asked yet */
+    FILE *sink;   /* takes the body of a success instead of answer; borrowed */
     enum incus_error last_error;
     unsigned orders_sent;
     int64_t ticked_at_ms;     /* monotonic */
@@ -38,6 +39,7 @@ struct incus_request {
     unsigned timeout_s; /* for the whole exchange; of a file only for each standstill in it */
     size_t answer_max;
     bool outside_project; /* do not name the project */
+    bool places;          /* it makes something, which is to be on this member of a cluster */
     bool text;            /* a success is no JSON: *document stays NULL */
     FILE *to;             /* likewise, and it is written here */
     FILE *from;           /* instead of body and data: from_size bytes of it */
@@ -63,6 +65,12 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
 /* GET what is no JSON. *text lives until the next call. Errors as incus_get(). */
 int incus_get_text(struct incus *incus, const char *path, size_t answer_max, const char **text,
                    struct error **err);
+
+/* incus->member is known after this. Errors as incus_get(). */
+int incus_find_member(struct incus *incus, struct error **err);
+
+/* As incus_order(), for a POST that makes something. */
+int incus_order_new(struct incus *incus, const char *path, json_t *body, struct error **err);
 
 /* Give an order of any kind and do not wait for what it begins. *document: what answer borrows
  * from, owned by the caller. */

@@ -22,12 +22,13 @@ static bool is_reached(const struct incus *incus)
     return !incus->socket_path;
 }
 
-static int begin(struct end *end, const char *path, json_t *body, struct error **err)
+static int begin(struct end *end, const char *path, bool places, json_t *body, struct error **err)
 {
     struct incus_request request = {
         .method = "POST",
         .path = path,
         .body = body,
+        .places = places,
         .timeout_s = INCUS_REQUEST_TIMEOUT_S,
         .answer_max = INCUS_ANSWER_MAX,
     };
@@ -72,20 +73,20 @@ static void set_source(json_t *body, const char *mode, json_t *where)
 static int pull(struct end *from, struct end *to, const struct parcel *parcel, json_t *body,
                 struct error **err)
 {
-    if (begin(from, parcel->send_path, parcel->offer, err) < 0)
+    if (begin(from, parcel->send_path, false, parcel->offer, err) < 0)
         return -1;
     set_source(body, "pull", meeting(from));
-    return begin(to, parcel->make_path, body, err);
+    return begin(to, parcel->make_path, true, body, err);
 }
 
 static int push(struct end *from, struct end *to, const struct parcel *parcel, json_t *body,
                 struct error **err)
 {
     set_source(body, "push", NULL);
-    if (begin(to, parcel->make_path, body, err) < 0)
+    if (begin(to, parcel->make_path, true, body, err) < 0)
         return -1;
     json_object_set_new(parcel->offer, "target", meeting(to));
-    if (begin(from, parcel->send_path, parcel->offer, err) < 0)
+    if (begin(from, parcel->send_path, false, parcel->offer, err) < 0)
         return -1;
     /* Of the two it is the one that says what went wrong. */
     return incus_operation_wait(from->incus, from->answer.operation, MIGRATION_MOST_S, err);

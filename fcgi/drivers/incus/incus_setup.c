@@ -4,23 +4,57 @@
 #include "base/str.h"
 #include "incus/incus_internal.h"
 
+/* The member of a cluster whose instances a project holds. */
+#define KEY_MEMBER "user.sandlot.member"
+
+/* All members of a cluster show a project's instances and keep their names apart: two hosts that
+ * shared one would take each other's for their own. */
+static int check_member(const struct incus *incus, const json_t *project, struct error **err)
+{
+    const char *of = incus_string(json_object_get(project, "config"), KEY_MEMBER);
+    const char *name = incus->options.project;
+    if (str_equal(of, incus->member))
+        return 0;
+    if (!*of)
+        return error_set(err, ERR_CONFIG,
+                         "Incus at %s is the member %s of a cluster, and project %s may be of all "
+                         "members: give this one a project of its own, or say that it is, by "
+                         "`incus project set %s " KEY_MEMBER "=%s`",
+                         incus->options.url, incus->member, name, name, incus->member);
+    return error_set(
+        err, ERR_CONFIG,
+        "project %s is of the member %s of the cluster, and Incus at %s is %s: give it "
+        "a project of its own",
+        name, of, incus->options.url, *incus->member ? incus->member : "no member");
+}
+
+static int project_create(struct incus *incus, json_t *config, struct error **err)
+{
+    json_auto_t *own = json_copy(config);
+    if (*incus->member)
+        json_object_set_new(own, KEY_MEMBER, json_string(incus->member));
+    json_auto_t *body = json_pack("{s:s, s:s, s:O}", "name", incus->options.project, "description",
+                                  "Sandboxes of sandlot", "config", own);
+    return incus_order(incus, "POST", "/1.0/projects", body, err);
+}
+
 int incus_project_ensure(struct incus *incus, json_t *config, struct error **err)
 {
     autofree char *path = incus_path(incus, "projects", incus->options.project);
     json_auto_t *there = NULL;
+    if (incus_find_member(incus, err) < 0)
+        return -1;
     if (incus_get(incus, path, &there, err) == 0)
-        return 0;
+        return check_member(incus, there, err);
     if ((*err)->code != ERR_NOT_FOUND)
         return -1;
     error_clear(err);
-    json_auto_t *body = json_pack("{s:s, s:s, s:O}", "name", incus->options.project, "description",
-                                  "Sandboxes of sandlot", "config", config);
-    if (incus_order(incus, "POST", "/1.0/projects", body, err) == 0)
+    if (project_create(incus, config, err) == 0)
         return 0;
     if (incus_last_error(incus) != INCUS_ERROR_EXISTS)
         return -1;
     error_clear(err);
-    return 0;
+    return incus_get(incus, path, &there, err) < 0 ? -1 : check_member(incus, there, err);
 }
 
 static int remove_path(struct incus *incus, const char *collection, const char *name,

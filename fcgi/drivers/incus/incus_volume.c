@@ -22,7 +22,7 @@ int incus_volume_create(struct incus *incus, const char *pool, const char *name,
     autofree char *path = incus_volumes_path(incus, pool, NULL);
     json_auto_t *body = json_pack("{s:s, s:s, s:s, s:O}", "name", name, "type", "custom",
                                   "content_type", "filesystem", "config", config);
-    return incus_order(incus, "POST", path, body, err);
+    return incus_order_new(incus, path, body, err);
 }
 
 int incus_volume_delete(struct incus *incus, const char *pool, const char *name, struct error **err)

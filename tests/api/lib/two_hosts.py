@@ -60,7 +60,7 @@ class TwoHosts:
 
     def incus(self, name):
         folder = {"local": "incus", "other": "other/incus"}[name]
-        return Incus(str(self.stack.root / folder / "unix.socket"), self.stack.incus.project)
+        return Incus(str(self.stack.root / folder / "unix.socket"), self.host(name)["project"])
 
     def having(self, instance):
         """The hosts that have an instance of this name, whole or not."""
