@@ -44,16 +44,27 @@ void clock_sleep_ms(unsigned ms)
     nanosleep(&wait, NULL);
 }
 
+static char *put_digits(char *at, int value, int count, char behind)
+{
+    for (int i = count - 1; i >= 0; i--, value /= 10)
+        at[i] = (char)('0' + value % 10);
+    at[count] = behind;
+    return at + count + 1;
+}
+
 const char *clock_format_iso8601(int64_t at_ms, char out[CLOCK_ISO8601_SIZE])
 {
     time_t seconds = at_ms / 1000;
     struct tm tm;
     gmtime_r(&seconds, &tm);
-    char text[64];
-    size_t used = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(text + used, sizeof text - used, ".%03dZ", (int)(at_ms % 1000));
-    memcpy(out, text, CLOCK_ISO8601_SIZE);
-    out[CLOCK_ISO8601_SIZE - 1] = '\0';
+    char *at = put_digits(out, tm.tm_year + 1900, 4, '-');
+    at = put_digits(at, tm.tm_mon + 1, 2, '-');
+    at = put_digits(at, tm.tm_mday, 2, 'T');
+    at = put_digits(at, tm.tm_hour, 2, ':');
+    at = put_digits(at, tm.tm_min, 2, ':');
+    at = put_digits(at, tm.tm_sec, 2, '.');
+    at = put_digits(at, (int)(at_ms % 1000), 3, 'Z');
+    *at = '\0';
     return out;
 }
 

@@ -60,22 +60,32 @@ int counters_open(const char *dir, struct error **err)
 
 /* --- counting --- */
 
+static size_t append(char text[LABELS_SIZE], size_t size, const char *more)
+{
+    while (*more && size < LABELS_SIZE - 2)
+        text[size++] = *more++;
+    return size;
+}
+
+static bool may_stand(unsigned char c)
+{
+    return isalnum(c) || c == '_' || c == '.' || c == '-';
+}
+
 static void write_labels(enum counter counter, const char *const values[COUNTER_LABELS],
                          char text[LABELS_SIZE])
 {
     size_t size = 0;
-    text[0] = '\0';
     for (size_t i = 0; i < COUNTER_LABELS && counters[counter].labels[i]; i++) {
         const char *value = values[i] ? values[i] : "";
-        int got = snprintf(text + size, LABELS_SIZE - size, "%s%s=\"", i ? "," : "",
-                           counters[counter].labels[i]);
-        size += (size_t)got;
+        size = append(text, size, i ? "," : "");
+        size = append(text, size, counters[counter].labels[i]);
+        size = append(text, size, "=\"");
         for (; *value && size < LABELS_SIZE - 2; value++)
-            text[size++] =
-                (char)(isalnum((unsigned char)*value) || strchr("_.-", *value) ? *value : '_');
+            text[size++] = may_stand((unsigned char)*value) ? *value : '_';
         text[size++] = '"';
-        text[size] = '\0';
     }
+    text[size] = '\0';
 }
 
 static size_t place_of(enum counter counter, const char *labels)

@@ -16,9 +16,10 @@
 
 /* A line takes what fits of its fields; each value is cut by itself, so that one endless value
  * leaves room for the others. */
-#define LINE_MAX_BYTES  16384
-#define VALUE_MAX_BYTES 4096
-#define CONTEXT_MAX     6
+#define LINE_MAX_BYTES   16384
+#define VALUE_MAX_BYTES  4096
+#define LINE_USUAL_BYTES 511
+#define CONTEXT_MAX      6
 
 static const char *const level_names[] = {"debug", "info", "warning", "error"};
 
@@ -115,10 +116,10 @@ static void append_pair(struct buffer *line, const char *key, const char *string
 {
     if (line->size + strlen(key) + VALUE_MAX_BYTES + 64 > LINE_MAX_BYTES)
         return;
-    if (state.format == LOG_FORMAT_JSON)
-        buffer_printf(line, ",\"%s\":", key);
-    else
-        buffer_printf(line, " %s=", key);
+    bool is_json = state.format == LOG_FORMAT_JSON;
+    buffer_append_string(line, is_json ? ",\"" : " ");
+    buffer_append_string(line, key);
+    buffer_append_string(line, is_json ? "\":" : "=");
     if (!string)
         buffer_printf(line, "%" PRId64, number);
     else if (state.format == LOG_FORMAT_TEXT && *string && !strpbrk(string, " \t\r\n\"\\=") &&
@@ -136,6 +137,7 @@ void log_write(enum log_level level, const char *message, const struct log_field
     if (level < state.least)
         return;
     buffer_auto line = BUFFER_INIT(LINE_MAX_BYTES);
+    buffer_reserve(&line, LINE_USUAL_BYTES);
     char now[CLOCK_ISO8601_SIZE];
     clock_format_iso8601(clock_now_ms(), now);
     if (state.format == LOG_FORMAT_JSON) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The number of changes of what a request may do: keys revoked, users disabled, members and their
- * roles, plans of teams. While it stands, what was read of them before holds. One row for the whole
- * deployment, so that a change counts for every worker of every front at once.
+ * roles, plans of teams, the plans themselves. While it stands, what was read of them before holds.
+ * One row for the whole deployment, so that a change counts for every worker of every front at
+ * once.
  */
 #pragma once
 

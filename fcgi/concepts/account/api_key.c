@@ -182,6 +182,36 @@ static int read_key(const struct keyring *ring, const char *key, struct key_text
                : volume_token_open(ring, key, parts->lookup, volume_id);
 }
 
+/* A key whose use is to be noted goes the long way. */
+static bool is_good_for_now(const struct keyring *ring, const struct key_text *parts,
+                            const struct api_key_credential *credential)
+{
+    int64_t now_ms = clock_now_ms();
+    return secret_matches(ring, parts, credential) && !credential->revoked_at_ms &&
+           (!credential->expires_at_ms || credential->expires_at_ms > now_ms) &&
+           credential->last_used_at_ms > now_ms - USED_RESOLUTION_MS;
+}
+
+bool principal_presume(struct principal_cache *cache, const struct keyring *ring,
+                       const char *authorization, struct principal *principal)
+{
+    struct key_text parts;
+    struct api_key_credential credential;
+    const char *key = key_of_authorization(authorization);
+    *principal = (struct principal){0};
+    if (!cache || !key || parse_key(key, &parts) < 0)
+        return false;
+    bool is_good = principal_cache_look(cache, parts.lookup, &credential, principal) &&
+                   is_good_for_now(ring, &parts, &credential);
+    if (is_good)
+        memcpy(principal->key_lookup, parts.lookup, sizeof principal->key_lookup);
+    else
+        principal_deinit(principal);
+    mem_wipe(&parts, sizeof parts);
+    mem_wipe(&credential.hash, sizeof credential.hash);
+    return is_good;
+}
+
 int principal_authenticate_key(struct principal_cache *cache, struct db *db,
                                const struct keyring *ring, const char *key,
                                struct principal *principal, struct error **err)
@@ -284,7 +314,7 @@ int principal_team(const struct principal *principal, const char *slug, const ch
                 : no_default_team(principal, field, err);
 }
 
-static const struct team *team_of_id(const struct principal *principal, const char *id)
+const struct team *principal_team_of_id(const struct principal *principal, const char *id)
 {
     for (unsigned i = 0; i < principal->team_count; i++)
         if (!strcmp(principal->teams[i].id, id))
@@ -294,12 +324,12 @@ static const struct team *team_of_id(const struct principal *principal, const ch
 
 bool principal_reaches(const struct principal *principal, const char *team_id)
 {
-    return team_of_id(principal, team_id) != NULL;
+    return principal_team_of_id(principal, team_id) != NULL;
 }
 
 enum team_role principal_role(const struct principal *principal, const char *team_id)
 {
-    const struct team *team = team_of_id(principal, team_id);
+    const struct team *team = principal_team_of_id(principal, team_id);
     return team ? team->role : ROLE_VIEWER;
 }
 

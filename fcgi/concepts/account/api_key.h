@@ -50,6 +50,7 @@ struct principal {
     char personal_team_id[ID_SIZE];
     struct team *teams; /* owned */
     unsigned team_count;
+    uint64_t revision; /* that vouches for it (access_revision.h); 0: none, it was just read */
 };
 void principal_deinit(struct principal *principal);
 
@@ -68,6 +69,12 @@ int principal_authenticate_key(struct principal_cache *cache, struct db *db,
                                const struct keyring *ring, const char *key,
                                struct principal *principal, struct error **err);
 
+/* Whether the cache knows the key as a good one; then who it is of, without a look at the database.
+ * It holds if principal->revision is still the access revision: nobody is told anything before
+ * that is known. */
+bool principal_presume(struct principal_cache *cache, const struct keyring *ring,
+                       const char *authorization, struct principal *principal);
+
 /* The other spelling of a key as api_key_create() gives it: "e2b_…". */
 void api_key_to_hex(const char text[API_KEY_TEXT_SIZE], char hex[API_KEY_HEX_SIZE]);
 
@@ -81,6 +88,8 @@ const struct team *principal_default_team(const struct principal *principal);
 int principal_team(const struct principal *principal, const char *slug, const char *field,
                    const struct team **team, struct error **err);
 
+/* The team of that id, or NULL where the key does not reach it. */
+const struct team *principal_team_of_id(const struct principal *principal, const char *id);
 /* Whether the key reaches the team of that id. */
 bool principal_reaches(const struct principal *principal, const char *team_id);
 

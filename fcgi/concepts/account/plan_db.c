@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/access_revision.h"
 #include "account/plan.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -182,7 +183,9 @@ static int change_body(struct db *db, void *context, struct error **err)
     for (unsigned i = 0; i < change->count; i++)
         if (change_column(db, change->plan_name, &change->values[i], err) < 0)
             return -1;
-    return plan_get(db, change->plan_name, &plan, err) < 0 ? -1 : plan_check(&plan, err);
+    if (plan_get(db, change->plan_name, &plan, err) < 0 || plan_check(&plan, err) < 0)
+        return -1;
+    return access_revision_bump(db, err);
 }
 
 int plan_set(struct db *db, const char *name, const struct plan_value *values, unsigned count,
@@ -201,18 +204,32 @@ static int check_name(const char *name, struct error **err)
                      "The name of a plan is 1 to 32 lower-case letters, digits and hyphens.");
 }
 
+struct creation {
+    const char *name, *from;
+};
+
+static int create_body(struct db *db, void *context, struct error **err)
+{
+    const struct creation *plan = context;
+    uint64_t made;
+    if (db_exec(db, &copy_statement, DB_ARGS(db_text(plan->name), db_text(plan->from)), &made,
+                err) < 0)
+        return -1;
+    if (!made)
+        return error_set(err, ERR_NOT_FOUND, "There is no plan %s.", plan->from);
+    return access_revision_bump(db, err);
+}
+
 int plan_create(struct db *db, const char *name, const char *from, struct error **err)
 {
-    uint64_t made;
     if (check_name(name, err) < 0)
         return -1;
-    if (db_exec(db, &copy_statement, DB_ARGS(db_text(name), db_text(from)), &made, err) < 0) {
-        if ((*err)->code != ERR_DB_DUPLICATE)
-            return -1;
-        error_clear(err);
-        return error_set(err, ERR_NAME_TAKEN, "There is a plan %s already.", name);
-    }
-    return made ? 0 : error_set(err, ERR_NOT_FOUND, "There is no plan %s.", from);
+    if (db_transaction(db, create_body, &(struct creation){name, from}, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_DB_DUPLICATE)
+        return -1;
+    error_clear(err);
+    return error_set(err, ERR_NAME_TAKEN, "There is a plan %s already.", name);
 }
 
 static int remove_body(struct db *db, void *context, struct error **err)
@@ -230,7 +247,9 @@ static int remove_body(struct db *db, void *context, struct error **err)
                          db_get_text(teams, 0));
     if (db_exec(db, &move_statement, DB_ARGS(name, name), NULL, err) < 0)
         return -1;
-    return db_exec(db, &delete_statement, DB_ARGS(name), NULL, err);
+    return db_exec(db, &delete_statement, DB_ARGS(name), NULL, err) < 0
+               ? -1
+               : access_revision_bump(db, err);
 }
 
 int plan_remove(struct db *db, const char *name, struct error **err)

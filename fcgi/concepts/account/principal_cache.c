@@ -69,6 +69,18 @@ static void keep(struct place *place, const char *lookup, uint64_t revision,
     copy_principal(&place->principal, principal);
 }
 
+bool principal_cache_look(struct principal_cache *cache, const char *lookup,
+                          struct api_key_credential *credential, struct principal *principal)
+{
+    const struct place *place = place_of(cache, lookup);
+    if (strcmp(place->lookup, lookup) != 0)
+        return false;
+    *credential = place->credential;
+    copy_principal(principal, &place->principal);
+    principal->revision = place->revision;
+    return true;
+}
+
 int principal_cache_find(struct principal_cache *cache, struct db *db, const char *lookup,
                          struct api_key_credential *credential, struct principal *principal,
                          struct error **err)

@@ -10,5 +10,9 @@ int principal_cache_find(struct principal_cache *cache, struct db *db, const cha
                          struct api_key_credential *credential, struct principal *principal,
                          struct error **err);
 
+/* Whether the cache has the key, of whatever revision: principal->revision says of which. */
+bool principal_cache_look(struct principal_cache *cache, const char *lookup,
+                          struct api_key_credential *credential, struct principal *principal);
+
 /* The key was used, and its row says so. */
 void principal_cache_used(struct principal_cache *cache, const char *lookup, int64_t now_ms);

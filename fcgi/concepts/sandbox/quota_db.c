@@ -7,6 +7,18 @@ static const struct db_statement usage_statement = {
     "quota.usage",
     "SELECT used_sandboxes, used_vcpus, used_memory_mb, stopped_sandboxes FROM teams WHERE id = ?",
     true};
+/* With the size of what a template's slug means to the team, its own before the deployment's: of
+ * the newest version that is ready, as template/ resolves a slug by itself. */
+static const struct db_statement look_statement = {
+    "quota.look",
+    "SELECT t.used_sandboxes, t.used_vcpus, t.used_memory_mb, v.cpu, v.memory_mb"
+    " FROM teams t LEFT JOIN template_versions v ON v.id ="
+    " (SELECT w.id FROM template_versions w WHERE w.template_id ="
+    "   (SELECT x.id FROM templates x WHERE x.slug = ? AND x.owner IN ('" TEAM_DEPLOYMENT_ID
+    "', t.id) ORDER BY x.owner DESC LIMIT 1)"
+    "  AND w.state = 'ready' ORDER BY w.version DESC LIMIT 1)"
+    " WHERE t.id = ?",
+    true};
 /* Reserves and checks at once, against the plan as it is now. */
 static const struct db_statement take_statement = {
     "quota.take",
@@ -25,8 +37,8 @@ static const struct db_statement may_leave_statement = {
     " (SELECT COUNT(*) FROM sandboxes s WHERE s.team_id = t.id AND s.reserved = 2)",
     true};
 
-static const struct db_statement *const statements[] = {&usage_statement, &take_statement,
-                                                        &may_leave_statement};
+static const struct db_statement *const statements[] = {&usage_statement, &look_statement,
+                                                        &take_statement, &may_leave_statement};
 const struct db_statement_list quota_statements = DB_STATEMENT_LIST(statements);
 
 /* A counter that is wrong is put right soon; meanwhile it is nothing rather than below. */
@@ -51,6 +63,23 @@ static int read_usage(struct db *db, const char *team_id, const struct plan *pla
         .reservation = {1, resources->cpu, resources->memory_mb},
     };
     *stopped = amount(rows, 3);
+    return 0;
+}
+
+int quota_look(struct db *db, const char *team_id, const char *template_slug,
+               struct quota_amount *usage, struct runtime_resources *resources, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &look_statement, DB_ARGS(db_text(template_slug), db_text(team_id)), &rows,
+                 err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "There is no such team.");
+    *usage = (struct quota_amount){amount(rows, 0), amount(rows, 1), amount(rows, 2)};
+    if (!db_is_null(rows, 3)) {
+        resources->cpu = (uint32_t)db_get_u64(rows, 3);
+        resources->memory_mb = (uint32_t)db_get_u64(rows, 4);
+    }
     return 0;
 }
 

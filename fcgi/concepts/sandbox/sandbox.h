@@ -109,6 +109,12 @@ const char *sandbox_made_from(const struct sandbox *sandbox);
 /* A sandbox that is not deleted. Errors: ERR_NOT_FOUND. */
 int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct error **err);
 
+/* For showing: the row as sandbox_get_any() has it, but without team_slug and virtual_machine, and
+ * the access revision (account/access_revision.h) of the same moment. All empty: there is no such
+ * sandbox. */
+int sandbox_look(struct db *db, const char *id, struct sandbox *sandbox, uint64_t *revision,
+                 struct error **err);
+
 /* A row in whatever state, deleted ones included. lock: FOR UPDATE, inside a transaction. */
 int sandbox_get_any(struct db *db, const char *id, bool lock, struct sandbox *sandbox,
                     struct error **err);

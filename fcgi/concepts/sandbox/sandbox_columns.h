@@ -3,7 +3,8 @@
  * The row of a sandbox: each column once, with how it is read into s and written from it. For
  * *_db.c files only.
  *
- *   JOINED(expression, read)        of another table, or written elsewhere
+ *   JOINED(expression, read)        of another table: left out where that is not joined
+ *   OTHER(expression, read)         written elsewhere
  *   FIXED(column, read, write)      written by the insert
  *   MOVED(column, read, write)      written by the insert and by every move
  *   LATER(column, read, write)      written by moves; a new row has the value of the insert or the
@@ -18,7 +19,7 @@
 #define PORTS_TEXT_ sandbox_ports_to_text(s, (char[SANDBOX_PORTS_TEXT_SIZE]){0})
 
 /* clang-format off */
-#define SANDBOX_TABLE(JOINED, FIXED, MOVED, LATER, CHANGED)                                        \
+#define SANDBOX_TABLE(JOINED, OTHER, FIXED, MOVED, LATER, CHANGED)                                 \
     FIXED("id", db_copy_text(s->id, rows, c), db_text(s->id))                                      \
     FIXED("team_id", db_copy_text(s->team_id, rows, c), db_text(s->team_id))                       \
     JOINED("t.slug", db_copy_text(s->team_slug, rows, c))                                          \
@@ -58,13 +59,13 @@
     LATER("network_applied", s->network_applied = db_get_u64(rows, c), db_u64(s->network_applied)) \
     LATER("network_due_at_ms", s->network_due_at_ms = db_get_i64(rows, c),                         \
           time_or_null(s->network_due_at_ms))                                                      \
-    JOINED("s.network_failure", s->network_failure = xstrdup(db_get_text(rows, c)))                \
+    OTHER("s.network_failure", s->network_failure = xstrdup(db_get_text(rows, c)))                \
     CHANGED("allow_public_traffic", s->allow_public_traffic = db_get_bool(rows, c),                \
             db_bool(s->allow_public_traffic))                                                      \
     FIXED("all_ports", s->all_ports = db_get_bool(rows, c), db_bool(s->all_ports))                 \
     CHANGED("request_host", db_copy_text(s->request_host, rows, c), db_text(s->request_host))      \
     FIXED("ports", sandbox_ports_of_text(db_get_text(rows, c), s), db_text(PORTS_TEXT_))         \
-    JOINED("s.session_epoch", s->session_epoch = READ_U32_)                                        \
+    OTHER("s.session_epoch", s->session_epoch = READ_U32_)                                        \
     FIXED("host_id", s->host_id = READ_U32_, db_u64(s->host_id))                                   \
     FIXED("instance_name", db_copy_text(s->instance_name, rows, c), db_text(s->instance_name))     \
     FIXED("address", s->address = READ_U32_, db_u64(s->address))                                   \
@@ -79,11 +80,17 @@
 
 /* What a statement selects for sandbox_row_read(), and from where; conditions speak of s. The last
  * column is there for the comma before it. */
-#define JOINED_SELECT_(expression, read)    expression ", "
+#define OTHER_SELECT_(expression, read)     expression ", "
 #define COLUMN_SELECT_(column, read, write) "s." column ", "
-#define SANDBOX_COLUMNS                                                                           \
-    SANDBOX_TABLE(JOINED_SELECT_, COLUMN_SELECT_, COLUMN_SELECT_, COLUMN_SELECT_, COLUMN_SELECT_) \
+#define SELECT_(JOINED)                                                                  \
+    SANDBOX_TABLE(JOINED, OTHER_SELECT_, COLUMN_SELECT_, COLUMN_SELECT_, COLUMN_SELECT_, \
+                  COLUMN_SELECT_)                                                        \
     "s.visible"
+#define SANDBOX_COLUMNS SELECT_(OTHER_SELECT_)
 #define SANDBOX_JOINS                   \
     " JOIN teams t ON t.id = s.team_id" \
     " JOIN template_versions v ON v.id = s.template_version_id"
+
+/* The row by itself, for sandbox_row_read_own(). */
+#define NOT_JOINED_(expression, read)
+#define SANDBOX_OWN_COLUMNS SELECT_(NOT_JOINED_)

@@ -19,6 +19,12 @@ static const struct db_statement get_statement = {
     "sandbox.get", SELECT_SANDBOX " WHERE s.id = ? AND s.visible = 1", true};
 static const struct db_statement get_any_statement = {"sandbox.get_any",
                                                       SELECT_SANDBOX " WHERE s.id = ?", true};
+/* Two rows by their keys, the first of which is always there. */
+static const struct db_statement look_statement = {
+    "sandbox.look",
+    "SELECT a.revision, " SANDBOX_OWN_COLUMNS
+    " FROM access_revision a LEFT JOIN sandboxes s ON s.id = ? WHERE a.id = 1",
+    true};
 /* The lock is taken by itself, so that it covers the sandbox's row and not the tables joined. */
 static const struct db_statement lock_statement = {
     "sandbox.lock", "SELECT id FROM sandboxes WHERE id = ? FOR UPDATE", false};
@@ -35,9 +41,9 @@ static const struct db_statement lock_due_statement = {
 #define PLACE(column, read, write)      ", ?"
 #define ASSIGNMENT(column, read, write) ", " column " = ?"
 #define VALUE(column, read, write)      write,
-#define INSERTED(x)                     SANDBOX_TABLE(NOTHING_2, x, x, NOTHING_3, x)
-#define MOVED(x)                        SANDBOX_TABLE(NOTHING_2, NOTHING_3, x, x, NOTHING_3)
-#define CHANGED(x)                      SANDBOX_TABLE(NOTHING_2, NOTHING_3, NOTHING_3, NOTHING_3, x)
+#define INSERTED(x)                     SANDBOX_TABLE(NOTHING_2, NOTHING_2, x, x, NOTHING_3, x)
+#define MOVED(x)                        SANDBOX_TABLE(NOTHING_2, NOTHING_2, NOTHING_3, x, x, NOTHING_3)
+#define CHANGED(x)                      SANDBOX_TABLE(NOTHING_2, NOTHING_2, NOTHING_3, NOTHING_3, NOTHING_3, x)
 
 /* A new row is shown, and reserved. */
 static const struct db_statement insert_statement = {
@@ -94,6 +100,7 @@ static const struct db_statement kept_on_host_statement = {
 static const struct db_statement *const statements[] = {
     &get_statement,
     &get_any_statement,
+    &look_statement,
     &lock_statement,
     &lock_due_statement,
     &insert_statement,
@@ -141,13 +148,26 @@ static enum sandbox_on_timeout on_timeout_of(const char *name)
 #define READ_2(expression, read)    read, c++;
 #define READ_3(column, read, write) read, c++;
 
+static void set_counted(struct sandbox *s)
+{
+    s->counted = (struct sandbox_counted){
+        s->reserved == RESERVES_ALL, s->reserved != RESERVES_NOTHING, s->state == SANDBOX_STOPPED};
+}
+
 void sandbox_row_read(const struct db_rows *rows, struct sandbox *s)
 {
     unsigned c = 0;
     *s = (struct sandbox){0};
-    SANDBOX_TABLE(READ_2, READ_3, READ_3, READ_3, READ_3)
-    s->counted = (struct sandbox_counted){
-        s->reserved == RESERVES_ALL, s->reserved != RESERVES_NOTHING, s->state == SANDBOX_STOPPED};
+    SANDBOX_TABLE(READ_2, READ_2, READ_3, READ_3, READ_3, READ_3)
+    set_counted(s);
+}
+
+void sandbox_row_read_own(const struct db_rows *rows, unsigned first, struct sandbox *s)
+{
+    unsigned c = first;
+    *s = (struct sandbox){0};
+    SANDBOX_TABLE(NOTHING_2, READ_2, READ_3, READ_3, READ_3, READ_3)
+    set_counted(s);
 }
 
 static int get_one(struct db *db, const struct db_statement *statement, const char *key,
@@ -176,6 +196,21 @@ int sandbox_get_any(struct db *db, const char *id, bool lock, struct sandbox *sa
             return -1;
     }
     return get_one(db, &get_any_statement, id, sandbox, err);
+}
+
+int sandbox_look(struct db *db, const char *id, struct sandbox *sandbox, uint64_t *revision,
+                 struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *sandbox = (struct sandbox){0};
+    if (db_query(db, &look_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_INTERNAL, "the table access_revision has no row");
+    *revision = db_get_u64(rows, 0);
+    if (!db_is_null(rows, 1))
+        sandbox_row_read_own(rows, 1, sandbox);
+    return 0;
 }
 
 int sandbox_id_of_route(struct db *db, const char *route, char id[ID_SIZE], struct error **err)

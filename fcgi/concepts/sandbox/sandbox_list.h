@@ -28,8 +28,8 @@ struct sandbox_filter {
 };
 
 /* The sandboxes of a team that match, behind the one with id `last` in the order of the filter
- * (NULL: from the beginning), at most limit. The caller deinits each and frees the array, also
- * after an error. */
+ * (NULL: from the beginning), at most limit. They are as sandbox_look() leaves them: the caller
+ * knows the team's slug. The caller deinits each and frees the array, also after an error. */
 int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter *filter,
                  const char *last, unsigned limit, struct sandbox **sandboxes, unsigned *count,
                  struct error **err);

@@ -9,15 +9,15 @@
 /* A page's ids are found first, from an index alone and in its order; only then are their rows
  * joined. Left to itself the optimizer joins first and sorts the whole team for each page. A page
  * lies between two ids, one of which is open: its order says which. */
-#define PAGE_OF(ids, order)                               \
-    "SELECT STRAIGHT_JOIN " SANDBOX_COLUMNS " FROM (" ids \
-    ") found JOIN sandboxes s ON s.id = found.id" SANDBOX_JOINS " ORDER BY s.id " order
+#define PAGE_OF(ids, order)                                   \
+    "SELECT STRAIGHT_JOIN " SANDBOX_OWN_COLUMNS " FROM (" ids \
+    ") found JOIN sandboxes s ON s.id = found.id ORDER BY s.id " order
 
-#define ALL(order)                                                                        \
-    PAGE_OF("SELECT id FROM sandboxes FORCE INDEX (sandboxes_list)"                       \
-            " WHERE team_id = ? AND visible = 1 AND id > ? AND id < ? ORDER BY id " order \
-            " LIMIT ?",                                                                   \
-            order)
+/* One index in the order of the answer needs no such detour. */
+#define ALL(order)                                                                          \
+    "SELECT " SANDBOX_OWN_COLUMNS " FROM sandboxes s FORCE INDEX (sandboxes_list)"          \
+    " WHERE s.team_id = ? AND s.visible = 1 AND s.id > ? AND s.id < ? ORDER BY s.id " order \
+    " LIMIT ?"
 
 /* Each state from its own stretch of the index, '' for one that is not asked for. One statement
  * sees one state of the table: asked one after the other, a sandbox that moves on meanwhile would
@@ -82,7 +82,9 @@ static const struct db_statement count_statement = {
 
 static const struct db_statement copy_statement = {
     "sandbox_list.copy",
-    PAGE_OF("SELECT id FROM sandboxes WHERE snapshot_id = ? AND visible = 1 LIMIT ?", "DESC"),
+    "SELECT STRAIGHT_JOIN " SANDBOX_COLUMNS
+    " FROM (SELECT id FROM sandboxes WHERE snapshot_id = ? AND visible = 1 LIMIT ?) found"
+    " JOIN sandboxes s ON s.id = found.id" SANDBOX_JOINS " ORDER BY s.id DESC",
     true};
 
 static const struct db_statement *const statements[] = {
@@ -116,16 +118,21 @@ static void add(struct args *args, struct db_value value)
     args->values[args->count++] = value;
 }
 
-/* Run the statement and append its rows. */
+/* Run the statement and append its rows: with what is joined, or only a sandbox's own. */
 static int append(struct db *db, const struct db_statement *statement, const struct db_value *args,
-                  size_t arg_count, struct sandbox **sandboxes, unsigned *count, struct error **err)
+                  size_t arg_count, bool joined, struct sandbox **sandboxes, unsigned *count,
+                  struct error **err)
 {
     db_rows_auto *rows = NULL;
     if (db_query(db, statement, args, arg_count, &rows, err) < 0)
         return -1;
     while (db_rows_next(rows)) {
         *sandboxes = xreallocarray(*sandboxes, *count + 1, sizeof **sandboxes);
-        sandbox_row_read(rows, &(*sandboxes)[(*count)++]);
+        struct sandbox *sandbox = &(*sandboxes)[(*count)++];
+        if (joined)
+            sandbox_row_read(rows, sandbox);
+        else
+            sandbox_row_read_own(rows, 0, sandbox);
     }
     return 0;
 }
@@ -268,8 +275,8 @@ int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter
         add(&args, db_text(asked.before));
         add(&args, db_u64(limit));
     }
-    return append(db, &statement[filter->oldest_first], args.values, args.count, sandboxes, count,
-                  err);
+    return append(db, &statement[filter->oldest_first], args.values, args.count, false, sandboxes,
+                  count, err);
 }
 
 int sandbox_list_of_copy(struct db *db, const char *checkpoint_id, unsigned limit,
@@ -277,6 +284,6 @@ int sandbox_list_of_copy(struct db *db, const char *checkpoint_id, unsigned limi
 {
     *sandboxes = NULL;
     *count = 0;
-    return append(db, &copy_statement, DB_ARGS(db_text(checkpoint_id), db_u64(limit)), sandboxes,
-                  count, err);
+    return append(db, &copy_statement, DB_ARGS(db_text(checkpoint_id), db_u64(limit)), true,
+                  sandboxes, count, err);
 }

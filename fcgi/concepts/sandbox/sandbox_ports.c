@@ -79,7 +79,7 @@ void sandbox_ports_of_text(const char *text, struct sandbox *sandbox)
 {
     unsigned port, flags;
     int used;
-    while (sandbox->port_count < SANDBOX_PORTS_MAX &&
+    while (*text && sandbox->port_count < SANDBOX_PORTS_MAX &&
            sscanf(text, "%u/%u%n", &port, &flags, &used) == 2) {
         sandbox->ports[sandbox->port_count++] =
             (struct exposed_port){(uint16_t)port, flags & PORT_PUBLIC, flags & PORT_HTTPS};

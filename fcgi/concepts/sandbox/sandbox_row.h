@@ -10,6 +10,10 @@
  */
 void sandbox_row_read(const struct db_rows *rows, struct sandbox *sandbox);
 
+/* The same of SANDBOX_OWN_COLUMNS, which begin at column first: without what is joined, which is
+ * left empty. */
+void sandbox_row_read_own(const struct db_rows *rows, unsigned first, struct sandbox *sandbox);
+
 /* Write the metadata into the table that filters look into; a deleted sandbox has none there. */
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *sandbox, struct error **err);
 

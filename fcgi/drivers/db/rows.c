@@ -47,12 +47,12 @@ struct landing {
         db_flag is_null, cut;
         char *bytes;
     } * spots;
+    char *bytes; /* of all of them */
 };
 
 static void landing_deinit(struct landing *landing)
 {
-    for (unsigned i = 0; landing->spots && i < landing->columns; i++)
-        free(landing->spots[i].bytes);
+    free(landing->bytes);
     free(landing->spots);
     free(landing->binds);
 }
@@ -81,6 +81,10 @@ static void landing_init(struct landing *landing, const MYSQL_FIELD *fields, uns
     landing->columns = columns;
     landing->binds = xcalloc(columns, sizeof *landing->binds);
     landing->spots = xcalloc(columns, sizeof *landing->spots);
+    size_t size = 0, used = 0;
+    for (unsigned i = 0; i < columns; i++)
+        size += fields[i].max_length + 1;
+    landing->bytes = xmalloc(size);
     for (unsigned i = 0; i < columns; i++) {
         MYSQL_BIND *bind = &landing->binds[i];
         struct spot *spot = &landing->spots[i];
@@ -95,7 +99,8 @@ static void landing_init(struct landing *landing, const MYSQL_FIELD *fields, uns
             continue;
         }
         /* As long as the longest value of this result: nothing can be cut. */
-        spot->bytes = xmalloc(fields[i].max_length + 1);
+        spot->bytes = landing->bytes + used;
+        used += fields[i].max_length + 1;
         bind->buffer_type = MYSQL_TYPE_STRING;
         bind->buffer = spot->bytes;
         bind->buffer_length = fields[i].max_length + 1;

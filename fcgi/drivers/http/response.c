@@ -11,6 +11,7 @@
 
 #define HEADERS_MAX           65536
 #define HEAD_MAX              (HEADERS_MAX + 1024)
+#define HEAD_USUAL            512
 #define HEADER_VALUE_MAX      16384
 #define RETRY_AFTER_DEFAULT_S 2
 
@@ -191,6 +192,9 @@ void http_response_format(const struct http_response *response, const struct htt
         body = &text;
         content_type = "application/json";
     }
+    out->overflowed |= body->overflowed;
+    if (HEAD_USUAL + response->headers.size + body->size < out->max - out->size)
+        buffer_reserve(out, HEAD_USUAL + response->headers.size + body->size);
     append_headers(response, request, content_type ? content_type : "application/json", body->size,
                    out);
     if (body->size && response->status != 204 && strcmp(request->method, "HEAD"))

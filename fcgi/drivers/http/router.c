@@ -37,25 +37,49 @@ static bool segment_is_capture(struct segment segment)
     return segment.size && segment.text[0] == ':';
 }
 
+static size_t segment_length(const char *text)
+{
+    const char *end = strchr(text, '/');
+    return end ? (size_t)(end - text) : strlen(text);
+}
+
+static bool segment_ends(const char *at)
+{
+    return !*at || *at == '/';
+}
+
+/* Moves both behind their segments; false: they differ. Most patterns differ from a path in a few
+ * bytes, and all are compared with each request. */
+static bool segments_match(const char **pattern, const char **path, bool *literal)
+{
+    *literal = **pattern != ':';
+    if (!*literal) {
+        size_t size = segment_length(*path);
+        *pattern += segment_length(*pattern);
+        *path += size;
+        return size && size <= SEGMENT_BYTES_MAX;
+    }
+    while (!segment_ends(*pattern) && **pattern == **path) {
+        ++*pattern;
+        ++*path;
+    }
+    return segment_ends(*pattern) && segment_ends(*path);
+}
+
 /* Whether the path has the pattern's form. *weight: one bit a segment, set for a literal one, the
  * first segment highest, so that the larger weight is the more specific pattern. */
 static bool pattern_matches(const char *pattern, const char *path, unsigned *weight)
 {
-    struct segment expected, given;
     *weight = 0;
-    for (;;) {
-        bool more = next_segment(&pattern, &expected);
-        if (more != next_segment(&path, &given))
-            return false;
-        if (!more)
-            return !*pattern && !*path;
-        bool literal = !segment_is_capture(expected);
-        if (literal && !segment_equals(given, expected.text, expected.size))
-            return false;
-        if (!literal && (!given.size || given.size > SEGMENT_BYTES_MAX))
+    while (*pattern == '/' && *path == '/') {
+        bool literal;
+        pattern++;
+        path++;
+        if (!segments_match(&pattern, &path, &literal))
             return false;
         *weight = *weight << 1 | literal;
     }
+    return !*pattern && !*path;
 }
 
 static bool method_matches(const struct route *route, const char *method)

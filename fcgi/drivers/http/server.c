@@ -358,8 +358,8 @@ static void answer(const struct http_server *server, struct exchange *exchange,
     log_request(&exchange->request, response);
 }
 
-/* Takes the exchange. */
-static void serve_or_wait(const struct http_server *server, struct exchange *exchange,
+/* Takes the exchange. Whether it was answered; else it waits. */
+static bool serve_or_wait(const struct http_server *server, struct exchange *exchange,
                           struct waiting *waiting)
 {
     struct http_response response;
@@ -380,22 +380,25 @@ static void serve_or_wait(const struct http_server *server, struct exchange *exc
     }
     if (server->pool)
         pool_leave(server->pool);
+    return !waits;
 }
 
-/* Takes the exchange, which has been accepted. */
-static void serve_one(const struct http_server *server, struct exchange *exchange,
+/* Takes the exchange, which has been accepted. Whether there was room for it. */
+static bool serve_one(const struct http_server *server, struct exchange *exchange,
                       struct waiting *waiting)
 {
     http_request_init(&exchange->request, exchange->fcgi.envp, server->body_max);
     if (take_body(exchange) == 0)
-        serve_or_wait(server, exchange, waiting);
-    else
-        finish(exchange);
+        return serve_or_wait(server, exchange, waiting);
+    finish(exchange);
+    return true;
 }
 
-/* The oldest first. One that has waited long enough is answered, whatever comes of it. */
-static void serve_waiting(const struct http_server *server, struct waiting *waiting)
+/* The oldest for which there is room, so that a new connection comes between two of them. One that
+ * has waited long enough is answered, whatever comes of it. Whether there was room for one. */
+static bool serve_waiting(const struct http_server *server, struct waiting *waiting)
 {
+    bool served = false;
     struct exchange *next = TAILQ_FIRST(&waiting->list);
     for (unsigned left = waiting->count; left; left--) {
         struct exchange *exchange = next;
@@ -403,14 +406,15 @@ static void serve_waiting(const struct http_server *server, struct waiting *wait
         next = TAILQ_NEXT(exchange, entry);
         bool over = stop_requested || clock_monotonic_us() >= give_up_us(exchange);
         bool shut = yields(waiting, exchange);
-        if (!over && (shut || !pool_has_room(server->pool, &request->claim)))
+        if (!over && (served || shut || !pool_has_room(server->pool, &request->claim)))
             continue;
         release(waiting, exchange);
         http_request_rewind(request);
         pool_shut(server->pool, shut);
-        serve_or_wait(server, exchange, waiting);
+        served |= serve_or_wait(server, exchange, waiting) && !over;
         pool_shut(server->pool, false);
     }
+    return served;
 }
 
 /* --- the loop --- */
@@ -435,28 +439,32 @@ static struct exchange *accept_one(const struct http_server *server, struct erro
     return NULL;
 }
 
+/* A worker that had room for one looks for the next at once. One that had none for those who wait
+ * leaves new connections to others for a moment, who may have. */
 static void serve_until_stopped(const struct http_server *server, int poll_fd,
                                 const sigset_t *signals)
 {
     struct waiting waiting = {.list = TAILQ_HEAD_INITIALIZER(waiting.list)};
     unsigned served = 0;
+    bool had_room = false;
     while (!stop_requested && (!server->max_requests || served < server->max_requests)) {
         struct epoll_event event;
-        int ready = epoll_pwait(poll_fd, &event, 1, waiting.count ? WAITING_LOOK_MS : -1, signals);
+        int wait_ms = !waiting.count ? -1 : had_room ? 0 : WAITING_LOOK_MS;
+        int ready = epoll_pwait(poll_fd, &event, 1, wait_ms, signals);
         if (reopen_requested) {
             reopen_requested = 0;
             log_reopen();
         }
         if (stop_requested)
             break;
-        serve_waiting(server, &waiting);
+        had_room = serve_waiting(server, &waiting);
         error_auto ignored = NULL;
-        if (ready > 0 && waiting.count)
-            clock_sleep_ms(1); /* for a worker on which nobody waits */
+        if (ready > 0 && waiting.count && !had_room)
+            clock_sleep_ms(1);
         struct exchange *exchange = ready > 0 ? accept_one(server, &ignored) : NULL;
         if (!exchange)
             continue;
-        serve_one(server, exchange, &waiting);
+        had_room |= serve_one(server, exchange, &waiting);
         served++;
     }
     while (waiting.count && !stop_requested) {

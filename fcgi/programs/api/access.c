@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/access.h"
 
+#include <assert.h>
+#include <string.h>
+
+#include "account/access_revision.h"
 #include "api/act.h"
 #include "api/console.h"
 #include "base/log.h"
@@ -54,17 +58,71 @@ static int admit(struct api *api, const struct route *route, struct http_request
     return -1;
 }
 
+/* Anew, and whatever the cache says. */
+static int authorize(struct api *api, const struct route *route, struct http_request *request,
+                     struct error **err)
+{
+    api->is_presumed = false;
+    principal_deinit(&api->principal);
+    return authenticate(api, request, err) < 0 ? -1 : admit(api, route, request, err);
+}
+
+/* A statement that reads the sandbox tells the access revision too. Nothing that the request
+ * carries can be refused before. */
+static bool is_confirmed_by_subject(const struct api *api, const struct route *route,
+                                    const struct http_request *request)
+{
+    error_auto out_of_scope = NULL;
+    return route->subject == SUBJECT_SANDBOX && route->scope == ROUTE_READ && route->handler &&
+           str_equal(request->method, "GET") && id_is_valid("sbx_", request->captures[0]) &&
+           !http_parameter(request, "QUERY_STRING") && !http_parameter(request, "CONTENT_LENGTH") &&
+           check_scope(api, route, request, &out_of_scope) == 0;
+}
+
+/* What was done with a presumed principal was to look for its team's share. */
+static int confirm(struct api *api, const struct route *route, struct http_request *request,
+                   uint64_t revision, struct error **err)
+{
+    api->is_presumed = false;
+    if (revision == api->principal.revision)
+        return 0;
+    pool_leave(api->pool);
+    api->has_share = false;
+    return authorize(api, route, request, err);
+}
+
+/* Who waits for a share of the pool costs the database nothing. */
+static int authorize_presumed(struct api *api, const struct route *route,
+                              struct http_request *request, struct error **err)
+{
+    uint64_t revision;
+    if (api_take_share(api, request, false, err) < 0)
+        return -1;
+    if (is_confirmed_by_subject(api, route, request)) {
+        log_context_set("key", api->principal.key_id);
+        return 0;
+    }
+    if (access_revision_get(api->worker.db, &revision, err) < 0 ||
+        confirm(api, route, request, revision, err) < 0)
+        return -1;
+    return admit(api, route, request, err);
+}
+
 int api_authorize(void *context, const struct route *route, struct http_request *request,
                   struct error **err)
 {
     struct api *api = context;
     principal_deinit(&api->principal);
-    return authenticate(api, request, err) < 0 ? -1 : admit(api, route, request, err);
+    api->is_presumed = principal_presume(api->keys, api->worker.ring,
+                                         http_header(request, "Authorization"), &api->principal);
+    return api->is_presumed ? authorize_presumed(api, route, request, err)
+                            : authorize(api, route, request, err);
 }
 
 int api_authorize_key(struct api *api, const struct route *route, struct http_request *request,
                       const char *key, struct error **err)
 {
+    api->is_presumed = false;
     principal_deinit(&api->principal);
     if (principal_authenticate_key(api->keys, api->worker.db, api->worker.ring, key,
                                    &api->principal, err) < 0)
@@ -100,6 +158,22 @@ static int check_role(struct api *api, const struct route *route, const char *te
 static int no_webhook(struct error **err)
 {
     return error_set(err, ERR_NOT_FOUND, "There is no such webhook.");
+}
+
+/* With the access revision, which confirms who asks. */
+static int load_sandbox_presumed(struct api *api, const struct route *route,
+                                 struct http_request *request, struct error **err)
+{
+    uint64_t revision;
+    struct sandbox *sandbox = &api->access.sandbox;
+    if (sandbox_look(api->worker.db, request->captures[0], sandbox, &revision, err) < 0 ||
+        confirm(api, route, request, revision, err) < 0)
+        return -1;
+    const struct team *team = principal_team_of_id(&api->principal, sandbox->team_id);
+    if (!team)
+        return no_sandbox(err);
+    memcpy(sandbox->team_slug, team->slug, sizeof sandbox->team_slug);
+    return 0;
 }
 
 static int load_sandbox(struct api *api, const char *id, struct error **err)
@@ -190,8 +264,8 @@ static int check_operator(const struct api *api, struct error **err)
                      "This call is for operators: owners of the deployment's own team.");
 }
 
-static int load_subject(struct api *api, const struct route *route,
-                        const struct http_request *request, struct error **err)
+static int load_subject(struct api *api, const struct route *route, struct http_request *request,
+                        struct error **err)
 {
     const char *id = request->captures[0];
     switch ((enum endpoint_subject)route->subject) {
@@ -199,7 +273,8 @@ static int load_subject(struct api *api, const struct route *route,
     case SUBJECT_TEAMS:
         return find_team(api, route, request, err);
     case SUBJECT_SANDBOX:
-        return load_sandbox(api, id, err);
+        return api->is_presumed ? load_sandbox_presumed(api, route, request, err)
+                                : load_sandbox(api, id, err);
     case SUBJECT_VOLUME:
         return load_volume(api, id, err);
     case SUBJECT_CHECKPOINT:
@@ -217,12 +292,13 @@ static int load_subject(struct api *api, const struct route *route,
     return 0;
 }
 
-int access_settle(struct api *api, const struct route *route, const struct http_request *request,
+int access_settle(struct api *api, const struct route *route, struct http_request *request,
                   struct error **err)
 {
     access_deinit(&api->access);
     if (load_subject(api, route, request, err) < 0)
         return -1;
+    assert(!api->is_presumed);
     const char *team_id = access_team_id(&api->access, route);
     return team_id ? check_role(api, route, team_id, err) : 0;
 }

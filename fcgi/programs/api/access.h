@@ -4,7 +4,8 @@
 
 #include "api/api.h"
 
-/* Router hook: who asks, and may they? Fills in the principal. Errors: ERR_UNAUTHORIZED,
+/* Router hook: who asks, and may they? Fills in the principal; of a key that this worker knows it
+ * may be presumed until access_settle() has confirmed it. Errors: ERR_UNAUTHORIZED,
  * ERR_INSUFFICIENT_SCOPE. */
 int api_authorize(void *context, const struct route *route, struct http_request *request,
                   struct error **err);
@@ -17,7 +18,7 @@ int api_authorize_key(struct api *api, const struct route *route, struct http_re
  * that is deleted too, since a replay may speak of it. What exists in a team out of reach does not
  * exist. And whether the user's role there is enough for the route. Errors: ERR_NOT_FOUND,
  * ERR_TEAM_FORBIDDEN, ERR_INSUFFICIENT_SCOPE. */
-int access_settle(struct api *api, const struct route *route, const struct http_request *request,
+int access_settle(struct api *api, const struct route *route, struct http_request *request,
                   struct error **err);
 
 /* The team of what was loaded, borrowed; "": nothing was loaded; NULL: there is no one team. */

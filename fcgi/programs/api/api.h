@@ -38,6 +38,7 @@ struct api {
     struct audit audit;                    /* likewise, of an act; see act.h */
     const struct idempotency *idempotency; /* its claimed Idempotency-Key, or NULL */
     bool has_share;                        /* the request in hand has entered the pool */
+    bool is_presumed;                      /* its principal is the cache's, not confirmed yet */
 };
 
 /* A row of a table of endpoints (endpoint/) as a route. */

@@ -1,80 +1,160 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+
 #include "api/api.h"
 #include "api/plan_view.h"
+#include "base/json_text.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "template/template.h"
 
-struct catalogue {
+/* All plans as they are shown, while the access revision stands (account/access_revision.h). */
+static struct {
+    uint64_t revision; /* 0: nothing is known */
     struct plan plans[PLANS_MAX];
+    char *texts[PLANS_MAX], *prices[PLANS_MAX];
     unsigned count;
-};
+} known;
 
-static json_t *catalogue_to_json(const struct catalogue *catalogue)
+static void forget(void)
 {
-    json_t *list = json_array();
-    for (unsigned i = 0; i < catalogue->count; i++)
-        json_array_append_new(list, plan_to_json(&catalogue->plans[i]));
-    return list;
+    for (unsigned i = 0; i < known.count; i++) {
+        free(known.texts[i]);
+        free(known.prices[i]);
+    }
+    known.count = 0;
+    known.revision = 0;
 }
 
-/* All plans, and the one of that name among them. */
-static int read_plans(struct db *db, const char *name, struct catalogue *catalogue,
-                      const struct plan **plan, struct error **err)
+static char *to_text(json_t *json)
 {
-    if (plan_list(db, catalogue->plans, &catalogue->count, err) < 0)
+    char *text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    return text ? text : xstrdup("{}");
+}
+
+static int learn(struct db *db, uint64_t revision, struct error **err)
+{
+    struct plan plans[PLANS_MAX];
+    unsigned count;
+    if (plan_list(db, plans, &count, err) < 0)
         return -1;
-    for (unsigned i = 0; i < catalogue->count; i++) {
-        *plan = &catalogue->plans[i];
-        if (str_equal((*plan)->name, name))
-            return 0;
+    forget();
+    for (unsigned i = 0; i < count; i++) {
+        known.plans[i] = plans[i];
+        known.texts[i] = to_text(plan_to_json(&plans[i]));
+        known.prices[i] = to_text(plan_prices_to_json(&plans[i]));
     }
+    known.count = count;
+    known.revision = revision;
+    return 0;
+}
+
+/* known.count: there is none of that name. */
+static unsigned place_of(const char *name)
+{
+    unsigned place = 0;
+    while (place < known.count && !str_equal(known.plans[place].name, name))
+        place++;
+    return place;
+}
+
+/* The place of the plan among those known. The revision was read in this request, before them. */
+static int find_plan(struct db *db, const struct principal *principal, const char *name,
+                     unsigned *place, struct error **err)
+{
+    bool holds = known.revision && known.revision == principal->revision;
+    if ((!holds || place_of(name) == known.count) && learn(db, principal->revision, err) < 0)
+        return -1;
+    *place = place_of(name);
+    if (*place < known.count)
+        return 0;
     return error_set(err, ERR_INTERNAL, "the team is on plan %s, which there is not", name);
 }
 
 /* What a create that names neither a template nor a size would take: the baseline of the
  * deployment's default template, or the fallback when that has no runnable version. */
-static int default_resources(struct api *api, const struct team *team, const struct plan *plan,
-                             struct runtime_resources *resources, struct error **err)
+static int read_quota(struct api *api, const struct team *team, const struct plan *plan,
+                      struct quota *quota, struct error **err)
 {
     struct template_version version;
     error_auto missing = NULL;
-    *resources =
-        (struct runtime_resources){plan->cpu_default, plan->memory_mb_default, plan->disk_gb};
-    if (template_resolve(api->worker.db, team->id, api->settings->default_template, "/template",
-                         &version, &missing) < 0)
-        return missing->code == ERR_TEMPLATE_NOT_FOUND ? 0 : error_move(err, &missing);
-    resources->cpu = version.cpu;
-    resources->memory_mb = version.memory_mb;
+    const char *template = api->settings->default_template;
+    struct runtime_resources size = {plan->cpu_default, plan->memory_mb_default, plan->disk_gb};
+    if (quota_look(api->worker.db, team->id, template, &quota->usage, &size, err) < 0)
+        return -1;
+    if (!slug_is_valid(template)) {
+        if (template_resolve(api->worker.db, team->id, template, "/template", &version, &missing) ==
+            0)
+            size = (struct runtime_resources){version.cpu, version.memory_mb, plan->disk_gb};
+        else if (missing->code != ERR_TEMPLATE_NOT_FOUND)
+            return error_move(err, &missing);
+    }
+    quota->limits = (struct quota_amount){plan->sandboxes, plan->vcpus, plan->memory_mb};
+    quota->reservation = (struct quota_amount){1, size.cpu, size.memory_mb};
     return 0;
+}
+
+static void write_quota(const struct quota *quota, struct buffer *out)
+{
+    const struct quota_amount *amounts[] = {&quota->limits, &quota->usage, &quota->reservation};
+    static const char *const names[] = {"limits", "usage", "reservation"};
+    json_text_name(out, "quota");
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        if (!i)
+            buffer_append_char(out, '{');
+        json_text_name(out, names[i]);
+        buffer_append_char(out, '{');
+        json_text_number(out, "sandboxes", amounts[i]->sandboxes);
+        json_text_number(out, "vcpus", amounts[i]->vcpus);
+        json_text_number(out, "memory_mb", amounts[i]->memory_mb);
+        buffer_append_char(out, '}');
+    }
+    buffer_append_char(out, '}');
+}
+
+static void write_plans(unsigned place, struct buffer *out)
+{
+    const struct plan *plan = &known.plans[place];
+    json_text_object(out, "plan", known.texts[place]);
+    json_text_name(out, "plans");
+    buffer_append_char(out, '[');
+    for (unsigned i = 0; i < known.count; i++)
+        json_text_object(out, "", known.texts[i]);
+    buffer_append_char(out, ']');
+    json_text_name(out, "cpu_values");
+    buffer_append_char(out, '[');
+    for (unsigned i = 0; i < plan->cpu_value_count; i++)
+        json_text_number(out, "", plan->cpu_values[i]);
+    buffer_append_char(out, ']');
 }
 
 int limits_show(void *context, struct http_request *request, struct http_response *response,
                 struct error **err)
 {
     struct api *api = context;
-    struct db *db = api->worker.db;
     const struct team *team = api->access.team;
-    struct catalogue catalogue;
-    const struct plan *plan = NULL;
+    struct buffer *out = &response->body;
     struct quota quota;
-    struct runtime_resources resources;
+    unsigned place;
     (void)request;
-    if (read_plans(db, team->plan, &catalogue, &plan, err) < 0 ||
-        default_resources(api, team, plan, &resources, err) < 0 ||
-        quota_read(db, team->id, plan, &resources, &quota, err) < 0)
+    if (find_plan(api->worker.db, &api->principal, team->plan, &place, err) < 0 ||
+        read_quota(api, team, &known.plans[place], &quota, err) < 0)
         return -1;
-    json_t *cpu_values = json_array();
-    for (unsigned i = 0; i < plan->cpu_value_count; i++)
-        json_array_append_new(cpu_values, json_integer(plan->cpu_values[i]));
-    return http_response_json(
-        response, 200,
-        json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o}", "team",
-                  team->slug, "cpu", (json_int_t)plan->cpu_default, "memory_mb",
-                  (json_int_t)plan->memory_mb_default, "plan", plan_to_json(plan), "plans",
-                  catalogue_to_json(&catalogue), "cpu_values", cpu_values, "memory_mb_min",
-                  (json_int_t)plan->memory_mb_min, "memory_mb_max", (json_int_t)plan->memory_mb_max,
-                  "memory_mb_increment", (json_int_t)plan->memory_mb_increment, "disk_gb",
-                  (json_int_t)plan->disk_gb, "max_timeout", (json_int_t)plan->max_timeout_s,
-                  "network_class", api->settings->default_network_class, "prices",
-                  plan_prices_to_json(plan), "quota", quota_to_json(&quota)));
+    const struct plan *plan = &known.plans[place];
+    buffer_append_char(out, '{');
+    json_text_string(out, "team", team->slug);
+    json_text_number(out, "cpu", plan->cpu_default);
+    json_text_number(out, "memory_mb", plan->memory_mb_default);
+    write_plans(place, out);
+    json_text_number(out, "memory_mb_min", plan->memory_mb_min);
+    json_text_number(out, "memory_mb_max", plan->memory_mb_max);
+    json_text_number(out, "memory_mb_increment", plan->memory_mb_increment);
+    json_text_number(out, "disk_gb", plan->disk_gb);
+    json_text_number(out, "max_timeout", plan->max_timeout_s);
+    json_text_string(out, "network_class", api->settings->default_network_class);
+    json_text_object(out, "prices", known.prices[place]);
+    write_quota(&quota, out);
+    buffer_append_char(out, '}');
+    return 0;
 }

@@ -247,11 +247,10 @@ int page_read(const struct principal *principal, const struct team *team,
     return -1;
 }
 
-int page_write_next(const struct page *page, const struct keyring *ring, const char *last_id,
-                    json_t *body, struct error **err)
+int page_next(const struct page *page, const struct keyring *ring, const char *last_id,
+              char token[PAGE_TOKEN_SIZE], struct error **err)
 {
     struct wire wire;
-    char token[PAGE_TOKEN_SIZE];
     uint16_t key_id = keyring_newest(ring);
     wire.key_id[0] = (unsigned char)(key_id >> 8);
     wire.key_id[1] = (unsigned char)key_id;
@@ -259,6 +258,5 @@ int page_write_next(const struct page *page, const struct keyring *ring, const c
     if (compute_mac(page, ring, &wire, wire.mac, err) < 0)
         return -1;
     base64url_encode(&wire, sizeof wire, token);
-    json_object_set_new(body, "next_token", json_string(token));
     return 0;
 }

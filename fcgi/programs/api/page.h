@@ -34,6 +34,6 @@ int page_read(const struct principal *principal, const struct team *team,
               const struct keyring *ring, const struct http_request *request, struct page *page,
               struct error **err);
 
-/* Put next_token into the body. */
-int page_write_next(const struct page *page, const struct keyring *ring, const char *last_id,
-                    json_t *body, struct error **err);
+/* The next_token behind the row of that id. */
+int page_next(const struct page *page, const struct keyring *ring, const char *last_id,
+              char token[PAGE_TOKEN_SIZE], struct error **err);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_text.h"
 #include "base/mem.h"
 
 struct rows {
@@ -51,6 +52,7 @@ static int read_rows(struct db *db, const struct page *page, struct rows *rows, 
         autofree void *found = NULL;
         unsigned count = 0;
         query.team_id = page->teams[i]->id;
+        query.team_slug = page->teams[i]->slug;
         int result = rows->kind->list(db, &query, &found, &count, err);
         rows->bytes = xreallocarray(rows->bytes, rows->count + count + 1, rows->kind->row_size);
         if (count)
@@ -66,24 +68,52 @@ static int read_rows(struct db *db, const struct page *page, struct rows *rows, 
     return 0;
 }
 
+/* The first rows, and next, the token of the next page, if there is one ("": none). */
+static json_t *page_to_json(const struct api *api, const struct rows *rows, unsigned shown,
+                            const char *next)
+{
+    json_t *body = json_object(), *list = json_array();
+    json_object_set_new(body, rows->kind->member, list);
+    for (unsigned i = 0; i < shown; i++)
+        json_array_append_new(list, rows->kind->to_json(api, row_at(rows, i)));
+    if (*next)
+        json_object_set_new(body, "next_token", json_string(next));
+    return body;
+}
+
+static void write_text(const struct api *api, const struct rows *rows, unsigned shown,
+                       const char *next, struct buffer *out)
+{
+    buffer_append_char(out, '{');
+    json_text_name(out, rows->kind->member);
+    buffer_append_char(out, '[');
+    for (unsigned i = 0; i < shown; i++) {
+        json_text_name(out, "");
+        rows->kind->write(api, row_at(rows, i), out);
+    }
+    buffer_append_char(out, ']');
+    if (*next)
+        json_text_string(out, "next_token", next);
+    buffer_append_char(out, '}');
+}
+
 static int write_page(struct api *api, const struct page *page, struct rows *rows,
                       struct http_response *response, struct error **err)
 {
     const struct page_kind *kind = rows->kind;
+    char next[PAGE_TOKEN_SIZE] = "";
     if (read_rows(api->worker.db, page, rows, err) < 0)
         return -1;
     unsigned shown = rows->count < page->limit ? rows->count : page->limit;
     if (kind->complete && kind->complete(api->worker.db, rows->bytes, shown, err) < 0)
         return -1;
-    json_auto_t *body = json_object();
-    json_t *list = json_array();
-    json_object_set_new(body, kind->member, list);
-    for (unsigned i = 0; i < shown; i++)
-        json_array_append_new(list, kind->to_json(api, row_at(rows, i)));
     if (rows->count > page->limit &&
-        page_write_next(page, api->worker.ring, row_at(rows, shown - 1), body, err) < 0)
+        page_next(page, api->worker.ring, row_at(rows, shown - 1), next, err) < 0)
         return -1;
-    return http_response_json(response, 200, json_incref(body));
+    if (kind->to_json)
+        return http_response_json(response, 200, page_to_json(api, rows, shown, next));
+    write_text(api, rows, shown, next, &response->body);
+    return 0;
 }
 
 int page_list(struct api *api, const struct page_kind *kind, const struct http_request *request,

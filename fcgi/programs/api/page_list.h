@@ -8,7 +8,7 @@
 /* What is asked of one team. */
 struct page_query {
     const struct page *page; /* its filters */
-    const char *team_id;
+    const char *team_id, *team_slug;
     const char *before; /* the id that was shown last; NULL: from the beginning */
     unsigned limit;
 };
@@ -23,6 +23,8 @@ struct page_kind {
     /* Reads what the rows that will be shown have elsewhere; NULL: nothing. */
     int (*complete)(struct db *db, void *rows, unsigned count, struct error **err);
     json_t *(*to_json)(const struct api *api, const void *row);
+    /* Or as text, which is appended. */
+    void (*write)(const struct api *api, const void *row, struct buffer *out);
     void (*deinit)(void *row); /* NULL: a row holds nothing */
 };
 

@@ -2,7 +2,9 @@
 #include "api/sandbox_output.h"
 
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "base/mem.h"
+#include "http/http.h"
 
 json_t *time_to_json(int64_t at_ms)
 {
@@ -20,65 +22,110 @@ static json_t *data_plane_url(const struct settings *settings, const struct sand
     return json_sprintf("https://%s.%s", sandbox->route, settings->data_plane_host);
 }
 
-static json_t *stored(const char *text)
-{
-    json_t *json = json_loads(text, 0, NULL);
-    return json ? json : json_object();
-}
-
-json_t *network_to_json(const struct sandbox *sandbox)
-{
-    json_t *network = stored(sandbox->network);
-    json_object_set_new(network, "allow_public_traffic",
-                        json_boolean(sandbox->allow_public_traffic));
-    const char *reason = sandbox_network_reason(sandbox);
-    json_object_set_new(network, "status", json_string(sandbox_network_status(sandbox)));
-    json_object_set_new(network, "status_reason", reason ? json_string(reason) : json_null());
-    return network;
-}
-
 static const char *protocol_of(const struct exposed_port *port)
 {
     return port->is_https ? "https" : "http";
 }
 
-static json_t *ports_to_json(const struct sandbox *sandbox)
+/* The stored policy is an object that was written here, without these three. */
+static void write_network(struct buffer *out, const char *name, const struct sandbox *sandbox)
 {
-    json_t *ports = json_array();
-    for (unsigned i = 0; i < sandbox->port_count; i++)
-        json_array_append_new(ports,
-                              json_pack("{s:i, s:s, s:b}", "port", (int)sandbox->ports[i].port,
-                                        "protocol", protocol_of(&sandbox->ports[i]), "public",
-                                        (int)sandbox->ports[i].is_public));
-    return ports;
+    json_text_object(out, name, sandbox->network);
+    out->size -= out->size && !out->overflowed;
+    json_text_bool(out, "allow_public_traffic", sandbox->allow_public_traffic);
+    json_text_string(out, "status", sandbox_network_status(sandbox));
+    const char *reason = sandbox_network_reason(sandbox);
+    json_text_string_or_null(out, "status_reason", reason ? reason : "");
+    buffer_append_char(out, '}');
 }
 
-json_t *sandbox_to_json(const struct settings *settings, const struct sandbox *s)
+static json_t *parsed(const struct buffer *text)
 {
-    json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:{s:s, s:b, s:b, s:s}, s:o, s:I, s:I, s:I, "
-        "s:o, "
-        "s:o, "
-        "s:o,"
-        " s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "id", s->id, "team", s->team_slug, "state",
-        sandbox_state_name(sandbox_state_told(s->state)), "template", s->template_slug,
-        "template_version", s->template_version_id, "snapshot_id",
-        text_to_json(*s->forked_from ? "" : s->snapshot_id), "forked_from",
-        text_to_json(s->forked_from), "timeout", (json_int_t)s->timeout_s, "deadline",
-        time_to_json(s->deadline_at_ms), "lifecycle", "on_timeout", on_timeout_name(s->on_timeout),
-        "auto_resume", (int)s->auto_resume, "pause_memory", (int)s->pause_memory,
-        "on_pause_failure", on_pause_failure_name(s->on_pause_failure), "volume_mounts",
-        stored(s->volume_mounts), "cpu", (json_int_t)s->resources.cpu, "memory_mb",
-        (json_int_t)s->resources.memory_mb, "disk_gb", (json_int_t)s->resources.disk_gb, "metadata",
-        stored(s->metadata), "network", network_to_json(s), "exposed_ports", ports_to_json(s),
-        "expose_all_ports", (int)s->all_ports, "mask_request_host", text_to_json(s->request_host),
-        "data_plane_url", data_plane_url(settings, s), "created_at", time_to_json(s->created_at_ms),
-        "updated_at", time_to_json(s->updated_at_ms), "stopped_at", time_to_json(s->stopped_at_ms),
-        "resumed_from", text_to_json(s->resumed_from));
+    json_t *json = json_loadb(buffer_string(text), text->size, 0, NULL);
+    return json ? json : json_object();
+}
+
+json_t *network_to_json(const struct sandbox *sandbox)
+{
+    buffer_auto text = BUFFER_INIT(HTTP_RESPONSE_BYTES_MAX);
+    write_network(&text, "", sandbox);
+    return parsed(&text);
+}
+
+static void write_ports(struct buffer *out, const struct sandbox *sandbox)
+{
+    json_text_name(out, "exposed_ports");
+    buffer_append_char(out, '[');
+    for (unsigned i = 0; i < sandbox->port_count; i++) {
+        json_text_name(out, "");
+        buffer_append_char(out, '{');
+        json_text_number(out, "port", sandbox->ports[i].port);
+        json_text_string(out, "protocol", protocol_of(&sandbox->ports[i]));
+        json_text_bool(out, "public", sandbox->ports[i].is_public);
+        buffer_append_char(out, '}');
+    }
+    buffer_append_char(out, ']');
+}
+
+static void write_lifecycle(struct buffer *out, const struct sandbox *s)
+{
+    json_text_name(out, "lifecycle");
+    buffer_append_char(out, '{');
+    json_text_string(out, "on_timeout", on_timeout_name(s->on_timeout));
+    json_text_bool(out, "auto_resume", s->auto_resume);
+    json_text_bool(out, "pause_memory", s->pause_memory);
+    json_text_string(out, "on_pause_failure", on_pause_failure_name(s->on_pause_failure));
+    buffer_append_char(out, '}');
+}
+
+static void write_data_plane_url(struct buffer *out, const struct settings *settings,
+                                 const struct sandbox *sandbox)
+{
+    json_text_name(out, "data_plane_url");
+    buffer_append_string(out, "\"https://");
+    buffer_append_string(out, sandbox->route);
+    buffer_append_char(out, '.');
+    buffer_append_string(out, settings->data_plane_host);
+    buffer_append_char(out, '"');
+}
+
+void sandbox_write(const struct settings *settings, const struct sandbox *s, struct buffer *out)
+{
+    buffer_append_char(out, '{');
+    json_text_string(out, "id", s->id);
+    json_text_string(out, "team", s->team_slug);
+    json_text_string(out, "state", sandbox_state_name(sandbox_state_told(s->state)));
+    json_text_string(out, "template", s->template_slug);
+    json_text_string(out, "template_version", s->template_version_id);
+    json_text_string_or_null(out, "snapshot_id", *s->forked_from ? "" : s->snapshot_id);
+    json_text_string_or_null(out, "forked_from", s->forked_from);
+    json_text_number(out, "timeout", s->timeout_s);
+    json_text_time(out, "deadline", s->deadline_at_ms);
+    write_lifecycle(out, s);
+    json_text_object(out, "volume_mounts", s->volume_mounts);
+    json_text_number(out, "cpu", s->resources.cpu);
+    json_text_number(out, "memory_mb", s->resources.memory_mb);
+    json_text_number(out, "disk_gb", s->resources.disk_gb);
+    json_text_object(out, "metadata", s->metadata);
+    write_network(out, "network", s);
+    write_ports(out, s);
+    json_text_bool(out, "expose_all_ports", s->all_ports);
+    json_text_string_or_null(out, "mask_request_host", s->request_host);
+    write_data_plane_url(out, settings, s);
+    json_text_time(out, "created_at", s->created_at_ms);
+    json_text_time(out, "updated_at", s->updated_at_ms);
+    json_text_time(out, "stopped_at", s->stopped_at_ms);
+    json_text_string_or_null(out, "resumed_from", s->resumed_from);
     if (s->cleanup_at_ms)
-        json_object_set_new(json, "cleanup_at", time_to_json(s->cleanup_at_ms));
-    return json;
+        json_text_time(out, "cleanup_at", s->cleanup_at_ms);
+    buffer_append_char(out, '}');
+}
+
+json_t *sandbox_to_json(const struct settings *settings, const struct sandbox *sandbox)
+{
+    buffer_auto text = BUFFER_INIT(HTTP_RESPONSE_BYTES_MAX);
+    sandbox_write(settings, sandbox, &text);
+    return parsed(&text);
 }
 
 json_t *session_to_json(const struct settings *settings, const struct sandbox *sandbox,

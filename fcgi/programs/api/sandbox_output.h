@@ -9,6 +9,9 @@
 #include "sandbox/sandbox.h"
 #include "session/session.h"
 
+/* As text, appended: what is stored as JSON goes out as it is. */
+void sandbox_write(const struct settings *settings, const struct sandbox *sandbox,
+                   struct buffer *out);
 json_t *sandbox_to_json(const struct settings *settings, const struct sandbox *sandbox);
 
 /* The policy and whether it is in force. */

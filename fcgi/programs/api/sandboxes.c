@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+
 #include "api/api.h"
 #include "api/network_input.h"
 #include "api/page_list.h"
@@ -51,13 +53,15 @@ static int list_rows(struct db *db, const struct page_query *query, void **rows,
     struct sandbox *sandboxes;
     int result = sandbox_list(db, query->team_id, &query->page->filter, query->before, query->limit,
                               &sandboxes, count, err);
+    for (unsigned i = 0; i < *count; i++)
+        snprintf(sandboxes[i].team_slug, sizeof sandboxes[i].team_slug, "%s", query->team_slug);
     *rows = sandboxes;
     return result;
 }
 
-static json_t *row_to_json(const struct api *api, const void *row)
+static void write_row(const struct api *api, const void *row, struct buffer *out)
 {
-    return sandbox_to_json(api->settings, row);
+    sandbox_write(api->settings, row, out);
 }
 
 static void row_deinit(void *row)
@@ -69,7 +73,7 @@ const struct page_kind sandboxes_page = {
     .member = "sandboxes",
     .row_size = sizeof(struct sandbox),
     .list = list_rows,
-    .to_json = row_to_json,
+    .write = write_row,
     .deinit = row_deinit,
 };
 
@@ -85,7 +89,8 @@ int sandboxes_show(void *context, struct http_request *request, struct http_resp
     struct api *api = context;
     (void)request;
     (void)err;
-    return http_response_json(response, 200, sandbox_to_json(api->settings, &api->access.sandbox));
+    sandbox_write(api->settings, &api->access.sandbox, &response->body);
+    return 0;
 }
 
 int sandboxes_update(void *context, struct http_request *request, struct http_response *response,

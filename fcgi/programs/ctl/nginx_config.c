@@ -105,19 +105,32 @@ static void append_pattern(const char *pattern, struct buffer *out)
 }
 
 /* Lines of a map from method and path to the pool of those that may wait. HEAD is GET. */
+/* One line for each method and pool: nginx asks one expression after the other, for each request.
+ */
+static void append_waiting(const char *method, int pool, const char *upstream, struct buffer *lines)
+{
+    bool any = false;
+    for (size_t i = 0; i < endpoint_count; i++) {
+        if ((int)endpoints[i].pool != pool || strcmp(endpoints[i].method, method) != 0)
+            continue;
+        if (any)
+            buffer_append_char(lines, '|');
+        else
+            buffer_printf(lines, "    \"~^%s (?:", strcmp(method, "GET") ? method : "(?:GET|HEAD)");
+        append_pattern(endpoints[i].pattern, lines);
+        any = true;
+    }
+    if (any)
+        buffer_printf(lines, ")$\" %s;\n", upstream);
+}
+
 static char *waiting_endpoints(void)
 {
-    static const char *const upstreams[] = {
-        [POOL_RUNTIME] = "sandlot_api", [POOL_PAUSES] = "sandlot_pauses", [POOL_FILES] = NULL};
+    static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
     buffer_auto lines = BUFFER_INIT(ENDPOINTS_TEXT_MAX);
-    for (size_t i = 0; i < endpoint_count; i++) {
-        const struct endpoint *endpoint = &endpoints[i];
-        if (!upstreams[endpoint->pool])
-            continue;
-        buffer_printf(&lines, "    \"~^%s ",
-                      strcmp(endpoint->method, "GET") ? endpoint->method : "(GET|HEAD)");
-        append_pattern(endpoint->pattern, &lines);
-        buffer_printf(&lines, "$\" %s;\n", upstreams[endpoint->pool]);
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+        append_waiting(methods[i], POOL_RUNTIME, "sandlot_api", &lines);
+        append_waiting(methods[i], POOL_PAUSES, "sandlot_pauses", &lines);
     }
     return buffer_steal(&lines);
 }

@@ -229,8 +229,8 @@ def scene(stack, module_account, untouched):  # pylint: disable=unused-argument
             yield api, sandbox
     finally:
         stack.query("UPDATE teams SET plan = %s WHERE slug = %s", before, module_account.team)
-        stack.query("UPDATE access_revision SET revision = revision + 1")
         stack.query("DELETE FROM plans WHERE name = 'fuzz'")
+        stack.query("UPDATE access_revision SET revision = revision + 1")
 
 
 @pytest.fixture(autouse=True)

@@ -181,13 +181,13 @@ def test_deadline_near_is_told_once_for_each_deadline(api, make_sandbox):
 @pytest.fixture
 def plan_of_one(stack, account):
     """The account's team may run one sandbox."""
-    row = stack.query("SELECT * FROM plans WHERE name = 'basic'")[0] | {"name": account.team[:20], "sandboxes": 1}
-    columns = ", ".join(row)
-    stack.query(f"INSERT INTO plans ({columns}) VALUES ({', '.join(['%s'] * len(row))})", *row.values())
-    stack.ctl("team", "set-plan", account.team, row["name"])
+    name = account.team[:20]
+    stack.ctl("plan", "create", name, "--from", "basic")
+    stack.ctl("plan", "set", name, "sandboxes=1")
+    stack.ctl("team", "set-plan", account.team, name)
     yield
     stack.ctl("team", "set-plan", account.team, "basic")
-    stack.query("DELETE FROM plans WHERE name = %s", row["name"])
+    stack.ctl("plan", "remove", name)
 
 
 def test_a_quota_that_is_near_and_one_that_refuses(api, plan_of_one, sandbox):

@@ -179,6 +179,55 @@ static void another_secret_is_refused(void **state)
     assert_plan("basic");
 }
 
+/* Whether it is presumed; *holds: whether the revision confirms it. */
+static bool is_presumed(bool *holds)
+{
+    struct error *err = NULL;
+    struct principal principal;
+    uint64_t revision;
+    autofree char *header = xasprintf("Bearer %s", key_text);
+    assert_ok(access_revision_get(db, &revision, &err));
+    bool is_good = principal_presume(cache, ring, header, &principal);
+    *holds = is_good && principal.revision == revision;
+    assert_true(!is_good || principal_reaches(&principal, principal.personal_team_id));
+    principal_deinit(&principal);
+    return is_good;
+}
+
+static void what_is_presumed_holds_by_its_revision(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    bool holds;
+    assert_true(is_presumed(&holds));
+    assert_true(holds);
+    assert_ok(team_set_plan(db, "alice", "pro", &err));
+    assert_true(is_presumed(&holds));
+    assert_false(holds);
+    assert_plan("pro");
+    assert_true(is_presumed(&holds));
+    assert_true(holds);
+    assert_ok(api_key_revoke(db, NULL, key_id, &err));
+    is_presumed(&holds);
+    assert_false(holds);
+    assert_refused();
+    assert_false(is_presumed(&holds));
+}
+
+static void only_a_good_key_is_presumed(void **state)
+{
+    (void)state;
+    bool holds;
+    char *last = &key_text[API_KEY_TEXT_SIZE - 2], was = *last;
+    *last = was == 'A' ? 'E' : 'A';
+    assert_false(is_presumed(&holds));
+    *last = was;
+    key_text[strlen("slk_")] = key_text[strlen("slk_") + 1];
+    assert_false(is_presumed(&holds));
+    *key_text = 'x';
+    assert_false(is_presumed(&holds));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +239,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_new_team_counts_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_key_expires_while_it_is_known, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_secret_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_presumed_holds_by_its_revision, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(only_a_good_key_is_presumed, set_up, tear_down),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

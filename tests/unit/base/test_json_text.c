@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <jansson.h>
+
+#include "base/json_text.h"
+#include "base/mem.h"
+
+static void members_stand_between_commas(void **state)
+{
+    (void)state;
+    buffer_auto text = BUFFER_INIT(1000);
+    buffer_append_char(&text, '{');
+    json_text_string(&text, "a", "x");
+    json_text_string_or_null(&text, "b", "");
+    json_text_number(&text, "c", 0);
+    json_text_number(&text, "d", INT64_MIN);
+    json_text_bool(&text, "e", true);
+    json_text_time(&text, "f", 0);
+    json_text_time(&text, "g", 1);
+    json_text_object(&text, "h", "{\"i\":1}");
+    json_text_object(&text, "j", "");
+    json_text_name(&text, "k");
+    buffer_append_char(&text, '[');
+    json_text_name(&text, "");
+    buffer_append_string(&text, "{}");
+    json_text_name(&text, "");
+    buffer_append_string(&text, "{}");
+    buffer_append_string(&text, "]}");
+    assert_string_equal(buffer_string(&text),
+                        "{\"a\":\"x\",\"b\":null,\"c\":0,\"d\":-9223372036854775808,\"e\":true,"
+                        "\"f\":null,\"g\":\"1970-01-01T00:00:00.001Z\",\"h\":{\"i\":1},\"j\":{},"
+                        "\"k\":[{},{}]}");
+}
+
+/* As jansson writes it, and reads it again. */
+static void text_is_escaped(void **state)
+{
+    (void)state;
+    char all[0x100 + 8];
+    size_t size = 0;
+    for (int c = 1; c < 0x80; c++)
+        all[size++] = (char)c;
+    memcpy(all + size, "\xc3\xa9", 3);
+    buffer_auto text = BUFFER_INIT(2000);
+    json_text_string(&text, "", all);
+    json_auto_t *json = json_string(all);
+    autofree char *expected = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+    assert_string_equal(buffer_string(&text), expected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_stand_between_commas),
+        cmocka_unit_test(text_is_escaped),
+    };
+    return run_tests(tests);
+}
