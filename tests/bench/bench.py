@@ -127,11 +127,12 @@ def in_ms(text):
     return float(number) * UNITS[unit]
 
 
-def wrk(port, host, path, connections, seconds, *headers):
-    """Requests a second, median in ms, number of requests, answers that were none."""
+def wrk(port, host, path, connections, seconds, *headers, script=None):
+    """Requests a second, median in ms, number of requests, answers that were none. script: a file for wrk."""
     done = subprocess.run(
         ["wrk", "--timeout", "10s", "-t", "1", "-c", str(connections), "-d", f"{seconds}s", "--latency",
-         "-H", f"Host: {host}", *(word for header in headers for word in ("-H", header)), f"https://127.0.0.1:{port}{path}"],
+         *(["-s", script] if script else []), "-H", f"Host: {host}", *(word for header in headers for word in ("-H", header)),
+         f"https://127.0.0.1:{port}{path}"],
         check=True, capture_output=True, text=True).stdout
     rate = float(re.search(r"Requests/sec:\s+([0-9.]+)", done).group(1))
     median = in_ms(re.search(r"50%\s+([0-9.]+[a-z]+)", done).group(1))
