@@ -487,6 +487,10 @@ static int start(struct work *work, const struct warm_instance *warm, const stru
         work_network_end(work);
     int result =
         warm->name[0] ? start_warm(work, warm, list, err) : start_cold(work, from, list, err);
+    error_auto ignored = NULL;
+    /* A host that is away takes its firewall along, which is waited for once more. */
+    if (result < 0)
+        lease_check(&work->lease, &ignored);
     work_network_end(work);
     fault_point(FAULT_CREATE_NETWORK);
     return result;

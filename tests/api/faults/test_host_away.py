@@ -54,7 +54,6 @@ def goes_on(sandbox):
     assert sandbox.id in {one["id"] for one in api.list()}
 
 
-@pytest.mark.short
 def test_the_cable_of_a_host_is_cut(hosts, api, stack):
     away = hosts.make(api, "other", exposed_ports=[{"port": 3000}])
     doomed = hosts.make(api, "other")
