@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checkpoints in the archive: with their memory and without, beside what is made from them, whoever dies over it."""
 
-import secrets
-
 import pytest
 
 from archive import Folder, archive_settings
-from client import assert_error
-from faults import fault_points, wrong_counters  # noqa: F401
+from faults import fault_points  # noqa: F401
 from stack import wait_until
-from tenant import Sandbox
+from tenant import Sandbox, checkpoint_instance, checkpoint_of
 
 
 @pytest.fixture(scope="module")
@@ -28,19 +25,9 @@ def archive(storage, stack):
         assert storage.keys() == []
 
 
-def checkpoint_of(sandbox, **fields):
-    answer = sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "c" + secrets.token_hex(3), **fields})
-    assert answer.status == 201, answer
-    return answer.json()
-
-
 def delete(api, *checkpoints):
     for one in checkpoints:
         assert api.delete(f"/v1/checkpoints/{one['id']}").status == 204
-
-
-def instance_of(checkpoint):
-    return "ckp-" + checkpoint["id"].removeprefix("ckp_")
 
 
 def row_of(stack, checkpoint):
@@ -60,7 +47,7 @@ def until_nothing_is_left(stack, checkpoint):
 
 def lose_instance(stack, checkpoint):
     """As its host's disk does that breaks."""
-    stack.incus.request("DELETE", f"/1.0/instances/{instance_of(checkpoint)}")
+    stack.incus.request("DELETE", f"/1.0/instances/{checkpoint_instance(checkpoint)}")
 
 
 def restored(api, checkpoint):
@@ -79,7 +66,7 @@ def test_its_host_fetches_what_it_has_lost(archive, api, stack, memory):
     shown = stack.ctl("status")["archive"]
     assert (shown["checkpoints"], shown["sandboxes"], shown["copies"]) == (1, 0, 1)
     lose_instance(stack, checkpoint)
-    wait_until(lambda: stack.incus.exists(instance_of(checkpoint)) and not stack.query("SELECT id FROM moves"), 120,
+    wait_until(lambda: stack.incus.exists(checkpoint_instance(checkpoint)) and not stack.query("SELECT id FROM moves"), 120,
                "the checkpoint on its host again")
     made = restored(api, checkpoint)
     assert made.data.check("cat kept") == "on disk\n"
@@ -89,7 +76,7 @@ def test_its_host_fetches_what_it_has_lost(archive, api, stack, memory):
     delete(api, checkpoint)
     until_nothing_is_left(stack, checkpoint)
     assert archive.keys() == []
-    wait_until(lambda: not stack.incus.exists(instance_of(checkpoint)), 60, "no instance of it")
+    wait_until(lambda: not stack.incus.exists(checkpoint_instance(checkpoint)), 60, "no instance of it")
     assert made.data.check("cat kept") == "on disk\n"
 
 
@@ -117,7 +104,7 @@ def test_nothing_waits_for_its_copy(storage, api, stack):
         delete(api, checkpoint)
         until_nothing_is_left(stack, checkpoint)
         wait_until(lambda: storage.keys() == [], 60, "nothing of it in the storage")
-        wait_until(lambda: not stack.incus.exists(instance_of(checkpoint)), 60, "no instance of it")
+        wait_until(lambda: not stack.incus.exists(checkpoint_instance(checkpoint)), 60, "no instance of it")
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from archive import Folder, archive_settings
 from client import assert_error
 from faults import fault_points, wrong_counters  # noqa: F401
 from stack import wait_until
-from tenant import Sandbox
+from tenant import Sandbox, checkpoint_instance, checkpoint_of
 from two_hosts import TwoHosts
 
 pytestmark = pytest.mark.hosts
@@ -103,16 +103,6 @@ def test_no_host_has_room(hosts, archive, api, stack):
 # --- checkpoints ---
 
 
-def checkpoint_of(sandbox, **fields):
-    answer = sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "c" + secrets.token_hex(3), **fields})
-    assert answer.status == 201, answer
-    return answer.json()
-
-
-def instance_of(checkpoint):
-    return "ckp-" + checkpoint["id"].removeprefix("ckp_")
-
-
 def until_stored(stack, *checkpoints):
     """Of sandboxes that run nothing is in the archive."""
     for one in checkpoints:
@@ -203,7 +193,7 @@ def test_checkpoints_outlive_their_host_which_can_be_removed(hosts, kept, archiv
     hosts.becomes("up")
     hosts.take("local", "other")
     for one in kept:
-        wait_until(lambda one=one: hosts.having(instance_of(one)) == ["local"], 120, "one instance of it")
+        wait_until(lambda one=one: hosts.having(checkpoint_instance(one)) == ["local"], 120, "one instance of it")
     copy = checkpoint_of(paused, memory=True)
     hosts.move(paused, "other")
     assert paused.resume()["resumed_from"] == "memory" and hosts.of(paused) == "other"
@@ -227,7 +217,7 @@ def test_a_dispatcher_is_killed_over_a_checkpoint(hosts, kept, losing, api, stac
         assert made.data.check("cat /dev/shm/kept kept") == "in memory\non disk\n"
         assert restored(api, disk).data.check("cat kept") == "on disk\n"
     for one in kept:
-        wait_until(lambda one=one: hosts.having(instance_of(one)) == ["local"], 120, "one instance of it, when the host is back")
+        wait_until(lambda one=one: hosts.having(checkpoint_instance(one)) == ["local"], 120, "one instance of it, when the host is back")
     delete(api, *kept)
 
 

@@ -9,7 +9,7 @@ import pytest
 from client import assert_error
 from faults import InBackground, fault_points, settled_row, wrong_counters  # noqa: F401
 from stack import wait_until
-from tenant import Sandbox
+from tenant import Sandbox, checkpoint_instance, checkpoint_of
 from two_hosts import TwoHosts
 from volumes import Volume
 
@@ -35,16 +35,6 @@ def host_of(stack, table, id):
 
 def no_moves(stack):
     wait_until(lambda: not stack.query("SELECT id FROM moves WHERE state <> 'failed'"), 90, "the end of all moves", 0.1)
-
-
-def checkpoint_of(sandbox, **fields):
-    answer = sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "c" + secrets.token_hex(3), **fields})
-    assert answer.status == 201, answer
-    return answer.json()
-
-
-def instance_of(checkpoint):
-    return "ckp-" + checkpoint["id"].removeprefix("ckp_")
 
 
 def restored(api, checkpoint, **fields):
@@ -91,7 +81,7 @@ def test_checkpoints_go_also_those_whose_sandbox_is_gone(hosts, api, stack, memo
     left = drain(stack)
     assert why(left, checkpoint["id"]) is None
     assert host_of(stack, "checkpoints", checkpoint["id"]) == "local"
-    assert hosts.having(instance_of(checkpoint)) == ["local"]
+    assert hosts.having(checkpoint_instance(checkpoint)) == ["local"]
     again = restored(api, checkpoint)
     assert hosts.of(again) == "local"
     assert again.data.check("cat on_disk") == "kept\n"
@@ -99,7 +89,7 @@ def test_checkpoints_go_also_those_whose_sandbox_is_gone(hosts, api, stack, memo
         assert again.show()["resumed_from"] == "memory"
         assert again.data.check("cat /dev/shm/in_memory") == "kept\n"
     assert api.delete(f"/v1/checkpoints/{checkpoint['id']}").status == 204
-    wait_until(lambda: hosts.having(instance_of(checkpoint)) == [], 60, "no instance of it anywhere")
+    wait_until(lambda: hosts.having(checkpoint_instance(checkpoint)) == [], 60, "no instance of it anywhere")
 
 
 @pytest.mark.parametrize("point", STEPS)
@@ -113,7 +103,7 @@ def test_a_dispatcher_killed_at_each_step_of_a_checkpoint(hosts, api, stack, fau
     drain(stack)
     wait_until(lambda: not (fault_points.directory / point).exists(), 30, f"a dispatcher at {point}")
     no_moves(stack)
-    assert hosts.having(instance_of(checkpoint)) == [host_of(stack, "checkpoints", checkpoint["id"])] == ["local"]
+    assert hosts.having(checkpoint_instance(checkpoint)) == [host_of(stack, "checkpoints", checkpoint["id"])] == ["local"]
     again = restored(api, checkpoint)
     assert again.data.check("cat /dev/shm/in_memory") == "kept\n"
 
@@ -143,7 +133,7 @@ def test_a_delete_of_a_checkpoint_wins(hosts, api, stack, fault_points):
     fault_points.release("moving.copied")
     draining.result()
     no_moves(stack)
-    wait_until(lambda: hosts.having(instance_of(checkpoint)) == [], 60, "no instance of it anywhere")
+    wait_until(lambda: hosts.having(checkpoint_instance(checkpoint)) == [], 60, "no instance of it anywhere")
 
 
 # --- volumes ---
@@ -378,7 +368,7 @@ def test_a_create_from_a_checkpoint_of_a_full_host(hosts, api, stack, request):
     assert hosts.of(made) == host_of(stack, "checkpoints", checkpoint["id"]) == "local"
     assert made.data.check("cat on_disk") == "kept\n"
     no_moves(stack)
-    assert hosts.having(instance_of(checkpoint)) == ["local"]
+    assert hosts.having(checkpoint_instance(checkpoint)) == ["local"]
 
 
 def test_a_create_with_no_room_anywhere_says_so(hosts, api, stack, full):

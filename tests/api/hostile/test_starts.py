@@ -17,7 +17,7 @@ import pytest
 from client import assert_error, when_served
 from faults import InBackground, instances
 from stack import wait_until
-from tenant import Sandbox
+from tenant import Sandbox, checkpoint_of
 from volumes import Volume
 
 # A start that waits for ever is ended by the host after this many seconds (conf/incus/incusd-exec).
@@ -53,12 +53,6 @@ def put_pipe(stack, sandbox, place):
     assert stat.S_ISFIFO((rootfs(stack, sandbox) / place.lstrip("/")).lstat().st_mode)
 
 
-def checkpoint_of(sandbox):
-    answer = sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "c" + secrets.token_hex(3)})
-    assert answer.status == 201, answer
-    return answer.json()["id"]
-
-
 def own_instances(stack):
     return {name for name in instances(stack) if name.startswith("sbx-")}
 
@@ -88,7 +82,7 @@ def assert_nothing_waits(stack):
 def test_creates_from_a_disk_with_a_pipe_for_a_mount_point(attacker, bystander, stack, place):
     sandbox = Sandbox.create(attacker)
     put_pipe(stack, sandbox, place)
-    checkpoint = checkpoint_of(sandbox)
+    checkpoint = checkpoint_of(sandbox)["id"]
     before = own_instances(stack)
     creates = [
         InBackground(when_served, attacker.post, "/v1/sandboxes", {"template": checkpoint}) for _ in range(AT_ONCE)]
@@ -132,7 +126,7 @@ def test_a_create_with_a_volume_on_what_is_no_directory(attacker, bystander, sta
     volume = Volume(attacker, "v" + secrets.token_hex(3))
     sandbox = Sandbox.create(attacker)
     put_there(stack, sandbox, "/mnt/place", make)
-    checkpoint = checkpoint_of(sandbox)
+    checkpoint = checkpoint_of(sandbox)["id"]
     body = {"template": checkpoint, "volume_mounts": {"/mnt/place": volume.name}}
     creates = [InBackground(when_served, attacker.post, "/v1/sandboxes", body) for _ in range(AT_ONCE)]
     bystander.goes_on(rounds=1)
@@ -222,7 +216,7 @@ class HeldStarts:
 @pytest.mark.long
 def test_a_start_that_does_not_end_is_ended(attacker, bystander, stack):
     """It is answered, not tried again, and nothing of it is left; a delete meanwhile is answered."""
-    checkpoint = checkpoint_of(Sandbox.create(attacker))
+    checkpoint = checkpoint_of(Sandbox.create(attacker))["id"]
     before = own_instances(stack)
     starts = HeldStarts(stack)
     started = time.monotonic()
@@ -239,7 +233,7 @@ def test_a_start_that_does_not_end_is_ended(attacker, bystander, stack):
 
 @pytest.mark.long
 def test_a_delete_of_a_sandbox_whose_start_does_not_end(attacker, bystander, stack):
-    sandbox = Sandbox.create(attacker, template=checkpoint_of(Sandbox.create(attacker)))
+    sandbox = Sandbox.create(attacker, template=checkpoint_of(Sandbox.create(attacker))["id"])
     os.kill(stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"], signal.SIGKILL)
     wait_until(lambda: sandbox.show()["state"] == "stopped", 20, "the notice")
     instance = sandbox.instance

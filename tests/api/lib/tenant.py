@@ -101,3 +101,15 @@ class Sandbox:
         path = f"/tmp/{name}"
         self.data.upload(path, (GUEST / name).read_bytes())
         return path
+
+
+def checkpoint_of(sandbox, **fields):
+    """A checkpoint under a name of its own: its document."""
+    answer = sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "c" + secrets.token_hex(3), **fields})
+    assert answer.status == 201, answer
+    return answer.json()
+
+
+def checkpoint_instance(checkpoint):
+    """What it is called in Incus."""
+    return "ckp-" + checkpoint["id"].removeprefix("ckp_")
