@@ -425,29 +425,28 @@ int incus_order_request(struct incus *incus, const struct incus_request *request
     return 0;
 }
 
-int incus_order_within(struct incus *incus, const char *method, const char *path, json_t *body,
-                       unsigned most_s, struct error **err)
+static struct incus_request order_of(const char *method, const char *path, json_t *body)
 {
-    struct incus_request request = {
+    return (struct incus_request){
         .method = method,
         .path = path,
         .body = body,
         .timeout_s = INCUS_REQUEST_TIMEOUT_S,
         .answer_max = INCUS_ANSWER_MAX,
     };
+}
+
+int incus_order_within(struct incus *incus, const char *method, const char *path, json_t *body,
+                       unsigned most_s, struct error **err)
+{
+    struct incus_request request = order_of(method, path, body);
     return incus_order_request(incus, &request, most_s, err);
 }
 
 int incus_order_new(struct incus *incus, const char *path, json_t *body, struct error **err)
 {
-    struct incus_request request = {
-        .method = "POST",
-        .path = path,
-        .body = body,
-        .places = true,
-        .timeout_s = INCUS_REQUEST_TIMEOUT_S,
-        .answer_max = INCUS_ANSWER_MAX,
-    };
+    struct incus_request request = order_of("POST", path, body);
+    request.places = true;
     return incus_order_request(incus, &request, INCUS_ORDER_MOST_S, err);
 }
 

@@ -12,29 +12,29 @@
  *    part of all restores fails ("Unable to open timens-N.img: Permission denied").
  *  - At a dump, a volume (a subvolume below /custom/ of the pool) is a mount from
  *    outside that CRIU must be told of; at the restore incusd does that itself.
- *  - The folder through which Incus adds mounts (/dev/.incus-mounts) CRIU finds by itself, and an
- * image would name it by its path on the host and by the instance: it is named by its place in the
- * sandbox, so that a copy, or the sandbox on another host, gets its own.
+ *  - The folder through which Incus adds mounts (/dev/.incus-mounts) CRIU finds by itself, and
+ *    an image would name it by its path on the host and by the instance: it is named by its place
+ *    in the sandbox, so that a copy, or the sandbox on another host, gets its own.
  *  - The image of a dump lies in the sandbox's own subvolume and would be a guest's: it becomes a
  *    subvolume of its own, which may take the part of the pool that is kept for the host.
- *  - What a sandbox sees of its disk is mounted from a link (/run/sandlot-disks), which CRIU does
- * not follow.
+ *  - What a sandbox sees of its disk is mounted from a link (/run/sandlot-disks), which CRIU
+ *    does not follow.
  *  - A restore from an image that was cut off reads for ever, or fails late: the sizes of the files
  *    are written down after a dump and looked at before a restore.
  *  - A dump that hangs would keep the sandbox frozen, and the caller waiting for a quarter of an
- * hour: after a minute, and a second more for each 16 MiB of its memory, it is killed, and the
- * sandbox thawed and let to its network again. What CRIU has put into the processes takes itself
- * out when CRIU is gone.
+ *    hour: after a minute, and a second more for each 16 MiB of its memory, it is killed, and the
+ *    sandbox thawed and let to its network again. What CRIU has put into the processes takes
+ *    itself out when CRIU is gone.
  *  - What lies in tmpfs is kept as it is, not packed: the tar that CRIU finds first does so
- * (tar.c). Images of before are packed, and tell by having no file that says they are not.
+ *    (tar.c). Images of before are packed, and tell by having no file that says they are not.
  *  - While it works, CRIU keeps packets away from the container's open connections; by
  *    default it runs iptables-restore for that, which need not be installed.
  *  - A copy of an instance has the image of its original. Its processes are to find the addresses
- * of the copy (SANDLOT_CONFIG names its configuration), none of the original's connections, and a
- *    control group that runs: CRIU calls this program before it lets them go on, and after that.
+ *    of the copy (SANDLOT_CONFIG names its configuration), none of the original's connections, and
+ *    a control group that runs: CRIU calls this program before it lets them go on, and after that.
  *  - CRIU and liblxc freeze a container and look at once whether it stands still, which takes a
  *    moment; then they sleep for 100 ms and a second. It stands still before CRIU begins. One that
- * is to live on does until its disk is copied, too.
+ *    is to live on does until its disk is copied, too.
  */
 #include <errno.h>
 #include <limits.h>
