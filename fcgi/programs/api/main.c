@@ -56,6 +56,7 @@
 #include "template/template.h"
 #include "template/template_move.h"
 #include "template/template_tag.h"
+#include "template/template_use.h"
 #include "template/warm.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
@@ -166,6 +167,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         template_move_statements,
         template_statements,
         template_tag_statements,
+        template_use_statements,
         usage_kept_statements,
         usage_part_statements,
         usage_statements,

@@ -13,6 +13,7 @@ import pytest
 
 import e2b_contract
 from client import Api, Origin, altered
+from killing import traced
 from stack import wait_until
 from tenant import Sandbox
 
@@ -137,6 +138,35 @@ def test_errors_have_their_numbers(stack, call, sandbox):
     assert call("POST", f"/sandboxes/{name}/pause").status == 204
     assert_refused(call("POST", f"/sandboxes/{name}/pause"), 409)
     assert_refused(call("POST", f"/sandboxes/{name}/timeout", {"timeout": 60}), 404)
+
+
+def test_a_pause_that_cannot_keep_the_memory_is_for_later(call, account):
+    name = call("POST", "/v2/sandboxes", {"templateID": "base"}).json()["sandboxID"]
+    (shown,) = account.api.get("/v1/sandboxes").json()["sandboxes"]
+    session = account.api.post(f"/v1/sandboxes/{shown['id']}/sessions", {}).json()["session"]
+    sandbox = Sandbox(account.api, {**shown, "session": session})
+    boot = sandbox.boot_id()
+    with traced(sandbox) as pid:
+        assert_refused(call("POST", f"/sandboxes/{name}/pause"), 503)
+        assert call("GET", f"/sandboxes/{name}").json()["state"] == "running"
+        sandbox.data.check(f"kill -9 {pid}")
+    assert call("POST", f"/sandboxes/{name}/pause").status == 204
+    assert call("POST", f"/v2/sandboxes/{name}/connect").status == 201
+    assert sandbox.boot_id() == boot
+
+
+@pytest.mark.alone
+def test_no_host_has_room(stack, call):
+    hosts = [row["name"] for row in stack.query("SELECT name FROM hosts WHERE state = 'active'")]
+    for host in hosts:
+        stack.ctl("host", "drain", host, "--stay")
+    try:
+        refused = call("POST", "/v2/sandboxes", {"templateID": "base"})
+    finally:
+        for host in hosts:
+            stack.ctl("host", "activate", host)
+    assert_refused(refused, 503)
+    assert refused.json()["error_code"] == "sandbox_capacity_unavailable"
 
 
 def test_what_a_create_refuses(call):
@@ -360,9 +390,30 @@ def test_pages_of_templates(stack, call, account, sandbox):
     own, theirs = shown["first"], shown[stack.template]
     assert own["diskSizeMB"] >= 1024 and own["names"] == [f"{account.team}/first"] and not own["public"]
     assert theirs["names"] == [f"deployment/{stack.template}"] and theirs["public"]
+    assert theirs["spawnCount"] > 0 and theirs["lastSpawnedAt"]
     assert_refused(call("GET", "/v2/templates?nextToken=none"), 400)
     assert_refused(call("GET", "/v2/templates?limit=0"), 400, "limit")
     assert_refused(call("GET", "/v2/templates?teamID=of-somebody-else"), 403, "teamID")
+
+
+def test_how_often_a_template_was_used(call, account, make_sandbox, sandbox):
+    """Its sandboxes count, also those that are gone, and forks and what is made of a checkpoint do not."""
+    made = account.api.post(f"{sandbox.path}/checkpoints", {"name": "made"}).json()
+    assert account.api.post("/v1/templates", {"slug": "counted", "checkpoint_id": made["id"]}).status == 201
+
+    def counted():
+        (one,) = (one for one in call("GET", "/templates").json() if one["templateID"] == "counted")
+        shown = call("GET", "/templates/counted").json()
+        assert (shown["spawnCount"], shown["lastSpawnedAt"]) == (one["spawnCount"], one["lastSpawnedAt"])
+        return one["spawnCount"], one["lastSpawnedAt"]
+
+    assert counted() == (0, None)
+    first = make_sandbox(template="counted")
+    assert counted() == (1, first.document["created_at"])
+    account.api.destroy(first.id)
+    second = make_sandbox(template="counted")
+    make_sandbox(checkpoint_id=made["id"])
+    assert counted() == (2, second.document["created_at"])
 
 
 def test_tags_that_are_refused(stack, call, account):
