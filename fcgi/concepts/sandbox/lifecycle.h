@@ -48,7 +48,9 @@ struct sandbox_create {
     unsigned turn;                 /* of a fork: how many of it come before */
     /* Called inside the transaction that inserts the sandbox; may refuse. May be NULL. */
     int (*claim)(struct db *db, const char *sandbox_id, void *context, struct error **err);
-    void *claim_context;
+    /* The same inside the transaction that says that it is ready. */
+    int (*made)(struct db *db, void *context, struct error **err);
+    void *claim_context; /* of both */
 };
 
 /* For a fork: write the rows of a sandbox that a dispatcher is to start, work_run_fork(). Errors:

@@ -17,6 +17,12 @@ struct work {
     /* Called inside the transaction of work_finish() that writes a move; may be NULL. */
     int (*settle)(struct db *db, void *context, struct error **err);
     void *settle_context;
+    /* What its agent is told, where it is at hand; else it is read. */
+    struct agent_told {
+        bool known;
+        const char *envs; /* borrowed; NULL: none */
+        uint32_t log_kib;
+    } told;
     struct runtime *runtime; /* of the sandbox's host, after work_open_runtime() */
     struct lease lease;
     int64_t answer_by_ms; /* monotonic: what the runtime is then still at is left to it; 0: never */

@@ -46,4 +46,10 @@ int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_r
  * end takes no more room on the hosts than that beside its quota. */
 int quota_may_leave(struct db *db, const char *team_id, bool *may, struct error **err);
 
+/* For *_db.c that take quota: a condition on the rows t of teams and p of its plan, with two
+ * places: vCPUs and memory. */
+#define QUOTA_HAS_ROOM                                                                    \
+    "t.used_sandboxes + 1 <= p.sandboxes AND t.used_vcpus + CAST(? AS SIGNED) <= p.vcpus" \
+    " AND t.used_memory_mb + CAST(? AS SIGNED) <= p.memory_mb"
+
 extern const struct db_statement_list quota_statements;

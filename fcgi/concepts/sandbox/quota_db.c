@@ -25,9 +25,7 @@ static const struct db_statement take_statement = {
     "UPDATE teams t JOIN plans p ON p.name = t.plan SET t.used_sandboxes = t.used_sandboxes + 1,"
     " t.used_vcpus = t.used_vcpus + CAST(? AS SIGNED),"
     " t.used_memory_mb = t.used_memory_mb + CAST(? AS SIGNED)"
-    " WHERE t.id = ? AND t.used_sandboxes + 1 <= p.sandboxes"
-    " AND t.used_vcpus + CAST(? AS SIGNED) <= p.vcpus"
-    " AND t.used_memory_mb + CAST(? AS SIGNED) <= p.memory_mb"
+    " WHERE t.id = ? AND " QUOTA_HAS_ROOM
     " AND (? = 0 OR t.stopped_sandboxes <= p.stopped_sandboxes)",
     false};
 /* Deleted ones that are not gone yet, against the plan. */

@@ -17,8 +17,8 @@ void sandbox_row_read_own(const struct db_rows *rows, unsigned first, struct san
 /* Write the metadata into the table that filters look into; a deleted sandbox has none there. */
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* What it takes is reserved already (reservation.h). envs_sealed: empty stays NULL. Indexes
- * the metadata too. */
+/* What it takes is reserved in the same transaction (reservation.h). envs_sealed: empty stays NULL.
+ * Indexes the metadata too. */
 int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
                        const struct buffer *envs_sealed, struct error **err);
 

@@ -48,3 +48,10 @@ int api_claim(struct db *db, const char *id, void *context, struct error **err)
     audit_about(&api->audit, id);
     return api->idempotency ? idempotency_attach(db, api->idempotency, id, err) : 0;
 }
+
+int api_made(struct db *db, void *context, struct error **err)
+{
+    struct api *api = context;
+    (void)db;
+    return audit_tell_done(&api->audit, err);
+}

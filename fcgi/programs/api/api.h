@@ -91,6 +91,9 @@ int api_new_session(struct api *api, const struct sandbox *sandbox, const char *
  * the struct api. */
 int api_claim(struct db *db, const char *id, void *context, struct error **err);
 
+/* In the transaction that ends it: the record that it is done. */
+int api_made(struct db *db, void *context, struct error **err);
+
 /* Handlers, a file a resource. */
 route_handler sandboxes_create, sandboxes_list, sandboxes_show, sandboxes_delete;
 route_handler sandboxes_pause, sandboxes_resume;

@@ -17,6 +17,7 @@ int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *s
     input.create.team = api->access.team;
     input.create.user_id = api->principal.user_id;
     input.create.claim = api_claim;
+    input.create.made = api_made;
     input.create.claim_context = api;
     int result = 0;
     if (sandbox_input_read(body, &input, err) < 0 ||
