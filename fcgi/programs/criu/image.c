@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -298,7 +299,9 @@ static void mark(const char *folder, const char *name)
 
 void image_mark_running(const char *folder)
 {
-    mark(folder, RUNNING);
+    struct stat found;
+    if (stat(folder, &found) == 0 && found.st_ino == BTRFS_FIRST_FREE_OBJECTID)
+        mark(folder, RUNNING);
 }
 
 void image_mark_plain(const char *folder)
