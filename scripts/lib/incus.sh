@@ -144,6 +144,7 @@ incus_start()
         crypt_open
         mkdir -p "$INCUS_STATE"
         "${WITHIN[@]}" env INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_NIC_PREFIX="$NIC_PREFIX" \
+            PATH="${CRIU_PATH:+$STATE_ROOT/criu-bin:}$PATH" SANDLOT_CRIU="$CRIU_OF_MACHINE" \
             INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" "$SOURCE_DIR/conf/incus/incusd-prepare"
         service_start incusd root -- env PATH="$INCUS_BIN:${CRIU_PATH:+$STATE_ROOT/criu-bin:}$PATH" \
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
