@@ -41,7 +41,7 @@ static const struct db_statement delete_statement = {
 static const struct db_statement touch_statement = {
     "egress_profile.touch",
     "UPDATE sandboxes s JOIN sandbox_egress_profiles f ON f.sandbox_id = s.id"
-    " SET s.network_revision = s.network_revision + 1,"
+    " SET s.version = UUID_SHORT(), s.network_revision = s.network_revision + 1,"
     " s.network_due_at_ms = IF(s.reserved = 1, ?, s.network_due_at_ms)"
     " WHERE f.profile = ? AND s.visible = 1",
     false};

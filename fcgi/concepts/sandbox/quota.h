@@ -22,10 +22,11 @@ struct quota {
 int quota_read(struct db *db, const char *team_id, const struct plan *plan,
                const struct runtime_resources *resources, struct quota *quota, struct error **err);
 
-/* What a team uses now, and the size of the template that the slug means to it (resources stay as
- * they are where no version of it is ready). */
+/* What a team uses now, the size of the template that the slug means to it (resources stay as they
+ * are where no version of it is ready), and the access revision of the same moment. */
 int quota_look(struct db *db, const char *team_id, const char *template_slug,
-               struct quota_amount *usage, struct runtime_resources *resources, struct error **err);
+               struct quota_amount *usage, struct runtime_resources *resources, uint64_t *revision,
+               struct error **err);
 
 /* As the interface shows it; a new reference. */
 json_t *quota_to_json(const struct quota *quota);

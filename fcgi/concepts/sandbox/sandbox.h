@@ -75,6 +75,7 @@ struct sandbox {
     bool allow_public_traffic;
     bool all_ports;                       /* all that are not reserved are exposed, to everybody */
     char request_host[SANDBOX_HOST_SIZE]; /* what servers see as Host, or ""; request_host.h */
+    uint64_t version;                     /* another one with each change of what is shown */
     uint32_t session_epoch;               /* lasting tokens of another one are over */
     uint32_t host_id;
     char instance_name[INSTANCE_NAME_SIZE];
@@ -108,6 +109,12 @@ const char *sandbox_made_from(const struct sandbox *sandbox);
 
 /* A sandbox that is not deleted. Errors: ERR_NOT_FOUND. */
 int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct error **err);
+
+/* The number that stands for what is shown of it, and the access revision
+ * (account/access_revision.h) of the same moment. SANDBOX_NO_VERSION: there is no such sandbox. */
+#define SANDBOX_NO_VERSION UINT64_MAX
+int sandbox_look_version(struct db *db, const char *id, uint64_t *version, uint64_t *revision,
+                         struct error **err);
 
 /* For showing: the row as sandbox_get_any() has it, but without team_slug and virtual_machine, and
  * the access revision (account/access_revision.h) of the same moment. All empty: there is no such

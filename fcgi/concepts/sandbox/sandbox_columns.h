@@ -69,6 +69,7 @@
     CHANGED("request_host", db_copy_text(s->request_host, rows, c), db_text(s->request_host))      \
     FIXED("ports", sandbox_ports_of_text(db_get_text(rows, c), s), db_text(PORTS_TEXT_))         \
     OTHER("s.session_epoch", s->session_epoch = READ_U32_)                                        \
+    OTHER("s.version", s->version = db_get_u64(rows, c))                                          \
     FIXED("host_id", s->host_id = READ_U32_, db_u64(s->host_id))                                   \
     FIXED("instance_name", db_copy_text(s->instance_name, rows, c), db_text(s->instance_name))     \
     FIXED("address", s->address = READ_U32_, db_u64(s->address))                                   \

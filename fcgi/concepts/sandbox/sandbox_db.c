@@ -25,6 +25,11 @@ static const struct db_statement look_statement = {
     "SELECT a.revision, " SANDBOX_OWN_COLUMNS
     " FROM access_revision a LEFT JOIN sandboxes s ON s.id = ? WHERE a.id = 1",
     true};
+static const struct db_statement look_version_statement = {
+    "sandbox.look_version",
+    "SELECT a.revision, s.version FROM access_revision a LEFT JOIN sandboxes s ON s.id = ?"
+    " WHERE a.id = 1",
+    true};
 static const struct db_statement lock_statement = {
     "sandbox.lock", "SELECT " SANDBOX_LOCKED_COLUMNS " FROM sandboxes s WHERE s.id = ? FOR UPDATE",
     false};
@@ -53,12 +58,15 @@ static const struct db_statement insert_statement = {
         NAME) ") VALUES (1, 1, ?" INSERTED(PLACE) ")",
     false};
 static const struct db_statement update_statement = {
-    "sandbox.update", "UPDATE sandboxes SET visible = ?" MOVED(ASSIGNMENT) " WHERE id = ?", false};
+    "sandbox.update",
+    "UPDATE sandboxes SET version = UUID_SHORT(), visible = ?" MOVED(ASSIGNMENT) " WHERE id = ?",
+    false};
 static const struct db_statement update_policy_statement = {
     "sandbox.update_policy",
-    "UPDATE sandboxes SET visible = visible" CHANGED(ASSIGNMENT) " WHERE id = ?", false};
+    "UPDATE sandboxes SET version = UUID_SHORT()" CHANGED(ASSIGNMENT) " WHERE id = ?", false};
 static const struct db_statement update_ports_statement = {
-    "sandbox.update_ports", "UPDATE sandboxes SET ports = ? WHERE id = ?", false};
+    "sandbox.update_ports", "UPDATE sandboxes SET version = UUID_SHORT(), ports = ? WHERE id = ?",
+    false};
 static const struct db_statement clear_metadata_statement = {
     "sandbox.clear_metadata", "DELETE FROM sandbox_metadata WHERE sandbox_id = ?", false};
 static const struct db_statement index_metadata_statement = {
@@ -99,25 +107,13 @@ static const struct db_statement kept_on_host_statement = {
     true};
 
 static const struct db_statement *const statements[] = {
-    &get_statement,
-    &get_any_statement,
-    &look_statement,
-    &lock_statement,
-    &lock_due_statement,
-    &insert_statement,
-    &update_statement,
-    &update_policy_statement,
-    &update_ports_statement,
-    &clear_metadata_statement,
-    &index_metadata_statement,
-    &destroyed_statement,
-    &agent_statement,
-    &of_instance_statement,
-    &rehost_statement,
-    &of_route_statement,
-    &end_sessions_statement,
-    &ready_on_host_statement,
-    &kept_on_host_statement,
+    &get_statement,           &get_any_statement,        &look_statement,
+    &look_version_statement,  &lock_statement,           &lock_due_statement,
+    &insert_statement,        &update_statement,         &update_policy_statement,
+    &update_ports_statement,  &clear_metadata_statement, &index_metadata_statement,
+    &destroyed_statement,     &agent_statement,          &of_instance_statement,
+    &rehost_statement,        &of_route_statement,       &end_sessions_statement,
+    &ready_on_host_statement, &kept_on_host_statement,
 };
 const struct db_statement_list sandbox_statements = DB_STATEMENT_LIST(statements);
 
@@ -207,6 +203,19 @@ int sandbox_look(struct db *db, const char *id, struct sandbox *sandbox, uint64_
     *revision = db_get_u64(rows, 0);
     if (!db_is_null(rows, 1))
         sandbox_row_read_own(rows, 1, sandbox);
+    return 0;
+}
+
+int sandbox_look_version(struct db *db, const char *id, uint64_t *version, uint64_t *revision,
+                         struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &look_version_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_INTERNAL, "the table access_revision has no row");
+    *revision = db_get_u64(rows, 0);
+    *version = db_is_null(rows, 1) ? SANDBOX_NO_VERSION : db_get_u64(rows, 1);
     return 0;
 }
 

@@ -23,6 +23,7 @@ void api_serve(void *context, struct http_request *request, struct http_response
     struct api *api = router->context;
     api->has_share = false;
     principal_deinit(&api->principal);
+    ahead_deinit(&api->ahead);
     router_serve(router, request, response);
 }
 

@@ -10,6 +10,8 @@
 #include "login/login.h"
 #include "login/oidc_provider.h"
 #include "sandbox/lifecycle.h"
+#include "sandbox/quota.h"
+#include "sandbox/sandbox_list.h"
 #include "template/template.h"
 #include "volume/volume.h"
 #include "webhook/webhook.h"
@@ -19,11 +21,23 @@
 struct access {
     const struct team *team; /* borrowed from the principal; NULL: every team of the key */
     struct sandbox sandbox;
+    const struct shown *shown; /* of sandbox there are id, team and state, and this; else NULL */
     struct volume volume;
     struct checkpoint checkpoint;
     struct webhook webhook;
     struct template_version version;
     bool made; /* an earlier attempt did: what this request is to make is there already */
+};
+
+/* What the request in hand reads was read in the statement that reads the access revision. */
+struct ahead {
+    enum { AHEAD_NOTHING, AHEAD_KEY, AHEAD_QUOTA, AHEAD_LIST } what;
+    char team_id[ID_SIZE];
+    int64_t last_used_at_ms; /* AHEAD_KEY */
+    struct quota_amount usage;
+    struct runtime_resources size;
+    struct sandbox_listed *listed; /* AHEAD_LIST: the newest, as many as were asked for; owned */
+    unsigned count, limit;
 };
 
 struct api {
@@ -36,6 +50,7 @@ struct api {
     struct login login;                    /* likewise, of one who has signed in */
     struct access access;                  /* likewise */
     struct audit audit;                    /* likewise, of an act; see act.h */
+    struct ahead ahead;                    /* likewise */
     const struct idempotency *idempotency; /* its claimed Idempotency-Key, or NULL */
     bool has_share;                        /* the request in hand has entered the pool */
     bool is_presumed;                      /* its principal is the cache's, not confirmed yet */
@@ -73,6 +88,11 @@ int api_take_password_share(struct api *api, struct http_request *request, struc
 
 /* The same before the identity provider is asked, which may take its time. */
 int api_take_oidc_share(struct api *api, struct http_request *request, struct error **err);
+
+/* Read the access revision, and with it what the route reads where that is known already. */
+int api_look_ahead(struct api *api, const struct route *route, const struct http_request *request,
+                   uint64_t *revision, struct error **err);
+void ahead_deinit(struct ahead *ahead);
 
 /* Make what a body of POST /v1/sandboxes asks for, which has passed its schema, for the team of the
  * request. Errors: those of sandbox_input_read(), network_input_read() and sandbox_create(). */

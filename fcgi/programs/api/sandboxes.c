@@ -6,6 +6,7 @@
 #include "api/page_list.h"
 #include "api/sandbox_input.h"
 #include "api/sandbox_output.h"
+#include "api/shown.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -60,11 +61,6 @@ static int list_rows(struct db *db, const struct page_query *query, void **rows,
     return result;
 }
 
-static void write_row(const struct api *api, const void *row, struct buffer *out)
-{
-    sandbox_write(api->settings, row, out);
-}
-
 static void row_deinit(void *row)
 {
     sandbox_deinit(row);
@@ -74,23 +70,24 @@ const struct page_kind sandboxes_page = {
     .member = "sandboxes",
     .row_size = sizeof(struct sandbox),
     .list = list_rows,
-    .write = write_row,
     .deinit = row_deinit,
 };
-
-int sandboxes_list(void *context, struct http_request *request, struct http_response *response,
-                   struct error **err)
-{
-    return page_list(context, &sandboxes_page, request, response, err);
-}
 
 int sandboxes_show(void *context, struct http_request *request, struct http_response *response,
                    struct error **err)
 {
     struct api *api = context;
+    const struct access *access = &api->access;
+    struct buffer *body = &response->body;
     (void)request;
     (void)err;
-    sandbox_write(api->settings, &api->access.sandbox, &response->body);
+    if (access->shown) {
+        buffer_append(body, access->shown->text, access->shown->size);
+        return 0;
+    }
+    sandbox_write(api->settings, &access->sandbox, body);
+    if (!body->overflowed)
+        shown_keep(&access->sandbox, body->data, body->size);
     return 0;
 }
 
