@@ -2,14 +2,15 @@
 #include "http/server.h"
 
 #include <errno.h>
+#include <fcgiapp.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/queue.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -17,14 +18,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/trace.h"
-#include "http/fastcgi.h"
 
 #define LISTEN_FD              0
 #define BODY_CHUNK             16384
 #define BODY_CHUNK_MAX         (1 << 20)
 #define DRAIN_MAX              (1 << 20)
-#define DRAIN_MS               200
-#define BODY_WAIT_MS           3600000 /* nginx gives a client up before */
+#define DRAIN_US               200000
 #define OUTPUT_MAX             (HTTP_RESPONSE_BYTES_MAX + 131072u)
 #define LOG_PATH_MAX           200
 #define ACCEPT_FAILED_PAUSE_MS 20
@@ -55,8 +54,8 @@ static void wipe_free(void *pointer)
 }
 
 /* The signals stay blocked but for the wait between two requests: an accept(2) that starts just
- * after a look at a flag would miss one for good, and a signal while parameters are read would lose
- * the request. waiting: the mask of that wait. */
+ * after a look at a flag would miss one for good, and a signal while libfcgi reads parameters
+ * would lose the request. waiting: the mask of that wait. */
 static void set_up_signals(sigset_t *waiting)
 {
     struct sigaction action = {.sa_handler = on_signal};
@@ -71,6 +70,7 @@ static void set_up_signals(sigset_t *waiting)
     sigprocmask(SIG_BLOCK, &ours, waiting);
     for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
         sigdelset(waiting, numbers[i]);
+    /* Before FCGX_Init(), which puts its own handler where the default is. */
     signal(SIGPIPE, SIG_IGN);
 }
 
@@ -90,7 +90,7 @@ static int watch_listener(struct error **err)
 
 /* One request, and its connection. */
 struct exchange {
-    struct fastcgi *fcgi;
+    FCGX_Request fcgi;
     const struct http_server *server;
     struct http_request request;
     int64_t body_wait_us; /* time that went by while nothing of the body was there */
@@ -109,17 +109,24 @@ static bool body_is_too_slow(const struct exchange *exchange)
            exchange->body_got < (uint64_t)wait_ms * server->body_rate_min / 1000;
 }
 
-/* What is there of the body, at least a byte. 0 at the end, -1 when it broke off or is too slow. */
+/* What is there of the body, at least a byte: the library by itself would wait until size bytes
+ * have come, a byte a second or not. 0 at the end, -1 when it broke off or is too slow. */
 static long read_some(struct exchange *exchange, char *data, size_t size)
 {
+    FCGX_Stream *in = exchange->fcgi.in;
     int64_t started_us = clock_monotonic_us();
-    long got = fastcgi_read(exchange->fcgi, data, size, BODY_WAIT_MS);
+    int first = FCGX_GetChar(in);
     exchange->body_wait_us += clock_monotonic_us() - started_us;
-    if (got <= 0)
-        return got;
-    exchange->body_got += (uint64_t)got;
+    if (first == EOF)
+        return FCGX_GetError(in) ? -1 : 0;
+    size_t there = (size_t)(in->stop - in->rdNext) + 1;
+    size_t got = there < size ? there : size;
+    data[0] = (char)first;
+    if (got > 1)
+        FCGX_GetStr(data + 1, (int)(got - 1), in);
+    exchange->body_got += got;
     if (!body_is_too_slow(exchange))
-        return got;
+        return (long)got;
     exchange->request.body_too_slow = true;
     return -1;
 }
@@ -150,7 +157,15 @@ static long read_piece(void *context, char *data, size_t size)
 
 static int send_piece(void *context, const void *data, size_t size)
 {
-    return fastcgi_write(context, data, size);
+    FCGX_Stream *out = context;
+    for (const char *at = data; size;) {
+        int piece = size < BODY_CHUNK_MAX ? (int)size : BODY_CHUNK_MAX;
+        if (FCGX_PutStr(at, piece, out) != piece)
+            return -1;
+        at += piece;
+        size -= (size_t)piece;
+    }
+    return 0;
 }
 
 /* The body into memory, at once or when it is asked for, or left where it is for the handler. */
@@ -176,22 +191,23 @@ static int take_body(struct exchange *exchange)
  * is left, after it has promised to keep it; so what comes at once is taken, for a bounded time. */
 static void drain_body(struct exchange *exchange)
 {
-    int64_t until_ms = clock_monotonic_ms() + DRAIN_MS, left_ms = DRAIN_MS;
+    int64_t until_us = clock_monotonic_us() + DRAIN_US;
     int64_t length = http_content_length(&exchange->request);
     char piece[BODY_CHUNK];
     if (!exchange->server->body_max || exchange->request.body_too_slow || length > DRAIN_MAX)
         return;
-    while (left_ms > 0 && (int64_t)exchange->body_got < length) {
-        long got = fastcgi_read(exchange->fcgi, piece, sizeof piece, (int)left_ms);
-        if (got <= 0)
+    while (!exchange->fcgi.in->isClosed && (int64_t)exchange->body_got < length) {
+        struct pollfd input = {.fd = exchange->fcgi.ipcFd, .events = POLLIN};
+        int64_t left_us = until_us - clock_monotonic_us();
+        if (left_us <= 0 || (exchange->fcgi.in->rdNext == exchange->fcgi.in->stop &&
+                             poll(&input, 1, (int)(left_us / 1000)) <= 0))
             return;
-        exchange->body_got += (uint64_t)got;
-        left_ms = until_ms - clock_monotonic_ms();
+        if (read_some(exchange, piece, sizeof piece) <= 0)
+            return;
     }
 }
 
-/* A client that has gone away is not our error. */
-static void send_response(struct fastcgi *fcgi, const struct http_request *request,
+static void send_response(FCGX_Stream *out, const struct http_request *request,
                           struct http_response *response)
 {
     struct buffer text = BUFFER_INIT(OUTPUT_MAX);
@@ -204,7 +220,8 @@ static void send_response(struct fastcgi *fcgi, const struct http_request *reque
         buffer_clear(&text);
         http_response_format(response, request, &text);
     }
-    fastcgi_write_last(fcgi, text.data, text.size);
+    /* A client that has gone away is not our error. */
+    FCGX_PutStr(text.data, (int)text.size, out);
     buffer_wipe(&text);
 }
 
@@ -340,7 +357,8 @@ static void finish(struct exchange *exchange)
         FCGX_Detach(&exchange->fcgi);
     clear_log_context();
     http_request_deinit(&exchange->request);
-    fastcgi_free(exchange->fcgi);
+    FCGX_Finish_r(&exchange->fcgi);
+    FCGX_Free(&exchange->fcgi, 1);
     free(exchange);
 }
 
@@ -348,14 +366,12 @@ static void answer(const struct http_server *server, struct exchange *exchange,
                    struct http_response *response)
 {
     drain_body(exchange);
-    if (server->log_requests) {
-        count_request(&exchange->request, response);
-        log_request(&exchange->request, response);
-    }
-    if (response->begun)
-        fastcgi_write_last(exchange->fcgi, NULL, 0);
-    else
-        send_response(exchange->fcgi, &exchange->request, response);
+    if (!response->begun)
+        send_response(exchange->fcgi.out, &exchange->request, response);
+    if (!server->log_requests)
+        return;
+    count_request(&exchange->request, response);
+    log_request(&exchange->request, response);
 }
 
 /* Takes the exchange. Whether it was answered; else it waits. */
@@ -366,7 +382,7 @@ static bool serve_or_wait(const struct http_server *server, struct exchange *exc
     http_response_init(&response);
     set_log_context(&exchange->request);
     response.send = send_piece;
-    response.send_context = exchange->fcgi;
+    response.send_context = exchange->fcgi.out;
     server->serve(server->context, &exchange->request, &response);
     bool waits = may_wait(waiting, exchange);
     if (!waits)
@@ -387,7 +403,7 @@ static bool serve_or_wait(const struct http_server *server, struct exchange *exc
 static bool serve_one(const struct http_server *server, struct exchange *exchange,
                       struct waiting *waiting)
 {
-    http_request_init(&exchange->request, fastcgi_parameters(exchange->fcgi), server->body_max);
+    http_request_init(&exchange->request, exchange->fcgi.envp, server->body_max);
     if (take_body(exchange) == 0)
         return serve_or_wait(server, exchange, waiting);
     finish(exchange);
@@ -419,18 +435,24 @@ static bool serve_waiting(const struct http_server *server, struct waiting *wait
 
 /* --- the loop --- */
 
-static struct exchange *accept_one(const struct http_server *server)
+static struct exchange *accept_one(const struct http_server *server, struct error **err)
 {
-    struct fastcgi *fcgi = fastcgi_accept(LISTEN_FD);
-    /* EAGAIN: another worker was faster. Else: out of descriptors, or the like. */
-    if (!fcgi && errno != EAGAIN)
-        clock_sleep_ms(ACCEPT_FAILED_PAUSE_MS);
-    if (!fcgi)
-        return NULL;
     struct exchange *exchange = xcalloc(1, sizeof *exchange);
     exchange->server = server;
-    exchange->fcgi = fcgi;
-    return exchange;
+    if (FCGX_InitRequest(&exchange->fcgi, LISTEN_FD, 0) != 0) {
+        free(exchange);
+        error_set(err, ERR_CONFIG, "cannot prepare for requests");
+        return NULL;
+    }
+    /* EAGAIN: another worker was faster. Else: out of descriptors, or the like. */
+    int accepted = FCGX_Accept_r(&exchange->fcgi);
+    if (accepted == 0)
+        return exchange;
+    if (accepted != -EAGAIN)
+        clock_sleep_ms(ACCEPT_FAILED_PAUSE_MS);
+    FCGX_Free(&exchange->fcgi, 1);
+    free(exchange);
+    return NULL;
 }
 
 /* A worker that had room for one looks for the next at once. One that had none for those who wait
@@ -452,9 +474,10 @@ static void serve_until_stopped(const struct http_server *server, int poll_fd,
         if (stop_requested)
             break;
         had_room = serve_waiting(server, &waiting);
+        error_auto ignored = NULL;
         if (ready > 0 && waiting.count && !had_room)
             clock_sleep_ms(1);
-        struct exchange *exchange = ready > 0 ? accept_one(server) : NULL;
+        struct exchange *exchange = ready > 0 ? accept_one(server, &ignored) : NULL;
         if (!exchange)
             continue;
         had_room |= serve_one(server, exchange, &waiting);
@@ -465,14 +488,7 @@ static void serve_until_stopped(const struct http_server *server, int poll_fd,
         serve_waiting(server, &waiting);
     }
     serve_waiting(server, &waiting);
-}
-
-static bool listens(void)
-{
-    int is_listening = 0;
-    socklen_t size = sizeof is_listening;
-    return getsockopt(LISTEN_FD, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) == 0 &&
-           is_listening;
+    FCGX_ShutdownPending();
 }
 
 int http_server_run(const struct http_server *server, struct error **err)
@@ -480,7 +496,7 @@ int http_server_run(const struct http_server *server, struct error **err)
     sigset_t signals;
     set_up_signals(&signals);
     json_set_alloc_funcs(xmalloc, wipe_free);
-    if (!listens())
+    if (FCGX_Init() != 0 || FCGX_IsCGI())
         return error_set(err, ERR_CONFIG,
                          "file descriptor 0 is not a listening FastCGI socket: start this program "
                          "from spawn-fcgi, multiwatch or a socket unit");
