@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/counters.h"

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
+#include <fcgiapp.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/fastcgi_probe.h"
-#include "http/fastcgi.h"
 
 static char directory[] = "/tmp/sandlot-probe-XXXXXX";
 static char *path;
@@ -31,31 +29,23 @@ static int tear_down(void **state)
     return rmdir(directory);
 }
 
-static int listen_at_path(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    strcpy(address.sun_path, path);
-    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(fd, 8), 0);
-    return fd;
-}
-
 /* A worker as ours are: accepts requests one after the other. */
 static void serve(int fd)
 {
-    for (;;) {
-        struct fastcgi *request = fastcgi_accept(fd);
-        if (request)
-            fastcgi_free(request);
-    }
+    FCGX_Request request;
+    FCGX_Init();
+    FCGX_InitRequest(&request, fd, 0);
+    while (FCGX_Accept_r(&request) == 0)
+        FCGX_Finish_r(&request);
+    _exit(0);
 }
 
 static void a_worker_answers(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    int fd = listen_at_path();
+    int fd = FCGX_OpenSocket(path, 8);
+    assert_true(fd >= 0);
     pid_t worker = fork();
     if (worker == 0)
         serve(fd);
@@ -72,7 +62,8 @@ static void a_socket_without_workers_does_not(void **state)
     (void)state;
     struct error *err = NULL;
     unlink(path);
-    int fd = listen_at_path();
+    int fd = FCGX_OpenSocket(path, 8);
+    assert_true(fd >= 0);
     int64_t started_ms = clock_monotonic_ms();
     assert_fails_saying(fastcgi_probe(path, 50, &err), ERR_RUNTIME_UNAVAILABLE, "within 50 ms");
     assert_true(clock_monotonic_ms() - started_ms < 2000);
