@@ -108,6 +108,7 @@ static int begin_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!sandbox_state_is_shown(sandbox->state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    work_note_host(begin->work);
     if (begin->event != SANDBOX_EVENT_DELETE && work_check_host(begin->work, err) < 0)
         return -1;
     if (begin->admit && begin->admit(db, sandbox, begin->context, err) < 0)
@@ -140,6 +141,12 @@ static int tick(void *context, struct error **err)
     if (lease_tick(&work->lease, err) < 0)
         return -1;
     return work_check_host(work, err);
+}
+
+void work_note_host(struct work *work)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    runtimes_note_condition(work->worker->runtimes, sandbox->host_id, &sandbox->host_condition);
 }
 
 int work_check_host(struct work *work, struct error **err)

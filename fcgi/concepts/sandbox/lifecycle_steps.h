@@ -50,6 +50,10 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
 /* Start the clock of the lease; done by work_begin(), needed after an own transaction. */
 void work_start(struct work *work, struct worker *worker);
 
+/* work->sandbox was read just now: what its row says of its host is what its host is found by, not
+ * what this worker remembers. */
+void work_note_host(struct work *work);
+
 /* Before something is begun that a host must answer, which nobody waits for in vain. Errors: those
  * of runtimes_check(). */
 int work_check_host(struct work *work, struct error **err);

@@ -75,7 +75,10 @@
     FIXED("created_at_ms", s->created_at_ms = db_get_i64(rows, c), db_i64(s->created_at_ms))       \
     MOVED("updated_at_ms", s->updated_at_ms = db_get_i64(rows, c), db_i64(s->updated_at_ms))       \
     LATER("stopped_at_ms", s->stopped_at_ms = db_get_i64(rows, c), time_or_null(s->stopped_at_ms)) \
-    LATER("cleanup_at_ms", s->cleanup_at_ms = db_get_i64(rows, c), time_or_null(s->cleanup_at_ms))
+    LATER("cleanup_at_ms", s->cleanup_at_ms = db_get_i64(rows, c), time_or_null(s->cleanup_at_ms)) \
+    JOINED("h.lost_at_ms", s->host_condition.lost_at_ms = db_get_i64(rows, c))                     \
+    JOINED("h.down_since_ms", s->host_condition.down_since_ms = db_get_i64(rows, c))               \
+    JOINED("h.silent_since_ms", s->host_condition.silent_since_ms = db_get_i64(rows, c))
 /* clang-format on */
 
 /* What a statement selects for sandbox_row_read(), and from where; conditions speak of s. The last
@@ -87,9 +90,10 @@
                   COLUMN_SELECT_)                                                        \
     "s.visible"
 #define SANDBOX_COLUMNS SELECT_(OTHER_SELECT_)
-#define SANDBOX_JOINS                   \
-    " JOIN teams t ON t.id = s.team_id" \
-    " JOIN template_versions v ON v.id = s.template_version_id"
+#define SANDBOX_JOINS                                           \
+    " JOIN teams t ON t.id = s.team_id"                         \
+    " JOIN template_versions v ON v.id = s.template_version_id" \
+    " JOIN hosts h ON h.id = s.host_id"
 
 /* The row by itself, for sandbox_row_read_own(). */
 #define NOT_JOINED_(expression, read)

@@ -233,6 +233,7 @@ static int bring_up(struct worker *worker, const char *id, struct admission *adm
         struct agent_place at;
         if (db_transaction(worker->db, refresh_body, &refresh, err) < 0)
             return work_public_error(&work, err);
+        work_note_host(&work);
         if (refresh.runs && work_find_agent(&work, &at, err) < 0)
             return work_public_error(&work, err);
         if (!refresh.runs && work_begin(&work, worker, id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
