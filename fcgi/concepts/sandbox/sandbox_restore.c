@@ -48,6 +48,19 @@ static int host_has_it(struct work *work, const struct archive *archive, bool *h
     return 0;
 }
 
+int sandbox_is_fetched(const struct settings *settings, struct db *db,
+                       const struct sandbox *sandbox, bool *fetched, struct error **err)
+{
+    archive_auto archive = {0};
+    *fetched = false;
+    if (!archive_is_on(settings))
+        return 0;
+    if (archive_current(db, sandbox->id, &archive, err) < 0)
+        return -1;
+    *fetched = archive.state == ARCHIVE_WHOLE && archive.promised_host_id == sandbox->host_id;
+    return 0;
+}
+
 int work_fetch_archived(struct work *work, struct error **err)
 {
     archive_auto archive = {0};

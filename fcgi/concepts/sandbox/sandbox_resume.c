@@ -107,6 +107,8 @@ int work_run_resume(struct work *work, struct error **err)
 struct admission {
     uint64_t timeout_s; /* 0: the sandbox's own */
     bool without_memory;
+    bool no_copying;
+    const struct settings *settings;
     enum {
         DEADLINE_REFRESHED,
         DEADLINE_EXTENDED,
@@ -142,13 +144,29 @@ static int check_moving(struct db *db, const struct sandbox *sandbox, struct err
     return found ? error_set(err, ERR_SANDBOX_BUSY, "The sandbox is stopped for a moment.") : 0;
 }
 
+static int copy_first(struct error **err)
+{
+    return error_set(err, ERR_COPY_FIRST, "The sandbox is being copied to the host it goes on on.");
+}
+
+static int check_fetching(struct db *db, const struct sandbox *sandbox,
+                          const struct admission *admission, struct error **err)
+{
+    bool fetches;
+    if (!admission->no_copying)
+        return 0;
+    if (sandbox_is_fetched(admission->settings, db, sandbox, &fetches, err) < 0)
+        return -1;
+    return fetches ? copy_first(err) : 0;
+}
+
 /* A stopped sandbox needs its reservation back before it may start. */
 static int admit(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
 {
     struct admission *admission = context;
     if (sandbox->state != SANDBOX_STOPPED)
         return 0;
-    if (check_moving(db, sandbox, err) < 0)
+    if (check_moving(db, sandbox, err) < 0 || check_fetching(db, sandbox, admission, err) < 0)
         return -1;
     sandbox->memory_left = admission->without_memory;
     if (sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0 ||
@@ -222,6 +240,47 @@ static bool leaves_lost_host(struct worker *worker, const char *id, struct error
     return true;
 }
 
+/* Of a sandbox that cannot begin to start: whether that is because something is copied, or is to be
+ * copied if there is a host for it. Nothing that could be begun for it is. */
+static int waits_for_copy(struct work *work, const struct error *refusal, bool *waits,
+                          struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    struct worker *worker = work->worker;
+    uint32_t host_id = 0, volumes_host;
+    *waits = false;
+    switch (refusal->code) {
+    case ERR_SANDBOX_BUSY:
+        *waits = sandbox->state == SANDBOX_MOVING || sandbox->state == SANDBOX_STOPPED;
+        return *waits || sandbox->state != SANDBOX_RESTORING
+                   ? 0
+                   : sandbox_is_fetched(worker->settings, worker->db, sandbox, waits, err);
+    case ERR_NO_CAPACITY:
+        if (host_move_target(worker->db, sandbox->host_id, sandbox->address, &sandbox->resources,
+                             &host_id, err) < 0 ||
+            sandbox_row_volumes_host(worker->db, sandbox, &volumes_host, err) < 0)
+            return -1;
+        *waits = host_id || volumes_host != sandbox->host_id;
+        return 0;
+    case ERR_HOST_LOST:
+        return archive_is_on(worker->settings) ? archive_has(worker->db, sandbox->id, waits, err)
+                                               : 0;
+    default:
+        return 0;
+    }
+}
+
+static bool leaves_copying(struct work *work, const struct admission *admission, struct error **err)
+{
+    bool waits;
+    error_auto failure = NULL;
+    if (!admission->no_copying || waits_for_copy(work, *err, &waits, &failure) < 0 || !waits)
+        return false;
+    error_clear(err);
+    copy_first(err);
+    return true;
+}
+
 static int bring_up(struct worker *worker, const char *id, struct admission *admission,
                     struct sandbox *sandbox, struct error **err)
 {
@@ -238,6 +297,8 @@ static int bring_up(struct worker *worker, const char *id, struct admission *adm
             return work_public_error(&work, err);
         if (!refresh.runs && work_begin(&work, worker, id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
                                         admit, admission, err) < 0) {
+            if ((*err)->code == ERR_COPY_FIRST || leaves_copying(&work, admission, err))
+                return -1;
             if ((*err)->code != ERR_SANDBOX_BUSY && !goes_elsewhere(worker, id, &went, err) &&
                 !leaves_lost_host(worker, id, err)) {
                 sandbox_tell_refused(worker->db, work.sandbox.team_id, *err);
@@ -262,6 +323,8 @@ int sandbox_resume(struct worker *worker, const char *id, const struct sandbox_r
     struct admission admission = {
         .timeout_s = how->timeout_s,
         .without_memory = how->without_memory,
+        .no_copying = how->no_copying,
+        .settings = worker->settings,
         .deadline = how->extend_only ? DEADLINE_EXTENDED : DEADLINE_REFRESHED,
     };
     return bring_up(worker, id, &admission, sandbox, err);
