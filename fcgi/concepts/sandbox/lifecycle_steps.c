@@ -402,6 +402,19 @@ static int keep_deadline(struct db *db, struct sandbox *row, enum sandbox_event 
     return 0;
 }
 
+/* What it takes is kept for it meanwhile. */
+static int keep_reservation(struct db *db, struct sandbox *row, enum sandbox_event event,
+                            bool was_reserved, struct error **err)
+{
+    bool goes_on = false;
+    if (row->state != SANDBOX_STOPPED || event == SANDBOX_EVENT_LOST || !was_reserved)
+        return 0;
+    if (move_goes_on(db, row->id, &goes_on, err) < 0)
+        return -1;
+    row->reserved = goes_on ? RESERVES_ALL : RESERVES_NOTHING;
+    return 0;
+}
+
 static bool outdates_archive(enum sandbox_event event)
 {
     return event == SANDBOX_EVENT_RESUMED || event == SANDBOX_EVENT_DESTROYED;
@@ -429,8 +442,10 @@ static int finish_body(struct db *db, void *context, struct error **err)
     memcpy(row->resumed_from, before->resumed_from, sizeof row->resumed_from);
     row->state = to;
     row->operation_id[0] = '\0';
+    bool was_reserved = row->reserved == RESERVES_ALL;
     sandbox_apply_event(row, finish->event);
-    if (keep_deadline(db, row, finish->event, err) < 0)
+    if (keep_deadline(db, row, finish->event, err) < 0 ||
+        keep_reservation(db, row, finish->event, was_reserved, err) < 0)
         return -1;
     if (work_network_settle(finish->work, db, row, err) < 0)
         return -1;

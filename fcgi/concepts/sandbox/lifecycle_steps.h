@@ -61,6 +61,11 @@ int work_check_host(struct work *work, struct error **err);
 /* Connect to the host; while the runtime waits, the lease is renewed. */
 int work_open_runtime(struct work *work, struct error **err);
 
+/* In the transaction that begins a resume: its volumes are its own from now on. One whose volumes
+ * have gone to another host follows them first: ERR_NO_CAPACITY. */
+int work_lock_volumes(struct db *db, const struct sandbox *sandbox, struct error **err);
+#define SANDBOX_FOLLOW_RETRY_S 5
+
 /* Before the instance of a sandbox with volumes starts, or gets them: changes of their files from
  * outside end here. Needs work_open_runtime(). */
 int work_fence_volumes(struct work *work, struct error **err);

@@ -9,6 +9,7 @@
 #include "base/fault_point.h"
 #include "host/host.h"
 #include "moving/moving.h"
+#include "sandbox/reservation.h"
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_row.h"
 
@@ -112,6 +113,7 @@ static int leave_body(struct db *db, void *context, struct error **err)
     if (!lost || sandbox.state != SANDBOX_STOPPED || archive.state != ARCHIVE_WHOLE)
         return 0;
     if (place(db, leaving, &sandbox, &host_id, err) < 0 ||
+        reservation_rehost(db, &sandbox, host_id, err) < 0 ||
         sandbox_row_rehost(db, &sandbox, host_id, err) < 0 ||
         archive_promise(db, archive.id, host_id, err) < 0)
         return -1;

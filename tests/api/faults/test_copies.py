@@ -2,6 +2,7 @@
 """Who waits until something is copied keeps nobody else waiting, and is answered as if nobody had handed him on."""
 
 import contextlib
+import json
 import os
 import secrets
 import signal
@@ -118,7 +119,10 @@ def test_creates_whose_checkpoint_moves_first_keep_no_call_of_the_team_waiting(h
     runs = hosts.make(api, "local")
     checkpoints = [checkpoint_of(hosts.make(api, "other")) for _ in range(MANY)]
     with full(stack, "other"), nobody_copies(stack):
-        waiting = [InBackground(api.post, "/v1/sandboxes", {"snapshot_id": one["id"]}, timeout_s=120) for one in checkpoints]
+        # So large that nginx keeps it in a file.
+        bodies = [json.dumps({"snapshot_id": one["id"]}).encode() + b" " * 300_000 for one in checkpoints]
+        waiting = [InBackground(api.request, "POST", "/v1/sandboxes", one, {"Content-Type": "application/json"}, timeout_s=120)
+                   for one in bodies]
         wait_until(lambda: shares(stack, "copies") >= MANY - 2, 60, "creates that wait")
         goes_on(api, runs, waiting)
     for one in waiting:
