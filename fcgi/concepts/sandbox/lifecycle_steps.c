@@ -118,6 +118,7 @@ static int begin_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!sandbox_state_is_shown(sandbox->state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    work_note_host(begin->work);
     if (begin->event != SANDBOX_EVENT_DELETE && work_check_host(begin->work, err) < 0)
         return -1;
     if (begin->admit && begin->admit(db, sandbox, begin->context, err) < 0)
@@ -150,6 +151,12 @@ static int tick(void *context, struct error **err)
     if (lease_tick(&work->lease, err) < 0)
         return -1;
     return work_check_host(work, err);
+}
+
+void work_note_host(struct work *work)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    runtimes_note_condition(work->worker->runtimes, sandbox->host_id, &sandbox->host_condition);
 }
 
 int work_check_host(struct work *work, struct error **err)
@@ -418,6 +425,19 @@ static int keep_deadline(struct db *db, struct sandbox *row, enum sandbox_event 
     return 0;
 }
 
+/* What it takes is kept for it meanwhile. */
+static int keep_reservation(struct db *db, struct sandbox *row, enum sandbox_event event,
+                            bool was_reserved, struct error **err)
+{
+    bool goes_on = false;
+    if (row->state != SANDBOX_STOPPED || event == SANDBOX_EVENT_LOST || !was_reserved)
+        return 0;
+    if (move_goes_on(db, row->id, &goes_on, err) < 0)
+        return -1;
+    row->reserved = goes_on ? RESERVES_ALL : RESERVES_NOTHING;
+    return 0;
+}
+
 static bool outdates_archive(enum sandbox_event event)
 {
     return event == SANDBOX_EVENT_RESUMED || event == SANDBOX_EVENT_DESTROYED;
@@ -445,8 +465,10 @@ static int finish_body(struct db *db, void *context, struct error **err)
     memcpy(row->resumed_from, before->resumed_from, sizeof row->resumed_from);
     row->state = to;
     row->operation_id[0] = '\0';
+    bool was_reserved = row->reserved == RESERVES_ALL;
     sandbox_apply_event(row, finish->event);
-    if (keep_deadline(db, row, finish->event, err) < 0)
+    if (keep_deadline(db, row, finish->event, err) < 0 ||
+        keep_reservation(db, row, finish->event, was_reserved, err) < 0)
         return -1;
     if (work_network_settle(finish->work, db, row, err) < 0)
         return -1;

@@ -24,6 +24,11 @@ int reservation_take_all(struct db *db, struct sandbox *sandbox, bool *taken, st
  * ERR_NO_CAPACITY. */
 int reservation_renew(struct db *db, struct sandbox *sandbox, struct error **err);
 
+/* With the sandbox's row locked, before it names the other host: what it takes of its host it takes
+ * of that one. Errors: ERR_NO_CAPACITY. */
+int reservation_rehost(struct db *db, const struct sandbox *sandbox, uint32_t to_host,
+                       struct error **err);
+
 /* With the sandbox's row locked: give back what its state and `reserved` no longer stand for. */
 int reservation_follow(struct db *db, struct sandbox *sandbox, struct error **err);
 

@@ -110,11 +110,23 @@ int reservation_take_all(struct db *db, struct sandbox *sandbox, bool *taken, st
 
 int reservation_renew(struct db *db, struct sandbox *sandbox, struct error **err)
 {
+    if (sandbox->reserved == RESERVES_ALL) /* it was kept for it */
+        return 0;
     if (quota_reserve(db, sandbox->team_id, &sandbox->resources, err) < 0 ||
         host_reserve(db, sandbox->host_id, &sandbox->resources, err) < 0)
         return -1;
     sandbox->counted.by_team = sandbox->counted.by_host = true;
     return 0;
+}
+
+int reservation_rehost(struct db *db, const struct sandbox *sandbox, uint32_t to_host,
+                       struct error **err)
+{
+    if (!sandbox->counted.by_host)
+        return 0;
+    return host_reserve(db, to_host, &sandbox->resources, err) < 0
+               ? -1
+               : host_room_give(db, sandbox->host_id, &sandbox->resources, err);
 }
 
 /* --- giving back --- */

@@ -79,7 +79,13 @@
     FIXED("created_at_ms", s->created_at_ms = db_get_i64(rows, c), db_i64(s->created_at_ms))       \
     MOVED("updated_at_ms", s->updated_at_ms = db_get_i64(rows, c), db_i64(s->updated_at_ms))       \
     LATER("stopped_at_ms", s->stopped_at_ms = db_get_i64(rows, c), time_or_null(s->stopped_at_ms)) \
-    LATER("cleanup_at_ms", s->cleanup_at_ms = db_get_i64(rows, c), time_or_null(s->cleanup_at_ms))
+    LATER("cleanup_at_ms", s->cleanup_at_ms = db_get_i64(rows, c), time_or_null(s->cleanup_at_ms)) \
+    JOINED("h", "lost_at_ms", "hosts", "s.host_id",                                                \
+           s->host_condition.lost_at_ms = db_get_i64(rows, c))                                     \
+    JOINED("h", "down_since_ms", "hosts", "s.host_id",                                             \
+           s->host_condition.down_since_ms = db_get_i64(rows, c))                                  \
+    JOINED("h", "silent_since_ms", "hosts", "s.host_id",                                           \
+           s->host_condition.silent_since_ms = db_get_i64(rows, c))
 /* clang-format on */
 
 /* What a statement selects for sandbox_row_read(), and from where; conditions speak of s. The last
@@ -92,9 +98,10 @@
     "s.visible"
 #define JOINED_SELECT_(alias, column, table, key, read) alias "." column ", "
 #define SANDBOX_COLUMNS                                 SELECT_(JOINED_SELECT_)
-#define SANDBOX_JOINS                   \
-    " JOIN teams t ON t.id = s.team_id" \
-    " JOIN template_versions v ON v.id = s.template_version_id"
+#define SANDBOX_JOINS                                           \
+    " JOIN teams t ON t.id = s.team_id"                         \
+    " JOIN template_versions v ON v.id = s.template_version_id" \
+    " LEFT JOIN hosts h ON h.id = s.host_id"
 
 /* The same without joins, so that a lock covers the sandbox's row and no other. */
 #define LOOKED_UP_(alias, column, table, key, read) \

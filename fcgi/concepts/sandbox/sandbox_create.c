@@ -650,6 +650,25 @@ static int bad_mount_point(const struct sandbox_create *request, struct error **
                            "No sandbox can start from this disk: %s.", failure->message);
 }
 
+/* Whether another host has room for what it is made from. */
+static int is_room_elsewhere(struct work *work, const struct sandbox_create *request, bool *is_room,
+                             struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    const struct host_wanted wanted = {
+        .from_host = sandbox->snapshot_id[0] ? sandbox->host_id : 0,
+        .resources = sandbox->resources,
+    };
+    uint32_t host_id = 0;
+    *is_room = false;
+    if (request->copy || request->mount_count || !sandbox->template_version_id[0])
+        return 0;
+    if (host_target(work->worker->db, &wanted, &host_id, err) < 0)
+        return -1;
+    *is_room = host_id != 0;
+    return 0;
+}
+
 /* Its host is full, or those that have its template: what it is made from goes to one with room, if
  * that takes no longer than a client waits. *room: it is there. */
 static int make_room(struct work *work, const struct sandbox_create *request, int64_t give_up_ms,
@@ -666,6 +685,20 @@ static int make_room(struct work *work, const struct sandbox_create *request, in
                                  give_up_ms, room, err)
                : moving_for_room(worker, &template_move_start, sandbox->template_version_id,
                                  &sandbox->resources, give_up_ms, room, err);
+}
+
+/* Nothing is begun for it here. */
+static bool leaves_copying(struct work *work, const struct sandbox_create *request,
+                           struct error **err)
+{
+    bool is_room;
+    error_auto failure = NULL;
+    if (!request->no_copying || (*err)->code != ERR_NO_CAPACITY ||
+        is_room_elsewhere(work, request, &is_room, &failure) < 0 || !is_room)
+        return false;
+    error_clear(err);
+    error_set(err, ERR_COPY_FIRST, "What the sandbox is made from is copied to a host with room.");
+    return true;
 }
 
 /* Once; whatever comes of it, the refusal is what a client is told if it did not help. */
@@ -713,6 +746,8 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                          work_lacks_host(&work, *err);
         if (elsewhere)
             avoid_host = work.sandbox.host_id;
+        if (!was_warm && !elsewhere && leaves_copying(&work, request, err))
+            return -1;
         bool with_room =
             !was_warm && !elsewhere && goes_elsewhere(&work, request, give_up_ms, &made_room, *err);
         if (!was_warm && !elsewhere && !with_room && !(refused && again))

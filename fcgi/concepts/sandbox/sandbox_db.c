@@ -346,6 +346,14 @@ int sandbox_row_update(struct db *db, struct sandbox *s, struct error **err)
     return db_exec(db, &update_statement, values, ARRAY_SIZE(values), NULL, err);
 }
 
+int sandbox_row_free_stopped(struct db *db, struct sandbox *s, struct error **err)
+{
+    if (s->state != SANDBOX_STOPPED || s->reserved == RESERVES_NOTHING)
+        return 0;
+    s->reserved = RESERVES_NOTHING;
+    return sandbox_row_update(db, s, err);
+}
+
 int sandbox_row_rehost(struct db *db, const struct sandbox *s, uint32_t host_id, struct error **err)
 {
     if (host_address_move(db, s->host_id, host_id, s->instance_name, err) < 0)

@@ -52,8 +52,10 @@ struct api {
     struct audit audit;                    /* likewise, of an act; see act.h */
     struct ahead ahead;                    /* likewise */
     const struct idempotency *idempotency; /* its claimed Idempotency-Key, or NULL */
-    bool has_share;                        /* the request in hand has entered the pool */
-    bool is_presumed;                      /* its principal is the cache's, not confirmed yet */
+    const char *hand_on_to; /* where in nginx the request in hand goes on if something has to be
+                             * copied first; NULL: this worker waits for that */
+    bool has_share;         /* the request in hand has entered the pool */
+    bool is_presumed;       /* its principal is the cache's, not confirmed yet */
 };
 
 /* A row of a table of endpoints (endpoint/) as a route. */

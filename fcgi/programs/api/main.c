@@ -60,6 +60,7 @@
 #include "template/warm.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
+#include "volume/volume_move.h"
 
 /* A worker is replaced now and then, so that no leak of a library ever grows large. */
 #define REQUESTS_PER_WORKER 100000
@@ -173,6 +174,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         usage_statements,
         volume_list_statements,
         volume_mount_statements,
+        volume_move_statements,
         volume_statements,
         warm_statements,
         webhook_statements,

@@ -20,6 +20,7 @@ int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *s
     input.create.claim = api_claim;
     input.create.made = api_made;
     input.create.claim_context = api;
+    input.create.no_copying = api->hand_on_to != NULL;
     int result = 0;
     if (sandbox_input_read(body, &input, err) < 0 ||
         network_input_read(api, body, &network, err) < 0)
@@ -134,6 +135,7 @@ int sandboxes_resume(void *context, struct http_request *request, struct http_re
         .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout")),
         .extend_only = json_is_true(json_object_get(request->json, "extend_only")),
         .without_memory = json_is_false(json_object_get(request->json, "memory")),
+        .no_copying = api->hand_on_to != NULL,
     };
     json_t *session;
     if (sandbox_resume(&api->worker, api->access.sandbox.id, &how, &resumed, err) < 0 ||

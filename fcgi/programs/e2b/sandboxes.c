@@ -107,6 +107,7 @@ int e2b_sandboxes_connect(void *context, struct http_request *request,
         .timeout_s = timeout_s ? (uint64_t)timeout_s : TIMEOUT_S,
         .extend_only = true,
         .without_memory = is_without_memory(request),
+        .no_copying = api->hand_on_to != NULL,
     };
     if (sandbox_resume(&api->worker, found->id, &how, &sandbox, err) < 0 ||
         e2b_sandbox_to_json(api, &sandbox, &json, err) < 0)
