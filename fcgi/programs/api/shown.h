@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sandboxes as this worker has shown them lately. One holds as long as the version in its row
- * stands, which every change of what is shown changes: who reads that needs no other column.
+ * Sandboxes as this worker has shown them lately. One holds for some seconds, as long as the
+ * version in its row stands, which every change of what is shown changes: who reads that needs no
+ * other column.
  */
 #pragma once
 
@@ -11,7 +12,8 @@ struct shown {
     char id[ID_SIZE], team_id[ID_SIZE], team_slug[SLUG_MAX + 1];
     enum sandbox_state state;
     uint64_t version;
-    char *text; /* JSON */
+    int64_t kept_ms; /* monotonic */
+    char *text;      /* JSON */
     size_t size;
 };
 
