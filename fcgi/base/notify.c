@@ -14,6 +14,9 @@
 /* Abstract names of datagram sockets: nothing is left behind by who ends, and there is no folder to
  * be allowed into. Sandboxes have network namespaces of their own and do not see them. */
 #define WAITING_MAX 32
+/* Who comes takes the lowest number that is free, so behind so many free ones there is hardly
+ * anybody; whoever is there looks by itself a little later. */
+#define FREE_MOST 6
 
 static uint64_t hash(const char *text)
 {
@@ -71,10 +74,12 @@ void notify_send(const char *scope, enum notify_kind kind)
     struct sockaddr_un address;
     if (from < 0)
         from = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    for (unsigned i = 0; i < WAITING_MAX; i++) {
+    for (unsigned i = 0, nobody = 0; i < WAITING_MAX && nobody < FREE_MOST; i++) {
         socklen_t size = name(scope, kind, i, &address);
         /* A full one is awake; where nobody waits nothing is lost. */
-        if (sendto(from, "", 1, 0, (struct sockaddr *)&address, size) < 0 && errno == EBADF)
+        bool sent = sendto(from, "", 1, 0, (struct sockaddr *)&address, size) >= 0;
+        if (!sent && errno == EBADF)
             return;
+        nobody = sent || errno != ECONNREFUSED ? 0 : nobody + 1;
     }
 }

@@ -258,6 +258,23 @@ def check_sql(sources):
                 yield source.path, source.line_of(match.start()), "SQL outside a *_db.c file"
 
 
+# Of what is not shown of a sandbox; any other column of its row changes with its version.
+NOT_SHOWN = {"envs_sealed", "session_epoch", "host_id", "deadline_told_ms", "denials_told", "archived",
+             "network_due_at_ms", "destroyed_at_ms", "reserved"}
+ROW_CHANGE = re.compile(r"UPDATE sandboxes\b[^;]*?\bSET (.*?)(?: WHERE |;)", re.DOTALL)
+
+
+def check_versions(sources):
+    """What changes a row of sandboxes gives it another version, or workers go on to show what was there"""
+    for source in sources:
+        if not source.is_c or source.is_test:
+            continue
+        for match in ROW_CHANGE.finditer(source.text):
+            columns = set(re.findall(r"(\w+) = ", match.group(1)))
+            if not columns <= NOT_SHOWN and "version = UUID_SHORT()" not in match.group(1):
+                yield source.path, source.line_of(match.start()), "no other version for the row"
+
+
 def check_curl(sources):
     """libcurl is used by the clients of runtime, agent, firewall, keeper and webhooks only"""
     for source in sources:
@@ -377,7 +394,7 @@ def check_packed(sources):
             yield source.path, 1, "no Makefile.inc names it"
 
 
-CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_agent, check_sql, check_curl,
+CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_agent, check_sql, check_versions, check_curl,
           check_hand, check_text, check_packed]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",

@@ -21,6 +21,7 @@ api_socket = $RUN_DIR/api.sock
 records_socket = $RUN_DIR/records.sock
 files_socket = $RUN_DIR/files.sock
 pauses_socket = $RUN_DIR/pauses.sock
+copies_socket = $RUN_DIR/copies.sock
 gate_socket = $RUN_DIR/gate.sock
 events_socket = $RUN_DIR/events.sock
 wake_socket = $RUN_DIR/wake.sock

@@ -144,6 +144,7 @@ incus_start()
         crypt_open
         mkdir -p "$INCUS_STATE"
         "${WITHIN[@]}" env INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_NIC_PREFIX="$NIC_PREFIX" \
+            PATH="${CRIU_PATH:+$STATE_ROOT/criu-bin:}$PATH" SANDLOT_CRIU="$CRIU_OF_MACHINE" \
             INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" "$SOURCE_DIR/conf/incus/incusd-prepare"
         service_start incusd root -- env PATH="$INCUS_BIN:${CRIU_PATH:+$STATE_ROOT/criu-bin:}$PATH" \
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
@@ -283,10 +284,19 @@ incus_remove_links()
     done
 }
 
-# incus_remove_cgroups: empty control groups of containers; a used one refuses to go.
+# incus_containers: the names of those that the daemons of this stack have, also of one that was killed.
+incus_containers()
+{
+    [[ ! -d $STATE_ROOT ]] ||
+        find "$STATE_ROOT" -maxdepth 4 -path '*/incus/containers/*' -printf '%f\n'
+}
+
+# incus_remove_cgroups NAMES: empty control groups of these containers, a line each. One that is used refuses to
+# go; of another stack's container that is being started it would not.
 incus_remove_cgroups()
 {
-    find /sys/fs/cgroup -depth -type d -path '*/lxc.*' -exec rmdir {} + 2>/dev/null || true
+    [[ -n $1 ]] || return 0
+    find /sys/fs/cgroup -depth -type d -path '*/lxc.*' | grep -F "$1" | xargs -r rmdir 2>/dev/null || true
 }
 
 incus_stop()

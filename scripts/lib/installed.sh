@@ -240,7 +240,7 @@ installed_nginx()
 installed_programs()
 {
     systemctl enable --quiet sandlot-api.socket sandlot-records.socket sandlot-files.socket sandlot-pauses.socket \
-        sandlot-gate.socket sandlot-wake.socket sandlot-events.socket sandlot-firewall.socket \
+        sandlot-copies.socket sandlot-gate.socket sandlot-wake.socket sandlot-events.socket sandlot-firewall.socket \
         sandlot-dispatcher.service sandlot-ssh.service sandlot.target
     systemctl start sandlot.target sandlot-ssh.service || die "not all programs start: systemctl --failed"
 }

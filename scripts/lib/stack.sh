@@ -81,13 +81,16 @@ stack_discard()
 # stack_remove: all that a stopped stack has made on this machine.
 stack_remove()
 {
+    local containers
+
+    containers=$(incus_containers)
     firewall_remove
     bare_discard
     other_discard
     third_host other_discard
     incus_unmount
     nginx_cache_unmount
-    incus_remove_cgroups
+    incus_remove_cgroups "$containers"
     firewall_remove_of_incus
     rm -rf "${STATE_ROOT:?}" "/run/lock/sandlot-$STACK.lock"
 }

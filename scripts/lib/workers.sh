@@ -60,6 +60,7 @@ workers_start()
     worker_pool records "${SANDLOT_RECORDS_WORKERS:-4}" sandlot-api
     worker_pool files "${SANDLOT_FILES_WORKERS:-8}" sandlot-api "$INCUS_GROUP"
     worker_pool pauses "${SANDLOT_PAUSES_WORKERS:-8}" sandlot-api "$INCUS_GROUP"
+    worker_pool copies "${SANDLOT_COPIES_WORKERS:-8}" sandlot-api "$INCUS_GROUP"
     worker_pool gate "${SANDLOT_GATE_WORKERS:-4}" sandlot-gate
     worker_pool wake "${SANDLOT_WAKE_WORKERS:-8}" sandlot-gate "$INCUS_GROUP"
     worker_pool events 1 sandlot-events
@@ -75,7 +76,7 @@ workers_end_strays()
 {
     local name pid known=' '
 
-    for name in api records files pauses gate wake events dispatcher firewall ssh; do
+    for name in api records files pauses copies gate wake events dispatcher firewall ssh; do
         known+="$(service_pid "$name" || true) "
     done
     for pid in $(strays multiwatch "$CONFIG_FILE"); do
@@ -92,7 +93,7 @@ workers_stop()
 {
     local name
 
-    for name in ssh dispatcher events api records files pauses wake gate firewall; do
+    for name in ssh dispatcher events api records files pauses copies wake gate firewall; do
         service_stop "$name" 20
         rm -f "$RUN_DIR/$name.sock"
     done

@@ -134,6 +134,11 @@ enum api_key_kind { API_KEYS, SSH_KEYS };
 int api_key_list(struct db *db, enum api_key_kind kind, const char *user_id, struct api_key **keys,
                  unsigned *count, struct error **err);
 
+/* All of a key that changes while the access revision stands (account/access_revision.h), and that
+ * revision. */
+int api_key_look_used(struct db *db, const char *id, int64_t *last_used_at_ms, uint64_t *revision,
+                      struct error **err);
+
 /* A key of the user, a revoked one too; for api_key_deinit(). Errors: ERR_NOT_FOUND. */
 int api_key_get(struct db *db, const char *user_id, const char *id, struct api_key *key,
                 struct error **err);

@@ -55,6 +55,11 @@ static const struct db_statement list_statement = {
     true};
 static const struct db_statement get_statement = {
     "api_key.get", LIST_COLUMNS " WHERE k.id = ? AND k.user_id = ? ORDER BY t.slug LIMIT ?", true};
+static const struct db_statement look_used_statement = {
+    "api_key.look_used",
+    "SELECT a.revision, k.last_used_at_ms FROM access_revision a"
+    " LEFT JOIN api_keys k ON k.id = ? WHERE a.id = 1",
+    true};
 static const struct db_statement list_all_statement = {
     "api_key.list_all",
     LIST_COLUMNS " WHERE (k.ssh_public_key IS NOT NULL) = ? ORDER BY k.id DESC, t.slug LIMIT ?",
@@ -83,9 +88,18 @@ static const struct db_statement login_statement = {
     true};
 
 static const struct db_statement *const statements[] = {
-    &find_statement,        &used_statement,       &member_statement,           &insert_statement,
-    &insert_team_statement, &list_statement,       &list_all_statement,         &get_statement,
-    &revoke_statement,      &revoke_any_statement, &free_fingerprint_statement,
+    &find_statement,
+    &used_statement,
+    &member_statement,
+    &insert_statement,
+    &insert_team_statement,
+    &list_statement,
+    &list_all_statement,
+    &get_statement,
+    &revoke_statement,
+    &revoke_any_statement,
+    &free_fingerprint_statement,
+    &look_used_statement,
 };
 const struct db_statement_list api_key_statements = DB_STATEMENT_LIST(statements);
 
@@ -311,6 +325,19 @@ int api_key_get(struct db *db, const char *user_id, const char *id, struct api_k
     if (!count)
         return error_set(err, ERR_NOT_FOUND, "There is no such API key.");
     *key = keys[0];
+    return 0;
+}
+
+int api_key_look_used(struct db *db, const char *id, int64_t *last_used_at_ms, uint64_t *revision,
+                      struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &look_used_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_INTERNAL, "the table access_revision has no row");
+    *revision = db_get_u64(rows, 0);
+    *last_used_at_ms = db_get_i64(rows, 1);
     return 0;
 }
 

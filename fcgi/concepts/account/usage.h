@@ -13,6 +13,15 @@
 
 enum usage_kind { USAGE_RUNTIME, USAGE_STORAGE, USAGE_NONE, USAGE_UNCHANGED };
 
+/* Inside the transaction that ends its create: the first interval of a sandbox, which runs. */
+struct usage_begin {
+    const char *sandbox_id, *team_id;
+    uint32_t incarnation;
+    const struct runtime_resources *resources;
+    int64_t at_ms;
+};
+int usage_begin(struct db *db, const struct usage_begin *begin, struct error **err);
+
 /* Inside the transaction that has written the sandbox's new state, at_ms: let its open interval be
  * of this kind from now on. USAGE_NONE: there is none any more. USAGE_UNCHANGED: nothing to do. */
 int usage_follow(struct db *db, const char *sandbox_id, enum usage_kind kind, int64_t at_ms,

@@ -19,6 +19,11 @@ static const struct db_statement open_statement = {
     "   ON u.sandbox_id = s.id AND u.ended_at_ms IS NULL"
     " WHERE s.id = ? AND u.sandbox_id IS NULL",
     false};
+static const struct db_statement begin_statement = {
+    "usage.begin",
+    "INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb,"
+    " started_at_ms) VALUES (?, ?, ?, 'runtime', ?, ?, ?, ?)",
+    false};
 /* What has ended and what goes on are looked up each by its own part of the index. */
 static const struct db_statement read_statement = {
     "usage.read",
@@ -36,11 +41,22 @@ static const struct db_statement read_statement = {
     true};
 
 static const struct db_statement *const statements[] = {&close_statement, &open_statement,
-                                                        &read_statement};
+                                                        &begin_statement, &read_statement};
 const struct db_statement_list usage_statements = DB_STATEMENT_LIST(statements);
 
 static const char *const kind_names[] = {
     [USAGE_RUNTIME] = "runtime", [USAGE_STORAGE] = "storage", [USAGE_NONE] = ""};
+
+int usage_begin(struct db *db, const struct usage_begin *begin, struct error **err)
+{
+    const struct runtime_resources *resources = begin->resources;
+    return db_exec(db, &begin_statement,
+                   DB_ARGS(db_text(begin->sandbox_id), db_u64(begin->incarnation),
+                           db_text(begin->team_id), db_u64(resources->cpu),
+                           db_u64(resources->memory_mb), db_u64(resources->disk_gb),
+                           db_i64(begin->at_ms)),
+                   NULL, err);
+}
 
 int usage_follow(struct db *db, const char *sandbox_id, enum usage_kind kind, int64_t at_ms,
                  struct error **err)

@@ -126,7 +126,7 @@ int audit_begin(struct audit *audit, struct db *db, const struct keyring *ring, 
 {
     audit->db = db;
     audit->ring = ring;
-    audit->is_written = false;
+    audit->is_written = audit->is_told = false;
     if (!audit->action)
         return 0;
     if (audit->action->class == AUDIT_OUTSIDE) {
@@ -157,6 +157,18 @@ static int put_end(struct audit *audit, const struct error *failure, struct erro
                err);
 }
 
+/* The transaction may run again: the entry stays that of the first row. */
+int audit_tell_done(struct audit *audit, struct error **err)
+{
+    if (!audit->action || audit->action->class != AUDIT_LONG || db_is_accompanied(audit->db))
+        return 0;
+    struct audit_entry end = audit->entry;
+    memcpy(end.begun_id, end.id, ID_SIZE);
+    end.result = AUDIT_DONE;
+    audit->is_told = true;
+    return audit_write(audit->db, audit->ring, &end, err);
+}
+
 int audit_end(struct audit *audit, const struct error *failure, struct error **err)
 {
     if (!audit->action)
@@ -167,7 +179,7 @@ int audit_end(struct audit *audit, const struct error *failure, struct error **e
         audit->is_written = !db_is_accompanied(audit->db);
         db_accompany(audit->db, NULL);
     }
-    bool is_due = audit->is_written ? failure || !is_one
+    bool is_due = audit->is_written ? failure || !(is_one || audit->is_told)
                   : failure         ? is_refusal(failure)
                                     : !audit->only_changes;
     int result = is_due ? put_end(audit, failure, err) : 0;

@@ -56,6 +56,7 @@ struct audit {
     const char *resource, *team_id, *actor_id, *user_id;
     bool only_changes; /* one that succeeds without a change has no row */
     bool is_written;   /* its first row has been written */
+    bool is_told;      /* and the row of its success */
     struct db_companion companion;
 };
 
@@ -65,6 +66,10 @@ void audit_by_service(struct audit *audit, const struct audit_action *action, co
 /* Open it. action, entry and the pointers are set. Errors: those of the database, of an act that is
  * outside of it; then it must not be done. */
 int audit_begin(struct audit *audit, struct db *db, const struct keyring *ring, struct error **err);
+
+/* In the transaction that ends an act which goes on after its first row: the row of its success,
+ * which audit_end() then does not write. */
+int audit_tell_done(struct audit *audit, struct error **err);
 
 /* Close it; failure NULL: it succeeded. Errors: those of the database; whoever asked is then not
  * told of success. */

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "host/host_check.h"
+#include "host/host_room.h"
 #include "http/link.h"
 #include "network/firewall_client.h"
 
@@ -136,14 +137,9 @@ bool address_ranges_overlap(struct address_range a, struct address_range b)
 
 /* --- storage --- */
 
-/* Of the pool, in percent: less than this is for what exists. It is below the part that pool-guard
- * keeps from the guests, so that guests who have filled theirs stop no creates, and above what a
- * file system calls free although only its metadata can have it. */
-#define LEAST_FREE 6
-
 bool host_pool_is_nearly_full(const struct host_pool *pool)
 {
-    return pool->used_mb + pool->total_mb / 100 * LEAST_FREE > pool->total_mb;
+    return pool->used_mb + pool->total_mb / 100 * HOST_POOL_LEAST_FREE > pool->total_mb;
 }
 
 /* --- checks --- */

@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "base/ulid.h"
 #include "db/named_lease.h"
-#include "host/host_answers.h"
 #include "host/host_check.h"
+#include "host/host_room.h"
 
 /* How long a client should wait before it asks a full deployment again. */
 #define CAPACITY_RETRY_S 5
@@ -104,24 +104,19 @@ static const struct db_statement sources_statement = {
     true};
 /* Unlocked looks at who might have room, among a few and among all; the row that is written
  * decides. */
-#define MEMORY_MB(host) "CAST(" host "memory_mb AS SIGNED) * " host "memory_overcommit DIV 100"
-#define HAS_ROOM                                                 \
-    "h.state = 'active' AND h.memory_low = 0 AND " HOST_ANSWERS( \
-        "h.") " AND h.used_vcpus + CAST(? AS SIGNED) <= h.vcpus" \
-              " AND h.used_memory_mb + CAST(? AS SIGNED) <= " MEMORY_MB("h.")
 static const struct db_statement drawn_statement = {
     "host.drawn",
-    "SELECT h.id FROM hosts h WHERE h.id IN (?, ?, ?) AND " HAS_ROOM
+    "SELECT h.id FROM hosts h WHERE h.id IN (?, ?, ?) AND " HOST_HAS_ROOM
     " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 3",
     false};
 static const struct db_statement candidates_statement = {
     "host.candidates",
     "SELECT h.id FROM hosts h JOIN template_sources t ON t.host_id = h.id"
-    " WHERE t.template_version_id = ? AND (? = 0 OR h.id = ?) AND " HAS_ROOM
+    " WHERE t.template_version_id = ? AND (? = 0 OR h.id = ?) AND " HOST_HAS_ROOM
     " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 1000",
     false};
 static const struct db_statement lock_statement = {
-    "host.lock", "SELECT 1 FROM hosts h WHERE h.id = ? AND " HAS_ROOM " FOR UPDATE", false};
+    "host.lock", "SELECT 1 FROM hosts h WHERE h.id = ? AND " HOST_HAS_ROOM " FOR UPDATE", false};
 /* A host that drains takes its own sandboxes back, and no new ones. */
 static const struct db_statement take_room_statement = {
     "host.take_room",
@@ -130,7 +125,7 @@ static const struct db_statement take_room_statement = {
     " WHERE id = ? AND (? = 0 OR (state = 'active' AND memory_low = 0 AND " HOST_ANSWERS(
         "") "))"
             " AND used_vcpus + CAST(? AS SIGNED) <= vcpus"
-            " AND used_memory_mb + CAST(? AS SIGNED) <= " MEMORY_MB(""),
+            " AND used_memory_mb + CAST(? AS SIGNED) <= " HOST_MEMORY_MB(""),
     false};
 static const struct db_statement give_room_statement = {
     "host.give_room",

@@ -21,19 +21,23 @@ static const struct db_statement promised_statement = {
     " + (SELECT CAST(COALESCE(SUM(size_gb), 0) AS UNSIGNED) FROM volumes"
     "   WHERE host_id = ? AND taken = 1)",
     false};
-static const struct db_statement put_pool_statement = {
-    "host.put_pool",
-    "INSERT INTO host_pools (host_id, total_mb, used_mb, promised_gb, measured_at_ms)"
+/* An insert looks at the row of the host, which a create locks before that of the pool. */
+static const struct db_statement update_pool_statement = {
+    "host.update_pool",
+    "UPDATE host_pools SET total_mb = ?, used_mb = ?, promised_gb = ?, measured_at_ms = ?"
+    " WHERE host_id = ?",
+    false};
+static const struct db_statement insert_pool_statement = {
+    "host.insert_pool",
+    "INSERT INTO host_pools (total_mb, used_mb, promised_gb, measured_at_ms, host_id)"
     " VALUES (?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE total_mb = VALUES(total_mb),"
     " used_mb = VALUES(used_mb), promised_gb = VALUES(promised_gb),"
     " measured_at_ms = VALUES(measured_at_ms)",
     false};
 
 static const struct db_statement *const statements[] = {
-    &lock_pool_statement,
-    &promise_statement,
-    &promised_statement,
-    &put_pool_statement,
+    &lock_pool_statement,   &promise_statement,     &promised_statement,
+    &update_pool_statement, &insert_pool_statement,
 };
 const struct db_statement_list host_pool_statements = DB_STATEMENT_LIST(statements);
 
@@ -79,19 +83,17 @@ static int pool_put_body(struct db *db, void *context, struct error **err)
 {
     const struct pool_put *put = context;
     struct db_value host = db_u64(put->host_id);
-    {
-        db_rows_auto *rows = NULL;
-        if (db_query(db, &lock_pool_statement, DB_ARGS(host), &rows, err) < 0)
-            return -1;
-    }
+    bool known;
+    if (db_query_finds(db, &lock_pool_statement, DB_ARGS(host), &known, err) < 0)
+        return -1;
     db_rows_auto *rows = NULL;
     if (db_query(db, &promised_statement, DB_ARGS(host, host), &rows, err) < 0)
         return -1;
     db_rows_next(rows);
     uint64_t promised_gb = db_get_u64(rows, 0);
-    return db_exec(db, &put_pool_statement,
-                   DB_ARGS(host, db_u64(put->total_mb), db_u64(put->used_mb), db_u64(promised_gb),
-                           db_i64(clock_now_ms())),
+    return db_exec(db, known ? &update_pool_statement : &insert_pool_statement,
+                   DB_ARGS(db_u64(put->total_mb), db_u64(put->used_mb), db_u64(promised_gb),
+                           db_i64(clock_now_ms()), host),
                    NULL, err);
 }
 

@@ -227,6 +227,12 @@ int runtimes_link(struct runtimes *runtimes, struct db *db, uint32_t host_id,
     return 0;
 }
 
+void runtimes_note_condition(struct runtimes *runtimes, uint32_t host_id,
+                             const struct host_condition *condition)
+{
+    find_way(runtimes, host_id)->condition = *condition;
+}
+
 int runtimes_check(struct runtimes *runtimes, struct db *db, uint32_t host_id, struct error **err)
 {
     struct way *way;

@@ -36,8 +36,12 @@ int runtimes_get(struct runtimes *runtimes, struct db *db, uint32_t host_id,
 int runtimes_link(struct runtimes *runtimes, struct db *db, uint32_t host_id,
                   const struct http_link **link, struct error **err);
 
-/* Whether anything can be begun on a host, by what its row said a second ago. Errors: those of
- * runtimes_get(). */
+/* What the row of a host said just now, read together with something else. */
+void runtimes_note_condition(struct runtimes *runtimes, uint32_t host_id,
+                             const struct host_condition *condition);
+
+/* Whether anything can be begun on a host, by what its row said a second ago or what was noted.
+ * Errors: those of runtimes_get(). */
 int runtimes_check(struct runtimes *runtimes, struct db *db, uint32_t host_id, struct error **err);
 
 /* The same, and an address there: where an agent is. */

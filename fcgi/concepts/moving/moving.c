@@ -200,6 +200,7 @@ int move_pass_over(struct error **err)
     case ERR_NOT_FOUND:
     case ERR_SANDBOX_BUSY:
     case ERR_SANDBOX_NOT_RUNNING:
+    case ERR_VOLUME_ATTACHED:
     case ERR_NO_CAPACITY:
     case ERR_INSUFFICIENT_STORAGE:
     case ERR_HOST_UNREACHABLE:
@@ -210,9 +211,8 @@ int move_pass_over(struct error **err)
     }
 }
 
-/* Until the move is over, or give_up_ms. *arrived: it is where it was to go. */
-static int wait_for(struct worker *worker, const char *id, int64_t give_up_ms, bool *arrived,
-                    struct error **err)
+int moving_wait(struct worker *worker, const char *id, int64_t give_up_ms, bool *arrived,
+                struct error **err)
 {
     struct move move;
     bool found;
@@ -246,16 +246,24 @@ int moving_begin_leaving(struct worker *worker, const struct move_start *start, 
     return 0;
 }
 
+int moving_ask(struct worker *worker, const struct move_start *start, const char *id,
+               const struct runtime_resources *resources, struct error **err)
+{
+    struct move_order order = {.id = id, .asked = true, .resources = *resources};
+    if (db_transaction(worker->db, start->begin, &order, err) < 0 &&
+        (*err)->code != ERR_SANDBOX_BUSY)
+        return -1;
+    error_clear(err);
+    notify_send(worker->settings->api_socket, NOTIFY_MOVES);
+    return 0;
+}
+
 int moving_for_room(struct worker *worker, const struct move_start *start, const char *id,
                     const struct runtime_resources *resources, int64_t give_up_ms, bool *moved,
                     struct error **err)
 {
-    struct move_order order = {.id = id, .asked = true, .resources = *resources};
     *moved = false;
-    if (db_transaction(worker->db, start->begin, &order, err) < 0 &&
-        (*err)->code != ERR_SANDBOX_BUSY)
-        return move_pass_over(err);
-    error_clear(err);
-    notify_send(worker->settings->api_socket, NOTIFY_MOVES);
-    return wait_for(worker, id, give_up_ms, moved, err);
+    return moving_ask(worker, start, id, resources, err) < 0
+               ? move_pass_over(err)
+               : moving_wait(worker, id, give_up_ms, moved, err);
 }

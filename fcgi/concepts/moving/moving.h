@@ -80,6 +80,9 @@ int move_note(struct db *db, const char *id, uint64_t generation, int64_t deadli
 /* One that is not over; *found false: there is none. */
 int move_find(struct db *db, const char *id, struct move *move, bool *found, struct error **err);
 
+/* Whether a sandbox that is stopped is that only to go on on another host. */
+int move_goes_on(struct db *db, const char *sandbox_id, bool *goes_on, struct error **err);
+
 /* Why the last move of something failed; "": it did not, or another goes on. */
 int move_failure(struct db *db, const char *id, char failure[MOVE_FAILURE_SIZE],
                  struct error **err);
@@ -160,6 +163,15 @@ int move_leaving_ids(struct db *db, const struct db_statement *statement, int64_
  */
 int moving_begin_leaving(struct worker *worker, const struct move_start *start, bool *begun,
                          struct error **err);
+
+/* Have it moved to a host with room for these; one that moves already does so on. Errors: those of
+ * its beginning. */
+int moving_ask(struct worker *worker, const struct move_start *start, const char *id,
+               const struct runtime_resources *resources, struct error **err);
+
+/* Until its move is over, or give_up_ms (monotonic). *arrived: it is where it was to go. */
+int moving_wait(struct worker *worker, const char *id, int64_t give_up_ms, bool *arrived,
+                struct error **err);
 
 /* Its hosts are full: have it moved to one with room, and wait until it is there, at most until
  * give_up_ms (monotonic). *moved: it is. */

@@ -256,6 +256,15 @@ int move_find(struct db *db, const char *id, struct move *move, bool *found, str
     return 0;
 }
 
+int move_goes_on(struct db *db, const char *sandbox_id, bool *goes_on, struct error **err)
+{
+    struct move move;
+    if (move_find(db, sandbox_id, &move, goes_on, err) < 0)
+        return -1;
+    *goes_on = *goes_on && move.generation != 0; /* it was paused for it */
+    return 0;
+}
+
 int move_leaving_ids(struct db *db, const struct db_statement *statement, int64_t failed_before_ms,
                      unsigned limit, char (*ids)[ID_SIZE], unsigned *count, struct error **err)
 {

@@ -27,6 +27,8 @@ void egress_profiles_free(struct egress_profile *profiles, size_t count);
 /* Errors: ERR_NOT_FOUND. */
 int egress_profile_get(struct db *db, const char *name, struct egress_profile *profile,
                        struct error **err);
+/* What it allows alone; a new reference. Errors: ERR_NOT_FOUND. */
+int egress_profile_entries(struct db *db, const char *name, json_t **entries, struct error **err);
 /* All, by name; for egress_profiles_free(). */
 int egress_profile_list(struct db *db, struct egress_profile **profiles, size_t *count,
                         struct error **err);

@@ -22,6 +22,8 @@ static const struct db_statement get_statement = {
 static const struct db_statement list_statement = {
     "egress_profile.list", "SELECT " COLUMNS " FROM egress_profiles p ORDER BY p.name LIMIT 10000",
     true};
+static const struct db_statement entries_statement = {
+    "egress_profile.entries", "SELECT entries FROM egress_profiles WHERE name = ?", true};
 static const struct db_statement names_statement = {
     "egress_profile.names", "SELECT name FROM egress_profiles ORDER BY name LIMIT 1000", true};
 static const struct db_statement exists_statement = {
@@ -39,7 +41,7 @@ static const struct db_statement delete_statement = {
 static const struct db_statement touch_statement = {
     "egress_profile.touch",
     "UPDATE sandboxes s JOIN sandbox_egress_profiles f ON f.sandbox_id = s.id"
-    " SET s.network_revision = s.network_revision + 1,"
+    " SET s.version = UUID_SHORT(), s.network_revision = s.network_revision + 1,"
     " s.network_due_at_ms = IF(s.reserved = 1, ?, s.network_due_at_ms)"
     " WHERE f.profile = ? AND s.visible = 1",
     false};
@@ -57,9 +59,9 @@ static const struct db_statement follow_statement = {
     false};
 
 static const struct db_statement *const statements[] = {
-    &get_statement,    &list_statement,        &names_statement,    &exists_statement,
-    &put_statement,    &lock_statement,        &delete_statement,   &touch_statement,
-    &follow_statement, &forget_gone_statement, &unfollow_statement,
+    &entries_statement, &get_statement,    &list_statement,        &names_statement,
+    &exists_statement,  &put_statement,    &lock_statement,        &delete_statement,
+    &touch_statement,   &follow_statement, &forget_gone_statement, &unfollow_statement,
 };
 const struct db_statement_list egress_profile_statements = DB_STATEMENT_LIST(statements);
 
@@ -76,13 +78,17 @@ void egress_profiles_free(struct egress_profile *profiles, size_t count)
     free(profiles);
 }
 
+static json_t *read_entries(const struct db_rows *rows, unsigned column)
+{
+    json_t *entries = json_loads(db_get_text(rows, column), 0, NULL);
+    return entries ? entries : json_array();
+}
+
 static void read_profile(const struct db_rows *rows, struct egress_profile *profile)
 {
     *profile = (struct egress_profile){0};
     db_copy_text(profile->name, rows, 0);
-    profile->entries = json_loads(db_get_text(rows, 1), 0, NULL);
-    if (!profile->entries)
-        profile->entries = json_array();
+    profile->entries = read_entries(rows, 1);
     profile->updated_at_ms = db_get_i64(rows, 2);
     profile->sandboxes = db_get_u64(rows, 3);
 }
@@ -103,6 +109,19 @@ int egress_profile_get(struct db *db, const char *name, struct egress_profile *p
     if (!db_rows_next(rows))
         return not_found(err);
     read_profile(rows, profile);
+    return 0;
+}
+
+int egress_profile_entries(struct db *db, const char *name, json_t **entries, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (!slug_is_valid(name))
+        return not_found(err);
+    if (db_query(db, &entries_statement, DB_ARGS(db_text(name)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return not_found(err);
+    *entries = read_entries(rows, 0);
     return 0;
 }
 

@@ -39,13 +39,11 @@ static int add_list(struct policy *policy, const json_t *entries, enum policy_ve
 
 static int add_profile(struct db *db, const char *name, struct policy *policy, struct error **err)
 {
-    struct egress_profile profile;
+    json_auto_t *entries = NULL;
     autofree char *origin = xasprintf("egress_profiles/%s", name);
-    if (egress_profile_get(db, name, &profile, err) < 0)
+    if (egress_profile_entries(db, name, &entries, err) < 0)
         return -1;
-    int result = add_list(policy, profile.entries, POLICY_ALLOW, origin, false, err);
-    egress_profile_deinit(&profile);
-    return result;
+    return add_list(policy, entries, POLICY_ALLOW, origin, false, err);
 }
 
 static int compile(struct db *db, const json_t *stored, struct policy *policy, struct error **err)

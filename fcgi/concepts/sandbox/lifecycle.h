@@ -43,12 +43,15 @@ struct sandbox_create {
     const char *volume_mounts; /* the same as a JSON object; NULL: none */
     struct exposed_port ports[SANDBOX_PORTS_MAX];
     unsigned port_count;
+    bool no_copying; /* what has to be copied to a host with room first: ERR_COPY_FIRST */
     const struct checkpoint *copy; /* what it is made from instead, for a fork; NULL: source */
     const char *forked_from;       /* NULL: none */
     unsigned turn;                 /* of a fork: how many of it come before */
     /* Called inside the transaction that inserts the sandbox; may refuse. May be NULL. */
     int (*claim)(struct db *db, const char *sandbox_id, void *context, struct error **err);
-    void *claim_context;
+    /* The same inside the transaction that says that it is ready. */
+    int (*made)(struct db *db, void *context, struct error **err);
+    void *claim_context; /* of both */
 };
 
 /* For a fork: write the rows of a sandbox that a dispatcher is to start, work_run_fork(). Errors:
@@ -72,9 +75,11 @@ struct sandbox_resume {
     uint64_t timeout_s;  /* 0: the sandbox's own */
     bool extend_only;    /* of one that runs already the deadline is never moved back */
     bool without_memory; /* of one that is stopped: start it from its disk */
+    bool no_copying;     /* what has to be copied to its host, or to another, first */
 };
 
-/* Make it run, waiting for moves in flight, and refresh its deadline. */
+/* Make it run, waiting for moves in flight, and refresh its deadline. Errors: ERR_COPY_FIRST with
+ * no_copying, and then nothing was begun. */
 int sandbox_resume(struct worker *worker, const char *id, const struct sandbox_resume *how,
                    struct sandbox *sandbox, struct error **err);
 

@@ -56,6 +56,16 @@ int sandbox_usage_follow(struct db *db, const struct sandbox *sandbox, struct er
     return usage_follow(db, sandbox->id, usage_in(sandbox->state), sandbox->updated_at_ms, err);
 }
 
+/* A sandbox that was made has no interval that could end. */
+static int follow_usage(struct db *db, const struct sandbox *sandbox, enum sandbox_event event,
+                        struct error **err)
+{
+    const struct usage_begin begin = {sandbox->id, sandbox->team_id, sandbox->incarnation,
+                                      &sandbox->resources, sandbox->updated_at_ms};
+    return event == SANDBOX_EVENT_CREATED ? usage_begin(db, &begin, err)
+                                          : sandbox_usage_follow(db, sandbox, err);
+}
+
 /* --- beginning --- */
 
 void work_start(struct work *work, struct worker *worker)
@@ -108,6 +118,7 @@ static int begin_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!sandbox_state_is_shown(sandbox->state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    work_note_host(begin->work);
     if (begin->event != SANDBOX_EVENT_DELETE && work_check_host(begin->work, err) < 0)
         return -1;
     if (begin->admit && begin->admit(db, sandbox, begin->context, err) < 0)
@@ -140,6 +151,12 @@ static int tick(void *context, struct error **err)
     if (lease_tick(&work->lease, err) < 0)
         return -1;
     return work_check_host(work, err);
+}
+
+void work_note_host(struct work *work)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    runtimes_note_condition(work->worker->runtimes, sandbox->host_id, &sandbox->host_condition);
 }
 
 int work_check_host(struct work *work, struct error **err)
@@ -243,6 +260,19 @@ int sandbox_open_envs(struct worker *worker, const char *id, struct buffer *envs
     return sealed.size ? aead_open(worker->ring, sealed.data, sealed.size, id, envs, err) : 0;
 }
 
+/* envs: appended to, and wiped by the caller. */
+static int find_told(struct work *work, struct buffer *envs, uint32_t *log_kib, struct error **err)
+{
+    const struct agent_told *told = &work->told;
+    if (!told->known)
+        return sandbox_open_envs(work->worker, work->sandbox.id, envs, log_kib, err);
+    *log_kib = told->log_kib;
+    return !told->envs || buffer_append_string(envs, told->envs) == 0
+               ? 0
+               : error_set(err, ERR_INTERNAL, "the environment of %s is too large",
+                           work->sandbox.id);
+}
+
 int work_succeed_agent(struct work *work, const struct former_agent *former, unsigned wait_ms,
                        struct error **err)
 {
@@ -258,7 +288,7 @@ int work_succeed_agent(struct work *work, const struct former_agent *former, uns
         .former = former ? known : NULL,
     };
     int result = -1;
-    if (sandbox_open_envs(work->worker, sandbox->id, &envs, &init.log_kib, err) == 0 &&
+    if (find_told(work, &envs, &init.log_kib, err) == 0 &&
         agent_secret(ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) == 0 &&
         (!former || agent_secret(ring, former->instance_name, former->key_id, known, err) == 0)) {
         init.envs = buffer_string(&envs);
@@ -395,6 +425,19 @@ static int keep_deadline(struct db *db, struct sandbox *row, enum sandbox_event 
     return 0;
 }
 
+/* What it takes is kept for it meanwhile. */
+static int keep_reservation(struct db *db, struct sandbox *row, enum sandbox_event event,
+                            bool was_reserved, struct error **err)
+{
+    bool goes_on = false;
+    if (row->state != SANDBOX_STOPPED || event == SANDBOX_EVENT_LOST || !was_reserved)
+        return 0;
+    if (move_goes_on(db, row->id, &goes_on, err) < 0)
+        return -1;
+    row->reserved = goes_on ? RESERVES_ALL : RESERVES_NOTHING;
+    return 0;
+}
+
 static bool outdates_archive(enum sandbox_event event)
 {
     return event == SANDBOX_EVENT_RESUMED || event == SANDBOX_EVENT_DESTROYED;
@@ -422,12 +465,14 @@ static int finish_body(struct db *db, void *context, struct error **err)
     memcpy(row->resumed_from, before->resumed_from, sizeof row->resumed_from);
     row->state = to;
     row->operation_id[0] = '\0';
+    bool was_reserved = row->reserved == RESERVES_ALL;
     sandbox_apply_event(row, finish->event);
-    if (keep_deadline(db, row, finish->event, err) < 0)
+    if (keep_deadline(db, row, finish->event, err) < 0 ||
+        keep_reservation(db, row, finish->event, was_reserved, err) < 0)
         return -1;
     if (work_network_settle(finish->work, db, row, err) < 0)
         return -1;
-    if (sandbox_row_update(db, row, err) < 0 || sandbox_usage_follow(db, row, err) < 0 ||
+    if (sandbox_row_update(db, row, err) < 0 || follow_usage(db, row, finish->event, err) < 0 ||
         operation_end(db, operation, finish->failure, finish->work->memory_lost, err) < 0 ||
         sandbox_tell_move(db, row, finish->event, memory_is_kept(finish), err) < 0)
         return -1;

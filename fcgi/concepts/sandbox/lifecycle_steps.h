@@ -17,6 +17,12 @@ struct work {
     /* Called inside the transaction of work_finish() that writes a move; may be NULL. */
     int (*settle)(struct db *db, void *context, struct error **err);
     void *settle_context;
+    /* What its agent is told, where it is at hand; else it is read. */
+    struct agent_told {
+        bool known;
+        const char *envs; /* borrowed; NULL: none */
+        uint32_t log_kib;
+    } told;
     struct runtime *runtime; /* of the sandbox's host, after work_open_runtime() */
     struct lease lease;
     int64_t answer_by_ms; /* monotonic: what the runtime is then still at is left to it; 0: never */
@@ -50,12 +56,21 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
 /* Start the clock of the lease; done by work_begin(), needed after an own transaction. */
 void work_start(struct work *work, struct worker *worker);
 
+/* work->sandbox was read just now: what its row says of its host is what its host is found by, not
+ * what this worker remembers. */
+void work_note_host(struct work *work);
+
 /* Before something is begun that a host must answer, which nobody waits for in vain. Errors: those
  * of runtimes_check(). */
 int work_check_host(struct work *work, struct error **err);
 
 /* Connect to the host; while the runtime waits, the lease is renewed. */
 int work_open_runtime(struct work *work, struct error **err);
+
+/* In the transaction that begins a resume: its volumes are its own from now on. One whose volumes
+ * have gone to another host follows them first: ERR_NO_CAPACITY. */
+int work_lock_volumes(struct db *db, const struct sandbox *sandbox, struct error **err);
+#define SANDBOX_FOLLOW_RETRY_S 5
 
 /* Before the instance of a sandbox with volumes starts, or gets them: changes of their files from
  * outside end here. Needs work_open_runtime(). */

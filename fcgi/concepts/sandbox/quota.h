@@ -22,10 +22,11 @@ struct quota {
 int quota_read(struct db *db, const char *team_id, const struct plan *plan,
                const struct runtime_resources *resources, struct quota *quota, struct error **err);
 
-/* What a team uses now, and the size of the template that the slug means to it (resources stay as
- * they are where no version of it is ready). */
+/* What a team uses now, the size of the template that the slug means to it (resources stay as they
+ * are where no version of it is ready), and the access revision of the same moment. */
 int quota_look(struct db *db, const char *team_id, const char *template_slug,
-               struct quota_amount *usage, struct runtime_resources *resources, struct error **err);
+               struct quota_amount *usage, struct runtime_resources *resources, uint64_t *revision,
+               struct error **err);
 
 /* As the interface shows it; a new reference. */
 json_t *quota_to_json(const struct quota *quota);
@@ -45,5 +46,11 @@ int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_r
  * as many are on their way out as the plan has sandboxes: a team that creates and deletes without
  * end takes no more room on the hosts than that beside its quota. */
 int quota_may_leave(struct db *db, const char *team_id, bool *may, struct error **err);
+
+/* For *_db.c that take quota: a condition on the rows t of teams and p of its plan, with two
+ * places: vCPUs and memory. */
+#define QUOTA_HAS_ROOM                                                                    \
+    "t.used_sandboxes + 1 <= p.sandboxes AND t.used_vcpus + CAST(? AS SIGNED) <= p.vcpus" \
+    " AND t.used_memory_mb + CAST(? AS SIGNED) <= p.memory_mb"
 
 extern const struct db_statement_list quota_statements;

@@ -11,7 +11,8 @@ static const struct db_statement usage_statement = {
  * the newest version that is ready, as template/ resolves a slug by itself. */
 static const struct db_statement look_statement = {
     "quota.look",
-    "SELECT t.used_sandboxes, t.used_vcpus, t.used_memory_mb, v.cpu, v.memory_mb"
+    "SELECT t.used_sandboxes, t.used_vcpus, t.used_memory_mb, v.cpu, v.memory_mb,"
+    " (SELECT a.revision FROM access_revision a WHERE a.id = 1)"
     " FROM teams t LEFT JOIN template_versions v ON v.id ="
     " (SELECT w.id FROM template_versions w WHERE w.template_id ="
     "   (SELECT x.id FROM templates x WHERE x.slug = ? AND x.owner IN ('" TEAM_DEPLOYMENT_ID
@@ -25,9 +26,7 @@ static const struct db_statement take_statement = {
     "UPDATE teams t JOIN plans p ON p.name = t.plan SET t.used_sandboxes = t.used_sandboxes + 1,"
     " t.used_vcpus = t.used_vcpus + CAST(? AS SIGNED),"
     " t.used_memory_mb = t.used_memory_mb + CAST(? AS SIGNED)"
-    " WHERE t.id = ? AND t.used_sandboxes + 1 <= p.sandboxes"
-    " AND t.used_vcpus + CAST(? AS SIGNED) <= p.vcpus"
-    " AND t.used_memory_mb + CAST(? AS SIGNED) <= p.memory_mb"
+    " WHERE t.id = ? AND " QUOTA_HAS_ROOM
     " AND (? = 0 OR t.stopped_sandboxes <= p.stopped_sandboxes)",
     false};
 /* Deleted ones that are not gone yet, against the plan. */
@@ -67,7 +66,8 @@ static int read_usage(struct db *db, const char *team_id, const struct plan *pla
 }
 
 int quota_look(struct db *db, const char *team_id, const char *template_slug,
-               struct quota_amount *usage, struct runtime_resources *resources, struct error **err)
+               struct quota_amount *usage, struct runtime_resources *resources, uint64_t *revision,
+               struct error **err)
 {
     db_rows_auto *rows = NULL;
     if (db_query(db, &look_statement, DB_ARGS(db_text(template_slug), db_text(team_id)), &rows,
@@ -76,6 +76,7 @@ int quota_look(struct db *db, const char *team_id, const char *template_slug,
     if (!db_rows_next(rows))
         return error_set(err, ERR_NOT_FOUND, "There is no such team.");
     *usage = (struct quota_amount){amount(rows, 0), amount(rows, 1), amount(rows, 2)};
+    *revision = db_get_u64(rows, 5);
     if (!db_is_null(rows, 3)) {
         resources->cpu = (uint32_t)db_get_u64(rows, 3);
         resources->memory_mb = (uint32_t)db_get_u64(rows, 4);

@@ -15,9 +15,19 @@
  * taken by whoever chooses the host. Errors: ERR_SANDBOX_QUOTA_EXCEEDED. */
 int reservation_take_quota(struct db *db, struct sandbox *sandbox, struct error **err);
 
+/* The same with room on the host that was chosen, and with the template version held, in the one
+ * statement that locks the rows of team, host and pool. *taken false: one of them refuses, which
+ * is for those who take each by itself to say. */
+int reservation_take_all(struct db *db, struct sandbox *sandbox, bool *taken, struct error **err);
+
 /* The same for a stopped one that is to run again: quota, and room on its host. Other errors:
  * ERR_NO_CAPACITY. */
 int reservation_renew(struct db *db, struct sandbox *sandbox, struct error **err);
+
+/* With the sandbox's row locked, before it names the other host: what it takes of its host it takes
+ * of that one. Errors: ERR_NO_CAPACITY. */
+int reservation_rehost(struct db *db, const struct sandbox *sandbox, uint32_t to_host,
+                       struct error **err);
 
 /* With the sandbox's row locked: give back what its state and `reserved` no longer stand for. */
 int reservation_follow(struct db *db, struct sandbox *sandbox, struct error **err);

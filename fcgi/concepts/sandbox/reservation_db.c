@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "host/host.h"
+#include "host/host_room.h"
 
 static const struct db_statement move_team_statement = {
     "reservation.move_team",
@@ -16,6 +17,22 @@ static const struct db_statement move_team_statement = {
     " used_vcpus = used_vcpus - CAST(? AS SIGNED),"
     " used_memory_mb = used_memory_mb - CAST(? AS SIGNED),"
     " stopped_sandboxes = stopped_sandboxes + CAST(? AS SIGNED) WHERE id = ?",
+    false};
+
+/* Its tables are found, and locked, in this order. */
+static const struct db_statement take_all_statement = {
+    "reservation.take_all",
+    "UPDATE teams t JOIN plans p ON p.name = t.plan JOIN hosts h ON h.id = ?"
+    " JOIN host_pools o ON o.host_id = h.id JOIN template_versions v ON v.id = ?"
+    " SET t.used_sandboxes = t.used_sandboxes + 1,"
+    " t.used_vcpus = t.used_vcpus + CAST(? AS SIGNED),"
+    " t.used_memory_mb = t.used_memory_mb + CAST(? AS SIGNED),"
+    " h.sandboxes = h.sandboxes + 1,"
+    " h.used_vcpus = h.used_vcpus + CAST(? AS SIGNED),"
+    " h.used_memory_mb = h.used_memory_mb + CAST(? AS SIGNED),"
+    " o.promised_gb = o.promised_gb + CAST(? AS SIGNED)"
+    " WHERE t.id = ? AND " QUOTA_HAS_ROOM " AND t.stopped_sandboxes <= p.stopped_sandboxes"
+    " AND " HOST_HAS_ROOM " AND " HOST_POOL_HAS_ROOM " AND v.state = 'ready'",
     false};
 
 /* One statement sees rows and sums of the same moment, and both change in one transaction. */
@@ -58,8 +75,8 @@ static const struct db_statement repair_team_statement = {
     false};
 
 static const struct db_statement *const statements[] = {
-    &move_team_statement, &hosts_statement,       &teams_statement,       &lock_host_statement,
-    &lock_team_statement, &repair_host_statement, &repair_team_statement,
+    &move_team_statement, &take_all_statement,  &hosts_statement,       &teams_statement,
+    &lock_host_statement, &lock_team_statement, &repair_host_statement, &repair_team_statement,
 };
 const struct db_statement_list reservation_statements = DB_STATEMENT_LIST(statements);
 
@@ -73,13 +90,43 @@ int reservation_take_quota(struct db *db, struct sandbox *sandbox, struct error 
     return 0;
 }
 
+int reservation_take_all(struct db *db, struct sandbox *sandbox, bool *taken, struct error **err)
+{
+    uint64_t matched;
+    const struct runtime_resources *resources = &sandbox->resources;
+    struct db_value cpu = db_u64(resources->cpu), memory_mb = db_u64(resources->memory_mb),
+                    disk_gb = db_u64(resources->disk_gb);
+    if (db_exec(db, &take_all_statement,
+                DB_ARGS(db_u64(sandbox->host_id), db_text(sandbox->template_version_id), cpu,
+                        memory_mb, cpu, memory_mb, disk_gb, db_text(sandbox->team_id), cpu,
+                        memory_mb, cpu, memory_mb, disk_gb),
+                &matched, err) < 0)
+        return -1;
+    *taken = matched > 0;
+    if (*taken)
+        sandbox->counted.by_team = sandbox->counted.by_host = true;
+    return 0;
+}
+
 int reservation_renew(struct db *db, struct sandbox *sandbox, struct error **err)
 {
+    if (sandbox->reserved == RESERVES_ALL) /* it was kept for it */
+        return 0;
     if (quota_reserve(db, sandbox->team_id, &sandbox->resources, err) < 0 ||
         host_reserve(db, sandbox->host_id, &sandbox->resources, err) < 0)
         return -1;
     sandbox->counted.by_team = sandbox->counted.by_host = true;
     return 0;
+}
+
+int reservation_rehost(struct db *db, const struct sandbox *sandbox, uint32_t to_host,
+                       struct error **err)
+{
+    if (!sandbox->counted.by_host)
+        return 0;
+    return host_reserve(db, to_host, &sandbox->resources, err) < 0
+               ? -1
+               : host_room_give(db, sandbox->host_id, &sandbox->resources, err);
 }
 
 /* --- giving back --- */

@@ -9,6 +9,7 @@
 #include "account/account.h"
 #include "base/ulid.h"
 #include "db/db.h"
+#include "host/host.h"
 #include "runtime/runtime.h"
 #include "sandbox/sandbox_state.h"
 
@@ -75,8 +76,10 @@ struct sandbox {
     bool allow_public_traffic;
     bool all_ports;                       /* all that are not reserved are exposed, to everybody */
     char request_host[SANDBOX_HOST_SIZE]; /* what servers see as Host, or ""; request_host.h */
+    uint64_t version;                     /* another one with each change of what is shown */
     uint32_t session_epoch;               /* lasting tokens of another one are over */
     uint32_t host_id;
+    struct host_condition host_condition; /* of that host, as it was when the row was read */
     char instance_name[INSTANCE_NAME_SIZE];
     uint32_t address; /* IPv4, host byte order */
     uint16_t agent_key_id;
@@ -109,9 +112,15 @@ const char *sandbox_made_from(const struct sandbox *sandbox);
 /* A sandbox that is not deleted. Errors: ERR_NOT_FOUND. */
 int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct error **err);
 
-/* For showing: the row as sandbox_get_any() has it, but without team_slug and virtual_machine, and
- * the access revision (account/access_revision.h) of the same moment. All empty: there is no such
- * sandbox. */
+/* The number that stands for what is shown of it, and the access revision
+ * (account/access_revision.h) of the same moment. SANDBOX_NO_VERSION: there is no such sandbox. */
+#define SANDBOX_NO_VERSION UINT64_MAX
+int sandbox_look_version(struct db *db, const char *id, uint64_t *version, uint64_t *revision,
+                         struct error **err);
+
+/* For showing: the row as sandbox_get_any() has it, but without team_slug, virtual_machine and
+ * host_condition, and the access revision (account/access_revision.h) of the same moment. All
+ * empty: there is no such sandbox. */
 int sandbox_look(struct db *db, const char *id, struct sandbox *sandbox, uint64_t *revision,
                  struct error **err);
 

@@ -12,6 +12,12 @@ archive_look sandbox_archive_look;
  * Errors: ERR_SANDBOX_NOT_STARTABLE (the copy is gone or damaged), those of the storage. */
 int work_fetch_archived(struct work *work, struct error **err);
 
+/* Whether its next start fetches it, or the one in hand does, by its rows: its host was promised
+ * it.
+ */
+int sandbox_is_fetched(const struct settings *settings, struct db *db,
+                       const struct sandbox *sandbox, bool *fetched, struct error **err);
+
 /* A stopped sandbox of a lost host that is in the archive is another host's from now on. *gone: it
  * is; otherwise it is on no lost host, or in no archive. Errors: ERR_NO_CAPACITY. */
 int sandbox_leave_lost_host(struct worker *worker, const char *id, bool *gone, struct error **err);

@@ -49,8 +49,9 @@ static void plan_checkpoint(struct making *making, const struct sandbox *sandbox
     const char *name = making->request->name;
     snprintf(checkpoint->name, sizeof checkpoint->name, "%s%s", name ? name : "checkpoint-",
              name ? "" : checkpoint->id + strlen("ckp_"));
-    snprintf(checkpoint->instance_name, sizeof checkpoint->instance_name, "ckp-%s",
-             checkpoint->id + strlen("ckp_"));
+    /* Of a fork it is a snapshot, which conf/incus/btrfs-wrapper knows by its name. */
+    snprintf(checkpoint->instance_name, sizeof checkpoint->instance_name, "%s-%s",
+             checkpoint->for_fork ? "fork" : "ckp", checkpoint->id + strlen("ckp_"));
 }
 
 /* The team's lock orders those who count, so that the plan's number is never passed. */

@@ -3,7 +3,9 @@
  * The row of a sandbox: each column once, with how it is read into s and written from it. For
  * *_db.c files only.
  *
- *   JOINED(expression, read)        of another table: left out where that is not joined
+ *   JOINED(alias, column, table, key, read)
+ *                                   of the row of another table with this id: left out where that
+ *                                   is not joined
  *   OTHER(expression, read)         written elsewhere
  *   FIXED(column, read, write)      written by the insert
  *   MOVED(column, read, write)      written by the insert and by every move
@@ -22,7 +24,7 @@
 #define SANDBOX_TABLE(JOINED, OTHER, FIXED, MOVED, LATER, CHANGED)                                 \
     FIXED("id", db_copy_text(s->id, rows, c), db_text(s->id))                                      \
     FIXED("team_id", db_copy_text(s->team_id, rows, c), db_text(s->team_id))                       \
-    JOINED("t.slug", db_copy_text(s->team_slug, rows, c))                                          \
+    JOINED("t", "slug", "teams", "s.team_id", db_copy_text(s->team_slug, rows, c))                 \
     FIXED("created_by", db_copy_text(s->created_by, rows, c), db_text(s->created_by))              \
     FIXED("route", db_copy_text(s->route, rows, c), db_text(s->route))                             \
     MOVED("state", s->state = state_of(rows, c), db_text(sandbox_state_name(s->state)))            \
@@ -35,7 +37,8 @@
           db_text(s->template_version_id))                                                         \
     FIXED("snapshot_id", db_copy_text(s->snapshot_id, rows, c), text_or_null(s->snapshot_id))      \
     FIXED("forked_from", db_copy_text(s->forked_from, rows, c), text_or_null(s->forked_from))      \
-    JOINED("v.virtual_machine", s->virtual_machine = db_get_bool(rows, c))                         \
+    JOINED("v", "virtual_machine", "template_versions", "s.template_version_id",                   \
+           s->virtual_machine = db_get_bool(rows, c))                                              \
     MOVED("timeout_s", s->timeout_s = READ_U32_, db_u64(s->timeout_s))                             \
     MOVED("deadline_at_ms", s->deadline_at_ms = db_get_i64(rows, c),                               \
           time_or_null(s->deadline_at_ms))                                                         \
@@ -66,6 +69,7 @@
     CHANGED("request_host", db_copy_text(s->request_host, rows, c), db_text(s->request_host))      \
     FIXED("ports", sandbox_ports_of_text(db_get_text(rows, c), s), db_text(PORTS_TEXT_))         \
     OTHER("s.session_epoch", s->session_epoch = READ_U32_)                                        \
+    OTHER("s.version", s->version = db_get_u64(rows, c))                                          \
     FIXED("host_id", s->host_id = READ_U32_, db_u64(s->host_id))                                   \
     FIXED("instance_name", db_copy_text(s->instance_name, rows, c), db_text(s->instance_name))     \
     FIXED("address", s->address = READ_U32_, db_u64(s->address))                                   \
@@ -75,7 +79,13 @@
     FIXED("created_at_ms", s->created_at_ms = db_get_i64(rows, c), db_i64(s->created_at_ms))       \
     MOVED("updated_at_ms", s->updated_at_ms = db_get_i64(rows, c), db_i64(s->updated_at_ms))       \
     LATER("stopped_at_ms", s->stopped_at_ms = db_get_i64(rows, c), time_or_null(s->stopped_at_ms)) \
-    LATER("cleanup_at_ms", s->cleanup_at_ms = db_get_i64(rows, c), time_or_null(s->cleanup_at_ms))
+    LATER("cleanup_at_ms", s->cleanup_at_ms = db_get_i64(rows, c), time_or_null(s->cleanup_at_ms)) \
+    JOINED("h", "lost_at_ms", "hosts", "s.host_id",                                                \
+           s->host_condition.lost_at_ms = db_get_i64(rows, c))                                     \
+    JOINED("h", "down_since_ms", "hosts", "s.host_id",                                             \
+           s->host_condition.down_since_ms = db_get_i64(rows, c))                                  \
+    JOINED("h", "silent_since_ms", "hosts", "s.host_id",                                           \
+           s->host_condition.silent_since_ms = db_get_i64(rows, c))
 /* clang-format on */
 
 /* What a statement selects for sandbox_row_read(), and from where; conditions speak of s. The last
@@ -86,11 +96,18 @@
     SANDBOX_TABLE(JOINED, OTHER_SELECT_, COLUMN_SELECT_, COLUMN_SELECT_, COLUMN_SELECT_, \
                   COLUMN_SELECT_)                                                        \
     "s.visible"
-#define SANDBOX_COLUMNS SELECT_(OTHER_SELECT_)
-#define SANDBOX_JOINS                   \
-    " JOIN teams t ON t.id = s.team_id" \
-    " JOIN template_versions v ON v.id = s.template_version_id"
+#define JOINED_SELECT_(alias, column, table, key, read) alias "." column ", "
+#define SANDBOX_COLUMNS                                 SELECT_(JOINED_SELECT_)
+#define SANDBOX_JOINS                                           \
+    " JOIN teams t ON t.id = s.team_id"                         \
+    " JOIN template_versions v ON v.id = s.template_version_id" \
+    " LEFT JOIN hosts h ON h.id = s.host_id"
+
+/* The same without joins, so that a lock covers the sandbox's row and no other. */
+#define LOOKED_UP_(alias, column, table, key, read) \
+    "(SELECT " alias "." column " FROM " table " " alias " WHERE " alias ".id = " key "), "
+#define SANDBOX_LOCKED_COLUMNS SELECT_(LOOKED_UP_)
 
 /* The row by itself, for sandbox_row_read_own(). */
-#define NOT_JOINED_(expression, read)
+#define NOT_JOINED_(alias, column, table, key, read)
 #define SANDBOX_OWN_COLUMNS SELECT_(NOT_JOINED_)

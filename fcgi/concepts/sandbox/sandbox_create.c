@@ -148,9 +148,11 @@ static void take_source(const struct sandbox_create *request, const struct plan 
 }
 
 /* Everything that can be settled before anything is locked. */
-static int plan_sandbox(struct worker *worker, const struct sandbox_create *request,
-                        struct sandbox *sandbox, struct source *source, struct error **err)
+static int plan_sandbox(struct work *work, const struct sandbox_create *request,
+                        struct source *source, struct error **err)
 {
+    struct worker *worker = work->worker;
+    struct sandbox *sandbox = &work->sandbox;
     struct plan plan;
     if (request->port_count > worker->settings->sandbox_ports_max)
         return sandbox_too_many_ports("/exposed_ports",
@@ -171,6 +173,7 @@ static int plan_sandbox(struct worker *worker, const struct sandbox_create *requ
     snprintf(sandbox->created_by, sizeof sandbox->created_by, "%s", request->user_id);
     route_token_new(sandbox->route);
     take_source(request, &plan, source, sandbox);
+    work->told = (struct agent_told){true, request->envs, plan.process_log_kib};
     sandbox->timeout_s = (uint32_t)request->timeout_s;
     sandbox->on_timeout = request->on_timeout;
     sandbox->auto_resume = request->auto_resume;
@@ -272,16 +275,48 @@ static int claim(struct db *db, struct insert *insert, uint32_t only_host, struc
     return 0;
 }
 
-/* A host with room and an address on it: those of the waiting instance, or new ones. */
+/* A host with room and a new address on it. */
 static int place(struct db *db, struct insert *insert, uint32_t only_host, struct error **err)
 {
     struct sandbox *sandbox = &insert->work->sandbox;
     if (insert->source->checkpoint.id[0])
         return place_restored(db, insert, only_host, err);
-    if ((insert->warm.name[0] ? host_reserve_new(db, sandbox->host_id, &sandbox->resources, err)
-                              : host_place(db, sandbox->template_version_id, &sandbox->resources,
-                                           only_host, insert->avoid_host, sandbox->instance_name,
-                                           &sandbox->host_id, &sandbox->address, err)) < 0)
+    if (host_place(db, sandbox->template_version_id, &sandbox->resources, only_host,
+                   insert->avoid_host, sandbox->instance_name, &sandbox->host_id, &sandbox->address,
+                   err) < 0)
+        return -1;
+    sandbox->counted.by_host = true;
+    return 0;
+}
+
+/* Which host and address it is to have is chosen with its room. */
+static int reserve_first(struct db *db, struct insert *insert, uint32_t only_host,
+                         struct error **err)
+{
+    if (insert->warm.name[0])
+        return 0;
+    return reservation_take_quota(db, &insert->work->sandbox, err) < 0 ||
+                   place(db, insert, only_host, err) < 0
+               ? -1
+               : 0;
+}
+
+/* With a waiting instance both are known, so that the rows that others wait for are locked by the
+ * last statement. What it is refused for is said by those who look at each by itself. */
+static int reserve_last(struct db *db, struct insert *insert, struct error **err)
+{
+    struct sandbox *sandbox = &insert->work->sandbox;
+    bool taken = false;
+    if (!insert->warm.name[0])
+        return *sandbox->snapshot_id ? 0
+                                     : template_version_hold(db, sandbox->template_version_id, err);
+    if (reservation_take_all(db, sandbox, &taken, err) < 0)
+        return -1;
+    if (taken)
+        return 0;
+    if (reservation_take_quota(db, sandbox, err) < 0 ||
+        host_reserve_new(db, sandbox->host_id, &sandbox->resources, err) < 0 ||
+        template_version_hold(db, sandbox->template_version_id, err) < 0)
         return -1;
     sandbox->counted.by_host = true;
     return 0;
@@ -316,15 +351,13 @@ static int insert_body(struct db *db, void *context, struct error **err)
         return -1;
     if (request->claim && request->claim(db, sandbox->id, request->claim_context, err) < 0)
         return -1;
-    if (reservation_take_quota(db, sandbox, err) < 0 || place(db, insert, only_host, err) < 0 ||
+    if (reserve_first(db, insert, only_host, err) < 0 ||
         sandbox_row_insert(db, sandbox, insert->envs_sealed, err) < 0 ||
         sandbox_tell_created(db, sandbox, err) < 0 ||
         volume_mounts_attach(db, sandbox->team_id, sandbox->id, insert->mounts,
                              request->mount_count, err) < 0 ||
-        egress_profile_follow(db, sandbox->id, sandbox->network, true, err) < 0)
-        return -1;
-    if (!sandbox->snapshot_id[0] &&
-        template_version_hold(db, sandbox->template_version_id, err) < 0)
+        egress_profile_follow(db, sandbox->id, sandbox->network, true, err) < 0 ||
+        reserve_last(db, insert, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_INSERTING);
     return 0;
@@ -503,7 +536,7 @@ static int insert_rows(struct work *work, struct insert *insert, struct source *
     buffer_auto envs_sealed = BUFFER_INIT(SANDBOX_ENVS_MAX);
     const struct sandbox_create *request = insert->request;
     insert->envs_sealed = &envs_sealed;
-    if (plan_sandbox(work->worker, request, &work->sandbox, source, err) < 0 ||
+    if (plan_sandbox(work, request, source, err) < 0 ||
         seal_envs(work->worker, request, work->sandbox.id, &envs_sealed, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_PLANNED);
@@ -537,6 +570,8 @@ static int attempt(struct work *work, const struct sandbox_create *request, uint
         start(work, &insert.warm, &source, &list, err) < 0)
         return work_undo_create(work, err);
     fault_point(FAULT_CREATE_AGENT);
+    work->settle = request->made;
+    work->settle_context = request->claim_context;
     if (work_finish(work, SANDBOX_EVENT_CREATED, NULL, err) < 0)
         return work_undo_create(work, err);
     fault_point(FAULT_CREATE_FINISHED);
@@ -615,6 +650,25 @@ static int bad_mount_point(const struct sandbox_create *request, struct error **
                            "No sandbox can start from this disk: %s.", failure->message);
 }
 
+/* Whether another host has room for what it is made from. */
+static int is_room_elsewhere(struct work *work, const struct sandbox_create *request, bool *is_room,
+                             struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    const struct host_wanted wanted = {
+        .from_host = sandbox->snapshot_id[0] ? sandbox->host_id : 0,
+        .resources = sandbox->resources,
+    };
+    uint32_t host_id = 0;
+    *is_room = false;
+    if (request->copy || request->mount_count || !sandbox->template_version_id[0])
+        return 0;
+    if (host_target(work->worker->db, &wanted, &host_id, err) < 0)
+        return -1;
+    *is_room = host_id != 0;
+    return 0;
+}
+
 /* Its host is full, or those that have its template: what it is made from goes to one with room, if
  * that takes no longer than a client waits. *room: it is there. */
 static int make_room(struct work *work, const struct sandbox_create *request, int64_t give_up_ms,
@@ -631,6 +685,20 @@ static int make_room(struct work *work, const struct sandbox_create *request, in
                                  give_up_ms, room, err)
                : moving_for_room(worker, &template_move_start, sandbox->template_version_id,
                                  &sandbox->resources, give_up_ms, room, err);
+}
+
+/* Nothing is begun for it here. */
+static bool leaves_copying(struct work *work, const struct sandbox_create *request,
+                           struct error **err)
+{
+    bool is_room;
+    error_auto failure = NULL;
+    if (!request->no_copying || (*err)->code != ERR_NO_CAPACITY ||
+        is_room_elsewhere(work, request, &is_room, &failure) < 0 || !is_room)
+        return false;
+    error_clear(err);
+    error_set(err, ERR_COPY_FIRST, "What the sandbox is made from is copied to a host with room.");
+    return true;
 }
 
 /* Once; whatever comes of it, the refusal is what a client is told if it did not help. */
@@ -678,6 +746,8 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                          work_lacks_host(&work, *err);
         if (elsewhere)
             avoid_host = work.sandbox.host_id;
+        if (!was_warm && !elsewhere && leaves_copying(&work, request, err))
+            return -1;
         bool with_room =
             !was_warm && !elsewhere && goes_elsewhere(&work, request, give_up_ms, &made_room, *err);
         if (!was_warm && !elsewhere && !with_room && !(refused && again))

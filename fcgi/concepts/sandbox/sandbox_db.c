@@ -25,9 +25,14 @@ static const struct db_statement look_statement = {
     "SELECT a.revision, " SANDBOX_OWN_COLUMNS
     " FROM access_revision a LEFT JOIN sandboxes s ON s.id = ? WHERE a.id = 1",
     true};
-/* The lock is taken by itself, so that it covers the sandbox's row and not the tables joined. */
+static const struct db_statement look_version_statement = {
+    "sandbox.look_version",
+    "SELECT a.revision, s.version FROM access_revision a LEFT JOIN sandboxes s ON s.id = ?"
+    " WHERE a.id = 1",
+    true};
 static const struct db_statement lock_statement = {
-    "sandbox.lock", "SELECT id FROM sandboxes WHERE id = ? FOR UPDATE", false};
+    "sandbox.lock", "SELECT " SANDBOX_LOCKED_COLUMNS " FROM sandboxes s WHERE s.id = ? FOR UPDATE",
+    false};
 static const struct db_statement lock_due_statement = {
     "sandbox.lock_due",
     "SELECT id FROM sandboxes WHERE state = 'ready' AND deadline_at_ms <= ?"
@@ -37,13 +42,14 @@ static const struct db_statement lock_due_statement = {
 /* Of the columns of the table: their names, a place for each, and their values. */
 #define NOTHING_2(expression, read)
 #define NOTHING_3(column, read, write)
+#define NOTHING_5(alias, column, table, key, read)
 #define NAME(column, read, write)       ", " column
 #define PLACE(column, read, write)      ", ?"
 #define ASSIGNMENT(column, read, write) ", " column " = ?"
 #define VALUE(column, read, write)      write,
-#define INSERTED(x)                     SANDBOX_TABLE(NOTHING_2, NOTHING_2, x, x, NOTHING_3, x)
-#define MOVED(x)                        SANDBOX_TABLE(NOTHING_2, NOTHING_2, NOTHING_3, x, x, NOTHING_3)
-#define CHANGED(x)                      SANDBOX_TABLE(NOTHING_2, NOTHING_2, NOTHING_3, NOTHING_3, NOTHING_3, x)
+#define INSERTED(x)                     SANDBOX_TABLE(NOTHING_5, NOTHING_2, x, x, NOTHING_3, x)
+#define MOVED(x)                        SANDBOX_TABLE(NOTHING_5, NOTHING_2, NOTHING_3, x, x, NOTHING_3)
+#define CHANGED(x)                      SANDBOX_TABLE(NOTHING_5, NOTHING_2, NOTHING_3, NOTHING_3, NOTHING_3, x)
 
 /* A new row is shown, and reserved. */
 static const struct db_statement insert_statement = {
@@ -52,12 +58,15 @@ static const struct db_statement insert_statement = {
         NAME) ") VALUES (1, 1, ?" INSERTED(PLACE) ")",
     false};
 static const struct db_statement update_statement = {
-    "sandbox.update", "UPDATE sandboxes SET visible = ?" MOVED(ASSIGNMENT) " WHERE id = ?", false};
+    "sandbox.update",
+    "UPDATE sandboxes SET version = UUID_SHORT(), visible = ?" MOVED(ASSIGNMENT) " WHERE id = ?",
+    false};
 static const struct db_statement update_policy_statement = {
     "sandbox.update_policy",
-    "UPDATE sandboxes SET visible = visible" CHANGED(ASSIGNMENT) " WHERE id = ?", false};
+    "UPDATE sandboxes SET version = UUID_SHORT()" CHANGED(ASSIGNMENT) " WHERE id = ?", false};
 static const struct db_statement update_ports_statement = {
-    "sandbox.update_ports", "UPDATE sandboxes SET ports = ? WHERE id = ?", false};
+    "sandbox.update_ports", "UPDATE sandboxes SET version = UUID_SHORT(), ports = ? WHERE id = ?",
+    false};
 static const struct db_statement clear_metadata_statement = {
     "sandbox.clear_metadata", "DELETE FROM sandbox_metadata WHERE sandbox_id = ?", false};
 static const struct db_statement index_metadata_statement = {
@@ -98,25 +107,13 @@ static const struct db_statement kept_on_host_statement = {
     true};
 
 static const struct db_statement *const statements[] = {
-    &get_statement,
-    &get_any_statement,
-    &look_statement,
-    &lock_statement,
-    &lock_due_statement,
-    &insert_statement,
-    &update_statement,
-    &update_policy_statement,
-    &update_ports_statement,
-    &clear_metadata_statement,
-    &index_metadata_statement,
-    &destroyed_statement,
-    &agent_statement,
-    &of_instance_statement,
-    &rehost_statement,
-    &of_route_statement,
-    &end_sessions_statement,
-    &ready_on_host_statement,
-    &kept_on_host_statement,
+    &get_statement,           &get_any_statement,        &look_statement,
+    &look_version_statement,  &lock_statement,           &lock_due_statement,
+    &insert_statement,        &update_statement,         &update_policy_statement,
+    &update_ports_statement,  &clear_metadata_statement, &index_metadata_statement,
+    &destroyed_statement,     &agent_statement,          &of_instance_statement,
+    &rehost_statement,        &of_route_statement,       &end_sessions_statement,
+    &ready_on_host_statement, &kept_on_host_statement,
 };
 const struct db_statement_list sandbox_statements = DB_STATEMENT_LIST(statements);
 
@@ -145,8 +142,9 @@ static enum sandbox_on_timeout on_timeout_of(const char *name)
     return strcmp(name, "pause") ? ON_TIMEOUT_KILL : ON_TIMEOUT_PAUSE;
 }
 
-#define READ_2(expression, read)    read, c++;
-#define READ_3(column, read, write) read, c++;
+#define READ_2(expression, read)                read, c++;
+#define READ_3(column, read, write)             read, c++;
+#define READ_5(alias, column, table, key, read) read, c++;
 
 static void set_counted(struct sandbox *s)
 {
@@ -158,7 +156,7 @@ void sandbox_row_read(const struct db_rows *rows, struct sandbox *s)
 {
     unsigned c = 0;
     *s = (struct sandbox){0};
-    SANDBOX_TABLE(READ_2, READ_2, READ_3, READ_3, READ_3, READ_3)
+    SANDBOX_TABLE(READ_5, READ_2, READ_3, READ_3, READ_3, READ_3)
     set_counted(s);
 }
 
@@ -166,7 +164,7 @@ void sandbox_row_read_own(const struct db_rows *rows, unsigned first, struct san
 {
     unsigned c = first;
     *s = (struct sandbox){0};
-    SANDBOX_TABLE(NOTHING_2, READ_2, READ_3, READ_3, READ_3, READ_3)
+    SANDBOX_TABLE(NOTHING_5, READ_2, READ_3, READ_3, READ_3, READ_3)
     set_counted(s);
 }
 
@@ -190,12 +188,7 @@ int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct e
 int sandbox_get_any(struct db *db, const char *id, bool lock, struct sandbox *sandbox,
                     struct error **err)
 {
-    if (lock) {
-        db_rows_auto *rows = NULL;
-        if (db_query(db, &lock_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-            return -1;
-    }
-    return get_one(db, &get_any_statement, id, sandbox, err);
+    return get_one(db, lock ? &lock_statement : &get_any_statement, id, sandbox, err);
 }
 
 int sandbox_look(struct db *db, const char *id, struct sandbox *sandbox, uint64_t *revision,
@@ -210,6 +203,19 @@ int sandbox_look(struct db *db, const char *id, struct sandbox *sandbox, uint64_
     *revision = db_get_u64(rows, 0);
     if (!db_is_null(rows, 1))
         sandbox_row_read_own(rows, 1, sandbox);
+    return 0;
+}
+
+int sandbox_look_version(struct db *db, const char *id, uint64_t *version, uint64_t *revision,
+                         struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &look_version_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_INTERNAL, "the table access_revision has no row");
+    *revision = db_get_u64(rows, 0);
+    *version = db_is_null(rows, 1) ? SANDBOX_NO_VERSION : db_get_u64(rows, 1);
     return 0;
 }
 
@@ -325,7 +331,6 @@ int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buff
     struct db_value envs =
         envs_sealed->size ? db_blob(envs_sealed->data, envs_sealed->size) : db_null();
     const struct db_value values[] = {envs, INSERTED(VALUE)};
-    assert(s->counted.by_team && s->counted.by_host);
     if (db_exec(db, &insert_statement, values, ARRAY_SIZE(values), NULL, err) < 0)
         return -1;
     return insert_metadata(db, s, err);
@@ -339,6 +344,14 @@ int sandbox_row_update(struct db *db, struct sandbox *s, struct error **err)
     const struct db_value values[] = {db_bool(sandbox_state_is_shown(s->state)),
                                       MOVED(VALUE) db_text(s->id)};
     return db_exec(db, &update_statement, values, ARRAY_SIZE(values), NULL, err);
+}
+
+int sandbox_row_free_stopped(struct db *db, struct sandbox *s, struct error **err)
+{
+    if (s->state != SANDBOX_STOPPED || s->reserved == RESERVES_NOTHING)
+        return 0;
+    s->reserved = RESERVES_NOTHING;
+    return sandbox_row_update(db, s, err);
 }
 
 int sandbox_row_rehost(struct db *db, const struct sandbox *s, uint32_t host_id, struct error **err)

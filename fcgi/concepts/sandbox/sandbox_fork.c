@@ -19,7 +19,7 @@
 
 /* Sandboxes that take longer are told of as they are, so that no worker is held for long. */
 #define WAIT_MOST_MS 20000
-#define LOOK_MS      20
+#define LOOK_MS      10
 
 void sandbox_forked_free(struct sandbox_forked *list, unsigned count)
 {

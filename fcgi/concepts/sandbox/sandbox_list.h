@@ -34,6 +34,16 @@ int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter
                  const char *last, unsigned limit, struct sandbox **sandboxes, unsigned *count,
                  struct error **err);
 
+/* The newest of a team by themselves, in that order, and the access revision of the same moment,
+ * which is not told (*count is 0) where there are none. rows has room for limit. */
+struct sandbox_listed {
+    char id[ID_SIZE];
+    uint64_t version; /* see sandbox_look_version() */
+};
+int sandbox_list_newest(struct db *db, const char *team_id, unsigned limit,
+                        struct sandbox_listed *rows, unsigned *count, uint64_t *revision,
+                        struct error **err);
+
 /* Those that were made from a checkpoint, newest first. The caller does as above. */
 int sandbox_list_of_copy(struct db *db, const char *checkpoint_id, unsigned limit,
                          struct sandbox **sandboxes, unsigned *count, struct error **err);

@@ -80,6 +80,12 @@ static const struct db_statement count_statement = {
     " counted",
     true};
 
+static const struct db_statement newest_statement = {
+    "sandbox_list.newest",
+    "SELECT (SELECT a.revision FROM access_revision a WHERE a.id = 1), s.id, s.version"
+    " FROM sandboxes s FORCE INDEX (sandboxes_list) WHERE s.team_id = ? AND s.visible = 1"
+    " ORDER BY s.id DESC LIMIT ?",
+    true};
 static const struct db_statement copy_statement = {
     "sandbox_list.copy",
     "SELECT STRAIGHT_JOIN " SANDBOX_COLUMNS
@@ -90,7 +96,7 @@ static const struct db_statement copy_statement = {
 static const struct db_statement *const statements[] = {
     &all_statements[0],      &all_statements[1],      &state_statements[0],  &state_statements[1],
     &metadata_statements[0], &metadata_statements[1], &picked_statements[0], &picked_statements[1],
-    &count_statement,        &copy_statement};
+    &count_statement,        &copy_statement,         &newest_statement};
 const struct db_statement_list sandbox_list_statements = DB_STATEMENT_LIST(statements);
 
 #define SHOWN_STATES 8
@@ -277,6 +283,21 @@ int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter
     }
     return append(db, &statement[filter->oldest_first], args.values, args.count, false, sandboxes,
                   count, err);
+}
+
+int sandbox_list_newest(struct db *db, const char *team_id, unsigned limit,
+                        struct sandbox_listed *rows, unsigned *count, uint64_t *revision,
+                        struct error **err)
+{
+    db_rows_auto *found = NULL;
+    if (db_query(db, &newest_statement, DB_ARGS(db_text(team_id), db_u64(limit)), &found, err) < 0)
+        return -1;
+    for (*count = 0; *count < limit && db_rows_next(found); ++*count) {
+        *revision = db_get_u64(found, 0);
+        db_copy_text(rows[*count].id, found, 1);
+        rows[*count].version = db_get_u64(found, 2);
+    }
+    return 0;
 }
 
 int sandbox_list_of_copy(struct db *db, const char *checkpoint_id, unsigned limit,

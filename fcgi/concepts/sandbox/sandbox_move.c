@@ -17,6 +17,7 @@
 #include "host/host.h"
 #include "moving/moving.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/reservation.h"
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_row.h"
 
@@ -119,9 +120,13 @@ static int carry(struct work *work, struct error **err)
 static int rehost(struct db *db, void *context, struct error **err)
 {
     const struct work *work = context;
-    if (operation_check_owner(db, &work->operation, err) < 0)
+    uint32_t to_host = work->operation.host_id;
+    sandbox_auto sandbox = {0};
+    if (operation_check_owner(db, &work->operation, err) < 0 ||
+        sandbox_get_any(db, work->sandbox.id, false, &sandbox, err) < 0 ||
+        reservation_rehost(db, &sandbox, to_host, err) < 0)
         return -1;
-    return sandbox_row_rehost(db, &work->sandbox, work->operation.host_id, err);
+    return sandbox_row_rehost(db, &work->sandbox, to_host, err);
 }
 
 static int stays(struct work *work, struct error **failure, struct error **err)
@@ -146,7 +151,11 @@ int work_run_move(struct work *work, struct error **err)
     if (work_finish(work, SANDBOX_EVENT_MOVED, NULL, err) < 0) {
         if ((*err)->code == ERR_LEASE_LOST)
             clear_away(work, work->operation.host_id);
-        return -1;
+        if ((*err)->code != ERR_NO_CAPACITY)
+            return -1;
+        error_move(&failure, err); /* the room that it was chosen for is another's */
+        work->settle = NULL;
+        return stays(work, &failure, err);
     }
     fault_point(FAULT_MOVE_FINISHED);
     clear_away(work, from_host);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "host/host_answers.h"
 #include "moving/moving.h"
@@ -7,13 +9,12 @@
 /* Each team has its turn, however many it has: those of a team that nothing moves of come first,
  * and among them chance decides. Of one team they go in the order in which they were stopped: what
  * was used last may be wanted first. */
-#define OF_LEAVING(leaving, state, order)                                                 \
+#define OF_LEAVING(leaving, state, also, order)                                           \
     "SELECT l.id FROM (SELECT s.id, s.team_id, ROW_NUMBER() OVER (PARTITION BY s.team_id" \
     "   ORDER BY " order ", s.id) AS n FROM hosts h JOIN sandboxes s ON s.host_id = h.id" \
     "   JOIN template_versions v ON v.id = s.template_version_id"                         \
     "   WHERE h.leaving >= " leaving " AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(       \
-        "h.") "   AND s.state = '" state "' AND s.volume_mounts = '{}'"                   \
-              "   AND v.virtual_machine = 0"                                              \
+        "h.") "   AND s.state = '" state "'" also "   AND v.virtual_machine = 0"          \
               "   AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.sandbox_id = s.id"   \
               "     AND o.kind = 'move' AND o.state = 'failed' AND o.finished_at_ms > ?)" \
               "   AND NOT EXISTS (SELECT 1 FROM moves m WHERE m.id = s.id"                \
@@ -22,9 +23,10 @@
               "   AND o.state = 'moving'), l.n, RAND() LIMIT ?"
 
 static const struct db_statement leaving_statement = {
-    "sandbox.leaving", OF_LEAVING("1", "stopped", "s.stopped_at_ms"), false};
+    "sandbox.leaving", OF_LEAVING("1", "stopped", " AND s.volume_mounts = '{}'", "s.stopped_at_ms"),
+    false};
 static const struct db_statement running_statement = {
-    "sandbox.leaving_running", OF_LEAVING("2", "ready", "s.created_at_ms"), false};
+    "sandbox.leaving_running", OF_LEAVING("2", "ready", "", "s.created_at_ms"), false};
 /* Their volumes have gone to another host, and they have not yet. */
 static const struct db_statement following_statement = {
     "sandbox.following",
@@ -38,8 +40,8 @@ static const struct db_statement following_statement = {
     true};
 static const struct db_statement volumes_host_statement = {
     "sandbox.volumes_host",
-    "SELECT v.host_id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
-    " WHERE a.sandbox_id = ? LIMIT 1",
+    "SELECT v.id, v.host_id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
+    " WHERE a.sandbox_id = ? ORDER BY v.id LIMIT 1",
     false};
 
 static const struct db_statement *const statements[] = {
@@ -88,16 +90,26 @@ int sandbox_row_leaving_running(struct db *db, int64_t failed_before_ms, unsigne
     return 0;
 }
 
-int sandbox_row_volumes_host(struct db *db, const struct sandbox *sandbox, uint32_t *host_id,
-                             struct error **err)
+int sandbox_row_first_volume(struct db *db, const struct sandbox *sandbox, char id[ID_SIZE],
+                             uint32_t *host_id, struct error **err)
 {
     db_rows_auto *rows = NULL;
+    *id = '\0';
     *host_id = sandbox->host_id;
     if (!sandbox_has_volumes(sandbox))
         return 0;
     if (db_query(db, &volumes_host_statement, DB_ARGS(db_text(sandbox->id)), &rows, err) < 0)
         return -1;
-    if (db_rows_next(rows))
-        *host_id = (uint32_t)db_get_u64(rows, 0);
+    if (!db_rows_next(rows))
+        return 0;
+    snprintf(id, ID_SIZE, "%s", db_get_text(rows, 0));
+    *host_id = (uint32_t)db_get_u64(rows, 1);
     return 0;
+}
+
+int sandbox_row_volumes_host(struct db *db, const struct sandbox *sandbox, uint32_t *host_id,
+                             struct error **err)
+{
+    char id[ID_SIZE];
+    return sandbox_row_first_volume(db, sandbox, id, host_id, err);
 }

@@ -4,15 +4,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "host/host.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_row.h"
+#include "volume/volume_move.h"
 
 #define BUSY_MS  500 /* somebody else is at work on it */
 #define AGAIN_MS 2000
+#define LOOK_MS  1000 /* at volumes on their way */
 /* So often it is tried to resume it, if there is no room; then it stays stopped. */
 #define ATTEMPTS_MOST 60
 
@@ -49,7 +52,11 @@ const struct move_start sandbox_move_running_start = {sandbox_row_leaving_runnin
 static int end_body(struct db *db, void *context, struct error **err)
 {
     const struct move *move = context;
-    return move_check_owner(db, move, err) < 0 ? -1 : move_end(db, move, err);
+    sandbox_auto sandbox = {0};
+    if (sandbox_get_any(db, move->id, true, &sandbox, err) < 0 ||
+        move_check_owner(db, move, err) < 0 || move_end(db, move, err) < 0)
+        return -1;
+    return sandbox_row_free_stopped(db, &sandbox, err);
 }
 
 /* why "": there is nothing more to do. */
@@ -112,7 +119,45 @@ static int admit_resume(struct db *db, struct sandbox *sandbox, void *context, s
     if (move_check_owner(db, move, err) < 0)
         return -1;
     sandbox->memory_left = false;
+    if (work_lock_volumes(db, sandbox, err) < 0)
+        return -1;
     return reservation_renew(db, sandbox, err);
+}
+
+static int volumes_stay(struct moving *moving, const char *volume_id, struct error **err)
+{
+    char why[MOVE_FAILURE_SIZE];
+    if (move_failure(moving->worker->db, volume_id, why, err) < 0)
+        return -1;
+    return error_set(err, ERR_NO_CAPACITY, "its volumes were not copied: %s", why);
+}
+
+/* Its volumes go first, if nothing else runs that has them. It takes as long as it takes: nobody
+ * starts it meanwhile. */
+static int send_volumes(struct moving *moving, const struct sandbox *sandbox, struct error **err)
+{
+    struct worker *worker = moving->worker;
+    char volume_id[ID_SIZE];
+    uint32_t host_id;
+    bool arrived = false;
+    if (sandbox_row_first_volume(worker->db, sandbox, volume_id, &host_id, err) < 0)
+        return -1;
+    if (!*volume_id || host_id != sandbox->host_id)
+        return 0;
+    if (moving_ask(worker, &volume_move_start, volume_id, &sandbox->resources, err) < 0)
+        return -1;
+    fault_point(FAULT_MOVING_VOLUMES);
+    while (!arrived) {
+        struct move move;
+        bool found;
+        if (moving_wait(worker, volume_id, clock_monotonic_ms() + LOOK_MS, &arrived, err) < 0 ||
+            moving_tick(moving, err) < 0 ||
+            move_find(worker->db, volume_id, &move, &found, err) < 0)
+            return -1;
+        if (!arrived && (!found || move.last_error[0]))
+            return volumes_stay(moving, volume_id, err);
+    }
+    return 0;
 }
 
 static int resume(struct moving *moving, struct error **err)
@@ -145,21 +190,38 @@ static int look(struct running *running, struct error **err)
     return sandbox_get_any(moving->worker->db, moving->move.id, false, &running->sandbox, err);
 }
 
-/* Of one that is stopped: whether it is to be moved still. */
-static bool is_to_be_carried(const struct running *running)
+/* Of one that is stopped: whether it is to be moved still, or again, as its volumes are there. */
+static int look_whether_to_carry(const struct running *running, bool *carries, struct error **err)
 {
-    return running->now.generation == PAUSED &&
-           running->sandbox.host_id == running->moving->move.from_host;
+    const struct sandbox *sandbox = &running->sandbox;
+    uint32_t host_id;
+    if (sandbox_row_volumes_host(running->moving->worker->db, sandbox, &host_id, err) < 0)
+        return -1;
+    *carries = host_id != sandbox->host_id ||
+               (running->now.generation == PAUSED && host_id == running->moving->move.from_host);
+    return 0;
+}
+
+/* Others that run and have the same volumes are paused soon, if they can be. */
+static bool waits_for_others(const struct running *running, const struct error *failure)
+{
+    return failure->code == ERR_VOLUME_ATTACHED &&
+           running->moving->move.attempts < ATTEMPTS_MOST / 2;
 }
 
 static int step_stopped(struct running *running, struct error **err)
 {
     struct moving *moving = running->moving;
     error_auto failure = NULL;
-    if (is_to_be_carried(running)) {
+    bool carries;
+    if (look_whether_to_carry(running, &carries, err) < 0)
+        return -1;
+    if (carries) {
         fault_point(FAULT_MOVING_PAUSED);
-        if (carry(moving, &failure) == 0)
+        if (send_volumes(moving, &running->sandbox, &failure) == 0 && carry(moving, &failure) == 0)
             return 0;
+        if (waits_for_others(running, failure) || failure->code == ERR_LEASE_LOST)
+            return error_move(err, &failure);
         snprintf(running->refusal, sizeof running->refusal, "%s", failure->message);
         if (note_move(moving->worker->db, moving->move.id, err) < 0)
             return -1;

@@ -10,19 +10,23 @@
 
 static const struct db_statement update_statement = {
     "network.update",
-    "UPDATE sandboxes SET network = ?, network_revision = ?, network_applied = ?,"
+    "UPDATE sandboxes SET version = UUID_SHORT(), network = ?, network_revision = ?, "
+    "network_applied = ?,"
     " network_due_at_ms = ?, network_failure = '', allow_public_traffic = ?, updated_at_ms = ? "
     "WHERE id = ?",
     false};
 static const struct db_statement applied_statement = {
     "network.applied",
-    "UPDATE sandboxes SET network_applied = network_revision, network_due_at_ms = NULL,"
+    "UPDATE sandboxes SET version = UUID_SHORT(), network_applied = network_revision,"
+    " network_due_at_ms = NULL,"
     " network_failure = ''"
     " WHERE id = ? AND network_revision = ?",
     false};
 static const struct db_statement failed_statement = {
     "network.failed",
-    "UPDATE sandboxes SET network_failure = ? WHERE id = ? AND network_revision = ?", false};
+    "UPDATE sandboxes SET version = UUID_SHORT(), network_failure = ?"
+    " WHERE id = ? AND network_revision = ?",
+    false};
 static const struct db_statement any_due_statement = {
     "network.any_due",
     "SELECT EXISTS(SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
@@ -64,7 +68,7 @@ static const struct db_statement desired_statement = {
     true};
 static const struct db_statement lost_statement = {
     "network.lost",
-    "UPDATE sandboxes SET network_applied = 0, network_due_at_ms = ?,"
+    "UPDATE sandboxes SET version = UUID_SHORT(), network_applied = 0, network_due_at_ms = ?,"
     " network_revision = GREATEST(network_revision, ?)"
     " WHERE id = ? AND reserved = 1 AND network_revision = ? AND network_applied = ?",
     false};

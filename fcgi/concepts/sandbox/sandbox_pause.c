@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -7,6 +8,7 @@
 #include "moving/moving.h"
 #include "sandbox/kept_log.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_row.h"
 
 /* The runtime refused to stop it: what state is it really in? */
 static int settle_refused_pause(struct work *work, struct error **failure, struct error **err)
@@ -73,12 +75,34 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
     return 0;
 }
 
+/* What was kept for one that was to go on elsewhere is free. */
+static int stay_body(struct db *db, void *context, struct error **err)
+{
+    const char *id = context;
+    sandbox_auto sandbox = {0};
+    if (sandbox_get_any(db, id, true, &sandbox, err) < 0 ||
+        move_forget(db, id, MOVE_SANDBOX, err) < 0)
+        return -1;
+    return sandbox_row_free_stopped(db, &sandbox, err);
+}
+
+static int stay(struct worker *worker, const char *id, struct error **err)
+{
+    struct move move;
+    bool found;
+    char copy[ID_SIZE];
+    snprintf(copy, sizeof copy, "%s", id);
+    if (move_find(worker->db, id, &move, &found, err) < 0)
+        return -1;
+    return found ? db_transaction(worker->db, stay_body, copy, err) : 0;
+}
+
 int sandbox_pause(struct worker *worker, const char *id, bool keep_memory, struct sandbox *sandbox,
                   struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
     /* One that is stopped only to go on elsewhere does not. */
-    if (move_forget(worker->db, id, MOVE_SANDBOX, err) < 0)
+    if (stay(worker, id, err) < 0)
         return -1;
     for (;;) {
         work_auto work = {.worker = worker};

@@ -9,6 +9,7 @@
 #include "base/fault_point.h"
 #include "host/host.h"
 #include "moving/moving.h"
+#include "sandbox/reservation.h"
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_row.h"
 
@@ -45,6 +46,19 @@ static int host_has_it(struct work *work, const struct archive *archive, bool *h
     if (work->runtime->ops->inspect(work->runtime, work->sandbox.instance_name, &status, err) < 0)
         return -1;
     *has = status != RUNTIME_ABSENT;
+    return 0;
+}
+
+int sandbox_is_fetched(const struct settings *settings, struct db *db,
+                       const struct sandbox *sandbox, bool *fetched, struct error **err)
+{
+    archive_auto archive = {0};
+    *fetched = false;
+    if (!archive_is_on(settings))
+        return 0;
+    if (archive_current(db, sandbox->id, &archive, err) < 0)
+        return -1;
+    *fetched = archive.state == ARCHIVE_WHOLE && archive.promised_host_id == sandbox->host_id;
     return 0;
 }
 
@@ -99,6 +113,7 @@ static int leave_body(struct db *db, void *context, struct error **err)
     if (!lost || sandbox.state != SANDBOX_STOPPED || archive.state != ARCHIVE_WHOLE)
         return 0;
     if (place(db, leaving, &sandbox, &host_id, err) < 0 ||
+        reservation_rehost(db, &sandbox, host_id, err) < 0 ||
         sandbox_row_rehost(db, &sandbox, host_id, err) < 0 ||
         archive_promise(db, archive.id, host_id, err) < 0)
         return -1;

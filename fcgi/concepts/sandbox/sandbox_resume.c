@@ -6,6 +6,7 @@
 #include "base/counters.h"
 #include "base/fault_point.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "host/host.h"
 #include "moving/moving.h"
 #include "runtime/agent_client.h"
@@ -14,8 +15,8 @@
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
+#include "volume/volume_move.h"
 
-#define FOLLOW_RETRY_S         5
 #define AGENT_CONTINUE_WAIT_MS 5000 /* an agent that came back with its memory */
 
 /* Bring the instance up and its agent to answer; a memory image that yields no working agent is
@@ -107,30 +108,14 @@ int work_run_resume(struct work *work, struct error **err)
 struct admission {
     uint64_t timeout_s; /* 0: the sandbox's own */
     bool without_memory;
+    bool no_copying;
+    const struct settings *settings;
     enum {
         DEADLINE_REFRESHED,
         DEADLINE_EXTENDED,
         DEADLINE_KEPT
     } deadline; /* where it runs already */
 };
-
-/* One whose volumes have gone to another host follows them first. */
-static int check_volumes(struct db *db, const struct sandbox *sandbox, struct error **err)
-{
-    uint32_t host_id;
-    if (!sandbox_has_volumes(sandbox))
-        return 0;
-    if (volume_mounts_lock_again(db, sandbox->id, err) < 0 ||
-        sandbox_row_volumes_host(db, sandbox, &host_id, err) < 0)
-        return -1;
-    if (host_id == sandbox->host_id)
-        return 0;
-    error_set(err, ERR_NO_CAPACITY,
-              "The sandbox's volumes have gone to another host, where there is no room for it now; "
-              "try again soon.");
-    (*err)->retry_after_s = FOLLOW_RETRY_S;
-    return -1;
-}
 
 /* It is on its way to another host, and goes on there by itself. */
 static int check_moving(struct db *db, const struct sandbox *sandbox, struct error **err)
@@ -142,17 +127,33 @@ static int check_moving(struct db *db, const struct sandbox *sandbox, struct err
     return found ? error_set(err, ERR_SANDBOX_BUSY, "The sandbox is stopped for a moment.") : 0;
 }
 
+static int copy_first(struct error **err)
+{
+    return error_set(err, ERR_COPY_FIRST, "The sandbox is being copied to the host it goes on on.");
+}
+
+static int check_fetching(struct db *db, const struct sandbox *sandbox,
+                          const struct admission *admission, struct error **err)
+{
+    bool fetches;
+    if (!admission->no_copying)
+        return 0;
+    if (sandbox_is_fetched(admission->settings, db, sandbox, &fetches, err) < 0)
+        return -1;
+    return fetches ? copy_first(err) : 0;
+}
+
 /* A stopped sandbox needs its reservation back before it may start. */
 static int admit(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
 {
     struct admission *admission = context;
     if (sandbox->state != SANDBOX_STOPPED)
         return 0;
-    if (check_moving(db, sandbox, err) < 0)
+    if (check_moving(db, sandbox, err) < 0 || check_fetching(db, sandbox, admission, err) < 0)
         return -1;
     sandbox->memory_left = admission->without_memory;
     if (sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0 ||
-        check_volumes(db, sandbox, err) < 0)
+        work_lock_volumes(db, sandbox, err) < 0)
         return -1;
     return reservation_renew(db, sandbox, err);
 }
@@ -192,13 +193,70 @@ static int refresh_body(struct db *db, void *context, struct error **err)
     return sandbox_tell_updated(db, sandbox, &changed, err);
 }
 
-/* One whose host is full goes to another, once. Then it is busy until it is there. */
-static bool goes_elsewhere(struct worker *worker, const char *id, bool *went, struct error **err)
+/* What was tried for one whose host is full; each once. */
+struct journey {
+    bool volumes_asked, asked;
+};
+
+static int volumes_stay(struct error **err, const char *why)
+{
+    autofree char *reason = xstrdup(why);
+    error_clear(err);
+    error_set(err, ERR_NO_CAPACITY,
+              "The sandbox's host has no room for it now, and its volumes stay on it: %s", reason);
+    (*err)->retry_after_s = SANDBOX_FOLLOW_RETRY_S;
+    return -1;
+}
+
+/* To a host with room for it, and it follows them. */
+static int take_volumes(struct work *work, int64_t give_up_ms, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    struct worker *worker = work->worker;
+    char volume_id[ID_SIZE];
+    uint32_t host_id;
+    bool arrived;
+    if (sandbox_row_first_volume(worker->db, sandbox, volume_id, &host_id, err) < 0)
+        return -1;
+    if (!*volume_id || host_id != sandbox->host_id)
+        return 0;
+    if (moving_ask(worker, &volume_move_start, volume_id, &sandbox->resources, err) < 0)
+        return error_is_transient(*err) ? -1 : volumes_stay(err, (*err)->message);
+    if (moving_wait(worker, volume_id, give_up_ms, &arrived, err) < 0)
+        return -1;
+    return arrived ? 0 : volumes_stay(err, "they could not be copied to another yet.");
+}
+
+/* *stays: why it does not, if that is more than its host says. */
+static int set_out(struct work *work, struct journey *journey, int64_t give_up_ms,
+                   struct error **stays)
+{
+    if (sandbox_has_volumes(&work->sandbox) && !journey->volumes_asked) {
+        journey->volumes_asked = true;
+        return take_volumes(work, give_up_ms, stays);
+    }
+    journey->asked = true;
+    if (sandbox_move_for_room(work->worker, work->sandbox.id, stays) == 0 ||
+        (*stays)->code == ERR_SANDBOX_BUSY) /* it follows its volumes already */
+        return 0;
+    error_clear(stays);
+    return -1;
+}
+
+/* One whose host is full goes to another. Then it is busy until it is there. */
+static bool goes_elsewhere(struct work *work, struct journey *journey, int64_t give_up_ms,
+                           struct error **err)
 {
     error_auto stays = NULL;
-    if ((*err)->code != ERR_NO_CAPACITY || *went || sandbox_move_for_room(worker, id, &stays) < 0)
+    if ((*err)->code != ERR_NO_CAPACITY || journey->asked)
         return false;
-    *went = true;
+    if (set_out(work, journey, give_up_ms, &stays) < 0) {
+        if (stays && stays->code == ERR_NO_CAPACITY) {
+            error_clear(err);
+            error_move(err, &stays);
+        }
+        return false;
+    }
     error_clear(err);
     error_set(err, ERR_SANDBOX_BUSY, "The sandbox is moving to a host with room for it.");
     return true;
@@ -222,10 +280,51 @@ static bool leaves_lost_host(struct worker *worker, const char *id, struct error
     return true;
 }
 
+/* Of a sandbox that cannot begin to start: whether that is because something is copied, or is to be
+ * copied if there is a host for it. Nothing that could be begun for it is. */
+static int waits_for_copy(struct work *work, const struct error *refusal, bool *waits,
+                          struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    struct worker *worker = work->worker;
+    uint32_t host_id = 0, volumes_host;
+    *waits = false;
+    switch (refusal->code) {
+    case ERR_SANDBOX_BUSY:
+        *waits = sandbox->state == SANDBOX_MOVING || sandbox->state == SANDBOX_STOPPED;
+        return *waits || sandbox->state != SANDBOX_RESTORING
+                   ? 0
+                   : sandbox_is_fetched(worker->settings, worker->db, sandbox, waits, err);
+    case ERR_NO_CAPACITY:
+        if (host_move_target(worker->db, sandbox->host_id, sandbox->address, &sandbox->resources,
+                             &host_id, err) < 0 ||
+            sandbox_row_volumes_host(worker->db, sandbox, &volumes_host, err) < 0)
+            return -1;
+        *waits = host_id || volumes_host != sandbox->host_id;
+        return 0;
+    case ERR_HOST_LOST:
+        return archive_is_on(worker->settings) ? archive_has(worker->db, sandbox->id, waits, err)
+                                               : 0;
+    default:
+        return 0;
+    }
+}
+
+static bool leaves_copying(struct work *work, const struct admission *admission, struct error **err)
+{
+    bool waits;
+    error_auto failure = NULL;
+    if (!admission->no_copying || waits_for_copy(work, *err, &waits, &failure) < 0 || !waits)
+        return false;
+    error_clear(err);
+    copy_first(err);
+    return true;
+}
+
 static int bring_up(struct worker *worker, const char *id, struct admission *admission,
                     struct sandbox *sandbox, struct error **err)
 {
-    bool went = false;
+    struct journey journey = {false, false};
     int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
     do {
         work_auto work = {.worker = worker};
@@ -233,11 +332,15 @@ static int bring_up(struct worker *worker, const char *id, struct admission *adm
         struct agent_place at;
         if (db_transaction(worker->db, refresh_body, &refresh, err) < 0)
             return work_public_error(&work, err);
+        work_note_host(&work);
         if (refresh.runs && work_find_agent(&work, &at, err) < 0)
             return work_public_error(&work, err);
         if (!refresh.runs && work_begin(&work, worker, id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
                                         admit, admission, err) < 0) {
-            if ((*err)->code != ERR_SANDBOX_BUSY && !goes_elsewhere(worker, id, &went, err) &&
+            if ((*err)->code == ERR_COPY_FIRST || leaves_copying(&work, admission, err))
+                return -1;
+            if ((*err)->code != ERR_SANDBOX_BUSY &&
+                !goes_elsewhere(&work, &journey, give_up_ms, err) &&
                 !leaves_lost_host(worker, id, err)) {
                 sandbox_tell_refused(worker->db, work.sandbox.team_id, *err);
                 return work_public_error(&work, err);
@@ -261,6 +364,8 @@ int sandbox_resume(struct worker *worker, const char *id, const struct sandbox_r
     struct admission admission = {
         .timeout_s = how->timeout_s,
         .without_memory = how->without_memory,
+        .no_copying = how->no_copying,
+        .settings = worker->settings,
         .deadline = how->extend_only ? DEADLINE_EXTENDED : DEADLINE_REFRESHED,
     };
     return bring_up(worker, id, &admission, sandbox, err);

@@ -17,8 +17,8 @@ void sandbox_row_read_own(const struct db_rows *rows, unsigned first, struct san
 /* Write the metadata into the table that filters look into; a deleted sandbox has none there. */
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* What it takes is reserved already (reservation.h). envs_sealed: empty stays NULL. Indexes
- * the metadata too. */
+/* What it takes is reserved in the same transaction (reservation.h). envs_sealed: empty stays NULL.
+ * Indexes the metadata too. */
 int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
                        const struct buffer *envs_sealed, struct error **err);
 
@@ -26,6 +26,9 @@ int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
  * deadline, timeout, resumed_from, stopped_at, pause_failures, network_applied, network_due_at,
  * updated_at. The last is set here. What it takes no longer goes back to its team and its host. */
 int sandbox_row_update(struct db *db, struct sandbox *sandbox, struct error **err);
+
+/* One that is stopped and does not go on by itself takes nothing any more. */
+int sandbox_row_free_stopped(struct db *db, struct sandbox *sandbox, struct error **err);
 
 /* Write what a PATCH changes beside that: metadata and its index, on_timeout, auto_resume,
  * on_pause_failure, public traffic. */
@@ -72,6 +75,11 @@ int sandbox_row_leaving_running(struct db *db, int64_t failed_before_ms, unsigne
 /* Where its volumes are; of one that has none, where it is itself. */
 int sandbox_row_volumes_host(struct db *db, const struct sandbox *sandbox, uint32_t *host_id,
                              struct error **err);
+
+/* The first of its volumes by their ids, and where that is, as are the others; id "": it has none.
+ */
+int sandbox_row_first_volume(struct db *db, const struct sandbox *sandbox, char id[ID_SIZE],
+                             uint32_t *host_id, struct error **err);
 
 /* The sandbox that an instance of a host is of, also one that is on its way there, and its state;
  * id is "" when there is none that is not destroyed. host_id 0: on whichever host it is. */

@@ -4,11 +4,29 @@
 #include "base/fault_point.h"
 #include "base/mem.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_row.h"
 #include "volume/volume_fence.h"
 
 static int still_ours(void *context, struct error **err)
 {
     return work_still_ours(context, err);
+}
+
+int work_lock_volumes(struct db *db, const struct sandbox *sandbox, struct error **err)
+{
+    uint32_t host_id;
+    if (!sandbox_has_volumes(sandbox))
+        return 0;
+    if (volume_mounts_lock_again(db, sandbox->id, err) < 0 ||
+        sandbox_row_volumes_host(db, sandbox, &host_id, err) < 0)
+        return -1;
+    if (host_id == sandbox->host_id)
+        return 0;
+    error_set(err, ERR_NO_CAPACITY,
+              "The sandbox's volumes have gone to another host, where there is no room for it now; "
+              "try again soon.");
+    (*err)->retry_after_s = SANDBOX_FOLLOW_RETRY_S;
+    return -1;
 }
 
 int work_fence_volumes(struct work *work, struct error **err)

@@ -21,11 +21,10 @@
 
 /* The template that a slug means to a team: its own before the deployment's, whose id sorts before
  * all others. */
-static const struct db_statement find_statement = {
-    "template.find",
-    "SELECT x.id FROM templates x WHERE x.slug = ? AND x.owner IN ('" TEAM_DEPLOYMENT_ID
-    "', ?) ORDER BY x.owner DESC LIMIT 1",
-    true};
+#define FIND_TEMPLATE                                                                            \
+    "SELECT x.id FROM templates x WHERE x.slug = ? AND x.owner IN ('" TEAM_DEPLOYMENT_ID "', ?)" \
+    " ORDER BY x.owner DESC LIMIT 1"
+static const struct db_statement find_statement = {"template.find", FIND_TEMPLATE, true};
 static const struct db_statement find_named_statement = {
     "template.find_named",
     "SELECT x.id FROM teams o JOIN templates x ON x.owner = o.id"
@@ -35,6 +34,11 @@ static const struct db_statement find_named_statement = {
 #define OF_TEMPLATE " WHERE v.template_id = ? AND v.state = 'ready'"
 static const struct db_statement newest_statement = {"template.newest",
                                                      TEMPLATE_COLUMNS OF_TEMPLATE NEWEST, true};
+/* What most creates name: the slug alone. */
+static const struct db_statement newest_of_slug_statement = {
+    "template.newest_of_slug",
+    TEMPLATE_COLUMNS " WHERE v.template_id = (" FIND_TEMPLATE ") AND v.state = 'ready'" NEWEST,
+    true};
 static const struct db_statement by_number_statement = {
     "template.by_number", TEMPLATE_COLUMNS OF_TEMPLATE " AND v.version = ?", true};
 static const struct db_statement by_id_statement = {
@@ -125,14 +129,15 @@ static const struct db_statement add_source_statement = {
     false};
 
 static const struct db_statement *const statements[] = {
-    &find_statement,        &find_named_statement,     &newest_statement,
-    &by_number_statement,   &by_id_statement,          &by_tag_statement,
-    &by_template_statement, &by_version_statement,     &get_statement,
-    &list_statement,        &list_all_statement,       &list_named_statement,
-    &missing_statement,     &lock_statement,           &insert_statement,
-    &next_statement,        &insert_version_statement, &finish_statement,
-    &add_source_statement,  &usable_statement,         &states_statement,
-    &public_statement,      &measured_statement,       &by_default_statement,
+    &find_statement,           &find_named_statement,     &newest_statement,
+    &by_number_statement,      &by_id_statement,          &by_tag_statement,
+    &by_template_statement,    &by_version_statement,     &get_statement,
+    &list_statement,           &list_all_statement,       &list_named_statement,
+    &missing_statement,        &lock_statement,           &insert_statement,
+    &next_statement,           &insert_version_statement, &finish_statement,
+    &add_source_statement,     &usable_statement,         &states_statement,
+    &public_statement,         &measured_statement,       &by_default_statement,
+    &newest_of_slug_statement,
 };
 const struct db_statement_list template_statements = DB_STATEMENT_LIST(statements);
 
@@ -302,14 +307,36 @@ static int refuse_unknown(struct db *db, const char *team_id, const char *text,
                            text, buffer_string(&usable));
 }
 
+static int resolve_slug(struct db *db, const struct template_reference *reference,
+                        const char *team_id, struct template_version *version, bool *found,
+                        struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *found = false;
+    if (reference->kind != REFERENCE_SLUG || *reference->team)
+        return 0;
+    if (db_query(db, &newest_of_slug_statement, DB_ARGS(db_text(reference->slug), db_text(team_id)),
+                 &rows, err) < 0)
+        return -1;
+    *found = db_rows_next(rows);
+    if (*found)
+        template_row_read(rows, version);
+    return 0;
+}
+
 int template_resolve(struct db *db, const char *team_id, const char *text, const char *field,
                      struct template_version *version, struct error **err)
 {
     struct template_reference reference;
     char template_id[ID_SIZE] = "";
+    bool found;
     db_rows_auto *rows = NULL;
     if (template_reference_parse(text, &reference) < 0)
         return refuse_unknown(db, team_id, text, NULL, template_id, field, err);
+    if (resolve_slug(db, &reference, team_id, version, &found, err) < 0)
+        return -1;
+    if (found)
+        return 0;
     if (*reference.slug && find_template(db, &reference, team_id, template_id, err) < 0)
         return -1;
     if (query_reference(db, &reference, template_id, team_id, &rows, err) < 0)

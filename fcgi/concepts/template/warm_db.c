@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <sodium.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -10,6 +11,8 @@
 
 /* Looked at for one claim; as in the statement. */
 #define READY_MAX 256
+/* For so long claims of a burst go by the same look. */
+#define READY_MS 500
 
 #define COLUMNS \
     "instance_name, template_version_id, host_id, address, agent_key_id, cpu, memory_mb, disk_gb"
@@ -105,43 +108,96 @@ static int claim_one(struct db *db, const char *instance_name, struct warm_insta
     return warm_row_delete(db, warm->name, err);
 }
 
-/* Those who claim at the same time do not all begin with the same one. */
-static int claim_any(struct db *db, char (*names)[INSTANCE_NAME_SIZE], uint32_t count,
+/* What waited a moment ago, and was not claimed by this process since. What is wrong in it is found
+ * out by the rows. */
+struct ready {
+    char template_version_id[ID_SIZE];
+    struct runtime_resources resources;
+    uint32_t only_host;
+    int64_t until_ms;                          /* monotonic */
+    char names[READY_MAX][INSTANCE_NAME_SIZE]; /* those that fit first */
+    uint32_t count, fit;
+};
+
+static bool is_of(const struct ready *ready, const char *template_version_id,
+                  const struct runtime_resources *resources, uint32_t only_host)
+{
+    return !strcmp(ready->template_version_id, template_version_id) &&
+           !memcmp(&ready->resources, resources, sizeof *resources) &&
+           ready->only_host == only_host;
+}
+
+static int read_ready(struct db *db, struct ready *ready, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    struct db_value host = db_u64(ready->only_host);
+    ready->count = ready->fit = 0;
+    ready->until_ms = 0;
+    if (db_query(db, &ready_names_statement,
+                 DB_ARGS(db_u64(ready->resources.cpu), db_u64(ready->resources.memory_mb),
+                         db_u64(ready->resources.disk_gb), db_text(ready->template_version_id),
+                         host, host),
+                 &rows, err) < 0)
+        return -1;
+    while (ready->count < READY_MAX && db_rows_next(rows)) {
+        db_copy_text(ready->names[ready->count], rows, 0);
+        ready->count++;
+        ready->fit += db_get_bool(rows, 1);
+    }
+    ready->until_ms = clock_monotonic_ms() + READY_MS;
+    return 0;
+}
+
+/* Those who claim at the same time do not all begin with the same one, and none tries one twice. */
+static int claim_drawn(struct db *db, char (*names)[INSTANCE_NAME_SIZE], uint32_t *count,
+                       struct warm_instance *warm, struct error **err)
+{
+    char name[INSTANCE_NAME_SIZE];
+    uint32_t i = randombytes_uniform(*count);
+    memcpy(name, names[i], sizeof name);
+    memmove(names[i], names[--*count], sizeof name);
+    return claim_one(db, name, warm, err);
+}
+
+static int claim_any(struct db *db, char (*names)[INSTANCE_NAME_SIZE], uint32_t *count,
                      struct warm_instance *warm, struct error **err)
 {
-    uint32_t first = count ? randombytes_uniform(count) : 0;
-    for (uint32_t i = 0; i < count && !warm->name[0]; i++)
-        if (claim_one(db, names[(first + i) % count], warm, err) < 0)
+    while (*count && !warm->name[0])
+        if (claim_drawn(db, names, count, warm, err) < 0)
             return -1;
     return 0;
+}
+
+static struct ready *find_ready(const char *template_version_id,
+                                const struct runtime_resources *resources, uint32_t only_host)
+{
+    static struct ready ready;
+    if (!is_of(&ready, template_version_id, resources, only_host)) {
+        ready = (struct ready){.resources = *resources, .only_host = only_host};
+        snprintf(ready.template_version_id, ID_SIZE, "%s", template_version_id);
+    }
+    return &ready;
 }
 
 int warm_claim(struct db *db, const char *template_version_id,
                const struct runtime_resources *resources, uint32_t only_host,
                struct warm_instance *warm, struct error **err)
 {
-    struct {
-        char names[READY_MAX][INSTANCE_NAME_SIZE]; /* those that fit first */
-        uint32_t count, fit;
-    } found = {.count = 0};
-    db_rows_auto *rows = NULL;
+    struct ready *ready = find_ready(template_version_id, resources, only_host);
     *warm = (struct warm_instance){0};
-    if (db_query(db, &ready_names_statement,
-                 DB_ARGS(db_u64(resources->cpu), db_u64(resources->memory_mb),
-                         db_u64(resources->disk_gb), db_text(template_version_id),
-                         db_u64(only_host), db_u64(only_host)),
-                 &rows, err) < 0)
+    /* Only one of those: where that is gone, more are. */
+    if (clock_monotonic_ms() < ready->until_ms && ready->fit &&
+        claim_drawn(db, ready->names, &ready->fit, warm, err) < 0)
         return -1;
-    while (found.count < READY_MAX && db_rows_next(rows)) {
-        db_copy_text(found.names[found.count], rows, 0);
-        found.count++;
-        found.fit += db_get_bool(rows, 1);
-    }
-    if (claim_any(db, found.names, found.fit, warm, err) < 0)
+    if (warm->name[0])
+        return 0;
+    if (read_ready(db, ready, err) < 0)
         return -1;
-    return warm->name[0]
-               ? 0
-               : claim_any(db, found.names + found.fit, found.count - found.fit, warm, err);
+    char(*others)[INSTANCE_NAME_SIZE] = ready->names + ready->fit;
+    uint32_t left = ready->count - ready->fit;
+    if (claim_any(db, ready->names, &ready->fit, warm, err) < 0)
+        return -1;
+    return warm->name[0] ? 0 : claim_any(db, others, &left, warm, err);
 }
 
 int warm_row_delete(struct db *db, const char *instance_name, struct error **err)

@@ -14,6 +14,7 @@
 
 struct beginning {
     const char *id;
+    const struct move_order *order;
     char ids[VOLUME_GROUP_MAX][ID_SIZE];
     unsigned count;
     struct volume volumes[VOLUME_GROUP_MAX]; /* as locked; what they own is not used */
@@ -37,7 +38,7 @@ static int lock_one(struct db *db, struct beginning *beginning, unsigned i, stru
                              &beginning->wanted.address_count, &beginning->machine, err) < 0)
         return -1;
     if (live || volume->state != VOLUME_READY)
-        return error_set(err, ERR_SANDBOX_BUSY, "A sandbox that runs has the volume.");
+        return error_set(err, ERR_VOLUME_ATTACHED, "A sandbox that runs has the volume.");
     if (volume->host_id != beginning->volumes[0].host_id)
         return refuse(err, "others that go with it are on another host");
     beginning->wanted.resources.disk_gb += volume->size_gb;
@@ -55,13 +56,15 @@ static int choose(struct db *db, struct beginning *beginning, uint32_t *to_host,
         return -1;
     if (!*to_host)
         return error_set(err, ERR_NO_CAPACITY, "No other host has room for the volume now.");
-    return host_disk_reserve(db, *to_host, wanted->resources.disk_gb, err);
+    /* A sandbox that follows takes its own disk. */
+    return host_disk_reserve(db, *to_host,
+                             wanted->resources.disk_gb - beginning->order->resources.disk_gb, err);
 }
 
 static int lock_group(struct db *db, struct beginning *beginning, struct error **err)
 {
     struct volume first;
-    beginning->wanted = (struct host_wanted){0};
+    beginning->wanted = (struct host_wanted){.resources = beginning->order->resources};
     beginning->machine = false;
     if (volume_get(db, beginning->id, &first, err) < 0 ||
         volume_row_group(db, &first, beginning->ids, &beginning->count, err) < 0)
@@ -82,6 +85,7 @@ static int begin_group(struct db *db, struct beginning *beginning, struct error 
     for (unsigned i = 0; i < beginning->count; i++) {
         const struct volume *volume = &beginning->volumes[i];
         struct move move = {.kind = MOVE_VOLUME,
+                            .asked = beginning->order->asked,
                             .from_host = volume->host_id,
                             .to_host = to_host,
                             .generation = volume->generation + 1};
@@ -97,7 +101,7 @@ static int begin_group(struct db *db, struct beginning *beginning, struct error 
 static int begin(struct db *db, void *context, struct error **err)
 {
     const struct move_order *order = context;
-    struct beginning beginning = {.id = order->id};
+    struct beginning beginning = {.id = order->id, .order = order};
     int result = begin_group(db, &beginning, err);
     free(beginning.addresses);
     return result;

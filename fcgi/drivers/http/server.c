@@ -11,11 +11,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/trace.h"
 
 #define LISTEN_FD              0
@@ -337,8 +339,23 @@ static void clear_log_context(void)
     log_context_clear();
 }
 
+/* Whether nginx has said all: with the record that ends a body, or of a request that has none,
+ * whose record may still be in the library. */
+static bool is_read(const struct exchange *exchange)
+{
+    char next;
+    if (exchange->fcgi.in->isClosed)
+        return true;
+    return str_equal(exchange->request.method, "GET") &&
+           recv(exchange->fcgi.ipcFd, &next, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+/* libfcgi waits until nginx has read the answer and closed, so that nothing unread takes the answer
+ * with it. Where all is read the connection is detached, and closed at once. */
 static void finish(struct exchange *exchange)
 {
+    if (is_read(exchange))
+        FCGX_Detach(&exchange->fcgi);
     clear_log_context();
     http_request_deinit(&exchange->request);
     FCGX_Finish_r(&exchange->fcgi);

@@ -290,6 +290,10 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
     struct curl_slist traced = {.data = (char *)trace_header(), .next = headers};
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, traced.data ? &traced : headers);
     CURLcode result = curl_easy_perform(curl);
+    /* The kept connection was dead, as after a cable was cut. What could not be sent to its end was
+     * no request, and curl has closed that connection. */
+    if (result == CURLE_SEND_ERROR && !request->from && !incus->answer.size)
+        result = curl_easy_perform(curl);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, NULL);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, incus->headers);
     incus->sink = NULL;

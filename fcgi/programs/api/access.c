@@ -4,9 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "account/access_revision.h"
 #include "api/act.h"
 #include "api/console.h"
+#include "api/shown.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -63,6 +63,7 @@ static int authorize(struct api *api, const struct route *route, struct http_req
                      struct error **err)
 {
     api->is_presumed = false;
+    ahead_deinit(&api->ahead);
     principal_deinit(&api->principal);
     return authenticate(api, request, err) < 0 ? -1 : admit(api, route, request, err);
 }
@@ -102,7 +103,7 @@ static int authorize_presumed(struct api *api, const struct route *route,
         log_context_set("key", api->principal.key_id);
         return 0;
     }
-    if (access_revision_get(api->worker.db, &revision, err) < 0 ||
+    if (api_look_ahead(api, route, request, &revision, err) < 0 ||
         confirm(api, route, request, revision, err) < 0)
         return -1;
     return admit(api, route, request, err);
@@ -160,13 +161,35 @@ static int no_webhook(struct error **err)
     return error_set(err, ERR_NOT_FOUND, "There is no such webhook.");
 }
 
+/* One that was shown before, and is what it was. Whether it is so, and nobody's access has changed.
+ */
+static bool is_shown_still(struct api *api, const char *id, struct error **err)
+{
+    uint64_t version, revision;
+    struct access *access = &api->access;
+    const struct shown *shown = shown_find(id);
+    const struct team *team = shown ? principal_team_of_id(&api->principal, shown->team_id) : NULL;
+    if (!team || !str_equal(team->slug, shown->team_slug) ||
+        sandbox_look_version(api->worker.db, id, &version, &revision, err) < 0 ||
+        version != shown->version || revision != api->principal.revision)
+        return false;
+    api->is_presumed = false;
+    access->shown = shown;
+    memcpy(access->sandbox.id, shown->id, sizeof shown->id);
+    memcpy(access->sandbox.team_id, shown->team_id, sizeof shown->team_id);
+    access->sandbox.state = shown->state;
+    return true;
+}
+
 /* With the access revision, which confirms who asks. */
 static int load_sandbox_presumed(struct api *api, const struct route *route,
                                  struct http_request *request, struct error **err)
 {
     uint64_t revision;
     struct sandbox *sandbox = &api->access.sandbox;
-    if (sandbox_look(api->worker.db, request->captures[0], sandbox, &revision, err) < 0 ||
+    if (route->handler == sandboxes_show && is_shown_still(api, request->captures[0], err))
+        return 0;
+    if (*err || sandbox_look(api->worker.db, request->captures[0], sandbox, &revision, err) < 0 ||
         confirm(api, route, request, revision, err) < 0)
         return -1;
     const struct team *team = principal_team_of_id(&api->principal, sandbox->team_id);

@@ -23,6 +23,7 @@ void api_serve(void *context, struct http_request *request, struct http_response
     struct api *api = router->context;
     api->has_share = false;
     principal_deinit(&api->principal);
+    ahead_deinit(&api->ahead);
     router_serve(router, request, response);
 }
 
@@ -47,4 +48,11 @@ int api_claim(struct db *db, const char *id, void *context, struct error **err)
     struct api *api = context;
     audit_about(&api->audit, id);
     return api->idempotency ? idempotency_attach(db, api->idempotency, id, err) : 0;
+}
+
+int api_made(struct db *db, void *context, struct error **err)
+{
+    struct api *api = context;
+    (void)db;
+    return audit_tell_done(&api->audit, err);
 }

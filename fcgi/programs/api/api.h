@@ -10,6 +10,8 @@
 #include "login/login.h"
 #include "login/oidc_provider.h"
 #include "sandbox/lifecycle.h"
+#include "sandbox/quota.h"
+#include "sandbox/sandbox_list.h"
 #include "template/template.h"
 #include "volume/volume.h"
 #include "webhook/webhook.h"
@@ -19,11 +21,23 @@
 struct access {
     const struct team *team; /* borrowed from the principal; NULL: every team of the key */
     struct sandbox sandbox;
+    const struct shown *shown; /* of sandbox there are id, team and state, and this; else NULL */
     struct volume volume;
     struct checkpoint checkpoint;
     struct webhook webhook;
     struct template_version version;
     bool made; /* an earlier attempt did: what this request is to make is there already */
+};
+
+/* What the request in hand reads was read in the statement that reads the access revision. */
+struct ahead {
+    enum { AHEAD_NOTHING, AHEAD_KEY, AHEAD_QUOTA, AHEAD_LIST } what;
+    char team_id[ID_SIZE];
+    int64_t last_used_at_ms; /* AHEAD_KEY */
+    struct quota_amount usage;
+    struct runtime_resources size;
+    struct sandbox_listed *listed; /* AHEAD_LIST: the newest, as many as were asked for; owned */
+    unsigned count, limit;
 };
 
 struct api {
@@ -36,9 +50,12 @@ struct api {
     struct login login;                    /* likewise, of one who has signed in */
     struct access access;                  /* likewise */
     struct audit audit;                    /* likewise, of an act; see act.h */
+    struct ahead ahead;                    /* likewise */
     const struct idempotency *idempotency; /* its claimed Idempotency-Key, or NULL */
-    bool has_share;                        /* the request in hand has entered the pool */
-    bool is_presumed;                      /* its principal is the cache's, not confirmed yet */
+    const char *hand_on_to; /* where in nginx the request in hand goes on if something has to be
+                             * copied first; NULL: this worker waits for that */
+    bool has_share;         /* the request in hand has entered the pool */
+    bool is_presumed;       /* its principal is the cache's, not confirmed yet */
 };
 
 /* A row of a table of endpoints (endpoint/) as a route. */
@@ -74,6 +91,11 @@ int api_take_password_share(struct api *api, struct http_request *request, struc
 /* The same before the identity provider is asked, which may take its time. */
 int api_take_oidc_share(struct api *api, struct http_request *request, struct error **err);
 
+/* Read the access revision, and with it what the route reads where that is known already. */
+int api_look_ahead(struct api *api, const struct route *route, const struct http_request *request,
+                   uint64_t *revision, struct error **err);
+void ahead_deinit(struct ahead *ahead);
+
 /* Make what a body of POST /v1/sandboxes asks for, which has passed its schema, for the team of the
  * request. Errors: those of sandbox_input_read(), network_input_read() and sandbox_create(). */
 int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *sandbox,
@@ -90,6 +112,9 @@ int api_new_session(struct api *api, const struct sandbox *sandbox, const char *
  * and with the claimed Idempotency-Key. For the claim members of the lifecycle's requests; context:
  * the struct api. */
 int api_claim(struct db *db, const char *id, void *context, struct error **err);
+
+/* In the transaction that ends it: the record that it is done. */
+int api_made(struct db *db, void *context, struct error **err);
 
 /* Handlers, a file a resource. */
 route_handler sandboxes_create, sandboxes_list, sandboxes_show, sandboxes_delete;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdlib.h>
+#include <string.h>
 
+#include "account/access_revision.h"
+#include "api/ahead.h"
 #include "api/api.h"
 #include "api/plan_view.h"
 #include "base/json_text.h"
@@ -72,6 +75,40 @@ static int find_plan(struct db *db, const struct principal *principal, const cha
     return error_set(err, ERR_INTERNAL, "the team is on plan %s, which there is not", name);
 }
 
+int limits_look(struct api *api, const struct http_request *request, uint64_t *revision,
+                struct error **err)
+{
+    struct ahead *ahead = &api->ahead;
+    const struct team *team = principal_default_team(&api->principal);
+    if (!team || http_parameter(request, "QUERY_STRING"))
+        return access_revision_get(api->worker.db, revision, err);
+    error_auto failure = NULL;
+    if (quota_look(api->worker.db, team->id, api->settings->default_template, &ahead->usage,
+                   &ahead->size, revision, &failure) < 0)
+        return failure->code == ERR_NOT_FOUND ? access_revision_get(api->worker.db, revision, err)
+                                              : error_move(err, &failure);
+    memcpy(ahead->team_id, team->id, sizeof ahead->team_id);
+    ahead->what = AHEAD_QUOTA;
+    return 0;
+}
+
+/* The size stays as it is where the template has none. */
+static int look_at_quota(struct api *api, const char *team_id, struct quota_amount *usage,
+                         struct runtime_resources *size, struct error **err)
+{
+    uint64_t revision;
+    const struct ahead *ahead = &api->ahead;
+    if (ahead->what != AHEAD_QUOTA || !str_equal(ahead->team_id, team_id))
+        return quota_look(api->worker.db, team_id, api->settings->default_template, usage, size,
+                          &revision, err);
+    *usage = ahead->usage;
+    if (ahead->size.cpu) {
+        size->cpu = ahead->size.cpu;
+        size->memory_mb = ahead->size.memory_mb;
+    }
+    return 0;
+}
+
 /* What a create that names neither a template nor a size would take: the baseline of the
  * deployment's default template, or the fallback when that has no runnable version. */
 static int read_quota(struct api *api, const struct team *team, const struct plan *plan,
@@ -81,7 +118,7 @@ static int read_quota(struct api *api, const struct team *team, const struct pla
     error_auto missing = NULL;
     const char *template = api->settings->default_template;
     struct runtime_resources size = {plan->cpu_default, plan->memory_mb_default, plan->disk_gb};
-    if (quota_look(api->worker.db, team->id, template, &quota->usage, &size, err) < 0)
+    if (look_at_quota(api, team->id, &quota->usage, &size, err) < 0)
         return -1;
     if (!slug_is_valid(template)) {
         if (template_resolve(api->worker.db, team->id, template, "/template", &version, &missing) ==

@@ -56,9 +56,11 @@
 #include "template/template.h"
 #include "template/template_move.h"
 #include "template/template_tag.h"
+#include "template/template_use.h"
 #include "template/warm.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
+#include "volume/volume_move.h"
 
 /* A worker is replaced now and then, so that no leak of a library ever grows large. */
 #define REQUESTS_PER_WORKER 100000
@@ -166,11 +168,13 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         template_move_statements,
         template_statements,
         template_tag_statements,
+        template_use_statements,
         usage_kept_statements,
         usage_part_statements,
         usage_statements,
         volume_list_statements,
         volume_mount_statements,
+        volume_move_statements,
         volume_statements,
         warm_statements,
         webhook_statements,

@@ -44,16 +44,19 @@ static int oldest_first(const void *a, const void *b)
 
 /* The rows of the page and one more when there is a next page. Each team's rows come in order from
  * its own stretch of an index; they are merged here. */
-static int read_rows(struct db *db, const struct page *page, struct rows *rows, struct error **err)
+static int read_rows(const struct api *api, const struct page *page, struct rows *rows,
+                     struct error **err)
 {
-    struct page_query query = {
-        .page = page, .before = *page->before ? page->before : NULL, .limit = page->limit + 1};
+    struct page_query query = {.api = api,
+                               .page = page,
+                               .before = *page->before ? page->before : NULL,
+                               .limit = page->limit + 1};
     for (unsigned i = 0; i < page->team_count; i++) {
         autofree void *found = NULL;
         unsigned count = 0;
         query.team_id = page->teams[i]->id;
         query.team_slug = page->teams[i]->slug;
-        int result = rows->kind->list(db, &query, &found, &count, err);
+        int result = rows->kind->list(api->worker.db, &query, &found, &count, err);
         rows->bytes = xreallocarray(rows->bytes, rows->count + count + 1, rows->kind->row_size);
         if (count)
             memcpy(row_at(rows, rows->count), found, count * rows->kind->row_size);
@@ -102,7 +105,7 @@ static int write_page(struct api *api, const struct page *page, struct rows *row
 {
     const struct page_kind *kind = rows->kind;
     char next[PAGE_TOKEN_SIZE] = "";
-    if (read_rows(api->worker.db, page, rows, err) < 0)
+    if (read_rows(api, page, rows, err) < 0)
         return -1;
     unsigned shown = rows->count < page->limit ? rows->count : page->limit;
     if (kind->complete && kind->complete(api->worker.db, rows->bytes, shown, err) < 0)

@@ -7,6 +7,7 @@
 
 /* What is asked of one team. */
 struct page_query {
+    const struct api *api;
     const struct page *page; /* its filters */
     const char *team_id, *team_slug;
     const char *before; /* the id that was shown last; NULL: from the beginning */

@@ -121,6 +121,12 @@ static int run(struct api *api, const struct route *route, struct http_request *
         response->status = 204;
         return 0;
     }
+    if (failure->code == ERR_COPY_FIRST) {
+        error_auto unknown = NULL; /* then it is claimed again when its lease has run out */
+        if (idempotency_abandon(api->worker.db, idempotency, &unknown) < 0)
+            return error_move(err, &unknown);
+        return error_move(err, &failure);
+    }
     if (failure->code == ERR_REQUEST_IN_PROGRESS) /* taken over: this answer is not the first */
         return error_move(err, &failure);
     http_response_error(response, request, failure);
@@ -203,6 +209,15 @@ static int with_key(struct api *api, const char *key, const struct route *route,
     return result;
 }
 
+/* nginx sends it on as it came, to a pool whose workers wait for that; nothing was changed. */
+static int hand_on(const struct api *api, struct http_response *response, struct error **err)
+{
+    error_clear(err);
+    response->status = 202; /* which nobody but the log sees */
+    http_response_header(response, "X-Accel-Redirect", "%s", api->hand_on_to);
+    return 0;
+}
+
 int api_invoke(void *context, const struct route *route, struct http_request *request,
                struct http_response *response, struct error **err)
 {
@@ -210,6 +225,7 @@ int api_invoke(void *context, const struct route *route, struct http_request *re
     const char *key = route->idempotency == IDEMPOTENCY_NONE ? NULL : key_of(request);
     if (api_take_share(api, request, true, err) < 0)
         return -1;
+    api->hand_on_to = http_parameter(request, "SANDLOT_HAND_ON");
     if (key && !path_is_kept(request->path))
         return error_set(err, ERR_NOT_FOUND, "There is no such path.");
     int result = access_settle(api, route, request, err);
@@ -219,5 +235,5 @@ int api_invoke(void *context, const struct route *route, struct http_request *re
         result = key ? with_key(api, key, route, request, response, err)
                      : call_handler(api, route, request, response, err);
     access_deinit(&api->access);
-    return result;
+    return result < 0 && (*err)->code == ERR_COPY_FIRST ? hand_on(api, response, err) : result;
 }

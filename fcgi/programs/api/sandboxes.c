@@ -6,6 +6,7 @@
 #include "api/page_list.h"
 #include "api/sandbox_input.h"
 #include "api/sandbox_output.h"
+#include "api/shown.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -17,7 +18,9 @@ int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *s
     input.create.team = api->access.team;
     input.create.user_id = api->principal.user_id;
     input.create.claim = api_claim;
+    input.create.made = api_made;
     input.create.claim_context = api;
+    input.create.no_copying = api->hand_on_to != NULL;
     int result = 0;
     if (sandbox_input_read(body, &input, err) < 0 ||
         network_input_read(api, body, &network, err) < 0)
@@ -59,11 +62,6 @@ static int list_rows(struct db *db, const struct page_query *query, void **rows,
     return result;
 }
 
-static void write_row(const struct api *api, const void *row, struct buffer *out)
-{
-    sandbox_write(api->settings, row, out);
-}
-
 static void row_deinit(void *row)
 {
     sandbox_deinit(row);
@@ -73,23 +71,24 @@ const struct page_kind sandboxes_page = {
     .member = "sandboxes",
     .row_size = sizeof(struct sandbox),
     .list = list_rows,
-    .write = write_row,
     .deinit = row_deinit,
 };
-
-int sandboxes_list(void *context, struct http_request *request, struct http_response *response,
-                   struct error **err)
-{
-    return page_list(context, &sandboxes_page, request, response, err);
-}
 
 int sandboxes_show(void *context, struct http_request *request, struct http_response *response,
                    struct error **err)
 {
     struct api *api = context;
+    const struct access *access = &api->access;
+    struct buffer *body = &response->body;
     (void)request;
     (void)err;
-    sandbox_write(api->settings, &api->access.sandbox, &response->body);
+    if (access->shown) {
+        buffer_append(body, access->shown->text, access->shown->size);
+        return 0;
+    }
+    sandbox_write(api->settings, &access->sandbox, body);
+    if (!body->overflowed)
+        shown_keep(&access->sandbox, body->data, body->size);
     return 0;
 }
 
@@ -136,6 +135,7 @@ int sandboxes_resume(void *context, struct http_request *request, struct http_re
         .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout")),
         .extend_only = json_is_true(json_object_get(request->json, "extend_only")),
         .without_memory = json_is_false(json_object_get(request->json, "memory")),
+        .no_copying = api->hand_on_to != NULL,
     };
     json_t *session;
     if (sandbox_resume(&api->worker, api->access.sandbox.id, &how, &resumed, err) < 0 ||

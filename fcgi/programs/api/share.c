@@ -5,6 +5,9 @@
 #include "api/api.h"
 #include "api/share_db.h"
 #include "base/mem.h"
+#include "base/str.h"
+
+#define COPIES_POOL "copies" /* whose requests take long, so that those that wait do, too */
 
 /* The team of what the path names; that of nothing is the personal one. */
 static int team_of_path(struct api *api, const struct http_request *request, char team[ID_SIZE],
@@ -52,8 +55,10 @@ static int find_team(struct api *api, const struct http_request *request, bool b
 static int must_wait(struct api *api, struct http_request *request, const char *why,
                      struct error **err)
 {
+    const struct settings *settings = api->settings;
+    bool copies = str_equal(pool_name(api->pool), COPIES_POOL);
     request->must_wait = true;
-    request->wait_ms = (unsigned)api->settings->pool_wait_ms;
+    request->wait_ms = (unsigned)(copies ? settings->resume_wait_s * 1000 : settings->pool_wait_ms);
     return error_set(err, ERR_SHARE_USED_UP, "%s", why);
 }
 

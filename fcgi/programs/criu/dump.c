@@ -82,7 +82,8 @@ static bool is_there(const char *folder, const struct stat *known)
     return stat(folder, &now) == 0 && now.st_ino == known->st_ino && now.st_dev == known->st_dev;
 }
 
-/* Until incusd has copied the disk: then it removes the image from where it was made. */
+/* Until incusd has copied the disk: then it removes the image from where it was made, or
+ * conf/incus/btrfs-wrapper has before. */
 static void wait_for_copy(const char *folder, const struct stat *known, int incusd)
 {
     int64_t begun_ms = clock_monotonic_ms(), passed_ms = 0;
@@ -129,6 +130,8 @@ static int settle(const struct call *call, const struct freezer *freezer, pid_t 
 {
     if (status == 0)
         image_seal(call->images);
+    if (status == 0 && call->leave_running)
+        image_mark_running(call->images);
     if (status == 0 && call->leave_running && freezer->frozen)
         thaw_later(call, freezer, incusd);
     else if (freezer->frozen)

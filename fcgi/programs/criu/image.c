@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +18,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define OWNER "sandlot-owner"
-#define SIZES "sandlot-sizes"
-#define PLAIN "sandlot-plain"
+#define OWNER   "sandlot-owner"
+#define SIZES   "sandlot-sizes"
+#define PLAIN   "sandlot-plain"
+#define RUNNING "sandlot-running"
 
 /* As conf/incus/pool-guard has it: 1/1, of all images. */
 #define IMAGES_GROUP     (UINT64_C(1) << 48 | 1)
@@ -286,13 +288,25 @@ void image_hand_over(const char *folder, const char *config)
         closedir(entries);
 }
 
-/* --- how it is packed --- */
+/* --- marks --- */
+
+static void mark(const char *folder, const char *name)
+{
+    autofree char *path = path_in(folder, name);
+    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    (void)fd;
+}
+
+void image_mark_running(const char *folder)
+{
+    struct stat found;
+    if (stat(folder, &found) == 0 && found.st_ino == BTRFS_FIRST_FREE_OBJECTID)
+        mark(folder, RUNNING);
+}
 
 void image_mark_plain(const char *folder)
 {
-    autofree char *path = path_in(folder, PLAIN);
-    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    (void)fd;
+    mark(folder, PLAIN);
 }
 
 bool image_is_plain(const char *folder)

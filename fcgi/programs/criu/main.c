@@ -99,10 +99,21 @@ static int refuse(const struct call *call)
     return EXIT_FAILURE;
 }
 
+/* Several may be restored from one image, whose folder liblxc names for the log. */
+static void take_log(struct call *call)
+{
+    const char *log = getenv("SANDLOT_LOG");
+    if (!log || !*log)
+        return;
+    call_add(call, "--log-file", log);
+    call->log = log;
+}
+
 static int restore(struct call *call)
 {
     struct stat found;
     call_add(call, "--network-lock", "nftables");
+    take_log(call);
     if (!call->images)
         return run(call);
     if (stat(call->images, &found) == 0)

@@ -53,8 +53,9 @@ static const struct db_statement staying_statement = {
     "ctl.staying",
     "SELECT 0, s.id, t.slug, s.state, CASE WHEN s.state = 'moving' OR m.state = 'copying' THEN 3"
     " WHEN s.state = 'destroying' THEN 9"
-    " WHEN v.virtual_machine THEN 2 WHEN s.volume_mounts <> '{}' THEN 1"
-    " WHEN s.state <> 'stopped' AND (h.leaving < 2 OR s.state <> 'ready') THEN 0"
+    " WHEN v.virtual_machine THEN 2 WHEN s.volume_mounts <> '{}'"
+    "   AND (h.leaving < 2 OR s.state <> 'ready') THEN 1 WHEN s.state <> 'stopped' AND (h.leaving "
+    "< 2 OR s.state <> 'ready') THEN 0"
     " WHEN m.state = 'failed' AND m.finished_at_ms > ? THEN 6"
     " WHEN o.id IS NOT NULL THEN 6 ELSE 4 END,"
     " COALESCE(NULLIF(m.last_error, ''), o.last_error, ''), s.address, s.cpu, s.memory_mb,"

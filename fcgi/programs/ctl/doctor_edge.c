@@ -122,6 +122,7 @@ void doctor_check_sockets(struct doctor *doctor)
     check_socket(doctor, "records_socket", settings->records_socket);
     check_socket(doctor, "files_socket", settings->files_socket);
     check_socket(doctor, "pauses_socket", settings->pauses_socket);
+    check_socket(doctor, "copies_socket", settings->copies_socket);
     check_events(doctor);
     check_socket(doctor, "gate_socket", settings->gate_socket);
     check_socket(doctor, "wake_socket", settings->wake_socket);

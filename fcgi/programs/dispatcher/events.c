@@ -10,8 +10,10 @@
 #define PURGE_MS   60000
 #define FAILURE_MS 1000
 #define HOUR_MS    (60 * 60 * 1000)
-/* Events of a burst are numbered together. */
+/* Events of a burst are numbered together: the first soon, those that follow when there are some.
+ */
 #define GATHER_MS 10
+#define BURST_MS  40
 
 struct turns {
     int64_t ahead_at_ms, purge_at_ms; /* monotonic */
@@ -66,7 +68,7 @@ void events_serve(struct worker *worker, const volatile sig_atomic_t *stop)
         } else if (!*stop) {
             if (!more)
                 notify_wait(notices, (unsigned)settings->dispatcher_poll_ms);
-            clock_sleep_ms(GATHER_MS);
+            clock_sleep_ms(more ? BURST_MS : GATHER_MS);
         }
     }
     notify_close(notices);

@@ -21,6 +21,7 @@
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_network.h"
 #include "template/template_build.h"
+#include "template/template_use.h"
 #include "template/warm.h"
 #include "volume/volume_store.h"
 
@@ -34,6 +35,7 @@
 #define COUNTERS_MS       3600000
 #define FRONT_MS          60000
 #define ARCHIVE_LOOK_MS   5000
+#define TEMPLATE_USES_MS  60000
 #define RETENTION_MS      600000
 #define RETENTION_MOST_MS 5000 /* at once; the rest has its turn later */
 #define DAY_MS            (24 * 60 * 60 * (int64_t)1000)
@@ -89,6 +91,11 @@ static int remove_ended_rows(struct worker *worker, struct error **err)
         if (retention_remove(worker->db, before_ms, &more, err) < 0)
             return -1;
     return 0;
+}
+
+static int count_template_uses(struct worker *worker, struct error **err)
+{
+    return template_uses_count(worker->db, err);
 }
 
 static int purge_moves(struct worker *worker, struct error **err)
@@ -244,6 +251,9 @@ struct job dispatcher_jobs[] = {
     {"clean-up", PROCESS_WORK, .sweep = cleanup_sweep},
     {"counters", PROCESS_WORK, .sweep = compare_counters, .every_ms = COUNTERS_MS},
     {"this front", PROCESS_WORK, .sweep = note_front, .every_ms = FRONT_MS, .at_start = true},
+    /* Before the rows of sandboxes are removed, from which it counts. */
+    {"uses of templates", PROCESS_WORK, .sweep = count_template_uses, .every_ms = TEMPLATE_USES_MS,
+     .at_start = true},
     {"rows of what has ended", PROCESS_WORK, .sweep = remove_ended_rows, .every_ms = RETENTION_MS},
     {"moves that failed", PROCESS_WORK, .sweep = purge_moves, .every_ms = RETENTION_MS},
     {"kept answers", PROCESS_WORK, .sweep = purge_answers},

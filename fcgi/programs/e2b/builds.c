@@ -536,11 +536,15 @@ int e2b_templates_show(void *context, struct http_request *request, struct http_
     struct api *api = context;
     template_view_auto view = {0};
     uint64_t limit = BUILDS_MOST, before = (uint64_t)UINT32_MAX + 1;
-    unsigned at;
+    autofree struct template_use *uses = NULL;
+    unsigned at, use_count;
     if (read_page(request, &limit, &before, err) < 0 ||
         template_view_find(api, request->captures[0], &view, &at, err) < 0)
         return -1;
     const struct template_version *newest = &view.versions[at], *last = NULL;
+    if (template_uses_list(api->worker.db, newest->owner, &uses, &use_count, err) < 0)
+        return -1;
+    struct template_use use = template_use_of(uses, use_count, newest->template_id);
     json_t *builds = json_array();
     for (unsigned i = at; i < view.count && template_view_same(&view, i, at); i++) {
         if (view.versions[i].version >= before)
@@ -554,11 +558,11 @@ int e2b_templates_show(void *context, struct http_request *request, struct http_
     }
     autofree char *name = xasprintf("%s/%s", newest->team_slug, newest->slug);
     bool is_public = newest->is_public || template_is_deployments(newest);
-    return http_response_json(response, 200,
-                              json_pack("{s:s, s:b, s:[s], s:[s], s:o, s:o, s:n, s:i, s:o}",
-                                        "templateID", newest->slug, "public", (int)is_public,
-                                        "aliases", newest->slug, "names", name, "createdAt",
-                                        time_to_json(newest->template_created_at_ms), "updatedAt",
-                                        time_to_json(newest->created_at_ms), "lastSpawnedAt",
-                                        "spawnCount", 0, "builds", builds));
+    return http_response_json(
+        response, 200,
+        json_pack("{s:s, s:b, s:[s], s:[s], s:o, s:o, s:o, s:I, s:o}", "templateID", newest->slug,
+                  "public", (int)is_public, "aliases", newest->slug, "names", name, "createdAt",
+                  time_to_json(newest->template_created_at_ms), "updatedAt",
+                  time_to_json(newest->created_at_ms), "lastSpawnedAt", e2b_last_use_to_json(&use),
+                  "spawnCount", (json_int_t)use.sandboxes, "builds", builds));
 }

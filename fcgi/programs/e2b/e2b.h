@@ -12,6 +12,7 @@
 #include "api/api.h"
 #include "api/page_list.h"
 #include "http/router.h"
+#include "template/template_use.h"
 
 /* Its paths and how they are served; context: struct api. */
 struct router e2b_router(struct api *api);
@@ -58,6 +59,7 @@ struct e2b_template {
     char id[ID_SIZE];
     struct template_version version; /* the newest that is ready, or else the newest */
     unsigned builds;
+    struct template_use use;
     uint32_t disk_gb; /* of the sandboxes that the team makes of it */
     bool is_hidden;   /* its slug alone means another one */
 };
@@ -74,6 +76,8 @@ int e2b_detail_to_json(struct api *api, const struct sandbox *sandbox, json_t **
                        struct error **err);
 json_t *e2b_snapshot_to_json(const struct checkpoint *checkpoint);
 json_t *e2b_template_to_json(const struct e2b_template *template);
+/* When the newest sandbox was made of it, or null. */
+json_t *e2b_last_use_to_json(const struct template_use *use);
 /* "waiting", "building", "ready" or "error" of a version that no steps are left of. */
 const char *e2b_build_status(enum template_state state);
 

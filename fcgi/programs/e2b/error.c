@@ -4,14 +4,15 @@
 #include "e2b/e2b.h"
 
 /* Where the status of /v1 would mislead: these clients know no 422, take 429 for a limit of the
- * team, 503 for "later" and 404 for what a request names. */
+ * team, 503 for "later", 404 for what a request names, and a pause's 409 for one that is paused
+ * already. */
 static const struct {
     const char *error;
     int status;
 } statuses[] = {
     {"sandbox_quota_exceeded", 429},   {"template_not_found", 404},   {"volume_not_found", 404},
     {"plan_restricts_resources", 400}, {"invalid_request", 400},      {"invalid_next_token", 400},
-    {"unsupported_media_type", 400},   {"insufficient_storage", 503},
+    {"unsupported_media_type", 400},   {"insufficient_storage", 503}, {"memory_not_kept", 503},
 };
 
 /* The codes that they have names for. */

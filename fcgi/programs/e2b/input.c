@@ -187,7 +187,8 @@ static void add_template(const char *name, json_t *out)
         json_object_set_new(out, "template", json_string(reference));
 }
 
-/* What is paused without its memory is not woken by requests, with them. */
+/* What is paused without its memory is not woken by requests, with them; and a pause never leaves
+ * the memory behind by itself. */
 static int add_lifecycle(const json_t *body, json_t *out, struct error **err)
 {
     bool pause = json_is_true(json_object_get(body, "autoPause"));
@@ -198,8 +199,9 @@ static int add_lifecycle(const json_t *body, json_t *out, struct error **err)
                                "autoPauseMemory is false only with autoPause and without "
                                "autoResume.");
     json_object_set_new(out, "lifecycle",
-                        json_pack("{s:s, s:b, s:b}", "on_timeout", pause ? "pause" : "kill",
-                                  "auto_resume", (int)resume, "pause_memory", (int)memory));
+                        json_pack("{s:s, s:b, s:b, s:s}", "on_timeout", pause ? "pause" : "kill",
+                                  "auto_resume", (int)resume, "pause_memory", (int)memory,
+                                  "on_pause_failure", "keep_running"));
     return 0;
 }
 

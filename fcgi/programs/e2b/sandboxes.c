@@ -107,6 +107,7 @@ int e2b_sandboxes_connect(void *context, struct http_request *request,
         .timeout_s = timeout_s ? (uint64_t)timeout_s : TIMEOUT_S,
         .extend_only = true,
         .without_memory = is_without_memory(request),
+        .no_copying = api->hand_on_to != NULL,
     };
     if (sandbox_resume(&api->worker, found->id, &how, &sandbox, err) < 0 ||
         e2b_sandbox_to_json(api, &sandbox, &json, err) < 0)
@@ -141,6 +142,21 @@ static int forked_to_json(struct api *api, const struct sandbox_forked *fork, js
     return 0;
 }
 
+/* As many beside the original can never be. */
+static int check_fork_count(struct api *api, const json_t *body, struct error **err)
+{
+    struct plan plan;
+    json_int_t count = json_integer_value(json_object_get(body, "count"));
+    const struct team *team = principal_team_of_id(&api->principal, api->access.sandbox.team_id);
+    if (plan_get(api->worker.db, team->plan, &plan, err) < 0)
+        return -1;
+    if (count < (json_int_t)plan.sandboxes)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "/count",
+                           "Plan %s lets %u sandboxes run at once, the original among them.",
+                           plan.name, plan.sandboxes);
+}
+
 static int fork_sandbox(struct api *api, const json_t *given, unsigned timeout_s,
                         struct http_response *response, struct error **err)
 {
@@ -151,7 +167,7 @@ static int fork_sandbox(struct api *api, const json_t *given, unsigned timeout_s
         return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused.");
     if (!json_object_get(body, "timeout"))
         json_object_set_new(body, "timeout", json_integer(timeout_s));
-    if (forks_make(api, body, &forks, err) < 0)
+    if (check_fork_count(api, body, err) < 0 || forks_make(api, body, &forks, err) < 0)
         return -1;
     for (unsigned i = 0; i < forks.count; i++) {
         json_t *json;

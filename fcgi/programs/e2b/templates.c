@@ -98,17 +98,21 @@ static int read_templates(struct db *db, const struct team *team, struct e2b_tem
                           unsigned *count, struct error **err)
 {
     autofree struct template_version *versions = NULL;
-    unsigned version_count = 0;
+    autofree struct template_use *uses = NULL;
+    unsigned version_count = 0, use_count = 0;
     struct plan plan;
     *list = NULL;
     *count = 0;
     if (plan_get(db, team->plan, &plan, err) < 0 ||
-        template_version_list(db, team->id, &versions, &version_count, err) < 0)
+        template_version_list(db, team->id, &versions, &version_count, err) < 0 ||
+        template_uses_list(db, team->id, &uses, &use_count, err) < 0)
         return -1;
     *list = xcalloc(version_count + 1, sizeof **list);
     for (unsigned i = 0; i < version_count; i += (*list)[*count - 1].builds) {
-        (*list)[*count] = read_template(versions, version_count, i);
-        (*list)[(*count)++].disk_gb = plan.disk_gb;
+        struct e2b_template *template = &(*list)[(*count)++];
+        *template = read_template(versions, version_count, i);
+        template->use = template_use_of(uses, use_count, template->id);
+        template->disk_gb = plan.disk_gb;
     }
     return 0;
 }

@@ -141,20 +141,26 @@ const char *e2b_build_status(enum template_state state)
     return state == TEMPLATE_FAILED ? "error" : state == TEMPLATE_READY ? "ready" : "building";
 }
 
+json_t *e2b_last_use_to_json(const struct template_use *use)
+{
+    return use->last_at_ms ? time_to_json(use->last_at_ms) : json_null();
+}
+
 json_t *e2b_template_to_json(const struct e2b_template *template)
 {
     const struct template_version *version = &template->version;
     autofree char *name = xasprintf("%s/%s", version->team_slug, version->slug);
     bool is_public = version->is_public || template_is_deployments(version);
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:[s], s:[s], s:o, s:o, s:n, s:n, s:i, s:I,"
-                     " s:s, s:s}",
-                     "templateID", template->is_hidden ? name : version->slug, "buildID",
-                     version->id, "cpuCount", (json_int_t)version->cpu, "memoryMB",
-                     (json_int_t)version->memory_mb, "diskSizeMB",
-                     (json_int_t) template->disk_gb * MIB_PER_GIB, "public", (int)is_public,
-                     "aliases", version->slug, "names", name, "createdAt",
-                     time_to_json(version->template_created_at_ms), "updatedAt",
-                     time_to_json(version->created_at_ms), "createdBy", "lastSpawnedAt",
-                     "spawnCount", 0, "buildCount", (json_int_t) template->builds, "envdVersion",
-                     PROTOCOL_VERSION, "buildStatus", e2b_build_status(version->state));
+    return json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:b, s:[s], s:[s], s:o, s:o, s:n, s:o, s:I, s:I,"
+        " s:s, s:s}",
+        "templateID", template->is_hidden ? name : version->slug, "buildID", version->id,
+        "cpuCount", (json_int_t)version->cpu, "memoryMB", (json_int_t)version->memory_mb,
+        "diskSizeMB", (json_int_t) template->disk_gb * MIB_PER_GIB, "public", (int)is_public,
+        "aliases", version->slug, "names", name, "createdAt",
+        time_to_json(version->template_created_at_ms), "updatedAt",
+        time_to_json(version->created_at_ms), "createdBy", "lastSpawnedAt",
+        e2b_last_use_to_json(&template->use), "spawnCount", (json_int_t) template->use.sandboxes,
+        "buildCount", (json_int_t) template->builds, "envdVersion", PROTOCOL_VERSION, "buildStatus",
+        e2b_build_status(version->state));
 }

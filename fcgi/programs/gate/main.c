@@ -30,6 +30,7 @@
 #include "sandbox/sandbox_network.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
+#include "volume/volume_move.h"
 
 #define REQUESTS_PER_WORKER 1000000
 
@@ -68,6 +69,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         usage_kept_statements,
         usage_statements,
         volume_mount_statements,
+        volume_move_statements,
         volume_statements,
     };
     return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);

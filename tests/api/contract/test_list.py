@@ -112,7 +112,7 @@ def test_states_and_their_aliases(api, make_sandbox, stack):
     with connection.cursor() as cursor:
         cursor.execute("START TRANSACTION")
         for state, sandbox_id in ids.items():
-            cursor.execute("UPDATE sandboxes SET state = %s WHERE id = %s", (state, sandbox_id))
+            cursor.execute("UPDATE sandboxes SET version = UUID_SHORT(), state = %s WHERE id = %s", (state, sandbox_id))
         cursor.execute("COMMIT")
     try:
         for state, sandbox_id in ids.items():
@@ -127,7 +127,7 @@ def test_states_and_their_aliases(api, make_sandbox, stack):
         assert set(pages(api, two, 1)) == {ids["stopping"], ids["creating"]}
     finally:
         for sandbox_id in ids.values():
-            stack.query("UPDATE sandboxes SET state = 'ready' WHERE id = %s", sandbox_id)
+            stack.query("UPDATE sandboxes SET version = UUID_SHORT(), state = 'ready' WHERE id = %s", sandbox_id)
         connection.close()
 
 

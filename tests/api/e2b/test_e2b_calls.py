@@ -13,6 +13,7 @@ import pytest
 
 import e2b_contract
 from client import Api, Origin, altered
+from killing import traced
 from stack import wait_until
 from tenant import Sandbox
 
@@ -139,6 +140,35 @@ def test_errors_have_their_numbers(stack, call, sandbox):
     assert_refused(call("POST", f"/sandboxes/{name}/timeout", {"timeout": 60}), 404)
 
 
+def test_a_pause_that_cannot_keep_the_memory_is_for_later(call, account):
+    name = call("POST", "/v2/sandboxes", {"templateID": "base"}).json()["sandboxID"]
+    (shown,) = account.api.get("/v1/sandboxes").json()["sandboxes"]
+    session = account.api.post(f"/v1/sandboxes/{shown['id']}/sessions", {}).json()["session"]
+    sandbox = Sandbox(account.api, {**shown, "session": session})
+    boot = sandbox.boot_id()
+    with traced(sandbox) as pid:
+        assert_refused(call("POST", f"/sandboxes/{name}/pause"), 503)
+        assert call("GET", f"/sandboxes/{name}").json()["state"] == "running"
+        sandbox.data.check(f"kill -9 {pid}")
+    assert call("POST", f"/sandboxes/{name}/pause").status == 204
+    assert call("POST", f"/v2/sandboxes/{name}/connect").status == 201
+    assert sandbox.boot_id() == boot
+
+
+@pytest.mark.alone
+def test_no_host_has_room(stack, call):
+    hosts = [row["name"] for row in stack.query("SELECT name FROM hosts WHERE state = 'active'")]
+    for host in hosts:
+        stack.ctl("host", "drain", host, "--stay")
+    try:
+        refused = call("POST", "/v2/sandboxes", {"templateID": "base"})
+    finally:
+        for host in hosts:
+            stack.ctl("host", "activate", host)
+    assert_refused(refused, 503)
+    assert refused.json()["error_code"] == "sandbox_capacity_unavailable"
+
+
 def test_what_a_create_refuses(call):
     for body, said in (
             ({"timeout": 0}, "timeout"), ({"autoPauseMemory": False}, "autoPauseMemory"),
@@ -247,11 +277,12 @@ def test_forks_beyond_the_quota_say_so_one_by_one(stack, make_account, set_plan)
     account = make_account("enterprise")
     set_plan("enterprise", sandboxes=3)
     call = Calls(stack, account.key("write"))
-    name = call("POST", "/v2/sandboxes", {"templateID": "base"}).json()["sandboxID"]
-    answer = call("POST", f"/v2/sandboxes/{name}/fork", {"count": 4})
+    name, _ = (call("POST", "/v2/sandboxes", {"templateID": "base"}).json()["sandboxID"] for _ in range(2))
+    answer = call("POST", f"/v2/sandboxes/{name}/fork", {"count": 2})
     assert answer.status == 201, answer
-    assert sorted("sandbox" in one for one in answer.json()) == [False, False, True, True]
+    assert sorted("sandbox" in one for one in answer.json()) == [False, True]
     assert {one["error"]["code"] for one in answer.json() if "error" in one} == {429}
+    assert_refused(call("POST", f"/v2/sandboxes/{name}/fork", {"count": 3}), 400, "count")
 
 
 def test_a_timeout_of_nothing_ends_it(call, sandbox):
@@ -360,9 +391,35 @@ def test_pages_of_templates(stack, call, account, sandbox):
     own, theirs = shown["first"], shown[stack.template]
     assert own["diskSizeMB"] >= 1024 and own["names"] == [f"{account.team}/first"] and not own["public"]
     assert theirs["names"] == [f"deployment/{stack.template}"] and theirs["public"]
+    assert theirs["spawnCount"] > 0 and theirs["lastSpawnedAt"]
     assert_refused(call("GET", "/v2/templates?nextToken=none"), 400)
     assert_refused(call("GET", "/v2/templates?limit=0"), 400, "limit")
     assert_refused(call("GET", "/v2/templates?teamID=of-somebody-else"), 403, "teamID")
+
+
+def test_how_often_a_template_was_used(call, account, make_sandbox, sandbox):
+    """Its sandboxes count, also those that are gone, and forks and what is made of a checkpoint do not."""
+    made = account.api.post(f"{sandbox.path}/checkpoints", {"name": "made"}).json()
+    assert account.api.post("/v1/templates", {"slug": "counted", "checkpoint_id": made["id"]}).status == 201
+
+    def listed():
+        (one,) = (one for one in call("GET", "/templates").json() if one["templateID"] == "counted")
+        return one
+
+    def counted():
+        one = listed()
+        shown = call("GET", "/templates/counted").json()
+        assert (shown["spawnCount"], shown["lastSpawnedAt"]) == (one["spawnCount"], one["lastSpawnedAt"])
+        return one["spawnCount"], one["lastSpawnedAt"]
+
+    wait_until(lambda: listed()["buildStatus"] == "ready", 90, "the build")
+    assert counted() == (0, None)
+    first = make_sandbox(template="counted")
+    assert counted() == (1, first.document["created_at"])
+    account.api.destroy(first.id)
+    second = make_sandbox(template="counted")
+    make_sandbox(snapshot_id=made["id"])
+    assert counted() == (2, second.document["created_at"])
 
 
 def test_tags_that_are_refused(stack, call, account):

@@ -133,7 +133,7 @@ def test_reserved_ports_cannot_be_exposed(api, shared_sandbox, port):
 
 def test_a_port_that_was_exposed_before_it_was_reserved(stack, make_sandbox):
     sandbox = make_sandbox(exposed_ports=[{"port": 3000}])
-    stack.query("UPDATE sandboxes SET ports = '49983/1' WHERE id = %s", sandbox.id)
+    stack.query("UPDATE sandboxes SET version = UUID_SHORT(), ports = '49983/1' WHERE id = %s", sandbox.id)
     assert_error(sandbox.preview(49983).request("GET", "/health"), 404, "not_found")
     token = {"X-Access-Token": sandbox.data.token}
     assert_error(sandbox.preview(49983).request("GET", "/health", headers=token), 404, "not_found")

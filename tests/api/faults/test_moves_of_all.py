@@ -348,6 +348,82 @@ def test_who_pauses_it_meanwhile_has_it_paused(hosts, running, stack, fault_poin
     goes_on(hosts, running)
 
 
+def test_the_quota_of_one_that_moves_is_kept(hosts, running, stack, fault_points, account):
+    """Nobody of the team gets what it takes, while it is paused for a moment or moving."""
+    usage = lambda: account.api.get("/v1/sandbox_limits").json()["quota"]["usage"]["sandboxes"]  # noqa: E731
+    before = usage()
+    for point in ("moving.paused", "move.copied", "moving.there"):
+        fault_points.arm(point, "wait", PROGRAM)
+    stack.ctl("host", "drain", "other", "--move-running")
+    for point in ("moving.paused", "move.copied", "moving.there"):
+        fault_points.reached(point, 60)
+        assert usage() == before and not wrong_counters(stack.query)
+        fault_points.release(point)
+    goes_on(hosts, running)
+    assert usage() == before
+
+
+@pytest.mark.parametrize("point", ["moving.paused", "move.copied"])
+def test_the_quota_of_one_that_is_paused_meanwhile_is_free(hosts, running, stack, fault_points, account, point):
+    usage = lambda: account.api.get("/v1/sandbox_limits").json()["quota"]["usage"]["sandboxes"]  # noqa: E731
+    before = usage()
+    fault_points.arm(point, "wait", PROGRAM)
+    stack.ctl("host", "drain", "other", "--move-running")
+    fault_points.reached(point, 60)
+    pausing = InBackground(running.pause)
+    wait_until(lambda: not stack.query("SELECT id FROM moves WHERE id = %s", running.id), 30, "its move being given up")
+    fault_points.release(point)
+    assert pausing.result()["state"] == "stopped"
+    wait_until(lambda: usage() == before - 1, 60, "its quota being free")
+    no_moves(stack)
+    assert running.resume()["resumed_from"] == "memory"
+    assert usage() == before
+    is_there_once(hosts, running)
+
+
+@pytest.fixture
+def running_with_volumes(hosts, with_volumes):
+    one, two, both, also = with_volumes
+    for sandbox in (both, also):
+        sandbox.resume()
+    return with_volumes
+
+
+def run_there(hosts, with_volumes, name="local"):
+    one, two, both, also = with_volumes
+    for sandbox in (both, also):
+        wait_until(lambda sandbox=sandbox: hosts.of(sandbox) == name and sandbox.show()["state"] == "ready", 120, "it running")
+    no_moves(hosts.stack)
+    for volume in (one, two):
+        assert host_of(hosts.stack, "volumes", volume.id) == name
+        assert [host for host in ("local", "other") if has_volume(hosts, host, volume)] == [name]
+    assert both.data.check("cat /one/file /two/file kept") == "one\ntwo\non disk\n"
+    also.data.check("echo more >>/one/file")
+    assert both.data.check("cat /one/file") == "one\nmore\n"
+    for sandbox in (both, also):
+        is_there_once(hosts, sandbox)
+
+
+def test_what_runs_with_volumes_goes_with_them(hosts, running_with_volumes, stack):
+    one, two, both, also = running_with_volumes
+    deadlines = [sandbox.show()["deadline"] for sandbox in (both, also)]
+    assert why(drain(stack), both.id)
+    assert hosts.of(both) == hosts.of(also) == "other"
+    left = drain(stack, "--move-running")
+    assert not {row["id"] for row in left["sandboxes"]} & {thing.id for thing in running_with_volumes}, left
+    run_there(hosts, running_with_volumes)
+    assert [sandbox.show()["deadline"] for sandbox in (both, also)] == deadlines
+
+
+@pytest.mark.parametrize("point", ["pause.stopped", "moving.volumes", "moving.copied", "moving.arrived", "move.finished",
+                                   "moving.there", "resume.started"])
+def test_a_dispatcher_killed_at_each_step_of_one_with_volumes(hosts, running_with_volumes, stack, fault_points, point):
+    fault_points.arm(point, "kill", PROGRAM)
+    drain(stack, "--move-running")
+    wait_until(lambda: not (fault_points.directory / point).exists(), 60, f"a dispatcher at {point}")
+    run_there(hosts, running_with_volumes)
+
+
 # --- a host that is full ---
 
 
@@ -357,6 +433,27 @@ def full(stack):
     stack.query("UPDATE hosts SET memory_mb = 1 WHERE name = 'other'")
     yield
     stack.query("UPDATE hosts SET memory_mb = %s WHERE name = 'other'", row["memory_mb"])
+
+
+def test_a_resume_on_a_full_host_takes_its_volumes_along(hosts, with_volumes, stack, full):
+    one, two, both, also = with_volumes
+    assert both.resume()["state"] == "ready"
+    assert hosts.of(both) == "local"
+    assert both.data.check("cat /one/file /two/file kept") == "one\ntwo\non disk\n"
+    assert also.resume()["state"] == "ready", "it follows"
+    run_there(hosts, with_volumes)
+
+
+def test_volumes_that_somebody_uses_stay_on_a_full_host(hosts, with_volumes, api, stack, request):
+    one, two, both, also = with_volumes
+    also.resume()
+    request.getfixturevalue("full")
+    answer = api.post(f"{both.path}/resume", {})
+    said = assert_error(answer, 503, "no_capacity")["message"]
+    assert "volumes stay on it: A sandbox that runs has the volume" in said and int(answer.headers["Retry-After"]) > 0
+    assert also.pause()["state"] == "stopped"
+    assert both.resume()["state"] == "ready"
+    assert hosts.of(both) == host_of(stack, "volumes", one.id) == "local"
 
 
 def test_a_create_from_a_checkpoint_of_a_full_host(hosts, api, stack, request):

@@ -16,6 +16,7 @@ import pytest
 
 from client import Origin, assert_error
 from edge import RawConnection
+from pools import shares
 from stack import wait_until
 from tenant import Sandbox
 from volumes import OCTETS, Volume
@@ -227,12 +228,6 @@ def trickles(api, volume, count, **options):
     finally:
         for one in started:
             one.end()
-
-
-def shares(stack, pool):
-    """How many workers of the pool serve somebody: its file, as the workers read it."""
-    table = (pathlib.Path(stack.settings["pools_dir"]) / f"{pool}.pool").read_bytes()
-    return sum(int.from_bytes(table[at:at + 8], "little") != 0 for at in range(0, 1024 * 64, 64))
 
 
 def test_trickling_uploads_do_not_stop_the_files_of_others(hostile, bystander):

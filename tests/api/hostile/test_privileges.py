@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-TALKS_TO_INCUS = ("api", "files", "pauses", "wake", "dispatcher")
+TALKS_TO_INCUS = ("api", "files", "pauses", "copies", "wake", "dispatcher")
 OTHERS = ("records", "gate", "firewall")
 CAP_NET_ADMIN = 1 << 12
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs that are killed in the middle of their work, and one that cannot be dumped."""
 
+import contextlib
 import os
 import re
 import signal
@@ -17,6 +18,15 @@ if child == 0:
 os.write(1, b"%d" % ctypes.CDLL(None).ptrace(0x4206, child, 0, 0))  # PTRACE_SEIZE
 time.sleep(1000)
 """
+
+
+@contextlib.contextmanager
+def traced(sandbox):
+    """A process that traces another one: such a memory cannot be dumped."""
+    with sandbox.data.start("/usr/bin/python3", "-c", TRACER) as tracing:
+        pid = next(tracing)["event"]["start"]["pid"]
+        assert tracing.output() == b"0"
+        yield pid
 
 
 class HolderKiller:

@@ -27,7 +27,7 @@ def sweeps(stack, condition, what):
 
 def age(stack, sandbox, days):
     """Stopped so long ago."""
-    stack.query("UPDATE sandboxes SET stopped_at_ms = %s WHERE id = %s", int((time.time() - days * DAY_S) * 1000), sandbox.id)
+    stack.query("UPDATE sandboxes SET version = UUID_SHORT(), stopped_at_ms = %s WHERE id = %s", int((time.time() - days * DAY_S) * 1000), sandbox.id)
 
 
 def in_days(text):
@@ -52,12 +52,12 @@ def test_a_stopped_sandbox_is_warned_of_and_then_removed(sandbox, stack, warning
     assert sandbox.api.list()[0]["cleanup_at"] == at
     time.sleep(1.5 * stack.lease_s)
     assert warned(sandbox) == at
-    stack.query("UPDATE sandboxes SET cleanup_at_ms = %s WHERE id = %s", int(time.time() * 1000), sandbox.id)
+    stack.query("UPDATE sandboxes SET version = UUID_SHORT(), cleanup_at_ms = %s WHERE id = %s", int(time.time() * 1000), sandbox.id)
     # Whatever the warning says, it is old enough only two days later.
     age(stack, sandbox, 8.5)
     sweeps(stack, lambda: warned(sandbox) and in_days(warned(sandbox)) > 1.4, "the time of its age")
     age(stack, sandbox, 10.1)
-    stack.query("UPDATE sandboxes SET cleanup_at_ms = %s WHERE id = %s", int(time.time() * 1000), sandbox.id)
+    stack.query("UPDATE sandboxes SET version = UUID_SHORT(), cleanup_at_ms = %s WHERE id = %s", int(time.time() * 1000), sandbox.id)
     sweeps(stack, lambda: sandbox.api.get(sandbox.path).status == 404, "the removal")
     assert settled_row(stack, sandbox.id)["state"] == "destroyed"
     settle(stack)
@@ -113,7 +113,7 @@ def test_more_stopped_sandboxes_than_the_plan_keeps(account, stack, set_plan):
     third.api.destroy(third.id)
     sweeps(stack, lambda: not warned(second), "the warning taken back")
     assert warned(first)
-    stack.query("UPDATE sandboxes SET cleanup_at_ms = %s WHERE id = %s", int(time.time() * 1000), first.id)
+    stack.query("UPDATE sandboxes SET version = UUID_SHORT(), cleanup_at_ms = %s WHERE id = %s", int(time.time() * 1000), first.id)
     sweeps(stack, lambda: account.api.get(first.path).status == 404, "the removal of the first")
     assert second.show()["state"] == "stopped" and not warned(second)
     assert Sandbox.create(account.api).show()["state"] == "ready"
@@ -126,7 +126,7 @@ def test_the_last_resume_wins_over_the_removal(sandbox, stack, warning):
     age(stack, sandbox, 30)
     sweeps(stack, lambda: warned(sandbox), "the warning")
     sandbox.resume()
-    stack.query("UPDATE sandboxes SET cleanup_at_ms = 1 WHERE id = %s", sandbox.id)
+    stack.query("UPDATE sandboxes SET version = UUID_SHORT(), cleanup_at_ms = 1 WHERE id = %s", sandbox.id)
     time.sleep(1.5 * stack.lease_s)
     assert sandbox.show()["state"] == "ready"
 

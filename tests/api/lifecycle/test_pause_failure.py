@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """lifecycle.on_pause_failure: what becomes of a pause that cannot keep the memory."""
 
-import contextlib
 import time
 
 import pytest
@@ -9,22 +8,13 @@ import pytest
 from client import assert_error
 from faults import InBackground
 from full_pool import FullPool
-from killing import TRACER
+from killing import traced
 from stack import wait_until
 
 KEEP = {"on_pause_failure": "keep_running"}
 # More than is left in the pool while it is full.
 MEMORY_MB = 200
 LEFT_MB = 40
-
-
-@contextlib.contextmanager
-def traced(sandbox):
-    """A process that traces another one: such a memory cannot be dumped."""
-    with sandbox.data.start("/usr/bin/python3", "-c", TRACER) as tracing:
-        pid = next(tracing)["event"]["start"]["pid"]
-        assert tracing.output() == b"0"
-        yield pid
 
 
 @pytest.fixture

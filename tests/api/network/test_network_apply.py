@@ -162,7 +162,7 @@ def test_a_database_that_went_back_in_time_is_obeyed(sandbox, api, firewall, sta
         network(api, sandbox.id, allow_out=[f"{name}.example"])
     connection = stack.database()
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE sandboxes SET network_revision = 2, network_applied = 2 WHERE id = %s", (sandbox.id,))
+        cursor.execute("UPDATE sandboxes SET version = UUID_SHORT(), network_revision = 2, network_applied = 2 WHERE id = %s", (sandbox.id,))
     connection.close()
     wait_until(lambda: firewall.revision(sandbox.id) == 5, RETRY_S, "the row overtaking the firewall")
     applied(api, sandbox.id)

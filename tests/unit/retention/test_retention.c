@@ -7,6 +7,7 @@
 #include "base/ulid.h"
 #include "retention/retention.h"
 #include "template/template.h"
+#include "template/template_use.h"
 #include "unit/schema.h"
 
 #define DAY_MS  (24 * 60 * 60 * (int64_t)1000)
@@ -171,6 +172,39 @@ static void revoked_keys_go_and_others_stay(void **state)
                      2);
 }
 
+static struct template_use use_of_it(void)
+{
+    struct error *err = NULL;
+    autofree struct template_use *uses = NULL;
+    unsigned count;
+    assert_ok(template_uses_list(db, user.personal_team_id, &uses, &count, &err));
+    return template_use_of(uses, count, version.template_id);
+}
+
+static void count_uses(void)
+{
+    struct error *err = NULL;
+    assert_ok(template_uses_count(db, &err));
+}
+
+static void what_a_template_was_used_for_outlives_the_rows(void **state)
+{
+    (void)state;
+    struct template_use before = use_of_it();
+    put_sandbox("gone", "destroyed", 0, 100, 95);
+    put_sandbox("copy", "ready", 1, 50, 0);
+    server_say(raw, "UPDATE sandboxes SET snapshot_id = 'chk' WHERE id LIKE '%copy%'");
+    put_sandbox("young", "ready", 1, 0, 0);
+    assert_int_equal(use_of_it().sandboxes, before.sandboxes + 2);
+    assert_int_equal(use_of_it().last_at_ms, now_ms);
+    count_uses();
+    remove_ended();
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM sandboxes WHERE id LIKE '%gone%'"), 0);
+    count_uses();
+    assert_int_equal(use_of_it().sandboxes, before.sandboxes + 2);
+    assert_int_equal(template_use_of(NULL, 0, version.template_id).sandboxes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +213,7 @@ int main(void)
         cmocka_unit_test(many_take_several_turns),
         cmocka_unit_test(a_volume_goes_when_no_row_names_it),
         cmocka_unit_test(revoked_keys_go_and_others_stay),
+        cmocka_unit_test(what_a_template_was_used_for_outlives_the_rows),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

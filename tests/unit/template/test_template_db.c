@@ -5,6 +5,7 @@
 #include "host/host.h"
 #include "template/template.h"
 #include "template/template_tag.h"
+#include "template/template_use.h"
 #include "unit/schema.h"
 
 static struct team acme, other;
@@ -54,6 +55,7 @@ static void every_statement_can_be_prepared(void **state)
     assert_ok(db_check_statements(db, &template_statements, 1, &err));
     assert_ok(db_check_statements(db, &template_build_statements, 1, &err));
     assert_ok(db_check_statements(db, &template_tag_statements, 1, &err));
+    assert_ok(db_check_statements(db, &template_use_statements, 1, &err));
 }
 
 static void versions_are_numbered(void **state)

@@ -96,6 +96,32 @@ static void claims_at_the_same_time_find_an_instance_each(void **state)
     assert_string_equal(none.warm[CLAIMS - 1].name, "");
 }
 
+static int claim_one_body(struct db *with, void *context, struct error **err)
+{
+    return warm_claim(with, version.id, &wanted, 0, context, err);
+}
+
+static void what_was_known_may_have_gone(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct warm_instance warm;
+    char names[4][16];
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(names[i], sizeof names[i], "warm-known-%u", i);
+        add_ready(names[i], &wanted);
+    }
+    assert_ok(db_transaction(db, claim_one_body, &warm, &err));
+    assert_true(warm.name[0]);
+    for (unsigned i = 0; i < 4; i++)
+        assert_ok(warm_dismiss(db, names[i], &err));
+    assert_ok(db_transaction(db, claim_one_body, &warm, &err));
+    assert_string_equal(warm.name, "");
+    add_ready("warm-known-late", &wanted);
+    assert_ok(db_transaction(db, claim_one_body, &warm, &err));
+    assert_string_equal(warm.name, "warm-known-late");
+}
+
 static void who_starts_one_learns_that_it_was_dismissed(void **state)
 {
     (void)state;
@@ -113,6 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(claims_at_the_same_time_find_an_instance_each),
+        cmocka_unit_test(what_was_known_may_have_gone),
         cmocka_unit_test(who_starts_one_learns_that_it_was_dismissed),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, set_up, schema_teardown);

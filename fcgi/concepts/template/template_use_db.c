@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "template/template_use.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "account/account.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define COMMITTED_AFTER_MS 120000
+
+/* Identifiers of sandboxes begin with the time at which they were asked for. */
+#define MADE                                                                                      \
+    "SELECT v.template_id, COUNT(*) AS made, MAX(s.created_at_ms) AS last_at_ms FROM sandboxes s" \
+    " JOIN template_versions v ON v.id = s.template_version_id WHERE s.snapshot_id IS NULL"
+
+static const struct db_statement list_statement = {
+    "template_use.list",
+    "SELECT t.id, t.sandboxes_made + COALESCE(n.made, 0),"
+    " GREATEST(t.last_made_at_ms, COALESCE(n.last_at_ms, 0)) FROM templates t"
+    " LEFT JOIN (" MADE " AND s.id >= (SELECT counted_before FROM template_uses WHERE id = 1)"
+    "  GROUP BY v.template_id) n ON n.template_id = t.id"
+    " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) ORDER BY t.id LIMIT 100000",
+    true};
+static const struct db_statement lock_statement = {
+    "template_use.lock", "SELECT counted_before FROM template_uses WHERE id = 1 FOR UPDATE", false};
+static const struct db_statement since_statement = {
+    "template_use.since", MADE " AND s.id >= ? AND s.id < ? GROUP BY v.template_id", true};
+static const struct db_statement add_statement = {
+    "template_use.add",
+    "UPDATE templates SET sandboxes_made = sandboxes_made + ?,"
+    " last_made_at_ms = GREATEST(last_made_at_ms, ?) WHERE id = ?",
+    false};
+static const struct db_statement counted_statement = {
+    "template_use.counted", "UPDATE template_uses SET counted_before = ? WHERE id = 1", false};
+
+static const struct db_statement *const statements[] = {
+    &list_statement, &lock_statement, &since_statement, &add_statement, &counted_statement,
+};
+const struct db_statement_list template_use_statements = DB_STATEMENT_LIST(statements);
+
+int template_uses_list(struct db *db, const char *owner, struct template_use **uses,
+                       unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *uses = NULL;
+    *count = 0;
+    if (db_query(db, &list_statement, DB_ARGS(db_text(owner)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *uses = xreallocarray(*uses, *count + 1, sizeof **uses);
+        struct template_use *use = &(*uses)[(*count)++];
+        db_copy_text(use->template_id, rows, 0);
+        use->sandboxes = db_get_u64(rows, 1);
+        use->last_at_ms = db_get_i64(rows, 2);
+    }
+    return 0;
+}
+
+static int by_template(const void *id, const void *use)
+{
+    return strcmp(id, ((const struct template_use *)use)->template_id);
+}
+
+struct template_use template_use_of(const struct template_use *uses, unsigned count,
+                                    const char *template_id)
+{
+    const struct template_use *found =
+        count ? bsearch(template_id, uses, count, sizeof *uses, by_template) : NULL;
+    return found ? *found : (struct template_use){0};
+}
+
+static int add(struct db *db, const struct db_rows *made, struct error **err)
+{
+    return db_exec(db, &add_statement,
+                   DB_ARGS(db_u64(db_get_u64(made, 1)), db_i64(db_get_i64(made, 2)),
+                           db_text(db_get_text(made, 0))),
+                   NULL, err);
+}
+
+static int count_body(struct db *db, void *context, struct error **err)
+{
+    const char *before = context;
+    db_rows_auto *counted = NULL, *made = NULL;
+    if (db_query(db, &lock_statement, DB_NO_ARGS, &counted, err) < 0)
+        return -1;
+    if (!db_rows_next(counted) || strcmp(db_get_text(counted, 0), before) >= 0)
+        return 0; /* another dispatcher's clock is ahead */
+    if (db_query(db, &since_statement, DB_ARGS(db_text(db_get_text(counted, 0)), db_text(before)),
+                 &made, err) < 0)
+        return -1;
+    while (db_rows_next(made))
+        if (add(db, made, err) < 0)
+            return -1;
+    return db_exec(db, &counted_statement, DB_ARGS(db_text(before)), NULL, err);
+}
+
+int template_uses_count(struct db *db, struct error **err)
+{
+    char before[ID_SIZE];
+    id_floor("sbx_", clock_now_ms() - COMMITTED_AFTER_MS, before);
+    return db_transaction(db, count_body, before, err);
+}

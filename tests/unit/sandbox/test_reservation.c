@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* All that a sandbox takes, taken by one statement: of each row, or of none. */
+#include "unit/unit.h"
+
+#include "host/host.h"
+#include "sandbox/reservation.h"
+#include "template/template.h"
+#include "unit/schema.h"
+
+static MYSQL *raw;
+static struct team team;
+static struct template_version version;
+static struct host host = {.name = "one",
+                           .url = (char *)(uintptr_t) "unix:///run/incus.socket",
+                           .project = "sandlot",
+                           .pool = "pool",
+                           .nic_prefix = "sl",
+                           .address_range = "10.1.0.0/24",
+                           .vcpus = 100,
+                           .memory_mb = 100000,
+                           .memory_overcommit = 100,
+                           .disk_overcommit = 2};
+
+static int set_up(void **state)
+{
+    struct error *err = NULL;
+    struct user user;
+    if (schema_setup(state) < 0)
+        return -1;
+    raw = server_raw(server);
+    return user_create(db, "alice", &user, &err) < 0 ||
+           team_create(db, "acme", "pro", "alice", &team, &err) < 0 ||
+           template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
+                                &err) < 0 ||
+           template_version_finish(db, version.id, true, false, "f00d", &err) < 0 ||
+           host_put(db, &host, &err) < 0 || host_pool_put(db, host.id, 100000, 1000, &err) < 0;
+}
+
+static int tear_down(void **state)
+{
+    mysql_close(raw);
+    return schema_teardown(state);
+}
+
+/* Room that others have taken meanwhile is what there is of it here. */
+static const char *const before =
+    "UPDATE teams t JOIN plans p ON p.name = t.plan, hosts h, host_pools o, template_versions v"
+    " SET t.used_sandboxes = p.sandboxes - 1, t.used_vcpus = CAST(p.vcpus AS SIGNED) - 2,"
+    " t.used_memory_mb = CAST(p.memory_mb AS SIGNED) - 1024, t.stopped_sandboxes = 0,"
+    " h.sandboxes = 0, h.used_vcpus = 98, h.used_memory_mb = 98976, h.state = 'active',"
+    " h.memory_low = 0, h.relay_url = NULL, h.silent_since_ms = NULL,"
+    " o.total_mb = 100000, o.used_mb = 94000, o.promised_gb = 185, v.state = 'ready'"
+    " WHERE t.slug = 'acme'";
+
+static int take_body(struct db *with, void *context, struct error **err)
+{
+    struct sandbox sandbox = {.host_id = host.id, .resources = {2, 1024, 10}};
+    memcpy(sandbox.team_id, team.id, ID_SIZE);
+    memcpy(sandbox.template_version_id, version.id, ID_SIZE);
+    return reservation_take_all(with, &sandbox, context, err);
+}
+
+static bool take(void)
+{
+    struct error *err = NULL;
+    bool taken;
+    assert_ok(db_transaction(db, take_body, &taken, &err));
+    return taken;
+}
+
+#define SUM                                                                                       \
+    "SELECT (SELECT used_sandboxes + used_vcpus + used_memory_mb FROM teams WHERE slug = 'acme')" \
+    " + (SELECT sandboxes + used_vcpus + used_memory_mb FROM hosts)"                              \
+    " + (SELECT promised_gb FROM host_pools)"
+
+static void all_of_it_is_taken(void **state)
+{
+    (void)state;
+    server_say(raw, before);
+    long sum = server_ask(raw, SUM);
+    assert_true(take());
+    assert_int_equal(server_ask(raw, SUM) - sum, 2 * (1 + 2 + 1024) + 10);
+    assert_int_equal(server_ask(raw, "SELECT promised_gb FROM host_pools"), 195);
+    assert_int_equal(server_ask(raw, "SELECT used_vcpus FROM hosts"), 100);
+    assert_int_equal(server_ask(raw, "SELECT p.memory_mb - t.used_memory_mb FROM teams t JOIN plans"
+                                     " p ON p.name = t.plan WHERE t.slug = 'acme'"),
+                     0);
+}
+
+static void what_one_refuses_none_gives(void **state)
+{
+    static const char *const refusals[] = {
+        "UPDATE teams SET used_sandboxes = used_sandboxes + 1 WHERE slug = 'acme'",
+        "UPDATE teams SET used_vcpus = used_vcpus + 1 WHERE slug = 'acme'",
+        "UPDATE teams SET used_memory_mb = used_memory_mb + 1 WHERE slug = 'acme'",
+        "UPDATE teams t JOIN plans p ON p.name = t.plan"
+        " SET t.stopped_sandboxes = p.stopped_sandboxes + 1 WHERE t.slug = 'acme'",
+        "UPDATE hosts SET used_vcpus = used_vcpus + 1",
+        "UPDATE hosts SET used_memory_mb = used_memory_mb + 1",
+        "UPDATE hosts SET state = 'draining'",
+        "UPDATE hosts SET memory_low = 1",
+        "UPDATE hosts SET relay_url = 'https://10.0.0.1', silent_since_ms = 1",
+        "UPDATE host_pools SET used_mb = used_mb + 1",
+        "UPDATE host_pools SET promised_gb = promised_gb + 1",
+        "UPDATE template_versions SET state = 'deleting'",
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+        server_say(raw, before);
+        server_say(raw, refusals[i]);
+        long sum = server_ask(raw, SUM);
+        if (take())
+            fail_msg("taken in spite of: %s", refusals[i]);
+        assert_int_equal(server_ask(raw, SUM), sum);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_of_it_is_taken),
+        cmocka_unit_test(what_one_refuses_none_gives),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
+}
