@@ -284,19 +284,16 @@ incus_remove_links()
     done
 }
 
-# incus_containers: the names of those that the daemons of this stack have, also of one that was killed.
-incus_containers()
-{
-    [[ ! -d $STATE_ROOT ]] ||
-        find "$STATE_ROOT" -maxdepth 4 -path '*/incus/containers/*' -printf '%f\n'
-}
-
-# incus_remove_cgroups NAMES: empty control groups of these containers, a line each. One that is used refuses to
-# go; of another stack's container that is being started it would not.
+# incus_remove_cgroups: empty control groups of the containers of this stack, which is stopped and whose daemons have
+# their state still. One that is used refuses to go; of another stack's container that is being started it would not.
 incus_remove_cgroups()
 {
-    [[ -n $1 ]] || return 0
-    find /sys/fs/cgroup -depth -type d -path '*/lxc.*' | grep -F "$1" | xargs -r rmdir 2>/dev/null || true
+    local containers
+
+    [[ -d $STATE_ROOT ]] || return 0
+    containers=$(find "$STATE_ROOT" -maxdepth 4 -path '*/incus/containers/*' -printf '%f\n')
+    [[ -n $containers ]] || return 0
+    find /sys/fs/cgroup -depth -type d -path '*/lxc.*' | grep -F "$containers" | xargs -r rmdir 2>/dev/null || true
 }
 
 incus_stop()

@@ -68,6 +68,7 @@ stack_stop()
 # stack_discard: a stopped stack's data: database, sandboxes, keys. Builds and logs stay.
 stack_discard()
 {
+    incus_remove_cgroups
     incus_unmount
     nginx_cache_unmount
     crypt_discard
@@ -81,16 +82,13 @@ stack_discard()
 # stack_remove: all that a stopped stack has made on this machine.
 stack_remove()
 {
-    local containers
-
-    containers=$(incus_containers)
+    incus_remove_cgroups
     firewall_remove
     bare_discard
     other_discard
     third_host other_discard
     incus_unmount
     nginx_cache_unmount
-    incus_remove_cgroups "$containers"
     firewall_remove_of_incus
     rm -rf "${STATE_ROOT:?}" "/run/lock/sandlot-$STACK.lock"
 }
