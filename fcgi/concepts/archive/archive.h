@@ -33,7 +33,8 @@ struct archive {
     char object_id[ID_SIZE]; /* what it is of */
     char team_id[ID_SIZE];
     uint32_t incarnation;
-    uint32_t promised_host_id;  /* that is to have the sandbox instead of a lost one; 0: none */
+    uint32_t promised_host_id;  /* that has the sandbox from the archive, or is to; 0: none */
+    bool evicted;               /* that host has nothing of it */
     char key[ARCHIVE_KEY_SIZE]; /* of the object, of the last who began it; "": nobody yet */
     char *upload;               /* its name in the storage until it is whole; owned */
     uint64_t plain_bytes, stored_bytes;
@@ -58,8 +59,10 @@ int archive_current(struct db *db, const char *object_id, struct archive *archiv
 /* Whether it could be taken from there. */
 int archive_has(struct db *db, const char *object_id, bool *has, struct error **err);
 
-/* Inside a transaction that holds the sandbox's row: this host is to have it. */
-int archive_promise(struct db *db, const char *id, uint32_t host_id, struct error **err);
+/* Inside a transaction that holds the sandbox's row: this host is to have it from the archive.
+ * evicted: there is nothing of it on that host. */
+int archive_promise(struct db *db, const char *id, uint32_t host_id, bool evicted,
+                    struct error **err);
 
 /* Inside a transaction that holds its row: it has gone on, or is gone. */
 int archive_outdate(struct db *db, enum archive_kind kind, const char *object_id,
@@ -76,6 +79,7 @@ int archive_sweep(struct worker *worker, struct error **err);
 struct archive_report {
     uint64_t whole[ARCHIVE_KINDS];
     uint64_t whole_bytes;      /* what they take in the storage */
+    uint64_t evicted;          /* of sandboxes that their hosts have nothing of */
     uint64_t storing, failing; /* in hand or waiting for their turn, and of these failed before */
     uint64_t removing;
     uint64_t behind;         /* sandboxes and checkpoints that should have a copy and have none */

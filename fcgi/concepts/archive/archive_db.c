@@ -13,14 +13,17 @@
 #define COLUMNS                                                                             \
     "SELECT id, state, object_id, team_id, incarnation, COALESCE(promised_host_id, 0),"     \
     " COALESCE(object_key, ''), COALESCE(upload, ''), plain_bytes, stored_bytes, attempts," \
-    " kind FROM archives"
+    " kind, evicted_at_ms IS NOT NULL FROM archives"
 
 static const struct db_statement current_statement = {"archive.current",
                                                       COLUMNS " WHERE current_of = ?", true};
 static const struct db_statement has_statement = {
     "archive.has", "SELECT 1 FROM archives WHERE current_of = ? AND state = 'whole'", true};
 static const struct db_statement promise_statement = {
-    "archive.promise", "UPDATE archives SET promised_host_id = ? WHERE id = ?", false};
+    "archive.promise", "UPDATE archives SET promised_host_id = ?, evicted_at_ms = ? WHERE id = ?",
+    false};
+static const struct db_statement evicted_statement = {
+    "archive.evicted", "UPDATE archives SET evicted_at_ms = ? WHERE id = ?", false};
 #define OUTDATE(rows)                                                                       \
     "UPDATE " rows " o LEFT JOIN archives a ON a.current_of = o.id SET o.archived = 0,"     \
     " a.current_of = NULL, a.state = 'removing', a.lease_owner = '', a.lease_until_ms = ?," \
@@ -34,6 +37,7 @@ static const struct db_statement *const everywhere[] = {
     &current_statement,
     &has_statement,
     &promise_statement,
+    &evicted_statement,
     &outdate_statements[ARCHIVE_SANDBOX],
     &outdate_statements[ARCHIVE_CHECKPOINT],
 };
@@ -97,7 +101,7 @@ static const struct db_statement list_statement = {
 static const struct db_statement report_statement = {
     "archive.report",
     "SELECT state, COUNT(*), COALESCE(SUM(stored_bytes), 0), COALESCE(MAX(whole_at_ms), 0),"
-    " SUM(failure <> ''), kind FROM archives GROUP BY state, kind",
+    " SUM(failure <> ''), kind, COUNT(evicted_at_ms) FROM archives GROUP BY state, kind",
     true};
 static const struct db_statement behind_statement = {
     "archive.behind",
@@ -153,6 +157,7 @@ static void read_row(const struct db_rows *rows, struct archive *archive)
         .stored_bytes = db_get_u64(rows, 9),
         .attempts = (unsigned)db_get_u64(rows, 10),
         .kind = (enum archive_kind)db_get_name(rows, 11, archive_kind_names, ARCHIVE_KINDS),
+        .evicted = db_get_u64(rows, 12),
     };
     db_copy_text(archive->id, rows, 0);
     db_copy_text(archive->object_id, rows, 2);
@@ -212,9 +217,26 @@ int archive_row_failing(struct db *db, uint64_t *count, struct error **err)
 
 /* --- writing --- */
 
-int archive_promise(struct db *db, const char *id, uint32_t host_id, struct error **err)
+static struct db_value evicted_value(bool evicted)
 {
-    return db_exec(db, &promise_statement, DB_ARGS(db_u64(host_id), db_text(id)), NULL, err);
+    return evicted ? db_i64(clock_now_ms()) : db_null();
+}
+
+int archive_promise(struct db *db, const char *id, uint32_t host_id, bool evicted,
+                    struct error **err)
+{
+    return db_exec(db, &promise_statement,
+                   DB_ARGS(db_u64(host_id), evicted_value(evicted), db_text(id)), NULL, err);
+}
+
+int archive_row_fetched(struct db *db, const char *id, struct error **err)
+{
+    return db_exec(db, &evicted_statement, DB_ARGS(evicted_value(false), db_text(id)), NULL, err);
+}
+
+int archive_row_evicted(struct db *db, const char *id, struct error **err)
+{
+    return db_exec(db, &evicted_statement, DB_ARGS(evicted_value(true), db_text(id)), NULL, err);
 }
 
 int archive_outdate(struct db *db, enum archive_kind kind, const char *object_id,
@@ -341,6 +363,7 @@ static void add_state(const struct db_rows *rows, struct archive_report *report)
     case ARCHIVE_WHOLE:
         report->whole[db_get_name(rows, 5, archive_kind_names, ARCHIVE_KINDS)] = count;
         report->whole_bytes += db_get_u64(rows, 2);
+        report->evicted += db_get_u64(rows, 6);
         if (report->newest_at_ms < newest_at_ms)
             report->newest_at_ms = newest_at_ms;
         break;

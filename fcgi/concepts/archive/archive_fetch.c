@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "archive/archive_row.h"
 #include "archive/archive_stream.h"
 #include "archive/archive_work.h"
 #include "base/clock.h"
@@ -35,6 +36,8 @@ int archive_fetch(const struct archive *archive, const struct archive_target *ta
         result = take_in(archive, target, reader, err);
     archive_reader_free(reader);
     objects_close(objects);
+    if (result == 0)
+        result = archive_row_fetched(worker->db, archive->id, err);
     COUNT(COUNT_ARCHIVED, result < 0 ? "not fetched" : "fetched");
     if (result == 0)
         log_info("fetched from the archive",

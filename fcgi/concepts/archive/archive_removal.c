@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "archive/archive_row.h"
+#include "archive/archive_work.h"
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
@@ -89,13 +90,13 @@ static int compare_object(void *context, const struct objects_listed *one, struc
 }
 
 /* One byte of it, which is also there when all of it is. */
-static int look_for(struct comparison *comparison, const struct archive *archive, bool *there,
-                    struct error **err)
+int archive_look_for(struct objects *objects, const struct archive *archive, bool *there,
+                     struct error **err)
 {
     char byte;
     size_t got;
     *there = true;
-    if (objects_read(comparison->objects, archive->key, archive->stored_bytes - 1, &byte, 1, &got,
+    if (objects_read(objects, archive->key, archive->stored_bytes - 1, &byte, 1, &got,
                      err) == 0) {
         *there = got == 1;
         return 0;
@@ -111,7 +112,7 @@ static int compare_row(struct comparison *comparison, const struct archive *arch
                        struct error **err)
 {
     bool there, again;
-    if (look_for(comparison, archive, &there, err) < 0)
+    if (archive_look_for(comparison->objects, archive, &there, err) < 0)
         return -1;
     if (there)
         return 0;

@@ -45,6 +45,10 @@ int archive_row_drop(struct db *db, const char *id, struct error **err);
 /* Whether what it is of is still on the host that it was copied from. */
 int archive_row_may_be_made_again(struct db *db, const char *id, bool *may, struct error **err);
 
+/* It is on the host that it was promised to, or nothing of it is any more. */
+int archive_row_fetched(struct db *db, const char *id, struct error **err);
+int archive_row_evicted(struct db *db, const char *id, struct error **err);
+
 /* Nothing is left of it. */
 int archive_row_forget(struct db *db, const char *id, struct error **err);
 

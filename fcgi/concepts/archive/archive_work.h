@@ -24,6 +24,10 @@ typedef int archive_look(struct db *db, const char *id, bool lock, struct archiv
 int archive_store_next(struct worker *worker, archive_look *const looks[ARCHIVE_KINDS],
                        bool *worked, struct error **err);
 
+/* Whether the storage has the object of a copy that is whole. */
+int archive_look_for(struct objects *objects, const struct archive *archive, bool *there,
+                     struct error **err);
+
 /* Where a copy goes. */
 struct archive_target {
     struct worker *worker;

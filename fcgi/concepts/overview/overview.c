@@ -290,13 +290,14 @@ static int add_archive(struct db *db, const struct settings *settings, json_t *s
                checkpoints = (json_int_t)report.whole[ARCHIVE_CHECKPOINT];
     json_object_set_new(
         status, "archive",
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:s}", "url",
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:s, s:I}", "url",
                   settings->archive_url, "copies", sandboxes + checkpoints, "sandboxes", sandboxes,
                   "checkpoints", checkpoints, "bytes", (json_int_t)report.whole_bytes, "newest",
                   time_or_null(report.newest_at_ms), "storing", (json_int_t)report.storing,
                   "failing", (json_int_t)report.failing, "removing", (json_int_t)report.removing,
                   "behind", (json_int_t)report.behind, "behind_since",
-                  time_or_null(report.behind_since_ms), "last_error", report.failure));
+                  time_or_null(report.behind_since_ms), "last_error", report.failure, "evicted",
+                  (json_int_t)report.evicted));
     if (report.failing)
         problem(json_object_get(status, "problems"), "%llu copies for the archive fail: %s.",
                 (unsigned long long)report.failing, report.failure);

@@ -26,11 +26,20 @@ int sandbox_leave_lost_host(struct worker *worker, const char *id, bool *gone, s
  * is wanted. *worked: there was one. */
 int sandbox_leave_lost_next(struct worker *worker, bool *worked, struct error **err);
 
+/* For the dispatcher, now and then: of hosts whose pools are fuller than archive_evict_percent some
+ * paused sandboxes go that are in the archive; their room stays promised to them. */
+int sandbox_evict(struct worker *worker, struct error **err);
+
 /* --- rows --- */
 
 /* Some of those that are in the archive and whose host is lost, at most limit; each team has its
  * turn. */
 int sandbox_row_on_lost_host(struct db *db, unsigned limit, char (*ids)[ID_SIZE], unsigned *count,
                              struct error **err);
+
+/* Some that are to be removed from hosts whose pools are fuller than that, at most limit, the first
+ * first. What was removed since a pool was measured counts. */
+int sandbox_row_evictable(struct db *db, unsigned percent, unsigned limit, char (*ids)[ID_SIZE],
+                          unsigned *count, struct error **err);
 
 extern const struct db_statement_list sandbox_archive_statements;

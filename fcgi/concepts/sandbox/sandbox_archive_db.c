@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "host/host_answers.h"
 #include "sandbox/sandbox_archive.h"
 
 static const struct db_statement on_lost_host_statement = {
@@ -9,17 +10,46 @@ static const struct db_statement on_lost_host_statement = {
     "   AND s.state = 'stopped' AND a.state = 'whole') l ORDER BY l.n, RAND() LIMIT ?",
     false};
 
-static const struct db_statement *const statements[] = {&on_lost_host_statement};
+static const struct db_statement evictable_statement = {
+    "sandbox.evictable",
+    "SELECT l.id FROM (SELECT s.id, s.stopped_at_ms, SUM(a.plain_bytes)"
+    "   OVER (PARTITION BY s.host_id, s.team_id) AS held FROM host_pools p"
+    "   JOIN hosts h ON h.id = p.host_id JOIN sandboxes s ON s.host_id = p.host_id"
+    "   JOIN archives a ON a.current_of = s.id"
+    "   WHERE h.lost_at_ms IS NULL AND " HOST_ANSWERS("h.")
+    "   AND p.used_mb > p.total_mb * ? / 100 + (SELECT COALESCE(SUM(e.plain_bytes), 0) / 1048576"
+    "     FROM archives e JOIN sandboxes o ON o.id = e.current_of"
+    "     WHERE e.evicted_at_ms >= p.measured_at_ms AND o.host_id = p.host_id)"
+    "   AND s.state = 'stopped' AND a.state = 'whole' AND a.evicted_at_ms IS NULL"
+    "   AND a.incarnation = s.incarnation) l ORDER BY l.held DESC, l.stopped_at_ms, l.id LIMIT ?",
+    false};
+
+static const struct db_statement *const statements[] = {&on_lost_host_statement,
+                                                        &evictable_statement};
 const struct db_statement_list sandbox_archive_statements = DB_STATEMENT_LIST(statements);
+
+static void read_ids(struct db_rows *rows, unsigned limit, char (*ids)[ID_SIZE], unsigned *count)
+{
+    for (*count = 0; *count < limit && db_rows_next(rows); ++*count)
+        db_copy_text(ids[*count], rows, 0);
+}
 
 int sandbox_row_on_lost_host(struct db *db, unsigned limit, char (*ids)[ID_SIZE], unsigned *count,
                              struct error **err)
 {
     db_rows_auto *rows = NULL;
-    *count = 0;
     if (db_query(db, &on_lost_host_statement, DB_ARGS(db_u64(limit)), &rows, err) < 0)
         return -1;
-    for (; *count < limit && db_rows_next(rows); ++*count)
-        db_copy_text(ids[*count], rows, 0);
+    read_ids(rows, limit, ids, count);
+    return 0;
+}
+
+int sandbox_row_evictable(struct db *db, unsigned percent, unsigned limit, char (*ids)[ID_SIZE],
+                          unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &evictable_statement, DB_ARGS(db_u64(percent), db_u64(limit)), &rows, err) < 0)
+        return -1;
+    read_ids(rows, limit, ids, count);
     return 0;
 }

@@ -105,11 +105,27 @@ static int copy_to(struct work *work, struct error **err)
     return result;
 }
 
+/* Nothing of it is on its host: from now on another one is to have it from the archive. */
+static int find_evicted(struct db *db, const struct sandbox *sandbox, struct archive *archive,
+                        bool *evicted, struct error **err)
+{
+    if (archive_current(db, sandbox->id, archive, err) < 0)
+        return -1;
+    *evicted = archive->state == ARCHIVE_WHOLE && archive->evicted;
+    return 0;
+}
+
 static int carry(struct work *work, struct error **err)
 {
+    archive_auto archive = {0};
+    bool evicted;
     if (work->operation.attempts > ATTEMPTS_MOST)
         return error_set(err, ERR_RUNTIME_FAILED, "it was begun %u times and did not end",
                          work->operation.attempts - 1);
+    if (find_evicted(work->worker->db, &work->sandbox, &archive, &evicted, err) < 0)
+        return -1;
+    if (evicted)
+        return 0;
     if (work_open_runtime(work, err) < 0 || work_fetch_archived(work, err) < 0)
         return -1;
     return copy_to(work, err);
@@ -122,8 +138,12 @@ static int rehost(struct db *db, void *context, struct error **err)
     const struct work *work = context;
     uint32_t to_host = work->operation.host_id;
     sandbox_auto sandbox = {0};
+    archive_auto archive = {0};
+    bool evicted;
     if (operation_check_owner(db, &work->operation, err) < 0 ||
         sandbox_get_any(db, work->sandbox.id, false, &sandbox, err) < 0 ||
+        find_evicted(db, &sandbox, &archive, &evicted, err) < 0 ||
+        (evicted && archive_promise(db, archive.id, to_host, true, err) < 0) ||
         reservation_rehost(db, &sandbox, to_host, err) < 0)
         return -1;
     return sandbox_row_rehost(db, &work->sandbox, to_host, err);

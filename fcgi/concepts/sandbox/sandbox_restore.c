@@ -115,7 +115,7 @@ static int leave_body(struct db *db, void *context, struct error **err)
     if (place(db, leaving, &sandbox, &host_id, err) < 0 ||
         reservation_rehost(db, &sandbox, host_id, err) < 0 ||
         sandbox_row_rehost(db, &sandbox, host_id, err) < 0 ||
-        archive_promise(db, archive.id, host_id, err) < 0)
+        archive_promise(db, archive.id, host_id, true, err) < 0)
         return -1;
     leaving->gone = true;
     return 0;

@@ -242,6 +242,7 @@ struct job dispatcher_jobs[] = {
     {"archive", PROCESS_ARCHIVE, .next = archive_next, .backs_off = true},
     {"archived copies that end", PROCESS_ARCHIVE_ENDS, .next = archive_remove_next,
      .backs_off = true},
+    {"pools that fill", PROCESS_ARCHIVE_ENDS, .sweep = sandbox_evict, .every_ms = ARCHIVE_LOOK_MS},
     {"comparison of the archive", PROCESS_ARCHIVE_ENDS, .sweep = compare_archive,
      .every_ms = ARCHIVE_LOOK_MS},
 

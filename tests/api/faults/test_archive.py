@@ -15,7 +15,7 @@ from client import assert_error
 from doctor import doctor
 from faults import fault_points, wrong_counters  # noqa: F401
 from stack import wait_until
-from tenant import Sandbox
+from tenant import Sandbox, checkpoint_of
 
 CANARY = "kept where nobody else can read it"
 
@@ -273,3 +273,77 @@ def test_what_cannot_be_archived_is_left_alone(archive, account, stack):
     wait_until(lambda: stack.row(sandbox.id)["archived"] == 2, 30, "the dispatcher having looked at it")
     assert not row_of(stack, sandbox)
     assert sandbox.resume()["resumed_from"] == "disk"
+
+
+# --- hosts keep what they have room for ---
+
+
+def until_evicted(stack, *sandboxes):
+    for sandbox in sandboxes:
+        wait_until(lambda one=sandbox: (row := row_of(stack, one)) and row["evicted_at_ms"], 120, "nothing of it on its host")
+        assert not stack.incus.exists(sandbox.instance)
+
+
+@pytest.fixture
+def full(storage, stack):
+    """What is in the archive is a lot for the pools."""
+    with archive_settings(stack, archive_after_s=1, archive_evict_percent=1, **storage.settings):
+        yield storage
+
+
+def test_a_pool_that_fills_keeps_nothing_that_is_archived(full, sandbox, stack):
+    boot_id, room = sandbox.boot_id(), "SELECT promised_gb FROM host_pools"
+    sandbox.pause()
+    promised = stack.query(room)
+    until_evicted(stack, sandbox)
+    assert sandbox.show()["state"] == "stopped"
+    assert stack.ctl("status")["archive"]["evicted"] == 1
+    assert stack.query(room) == promised, "its room is its own"
+    is_as_it_was(sandbox)
+    assert sandbox.boot_id() == boot_id
+    until_nothing_is_left(stack, full, sandbox)
+    wait_until(lambda: not wrong_counters(stack.query), 10, "counters that are right")
+
+
+def test_what_is_on_no_host_can_be_copied_and_deleted(full, sandbox, api, stack):
+    sandbox.pause()
+    until_evicted(stack, sandbox)
+    checkpoint = checkpoint_of(sandbox, memory=True)
+    other = Sandbox.create(api, snapshot_id=checkpoint["id"])
+    assert other.data.check("cat /dev/shm/kept kept") == f"{CANARY}\n{CANARY}\n"
+    until_evicted(stack, sandbox)
+    assert sandbox.api.delete(sandbox.path).status == 204
+    until_nothing_is_left(stack, full, sandbox)
+    assert api.delete(f"/v1/checkpoints/{checkpoint['id']}").status == 204
+    wait_until(lambda: full.keys() == [], 60, "nothing of it in the storage")
+
+
+@pytest.mark.parametrize("point", ["archive.evicting", "archive.evicted"])
+def test_a_dispatcher_is_killed_over_a_pool_that_fills(full, sandbox, stack, fault_points, point):
+    fault_points.arm(point, "kill", "sandlot-dispatcher")
+    sandbox.pause()
+    wait_until(lambda: not (fault_points.directory / point).exists(), 120, "a dispatcher having come by there")
+    is_as_it_was(sandbox)
+    sandbox.pause()
+    until_evicted(stack, sandbox)
+    is_as_it_was(sandbox)
+
+
+def test_who_has_most_gives_first_and_nothing_without_the_storage(storage, account, other_account, stack):
+    many, one = [Sandbox.create(account.api) for _ in range(2)], Sandbox.create(other_account.api)
+    with archive_settings(stack, archive_after_s=1, **storage.settings):
+        for sandbox in (one, *many):
+            sandbox.pause()
+            until_archived(stack, sandbox)
+    started = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+    with storage.away(), archive_settings(stack, archive_after_s=86400, archive_evict_percent=1, **storage.settings):
+        wait_until(lambda: any("stays on its host" in line for line in stack.warnings(started)), 60,
+                   "a dispatcher that would remove one")
+        assert all(stack.incus.exists(sandbox.instance) for sandbox in (one, *many))
+    with archive_settings(stack, archive_after_s=1, archive_evict_percent=1, **storage.settings):
+        until_evicted(stack, one, *many)
+        evicted = [row_of(stack, sandbox)["evicted_at_ms"] for sandbox in (*many, one)]
+        assert evicted == sorted(evicted), "the oldest of who has two, and who has one last"
+        for sandbox in (one, *many):
+            assert sandbox.api.delete(sandbox.path).status == 204
+        wait_until(lambda: not stack.query("SELECT id FROM archives"), 60, "nothing in the archive")

@@ -100,6 +100,23 @@ def test_no_host_has_room(hosts, archive, api, stack):
         stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
 
 
+def test_what_is_in_the_archive_alone_moves_without_a_copy(hosts, stack, api):
+    folder = Folder(stack.root / "archive-of-a-test")
+    with archive_settings(stack, archive_after_s=1, archive_evict_percent=1, **folder.settings):
+        sandbox = hosts.make(api, "other")
+        keep(sandbox)
+        sandbox.pause()
+        wait_until(lambda: stack.query("SELECT id FROM archives WHERE current_of = %s AND evicted_at_ms > 0", sandbox.id), 120,
+                   "nothing of it on its host")
+        stack.ctl("sandbox", "move", sandbox.id, "local")
+        assert hosts.of(sandbox) == "local" and hosts.having(sandbox.instance) == []
+        assert sandbox.resume()["resumed_from"] == "memory"
+        assert hosts.having(sandbox.instance) == ["local"]
+        assert sandbox.data.check("cat /dev/shm/kept kept") == "in memory\non disk\n"
+        wait_until(lambda: not wrong_counters(stack.query), 10, "counters that are right")
+    folder.close()
+
+
 # --- checkpoints ---
 
 

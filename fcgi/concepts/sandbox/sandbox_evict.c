@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where there is an archive, what a host has of a paused sandbox is a cache. When the host's pool
+ * fills, the team that has most of it there gives first, and of it what has been paused for
+ * longest. The row says that the archive is what counts before anything is removed, so that a
+ * resume that comes in between fetches it.
+ */
+#include <string.h>
+
+#include "archive/archive_row.h"
+#include "base/counters.h"
+#include "base/fault_point.h"
+#include "base/log.h"
+#include "sandbox/sandbox_archive.h"
+#include "sandbox/sandbox_row.h"
+
+#define AT_ONCE     8
+/* For so long a resume waits for the row. */
+#define PATIENCE_MS 5000
+
+struct evicting {
+    const char *id;
+    struct runtime *runtime;
+    struct archive archive; /* as it is there; id "": it is not to be evicted */
+    struct sandbox sandbox;
+};
+
+static void evicting_deinit(struct evicting *evicting)
+{
+    archive_deinit(&evicting->archive);
+    sandbox_deinit(&evicting->sandbox);
+}
+
+/* With the row locked nothing of it starts, is copied or moves. */
+static int look(struct db *db, struct evicting *evicting, struct error **err)
+{
+    const struct sandbox *sandbox = &evicting->sandbox;
+    struct archive *archive = &evicting->archive;
+    evicting_deinit(evicting);
+    if (sandbox_get_any(db, evicting->id, true, &evicting->sandbox, err) < 0 ||
+        archive_current(db, evicting->id, archive, err) < 0)
+        return -1;
+    if (sandbox->state != SANDBOX_STOPPED || archive->state != ARCHIVE_WHOLE || archive->evicted ||
+        archive->incarnation != sandbox->incarnation)
+        archive->id[0] = '\0';
+    return 0;
+}
+
+static int promise_body(struct db *db, void *context, struct error **err)
+{
+    struct evicting *evicting = context;
+    if (look(db, evicting, err) < 0)
+        return -1;
+    return evicting->archive.id[0] ? archive_promise(db, evicting->archive.id,
+                                                     evicting->sandbox.host_id, false, err)
+                                   : 0;
+}
+
+static int remove_body(struct db *db, void *context, struct error **err)
+{
+    struct evicting *evicting = context;
+    struct runtime *runtime = evicting->runtime;
+    uint32_t host_id = evicting->sandbox.host_id;
+    if (look(db, evicting, err) < 0)
+        return -1;
+    if (evicting->sandbox.host_id != host_id ||
+        evicting->archive.promised_host_id != evicting->sandbox.host_id)
+        evicting->archive.id[0] = '\0';
+    if (!evicting->archive.id[0])
+        return 0;
+    if (runtime->ops->destroy(runtime, evicting->sandbox.instance_name, err) < 0)
+        return -1;
+    fault_point(FAULT_ARCHIVE_EVICTED);
+    return archive_row_evicted(db, evicting->archive.id, err);
+}
+
+static int remove_instance(struct worker *worker, struct evicting *evicting, struct error **err)
+{
+    if (runtimes_get(worker->runtimes, worker->db, evicting->sandbox.host_id, &evicting->runtime,
+                     err) < 0)
+        return -1;
+    runtime_limit(evicting->runtime, PATIENCE_MS);
+    int result = db_transaction(worker->db, remove_body, evicting, err);
+    runtime_limit(evicting->runtime, 0);
+    return result;
+}
+
+/* What the storage has lost is not taken from the host as well. */
+static int check_object(struct db *db, struct objects *objects, const char *id, struct error **err)
+{
+    archive_auto archive = {0};
+    bool there;
+    if (archive_current(db, id, &archive, err) < 0)
+        return -1;
+    if (archive.state != ARCHIVE_WHOLE) /* it has gone on */
+        return 0;
+    if (archive_look_for(objects, &archive, &there, err) < 0)
+        return -1;
+    return there ? 0
+                 : error_set(err, ERR_NOT_FOUND, "the archive has no object %s any more",
+                             archive.key);
+}
+
+static int evict(struct worker *worker, struct objects *objects, const char *id, struct error **err)
+{
+    __attribute__((cleanup(evicting_deinit))) struct evicting evicting = {.id = id};
+    if (check_object(worker->db, objects, id, err) < 0 ||
+        db_transaction(worker->db, promise_body, &evicting, err) < 0)
+        return -1;
+    fault_point(FAULT_ARCHIVE_EVICTING);
+    if (evicting.archive.id[0] && remove_instance(worker, &evicting, err) < 0)
+        return -1;
+    if (!evicting.archive.id[0])
+        return 0;
+    COUNT(COUNT_ARCHIVED, "evicted");
+    log_info("the sandbox is in the archive and was removed from its host, whose pool is filling",
+             LOG_STR("sandbox", id), LOG_INT("host", evicting.sandbox.host_id),
+             LOG_STR("object", evicting.archive.key));
+    return 0;
+}
+
+/* One that cannot be removed keeps no other from it. */
+static int evict_all(struct worker *worker, char (*ids)[ID_SIZE], unsigned count,
+                     struct error **err)
+{
+    struct objects *objects;
+    if (archive_open(worker->settings, true, &objects, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        error_auto failure = NULL;
+        if (evict(worker, objects, ids[i], &failure) < 0)
+            log_warning("the sandbox stays on its host, though its pool is filling",
+                        LOG_STR("sandbox", ids[i]), LOG_ERROR(failure));
+    }
+    objects_close(objects);
+    return 0;
+}
+
+int sandbox_evict(struct worker *worker, struct error **err)
+{
+    char ids[AT_ONCE][ID_SIZE];
+    unsigned count;
+    unsigned percent = (unsigned)worker->settings->archive_evict_percent;
+    if (!archive_is_on(worker->settings) || !percent)
+        return 0;
+    if (sandbox_row_evictable(worker->db, percent, AT_ONCE, ids, &count, err) < 0)
+        return -1;
+    return count ? evict_all(worker, ids, count, err) : 0;
+}
