@@ -96,8 +96,7 @@ int archive_look_for(struct objects *objects, const struct archive *archive, boo
     char byte;
     size_t got;
     *there = true;
-    if (objects_read(objects, archive->key, archive->stored_bytes - 1, &byte, 1, &got,
-                     err) == 0) {
+    if (objects_read(objects, archive->key, archive->stored_bytes - 1, &byte, 1, &got, err) == 0) {
         *there = got == 1;
         return 0;
     }

@@ -16,12 +16,14 @@ static const struct db_statement evictable_statement = {
     "   OVER (PARTITION BY s.host_id, s.team_id) AS held FROM host_pools p"
     "   JOIN hosts h ON h.id = p.host_id JOIN sandboxes s ON s.host_id = p.host_id"
     "   JOIN archives a ON a.current_of = s.id"
-    "   WHERE h.lost_at_ms IS NULL AND " HOST_ANSWERS("h.")
-    "   AND p.used_mb > p.total_mb * ? / 100 + (SELECT COALESCE(SUM(e.plain_bytes), 0) / 1048576"
-    "     FROM archives e JOIN sandboxes o ON o.id = e.current_of"
-    "     WHERE e.evicted_at_ms >= p.measured_at_ms AND o.host_id = p.host_id)"
-    "   AND s.state = 'stopped' AND a.state = 'whole' AND a.evicted_at_ms IS NULL"
-    "   AND a.incarnation = s.incarnation) l ORDER BY l.held DESC, l.stopped_at_ms, l.id LIMIT ?",
+    "   WHERE h.lost_at_ms IS NULL AND " HOST_ANSWERS(
+        "h.") "   AND p.used_mb > p.total_mb * ? / 100 + (SELECT COALESCE(SUM(e.plain_bytes), 0) / "
+              "1048576"
+              "     FROM archives e JOIN sandboxes o ON o.id = e.current_of"
+              "     WHERE e.evicted_at_ms >= p.measured_at_ms AND o.host_id = p.host_id)"
+              "   AND s.state = 'stopped' AND a.state = 'whole' AND a.evicted_at_ms IS NULL"
+              "   AND a.incarnation = s.incarnation) l ORDER BY l.held DESC, l.stopped_at_ms, l.id "
+              "LIMIT ?",
     false};
 
 static const struct db_statement *const statements[] = {&on_lost_host_statement,

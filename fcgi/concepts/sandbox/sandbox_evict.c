@@ -14,7 +14,7 @@
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_row.h"
 
-#define AT_ONCE     8
+#define AT_ONCE 8
 /* For so long a resume waits for the row. */
 #define PATIENCE_MS 5000
 
@@ -51,9 +51,9 @@ static int promise_body(struct db *db, void *context, struct error **err)
     struct evicting *evicting = context;
     if (look(db, evicting, err) < 0)
         return -1;
-    return evicting->archive.id[0] ? archive_promise(db, evicting->archive.id,
-                                                     evicting->sandbox.host_id, false, err)
-                                   : 0;
+    return evicting->archive.id[0]
+               ? archive_promise(db, evicting->archive.id, evicting->sandbox.host_id, false, err)
+               : 0;
 }
 
 static int remove_body(struct db *db, void *context, struct error **err)

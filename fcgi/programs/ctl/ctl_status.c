@@ -92,9 +92,9 @@ static void print_archive(const json_t *status)
     printf("archive: %lld sandboxes (%lld on no host), %lld checkpoints, %lld MiB, the newest at "
            "%s; behind: %lld; failing: %lld\n",
            number_of(archive, "sandboxes"), number_of(archive, "evicted"),
-           number_of(archive, "checkpoints"),
-           number_of(archive, "bytes") >> 20, newest ? newest : "no time yet",
-           number_of(archive, "behind"), number_of(archive, "failing"));
+           number_of(archive, "checkpoints"), number_of(archive, "bytes") >> 20,
+           newest ? newest : "no time yet", number_of(archive, "behind"),
+           number_of(archive, "failing"));
 }
 
 static void print_status(const json_t *status)

@@ -306,14 +306,16 @@ def test_a_pool_that_fills_keeps_nothing_that_is_archived(full, sandbox, stack):
 
 
 def test_what_is_on_no_host_can_be_copied_and_deleted(full, sandbox, api, stack):
-    sandbox.pause()
-    until_evicted(stack, sandbox)
+    deleted = Sandbox.create(api)
+    for one in (sandbox, deleted):
+        one.pause()
+    until_evicted(stack, sandbox, deleted)
     checkpoint = checkpoint_of(sandbox, memory=True)
     other = Sandbox.create(api, snapshot_id=checkpoint["id"])
     assert other.data.check("cat /dev/shm/kept kept") == f"{CANARY}\n{CANARY}\n"
-    until_evicted(stack, sandbox)
-    assert sandbox.api.delete(sandbox.path).status == 204
-    until_nothing_is_left(stack, full, sandbox)
+    for one in (deleted, sandbox):
+        assert api.delete(one.path).status == 204
+        until_nothing_is_left(stack, full, one)
     assert api.delete(f"/v1/checkpoints/{checkpoint['id']}").status == 204
     wait_until(lambda: full.keys() == [], 60, "nothing of it in the storage")
 
