@@ -341,7 +341,7 @@ int archive_row_drop(struct db *db, const char *id, struct error **err)
 
 int archive_row_may_be_made_again(struct db *db, const char *id, bool *may, struct error **err)
 {
-    return db_query_finds(db, &again_statement, DB_ARGS(db_text(id)), may, err);
+    return db_query_finds(db, &again_statement, DB_ARGS(db_text(id), db_text(id)), may, err);
 }
 
 int archive_row_forget(struct db *db, const char *id, struct error **err)
