@@ -24,7 +24,7 @@ int sandbox_size_hold(struct db *db, const char *sandbox_id, const char *owner, 
 /* Tell Incus of one that is due. *worked: there was one. */
 int sandbox_size_next(struct worker *worker, bool *worked, struct error **err);
 
-/* How many there are, and since when the oldest is due; 0: there is none. */
-int sandbox_size_overdue(struct db *db, uint64_t *count, int64_t *since_ms, struct error **err);
+/* Of how many that run Incus should have been told by now. */
+int sandbox_size_overdue(struct db *db, uint64_t *count, struct error **err);
 
 extern const struct db_statement_list sandbox_size_statements;

@@ -3,6 +3,8 @@
 #include "sandbox/sandbox_size_row.h"
 #include "template/warm_plan.h"
 
+#define OVERDUE_MS 60000
+
 static const struct db_statement owe_statement = {
     "size.owe", "INSERT INTO sandbox_sizes (sandbox_id, due_at_ms) VALUES (?, ?)", false};
 static const struct db_statement forget_statement = {
@@ -22,7 +24,10 @@ static const struct db_statement defer_statement = {
 static const struct db_statement told_statement = {
     "size.told", "DELETE FROM sandbox_sizes WHERE sandbox_id = ? AND lease_owner = ?", false};
 static const struct db_statement overdue_statement = {
-    "size.overdue", "SELECT COUNT(*), COALESCE(MIN(due_at_ms), 0) FROM sandbox_sizes", true};
+    "size.overdue",
+    "SELECT COUNT(*) FROM sandbox_sizes z JOIN sandboxes s ON s.id = z.sandbox_id"
+    " WHERE s.state = 'ready' AND (z.attempts >= 5 OR z.due_at_ms <= ?)",
+    true};
 const struct lease_table sandbox_sizes =
     LEASE_TABLE_OWNED("sandbox_sizes", "sandbox_id", "due_at_ms", "due_at_ms IS NOT NULL");
 
@@ -60,14 +65,13 @@ int sandbox_size_hold(struct db *db, const char *sandbox_id, const char *owner, 
     return 0;
 }
 
-int sandbox_size_overdue(struct db *db, uint64_t *count, int64_t *since_ms, struct error **err)
+int sandbox_size_overdue(struct db *db, uint64_t *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &overdue_statement, DB_NO_ARGS, &rows, err) < 0)
+    if (db_query(db, &overdue_statement, DB_ARGS(db_i64(clock_now_ms() - OVERDUE_MS)), &rows, err) <
+        0)
         return -1;
-    db_rows_next(rows);
-    *count = db_get_u64(rows, 0);
-    *since_ms = db_get_i64(rows, 1);
+    *count = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
     return 0;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a program that was taken over could do: workers have what they need and nothing else."""
 
+import contextlib
 import grp
 import pathlib
 import socket
@@ -49,8 +50,10 @@ def ask(stack, line):
     with socket.socket(socket.AF_UNIX) as caller:
         caller.settimeout(10)
         caller.connect(str(stack.run_dir / "limits.sock"))
-        caller.sendall(line)
-        return caller.recv(4096)
+        with contextlib.suppress(ConnectionResetError):
+            caller.sendall(line)
+            return caller.recv(4096)
+    return b""
 
 
 @pytest.mark.parametrize("line", [
@@ -63,7 +66,7 @@ def ask(stack, line):
     b"warm-01m84zv6v7k928m8ea9wv1r61y 1 512 0\n",
     b"warm-\0" + b"1" * 25 + b" 1 512 0\n",
     b"1" * 4096,
-])
+], ids=range(9))
 def test_what_is_no_instance_has_no_limits_set(stack, line):
     assert ask(stack, line) != b"done\n"
 
