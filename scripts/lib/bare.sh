@@ -61,6 +61,7 @@ join_pool()
 
 join_firewall()
 {
+    limits_start
     firewall_start
 }
 

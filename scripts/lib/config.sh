@@ -33,6 +33,7 @@ firewall_table = $NFT_TABLE
 firewall_tun = $FIREWALL_TUN
 firewall_dns_port = $FIREWALL_PORT
 firewall_log_group = $FIREWALL_PORT
+limits_socket = $RUN_DIR/limits.sock
 listen_port = $PORT
 redirect_port = $REDIRECT_PORT
 metrics_port = $METRICS_PORT

@@ -42,6 +42,26 @@ firewall_start()
         die "sandlot-firewall did not start; see also $LOG_DIR/firewall.log"
 }
 
+# limits_start: sandlot-limits, which is root for the files of control groups, with the one capability
+# that quota groups of btrfs need. sandlot-firewall alone may call it.
+limits_start()
+{
+    local path before=("${SERVICE_ENVIRONMENT[@]}")
+
+    service_running limits && return 0
+    user_ensure "$FIREWALL_USER" /nonexistent
+    path=$(program sandlot-limits)
+    rm -f "$RUN_DIR/limits.sock"
+    worker_watch 1 "$path" --config "$CONFIG_FILE"
+    SERVICE_ENVIRONMENT+=("SANDLOT_POOL=$INCUS_STATE/storage-pools/$POOL" "SANDLOT_PROJECT=$PROJECT")
+    service_start limits root -- /usr/bin/spawn-fcgi -n -s "$RUN_DIR/limits.sock" -M 0660 -G "$FIREWALL_USER" \
+        -b 256 -- /usr/bin/setpriv --clear-groups --inh-caps -all,+sys_admin --ambient-caps -all,+sys_admin \
+        --bounding-set -all,+sys_admin --no-new-privs "${WATCH[@]}"
+    SERVICE_ENVIRONMENT=("${before[@]}")
+    service_wait limits 10 test -S "$RUN_DIR/limits.sock" ||
+        die "sandlot-limits did not start; see also $LOG_DIR/limits.log"
+}
+
 # firewall_remove: only when no sandbox of the stack runs any more.
 firewall_remove()
 {

@@ -49,8 +49,8 @@ join_pool()
 
 join_firewall()
 {
-    systemctl enable --quiet sandlot-firewall.socket sandlot.target
-    systemctl start sandlot-firewall.socket sandlot-firewall.service ||
+    systemctl enable --quiet sandlot-firewall.socket sandlot-limits.socket sandlot.target
+    systemctl start sandlot-limits.socket sandlot-firewall.socket sandlot-firewall.service ||
         die "sandlot-firewall does not start: journalctl -u sandlot-firewall"
 }
 

@@ -145,6 +145,7 @@ other_config()
     install -d -m 775 -o root -g "$WORKER_USER" "$OTHER_DIR/run"
     sed -e "s|^firewall_socket = .*|firewall_socket = $OTHER_DIR/run/firewall.sock|" \
         -e "s|^firewall_http_socket = .*|firewall_http_socket = $OTHER_DIR/run/firewall/http.sock|" \
+        -e "s|^limits_socket = .*|limits_socket = $OTHER_DIR/run/limits.sock|" \
         -e "s|^firewall_state_dir = .*|firewall_state_dir = /run/sandlot-firewall-$STACK-$OTHER_NAME|" \
         "$CONFIG_FILE" | write_file 640 "root:$WORKER_USER" "$OTHER_DIR/etc/sandlot.conf"
 }
@@ -270,6 +271,7 @@ other_start()
     # The members of a cluster share their images.
     [[ $HOSTS == cluster ]] || other_host template_import
     JOIN_ADDRESS=$OTHER_ADDRESS other_host join_trust "$client"
+    other_host limits_start
     other_host firewall_start
     other_host other_relay
 }
@@ -292,6 +294,7 @@ other_stop_services()
     service_stop relay 5
     incus_stop
     service_stop firewall
+    service_stop limits
 }
 
 other_stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The FastCGI pools, the dispatchers and the firewall.
+# The FastCGI pools, the dispatchers, the firewall and what sets limits.
 # shellcheck shell=bash
 
 # worker_watch COUNT COMMAND…: prints the words that keep COUNT copies running. A worker that
@@ -54,6 +54,7 @@ workers_start()
         workers_stop
     fi
     workers_end_strays
+    limits_start
     firewall_start
     # As in the units: whoever talks to Incus is in its group, and nobody else.
     worker_pool api "${SANDLOT_API_WORKERS:-8}" sandlot-api "$INCUS_GROUP"
@@ -76,13 +77,13 @@ workers_end_strays()
 {
     local name pid known=' '
 
-    for name in api records files pauses copies gate wake events dispatcher firewall ssh; do
+    for name in api records files pauses copies gate wake events dispatcher firewall limits ssh; do
         known+="$(service_pid "$name" || true) "
     done
     for pid in $(strays multiwatch "$CONFIG_FILE"); do
         [[ $known == *" $pid "* ]] || kill -TERM "$pid" 2>/dev/null || true
     done
-    for name in sandlot-api sandlot-gate sandlot-events sandlot-dispatcher sandlot-firewall sandlot-ssh; do
+    for name in sandlot-api sandlot-gate sandlot-events sandlot-dispatcher sandlot-firewall sandlot-limits sandlot-ssh; do
         for pid in $(strays "$name" "$CONFIG_FILE"); do
             [[ $known == *" $(ps -o ppid= -p "$pid" | tr -d ' ') "* ]] || kill -TERM "$pid" 2>/dev/null || true
         done
@@ -93,11 +94,11 @@ workers_stop()
 {
     local name
 
-    for name in ssh dispatcher events api records files pauses copies wake gate firewall; do
+    for name in ssh dispatcher events api records files pauses copies wake gate firewall limits; do
         service_stop "$name" 20
         rm -f "$RUN_DIR/$name.sock"
     done
-    for name in multiwatch sandlot-api sandlot-gate sandlot-events sandlot-dispatcher sandlot-firewall sandlot-ssh; do
+    for name in multiwatch sandlot-api sandlot-gate sandlot-events sandlot-dispatcher sandlot-firewall sandlot-limits sandlot-ssh; do
         strays_end "$name" "$CONFIG_FILE"
     done
     rm -f "$RUN_DIR/workers.stamp"

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "base/sizing.h"
 #include "base/str.h"
 #include "base/trace.h"
 #include "http/client.h"
@@ -51,9 +52,15 @@ bool firewall_url_is_valid(const char *url)
     return *authority && strcspn(authority, "/?#@") == strlen(authority);
 }
 
-static struct curl_slist *json_headers(void)
+static struct curl_slist *json_headers(const struct firewall_size *size)
 {
+    char line[sizeof SIZING_HEADER + SIZING_MAX];
     struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
+    if (size) {
+        snprintf(line, sizeof line, SIZING_HEADER ": %s %u %u %u", size->instance, size->cpu,
+                 size->memory_mb, size->disk_gb);
+        headers = curl_slist_append(headers, line);
+    }
     if (trace_header())
         headers = curl_slist_append(headers, trace_header());
     return curl_slist_append(headers, "Expect:");
@@ -79,14 +86,15 @@ static void set_address(struct firewall *firewall, const char *path)
     }
 }
 
-static void set_options(struct firewall *firewall, const char *path)
+static void set_options(struct firewall *firewall, const char *path,
+                        const struct firewall_size *size)
 {
     CURL *curl = http_client_handle(&firewall->curl);
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, http_client_collect);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &firewall->answer);
     curl_slist_free_all(firewall->headers);
-    firewall->headers = json_headers();
+    firewall->headers = json_headers(size);
     if (firewall->link)
         http_link_set(firewall->link, curl, LINK_TARGET_FIREWALL, path, &firewall->headers);
     else
@@ -148,7 +156,8 @@ void firewall_close(struct firewall *firewall)
 
 /* --- calls --- */
 
-static void begin(struct firewall *firewall, const char *method, const char *path, char *body)
+static void begin_sizing(struct firewall *firewall, const char *method, const char *path,
+                         char *body, const struct firewall_size *size)
 {
     int running;
     error_auto before = NULL;
@@ -156,7 +165,7 @@ static void begin(struct firewall *firewall, const char *method, const char *pat
     free(firewall->body);
     firewall->body = body;
     buffer_clear(&firewall->answer);
-    set_options(firewall, path);
+    set_options(firewall, path, size);
     if (body)
         curl_easy_setopt(firewall->curl, CURLOPT_POSTFIELDS, body);
     curl_easy_setopt(firewall->curl, CURLOPT_CUSTOMREQUEST, method);
@@ -166,6 +175,11 @@ static void begin(struct firewall *firewall, const char *method, const char *pat
      * way, and goes on in firewall_end(). */
     for (int step = 0; step < 4; step++)
         curl_multi_perform(firewall->multi, &running);
+}
+
+static void begin(struct firewall *firewall, const char *method, const char *path, char *body)
+{
+    begin_sizing(firewall, method, path, body, NULL);
 }
 
 /* Until the call is over, or has been waited for long enough; the result of its transfer. The time
@@ -224,6 +238,13 @@ int firewall_end(struct firewall *firewall, struct error **err)
     return status >= 200 && status < 300 ? 0 : refused(firewall, status, err);
 }
 
+bool firewall_sized(const struct firewall *firewall)
+{
+    json_auto_t *json =
+        json_loadb(buffer_string(&firewall->answer), firewall->answer.size, 0, NULL);
+    return json_is_true(json_object_get(json, "sized"));
+}
+
 unsigned firewall_back_off_ms(const struct firewall *firewall)
 {
     unsigned doubled = firewall->failures > 8 ? 8 : firewall->failures;
@@ -238,11 +259,12 @@ static char *policy_path(uint32_t address, const char *suffix, const char *sandb
     return xasprintf("/v1/policies/%s%s%s", policy_address_text(&of, text), suffix, sandbox_id);
 }
 
-void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wire, bool is_new)
+void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wire, bool is_new,
+                        const struct firewall_size *size)
 {
     json_auto_t *json = policy_wire_json(wire);
     autofree char *path = policy_path(wire->address, is_new ? "?new=1" : "", "");
-    begin(firewall, "PUT", path, json_dumps(json, JSON_COMPACT));
+    begin_sizing(firewall, "PUT", path, json_dumps(json, JSON_COMPACT), size);
 }
 
 void firewall_remove_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id)

@@ -33,9 +33,17 @@ int firewall_open(const struct firewall_options *options, struct firewall **fire
                   struct error **err);
 void firewall_close(struct firewall *firewall); /* NULL is allowed */
 
+/* Another size for an instance of the host that runs; disk_gb 0: its disk stays as it is. */
+struct firewall_size {
+    const char *instance;
+    unsigned cpu, memory_mb, disk_gb;
+};
+
 /* Put a policy into force, replacing what stands at its address. is_new: the sandbox has not begun
- * any flow yet, so that none need be looked for. */
-void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wire, bool is_new);
+ * any flow yet, so that none need be looked for. size: what its instance is to have from now on,
+ * which the host does beside, if it can; may be NULL. */
+void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wire, bool is_new,
+                        const struct firewall_size *size);
 /* Remove the policy of a sandbox from an address; none there, or another sandbox's: success. From
  * then on the sandbox reaches nothing, and its host does not reach it. */
 void firewall_remove_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id);
@@ -44,6 +52,10 @@ void firewall_ended_begin(struct firewall *firewall, uint32_t address, const cha
 
 /* Wait for the call in hand. Also ERR_LEASE_LOST: a newer revision is in force already. */
 int firewall_end(struct firewall *firewall, struct error **err);
+
+/* Whether the call that was ended well has given the instance the size that it was to have. A host
+ * of a version before does not, and none that cannot do it without Incus. */
+bool firewall_sized(const struct firewall *firewall);
 
 /* How long to leave the firewall alone, by how often it has not answered in a row. */
 unsigned firewall_back_off_ms(const struct firewall *firewall);

@@ -17,8 +17,10 @@
 #include "sandbox/quota.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
+#include "sandbox/sandbox_size.h"
 
 #define BUSY_POLL_MS   15
+#define SIZE_POLL_MS   20
 #define AGENT_SLICE_MS 500
 #define AGENT_GREET_MS 300
 #define PAUSE_AGAIN_MS 10000
@@ -151,6 +153,30 @@ static int tick(void *context, struct error **err)
     if (lease_tick(&work->lease, err) < 0)
         return -1;
     return work_check_host(work, err);
+}
+
+int work_tell_size(struct work *work, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    struct worker *worker = work->worker;
+    bool found, held = false;
+    while (!held) {
+        if (sandbox_size_hold(worker->db, sandbox->id, worker->lease_owner,
+                              worker->settings->lease_s, &found, &held, err) < 0)
+            return -1;
+        if (!found)
+            return 0;
+        if (!held) {
+            clock_sleep_ms(SIZE_POLL_MS);
+            if (tick(work, err) < 0)
+                return -1;
+        }
+    }
+    if (work->runtime->ops->adapt(work->runtime, sandbox->instance_name, &sandbox->resources, NULL,
+                                  0, err) < 0)
+        return -1;
+    fault_point(FAULT_SIZE_TOLD);
+    return sandbox_size_forget(worker->db, sandbox->id, err);
 }
 
 void work_note_host(struct work *work)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/buffer.h"
+#include "network/firewall_client.h"
 #include "sandbox/lifecycle.h"
 
 #define SANDBOX_ENVS_MAX (512 * 1024) /* sealed: 64 KiB in JSON, where a byte may take six */
@@ -28,6 +29,8 @@ struct work {
     int64_t answer_by_ms; /* monotonic: what the runtime is then still at is left to it; 0: never */
     int64_t started_ms;
     struct firewall *firewall; /* a call to it is in hand */
+    struct firewall_size size; /* that the host gives the instance beside it; instance NULL: none */
+    bool sized;                /* and has */
     enum { NETWORK_UNTOUCHED, NETWORK_APPLIED, NETWORK_FAILED } network; /* how the policy fared */
     char memory_lost[256]; /* why a move that was to keep memory did not; "": it did */
     const char *outcome;   /* "done", "failed" or "deferred"; static, NULL: none yet */
@@ -71,6 +74,10 @@ int work_open_runtime(struct work *work, struct error **err);
  * have gone to another host follows them first: ERR_NO_CAPACITY. */
 int work_lock_volumes(struct db *db, const struct sandbox *sandbox, struct error **err);
 #define SANDBOX_FOLLOW_RETRY_S 5
+
+/* Before Incus acts by what it knows of the instance: its size, if it was not told of that yet
+ * (sandbox_size.h). After work_open_runtime(). */
+int work_tell_size(struct work *work, struct error **err);
 
 /* Before the instance of a sandbox with volumes starts, or gets them: changes of their files from
  * outside end here. Needs work_open_runtime(). */

@@ -201,7 +201,8 @@ static int run(struct work *work, struct checkpoint *checkpoint, struct error **
     work->settle = keep;
     work->settle_context = checkpoint;
     fault_point(FAULT_CHECKPOINT_BEGUN);
-    if (work_open_runtime(work, &failure) == 0 && copy(work, checkpoint, &failure) == 0) {
+    if (work_open_runtime(work, &failure) == 0 && work_tell_size(work, &failure) == 0 &&
+        copy(work, checkpoint, &failure) == 0) {
         fault_point(FAULT_CHECKPOINT_COPIED);
         if (add_parent_size(work->worker->db, checkpoint, &failure) == 0 &&
             work_finish(work, SANDBOX_EVENT_CHECKPOINTED, NULL, &failure) == 0) {

@@ -19,20 +19,18 @@
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "network/firewall_client.h"
-#include "runtime/agent_client.h"
+#include "sandbox/hand_over.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_ports.h"
 #include "sandbox/sandbox_row.h"
+#include "sandbox/sandbox_size.h"
 #include "template/template.h"
 #include "template/template_move.h"
 #include "template/warm.h"
 
-#define AGENT_WARM_WAIT_MS 2000  /* it answered before */
-#define CPUS_WAIT_MS       10000 /* on a busy host */
-#define CPUS_LOOK_MS       10
-#define FORK_ATTEMPTS      3
+#define FORK_ATTEMPTS 3
 /* Within this time a create is begun once more on another host. */
 #define ELSEWHERE_MOST_MS 20000
 
@@ -357,6 +355,8 @@ static int insert_body(struct db *db, void *context, struct error **err)
         volume_mounts_attach(db, sandbox->team_id, sandbox->id, insert->mounts,
                              request->mount_count, err) < 0 ||
         egress_profile_follow(db, sandbox->id, sandbox->network, true, err) < 0 ||
+        (hand_over_told_later(sandbox, &insert->warm, request->mount_count) &&
+         sandbox_size_owe(db, sandbox->id, err) < 0) ||
         reserve_last(db, insert, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_INSERTING);
@@ -453,73 +453,17 @@ static int start_cold(struct work *work, const struct source *from, const struct
     return work_init_agent(work, AGENT_START_WAIT_MS, err);
 }
 
-/* Its firewall knows; one that does not answer is no reason to refuse a create. */
-static unsigned processors_of_host(struct work *work)
-{
-    error_auto ignored = NULL;
-    struct firewall_host host;
-    struct firewall *firewall = runtimes_firewall(work->worker->runtimes, work->sandbox.host_id);
-    work_network_end(work);
-    return firewall && firewall_host(firewall, &host, &ignored) == 0 ? host.processors : UINT_MAX;
-}
-
-/* Incus hands processors out again behind its answer, by tenths of a second: a command that counts
- * them before would start too few workers. `before`: how many there were, if the host has so many;
- * it gives no more than it has. */
-static int wait_for_cpus(struct work *work, unsigned before, struct error **err)
-{
-    const struct sandbox *sandbox = &work->sandbox;
-    unsigned most = processors_of_host(work);
-    if (before >= most && sandbox->resources.cpu >= most)
-        return 0;
-    before = before < most ? before : most;
-    int64_t give_up_ms = clock_monotonic_ms() + CPUS_WAIT_MS;
-    char secret[AGENT_SECRET_SIZE];
-    struct agent_place at;
-    if (work_find_agent(work, &at, err) < 0)
-        return -1;
-    unsigned cpus = before;
-    int result = agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id,
-                              secret, err);
-    while (result == 0 && cpus == before && clock_monotonic_ms() < give_up_ms) {
-        result = lease_tick(&work->lease, err);
-        if (result == 0)
-            result = agent_cpus(&at, secret, &cpus, err);
-        if (result == 0 && cpus == before)
-            clock_sleep_ms(CPUS_LOOK_MS);
-    }
-    mem_wipe(secret, sizeof secret);
-    return result;
-}
-
-/* The runtime is only asked when the instance waits in another size, or is to have volumes. */
-static int start_warm(struct work *work, const struct warm_instance *warm,
-                      const struct mount_list *list, struct error **err)
-{
-    const struct sandbox *sandbox = &work->sandbox;
-    bool resize = memcmp(&warm->resources, &sandbox->resources, sizeof warm->resources) != 0;
-    if ((resize || list->count) && work->runtime->ops->adapt(work->runtime, sandbox->instance_name,
-                                                             resize ? &sandbox->resources : NULL,
-                                                             list->mounts, list->count, err) < 0)
-        return -1;
-    fault_point(FAULT_CREATE_ADAPTED);
-    if (work_init_agent(work, AGENT_WARM_WAIT_MS, err) < 0)
-        return -1;
-    return warm->resources.cpu == sandbox->resources.cpu
-               ? 0
-               : wait_for_cpus(work, warm->resources.cpu, err);
-}
-
 /* The kernel takes the policy in while the agent of a waiting instance gets ready; a fresh copy
  * takes longer than any firewall. */
 static int start(struct work *work, const struct warm_instance *warm, const struct source *from,
                  const struct mount_list *list, struct error **err)
 {
+    hand_over_plan(work, warm, list->count);
     work_network_begin(work);
     if (!warm->name[0])
         work_network_end(work);
-    int result =
-        warm->name[0] ? start_warm(work, warm, list, err) : start_cold(work, from, list, err);
+    int result = warm->name[0] ? hand_over(work, warm, list->mounts, list->count, err)
+                               : start_cold(work, from, list, err);
     error_auto ignored = NULL;
     /* A host that is away takes its firewall along, which is waited for once more. */
     if (result < 0)

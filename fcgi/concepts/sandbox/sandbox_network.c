@@ -43,7 +43,7 @@ static int push(struct worker *worker, const struct sandbox *sandbox, struct fir
                              .revision = sandbox->network_revision};
     if (sandbox_policy_compile(worker->db, sandbox->network, &wire.policy, err) < 0)
         return -1;
-    firewall_put_begin(firewall, &wire, false);
+    firewall_put_begin(firewall, &wire, false, NULL);
     return firewall_end(firewall, err);
 }
 

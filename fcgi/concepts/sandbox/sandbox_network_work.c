@@ -33,19 +33,23 @@ void work_network_begin(struct work *work)
         fail(work, failure);
         return;
     }
-    firewall_put_begin(firewall, &wire, work->operation.kind == OPERATION_CREATE);
+    firewall_put_begin(firewall, &wire, work->operation.kind == OPERATION_CREATE,
+                       work->size.instance ? &work->size : NULL);
     work->firewall = firewall;
 }
 
 void work_network_end(struct work *work)
 {
     error_auto failure = NULL;
-    if (!work->firewall)
+    struct firewall *firewall = steal_pointer(&work->firewall);
+    if (!firewall)
         return;
-    if (firewall_end(steal_pointer(&work->firewall), &failure) == 0)
-        work->network = NETWORK_APPLIED;
-    else
+    if (firewall_end(firewall, &failure) < 0) {
         fail(work, failure);
+        return;
+    }
+    work->network = NETWORK_APPLIED;
+    work->sized = work->size.instance && firewall_sized(firewall);
 }
 
 int work_network_resume(struct work *work, struct error **err)

@@ -47,7 +47,8 @@ int work_run_pause(struct work *work, struct error **err)
     enum runtime_origin origin;
     error_auto failure = NULL;
     fault_point(FAULT_PAUSE_BEGUN);
-    if (work_open_runtime(work, &failure) == 0 && pause_instance(work, &origin, &failure) == 0) {
+    if (work_open_runtime(work, &failure) == 0 && work_tell_size(work, &failure) == 0 &&
+        pause_instance(work, &origin, &failure) == 0) {
         fault_point(FAULT_PAUSE_STOPPED);
         if (work_finish(work, SANDBOX_EVENT_PAUSED, NULL, err) < 0)
             return -1;

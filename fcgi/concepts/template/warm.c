@@ -242,12 +242,13 @@ static int add_next(struct worker *worker, const struct warm_plan *plan, const s
     return missing ? add(worker, missing, worked, err) : 0;
 }
 
-/* Whether refilling waits; not for ever, when creates never cease. */
+/* Whether refilling waits; not for ever, when creates never cease. Each start has Incus hand out
+ * processors by what it knows. */
 static bool gives_way(const struct warm_plan *plan)
 {
     static int64_t since_ms; /* monotonic; 0: nothing was in the way */
     int64_t now_ms = clock_monotonic_ms();
-    if (!plan->busy)
+    if (!plan->busy && !plan->untold)
         since_ms = 0;
     else if (!since_ms)
         since_ms = now_ms;

@@ -40,6 +40,8 @@ struct warm_plan {
     unsigned demand_count;
     uint64_t memory_mb; /* that waiting instances may take */
     bool busy;          /* creates are under way, or were within WARM_QUIET_MS */
+    bool untold; /* Incus is to be told sizes of sandboxes (sandbox/sandbox_size.h), and was not yet
+                  */
 };
 
 /* An empty plan for this share of what the hosts have. */

@@ -35,7 +35,8 @@ static const struct db_statement state_statement = {
     "   WHERE state = 'active' AND " HOST_ANSWERS(
         "") "),"
             " EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND kind IN ('create', "
-            "'fork')) OR EXISTS (SELECT 1 FROM sandboxes WHERE id >= ?)",
+            "'fork')) OR EXISTS (SELECT 1 FROM sandboxes WHERE id >= ?),"
+            " EXISTS (SELECT 1 FROM sandbox_sizes WHERE attempts = 0)",
     true};
 
 static const struct db_statement sizes_statement = {
@@ -65,6 +66,7 @@ int warm_plan_begin(struct db *db, unsigned percent, struct warm_plan *plan, str
     db_rows_next(rows);
     plan->memory_mb = db_get_u64(rows, 0) * percent / 100;
     plan->busy = db_get_bool(rows, 1);
+    plan->untold = db_get_bool(rows, 2);
     return 0;
 }
 

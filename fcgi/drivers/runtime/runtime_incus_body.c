@@ -6,12 +6,11 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sizing.h"
 #include "runtime/runtime_incus.h"
 
 /* What a dump of the memory needs beside the memory itself. */
 #define IMAGE_MARGIN_MB 64
-/* Of a vCPU among processes that are all busy; a service of the host has 100. */
-#define CPU_WEIGHT_PERCENT 25
 
 void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE])
 {

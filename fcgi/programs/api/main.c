@@ -53,6 +53,7 @@
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_list.h"
 #include "sandbox/sandbox_network.h"
+#include "sandbox/sandbox_size.h"
 #include "template/template.h"
 #include "template/template_move.h"
 #include "template/template_tag.h"
@@ -160,6 +161,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         sandbox_list_statements,
         sandbox_move_statements,
         sandbox_network_statements,
+        sandbox_size_statements,
         sandbox_statements,
         share_statements,
         team_key_statements,

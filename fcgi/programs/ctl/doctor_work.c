@@ -10,6 +10,7 @@
 #include "moving/moving.h"
 #include "overview/overview_db.h"
 #include "sandbox/reservation.h"
+#include "sandbox/sandbox_size.h"
 
 /* The dispatcher looks several times a second; so long a delay means that none runs. */
 #define LATE_MS        10000
@@ -203,12 +204,29 @@ static void check_moves(struct doctor *doctor)
                   "failed of late.");
 }
 
+/* Until then Incus would start them in another size, and hands out their processors by it. */
+static void check_sizes(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    uint64_t count;
+    if (sandbox_size_overdue(doctor->ctl->db, &count, &err) < 0)
+        doctor_wrong(doctor, "sizes", "See the line about the database.", "%s.", err->message);
+    else if (count)
+        doctor_wrong(doctor, "sizes",
+                     "The log of the dispatcher says why; Incus of their hosts must answer.",
+                     "Incus was not told the size of %llu running sandboxes.",
+                     (unsigned long long)count);
+    else
+        doctor_ok(doctor, "sizes", "Incus knows the size of each sandbox.");
+}
+
 void doctor_check_work(struct doctor *doctor)
 {
     check_counters(doctor);
     check_late(doctor);
     check_stuck(doctor);
     check_moves(doctor);
+    check_sizes(doctor);
     check_warm(doctor);
     check_pause(doctor);
     check_lost_memory(doctor);

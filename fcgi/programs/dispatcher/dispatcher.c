@@ -42,6 +42,7 @@
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_network.h"
+#include "sandbox/sandbox_size.h"
 #include "template/template.h"
 #include "template/template_move.h"
 #include "template/warm.h"
@@ -102,6 +103,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         sandbox_event_statements,
         sandbox_move_statements,
         sandbox_network_statements,
+        sandbox_size_statements,
         sandbox_statements,
         template_build_statements,
         recipe_statements,
@@ -203,7 +205,7 @@ static void tell(const struct worker *worker, const struct due *due)
         {due->operations, NOTIFY_OPERATIONS},
         {due->forks, NOTIFY_FORKS},
         {due->moves || due->moves_asked || due->moves_begun || due->drains, NOTIFY_MOVES},
-        {due->volumes || due->checkpoints, NOTIFY_POOL},
+        {due->volumes || due->checkpoints || due->sizes, NOTIFY_POOL},
         {due->builds || due->recipes || due->removals, NOTIFY_BUILDS},
         {due->policies, NOTIFY_POLICIES},
     };

@@ -7,7 +7,7 @@
 
 struct due {
     bool operations, forks, moves, moves_asked, moves_begun, drains, volumes, checkpoints, builds,
-        recipes, removals, policies;
+        recipes, removals, policies, sizes;
     int64_t deadline_at_ms; /* the next that is to be acted on; 0: none */
 };
 

@@ -31,7 +31,8 @@ static const struct db_statement look_statement = {
     " EXISTS (SELECT 1 FROM moves WHERE state IN ('copying', 'clearing') AND asked = 1"
     "   AND lease_until_ms <= ?),"
     " EXISTS (SELECT 1 FROM moves WHERE state IN ('copying', 'clearing') AND asked = 0"
-    "   AND lease_until_ms <= ?)",
+    "   AND lease_until_ms <= ?),"
+    " EXISTS (SELECT 1 FROM sandbox_sizes WHERE due_at_ms <= ?)",
     true};
 
 static const struct db_statement *const statements[] = {&look_statement};
@@ -42,7 +43,7 @@ int due_look(struct db *db, struct due *due, struct error **err)
     db_rows_auto *rows = NULL;
     struct db_value now = db_i64(clock_now_ms());
     if (db_query(db, &look_statement,
-                 DB_ARGS(now, now, now, now, now, now, now, now, now, now, now, now), &rows,
+                 DB_ARGS(now, now, now, now, now, now, now, now, now, now, now, now, now), &rows,
                  err) < 0)
         return -1;
     db_rows_next(rows);
@@ -60,6 +61,7 @@ int due_look(struct db *db, struct due *due, struct error **err)
         .drains = db_get_bool(rows, 10),
         .moves_asked = db_get_bool(rows, 11),
         .moves_begun = db_get_bool(rows, 12),
+        .sizes = db_get_bool(rows, 13),
     };
     return 0;
 }

@@ -20,6 +20,7 @@
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_network.h"
+#include "sandbox/sandbox_size.h"
 #include "template/template_build.h"
 #include "template/template_use.h"
 #include "template/warm.h"
@@ -181,6 +182,11 @@ static bool due_recipes(const struct due *due)
     return due->recipes;
 }
 
+static bool due_sizes(const struct due *due)
+{
+    return due->sizes;
+}
+
 static bool due_removals(const struct due *due)
 {
     return due->removals;
@@ -263,6 +269,7 @@ struct job dispatcher_jobs[] = {
      .at_start = true},
     {"volumes", PROCESS_WORK, .next = volume_recover_next, .is_due = due_volumes},
     {"checkpoints", PROCESS_WORK, .next = checkpoint_remove_next, .is_due = due_checkpoints},
+    {"sizes of sandboxes", PROCESS_WORK, .next = sandbox_size_next, .is_due = due_sizes},
     {"warm pool", PROCESS_WORK, .next = warm_maintain_next, .backs_off = true},
 
     /* A firewall that does not answer keeps nothing else waiting. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sandlot-firewall: network policies of this host's sandboxes, and their names. */
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
 #include "base/log.h"
+#include "base/privileges.h"
 #include "config/program.h"
-#include "firewall/privileges.h"
 #include "firewall/routes.h"
 #include "firewall/service.h"
 #include "http/server.h"
@@ -20,7 +21,8 @@ static int run(const struct settings *settings, struct error **err)
 {
     struct filter *filter = NULL;
     struct service *service = NULL;
-    if (privileges_check(err) < 0 || filter_open(settings, &filter, err) < 0)
+    if (privileges_keep(CAP_NET_ADMIN, "CAP_NET_ADMIN", err) < 0 ||
+        filter_open(settings, &filter, err) < 0)
         return -1;
     struct http_server server = {
         .serve = filter_serve, .context = filter, .body_max = POLICY_WIRE_MAX};

@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/meminfo.h"
+#include "base/sizing.h"
 #include "config.h"
+#include "firewall/sizing.h"
 #include "http/router.h"
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
@@ -34,9 +36,16 @@ static int put_policy(void *context, struct http_request *request, struct http_r
         return error_set_field(err, ERR_INVALID_REQUEST, "/address",
                                "the path names another address");
     json_int_t revision = (json_int_t)wire.revision;
-    if (filter_put(context, &wire, http_query(request, "new"), err) < 0)
+    const char *socket_path = ((const struct filter *)context)->settings->limits_socket;
+    int sizing = sizing_begin(socket_path, http_header(request, SIZING_HEADER));
+    int result = filter_put(context, &wire, http_query(request, "new"), err);
+    filter_unlock(context);
+    bool sized = sizing_end(sizing);
+    filter_lock(context);
+    if (result < 0)
         return -1;
-    return http_response_json(response, 200, json_pack("{s:I}", "revision", revision));
+    return http_response_json(response, 200,
+                              json_pack("{s:I, s:b}", "revision", revision, "sized", sized));
 }
 
 static int delete_policy(void *context, struct http_request *request,

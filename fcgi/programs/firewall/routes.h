@@ -2,7 +2,9 @@
 /*
  * What the control plane asks of a runtime host's firewall:
  *
- *   PUT    /v1/policies/<address>               a policy (network/policy.h) -> {"revision"}
+ *   PUT    /v1/policies/<address>               a policy (network/policy.h) -> {"revision",
+ *                                               "sized"}; with X-Sandlot-Size (base/sizing.h) an
+ *                                               instance is given that size beside, if it can be
  *   DELETE /v1/policies/<address>?sandbox_id=   204
  *   GET    /v1/policies                         what is in force
  *   GET    /v1/policies/<address>/denials       what that sandbox was refused lately

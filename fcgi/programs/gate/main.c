@@ -28,6 +28,7 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_network.h"
+#include "sandbox/sandbox_size.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
 #include "volume/volume_move.h"
@@ -65,6 +66,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         sandbox_event_statements,
         sandbox_move_statements,
         sandbox_network_statements,
+        sandbox_size_statements,
         sandbox_statements,
         usage_kept_statements,
         usage_statements,

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/btrfs.h"
 #include "base/cleanup.h"
 #include "base/disk_view.h"
 #include "base/mem.h"
@@ -23,18 +24,11 @@
 /* The quota group of the subvolume that holds a directory. NULL: it has none. */
 static char *quota_group_of(const char *path)
 {
-    struct btrfs_ioctl_fs_info_args info = {.max_id = 0};
     struct btrfs_ioctl_ino_lookup_args lookup = {.objectid = BTRFS_FIRST_FREE_OBJECTID};
-    char uuid[2 * BTRFS_FSID_SIZE + 5];
-    size_t size = 0;
+    char uuid[BTRFS_UUID_TEXT_SIZE];
     autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || ioctl(fd, BTRFS_IOC_FS_INFO, &info) < 0 ||
-        ioctl(fd, BTRFS_IOC_INO_LOOKUP, &lookup) < 0)
+    if (fd < 0 || btrfs_uuid_of(fd, uuid) < 0 || ioctl(fd, BTRFS_IOC_INO_LOOKUP, &lookup) < 0)
         return NULL;
-    for (size_t i = 0; i < BTRFS_FSID_SIZE; i++)
-        size += (size_t)snprintf(uuid + size, sizeof uuid - size,
-                                 i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
-                                 info.fsid[i]);
     char *group =
         xasprintf("/sys/fs/btrfs/%s/qgroups/0_%llu", uuid, (unsigned long long)lookup.treeid);
     if (access(group, F_OK) == 0)

@@ -157,6 +157,8 @@ def broken_rules(there, query):
         if len(addresses) != 1:
             found.append(f"{name} holds {len(addresses)} addresses")
     found += wrong_counters(query)
+    for row in query("SELECT sandbox_id FROM sandbox_sizes"):
+        found.append(f"Incus was not told the size of {row['sandbox_id']}")
     for row in query("SELECT id, state FROM volumes WHERE state NOT IN ('ready', 'deleted')"):
         found.append(f"volume {row['id']} is {row['state']}")
     return found

@@ -2,6 +2,7 @@
 """Sandboxes on another machine than nginx and the workers: a stack of two hosts (scripts/test --hosts 2)."""
 
 import http.client
+import random
 import socket
 import ssl
 import subprocess
@@ -9,6 +10,9 @@ import urllib.parse
 
 import pytest
 import websocket
+
+from stack import wait_until
+from tenant import Sandbox
 
 pytestmark = [pytest.mark.parallel, pytest.mark.hosts, pytest.mark.short]
 
@@ -40,6 +44,16 @@ def test_a_life_on_the_other_host(make_sandbox, stack):
     assert sandbox.preview(3000).request("GET", "/").status == 200
     assert sandbox.api.delete(sandbox.path).status == 204
     sandbox.wait_until_removed()
+
+
+def test_another_size_is_set_on_the_other_host(make_account, stack):
+    wait_until(lambda: stack.query("SELECT 1 FROM warm_instances w JOIN hosts h ON h.id = w.host_id"
+                                   " WHERE w.state = 'ready' AND h.state = 'active'"), 120, "a waiting instance", 0.2)
+    size = {"cpu": 2, "memory_mb": random.randrange(1024, 8192, 128)}
+    sandbox = Sandbox.create(make_account("enterprise").api, **size)
+    assert sandbox.data.check("nproc; free -m | awk '/^Mem:/ { print $2 }'").split() == ["2", str(size["memory_mb"])]
+    log = (stack.root / "other" / "log" / "limits.log").read_text(encoding="utf-8")
+    assert f"instance has its size instance={sandbox.instance} " in log
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])

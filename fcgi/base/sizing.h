@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How a running instance is given another size on its host, by those who have a part in it: the
+ * control plane names it in a header of its call to the host's firewall, which passes it on to
+ * sandlot-limits over a socket of the host.
+ *
+ *   X-Sandlot-Size: INSTANCE CPU MEMORY_MB DISK_GB       DISK_GB 0: as it is
+ *
+ * The line, with a line feed behind, is what sandlot-limits reads; it answers SIZING_DONE, or a
+ * line that says why not. A header, as firewalls of versions before leave unknown ones alone.
+ */
+#pragma once
+
+#define SIZING_HEADER "X-Sandlot-Size"
+#define SIZING_MAX    128 /* bytes of the line */
+#define SIZING_DONE   "done\n"
+
+/* Of a vCPU among processes that are all busy, in percent; a service of the host has 100. */
+#define CPU_WEIGHT_PERCENT 25

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/hand_over.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fault_point.h"
+#include "base/mem.h"
+#include "runtime/agent_client.h"
+#include "sandbox/sandbox_size.h"
+
+#define AGENT_WARM_WAIT_MS 2000  /* it answered before */
+#define CPUS_WAIT_MS       10000 /* on a busy host */
+#define CPUS_LOOK_MS       10
+
+/* Whether a waiting instance becomes the sandbox's in another size than it was made in. */
+static bool is_resized(const struct sandbox *sandbox, const struct warm_instance *warm)
+{
+    return warm->name[0] &&
+           memcmp(&warm->resources, &sandbox->resources, sizeof warm->resources) != 0;
+}
+
+bool hand_over_told_later(const struct sandbox *sandbox, const struct warm_instance *warm,
+                          unsigned mount_count)
+{
+    return is_resized(sandbox, warm) && !mount_count && !sandbox->virtual_machine;
+}
+
+void hand_over_plan(struct work *work, const struct warm_instance *warm, unsigned mount_count)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    const struct runtime_resources *wanted = &sandbox->resources;
+    unsigned disk_gb = wanted->disk_gb == warm->resources.disk_gb ? 0 : wanted->disk_gb;
+    if (hand_over_told_later(sandbox, warm, mount_count))
+        work->size =
+            (struct firewall_size){sandbox->instance_name, wanted->cpu, wanted->memory_mb, disk_gb};
+}
+
+/* Its firewall knows; one that does not answer is no reason to refuse a create. */
+static unsigned processors_of_host(struct work *work)
+{
+    error_auto ignored = NULL;
+    struct firewall_host host;
+    struct firewall *firewall = runtimes_firewall(work->worker->runtimes, work->sandbox.host_id);
+    work_network_end(work);
+    return firewall && firewall_host(firewall, &host, &ignored) == 0 ? host.processors : UINT_MAX;
+}
+
+/* Incus hands processors out again behind its answer, by tenths of a second: a command that counts
+ * them before would start too few workers. `before`: how many there were, if the host has so many;
+ * it gives no more than it has. */
+static int wait_for_cpus(struct work *work, unsigned before, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    unsigned most = processors_of_host(work);
+    if (before >= most && sandbox->resources.cpu >= most)
+        return 0;
+    before = before < most ? before : most;
+    int64_t give_up_ms = clock_monotonic_ms() + CPUS_WAIT_MS;
+    char secret[AGENT_SECRET_SIZE];
+    struct agent_place at;
+    if (work_find_agent(work, &at, err) < 0)
+        return -1;
+    unsigned cpus = before;
+    int result = agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id,
+                              secret, err);
+    while (result == 0 && cpus == before && clock_monotonic_ms() < give_up_ms) {
+        result = lease_tick(&work->lease, err);
+        if (result == 0)
+            result = agent_cpus(&at, secret, &cpus, err);
+        if (result == 0 && cpus == before)
+            clock_sleep_ms(CPUS_LOOK_MS);
+    }
+    mem_wipe(secret, sizeof secret);
+    return result;
+}
+
+/* By Incus: a host of a version before, or one that cannot do it by itself. */
+static int adapt(struct work *work, const struct warm_instance *warm, bool resize,
+                 const struct runtime_mount *mounts, unsigned mount_count, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    if (work->runtime->ops->adapt(work->runtime, sandbox->instance_name,
+                                  resize ? &sandbox->resources : NULL, mounts, mount_count,
+                                  err) < 0 ||
+        (resize && sandbox_size_forget(work->worker->db, sandbox->id, err) < 0))
+        return -1;
+    return resize && warm->resources.cpu != sandbox->resources.cpu
+               ? wait_for_cpus(work, warm->resources.cpu, err)
+               : 0;
+}
+
+/* The runtime is only asked when the instance is to have volumes, or another size that its host has
+ * not given it beside the policy: then Incus is told later (sandbox_size.h). */
+int hand_over(struct work *work, const struct warm_instance *warm,
+              const struct runtime_mount *mounts, unsigned mount_count, struct error **err)
+{
+    bool resize = is_resized(&work->sandbox, warm);
+    if (work_init_agent(work, AGENT_WARM_WAIT_MS, err) < 0)
+        return -1;
+    if (resize)
+        work_network_end(work);
+    if ((mount_count || (resize && !work->sized)) &&
+        adapt(work, warm, resize, mounts, mount_count, err) < 0)
+        return -1;
+    fault_point(FAULT_CREATE_ADAPTED);
+    return 0;
+}

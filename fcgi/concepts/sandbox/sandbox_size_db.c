@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "sandbox/sandbox_size_row.h"
+#include "template/warm_plan.h"
+
+#define OVERDUE_MS 60000
+
+static const struct db_statement owe_statement = {
+    "size.owe", "INSERT INTO sandbox_sizes (sandbox_id, due_at_ms) VALUES (?, ?)", false};
+static const struct db_statement forget_statement = {
+    "size.forget", "DELETE FROM sandbox_sizes WHERE sandbox_id = ?", false};
+static const struct db_statement known_statement = {
+    "size.known", "SELECT 1 FROM sandbox_sizes WHERE sandbox_id = ?", true};
+static const struct db_statement hold_statement = {
+    "size.hold",
+    "UPDATE sandbox_sizes SET due_at_ms = ?, lease_owner = ?, attempts = attempts + 1"
+    " WHERE sandbox_id = ? AND (lease_owner = '' OR due_at_ms <= ?)",
+    false};
+static const struct db_statement defer_statement = {
+    "size.defer",
+    "UPDATE sandbox_sizes SET due_at_ms = ?, lease_owner = ''"
+    " WHERE sandbox_id = ? AND lease_owner = ?",
+    false};
+static const struct db_statement told_statement = {
+    "size.told", "DELETE FROM sandbox_sizes WHERE sandbox_id = ? AND lease_owner = ?", false};
+static const struct db_statement overdue_statement = {
+    "size.overdue",
+    "SELECT COUNT(*) FROM sandbox_sizes z JOIN sandboxes s ON s.id = z.sandbox_id"
+    " WHERE s.state = 'ready' AND (z.attempts >= 5 OR z.due_at_ms <= ?)",
+    true};
+const struct lease_table sandbox_sizes =
+    LEASE_TABLE_OWNED("sandbox_sizes", "sandbox_id", "due_at_ms", "due_at_ms IS NOT NULL");
+
+static const struct db_statement *const statements[] = {
+    &owe_statement,      &forget_statement,    &known_statement,   &hold_statement,
+    &defer_statement,    &told_statement,      &overdue_statement, &sandbox_sizes.due,
+    &sandbox_sizes.take, &sandbox_sizes.renew,
+};
+const struct db_statement_list sandbox_size_statements = DB_STATEMENT_LIST(statements);
+
+int sandbox_size_owe(struct db *db, const char *sandbox_id, struct error **err)
+{
+    return db_exec(db, &owe_statement,
+                   DB_ARGS(db_text(sandbox_id), db_i64(clock_in_ms(WARM_QUIET_MS))), NULL, err);
+}
+
+int sandbox_size_forget(struct db *db, const char *sandbox_id, struct error **err)
+{
+    return db_exec(db, &forget_statement, DB_ARGS(db_text(sandbox_id)), NULL, err);
+}
+
+int sandbox_size_hold(struct db *db, const char *sandbox_id, const char *owner, uint64_t lease_s,
+                      bool *found, bool *held, struct error **err)
+{
+    uint64_t matched = 0;
+    *held = false;
+    if (db_query_finds(db, &known_statement, DB_ARGS(db_text(sandbox_id)), found, err) < 0)
+        return -1;
+    if (*found && db_exec(db, &hold_statement,
+                          DB_ARGS(db_i64(clock_in_s(lease_s)), db_text(owner), db_text(sandbox_id),
+                                  db_i64(clock_now_ms())),
+                          &matched, err) < 0)
+        return -1;
+    *held = matched;
+    return 0;
+}
+
+int sandbox_size_overdue(struct db *db, uint64_t *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &overdue_statement, DB_ARGS(db_i64(clock_now_ms() - OVERDUE_MS)), &rows, err) <
+        0)
+        return -1;
+    *count = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
+    return 0;
+}
+
+int size_row_take(struct db *db, const char *owner, uint64_t lease_s, char id[LEASE_KEY_SIZE],
+                  unsigned *attempts, struct error **err)
+{
+    return lease_take(db, &sandbox_sizes, owner, lease_s * 1000, id, attempts, err);
+}
+
+int size_row_defer(struct db *db, const char *id, const char *owner, uint64_t delay_ms,
+                   struct error **err)
+{
+    return db_exec(db, &defer_statement,
+                   DB_ARGS(db_i64(clock_in_ms(delay_ms)), db_text(id), db_text(owner)), NULL, err);
+}
+
+int size_row_told(struct db *db, const char *id, const char *owner, struct error **err)
+{
+    return db_exec(db, &told_statement, DB_ARGS(db_text(id), db_text(owner)), NULL, err);
+}

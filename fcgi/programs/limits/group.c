@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "limits/group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/sizing.h"
+#include "base/str.h"
+
+#define NUMBER_SIZE 32
+#define WEIGHT_MAX  10000 /* that the kernel takes, v2 */
+#define SHARES_FULL 1024  /* of 100 percent, v1 */
+
+/* --- opening --- */
+
+static int open_folder(const char *root, const char *controller, struct error **err)
+{
+    autofree char *path = xasprintf("%s%s", root, controller);
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return fd >= 0 ? fd : error_set_errno(err, ERR_CONFIG, errno, "%s cannot be opened", path);
+}
+
+int groups_open(struct groups *groups, const char *root, const char *project, struct error **err)
+{
+    autofree char *mark = xasprintf("%s/cgroup.controllers", root);
+    *groups = (struct groups){.cpuset = -1, .cpu = -1, .memory = -1, .project = project};
+    groups->unified = access(mark, F_OK) == 0;
+    groups->cpuset = open_folder(root, groups->unified ? "" : "/cpuset", err);
+    if (groups->cpuset >= 0)
+        groups->cpu = open_folder(root, groups->unified ? "" : "/cpu", err);
+    if (groups->cpu >= 0)
+        groups->memory = open_folder(root, groups->unified ? "" : "/memory", err);
+    if (groups->memory >= 0)
+        return 0;
+    groups_close(groups);
+    return -1;
+}
+
+void groups_close(struct groups *groups)
+{
+    cleanup_close_(&groups->cpuset);
+    cleanup_close_(&groups->cpu);
+    cleanup_close_(&groups->memory);
+}
+
+/* Never through a link, and nothing outside. */
+static int open_beneath(int folder, const char *name, uint64_t flags)
+{
+    const struct open_how how = {.flags = flags | O_CLOEXEC,
+                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
+}
+
+static int open_group(const struct groups *groups, int folder, const char *instance,
+                      struct error **err)
+{
+    bool is_default = str_equal(groups->project, "default");
+    autofree char *name = xasprintf("lxc.payload.%s%s%s", is_default ? "" : groups->project,
+                                    is_default ? "" : "_", instance);
+    int fd = open_beneath(folder, name, O_PATH | O_DIRECTORY);
+    return fd >= 0 ? fd
+                   : error_set_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_RUNTIME_REFUSED,
+                                     errno, "control group %s cannot be opened", name);
+}
+
+/* --- files --- */
+
+/* What a file says, without the line feed at its end; absent: "". */
+static int read_text(int group, const char *file, char *text, size_t size, struct error **err)
+{
+    autoclose int fd = open_beneath(group, file, O_RDONLY);
+    text[0] = '\0';
+    if (fd < 0)
+        return errno == ENOENT
+                   ? 0
+                   : error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "%s cannot be opened", file);
+    ssize_t length = read(fd, text, size - 1);
+    if (length < 0)
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "%s cannot be read", file);
+    text[length] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    return 0;
+}
+
+static int write_text(int group, const char *file, const char *text, struct error **err)
+{
+    autoclose int fd = open_beneath(group, file, O_WRONLY | O_TRUNC);
+    ssize_t length = (ssize_t)strlen(text);
+    if (fd < 0 || write(fd, text, (size_t)length) != length)
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "%s cannot be made %s", file, text);
+    return 0;
+}
+
+/* What is no number ("max", "-1", a file that is not there) is UINT64_MAX. */
+static int read_number(int group, const char *file, uint64_t *number, struct error **err)
+{
+    char text[NUMBER_SIZE];
+    if (read_text(group, file, text, sizeof text, err) < 0)
+        return -1;
+    if (str_parse_u64(text, 0, UINT64_MAX - 1, number) < 0)
+        *number = UINT64_MAX;
+    return 0;
+}
+
+static int write_number(int group, const char *file, uint64_t number, struct error **err)
+{
+    char text[NUMBER_SIZE];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+    return write_text(group, file, text, err);
+}
+
+/* --- memory --- */
+
+struct memory_files {
+    const char *used, *hard;
+    const char *soft; /* nine tenths of the limit, where incusd sets it */
+    const char *swap; /* follows the limit, where it is set */
+};
+static const struct memory_files files_unified = {"memory.current", "memory.max", "memory.high",
+                                                  "memory.swap.max"};
+/* The last is of memory and swap together, and never below the first. */
+static const struct memory_files files_single = {"memory.usage_in_bytes", "memory.limit_in_bytes",
+                                                 "memory.soft_limit_in_bytes",
+                                                 "memory.memsw.limit_in_bytes"};
+
+/* As incusd reckons it. */
+static uint64_t soft_of(uint64_t limit)
+{
+    return (uint64_t)((double)limit * 0.9);
+}
+
+/* Whether a limit was made of another one: the kernel keeps whole pages of it. */
+static bool is_about(uint64_t limit, uint64_t of)
+{
+    uint64_t apart = limit > of ? limit - of : of - limit;
+    return apart < 65536;
+}
+
+static int set_soft(int group, const struct memory_files *files, uint64_t before, uint64_t bytes,
+                    struct error **err)
+{
+    uint64_t soft;
+    if (read_number(group, files->soft, &soft, err) < 0)
+        return -1;
+    return is_about(soft, soft_of(before)) ? write_number(group, files->soft, soft_of(bytes), err)
+                                           : 0;
+}
+
+static int set_swap(int group, const struct memory_files *files, uint64_t before, uint64_t bytes,
+                    struct error **err)
+{
+    uint64_t swap;
+    if (read_number(group, files->swap, &swap, err) < 0)
+        return -1;
+    if (is_about(swap, before))
+        return write_number(group, files->swap, bytes, err);
+    return is_about(swap, 2 * before) ? write_number(group, files->swap, 2 * bytes, err) : 0;
+}
+
+static int set_memory(const struct groups *groups, int group, uint64_t bytes, struct error **err)
+{
+    const struct memory_files *files = groups->unified ? &files_unified : &files_single;
+    uint64_t used, before;
+    if (read_number(group, files->used, &used, err) < 0 ||
+        read_number(group, files->hard, &before, err) < 0)
+        return -1;
+    if (used > bytes)
+        return error_set(err, ERR_RUNTIME_REFUSED, "the instance holds %llu bytes of memory",
+                         (unsigned long long)used);
+    /* Without any limit before it would not be known which others follow. */
+    if (before == UINT64_MAX)
+        return error_set(err, ERR_RUNTIME_REFUSED, "the instance has no limit of memory");
+    if (bytes > before && set_swap(group, files, before, bytes, err) < 0)
+        return -1;
+    if (write_number(group, files->hard, bytes, err) < 0 ||
+        (bytes < before && set_swap(group, files, before, bytes, err) < 0))
+        return -1;
+    return set_soft(group, files, before, bytes, err);
+}
+
+/* --- processors --- */
+
+static int set_weight(const struct groups *groups, int group, unsigned cpu, struct error **err)
+{
+    uint64_t percent = (uint64_t)cpu * CPU_WEIGHT_PERCENT;
+    if (!groups->unified)
+        return write_number(group, "cpu.shares", percent * SHARES_FULL / 100, err);
+    return write_number(group, "cpu.weight", percent < WEIGHT_MAX ? percent : WEIGHT_MAX, err);
+}
+
+static int read_cpus(int group, const char *file, struct cpus *cpus, struct error **err)
+{
+    char text[CPUS_TEXT_SIZE];
+    if (read_text(group, file, text, sizeof text, err) < 0)
+        return -1;
+    if (cpus_read(text, cpus, err) < 0)
+        return error_context(err, "%s", file);
+    return 0;
+}
+
+/* In between incusd chooses again, for all instances at once, and does not know of this one yet. */
+static int set_cpus(struct groups *groups, int group, unsigned cpu, struct error **err)
+{
+    static unsigned turn;
+    const char *all = groups->unified ? "cpuset.cpus.effective" : "cpuset.effective_cpus";
+    struct cpus there, own;
+    char text[CPUS_TEXT_SIZE];
+    if (read_cpus(groups->cpuset, all, &there, err) < 0 ||
+        read_cpus(group, "cpuset.cpus", &own, err) < 0)
+        return -1;
+    unsigned count = cpus_count(&there), before = cpus_count(&own);
+    if (!count)
+        return error_set(err, ERR_RUNTIME_REFUSED, "the machine's processors are not known");
+    unsigned wanted = cpu < count ? cpu : count;
+    if (before == wanted)
+        return 0;
+    cpus_choose(&own, &there, wanted, turn++ % count);
+    cpus_write(&own, text);
+    if (groups->hold && hold_add(groups->hold, group, &own, err) < 0)
+        return -1;
+    return write_text(group, "cpuset.cpus", text, err);
+}
+
+int groups_size(struct groups *groups, const struct order *order, struct error **err)
+{
+    autoclose int cpuset = open_group(groups, groups->cpuset, order->instance, err);
+    if (cpuset < 0)
+        return -1;
+    autoclose int cpu = open_group(groups, groups->cpu, order->instance, err);
+    if (cpu < 0)
+        return -1;
+    autoclose int memory = open_group(groups, groups->memory, order->instance, err);
+    if (memory < 0 || set_memory(groups, memory, (uint64_t)order->memory_mb << 20, err) < 0 ||
+        set_weight(groups, cpu, order->cpu, err) < 0 ||
+        set_cpus(groups, cpuset, order->cpu, err) < 0)
+        return -1;
+    return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "limits/order.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/sizing.h"
+#include "base/str.h"
+
+#define ULID_LENGTH   26
+#define CPU_MAX       4096
+#define MEMORY_MB_MAX (64u << 20)
+#define DISK_GB_MAX   (1u << 20)
+
+bool order_name_is_valid(const char *name)
+{
+    if (!str_starts_with(name, "sbx-") && !str_starts_with(name, "warm-"))
+        return false;
+    const char *id = strchr(name, '-') + 1;
+    return strlen(id) == ULID_LENGTH &&
+           strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz") == ULID_LENGTH;
+}
+
+static int read_number(char **left, const char *what, uint64_t min, uint64_t max, unsigned *number,
+                       struct error **err)
+{
+    uint64_t value;
+    const char *word = strsep(left, " ");
+    if (!word || str_parse_u64(word, min, max, &value) < 0)
+        return error_set(err, ERR_INVALID_REQUEST, "%s is no number from %llu to %llu", what,
+                         (unsigned long long)min, (unsigned long long)max);
+    *number = (unsigned)value;
+    return 0;
+}
+
+int order_read(const char *line, struct order *order, struct error **err)
+{
+    char text[SIZING_MAX];
+    char *left = text;
+    if ((size_t)snprintf(text, sizeof text, "%s", line) >= sizeof text)
+        return error_set(err, ERR_INVALID_REQUEST, "the line is too long");
+    const char *name = strsep(&left, " ");
+    if (!order_name_is_valid(name))
+        return error_set(err, ERR_INVALID_REQUEST, "the line names no instance of a sandbox");
+    *order = (struct order){.cpu = 0};
+    snprintf(order->instance, sizeof order->instance, "%s", name);
+    if (read_number(&left, "cpu", 1, CPU_MAX, &order->cpu, err) < 0 ||
+        read_number(&left, "memory_mb", 16, MEMORY_MB_MAX, &order->memory_mb, err) < 0 ||
+        read_number(&left, "disk_gb", 0, DISK_GB_MAX, &order->disk_gb, err) < 0)
+        return -1;
+    return left ? error_set(err, ERR_INVALID_REQUEST, "the line has more than four words") : 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include "limits/disk.h"
+#include "limits/group.h"
+
+struct limits {
+    struct groups groups;
+    struct disks disks;
+};
+
+/* Accept on file descriptor 0, one order a connection, one after the other: each takes less than a
+ * millisecond. Returns -1 with ERR_CONFIG when that is no socket to accept on; else not at all. */
+int limits_serve(struct limits *limits, struct error **err);

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A create in a size that no instance waits in: its host sets the limits, and Incus is told later."""
+
+import contextlib
+import os
+import random
+import signal
+
+import pytest
+
+from faults import InBackground, fault_points, quiet, settle  # noqa: F401
+from stack import wait_until
+from tenant import Sandbox, checkpoint_of
+
+GIB = 1 << 30
+
+
+@contextlib.contextmanager
+def stopped(stack, program):
+    """Nothing of the program runs meanwhile."""
+    pids = [stack.daemon("incusd").pid] if program == "incusd" else stack.processes(program)
+    assert pids, program
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.fixture
+def waiting(stack):
+    """An instance of the default size waits, and Incus has nothing to do for the pool."""
+    def ready():
+        return stack.query("SELECT 1 FROM warm_instances WHERE state = 'ready' LIMIT 1")
+
+    wait_until(ready, 120, "a waiting instance", 0.2)
+
+
+@pytest.fixture
+def pro(make_account):
+    return make_account("enterprise").api
+
+
+@pytest.fixture
+def size():
+    """One that nothing waits in: what a test asks for twice waits for the next."""
+    return {"cpu": 2, "memory_mb": random.randrange(1024, 8192, 128)}
+
+
+def is_of(sandbox, size):
+    return seen(sandbox) == (size["cpu"], size["memory_mb"], 40)
+
+
+def untold(stack, sandbox):
+    return stack.query("SELECT * FROM sandbox_sizes WHERE sandbox_id = %s", sandbox.id)
+
+
+def told(stack, sandbox):
+    wait_until(lambda: not untold(stack, sandbox), 60, "Incus being told", 0.1)
+    found = stack.incus.instance(sandbox.instance)
+    return found["config"]["limits.cpu"], found["config"]["limits.memory"], found["devices"]["root"]["size"]
+
+
+def seen(sandbox):
+    """Processors, MiB of memory and GiB of disk, as the first command has them."""
+    words = sandbox.data.check("nproc; free -m | awk '/^Mem:/ { print $2 }'; cat /sys/fs/btrfs/max_referenced").split()
+    return int(words[0]), int(words[1]), int(words[2]) // GIB
+
+
+def test_a_create_in_another_size_is_answered_while_incus_is_stopped(stack, waiting, pro, size):
+    with stopped(stack, "incusd"):
+        sandbox = Sandbox.create(pro, **size)
+        assert sandbox.instance.startswith("warm-")
+        assert untold(stack, sandbox), "Incus is to be told"
+        assert is_of(sandbox, size)
+    assert told(stack, sandbox) == ("2", f"{size['memory_mb']}MiB", "40GiB")
+    assert is_of(sandbox, size)
+    settle(stack)
+
+
+def test_what_incus_writes_meanwhile_changes_nothing(stack, waiting, pro, size, fault_points):
+    """It hands processors out again whenever an instance starts or goes, by what it knows."""
+    fault_points.arm("size.taken", "wait", "sandlot-dispatcher")
+    sandbox = Sandbox.create(pro, **size)
+    fault_points.reached("size.taken", 30)
+    other = Sandbox.create(pro, **size)
+    other.pause()
+    other.resume()
+    for _ in range(20):
+        assert seen(sandbox)[0] == 2
+    fault_points.clear()
+    assert told(stack, sandbox)[0] == "2"
+    assert seen(sandbox)[0] == 2
+
+
+def test_the_disk_ends_where_it_was_asked_for(stack, waiting, account, set_plan):
+    """In a plan whose disk is smaller than any that waits."""
+    set_plan("pro", disk_gb=1)
+    stack.ctl("team", "set-plan", account.team, "pro")
+    sandbox = Sandbox.create(account.api, memory_mb=1408)
+    assert seen(sandbox)[2] == 1
+    assert sandbox.data.bash("head -c 1300M /dev/zero >/home/user/large").exit_code != 0
+    assert int(sandbox.data.check("stat -c %s /home/user/large")) < GIB
+
+
+def test_limits_hold(waiting, pro):
+    sandbox = Sandbox.create(pro, memory_mb=512, cpu=2)
+    ended = sandbox.data.run("python3", "-c", "b = bytearray(900 << 20); print(len(b))")
+    assert ended.exit_code != 0, "more memory than there is"
+
+
+def test_without_the_program_incus_is_asked(stack, waiting, pro, size):
+    """A host of a version before has none."""
+    path = stack.run_dir / "limits.sock"
+    away = path.with_suffix(".away")
+    path.rename(away)
+    try:
+        sandbox = Sandbox.create(pro, **size)
+        assert is_of(sandbox, size)
+        assert not untold(stack, sandbox), "it knows"
+    finally:
+        away.rename(path)
+    assert told(stack, sandbox) == ("2", f"{size['memory_mb']}MiB", "40GiB")
+
+
+def test_a_program_that_hangs_keeps_no_create(stack, waiting, pro, size):
+    with stopped(stack, "sandlot-limits"):
+        sandbox = Sandbox.create(pro, **size)
+        assert is_of(sandbox, size)
+    settle(stack)
+
+
+@pytest.mark.parametrize("point", ["size.taken", "size.told"])
+def test_a_dispatcher_killed_while_it_tells_incus(stack, waiting, pro, size, fault_points, point):
+    fault_points.arm(point, "kill", "sandlot-dispatcher")
+    sandbox = Sandbox.create(pro, **size)
+    wait_until(lambda: not (fault_points.directory / point).exists(), 60, f"a dispatcher at {point}")
+    assert told(stack, sandbox) == ("2", f"{size['memory_mb']}MiB", "40GiB")
+    settle(stack)
+
+
+def test_a_pause_tells_incus_first(stack, waiting, pro, size):
+    sandbox = Sandbox.create(pro, **size)
+    sandbox.pause()
+    assert not untold(stack, sandbox)
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert is_of(sandbox, size)
+    assert told(stack, sandbox) == ("2", f"{size['memory_mb']}MiB", "40GiB")
+
+
+def test_a_pause_waits_for_who_tells_incus(stack, waiting, pro, size, fault_points):
+    fault_points.arm("size.taken", "wait", "sandlot-dispatcher")
+    sandbox = Sandbox.create(pro, **size)
+    fault_points.reached("size.taken", 30)
+    pausing = InBackground(pro.post, f"{sandbox.path}/pause")
+    wait_until(lambda: stack.row(sandbox.id)["state"] == "stopping", 30, "the pause")
+    fault_points.clear()
+    assert pausing.result().status == 200
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert is_of(sandbox, size)
+
+
+def test_a_checkpoint_is_of_the_size(stack, waiting, pro, size):
+    sandbox = Sandbox.create(pro, **size)
+    checkpoint = checkpoint_of(sandbox)
+    assert (checkpoint["cpu"], checkpoint["memory_mb"]) == (2, size["memory_mb"])
+    copy = Sandbox.create(pro, template=checkpoint["id"])
+    assert is_of(copy, size)
+    assert told(stack, sandbox) == ("2", f"{size['memory_mb']}MiB", "40GiB")
+
+
+def test_a_deleted_sandbox_needs_none(stack, waiting, pro, size, fault_points):
+    fault_points.arm("size.taken", "wait", "sandlot-dispatcher")
+    sandbox = Sandbox.create(pro, **size)
+    fault_points.reached("size.taken", 30)
+    assert pro.delete(sandbox.path).status == 204
+    fault_points.clear()
+    wait_until(lambda: not untold(stack, sandbox), 60, "the record being gone", 0.1)
+    settle(stack)
+
+
+def test_a_guest_that_goes_down_before_incus_was_told(stack, waiting, pro, size, fault_points):
+    fault_points.arm("size.taken", "wait", "sandlot-dispatcher")
+    sandbox = Sandbox.create(pro, **size)
+    fault_points.reached("size.taken", 30)
+    stack.incus.request("PUT", f"/1.0/instances/{sandbox.instance}/state", {"action": "stop", "force": True})
+    wait_until(lambda: stack.row(sandbox.id)["state"] == "stopped", 60, "the end being noticed", 0.1)
+    fault_points.clear()
+    assert sandbox.resume()["resumed_from"] == "disk"
+    assert is_of(sandbox, size)
+    assert told(stack, sandbox) == ("2", f"{size['memory_mb']}MiB", "40GiB")
+
+
+def test_a_burst(stack, waiting, pro, size):
+    """Each has its size at once, though Incus is told of the others one by one."""
+    calls = [InBackground(Sandbox.create, pro, **size) for _ in range(4)]
+    made = [call.result() for call in calls]
+    for _ in range(5):
+        assert all(is_of(sandbox, size) for sandbox in made)
+    for sandbox in made:
+        assert told(stack, sandbox) == ("2", f"{size['memory_mb']}MiB", "40GiB")
+        assert is_of(sandbox, size)
+    settle(stack)

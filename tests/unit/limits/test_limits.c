@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which orders sandlot-limits takes, and what it writes for them into control groups of both kinds.
+ */
+#include "unit/unit.h"
+
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "limits/disk.h"
+#include "limits/group.h"
+
+#define NAME  "warm-01m84zv6v7k928m8ea9wv1r61y"
+#define GROUP "lxc.payload.sandlot_" NAME
+
+static char folder[] = "/tmp/sandlot-limits-XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    autofree char *command = xasprintf("rm -rf %s", folder);
+    (void)state;
+    return chdir("/") == 0 && system(command) == 0 ? 0 : -1; /* NOLINT(cert-env33-c) */
+}
+
+static int in_empty_folder(void **state)
+{
+    (void)state;
+    return system("find . -mindepth 1 -delete") == 0 ? 0 : -1; /* NOLINT(cert-env33-c) */
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_file(const char *path, const char *text)
+{
+    char found[256] = "";
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_true(fread(found, 1, sizeof found - 1, file) > 0);
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(found, text);
+}
+
+/* --- orders --- */
+
+static void names_are_those_of_sandboxes(void **state)
+{
+    static const char *const others[] = {
+        "",
+        "warm-",
+        "tpl-01m84zv6v7k928m8ea9wv1r61y",
+        "warm-01m84zv6v7k928m8ea9wv1r61",
+        "warm-01m84zv6v7k928m8ea9wv1r61yy",
+        "warm-01m84zv6v7k928m8ea9wv1r61Y",
+        "warm-../../../../../../../etc00",
+        "sbx-01m84zv6v7k928m8ea9wv1r6/.",
+    };
+    (void)state;
+    assert_true(order_name_is_valid(NAME));
+    assert_true(order_name_is_valid("sbx-01m84zv6v7k928m8ea9wv1r61y"));
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        assert_false(order_name_is_valid(others[i]));
+}
+
+static void an_order_is_four_words(void **state)
+{
+    static const char *const others[] = {
+        "",
+        NAME,
+        NAME " 1",
+        NAME " 1 512",
+        NAME " 1 512 0 0",
+        NAME " 1 512 0 ",
+        NAME " 0 512 0",
+        NAME " 4097 512 0",
+        NAME " 1 15 0",
+        NAME " -1 512 0",
+        NAME " 01 512 0",
+        NAME " 1 512 1048577",
+        NAME "  1 512 0",
+        "x 1 512 0",
+        NAME " 1 512 00000000000000000000000000000000000000000000000000000000000000000000000000000"
+             "00000000000000000000000000000000000000000000",
+    };
+    struct order order;
+    error_auto err = NULL;
+    (void)state;
+    assert_int_equal(order_read(NAME " 2 1024 40", &order, &err), 0);
+    assert_string_equal(order.instance, NAME);
+    assert_int_equal(order.cpu, 2);
+    assert_int_equal(order.memory_mb, 1024);
+    assert_int_equal(order.disk_gb, 40);
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        assert_int_equal(order_read(others[i], &order, &err), -1);
+        assert_int_equal(err->code, ERR_INVALID_REQUEST);
+        error_clear(&err);
+    }
+}
+
+/* --- processors --- */
+
+static void assert_chosen(const char *own, const char *there, unsigned wanted, unsigned from,
+                          const char *expected)
+{
+    struct cpus mine, all;
+    char text[CPUS_TEXT_SIZE];
+    error_auto err = NULL;
+    assert_int_equal(cpus_read(own, &mine, &err), 0);
+    assert_int_equal(cpus_read(there, &all, &err), 0);
+    cpus_choose(&mine, &all, wanted, from);
+    cpus_write(&mine, text);
+    assert_string_equal(text, expected);
+}
+
+static void processors_are_chosen_among_those_that_are_there(void **state)
+{
+    (void)state;
+    assert_chosen("3", "0-7", 1, 0, "3");
+    assert_chosen("3", "0-7", 3, 6, "3,6,7");
+    assert_chosen("3", "0-7", 4, 7, "0,1,3,7");
+    assert_chosen("0-5", "0-7", 2, 0, "0,1");
+    assert_chosen("3", "0-1", 8, 0, "0,1");
+    assert_chosen("", "0-3,4095", 2, 4, "0,4095");
+}
+
+static void what_is_no_set_of_processors_is_refused(void **state)
+{
+    static const char *const others[] = {"x", "1-", "3-1", "1 2", "4096", "0-99999999999", "1,,2"};
+    struct cpus cpus;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        error_auto err = NULL;
+        assert_int_equal(cpus_read(others[i], &cpus, &err), -1);
+    }
+}
+
+/* --- control groups --- */
+
+static void make_unified(void)
+{
+    write_file("cgroup.controllers", "cpuset cpu memory\n");
+    write_file("cpuset.cpus.effective", "0-3\n");
+    assert_int_equal(mkdir(GROUP, 0755), 0);
+    write_file(GROUP "/cpuset.cpus", "1\n");
+    write_file(GROUP "/cpu.weight", "25\n");
+    write_file(GROUP "/memory.current", "4096\n");
+    write_file(GROUP "/memory.max", "536870912\n");
+    write_file(GROUP "/memory.high", "483180544\n");
+    write_file(GROUP "/memory.swap.max", "0\n");
+}
+
+static void make_single(void)
+{
+    static const char *const controllers[] = {"cpuset", "cpu", "memory"};
+    for (size_t i = 0; i < ARRAY_SIZE(controllers); i++) {
+        autofree char *path = xasprintf("%s/" GROUP, controllers[i]);
+        assert_int_equal(mkdir(controllers[i], 0755), 0);
+        assert_int_equal(mkdir(path, 0755), 0);
+    }
+    write_file("cpuset/cpuset.effective_cpus", "0-1\n");
+    write_file("cpuset/" GROUP "/cpuset.cpus", "0\n");
+    write_file("cpu/" GROUP "/cpu.shares", "256\n");
+    write_file("memory/" GROUP "/memory.usage_in_bytes", "4096\n");
+    write_file("memory/" GROUP "/memory.limit_in_bytes", "536870912\n");
+    write_file("memory/" GROUP "/memory.memsw.limit_in_bytes", "536870912\n");
+    write_file("memory/" GROUP "/memory.soft_limit_in_bytes", "483180544\n");
+}
+
+static int size(const char *project, const struct order *order, struct error **err)
+{
+    struct groups groups;
+    assert_int_equal(groups_open(&groups, folder, project, err), 0);
+    int result = groups_size(&groups, order, err);
+    groups_close(&groups);
+    return result;
+}
+
+static void limits_are_set_in_one_hierarchy(void **state)
+{
+    const struct order order = {NAME, 2, 1024, 0};
+    error_auto err = NULL;
+    (void)state;
+    make_unified();
+    assert_int_equal(size("sandlot", &order, &err), 0);
+    assert_file(GROUP "/memory.max", "1073741824");
+    assert_file(GROUP "/memory.high", "966367641");
+    assert_file(GROUP "/memory.swap.max", "0\n");
+    assert_file(GROUP "/cpu.weight", "50");
+    struct cpus cpus;
+    char text[16] = "";
+    FILE *file = fopen(GROUP "/cpuset.cpus", "re");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(cpus_read(text, &cpus, &err), 0);
+    assert_int_equal(cpus_count(&cpus), 2);
+    assert_true(cpus.words[0] >> 1 & 1);
+}
+
+static void limits_are_set_in_one_for_each_controller(void **state)
+{
+    const struct order larger = {NAME, 8, 1024, 0}, smaller = {NAME, 1, 256, 0};
+    error_auto err = NULL;
+    (void)state;
+    make_single();
+    assert_int_equal(size("sandlot", &larger, &err), 0);
+    assert_file("memory/" GROUP "/memory.limit_in_bytes", "1073741824");
+    assert_file("memory/" GROUP "/memory.memsw.limit_in_bytes", "1073741824");
+    assert_file("memory/" GROUP "/memory.soft_limit_in_bytes", "966367641");
+    assert_file("cpu/" GROUP "/cpu.shares", "2048");
+    assert_file("cpuset/" GROUP "/cpuset.cpus", "0,1");
+    assert_int_equal(size("sandlot", &smaller, &err), 0);
+    assert_file("memory/" GROUP "/memory.limit_in_bytes", "268435456");
+    assert_file("memory/" GROUP "/memory.memsw.limit_in_bytes", "268435456");
+    assert_file("cpu/" GROUP "/cpu.shares", "256");
+    assert_file("cpuset/" GROUP "/cpuset.cpus", "0");
+}
+
+static void more_memory_than_the_limit_is_left_alone(void **state)
+{
+    const struct order order = {NAME, 2, 128, 0};
+    error_auto err = NULL;
+    (void)state;
+    make_unified();
+    write_file(GROUP "/memory.current", "134217729\n");
+    assert_int_equal(size("sandlot", &order, &err), -1);
+    assert_int_equal(err->code, ERR_RUNTIME_REFUSED);
+    assert_file(GROUP "/memory.max", "536870912\n");
+    assert_file(GROUP "/cpu.weight", "25\n");
+}
+
+static void another_projects_instance_is_none(void **state)
+{
+    const struct order order = {NAME, 2, 1024, 0};
+    error_auto err = NULL;
+    (void)state;
+    make_unified();
+    assert_int_equal(size("other", &order, &err), -1);
+    assert_int_equal(err->code, ERR_NOT_FOUND);
+    error_clear(&err);
+    assert_int_equal(size("default", &order, &err), -1);
+}
+
+static void a_link_is_not_followed(void **state)
+{
+    const struct order order = {NAME, 2, 1024, 0};
+    error_auto err = NULL;
+    (void)state;
+    make_unified();
+    assert_int_equal(rename(GROUP, "elsewhere"), 0);
+    assert_int_equal(symlink("elsewhere", GROUP), 0);
+    assert_int_equal(size("sandlot", &order, &err), -1);
+    error_clear(&err);
+    assert_int_equal(unlink(GROUP), 0);
+    assert_int_equal(rename("elsewhere", GROUP), 0);
+    assert_int_equal(rename(GROUP "/memory.max", "file"), 0);
+    assert_int_equal(symlink("../file", GROUP "/memory.max"), 0);
+    assert_int_equal(size("sandlot", &order, &err), -1);
+    assert_file("file", "536870912\n");
+}
+
+/* --- disks --- */
+
+static void the_link_to_a_quota_group_is_read(void **state)
+{
+    static const char *const others[] = {
+        "",
+        "/run/sandlot-disks/.none",
+        "/sys/fs/btrfs/528e4537-ce9c-4830-89c0-215c2d506358/qgroups/1_0",
+        "/sys/fs/btrfs/528e4537-ce9c-4830-89c0-215c2d506358/qgroups/0_",
+        "/sys/fs/btrfs/528e4537-ce9c-4830-89c0-215c2d506358/qgroups/0_0",
+        "/sys/fs/btrfs/528e4537-ce9c-4830-89c0-215c2d506358/qgroups/0_5/..",
+        "/sys/fs/btrfs/528e4537-ce9c-4830-89c0-215c2d506358/qgroups/0_281474976710656",
+        "/sys/fs/btrfs/features/qgroups/0_5",
+        "/sys/fs/btrfs/../../../../../../../../../../../etc/qgroups/0_5",
+    };
+    char uuid[40];
+    uint64_t group;
+    (void)state;
+    assert_int_equal(
+        disk_group_read("/sys/fs/btrfs/528e4537-ce9c-4830-89c0-215c2d506358/qgroups/0_258", uuid,
+                        sizeof uuid, &group),
+        0);
+    assert_string_equal(uuid, "528e4537-ce9c-4830-89c0-215c2d506358");
+    assert_int_equal(group, 258);
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        assert_int_equal(disk_group_read(others[i], uuid, sizeof uuid, &group), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_those_of_sandboxes),
+        cmocka_unit_test(an_order_is_four_words),
+        cmocka_unit_test(processors_are_chosen_among_those_that_are_there),
+        cmocka_unit_test(what_is_no_set_of_processors_is_refused),
+        cmocka_unit_test_setup(limits_are_set_in_one_hierarchy, in_empty_folder),
+        cmocka_unit_test_setup(limits_are_set_in_one_for_each_controller, in_empty_folder),
+        cmocka_unit_test_setup(more_memory_than_the_limit_is_left_alone, in_empty_folder),
+        cmocka_unit_test_setup(another_projects_instance_is_none, in_empty_folder),
+        cmocka_unit_test_setup(a_link_is_not_followed, in_empty_folder),
+        cmocka_unit_test(the_link_to_a_quota_group_is_read),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
+}
