@@ -54,6 +54,13 @@ static void add_disk_view(struct call *call, const char *word)
               xasprintf("%.*s%s", place, word, realpath(path, target) ? target : path));
 }
 
+/* liblxc asks for all that CRIU does: thousands of lines for each dump, and each is a write. CRIU
+ * by itself writes warnings and errors. */
+static bool asks_for_more(const char *word)
+{
+    return str_starts_with(word, "-v") && !getenv(CALL_LOG_ALL);
+}
+
 static void add_word(struct call *call, const char *word)
 {
     /* A control group of the unified hierarchy, without the option. */
@@ -78,7 +85,7 @@ void call_read(struct call *call, char *const criu[], char *const arguments[])
             note_value(call, word[0], word[1]);
             words_add_copy(&call->command, *word++);
             words_add_copy(&call->command, *word);
-        } else if (!str_starts_with(*word, "--lsm-profile=")) {
+        } else if (!str_starts_with(*word, "--lsm-profile=") && !asks_for_more(*word)) {
             add_word(call, *word);
         }
     }

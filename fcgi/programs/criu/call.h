@@ -7,6 +7,9 @@
 
 #include "criu/words.h"
 
+/* In the environment: all that liblxc wants is logged. */
+#define CALL_LOG_ALL "SANDLOT_CRIU_LOG"
+
 struct call {
     struct words command; /* CRIU, and the arguments for it */
     const char *verb;     /* "" when there is none */

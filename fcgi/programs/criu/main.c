@@ -32,6 +32,8 @@
  *  - A copy of an instance has the image of its original. Its processes are to find the addresses
  *    of the copy (SANDLOT_CONFIG names its configuration), none of the original's connections, and
  *    a control group that runs: CRIU calls this program before it lets them go on, and after that.
+ *  - liblxc has CRIU log thousands of lines, which is a good part of a dump: warnings and errors
+ * are logged, and the rest where SANDLOT_CRIU_LOG is in incusd's environment.
  *  - CRIU and liblxc freeze a container and look at once whether it stands still, which takes a
  *    moment; then they sleep for 100 ms and a second. It stands still before CRIU begins. One that
  *    is to live on does until its disk is copied, too.

@@ -75,7 +75,7 @@ static void a_call_is_mended(void **state)
 {
     char criu[] = "loader criu";
     char arguments[] = "dump --lsm-profile apparmor:x --lsm-profile=y --cgroup-root pids:/p "
-                       "/lxc.payload.c -D images -o log -t 17 --leave-running";
+                       "/lxc.payload.c -D images -o log -v4 -t 17 --leave-running";
     struct call call;
     (void)state;
     read_call(&call, criu, arguments);
@@ -88,6 +88,19 @@ static void a_call_is_mended(void **state)
     assert_string_equal(call.log, "log");
     assert_int_equal(call.pid, 17);
     assert_true(call.leave_running);
+    call_deinit(&call);
+}
+
+static void all_is_logged_on_request(void **state)
+{
+    char criu[] = "criu", arguments[] = "dump -v4 -t 17";
+    struct call call;
+    (void)state;
+    assert_int_equal(setenv(CALL_LOG_ALL, "yes", 1), 0);
+    read_call(&call, criu, arguments);
+    assert_int_equal(unsetenv(CALL_LOG_ALL), 0);
+    autofree char *text = joined(&call);
+    assert_string_equal(text, "criu dump -v4 -t 17");
     call_deinit(&call);
 }
 
@@ -281,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_is_mended),
+        cmocka_unit_test(all_is_logged_on_request),
         cmocka_unit_test(a_call_that_ends_early_is_passed_on),
         cmocka_unit_test(the_folder_for_mounts_is_the_configurations),
         cmocka_unit_test(an_image_that_was_changed_is_not_whole),

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the launcher reads of a container's configuration, what it looks at before a start, and how
- * it ends one that does not end. */
+/* What the launcher reads of a container's configuration, what it looks at before a start, how it
+ * ends one that does not end, and how it tells incusd of a container's hooks. */
 #include "unit/unit.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/bounded.h"
 #include "base/mem.h"
 #include "launcher/container_config.h"
+#include "launcher/hook.h"
 #include "launcher/mount_points.h"
 #include "launcher/orphans.h"
 
@@ -268,6 +271,121 @@ static void folders_of_deleted_instances_go(void **state)
     assert_int_equal(access("/etc/passwd", F_OK), 0);
 }
 
+/* --- hooks --- */
+
+static void read_text(const char *path, char *out, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    out[fread(out, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+static void a_start_calls_the_launcher(void **state)
+{
+    static const char known[] =
+        "lxc.hook.version = 1\n"
+        "lxc.hook.pre-start = /proc/17/exe callhook /run/incus \"p\" \"n\" start\n"
+        "lxc.hook.stop = /x/incusd-exec callhook /run/incus \"p\" \"n\" stopns\n";
+    char text[1024];
+    struct stat found;
+    (void)state;
+    write_file("hooks.conf", known);
+    assert_int_equal(chmod("hooks.conf", 0640), 0);
+    hook_take_over("hooks.conf", "/a b/launcher");
+    read_text("hooks.conf", text, sizeof text);
+    assert_string_equal(text, known);
+    hook_take_over("hooks.conf", "/x/launcher");
+    hook_take_over("hooks.conf", "/x/launcher");
+    read_text("hooks.conf", text, sizeof text);
+    assert_string_equal(text,
+                        "lxc.hook.version = 1\n"
+                        "lxc.hook.pre-start = /x/launcher --hook /proc/17/exe callhook /run/incus "
+                        "\"p\" \"n\" start\n"
+                        "lxc.hook.stop = /x/incusd-exec callhook /run/incus \"p\" \"n\" stopns\n");
+    assert_int_equal(stat("hooks.conf", &found), 0);
+    assert_int_equal(found.st_mode & 07777, 0640);
+    assert_int_equal(access("hooks.conf.sandlot", F_OK), -1);
+}
+
+/* FOLDER PROJECT NAME HOOK */
+static int call_hook(const char *text, struct error **err)
+{
+    char *words[8], *rest = NULL;
+    autofree char *copy = xasprintf("incusd callhook %s", text);
+    size_t count = 0;
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        words[count++] = word;
+    words[count] = NULL;
+    return hook_call(words, err);
+}
+
+static int listen_there(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "unix.socket"};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    unlink(address.sun_path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    return fd;
+}
+
+/* What hook_call() returns when incusd, which notes what it is asked, answers so. */
+static int call_answered(const char *answer, const char *hook, struct error **err)
+{
+    autofree char *text = xasprintf(". project name-1 %s", hook);
+    char asked[1024];
+    int fd = listen_there();
+    pid_t incusd = fork();
+    if (incusd == 0) {
+        int one = accept(fd, NULL, NULL);
+        ssize_t size = read(one, asked, sizeof asked - 1);
+        asked[size < 0 ? 0 : size] = '\0';
+        asked[strcspn(asked, "\r")] = '\0';
+        write_file("asked", asked);
+        _exit(write(one, answer, strlen(answer)) == (ssize_t)strlen(answer) ? 0 : 1);
+    }
+    close(fd);
+    int result = call_hook(text, err);
+    kill(incusd, SIGKILL);
+    assert_int_equal(waitpid(incusd, NULL, 0), incusd);
+    return result;
+}
+
+static void a_hook_is_told_to_incusd(void **state)
+{
+    static const char fine[] = "HTTP/1.0 200 OK\r\n\r\n{}";
+    error_auto err = NULL;
+    error_auto refused = NULL;
+    error_auto none = NULL;
+    char text[1024];
+    (void)state;
+    assert_int_equal(call_answered(fine, "start", &err), 0);
+    read_text("asked", text, sizeof text);
+    assert_string_equal(text, "GET /internal/containers/name-1/onstart?project=project HTTP/1.0");
+    setenv("LXC_TARGET", "stop", 1);
+    setenv("LXC_NET_NS", "/proc/17/fd/4", 1);
+    assert_int_equal(call_answered(fine, "stopns", &err), 0);
+    read_text("asked", text, sizeof text);
+    assert_string_equal(text, "GET /internal/containers/name-1/onstopns?project=project&target=stop"
+                              "&netns=/proc/17/fd/4 HTTP/1.0");
+    assert_int_equal(call_answered("HTTP/1.0 404 Not Found\r\n\r\n", "stop", &err), 1);
+    assert_int_equal(call_answered("", "stop", &none), -1);
+    setenv("LXC_TARGET", "reboot", 1);
+    assert_int_equal(call_answered(fine, "stop", &refused), -1);
+}
+
+static void a_hook_that_is_not_known_is_left_to_incusd(void **state)
+{
+    error_auto err = NULL;
+    (void)state;
+    assert_int_equal(call_hook(". project name freeze", &err), 1);
+    assert_int_equal(call_hook(". a%b name start", &err), 1);
+    assert_int_equal(call_hook(".", &err), 1);
+    assert_int_equal(call_hook("/nonexistent project name start", &err), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +398,9 @@ int main(void)
         cmocka_unit_test(what_made_itself_independent_is_killed_too),
         cmocka_unit_test(what_a_command_in_time_left_lives_on),
         cmocka_unit_test(folders_of_deleted_instances_go),
+        cmocka_unit_test(a_start_calls_the_launcher),
+        cmocka_unit_test(a_hook_is_told_to_incusd),
+        cmocka_unit_test(a_hook_that_is_not_known_is_left_to_incusd),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
 }
