@@ -305,6 +305,7 @@ def test_a_pool_that_fills_keeps_nothing_that_is_archived(full, sandbox, stack):
     wait_until(lambda: not wrong_counters(stack.query), 10, "counters that are right")
 
 
+@pytest.mark.long
 def test_what_is_on_no_host_can_be_copied_and_deleted(full, sandbox, api, stack):
     deleted = Sandbox.create(api)
     for one in (sandbox, deleted):
@@ -331,6 +332,7 @@ def test_a_dispatcher_is_killed_over_a_pool_that_fills(full, sandbox, stack, fau
     is_as_it_was(sandbox)
 
 
+@pytest.mark.long
 def test_who_has_most_gives_first_and_nothing_without_the_storage(storage, account, other_account, stack):
     many, one = [Sandbox.create(account.api) for _ in range(2)], Sandbox.create(other_account.api)
     with archive_settings(stack, archive_after_s=1, **storage.settings):
