@@ -102,6 +102,8 @@ enum incus_error incus_error_of(int code, const char *text)
         {"nstance is busy running a", INCUS_ERROR_BUSY},
         /* To a change of it while a snapshot of it is being removed. */
         {"nstance snapshot record count doesn't match", INCUS_ERROR_BUSY},
+        /* Its init has ended, and what follows from that is still being done. */
+        {"Invalid PID", INCUS_ERROR_BUSY},
         {"is already stopped", INCUS_ERROR_STOPPED},
         {"nstance is not running", INCUS_ERROR_STOPPED},
         {"ontainer is not running", INCUS_ERROR_STOPPED},

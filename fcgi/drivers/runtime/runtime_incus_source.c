@@ -15,6 +15,19 @@ static int make(struct runtime_incus *runtime, const char *source, const char *f
     return incus_instance_create(runtime->incus, body, err);
 }
 
+/* In the moment in which it ends incusd may not say what it is doing. */
+static int look_at_end(struct runtime_incus *runtime, const char *source,
+                       enum runtime_status *status, struct error **err)
+{
+    *status = RUNTIME_RUNNING;
+    if (runtime_look(runtime, source, NULL, status, err) == 0)
+        return 0;
+    if (incus_last_error(runtime->incus) != INCUS_ERROR_BUSY)
+        return -1;
+    error_clear(err);
+    return 0;
+}
+
 /* The first start of an unprivileged container moves its files to the host's range of user ids,
  * which takes longer than everything else in a create; copies inherit the result. */
 static int shift(struct runtime_incus *runtime, const char *source, struct error **err)
@@ -26,7 +39,7 @@ static int shift(struct runtime_incus *runtime, const char *source, struct error
     if (incus_instance_change(runtime->incus, source, &start, err) < 0)
         return error_context(err, "the first start of template source %s", source);
     for (;;) {
-        if (runtime_look(runtime, source, NULL, &status, err) < 0)
+        if (look_at_end(runtime, source, &status, err) < 0)
             return -1;
         if (status == RUNTIME_STOPPED)
             return 0;

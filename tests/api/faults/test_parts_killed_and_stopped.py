@@ -98,7 +98,9 @@ def test_a_dispatcher_that_was_killed_is_replaced(make_sandbox, stack):
 def test_the_runtime_daemon_being_away(make_account, stack):
     account = make_account("pro")
     sandbox = Sandbox.create(account.api)
-    body = {"memory_mb": 896}  # a size that nobody else asks for, so that nothing stands ready
+    volume = account.api.post("/v1/volumes", {"name": "data"})
+    assert volume.status == 201, volume
+    body = {"volume_mounts": {"/data": "data"}}  # which the daemon alone can attach
     daemon = stack.daemon("incusd")
     daemon.stop()
     try:

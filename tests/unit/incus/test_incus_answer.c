@@ -128,6 +128,7 @@ static void sorts_refusals(void **state)
          "Failed to write backup file: Instance snapshot record count doesn't match instance "
          "snapshot volume record count",
          INCUS_ERROR_BUSY},
+        {500, "Invalid PID '\xef\xbf\xbd'", INCUS_ERROR_BUSY},
         {500,
          "Failed creating instance record: Add instance info to the database: Failed to "
          "create \"instances\" entry: UNIQUE constraint failed: instances.project_id, "

@@ -20,6 +20,7 @@ final class DeploymentArchive
      * @param int $failing Of these, that have failed before.
      * @param int $behind Paused sandboxes and checkpoints that should have a copy and have none.
      * @param \DateTimeImmutable|null $behindSince Since when the first of them should have one.
+     * @param int $evicted Of these sandboxes, those that their hosts have nothing of.
      */
     public function __construct(
         public readonly string $url,
@@ -34,6 +35,7 @@ final class DeploymentArchive
         public readonly int $behind,
         public readonly ?\DateTimeImmutable $behindSince,
         public readonly string $lastError,
+        public readonly int $evicted,
     ) {
     }
 
@@ -53,6 +55,7 @@ final class DeploymentArchive
             behind: $fields->int('behind'),
             behindSince: $fields->timeOrNull('behind_since'),
             lastError: $fields->string('last_error'),
+            evicted: $fields->int('evicted'),
         );
     }
 }
