@@ -36,8 +36,11 @@ static int shift(struct runtime_incus *runtime, const char *source, struct error
     struct incus_state_change stop = {.action = INCUS_STOP, .force = true};
     int64_t give_up_ms = clock_monotonic_ms() + FIRST_START_MOST_MS;
     enum runtime_status status;
-    if (incus_instance_change(runtime->incus, source, &start, err) < 0)
-        return error_context(err, "the first start of template source %s", source);
+    if (incus_instance_change(runtime->incus, source, &start, err) < 0) {
+        if (incus_last_error(runtime->incus) != INCUS_ERROR_BUSY)
+            return error_context(err, "the first start of template source %s", source);
+        error_clear(err); /* it has ended before incusd saw that it runs */
+    }
     for (;;) {
         if (look_at_end(runtime, source, &status, err) < 0)
             return -1;
