@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is mended in a call of CRIU, what is written into an image, and archives of tmpfs. */
-#include "unit/unit.h"
+#include "unit/folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,21 +9,6 @@
 #include "criu/call.h"
 #include "criu/image.h"
 #include "criu/tar_pack.h"
-
-static char folder[] = "/tmp/sandlot-criu-XXXXXX";
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    autofree char *command = xasprintf("rm -rf %s", folder);
-    (void)state;
-    return chdir("/") == 0 && system(command) == 0 ? 0 : -1; /* NOLINT(cert-env33-c) */
-}
 
 static void write_file(const char *path, const char *data, size_t size)
 {

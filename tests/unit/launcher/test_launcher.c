@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the launcher reads of a container's configuration, what it looks at before a start, how it
  * ends one that does not end, and how it tells incusd of a container's hooks. */
-#include "unit/unit.h"
+#include "unit/folder.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -17,21 +17,6 @@
 #include "launcher/hook.h"
 #include "launcher/mount_points.h"
 #include "launcher/orphans.h"
-
-static char folder[] = "/tmp/sandlot-launcher-XXXXXX";
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    autofree char *command = xasprintf("rm -rf %s", folder);
-    (void)state;
-    return chdir("/") == 0 && system(command) == 0 ? 0 : -1; /* NOLINT(cert-env33-c) */
-}
 
 static void write_file(const char *path, const char *text)
 {

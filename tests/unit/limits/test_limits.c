@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which orders sandlot-limits takes, and what it writes for them into control groups of both kinds.
  */
-#include "unit/unit.h"
+#include "unit/folder.h"
 
 #include <sys/stat.h>
 
@@ -12,21 +12,6 @@
 
 #define NAME  "warm-01m84zv6v7k928m8ea9wv1r61y"
 #define GROUP "lxc.payload.sandlot_" NAME
-
-static char folder[] = "/tmp/sandlot-limits-XXXXXX";
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    autofree char *command = xasprintf("rm -rf %s", folder);
-    (void)state;
-    return chdir("/") == 0 && system(command) == 0 ? 0 : -1; /* NOLINT(cert-env33-c) */
-}
 
 static int in_empty_folder(void **state)
 {

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Group set-up and tear-down of a unit test whose files lie in a folder of its own, which is the
+ * current one meanwhile. */
+#pragma once
+
+#include "base/mem.h"
+#include "unit/unit.h"
+
+static char folder[] = "/tmp/sandlot-unit-XXXXXX";
+
+static inline int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static inline int remove_folder(void **state)
+{
+    autofree char *command = xasprintf("rm -rf %s", folder);
+    (void)state;
+    return chdir("/") == 0 && system(command) == 0 ? 0 : -1; /* NOLINT(cert-env33-c) */
+}
