@@ -186,6 +186,8 @@ static int copy(struct work *work, struct checkpoint *checkpoint, struct error *
     const char *name = work->sandbox.instance_name;
     if (work->sandbox.state == SANDBOX_COPYING && work_fetch_archived(work, err) < 0)
         return -1;
+    if (work_tell_size(work, err) < 0) /* what was in the archive alone is there now */
+        return -1;
     if (checkpoint->for_fork)
         return runtime->ops->snapshot_memory(runtime, name, checkpoint->instance_name, err);
     if (checkpoint->memory)
@@ -201,8 +203,7 @@ static int run(struct work *work, struct checkpoint *checkpoint, struct error **
     work->settle = keep;
     work->settle_context = checkpoint;
     fault_point(FAULT_CHECKPOINT_BEGUN);
-    if (work_open_runtime(work, &failure) == 0 && work_tell_size(work, &failure) == 0 &&
-        copy(work, checkpoint, &failure) == 0) {
+    if (work_open_runtime(work, &failure) == 0 && copy(work, checkpoint, &failure) == 0) {
         fault_point(FAULT_CHECKPOINT_COPIED);
         if (add_parent_size(work->worker->db, checkpoint, &failure) == 0 &&
             work_finish(work, SANDBOX_EVENT_CHECKPOINTED, NULL, &failure) == 0) {

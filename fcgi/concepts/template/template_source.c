@@ -17,7 +17,8 @@ static int make_source(struct template_sources *sources, struct runtime *runtime
     template_source_name(version->id, source);
     if (runtime->ops->build_source(runtime, source, version->image, &fingerprint,
                                    &version->virtual_machine, err) < 0 ||
-        runtime->ops->measure_source(runtime, source, fingerprint, &version->size_mb, err) < 0)
+        runtime->ops->measure_source(runtime, source, fingerprint, version->virtual_machine,
+                                     &version->size_mb, err) < 0)
         return -1;
     if (!first && strcmp(fingerprint, version->fingerprint) != 0)
         return error_set(err, ERR_RUNTIME_REFUSED,

@@ -136,10 +136,6 @@ int incus_instance_snapshot_delete(struct incus *incus, const char *name, const 
 int incus_instance_restore(struct incus *incus, const char *name, const char *snapshot,
                            struct error **err);
 
-/* What its root disk takes in the pool, in bytes; 0 where the pool cannot tell. */
-int incus_instance_disk_usage(struct incus *incus, const char *name, uint64_t *bytes,
-                              struct error **err);
-
 /* Take a device out. Not there: success. Nobody else may change the instance meanwhile. */
 int incus_instance_remove_device(struct incus *incus, const char *name, const char *device,
                                  struct error **err);

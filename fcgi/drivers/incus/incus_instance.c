@@ -198,20 +198,6 @@ int incus_instance_restore(struct incus *incus, const char *name, const char *sn
     return incus_order(incus, "PUT", path, body, err);
 }
 
-int incus_instance_disk_usage(struct incus *incus, const char *name, uint64_t *bytes,
-                              struct error **err)
-{
-    autofree char *path = incus_path(incus, "instances", name);
-    autofree char *state_path = xasprintf("%s/state", path);
-    json_auto_t *state = NULL;
-    if (incus_get(incus, state_path, &state, err) < 0)
-        return -1;
-    json_t *root = json_object_get(json_object_get(state, "disk"), "root");
-    json_int_t usage = json_integer_value(json_object_get(root, "usage"));
-    *bytes = usage > 0 ? (uint64_t)usage : 0;
-    return 0;
-}
-
 int incus_instance_remove_device(struct incus *incus, const char *name, const char *device,
                                  struct error **err)
 {

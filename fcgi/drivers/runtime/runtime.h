@@ -155,7 +155,7 @@ struct runtime_ops {
     /* What the host's disks keep for a source of build_source(): the image of that fingerprint as
      * it is stored, and what the source holds beyond what it was unpacked to. */
     int (*measure_source)(struct runtime *runtime, const char *source, const char *fingerprint,
-                          uint32_t *size_mb, struct error **err);
+                          bool virtual_machine, uint32_t *size_mb, struct error **err);
 
     /* Copy-on-write copy of the source, started. An instance of that name which is already there
      * is brought to running. */

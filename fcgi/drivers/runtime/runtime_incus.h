@@ -178,7 +178,8 @@ int runtime_incus_receive_source(struct runtime *to, struct runtime *from, const
 /* --- runtime_incus_source.c, _copy.c, _create.c, _measure.c, _memory.c, _pause.c --- */
 
 int runtime_incus_measure_source(struct runtime *runtime, const char *source,
-                                 const char *fingerprint, uint32_t *size_mb, struct error **err);
+                                 const char *fingerprint, bool virtual_machine, uint32_t *size_mb,
+                                 struct error **err);
 int runtime_incus_build_source(struct runtime *runtime, const char *source, const char *image,
                                char **fingerprint, bool *virtual_machine, struct error **err);
 int runtime_incus_create(struct runtime *runtime, const struct runtime_instance *instance,
@@ -188,7 +189,7 @@ int runtime_incus_copy(struct runtime *runtime, const char *name, const char *co
                        struct error **err);
 /* What the original holds in the pool beside what it was itself copied from. */
 int runtime_incus_measure_copy(struct runtime *runtime, const char *name, const char *copy,
-                               uint32_t *size_mb, struct error **err);
+                               bool virtual_machine, uint32_t *size_mb, struct error **err);
 int runtime_incus_copy_memory(struct runtime *runtime, const char *name, const char *copy,
                               const char *owner, uint32_t *size_mb, struct error **err);
 int runtime_incus_undo_copy_memory(struct runtime *runtime, const char *name, const char *copy,

@@ -15,6 +15,7 @@ static const char *const roles[] = {
 struct copying {
     struct runtime_incus *runtime;
     const char *name, *copy, *role, *owner;
+    bool virtual_machine;
 };
 
 static bool is_busy(const struct copying *copying)
@@ -29,6 +30,7 @@ static int make(struct copying *copying, struct error **err)
     incus_instance_auto original = {0};
     if (incus_instance_get(incus, copying->name, &original, err) < 0)
         return -1;
+    copying->virtual_machine = original.virtual_machine;
     json_auto_t *body = runtime_copy_body(copying->copy, copying->name, original.devices,
                                           original.virtual_machine, copying->owner);
     if (incus_instance_create(incus, body, err) == 0)
@@ -57,6 +59,7 @@ static int step(struct copying *copying, bool *made, struct error **err)
     if (runtime_look(runtime, copying->copy, &found, &status, err) < 0)
         return -1;
     if (status != RUNTIME_ABSENT) {
+        copying->virtual_machine = found.virtual_machine;
         if (str_equal(incus_instance_config(&found, RUNTIME_KEY_ROLE), copying->role))
             return 0;
         /* What an interrupted attempt left: nothing says that it is whole. */
@@ -71,14 +74,13 @@ static int step(struct copying *copying, bool *made, struct error **err)
 }
 
 int runtime_incus_measure_copy(struct runtime *base, const char *name, const char *copy,
-                               uint32_t *size_mb, struct error **err)
+                               bool virtual_machine, uint32_t *size_mb, struct error **err)
 {
-    struct incus *incus = runtime_incus_of(base)->incus;
     uint64_t own = 0, copied = 0;
     /* Where the pool counts data for whom wrote it, that is the original; elsewhere a copy counts
      * in full. */
-    if (incus_instance_disk_usage(incus, name, &own, err) < 0 ||
-        incus_instance_disk_usage(incus, copy, &copied, err) < 0)
+    if (runtime_incus_measure_disk(base, name, virtual_machine, &own, err) < 0 ||
+        runtime_incus_measure_disk(base, copy, virtual_machine, &copied, err) < 0)
         return -1;
     uint64_t bytes = own > copied ? own : copied;
     *size_mb = (uint32_t)((bytes + (1 << 20) - 1) >> 20);
@@ -89,7 +91,7 @@ int runtime_incus_copy(struct runtime *base, const char *name, const char *copy,
                        enum runtime_copy kind, const char *owner, uint32_t *size_mb,
                        struct error **err)
 {
-    struct copying copying = {runtime_incus_of(base), name, copy, roles[kind], owner};
+    struct copying copying = {runtime_incus_of(base), name, copy, roles[kind], owner, false};
     struct runtime_turns turns = runtime_turns_begin();
     bool made = false;
     int result;
@@ -98,5 +100,7 @@ int runtime_incus_copy(struct runtime *base, const char *name, const char *copy,
             return -1;
     if (result)
         return error_context(err, "copy %s of instance %s", copy, name);
-    return size_mb ? runtime_incus_measure_copy(base, name, copy, size_mb, err) : 0;
+    return size_mb
+               ? runtime_incus_measure_copy(base, name, copy, copying.virtual_machine, size_mb, err)
+               : 0;
 }

@@ -29,6 +29,8 @@ int runtime_incus_measure(struct runtime *base, struct runtime_usage **out, size
     return 0;
 }
 
+/* Of the volume, as incusd enters an instance to tell the state of that, and fails while its init
+ * ends. */
 int runtime_incus_measure_disk(struct runtime *base, const char *name, bool virtual_machine,
                                uint64_t *used_bytes, struct error **err)
 {
@@ -44,12 +46,12 @@ int runtime_incus_measure_disk(struct runtime *base, const char *name, bool virt
 }
 
 int runtime_incus_measure_source(struct runtime *base, const char *source, const char *fingerprint,
-                                 uint32_t *size_mb, struct error **err)
+                                 bool virtual_machine, uint32_t *size_mb, struct error **err)
 {
     struct incus *incus = runtime_incus_of(base)->incus;
     uint64_t image, own;
     if (incus_image_size(incus, fingerprint, &image, err) < 0 ||
-        incus_instance_disk_usage(incus, source, &own, err) < 0)
+        runtime_incus_measure_disk(base, source, virtual_machine, &own, err) < 0)
         return -1;
     *size_mb = (uint32_t)((image + own + (1 << 20) - 1) >> 20);
     return 0;

@@ -180,7 +180,7 @@ int runtime_incus_copy_memory(struct runtime *base, const char *name, const char
     struct capture capture = {runtime_incus_of(base), name, copy, owner, {.name = ""}};
     if (capture_by(&capture, copy_step, err) < 0)
         return -1;
-    return runtime_incus_measure_copy(base, name, copy, size_mb, err);
+    return runtime_incus_measure_copy(base, name, copy, false, size_mb, err);
 }
 
 int runtime_incus_snapshot_memory(struct runtime *base, const char *name, const char *snapshot,

@@ -3,9 +3,7 @@
 
 import contextlib
 import json
-import os
 import secrets
-import signal
 
 import pytest
 
@@ -13,6 +11,7 @@ from archive import Folder, archive_settings
 from client import assert_error
 from edge import process_settings
 from faults import InBackground, fault_points, wrong_counters  # noqa: F401
+from killing import stopped
 from pools import shares
 from stack import wait_until
 from tenant import Sandbox, checkpoint_of
@@ -53,17 +52,9 @@ def full(stack, name):
         stack.query("UPDATE hosts SET memory_mb = %s WHERE name = %s", row["memory_mb"], name)
 
 
-@contextlib.contextmanager
 def nobody_copies(stack):
     """Moves that are begun do not go on while this holds."""
-    pids = stack.processes("sandlot-dispatcher")
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
+    return stopped(stack.processes("sandlot-dispatcher"))
 
 
 def paused_many(hosts, api, count):

@@ -2,35 +2,17 @@
 """A dump that does not end: it is ended, and the sandbox is as if nobody had paused it."""
 
 import os
-import pathlib
 import signal
 
 import pytest
 
 from client import assert_error
 from faults import InBackground
+from killing import dumping
 from stack import wait_until
 
 # The wrapper of CRIU gives a dump a minute, and more for much memory.
 ANSWER_S = 300
-
-
-def program_of(pid):
-    """The words of its command, or none when it has just ended."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
-    except OSError:
-        return []
-
-
-def dumping(instance):
-    """CRIU itself, not the wrapper's shell nor the program that runs it."""
-    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
-        words = program_of(pid)
-        if "dump" in words and any(instance in word for word in words) \
-                and pathlib.PurePath(words[0]).name not in ("sh", "sandlot-criu"):
-            return pid
-    return None
 
 
 @pytest.mark.long

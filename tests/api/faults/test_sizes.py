@@ -1,32 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A create in a size that no instance waits in: its host sets the limits, and Incus is told later."""
 
-import contextlib
-import os
 import random
-import signal
 
 import pytest
 
 from faults import InBackground, fault_points, quiet, settle  # noqa: F401
+from killing import stopped
 from stack import wait_until
 from tenant import Sandbox, checkpoint_of
 
 GIB = 1 << 30
 
 
-@contextlib.contextmanager
-def stopped(stack, program):
-    """Nothing of the program runs meanwhile."""
+def nothing_of(stack, program):
     pids = [stack.daemon("incusd").pid] if program == "incusd" else stack.processes(program)
     assert pids, program
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
+    return stopped(pids)
 
 
 @pytest.fixture
@@ -70,7 +60,7 @@ def seen(sandbox):
 
 
 def test_a_create_in_another_size_is_answered_while_incus_is_stopped(stack, waiting, pro, size):
-    with stopped(stack, "incusd"):
+    with nothing_of(stack, "incusd"):
         sandbox = Sandbox.create(pro, **size)
         assert sandbox.instance.startswith("warm-")
         assert untold(stack, sandbox), "Incus is to be told"
@@ -118,15 +108,15 @@ def test_without_the_program_incus_is_asked(stack, waiting, pro, size):
     path.rename(away)
     try:
         sandbox = Sandbox.create(pro, **size)
-        assert is_of(sandbox, size)
         assert not untold(stack, sandbox), "it knows"
+        wait_until(lambda: is_of(sandbox, size), 10, "the processors, which incusd gives out behind its answer", 0.1)
     finally:
         away.rename(path)
     assert told(stack, sandbox) == ("2", f"{size['memory_mb']}MiB", "40GiB")
 
 
 def test_a_program_that_hangs_keeps_no_create(stack, waiting, pro, size):
-    with stopped(stack, "sandlot-limits"):
+    with nothing_of(stack, "sandlot-limits"):
         sandbox = Sandbox.create(pro, **size)
         assert is_of(sandbox, size)
     settle(stack)

@@ -16,6 +16,7 @@ from tenant import Sandbox
 from faults import (  # noqa: F401
     InBackground, fault_points, instances, quiet, quota_in_use, settle, settled_row
 )
+from killing import dumping, stopped
 from stack import wait_until
 
 API_POINTS = ("create.planned", "create.inserting", "create.inserted", "create.agent", "finishing", "create.finished")
@@ -88,8 +89,8 @@ def test_a_worker_killed_while_the_runtime_writes_the_memory(sandbox, stack):
     sandbox.data.upload("/home/user/kept", b"kept")
     pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
     holder = wait_until(lambda: holder_of(stack, sandbox.id), 10, "the pause in flight", 0.001)
-    time.sleep(0.3)
-    os.kill(holder, signal.SIGKILL)
+    with stopped([wait_until(lambda: dumping(sandbox.instance), 10, "the dump", 0.001)]):
+        os.kill(holder, signal.SIGKILL)
     assert pausing.result().status >= 500
     settle(stack)
     assert sandbox.resume()["resumed_from"] == "memory"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Programs that are killed in the middle of their work, and one that cannot be dumped."""
+"""Programs that are killed or stopped in the middle of their work, and one that cannot be dumped."""
 
 import contextlib
 import os
+import pathlib
 import re
 import signal
 import threading
@@ -27,6 +28,38 @@ def traced(sandbox):
         pid = next(tracing)["event"]["start"]["pid"]
         assert tracing.output() == b"0"
         yield pid
+
+
+@contextlib.contextmanager
+def stopped(pids):
+    """These processes are there and do nothing."""
+    pids = list(pids)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+def words_of(pid):
+    """The words of its command, or none when it has just ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def dumping(instance):
+    """CRIU itself at its dump, not the wrapper's shell nor the program that runs it; or None."""
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+        words = words_of(pid)
+        if "dump" in words and any(instance in word for word in words) \
+                and pathlib.PurePath(words[0]).name not in ("sh", "sandlot-criu"):
+            return pid
+    return None
 
 
 class HolderKiller:

@@ -2,10 +2,9 @@
 """A stack of two hosts, or three: the cable between the first two, the Incus of each, and which of them takes sandboxes."""
 
 import contextlib
-import os
-import signal
 import subprocess
 
+from killing import stopped
 from stack import Incus, wait_until
 from tenant import Sandbox
 
@@ -108,13 +107,8 @@ class TwoHosts:
     def frozen(self, *names):
         """They are there and do nothing. The relay's workers are frozen with their master."""
         pids = [pid for one in self.pids(*names) for pid in (one, *children(one))]
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-        try:
+        with stopped(pids):
             yield
-        finally:
-            for pid in pids:
-                os.kill(pid, signal.SIGCONT)
         self.becomes("up")
 
 
