@@ -383,6 +383,25 @@ machine_tour()
         ! sandlot show tour'
 }
 
+# machine_size: a create in a size that no instance waits in, while Incus stands still.
+machine_size()
+{
+    machine_script 'for i in $(seq 240); do
+            [[ $(mariadb --batch --skip-column-names sandlot -e "SELECT COUNT(*) FROM warm_instances \
+                WHERE state = \"ready\"") == 0 ]] || break
+            sleep 0.5
+        done
+        incusd=$(systemctl show --property MainPID --value incus.service)
+        kill -STOP "$incusd"
+        made=no
+        ! timeout 30 sandlot create --name size --cpu 2 --memory 1408 || made=yes
+        seen=$(timeout 30 sandlot exec -n size sh -c "nproc; free -m" |
+            awk "NR == 1 { print } /^Mem:/ { print \$2 }" | xargs) || true
+        kill -CONT "$incusd"
+        [[ $made == yes && $seen == "2 1408" ]]
+        sandlot rm size'
+}
+
 # machine_sandboxes: what must outlive that which follows.
 machine_sandboxes()
 {
@@ -523,6 +542,7 @@ packages_test()
     step "AppArmor profiles" machine_apparmor
     step "sandlot-acme answers a challenge" machine_acme
     step "tour: create, exec, pause, resume, delete" machine_tour
+    step "another size, while Incus stands still" machine_size
     step "pause with memory" machine_pause work
     step "the set-up once more" machine_configure_again
     step "resume from memory" machine_resume work

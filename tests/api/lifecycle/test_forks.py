@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Forks and checkpoints with memory: sandboxes that go on where another is."""
 
+import contextlib
 import secrets
+import threading
 
 import pytest
 
@@ -102,6 +104,28 @@ def test_a_paused_one_stays_paused(sandbox, stack):
     assert sandbox.resume()["resumed_from"] == "memory"
     assert counter(sandbox)[0] == said
     assert_no_copy_is_left(stack, sandbox)
+
+
+def test_one_behind_the_other(sandbox, stack):
+    """Incus removes the folder of an instance's snapshots with the last of them, while the next is on its way."""
+    folder = stack.instance_dir(sandbox.instance)
+    folder = folder.parents[1] / "containers-snapshots" / folder.name
+    ended = threading.Event()
+
+    def remove_it():
+        while not ended.wait(0.002):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+    removing = threading.Thread(target=remove_it)
+    removing.start()
+    try:
+        for _ in range(3):
+            made, = fork(sandbox)
+            sandbox.api.destroy(made.id)
+    finally:
+        ended.set()
+        removing.join()
 
 
 def test_a_fork_is_a_sandbox_like_others(sandbox):
