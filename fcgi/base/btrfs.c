@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/btrfs.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+
+#define NUMBER_SIZE 32
 
 int btrfs_uuid_of(int fd, char text[BTRFS_UUID_TEXT_SIZE])
 {
@@ -16,4 +26,93 @@ int btrfs_uuid_of(int fd, char text[BTRFS_UUID_TEXT_SIZE])
                                  i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
                                  info.fsid[i]);
     return 0;
+}
+
+/* --- quota groups --- */
+
+char *btrfs_groups_of(int fd)
+{
+    char uuid[BTRFS_UUID_TEXT_SIZE];
+    return btrfs_uuid_of(fd, uuid) < 0 ? NULL : xasprintf(BTRFS_SYSFS "%s/qgroups", uuid);
+}
+
+uint64_t btrfs_group_read(const char *groups, const char *group, const char *file)
+{
+    autofree char *path = xasprintf("%s/%s/%s", groups, group, file);
+    autofclose FILE *from = fopen(path, "re");
+    char text[NUMBER_SIZE];
+    return from && fgets(text, sizeof text, from) ? strtoull(text, NULL, 10) : 0;
+}
+
+int btrfs_group_limit(int fd, uint64_t group, uint64_t kind, uint64_t bytes)
+{
+    struct btrfs_ioctl_qgroup_limit_args order = {.qgroupid = group, .lim = {.flags = kind}};
+    if (kind == BTRFS_QGROUP_LIMIT_MAX_EXCL)
+        order.lim.max_excl = bytes;
+    else
+        order.lim.max_rfer = bytes;
+    return ioctl(fd, BTRFS_IOC_QGROUP_LIMIT, &order) < 0 ? -1 : 0;
+}
+
+int btrfs_group_join(int fd, uint64_t group, uint64_t parent)
+{
+    struct btrfs_ioctl_qgroup_assign_args order = {.assign = 1, .src = group, .dst = parent};
+    return ioctl(fd, BTRFS_IOC_QGROUP_ASSIGN, &order) < 0 ? -1 : 0;
+}
+
+/* --- subvolumes --- */
+
+/* The folder that a path is in, opened, and what it is called there. */
+static int open_parent(const char *path, const char **name)
+{
+    const char *slash = strrchr(path, '/');
+    autofree char *parent = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
+    *name = slash ? slash + 1 : path;
+    return open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Fails where a name would be cut. */
+static int put_name(char *to, size_t size, const char *name)
+{
+    int length = snprintf(to, size, "%s", name);
+    if (length > 0 && (size_t)length < size)
+        return 0;
+    errno = length > 0 ? ENAMETOOLONG : EINVAL;
+    return -1;
+}
+
+/* The kernel copies the subvolume around a folder that is none. */
+static int open_subvolume(const char *path)
+{
+    struct stat found;
+    autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &found) < 0)
+        return -1;
+    if (found.st_ino != BTRFS_FIRST_FREE_OBJECTID) {
+        errno = EINVAL;
+        return -1;
+    }
+    return steal_fd(&fd);
+}
+
+int btrfs_subvolume_copy(const char *from, const char *to)
+{
+    struct btrfs_ioctl_vol_args_v2 order = {.flags = 0};
+    const char *name;
+    autoclose int source = open_subvolume(from);
+    autoclose int parent = source < 0 ? -1 : open_parent(to, &name);
+    if (parent < 0 || put_name(order.name, sizeof order.name, name) < 0)
+        return -1;
+    order.fd = source;
+    return ioctl(parent, BTRFS_IOC_SNAP_CREATE_V2, &order) < 0 ? -1 : 0;
+}
+
+int btrfs_subvolume_delete(const char *path)
+{
+    struct btrfs_ioctl_vol_args order = {.fd = 0};
+    const char *name;
+    autoclose int parent = open_parent(path, &name);
+    if (parent < 0 || put_name(order.name, sizeof order.name, name) < 0)
+        return -1;
+    return ioctl(parent, BTRFS_IOC_SNAP_DESTROY, &order) < 0 ? -1 : 0;
 }

@@ -1,8 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The few things that are asked of btrfs itself. Where nothing else is said they return 0, or -1
+ * with errno. */
 #pragma once
 
-#define BTRFS_UUID_TEXT_SIZE 37
+#include <stdint.h>
 
-/* The id of the file system that an open file lies in, as sysfs names it. Returns 0, or -1 with
- * errno when it is no btrfs. */
+#define BTRFS_UUID_TEXT_SIZE 37
+#define BTRFS_SYSFS          "/sys/fs/btrfs/"
+
+/* Quota groups as conf/incus/pool-guard has them: 1/0 of all guests, which is all but full with
+ * less room than this, and 1/1 of memory images. sysfs has them by the names. */
+#define BTRFS_GUESTS      (UINT64_C(1) << 48)
+#define BTRFS_GUESTS_NAME "1_0"
+#define BTRFS_GUESTS_ROOM (UINT64_C(512) << 20)
+#define BTRFS_IMAGES      (UINT64_C(1) << 48 | 1)
+#define BTRFS_IMAGES_NAME "1_1"
+/* Of groups of level 0, which are those of subvolumes. */
+#define BTRFS_SUBVOLUME_MAX ((UINT64_C(1) << 48) - 1)
+
+/* The id of the file system that an open file lies in, as sysfs names it; fails when it is no
+ * btrfs. */
 int btrfs_uuid_of(int fd, char text[BTRFS_UUID_TEXT_SIZE]);
+
+/* Where sysfs tells of the quota groups of that file system; the caller frees it. NULL: it is no
+ * btrfs. */
+char *btrfs_groups_of(int fd);
+
+/* A number of a quota group ("0_257") in such a folder. No such group, or no such number: 0. */
+uint64_t btrfs_group_read(const char *groups, const char *group, const char *file);
+
+/* How much a quota group may hold: fd is of any place in the file system, and the subvolume of that
+ * is charged with the change. kind: BTRFS_QGROUP_LIMIT_MAX_RFER or BTRFS_QGROUP_LIMIT_MAX_EXCL;
+ * bytes: UINT64_MAX lifts the limit. */
+int btrfs_group_limit(int fd, uint64_t group, uint64_t kind, uint64_t bytes);
+
+/* Put a quota group below another one. With simple quotas nothing is counted anew. */
+int btrfs_group_join(int fd, uint64_t group, uint64_t parent);
+
+/* A copy of a subvolume that can be written to, at a path where nothing is. */
+int btrfs_subvolume_copy(const char *from, const char *to);
+int btrfs_subvolume_delete(const char *path);

@@ -14,21 +14,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/btrfs.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/str.h"
 
-#define OWNER   "sandlot-owner"
-#define SIZES   "sandlot-sizes"
-#define PLAIN   "sandlot-plain"
-#define RUNNING "sandlot-running"
+#define OWNER        "sandlot-owner"
+#define SIZES        "sandlot-sizes"
+#define PLAIN        "sandlot-plain"
+#define RUNNING      "sandlot-running"
 
-/* As conf/incus/pool-guard has it: 1/1, of all images. */
-#define IMAGES_GROUP     (UINT64_C(1) << 48 | 1)
-#define IMAGES_GROUP_DIR "1_1"
-
-#define GROUPS_IMAGE     "cgroup.img"
-#define GROUPS_MOST      (1 << 20)
+#define GROUPS_IMAGE "cgroup.img"
+#define GROUPS_MOST  (1 << 20)
 
 static char *path_in(const char *folder, const char *name)
 {
@@ -46,17 +43,8 @@ static bool exists_in(const char *folder, const char *name)
 /* Whether the pool counts images apart: its quota group for them is there. */
 static bool has_group(int fd)
 {
-    struct btrfs_ioctl_fs_info_args info = {.max_id = 0};
-    char path[128] = "/sys/fs/btrfs/";
-    size_t size = strlen(path);
-    if (ioctl(fd, BTRFS_IOC_FS_INFO, &info) < 0)
-        return false;
-    for (size_t i = 0; i < BTRFS_FSID_SIZE; i++)
-        size += (size_t)snprintf(path + size, sizeof path - size,
-                                 i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
-                                 info.fsid[i]);
-    snprintf(path + size, sizeof path - size, "/qgroups/" IMAGES_GROUP_DIR);
-    return access(path, F_OK) == 0;
+    autofree char *groups = btrfs_groups_of(fd);
+    return groups && exists_in(groups, BTRFS_IMAGES_NAME);
 }
 
 static int make_subvolume(int parent, const char *name)
@@ -66,7 +54,7 @@ static int make_subvolume(int parent, const char *name)
         char bytes[sizeof(struct btrfs_qgroup_inherit) + sizeof(__u64)];
     } group = {.inherit = {.num_qgroups = 1}};
     struct btrfs_ioctl_vol_args_v2 order = {.flags = BTRFS_SUBVOL_QGROUP_INHERIT};
-    uint64_t images = IMAGES_GROUP;
+    uint64_t images = BTRFS_IMAGES;
     memcpy(group.bytes + sizeof group.inherit, &images, sizeof images);
     order.size = sizeof group;
     order.qgroup_inherit = &group.inherit;
