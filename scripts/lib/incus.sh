@@ -114,7 +114,7 @@ incus_bin_install()
     mkdir -p "$INCUS_BIN"
     incus_bin_put "$(program sandlot-launcher)" sandlot-launcher
     incus_bin_put "$SOURCE_DIR/conf/incus/incusd-exec" incusd-exec
-    incus_bin_put "$SOURCE_DIR/conf/incus/btrfs-wrapper" btrfs
+    incus_bin_put "$(program bin/btrfs)" btrfs
     incus_bin_put "$SOURCE_DIR/conf/incus/ip-wrapper" ip
     incus_bin_put "$SOURCE_DIR/conf/incus/nft-wrapper" nft
     incus_bin_put "$SOURCE_DIR/conf/incus/pool-guard" pool-guard

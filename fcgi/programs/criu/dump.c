@@ -83,7 +83,7 @@ static bool is_there(const char *folder, const struct stat *known)
 }
 
 /* Until incusd has copied the disk: then it removes the image from where it was made, or
- * conf/incus/btrfs-wrapper has before. */
+ * fcgi/programs/btrfs has before. */
 static void wait_for_copy(const char *folder, const struct stat *known, int incusd)
 {
     int64_t begun_ms = clock_monotonic_ms(), passed_ms = 0;

@@ -13,7 +13,7 @@ void image_make_room(const char *folder);
 void image_seal(const char *folder);
 
 /* After that, of a container that is to live on: an image that is a subvolume may be taken away
- * (conf/incus/btrfs-wrapper), as nothing will be started from where it lies. */
+ * (fcgi/programs/btrfs), as nothing will be started from where it lies. */
 void image_mark_running(const char *folder);
 
 /* Whether its files are as the dump left them. Images of before do not say. */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "btrfs/asked.h"
+
+#include <linux/btrfs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/btrfs.h"
+#include "base/str.h"
+
+static size_t count_of(char *const words[])
+{
+    size_t count = 0;
+    while (words[count])
+        count++;
+    return count;
+}
+
+/* A limit of nothing at all is none to the kernel, and not asked for. */
+static int read_bytes(const char *text, uint64_t *bytes)
+{
+    *bytes = UINT64_MAX;
+    return str_equal(text, "none") ? 0 : str_parse_u64(text, 0, UINT64_MAX - 1, bytes);
+}
+
+static int read_group(const char *text, uint64_t *group)
+{
+    static const char level[] = "0/";
+    return str_starts_with(text, level)
+               ? str_parse_u64(text + strlen(level), 1, BTRFS_SUBVOLUME_MAX, group)
+               : -1;
+}
+
+/* What is said in another way than incusd does is left to btrfs. */
+static bool read_size(char *const words[], size_t count, struct asked *asked)
+{
+    bool exclusive = str_equal(words[0], "-e");
+    asked->limit = exclusive ? BTRFS_QGROUP_LIMIT_MAX_EXCL : BTRFS_QGROUP_LIMIT_MAX_RFER;
+    words += exclusive;
+    if (count - exclusive != 3 || read_bytes(words[0], &asked->bytes) < 0 ||
+        read_group(words[1], &asked->group) < 0)
+        return false;
+    asked->path = words[2];
+    return true;
+}
+
+void asked_read(char *const words[], struct asked *asked)
+{
+    size_t count = count_of(words);
+    *asked = (struct asked){.kind = ASKED_OTHER};
+    if (count < 3)
+        return;
+    const char *topic = words[0], *verb = words[1];
+    if (str_equal(topic, "subvolume") && str_equal(verb, "snapshot") && count == 4)
+        *asked = (struct asked){.kind = ASKED_SNAPSHOT, .from = words[2], .path = words[3]};
+    else if (str_equal(topic, "subvolume") && str_equal(verb, "delete") && count == 3)
+        *asked = (struct asked){.kind = ASKED_DELETE, .path = words[2]};
+    else if (str_equal(topic, "property") && str_equal(verb, "set") && count == 7 &&
+             str_equal(words[5], "ro") && str_equal(words[6], "true"))
+        *asked = (struct asked){.kind = ASKED_SEAL, .path = words[4]};
+    else if (str_equal(topic, "qgroup") && str_equal(verb, "limit") &&
+             read_size(words + 2, count - 2, asked))
+        asked->kind = ASKED_SIZE;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * btrfs ARGUMENT…: stands before btrfs in incusd's PATH, so that a sandbox which has filled its
+ * disk to the last block can be started again (size.h), and so that what is made of a fork shares
+ * one image of its memory (fork_image.h). All else is left to the btrfs behind it.
+ *
+ * Each start of a sandbox calls btrfs eight times, and a fork more often, while somebody waits:
+ * what is answered here is asked of the kernel, without any process for it.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "btrfs/asked.h"
+#include "btrfs/fork_image.h"
+#include "btrfs/next.h"
+#include "btrfs/size.h"
+
+#define CANNOT_RUN 127
+
+/* The folder of this program; the caller frees it. NULL: the machine has no /proc. */
+static char *own_folder(void)
+{
+    char path[PATH_MAX];
+    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[size < 0 ? 0 : size] = '\0';
+    char *slash = strrchr(path, '/');
+    return slash ? xstrndup(path, (size_t)(slash - path)) : NULL;
+}
+
+/* Beside this program, or beside its folder. */
+static char *guard_of(const char *own)
+{
+    char *guard = xasprintf("%s/pool-guard", own);
+    if (access(guard, X_OK) == 0)
+        return guard;
+    free(guard);
+    return xasprintf("%s/../pool-guard", own);
+}
+
+/* Nobody writes to a snapshot that lives as long as a fork, and to make it read-only commits all
+ * that the file system has not written yet while the fork waits. */
+static int seal(const char *snapshot)
+{
+    autofree char *image = fork_image_of(snapshot);
+    return image ? EXIT_SUCCESS : -1;
+}
+
+/* The exit status; -1: it is not answered here. */
+static int act(const struct asked *asked, const char *own)
+{
+    autofree char *guard = guard_of(own);
+    switch (asked->kind) {
+    case ASKED_SNAPSHOT:
+        return fork_image_snapshot(asked->from, asked->path);
+    case ASKED_DELETE:
+        return fork_image_delete(asked->path);
+    case ASKED_SIZE:
+        return size_set(asked, guard);
+    case ASKED_SEAL:
+        return seal(asked->path);
+    case ASKED_OTHER:
+        break;
+    }
+    return -1;
+}
+
+int main(int argc, char **argv)
+{
+    struct asked asked;
+    autofree char *own = own_folder();
+    if (!own || argc < 1) {
+        fputs("btrfs: the wrapper does not know its folder\n", stderr);
+        return CANNOT_RUN;
+    }
+    if (next_prepare(own) < 0)
+        return CANNOT_RUN;
+    asked_read(argv + 1, &asked);
+    int status = act(&asked, own);
+    return status < 0 ? next_run(argv) : status;
+}
