@@ -116,3 +116,12 @@ int btrfs_subvolume_delete(const char *path)
         return -1;
     return ioctl(parent, BTRFS_IOC_SNAP_DESTROY, &order) < 0 ? -1 : 0;
 }
+
+int btrfs_subvolume_is_sealed(const char *path)
+{
+    uint64_t flags;
+    autoclose int fd = open_subvolume(path);
+    if (fd < 0 || ioctl(fd, BTRFS_IOC_SUBVOL_GETFLAGS, &flags) < 0)
+        return -1;
+    return flags & BTRFS_SUBVOL_RDONLY ? 1 : 0;
+}

@@ -40,3 +40,6 @@ int btrfs_group_join(int fd, uint64_t group, uint64_t parent);
 /* A copy of a subvolume that can be written to, at a path where nothing is. */
 int btrfs_subvolume_copy(const char *from, const char *to);
 int btrfs_subvolume_delete(const char *path);
+
+/* Whether nobody can write to a subvolume; -1 with errno: it is none. */
+int btrfs_subvolume_is_sealed(const char *path);

@@ -45,6 +45,17 @@ static bool read_size(char *const words[], size_t count, struct asked *asked)
     return true;
 }
 
+static void read_property(char *const words[], size_t count, struct asked *asked)
+{
+    if (str_equal(words[0], "set") && count == 6 && str_equal(words[4], "ro"))
+        *asked = (struct asked){.kind = str_equal(words[5], "true")    ? ASKED_SEAL
+                                        : str_equal(words[5], "false") ? ASKED_UNSEAL
+                                                                       : ASKED_OTHER,
+                                .path = words[3]};
+    else if (str_equal(words[0], "get") && count == 3 && str_equal(words[1], "-ts"))
+        *asked = (struct asked){.kind = ASKED_SEALED, .path = words[2]};
+}
+
 void asked_read(char *const words[], struct asked *asked)
 {
     size_t count = count_of(words);
@@ -56,9 +67,8 @@ void asked_read(char *const words[], struct asked *asked)
         *asked = (struct asked){.kind = ASKED_SNAPSHOT, .from = words[2], .path = words[3]};
     else if (str_equal(topic, "subvolume") && str_equal(verb, "delete") && count == 3)
         *asked = (struct asked){.kind = ASKED_DELETE, .path = words[2]};
-    else if (str_equal(topic, "property") && str_equal(verb, "set") && count == 7 &&
-             str_equal(words[5], "ro") && str_equal(words[6], "true"))
-        *asked = (struct asked){.kind = ASKED_SEAL, .path = words[4]};
+    else if (str_equal(topic, "property"))
+        read_property(words + 1, count - 1, asked);
     else if (str_equal(topic, "qgroup") && str_equal(verb, "limit") &&
              read_size(words + 2, count - 2, asked))
         asked->kind = ASKED_SIZE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which of incusd's calls of btrfs are not btrfs' own to answer. */
+/* Which of incusd's calls of btrfs are answered before it. */
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +9,9 @@ enum asked_kind {
     ASKED_SNAPSHOT, /* subvolume snapshot FROM PATH */
     ASKED_DELETE,   /* subvolume delete PATH */
     ASKED_SIZE,     /* qgroup limit [-e] BYTES GROUP PATH */
-    ASKED_SEAL,     /* property set [OPTIONS] PATH ro true */
+    ASKED_SEAL,     /* property set -f -ts PATH ro true */
+    ASKED_UNSEAL,   /* property set -f -ts PATH ro false */
+    ASKED_SEALED,   /* property get -ts PATH */
 };
 
 /* What the kind does not have is not set. */

@@ -2,10 +2,11 @@
 /*
  * btrfs ARGUMENT…: stands before btrfs in incusd's PATH, so that a sandbox which has filled its
  * disk to the last block can be started again (size.h), and so that what is made of a fork shares
- * one image of its memory (fork_image.h). All else is left to the btrfs behind it.
+ * one image of its memory (fork_image.h).
  *
- * Each start of a sandbox calls btrfs eight times, and a fork more often, while somebody waits:
- * what is answered here is asked of the kernel, without any process for it.
+ * Each start of a sandbox calls btrfs eight times, and a fork twenty times, while somebody waits:
+ * what is a question of one ioctl is asked of the kernel here, too (subvolume.h). All else is left
+ * to the btrfs behind this one.
  */
 #include <errno.h>
 #include <limits.h>
@@ -20,6 +21,7 @@
 #include "btrfs/fork_image.h"
 #include "btrfs/next.h"
 #include "btrfs/size.h"
+#include "btrfs/subvolume.h"
 
 #define CANNOT_RUN 127
 
@@ -51,19 +53,40 @@ static int seal(const char *snapshot)
     return image ? EXIT_SUCCESS : -1;
 }
 
+static int copy(const char *from, const char *to)
+{
+    int status = fork_image_snapshot(from, to);
+    return status < 0 ? subvolume_copy(from, to) : status;
+}
+
+static int remove_subvolume(const char *path)
+{
+    int status = fork_image_delete(path);
+    return status < 0 ? subvolume_delete(path) : status;
+}
+
+static int set_size(const struct asked *asked, const char *own)
+{
+    autofree char *guard = guard_of(own);
+    return size_set(asked, guard);
+}
+
 /* The exit status; -1: it is not answered here. */
 static int act(const struct asked *asked, const char *own)
 {
-    autofree char *guard = guard_of(own);
     switch (asked->kind) {
     case ASKED_SNAPSHOT:
-        return fork_image_snapshot(asked->from, asked->path);
+        return copy(asked->from, asked->path);
     case ASKED_DELETE:
-        return fork_image_delete(asked->path);
+        return remove_subvolume(asked->path);
     case ASKED_SIZE:
-        return size_set(asked, guard);
+        return set_size(asked, own);
     case ASKED_SEAL:
         return seal(asked->path);
+    case ASKED_UNSEAL:
+        return subvolume_unseal(asked->path);
+    case ASKED_SEALED:
+        return subvolume_tell_sealed(asked->path);
     case ASKED_OTHER:
         break;
     }

@@ -14,6 +14,7 @@
 #include "btrfs/fork_image.h"
 #include "btrfs/next.h"
 #include "btrfs/size.h"
+#include "btrfs/subvolume.h"
 
 #define SNAPSHOT_OF_FORK "/pool/containers-snapshots/p_sbx/fork-01"
 
@@ -48,7 +49,8 @@ static struct asked read_text(char *text)
 static void what_incusd_asks_is_known(void **state)
 {
     char snapshot[] = "subvolume snapshot /a /b", delete[] = "subvolume delete /a";
-    char seal[] = "property set -f -ts /a ro true";
+    char seal[] = "property set -f -ts /a ro true", unseal[] = "property set -f -ts /b ro false";
+    char sealed[] = "property get -ts /a";
     (void)state;
     struct asked asked = read_text(snapshot);
     assert_int_equal(asked.kind, ASKED_SNAPSHOT);
@@ -59,6 +61,12 @@ static void what_incusd_asks_is_known(void **state)
     assert_string_equal(asked.path, "/a");
     asked = read_text(seal);
     assert_int_equal(asked.kind, ASKED_SEAL);
+    assert_string_equal(asked.path, "/a");
+    asked = read_text(unseal);
+    assert_int_equal(asked.kind, ASKED_UNSEAL);
+    assert_string_equal(asked.path, "/b");
+    asked = read_text(sealed);
+    assert_int_equal(asked.kind, ASKED_SEALED);
     assert_string_equal(asked.path, "/a");
 }
 
@@ -90,9 +98,13 @@ static void all_else_is_left_to_btrfs(void **state)
         "subvolume delete -c /a",
         "subvolume delete /a /b",
         "subvolume create /a",
-        "property set -f -ts /a ro false",
+        "property set -f -ts /a ro maybe",
+        "property set -f -ts /a label true",
         "property set /a ro true",
         "property get -f -ts /a ro true",
+        "property get -ts /a ro",
+        "property get /a",
+        "property get",
         "qgroup show -e -f --raw /a",
         "qgroup limit 10g 0/257 /a",
         "qgroup limit 10 1/0 /a",
@@ -159,6 +171,20 @@ static void an_image_that_nobody_owns_is_not_named(void **state)
     assert_true(file && fputs("p_s", file) >= 0 && fclose(file) == 0);
     assert_int_equal(fork_image_name("unowned", "images/p_sbx.fork-02"), -1);
     assert_false(files_exist("unowned", "state"));
+}
+
+static void what_is_no_subvolume_is_left_to_btrfs(void **state)
+{
+    (void)state;
+    make_folders("plain/a");
+    assert_int_equal(subvolume_copy("plain/a", "plain/b"), -1);
+    assert_int_equal(subvolume_copy("plain/missing", "plain/b"), -1);
+    assert_int_equal(subvolume_delete("plain/a"), -1);
+    assert_int_equal(subvolume_delete("plain/a/"), -1);
+    assert_int_equal(subvolume_tell_sealed("plain/a"), -1);
+    assert_int_equal(subvolume_unseal("plain/a"), -1);
+    assert_true(files_exist("plain", "a"));
+    assert_false(files_exist("plain", "b"));
 }
 
 static void what_is_no_matter_of_a_fork_is_left(void **state)
@@ -307,6 +333,7 @@ int main(void)
         cmocka_unit_test(the_image_of_a_fork_is_beside_the_instances),
         cmocka_unit_test(the_name_is_in_place_of_an_image),
         cmocka_unit_test(an_image_that_nobody_owns_is_not_named),
+        cmocka_unit_test(what_is_no_subvolume_is_left_to_btrfs),
         cmocka_unit_test(what_is_no_matter_of_a_fork_is_left),
         cmocka_unit_test(a_snapshot_that_fails_leaves_nothing),
         cmocka_unit_test(the_image_of_a_copy_is_put_aside),
