@@ -112,8 +112,8 @@ incus_bin_put()
 incus_bin_install()
 {
     mkdir -p "$INCUS_BIN"
-    incus_bin_put "$(program sandlot-launcher)" sandlot-launcher
-    incus_bin_put "$SOURCE_DIR/conf/incus/incusd-exec" incusd-exec
+    incus_bin_put "$(program incusd-exec)" incusd-exec
+    incus_bin_put "$(program sandlot-start)" sandlot-start
     incus_bin_put "$(program bin/btrfs)" btrfs
     incus_bin_put "$SOURCE_DIR/conf/incus/ip-wrapper" ip
     incus_bin_put "$SOURCE_DIR/conf/incus/nft-wrapper" nft
@@ -235,13 +235,14 @@ incus_stop_instances()
 }
 
 # incus_end_instances: what runs although the daemon that knew it is gone. Each container
-# has a monitor (a process of incusd's program with our state directory in its title)
-# whose child is the container's init: with the init its whole pid namespace ends.
+# has a monitor (a process of the program that started it, incusd's or sandlot-start, with our
+# state directory in its title) whose child is the container's init: with the init its whole pid
+# namespace ends.
 incus_end_instances()
 {
     local monitor child
 
-    for monitor in $(strays incusd "$INCUS_STATE/"); do
+    for monitor in $(strays sandlot-start "$INCUS_STATE/") $(strays incusd "$INCUS_STATE/"); do
         echo "ending what is left of a sandbox ($monitor)"
         while read -r child; do
             kill -KILL "$child" 2>/dev/null || true

@@ -12,7 +12,7 @@
 #define REFUSAL_TEXT_MAX 600
 
 /* How fcgi/programs/launcher/main.c begins what it says of one. */
-#define MOUNT_POINT_WORDS "sandlot-launcher: mount point "
+#define MOUNT_POINT_WORDS "incusd-exec: mount point "
 
 const char *incus_string(const json_t *object, const char *key)
 {
@@ -96,7 +96,7 @@ enum incus_error incus_error_of(int code, const char *text)
     } kinds[] = {
         /* First, as these come in the text of a helper that failed. */
         {MOUNT_POINT_WORDS, INCUS_ERROR_MOUNT_POINT},
-        {"sandlot-launcher: no end after ", INCUS_ERROR_STUCK},
+        {"incusd-exec: no end after ", INCUS_ERROR_STUCK},
         {"o space left on device", INCUS_ERROR_NO_SPACE},
         {"isk quota exceeded", INCUS_ERROR_NO_SPACE},
         {"nstance is busy running a", INCUS_ERROR_BUSY},
@@ -140,7 +140,7 @@ static const enum error_code codes[] = {
     [INCUS_ERROR_OTHER] = ERR_RUNTIME_REFUSED,
 };
 
-/* "…sandlot-launcher: mount point /data: it is a file)": the place is the field of the error. */
+/* "…incusd-exec: mount point /data: it is a file)": the place is the field of the error. */
 static int bad_mount_point(struct error **err, const char *text)
 {
     const char *place = strstr(text, MOUNT_POINT_WORDS) + strlen(MOUNT_POINT_WORDS);

@@ -18,8 +18,8 @@ enum incus_error {
     INCUS_ERROR_IN_USE,      /* an instance has the volume */
     INCUS_ERROR_START,       /* a container was not started, of which liblxc's log has the reason */
     INCUS_ERROR_NO_SPACE,    /* the pool is full, or what the instance may have of it */
-    INCUS_ERROR_MOUNT_POINT, /* likewise: a place to mount on is none (sandlot-launcher) */
-    INCUS_ERROR_STUCK,       /* likewise: it did not end and was killed (sandlot-launcher) */
+    INCUS_ERROR_MOUNT_POINT, /* likewise: a place to mount on is none (incusd-exec) */
+    INCUS_ERROR_STUCK,       /* likewise: it did not end and was killed (incusd-exec) */
     INCUS_ERROR_UNAVAILABLE, /* the server is starting or ending */
     INCUS_ERROR_INTERRUPTED, /* the server ended in the middle of it */
     INCUS_ERROR_OTHER,

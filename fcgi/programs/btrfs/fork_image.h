@@ -4,7 +4,7 @@
  * subvolume of its own, and a snapshot of it would write all of it to the disk while the sandbox
  * stands still, and have each copy read its own from there. It is put beside the instances instead,
  * where all that are made from the snapshot share what the kernel still has in memory; the snapshot
- * has the name of it alone (conf/incus/incusd-exec). It is removed with the snapshot.
+ * has the name of it alone (fcgi/programs/launcher). It is removed with the snapshot.
  *
  * What fails is said on standard error, with the cause in the words of the C library.
  */

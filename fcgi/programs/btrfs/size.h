@@ -24,7 +24,7 @@ enum size_joiner size_joiner_of(const char *groups, uint64_t group);
 char *size_top_of(const char *path);
 
 /* Of a copy of a sandbox with its memory, the image. It is of another one, and incusd would remove
- * it before the first start, in which conf/incus/incusd-exec finds it. Failures are said on
+ * it before the first start, in which fcgi/programs/launcher finds it. Failures are said on
  * standard error. */
 void size_put_aside(const char *instance);
 

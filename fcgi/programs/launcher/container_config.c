@@ -11,6 +11,8 @@
 #include "base/str.h"
 
 #define BLANKS " \t\n"
+/* What the runtime driver writes into the configuration of an instance that is to go on. */
+#define GROUP_GOES_ON "sandlot-memory"
 
 /* fstab's way of writing what would separate fields: a backslash and three octal digits. */
 static char *unescape(const char *text)
@@ -57,6 +59,15 @@ static void replace(char **place, const char *value)
     *place = xstrdup(value);
 }
 
+/* lxc.net.<number>.link */
+static int take_link(struct container_config *config, const char *value, struct error **err)
+{
+    if (config->link_count == CONTAINER_LINKS_MAX)
+        return error_set(err, ERR_CONFIG, "more than %d links", CONTAINER_LINKS_MAX);
+    config->links[config->link_count++] = xstrdup(value);
+    return 0;
+}
+
 static int take_line(struct container_config *config, char *line, struct error **err)
 {
     char *value = strchr(line, '=');
@@ -68,10 +79,14 @@ static int take_line(struct container_config *config, char *line, struct error *
     line[strcspn(line, BLANKS)] = '\0';
     if (str_equal(line, "lxc.mount.entry"))
         return take_mount(config, value, err);
+    if (str_starts_with(line, "lxc.net.") && str_ends_with(line, ".link"))
+        return take_link(config, value, err);
     if (str_equal(line, "lxc.rootfs.path"))
         replace(&config->rootfs, str_starts_with(value, "dir:") ? value + 4 : value);
     else if (str_equal(line, "lxc.log.file"))
         replace(&config->log_file, value);
+    else if (str_equal(line, "lxc.group") && str_equal(value, GROUP_GOES_ON))
+        config->goes_on = true;
     return 0;
 }
 
@@ -97,6 +112,8 @@ void container_config_deinit(struct container_config *config)
         free(config->mounts[i].source);
         free(config->mounts[i].target);
     }
+    for (unsigned i = 0; i < config->link_count; i++)
+        free(config->links[i]);
     free(config->rootfs);
     free(config->log_file);
     free(config->run_folder);

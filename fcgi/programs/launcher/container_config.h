@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a start needs to know of the configuration that incusd writes for liblxc (lxc.conf). */
+/* What a start, and the end of one, needs to know of the configuration that incusd writes for
+ * liblxc (lxc.conf). */
 #pragma once
 
 #include <stdbool.h>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 
 #define CONTAINER_MOUNTS_MAX 256
+#define CONTAINER_LINKS_MAX  8
 
 /* One `lxc.mount.entry`. */
 struct container_mount {
@@ -21,6 +23,10 @@ struct container_config {
     char *run_folder; /* of the container: where the configuration itself is */
     struct container_mount mounts[CONTAINER_MOUNTS_MAX];
     unsigned mount_count;
+    char *
+        links[CONTAINER_LINKS_MAX]; /* that become its network interfaces, as the host names them */
+    unsigned link_count;
+    bool goes_on; /* its first start is a restore of another one's memory */
 };
 
 /* Zero-initialised by this. Errors: ERR_CONFIG when the file cannot be read or has too much. */

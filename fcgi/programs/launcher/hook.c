@@ -141,7 +141,7 @@ static char *taken_over(const char *line, const char *program)
     const char *word = strchr(command, ' ');
     if (!str_starts_with(command, folder) || !word || !str_starts_with(word, " callhook "))
         return NULL;
-    return xasprintf("%s%s --hook %s", key, program, command);
+    return xasprintf("%s%s%s", key, program, word);
 }
 
 static bool rewrite(FILE *from, FILE *to, const char *program)

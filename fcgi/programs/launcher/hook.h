@@ -12,6 +12,6 @@
  * ERR_RUNTIME_REFUSED, which liblxc is to take for a failure. */
 int hook_call(char *const command[], struct error **err);
 
-/* Have the start of the container whose configuration this is call the program (sandlot-launcher)
- * for its hook, which incusd names by itself. A file that cannot be changed stays as it is. */
+/* Have the start of the container whose configuration this is call the program (incusd-exec) for
+ * its hook, for which incusd names its own. A file that cannot be changed stays as it is. */
 void hook_take_over(const char *config, const char *program);

@@ -3,6 +3,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "launcher/disk_view.h"
 
 enum {
@@ -21,7 +24,9 @@ enum {
     FOLDERS_MOST = 4096,
 };
 
-#define STAMP ".sandlot-orphans"
+#define STAMP     ".sandlot-orphans"
+#define GROUPS    "/sys/fs/cgroup"
+#define OPEN_MOST 16
 
 static char *parent_of(const char *path)
 {
@@ -97,6 +102,33 @@ static void remove_all(const char *run, const char *logs, const char *containers
     orphans_remove_in(run, containers);
     if (logs)
         orphans_remove_in(logs, containers);
+}
+
+/* nftw() hands no context on. */
+static const char *groups_of;
+
+static bool is_group_of(const char *path, const char *kind)
+{
+    autofree char *group = xasprintf("/lxc.%s.%s", kind, groups_of);
+    const char *place = strstr(path, group);
+    const char *rest = place ? place + strlen(group) : NULL;
+    if (rest && *rest == '-')
+        rest += 1 + strspn(rest + 1, "0123456789");
+    return rest && (*rest == '\0' || *rest == '/');
+}
+
+static int remove_group(const char *path, const struct stat *found, int kind, struct FTW *place)
+{
+    (void)found, (void)place;
+    if (kind == FTW_DP && (is_group_of(path, "payload") || is_group_of(path, "monitor")))
+        rmdir(path);
+    return 0;
+}
+
+void orphans_remove_groups(const char *name)
+{
+    groups_of = name;
+    nftw(GROUPS, remove_group, OPEN_MOST, FTW_DEPTH | FTW_PHYS);
 }
 
 void orphans_remove(const struct container_config *config, const char *containers)

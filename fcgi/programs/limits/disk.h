@@ -12,7 +12,7 @@ struct disks {
     const char *pool;  /* where the storage pool is mounted */
 };
 
-/* The quota group that a link of sandlot-launcher names. Returns 0, or -1 when it is none. */
+/* The quota group that a link of incusd-exec names. Returns 0, or -1 when it is none. */
 int disk_group_read(const char *target, char *uuid, size_t uuid_size, uint64_t *group);
 
 /* Set the limit as incusd does, which gives its instances a group. Errors: ERR_RUNTIME_REFUSED: it

@@ -137,7 +137,7 @@ def test_a_start_that_nothing_ends(make_sandbox, stack):
     """Who would end it is stopped itself."""
 
     def stop_launchers():
-        found = [pid for pid in stack.processes("sandlot-launcher")
+        found = [pid for pid in stack.processes("incusd-exec")
                  if b"forkstart" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
         for pid in found:
             os.kill(pid, signal.SIGSTOP)

@@ -16,23 +16,20 @@ from stack import wait_until
 
 
 class FailingStarts:
-    """The daemon's program for helper commands ends with status 1 when it is to start a container, as
-    often as it was told to: for instances that were made for one sandbox (those that wait in the pool
-    have other names)."""
+    """What starts containers ends with status 1 instead, as often as it was told to: for instances that
+    were made for one sandbox (those that wait in the pool have other names)."""
 
     def __init__(self, stack, directory):
         self.directory = directory
-        self.helper = stack.root / "incus-bin" / "incusd-exec"
-        self.kept = self.helper.with_name("incusd-exec.kept")
+        self.helper = stack.root / "incus-bin" / "sandlot-start"
+        self.kept = self.helper.with_name("sandlot-start.kept")
         self.helper.rename(self.kept)
         self._install(f"""#!/bin/sh
-if [ "$1" = forkstart ]; then
-    case $2 in
+if [ "$2" = forkstart ]; then
+    case $3 in
     *sbx-*)
         for order in {shlex.quote(str(directory))}/fail.*; do
-            if rm "$order" 2>/dev/null; then
-                SANDLOT_INCUSD=/bin/false exec {shlex.quote(str(self.kept))} "$@"
-            fi
+            ! rm "$order" 2>/dev/null || exit 1
         done ;;
     esac
 fi
@@ -40,7 +37,7 @@ exec {shlex.quote(str(self.kept))} "$@"
 """)
 
     def _install(self, text):
-        draft = self.helper.with_name("incusd-exec.new")
+        draft = self.helper.with_name("sandlot-start.new")
         draft.write_text(text, encoding="utf-8")
         draft.chmod(0o755)
         draft.rename(self.helper)

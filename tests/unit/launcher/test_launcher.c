@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the launcher reads of a container's configuration, what it looks at before a start, how it
- * ends one that does not end, and how it tells incusd of a container's hooks. */
+/* What incusd-exec reads of a container's configuration, what it looks at before a start, how it
+ * ends one that does not end, which memory one goes on from, how it tells incusd of a container's
+ * hooks, and how it slows down reboots. */
 #include "unit/folder.h"
 
 #include <fcntl.h>
@@ -15,8 +16,11 @@
 #include "base/mem.h"
 #include "launcher/container_config.h"
 #include "launcher/hook.h"
+#include "launcher/incusd.h"
+#include "launcher/memory.h"
 #include "launcher/mount_points.h"
 #include "launcher/orphans.h"
+#include "launcher/reboots.h"
 
 static void write_file(const char *path, const char *text)
 {
@@ -43,7 +47,12 @@ static void a_configuration_is_read(void **state)
                "lxc.mount.entry = /a\\040b\\134c //data\\011x none bind,create=dir 0 0\n"
                "lxc.mount.entry = lonely\n"
                "lxc.mount.entry = proc proc\n"
-               "lxc.mount.entry = /\\4 x\\");
+               "lxc.mount.entry = /\\4 x\\\n"
+               "lxc.net.0.link = veth0\n"
+               "lxc.net.0.hwaddr = 10:66:6a:00:00:01\n"
+               "lxc.net.11.link = veth11\n"
+               "lxc.group = sandlot-memory-not\n"
+               "lxc.link = none\n");
     assert_ok(container_config_read("lxc.conf", &config, &err));
     assert_string_equal(config.rootfs, "/pool/c/rootfs");
     assert_string_equal(config.log_file, "/log/c/lxc.log");
@@ -57,6 +66,10 @@ static void a_configuration_is_read(void **state)
     assert_string_equal(config.mounts[2].target, "proc");
     assert_string_equal(config.mounts[3].source, "/\\4");
     assert_string_equal(config.mounts[3].target, "x\\");
+    assert_int_equal(config.link_count, 2);
+    assert_string_equal(config.links[0], "veth0");
+    assert_string_equal(config.links[1], "veth11");
+    assert_false(config.goes_on);
 }
 
 static void a_configuration_has_a_bound(void **state)
@@ -285,8 +298,7 @@ static void a_start_calls_the_launcher(void **state)
     read_text("hooks.conf", text, sizeof text);
     assert_string_equal(text,
                         "lxc.hook.version = 1\n"
-                        "lxc.hook.pre-start = /x/launcher --hook /proc/17/exe callhook /run/incus "
-                        "\"p\" \"n\" start\n"
+                        "lxc.hook.pre-start = /x/launcher callhook /run/incus \"p\" \"n\" start\n"
                         "lxc.hook.stop = /x/incusd-exec callhook /run/incus \"p\" \"n\" stopns\n");
     assert_int_equal(stat("hooks.conf", &found), 0);
     assert_int_equal(found.st_mode & 07777, 0640);
@@ -371,6 +383,147 @@ static void a_hook_that_is_not_known_is_left_to_incusd(void **state)
     assert_int_equal(call_hook("/nonexistent project name start", &err), 1);
 }
 
+/* --- memory --- */
+
+static void make_folders(const char *const paths[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(mkdir(paths[i], 0755), 0);
+}
+
+static void assert_image(const char *folder_path, const char *expected)
+{
+    autofree char *image = memory_image(folder_path);
+    assert_string_equal(image, expected);
+}
+
+/* An instance whose folder is a link into the pool, as Incus has it. */
+static void the_memory_that_one_goes_on_from_is_found(void **state)
+{
+    static const char *const folders[] = {
+        "pool",        "pool/containers",   "pool/containers/p_one",
+        "pool/copies", "pool/copies/p_one", "pool/containers/p_one/sandlot-memory",
+    };
+    struct container_config config = {.goes_on = true};
+    autofree char *shared = xasprintf("%s/pool/sandlot-images/p_two.fork-1", folder);
+    const char *memory = "pool/containers/p_one/sandlot-memory";
+    (void)state;
+    make_folders(folders, ARRAY_SIZE(folders));
+    assert_false(memory_is_of_other(&config, "p_one", memory));
+    write_file("pool/containers/p_one/sandlot-memory/sandlot-owner", "p_two\n");
+    assert_true(memory_is_of_other(&config, "p_one", memory));
+    assert_false(memory_is_of_other(&config, "p_two", memory));
+    config.goes_on = false;
+    assert_false(memory_is_of_other(&config, "p_one", memory));
+    config.goes_on = true;
+    assert_image(memory, memory);
+    /* The name alone counts: it lies among the images of the pool. */
+    write_file("pool/containers/p_one/sandlot-memory/sandlot-image", "../../etc/p_two.fork-1\n");
+    assert_image(memory, shared);
+    assert_int_equal(memory_hold(shared), -1);
+    assert_true(memory_mark_used(memory));
+    assert_false(memory_is_of_other(&config, "p_one", memory));
+}
+
+static void a_restore_has_time_by_its_size(void **state)
+{
+    static char block[1 << 20];
+    FILE *file;
+    (void)state;
+    assert_int_equal(mkdir("large", 0755), 0);
+    assert_int_equal(memory_read_s("nothing"), 0);
+    assert_int_equal(memory_read_s("large"), 0);
+    memset(block, 'x', sizeof block);
+    file = fopen("large/pages-1.img", "we");
+    for (unsigned i = 0; i < 33; i++)
+        assert_int_equal(fwrite(block, sizeof block, 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(memory_read_s("large"), 2);
+}
+
+static void an_image_that_was_put_aside_is_given_back(void **state)
+{
+    static const char *const folders[] = {"i", "i/state", "i/sandlot-memory"};
+    (void)state;
+    make_folders(folders, ARRAY_SIZE(folders));
+    write_file("i/sandlot-memory/pages", "aside");
+    memory_give_back("i/state");
+    assert_int_equal(access("i/state/pages", F_OK), 0);
+    assert_int_equal(access("i/sandlot-memory", F_OK), -1);
+    /* What is there already stays, and what is no use goes. */
+    assert_int_equal(mkdir("i/sandlot-memory", 0755), 0);
+    assert_int_equal(mkdir("i/sandlot-memory/below", 0755), 0);
+    write_file("i/sandlot-memory/below/file", "");
+    memory_give_back("i/state");
+    assert_int_equal(access("i/state/pages", F_OK), 0);
+    assert_int_equal(access("i/sandlot-memory", F_OK), -1);
+    memory_give_back("i/state");
+    memory_remove("i/state");
+    assert_int_equal(access("i/state", F_OK), -1);
+}
+
+/* --- incusd --- */
+
+static void what_is_no_daemon_has_no_library(void **state)
+{
+    (void)state;
+    assert_null(incusd_library());
+    setenv("SANDLOT_INCUSD", "/x/incusd", 1);
+    assert_string_equal(incusd_program(), "/x/incusd");
+}
+
+/* --- reboots --- */
+
+static void write_reboots(unsigned count, time_t ago_s)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%u %lld\n", count, (long long)(time(NULL) - ago_s));
+    write_file("sandlot-reboots", text);
+}
+
+static unsigned count_after(const char *hook)
+{
+    char text[64];
+    setenv("LXC_TARGET", "reboot", 1);
+    reboots_limit(".", hook);
+    read_text("sandlot-reboots", text, sizeof text);
+    return (unsigned)strtoul(text, NULL, 10);
+}
+
+static void reboots_have_an_end(void **state)
+{
+    (void)state;
+    assert_int_equal(count_after("stopns"), 1);
+    assert_int_equal(count_after("stopns"), 2);
+    assert_int_equal(count_after("stop"), 2);
+    write_reboots(6, 61);
+    assert_int_equal(count_after("stopns"), 1);
+    write_reboots(6, 0);
+    assert_int_equal(count_after("stopns"), 7);
+    assert_string_equal(getenv("LXC_TARGET"), "stop");
+    setenv("LXC_TARGET", "reboot", 1);
+    reboots_limit(".", "stop");
+    assert_string_equal(getenv("LXC_TARGET"), "stop");
+    assert_int_equal(access("sandlot-reboots", F_OK), -1);
+    write_file("sandlot-reboots", "stop 1\n");
+    assert_int_equal(count_after("stopns"), 1);
+    setenv("LXC_TARGET", "stop", 1);
+    reboots_limit(".", "stopns");
+    assert_int_equal(count_after("stop"), 1);
+}
+
+static void a_third_reboot_waits(void **state)
+{
+    struct timespec before, after;
+    (void)state;
+    write_reboots(3, 0);
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    assert_int_equal(count_after("stop"), 3);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    assert_true(
+        (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 >= 999);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +539,12 @@ int main(void)
         cmocka_unit_test(a_start_calls_the_launcher),
         cmocka_unit_test(a_hook_is_told_to_incusd),
         cmocka_unit_test(a_hook_that_is_not_known_is_left_to_incusd),
+        cmocka_unit_test(the_memory_that_one_goes_on_from_is_found),
+        cmocka_unit_test(a_restore_has_time_by_its_size),
+        cmocka_unit_test(an_image_that_was_put_aside_is_given_back),
+        cmocka_unit_test(what_is_no_daemon_has_no_library),
+        cmocka_unit_test(reboots_have_an_end),
+        cmocka_unit_test(a_third_reboot_waits),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
 }

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sandlot-start LIBRARY forkstart NAME LXCPATH CONFIG
+ * sandlot-start LIBRARY forkmigrate NAME LXCPATH CONFIG IMAGES PRESERVES_INODES
+ *
+ * Starts a container, or restores it, by liblxc, as incusd's own helper commands of these names do
+ * (cmd/incusd/main_forkstart.go and main_forkmigrate.go of Incus 6.0). incusd is a large program:
+ * it takes 40 ms of a processor before it comes to that, and what it becomes, the container's
+ * monitor, holds ten times as much memory as this. LIBRARY is the path of the liblxc that incusd
+ * has, since incusd speaks with the monitor by it.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <lxc/lxccontainer.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define VALUE_SIZE 4096
+
+struct order {
+    char *library, *name, *path, *config;
+    char *images; /* NULL: from the disk */
+    bool preserves_inodes;
+};
+
+typedef struct lxc_container *container_new(const char *name, const char *path);
+
+static int fail(const char *what, const char *on)
+{
+    fprintf(stderr, "sandlot-start: %s %s\n", what, on);
+    return EXIT_FAILURE;
+}
+
+static bool take_order(int count, char **words, struct order *order)
+{
+    if (count < 6)
+        return false;
+    bool restores = str_equal(words[2], "forkmigrate");
+    *order = (struct order){words[1], words[3], words[4], words[5], NULL, false};
+    if (!restores)
+        return count == 6 && str_equal(words[2], "forkstart");
+    if (count != 8)
+        return false;
+    order->images = words[6];
+    order->preserves_inodes = str_equal(words[7], "true");
+    return true;
+}
+
+/* "" where it has none. */
+static void read_item(struct lxc_container *container, const char *key, char value[VALUE_SIZE])
+{
+    int length = container->get_config_item(container, key, value, VALUE_SIZE);
+    if (length <= 0 || length >= VALUE_SIZE)
+        value[0] = '\0';
+}
+
+/* Of a start, beside the log of liblxc, where incusd has it. */
+static int open_output(struct lxc_container *container, const struct order *order)
+{
+    char log[VALUE_SIZE];
+    read_item(container, "lxc.log.file", log);
+    char *name = strrchr(log, '/');
+    if (order->images || !name)
+        return -1;
+    autofree char *path = xasprintf("%.*s/forkstart.log", (int)(name - log), log);
+    unlink(path);
+    return open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+}
+
+/* incusd waits until nobody holds the ends of its pipes, and the monitor outlives this. */
+static void leave_output(struct lxc_container *container, const struct order *order)
+{
+    autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    autoclose int log = open_output(container, order);
+    int output = log >= 0 ? log : null;
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+}
+
+/* As Go has it for incusd's program: a container has as many open files as it may, and a monitor
+ * lives on when who asks it something has gone. */
+static void be_like_incusd(void)
+{
+    struct rlimit limit;
+    signal(SIGPIPE, SIG_IGN);
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static bool start(struct lxc_container *container)
+{
+    char command[VALUE_SIZE];
+    read_item(container, "lxc.execute.cmd", command);
+    return container->start(container, *command != '\0', NULL);
+}
+
+static bool restore(struct lxc_container *container, const struct order *order)
+{
+    struct migrate_opts options = {
+        .directory = order->images,
+        .verbose = true,
+        .preserves_inodes = order->preserves_inodes,
+    };
+    return container->migrate(container, MIGRATE_RESTORE, &options, sizeof options) == 0;
+}
+
+static int run(struct lxc_container *container, const struct order *order)
+{
+    if (!container->load_config(container, order->config))
+        return fail("liblxc cannot read the configuration", order->config);
+    be_like_incusd();
+    leave_output(container, order);
+    return (order->images ? restore(container, order) : start(container)) ? EXIT_SUCCESS
+                                                                          : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    struct order order;
+    if (!take_order(argc, argv, &order)) {
+        fputs("usage: sandlot-start LIBRARY forkstart NAME LXCPATH CONFIG\n"
+              "       sandlot-start LIBRARY forkmigrate NAME LXCPATH CONFIG IMAGES true|false\n",
+              stderr);
+        return 2;
+    }
+    void *library = dlopen(order.library, RTLD_NOW);
+    container_new *make = library ? (container_new *)dlsym(library, "lxc_container_new") : NULL;
+    if (!make)
+        return fail("liblxc cannot be loaded:", dlerror());
+    struct lxc_container *container = make(order.name, order.path);
+    if (!container)
+        return fail("liblxc has no room for container", order.name);
+    _exit(run(container, &order)); /* and what liblxc holds goes with the process */
+}
