@@ -214,6 +214,13 @@ static int refused(const struct firewall *firewall, long status, struct error **
                      *text ? ": " : "", text);
 }
 
+bool firewall_told(const struct firewall *firewall)
+{
+    long size = 0;
+    return firewall->in_hand &&
+           curl_easy_getinfo(firewall->curl, CURLINFO_REQUEST_SIZE, &size) == CURLE_OK && size > 0;
+}
+
 int firewall_end(struct firewall *firewall, struct error **err)
 {
     long status = 0;

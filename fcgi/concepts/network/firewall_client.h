@@ -50,6 +50,10 @@ void firewall_remove_begin(struct firewall *firewall, uint32_t address, const ch
 /* The same when nothing is there any more: the next one at the address can be reached. */
 void firewall_ended_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id);
 
+/* Whether the call in hand has left for the firewall, which carries it out whether or not anybody
+ * waits for it. */
+bool firewall_told(const struct firewall *firewall);
+
 /* Wait for the call in hand. Also ERR_LEASE_LOST: a newer revision is in force already. */
 int firewall_end(struct firewall *firewall, struct error **err);
 

@@ -121,6 +121,9 @@ int work_agent_continues(struct work *work, unsigned wait_ms, bool *continues, s
  * work_open_runtime(). */
 void work_network_begin(struct work *work);
 void work_network_end(struct work *work);
+/* After begin, and before a start: also the end, where the firewall could not be told at once. So
+ * what starts finds its network open but for the moment that a policy takes. */
+void work_network_tell(struct work *work);
 
 /* Both, before a stopped sandbox starts again. Errors: ERR_RUNTIME_UNAVAILABLE when the firewall
  * may still have an older policy for it, under which it must not start. */

@@ -453,15 +453,15 @@ static int start_cold(struct work *work, const struct source *from, const struct
     return work_init_agent(work, AGENT_START_WAIT_MS, err);
 }
 
-/* The kernel takes the policy in while the agent of a waiting instance gets ready; a fresh copy
- * takes longer than any firewall. */
+/* The kernel takes the policy in while the agent of a waiting instance gets ready, or a fresh copy
+ * is made; until it has, nothing goes in or out. */
 static int start(struct work *work, const struct warm_instance *warm, const struct source *from,
                  const struct mount_list *list, struct error **err)
 {
     hand_over_plan(work, warm, list->count);
     work_network_begin(work);
     if (!warm->name[0])
-        work_network_end(work);
+        work_network_tell(work);
     int result = warm->name[0] ? hand_over(work, warm, list->mounts, list->count, err)
                                : start_cold(work, from, list, err);
     error_auto ignored = NULL;

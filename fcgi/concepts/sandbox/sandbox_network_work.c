@@ -52,6 +52,12 @@ void work_network_end(struct work *work)
     work->sized = work->size.instance && firewall_sized(firewall);
 }
 
+void work_network_tell(struct work *work)
+{
+    if (work->firewall && !firewall_told(work->firewall))
+        work_network_end(work);
+}
+
 int work_network_resume(struct work *work, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
