@@ -1,48 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * incusd-exec: what incusd calls instead of itself for its helper commands, where INCUS_EXEC_PATH
- * names it. It mends what follows, most of it about containers that are restored from a memory
- * image
- * (`forkmigrate NAME LXCPATH CONFIG IMAGES …`), and passes everything else on.
+ * names it. It mends what follows and passes everything else on. Most of it is about containers
+ * that are restored from a memory image (`forkmigrate NAME LXCPATH CONFIG IMAGES …`).
  *
  *  - A start that does not end (`forkstart NAME LXCPATH CONFIG`) would wait for ever, and incusd
- *    with it. The places that liblxc mounts on, which root of the sandbox may have made named pipes
- *    of, are looked at before, and a start is killed after START_S seconds with all that came of
- * it, a restore after as many and one more for each 16 MiB of its image. The place of a mount in a
- *    running container (`forkmount lxc-mount -- NAME LXCPATH CONFIG SOURCE TARGET …`) is looked at
- *    likewise, as it would keep the next start from its disk from coming up.
+ *    with it. The places that liblxc mounts on, which root of the sandbox may have made named
+ *    pipes of, are looked at before. A start is killed after START_S seconds with all that came of
+ *    it, a restore after as many and one more for each 16 MiB of its image. The place of a mount
+ *    in a running container (`forkmount lxc-mount -- NAME LXCPATH CONFIG SOURCE TARGET …`) is
+ *    looked at likewise, as it would keep the next start from its disk from coming up.
  *  - incusd's own program takes a while before it starts anything, and as the monitor of a
- * container holds much memory: sandlot-start, beside this program, is run instead.
+ *    container holds much memory: sandlot-start, beside this program, is run instead.
  *  - Incus up to 6.0 passes the bare name of the instance, which is the container's name in the
  *    project "default" only. Elsewhere the container comes up under a name that incusd does not
- * know: incusd reports success and the instance as stopped, while its processes run on. The
- * directory of CONFIG has the right name. (lxc/incus#3692)
+ *    know: incusd reports success and the instance as stopped, while its processes run on. The
+ *    directory of CONFIG has the right name. (lxc/incus#3692)
  *  - A restore that fails, or a start before liblxc has come to its hooks, leaves the interfaces
- * that were made for it on the host, with the route to the address of the sandbox, so that no other
- *    start can follow.
+ *    that were made for it on the host, with the route to the address of the sandbox, so that no
+ *    other start can follow.
  *  - When a restored container ends, liblxc does not know its network namespace and sets no
  *    LXC_NET_NS for the hook `callhook … stopns`; incusd then takes the hook for the other one
  *    (`stop`) and never stops the network devices. Each such container leaves a base chain at
  *    prerouting in nftables, and the kernel allows 1024 of those. A routed device needs nothing
- * from the namespace, so any path does, and one that is no namespace cannot be entered by mistake.
+ *    from the namespace, so any path does, and one that is no namespace cannot be entered by
+ *    mistake.
  *  - A container that ends while incusd is away, because incusd was killed while it paused it for
  *    one, calls its hooks in vain: liblxc gives the interface back to the host and nobody removes
- * it. The route to the sandbox's address stays with it, and no start can have that address again.
- * By the last hook (`callhook … stop`) incusd has removed the interface; where it has not, this
- * does.
+ *    it. The route to the sandbox's address stays with it, and no start can have that address
+ *    again. By the last hook (`callhook … stop`) incusd has removed the interface; where it has
+ *    not, this does.
  *  - A guest that reboots again and again is started by incusd each time (reboots.h).
  *  - A pause that was cut off leaves a part of the image, which the sandbox's disk quota pays for,
  *    and incusd does not know of it. A start from the disk needs none.
  *  - A copy of a sandbox with its memory has the image of its original, and incusd starts it from
- * the disk: its own records do not say that the copy was paused. Where the configuration says that
- * it is to go on, its first start is a restore of that image, which btrfs-wrapper has put aside.
- * What asks incusd for a restore instead (`incus restore --stateful`) gets it back.
+ *    the disk: its own records do not say that the copy was paused. Where the configuration says
+ *    that it is to go on, its first start is a restore of that image, which fcgi/programs/btrfs
+ *    has put aside. What asks incusd for a restore instead (`incus restore --stateful`) gets it
+ *    back.
  *  - incusd is started for each hook of a container, only to ask the incusd that runs to do
  *    something: this asks in its place (hook.h).
  *  - What is counted by user, such as queued signals and message queues, the kernel compares for
- * all sandboxes together with the limits of who made the sandbox: those are lifted here, and each
- *    sandbox has limits of its own. A container starts through sandlot-confine, which leaves it the
- *    system calls of the machine's own kind; a restored one has that filter in its image.
+ *    all sandboxes together with the limits of who made the sandbox: those are lifted here, and
+ *    each sandbox has limits of its own. A container starts through sandlot-confine, which leaves
+ *    it the system calls of the machine's own kind; a restored one has that filter in its image.
  *  - A sandbox sees of the pool's quota groups its own (disk_view.h).
  *  - A host answers ARP for all its addresses on every link (links.h).
  *

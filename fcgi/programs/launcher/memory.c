@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Whose it is is sandlot-criu's to write, and where the rest of it is, btrfs-wrapper's. */
+/* Written by sandlot-criu: whose it is; by fcgi/programs/btrfs: where the rest of it is. */
 #define OWNER       "sandlot-owner"
 #define SHARED      "sandlot-image"
 #define USED        "sandlot-continued"
