@@ -76,6 +76,9 @@ machine_boot()
 {
     local init
 
+    # lxcfs stays away from containers, and this machine plays one that is none.
+    mkdir -p "$MACHINE_ROOT/etc/systemd/system/lxcfs.service.d"
+    printf '[Unit]\nConditionVirtualization=\n' >"$MACHINE_ROOT/etc/systemd/system/lxcfs.service.d/machine.conf"
     # shellcheck disable=SC2016
     (
         exec 38>&- 39>&-
