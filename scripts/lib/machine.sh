@@ -36,6 +36,9 @@ machine_make()
     # Devices are those of the machine below.
     ln -sf /dev/null "$MACHINE_ROOT/etc/systemd/system/systemd-udevd.service"
     ln -sf /dev/null "$MACHINE_ROOT/etc/systemd/system/systemd-udev-trigger.service"
+    # The unit of lxcfs does not start inside a container, which systemd takes this machine for.
+    mkdir -p "$MACHINE_ROOT/etc/systemd/system/lxcfs.service.d"
+    printf '[Unit]\nConditionVirtualization=\n' >"$MACHINE_ROOT/etc/systemd/system/lxcfs.service.d/machine.conf"
 }
 
 # machine_init: prints the pid of its systemd, as this machine counts.
@@ -76,9 +79,6 @@ machine_boot()
 {
     local init
 
-    # lxcfs stays away from containers, and this machine plays one that is none.
-    mkdir -p "$MACHINE_ROOT/etc/systemd/system/lxcfs.service.d"
-    printf '[Unit]\nConditionVirtualization=\n' >"$MACHINE_ROOT/etc/systemd/system/lxcfs.service.d/machine.conf"
     # shellcheck disable=SC2016
     (
         exec 38>&- 39>&-
