@@ -8,11 +8,13 @@
  *
  * The line, with a line feed behind, is what sandlot-limits reads; it answers SIZING_DONE, or a
  * line that says why not. A header, as firewalls of versions before leave unknown ones alone.
+ * SIZING_CHECK in its place changes nothing and asks whether it could do so.
  */
 #pragma once
 
 #define SIZING_HEADER "X-Sandlot-Size"
 #define SIZING_MAX    128 /* bytes of the line */
+#define SIZING_CHECK  "check"
 #define SIZING_DONE   "done\n"
 
 /* Of a vCPU among processes that are all busy, in percent; a service of the host has 100. */

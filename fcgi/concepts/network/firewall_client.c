@@ -352,6 +352,18 @@ int firewall_host(struct firewall *firewall, struct firewall_host *host, struct 
     return 0;
 }
 
+int firewall_sizing(struct firewall *firewall, char **reason, struct error **err)
+{
+    json_auto_t *json = NULL;
+    const char *text = NULL;
+    if (get(firewall, "/v1/sizing", &json, err) < 0)
+        return -1;
+    if (json_unpack(json, "{s:s?}", "reason", &text) < 0)
+        return error_set(err, ERR_RUNTIME_REFUSED, "the firewall's answer has no reason");
+    *reason = text ? xstrdup(text) : NULL;
+    return 0;
+}
+
 int firewall_denials(struct firewall *firewall, uint32_t address, json_t **denials,
                      struct error **err)
 {

@@ -89,6 +89,10 @@ struct firewall_host {
  * for, the connection of another request. */
 int firewall_host(struct firewall *firewall, struct firewall_host *host, struct error **err);
 
+/* Whether it can have instances given another size without Incus. reason: NULL, or why not; the
+ * caller frees. ERR_RUNTIME_REFUSED: it is of a version before, which does not say. */
+int firewall_sizing(struct firewall *firewall, char **reason, struct error **err);
+
 /* What it refused lately to the sandbox at that address, newest first, as a JSON array: {"at",
  * "kind", "target", "port", "protocol", "count"}. A new reference. */
 int firewall_denials(struct firewall *firewall, uint32_t address, json_t **denials,

@@ -1,10 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "ctl/doctor.h"
 #include "host/host.h"
 #include "host/runtimes.h"
 #include "network/firewall_client.h"
+
+/* Without it each of these creates waits for Incus, and nothing else tells. */
+static void check_sizing(struct doctor *doctor, const struct host *host, struct firewall *firewall)
+{
+    error_auto err = NULL;
+    autofree char *reason = NULL;
+    if (firewall_sizing(firewall, &reason, &err) < 0) {
+        if (err->code != ERR_RUNTIME_REFUSED)
+            doctor_wrong(doctor, "sizing", "See the line about the firewall.", "%s: %s.",
+                         host->name, err->message);
+    } else if (reason) {
+        doctor_wrong(doctor, "sizing",
+                     "Check that sandlot-limits runs there as its unit has it; until then creates "
+                     "in another size than those that wait take as long as Incus does.",
+                     "sandlot-limits of %s gives no instance another size: %s.", host->name,
+                     reason);
+    } else {
+        doctor_ok(doctor, "sizing", "sandlot-limits of %s gives instances their size.",
+                  host->name);
+    }
+}
 
 /* It answers only while its table is in the kernel; every sandbox that runs should have a policy.
  */
@@ -31,7 +53,9 @@ void doctor_check_firewall(struct doctor *doctor, const struct host *host)
     else
         doctor_ok(doctor, "firewall", "The firewall of %s answers; %zu polic%s in force.",
                   host->name, count, count == 1 ? "y is" : "ies are");
-    if (!err)
+    if (!err) {
         doctor_check_host_clock(doctor, host, firewall);
+        check_sizing(doctor, host, firewall);
+    }
     free(policies);
 }

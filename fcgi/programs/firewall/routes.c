@@ -128,6 +128,19 @@ static int get_host(void *context, struct http_request *request, struct http_res
                   (json_int_t)memory.available, "now_ms", (json_int_t)clock_now_ms()));
 }
 
+static int get_sizing(void *context, struct http_request *request, struct http_response *response,
+                      struct error **err)
+{
+    char answer[SIZING_ANSWER_SIZE];
+    (void)request;
+    (void)err;
+    filter_unlock(context);
+    bool ready = sizing_check(((const struct filter *)context)->settings->limits_socket, answer);
+    filter_lock(context);
+    return http_response_json(response, 200,
+                              json_pack("{s:s?}", "reason", ready ? NULL : answer));
+}
+
 static int get_health(void *context, struct http_request *request, struct http_response *response,
                       struct error **err)
 {
@@ -151,6 +164,7 @@ static const struct route_query delete_query[] = {
 static const struct route routes[] = {
     {.method = "GET", .pattern = "/health", .operation = "getHealth", .handler = get_health},
     {.method = "GET", .pattern = "/v1/host", .operation = "getHost", .handler = get_host},
+    {.method = "GET", .pattern = "/v1/sizing", .operation = "getSizing", .handler = get_sizing},
     {.method = "GET",
      .pattern = "/v1/policies",
      .operation = "listPolicies",

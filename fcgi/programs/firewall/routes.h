@@ -9,6 +9,8 @@
  *   GET    /v1/policies                         what is in force
  *   GET    /v1/policies/<address>/denials       what that sandbox was refused lately
  *   GET    /v1/host                             processors and memory of the machine
+ *   GET    /v1/sizing                           whether instances can be given another size there:
+ *                                               {"reason"}, null: they can
  *   GET    /health
  *
  * Who may ask is nginx's to say (conf/nginx/sandlot-firewall.conf.in).

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sizing.h"
+#include "base/str.h"
 
 /* A busy pool commits what it has to write; Incus would wait for that as well. */
 #define ANSWER_MS 1000
@@ -52,14 +53,31 @@ int sizing_begin(const char *socket_path, const char *size)
     return steal_fd(&fd);
 }
 
-bool sizing_end(int fd)
+/* It closes the connection behind its line. Returns whether the answer is SIZING_DONE. */
+static bool receive(int fd, char *answer, size_t answer_size)
 {
-    char answer[sizeof SIZING_DONE] = "";
-    if (fd < 0)
-        return false;
-    ssize_t size = recv(fd, answer, sizeof answer - 1, MSG_WAITALL);
+    ssize_t size = recv(fd, answer, answer_size - 1, MSG_WAITALL);
     close(fd);
     if (size < 0)
         rest_until_ms = clock_monotonic_ms() + REST_MS;
-    return size == sizeof SIZING_DONE - 1 && !memcmp(answer, SIZING_DONE, (size_t)size);
+    answer[size > 0 ? size : 0] = '\0';
+    return str_equal(answer, SIZING_DONE);
+}
+
+bool sizing_end(int fd)
+{
+    char answer[SIZING_ANSWER_SIZE];
+    return fd >= 0 && receive(fd, answer, sizeof answer);
+}
+
+bool sizing_check(const char *socket_path, char answer[SIZING_ANSWER_SIZE])
+{
+    int fd = sizing_begin(socket_path, SIZING_CHECK);
+    answer[0] = '\0';
+    if (fd >= 0 && receive(fd, answer, SIZING_ANSWER_SIZE))
+        return true;
+    answer[strcspn(answer, "\n")] = '\0';
+    if (!answer[0])
+        snprintf(answer, SIZING_ANSWER_SIZE, "it does not answer on %s", socket_path);
+    return false;
 }

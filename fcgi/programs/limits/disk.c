@@ -48,13 +48,29 @@ static int check_room(const char *uuid, const char *group, uint64_t bytes, struc
     return 0;
 }
 
+/* Returns a descriptor, or -1. */
+static int open_pool(const char *pool, char uuid[BTRFS_UUID_TEXT_SIZE], struct error **err)
+{
+    autoclose int fd = open(pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || btrfs_uuid_of(fd, uuid) < 0)
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "pool %s cannot be opened", pool);
+    return steal_fd(&fd);
+}
+
+int disks_check(const struct disks *disks, struct error **err)
+{
+    char uuid[BTRFS_UUID_TEXT_SIZE];
+    autoclose int fd = open_pool(disks->pool, uuid, err);
+    return fd < 0 ? -1 : 0;
+}
+
 static int set_limit(const char *pool, const char *uuid, uint64_t group, uint64_t bytes,
                      struct error **err)
 {
     char uuid_there[BTRFS_UUID_TEXT_SIZE];
-    autoclose int fd = open(pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || btrfs_uuid_of(fd, uuid_there) < 0)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "pool %s cannot be opened", pool);
+    autoclose int fd = open_pool(pool, uuid_there, err);
+    if (fd < 0)
+        return -1;
     if (!str_equal(uuid, uuid_there))
         return error_set(err, ERR_RUNTIME_REFUSED, "the instance's disk is not in pool %s", pool);
     if (btrfs_group_limit(fd, group, BTRFS_QGROUP_LIMIT_MAX_RFER, bytes) < 0)

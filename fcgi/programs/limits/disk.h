@@ -15,6 +15,9 @@ struct disks {
 /* The quota group that a link of incusd-exec names. Returns 0, or -1 when it is none. */
 int disk_group_read(const char *target, char *uuid, size_t uuid_size, uint64_t *group);
 
+/* Whether the pool is one of btrfs. Errors: ERR_RUNTIME_REFUSED. */
+int disks_check(const struct disks *disks, struct error **err);
+
 /* Set the limit as incusd does, which gives its instances a group. Errors: ERR_RUNTIME_REFUSED: it
  * holds more than that, the pool is all but full (conf/incus/pool-guard), or it is none of this
  * kind. */

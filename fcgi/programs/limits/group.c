@@ -228,6 +228,18 @@ static int set_cpus(struct groups *groups, int group, unsigned cpu, struct error
     return write_text(group, "cpuset.cpus", text, err);
 }
 
+int groups_check(const struct groups *groups, struct error **err)
+{
+    const int folders[] = {groups->cpuset, groups->cpu, groups->memory};
+    for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+        autoclose int fd = open_beneath(folders[i], ".", O_PATH | O_DIRECTORY);
+        if (fd < 0)
+            return error_set_errno(err, ERR_RUNTIME_REFUSED, errno,
+                                   "control groups cannot be opened with openat2");
+    }
+    return 0;
+}
+
 int groups_size(struct groups *groups, const struct order *order, struct error **err)
 {
     autoclose int cpuset = open_group(groups, groups->cpuset, order->instance, err);

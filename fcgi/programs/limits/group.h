@@ -23,6 +23,10 @@ struct groups {
 int groups_open(struct groups *groups, const char *root, const char *project, struct error **err);
 void groups_close(struct groups *groups);
 
+/* Whether groups can be opened in them: the kernel or a filter of system calls may refuse it.
+ * Errors: ERR_RUNTIME_REFUSED. */
+int groups_check(const struct groups *groups, struct error **err);
+
 /* Give an instance its processors, their weight and its memory. Errors: ERR_NOT_FOUND (no such
  * instance runs), ERR_RUNTIME_REFUSED (it holds more memory than it is to have, or the kernel does
  * not take it); a part may be done then. */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/sizing.h"
+#include "base/str.h"
 
 #define CALLER_MS   200 /* for the line of one who is connected */
 #define SWEEP_MS    2000
@@ -53,6 +54,13 @@ static int size(struct limits *limits, const char *line, struct error **err)
     return 0;
 }
 
+static int check(const struct limits *limits, struct error **err)
+{
+    if (groups_check(&limits->groups, err) < 0)
+        return -1;
+    return disks_check(&limits->disks, err);
+}
+
 static void answer(struct limits *limits, int fd)
 {
     const struct timeval most = {.tv_usec = CALLER_MS * 1000};
@@ -62,10 +70,12 @@ static void answer(struct limits *limits, int fd)
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
     if (!receive(fd, line))
         return;
-    if (size(limits, line, &err) < 0) {
+    if (str_equal(line, SIZING_CHECK))
+        check(limits, &err);
+    else if (size(limits, line, &err) < 0)
         log_info("an instance is not given its size here, and Incus is asked", LOG_ERROR(err));
+    if (err)
         snprintf(text, sizeof text, "%s\n", err->message);
-    }
     send(fd, text, strlen(text), MSG_NOSIGNAL);
 }
 

@@ -15,7 +15,7 @@ import pytest
 
 from doctor import assert_says, doctor, wrong
 from faults import InBackground, settle
-from killing import TRACER
+from killing import TRACER, stopped
 from stack import wait_until
 
 
@@ -275,6 +275,19 @@ def test_the_warm_pool_is_empty_and_operations_are_stuck(sandbox, stack):
     finally:
         daemon.start(stack.incus.answers)
     wait_until(lambda: not wrong(stack), 3 * stack.lease_s + 60, "all being well again", 0.5)
+
+
+def test_nobody_gives_instances_their_size(stack):
+    path = stack.run_dir / "limits.sock"
+    assert any(one["check"] == "sizing" and one["state"] == "ok" for one in doctor(stack))
+    path.rename(path.with_suffix(".away"))
+    try:
+        assert_says(wrong(stack), "sizing", "it does not answer on .*limits.sock", "sandlot-limits runs there")
+    finally:
+        path.with_suffix(".away").rename(path)
+    with stopped(stack.processes("sandlot-limits")):
+        assert_says(wrong(stack), "sizing", "it does not answer", "sandlot-limits runs there")
+    wait_until(lambda: not wrong(stack), 60, "all being well again", 0.5)
 
 
 def test_lxcfs_can_be_written(stack):
