@@ -41,7 +41,7 @@ struct pool {
     struct table *table;
     struct slot *own;
     int fd;
-    bool shut;
+    bool shut, lends;
     int64_t look_at_ms; /* again, whether all are alive */
     char name[POOL_NAME_SIZE];
 };
@@ -202,8 +202,8 @@ static struct share count(const struct pool *pool, const struct pool_claim *clai
 static bool fits(const struct pool *pool, const struct pool_claim *claim)
 {
     struct share share = count(pool, claim);
-    unsigned half = share.workers / 2;
-    return share.of_team < (half ? half : 1) && !(claim->alone && share.of_sandbox);
+    unsigned most = claim->borrows && pool->lends ? share.workers : share.workers / 2;
+    return share.of_team < (most ? most : 1) && !(claim->alone && share.of_sandbox);
 }
 
 /* The locks cost a system call each: they are looked at where somebody would be refused, and not at
@@ -242,6 +242,11 @@ void pool_leave(struct pool *pool)
 void pool_shut(struct pool *pool, bool shut)
 {
     pool->shut = shut;
+}
+
+void pool_lend(struct pool *pool, bool lend)
+{
+    pool->lends = lend;
 }
 
 /* --- looking at all pools --- */

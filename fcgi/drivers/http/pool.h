@@ -21,6 +21,7 @@ struct pool_claim {
     uint64_t team;    /* pool_tenant() of its id; 0: nobody's, and not bounded */
     uint64_t sandbox; /* likewise; 0: none */
     bool alone;       /* no other worker of the pool may serve the sandbox */
+    bool borrows;     /* is short, and may have workers beyond the half that nobody else wants */
 };
 
 /* A number that stands for an id. */
@@ -36,13 +37,17 @@ void pool_close(struct pool *pool);
 /* The name of the socket without its folder and ".sock": "api". */
 const char *pool_name(const struct pool *pool);
 
-/* Work for claim until pool_leave(). False: the team has half of the workers already, or another
- * one serves the sandbox alone; nothing has changed then. */
+/* Work for claim until pool_leave(). False: the team has half of the workers already (and borrows
+ * none), or another one serves the sandbox alone; nothing has changed then. */
 bool pool_enter(struct pool *pool, const struct pool_claim *claim);
 void pool_leave(struct pool *pool);
 
 /* While it is shut this worker enters for nobody. */
 void pool_shut(struct pool *pool, bool shut);
+
+/* While it lends, this worker also enters for a team that has its half, if the claim borrows. For
+ * whom nobody else waits: who comes next waits until one of such requests has ended. */
+void pool_lend(struct pool *pool, bool lend);
 
 /* Whether pool_enter() would let it in now. */
 bool pool_has_room(struct pool *pool, const struct pool_claim *claim);

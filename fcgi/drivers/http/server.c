@@ -413,7 +413,7 @@ static bool serve_one(const struct http_server *server, struct exchange *exchang
 
 /* The oldest for which there is room, so that a new connection comes between two of them. One that
  * has waited long enough is answered, whatever comes of it. Whether there was room for one. */
-static bool serve_waiting(const struct http_server *server, struct waiting *waiting)
+static bool serve_oldest(const struct http_server *server, struct waiting *waiting)
 {
     bool served = false;
     struct exchange *next = TAILQ_FIRST(&waiting->list);
@@ -431,6 +431,20 @@ static bool serve_waiting(const struct http_server *server, struct waiting *wait
         served |= serve_or_wait(server, exchange, waiting) && !over;
         pool_shut(server->pool, false);
     }
+    return served;
+}
+
+/* nobody_comes: no connection waits to be accepted, so that what is lent keeps no other team
+ * waiting. */
+static bool serve_waiting(const struct http_server *server, struct waiting *waiting,
+                          bool nobody_comes)
+{
+    bool served = serve_oldest(server, waiting);
+    if (served || !nobody_comes || !waiting->count)
+        return served;
+    pool_lend(server->pool, true);
+    served = serve_oldest(server, waiting);
+    pool_lend(server->pool, false);
     return served;
 }
 
@@ -456,6 +470,14 @@ static struct exchange *accept_one(const struct http_server *server, struct erro
     return NULL;
 }
 
+/* Whether the worker looks again before it rests: it had room for one, or would have if nobody
+ * came. */
+static bool goes_on(const struct waiting *waiting, bool had_room)
+{
+    const struct exchange *oldest = TAILQ_FIRST(&waiting->list);
+    return had_room || (oldest && oldest->request.claim.borrows);
+}
+
 /* A worker that had room for one looks for the next at once. One that had none for those who wait
  * leaves new connections to others for a moment, who may have. */
 static void serve_until_stopped(const struct http_server *server, int poll_fd,
@@ -466,7 +488,7 @@ static void serve_until_stopped(const struct http_server *server, int poll_fd,
     bool had_room = false;
     while (!stop_requested && (!server->max_requests || served < server->max_requests)) {
         struct epoll_event event;
-        int wait_ms = !waiting.count ? -1 : had_room ? 0 : WAITING_LOOK_MS;
+        int wait_ms = !waiting.count ? -1 : goes_on(&waiting, had_room) ? 0 : WAITING_LOOK_MS;
         int ready = epoll_pwait(poll_fd, &event, 1, wait_ms, signals);
         if (reopen_requested) {
             reopen_requested = 0;
@@ -474,9 +496,9 @@ static void serve_until_stopped(const struct http_server *server, int poll_fd,
         }
         if (stop_requested)
             break;
-        had_room = serve_waiting(server, &waiting);
+        had_room = serve_waiting(server, &waiting, ready == 0);
         error_auto ignored = NULL;
-        if (ready > 0 && waiting.count && !had_room)
+        if (ready > 0 && waiting.count && !goes_on(&waiting, had_room))
             clock_sleep_ms(1);
         struct exchange *exchange = ready > 0 ? accept_one(server, &ignored) : NULL;
         if (!exchange)
@@ -486,9 +508,9 @@ static void serve_until_stopped(const struct http_server *server, int poll_fd,
     }
     while (waiting.count && !stop_requested) {
         clock_sleep_ms(WAITING_LOOK_MS);
-        serve_waiting(server, &waiting);
+        serve_waiting(server, &waiting, true);
     }
-    serve_waiting(server, &waiting);
+    serve_waiting(server, &waiting, true);
     FCGX_ShutdownPending();
 }
 

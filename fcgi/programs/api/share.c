@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define COPIES_POOL "copies" /* whose requests take long, so that those that wait do, too */
+#define COPIES_POOL  "copies"  /* whose requests take long, so that those that wait do, too */
+#define RECORDS_POOL "records" /* whose reads take the database a few milliseconds */
 
 /* The team of what the path names; that of nothing is the personal one. */
 static int team_of_path(struct api *api, const struct http_request *request, char team[ID_SIZE],
@@ -95,7 +96,11 @@ int api_take_share(struct api *api, struct http_request *request, bool body_is_r
         return -1;
     if (!team[0])
         return 0;
-    request->claim = (struct pool_claim){.team = pool_tenant(team)};
+    request->claim = (struct pool_claim){
+        .team = pool_tenant(team),
+        .borrows =
+            str_equal(request->method, "GET") && str_equal(pool_name(api->pool), RECORDS_POOL),
+    };
     api->has_share = pool_enter(api->pool, &request->claim);
     if (api->has_share)
         return 0;

@@ -23,8 +23,7 @@ static void check_sizing(struct doctor *doctor, const struct host *host, struct 
                      "sandlot-limits of %s gives no instance another size: %s.", host->name,
                      reason);
     } else {
-        doctor_ok(doctor, "sizing", "sandlot-limits of %s gives instances their size.",
-                  host->name);
+        doctor_ok(doctor, "sizing", "sandlot-limits of %s gives instances their size.", host->name);
     }
 }
 

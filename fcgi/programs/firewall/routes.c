@@ -137,8 +137,7 @@ static int get_sizing(void *context, struct http_request *request, struct http_r
     filter_unlock(context);
     bool ready = sizing_check(((const struct filter *)context)->settings->limits_socket, answer);
     filter_lock(context);
-    return http_response_json(response, 200,
-                              json_pack("{s:s?}", "reason", ready ? NULL : answer));
+    return http_response_json(response, 200, json_pack("{s:s?}", "reason", ready ? NULL : answer));
 }
 
 static int get_health(void *context, struct http_request *request, struct http_response *response,

@@ -12,6 +12,7 @@ import pytest
 from client import assert_error
 from doctor import assert_says, wrong
 from faults import InBackground, settle
+from pools import shares
 from stack import wait_until
 
 
@@ -71,3 +72,20 @@ def test_a_locked_table_is_not_waited_for(make_sandbox, stack):
     assert_error(refused, 503, "runtime_unavailable")
     assert int(refused.headers["Retry-After"]) > 0
     assert sandbox.show()["state"] == "ready"
+
+
+def test_reads_of_one_team_have_what_nobody_else_wants(account, make_account, stack):
+    """All workers of the pool, while no other request waits there; who comes then is next."""
+    workers = len(records_workers(stack))
+    other = make_account()
+    with administrator(stack) as cursor:
+        cursor.execute("LOCK TABLES sandboxes WRITE")
+        try:
+            reads = [InBackground(account.api.get, "/v1/sandboxes") for _ in range(2 * workers)]
+            wait_until(lambda: shares(stack, "records") == workers, 30, "all workers serving one team", 0.01)
+            next_one = InBackground(other.api.get, "/v1/me")
+        finally:
+            cursor.execute("UNLOCK TABLES")
+    assert next_one.result(60).status == 200
+    for read in reads:
+        assert read.result(60).status in (200, 503), read.result(60)

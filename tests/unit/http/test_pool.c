@@ -59,6 +59,23 @@ static void test_a_team_has_half(void **state)
     assert_true(pool_enter(pools[0], &one));
 }
 
+static void test_what_nobody_else_wants_is_lent(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pool **pools = fixture->pools;
+    const struct pool_claim borrower = {.team = 1, .borrows = true};
+    for (unsigned i = 0; i < WORKERS / 2; i++)
+        assert_true(pool_enter(pools[i], &borrower));
+    assert_false(pool_enter(pools[4], &borrower));
+    pool_lend(pools[4], true);
+    assert_false(pool_enter(pools[4], &one));
+    assert_true(pool_enter(pools[4], &borrower));
+    pool_lend(pools[4], false);
+    assert_false(pool_enter(pools[5], &borrower));
+    for (unsigned i = 5; i < WORKERS; i++)
+        assert_true(pool_enter(pools[i], &other));
+}
+
 static void test_a_sandbox_has_one(void **state)
 {
     struct fixture *fixture = *state;
@@ -131,6 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_team_has_half, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_nobody_else_wants_is_lent, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_sandbox_has_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nobody_is_not_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_killed_worker_counts_no_more, set_up, tear_down),
