@@ -355,12 +355,12 @@ int firewall_host(struct firewall *firewall, struct firewall_host *host, struct 
 int firewall_sizing(struct firewall *firewall, char **reason, struct error **err)
 {
     json_auto_t *json = NULL;
-    const char *text = NULL;
     if (get(firewall, "/v1/sizing", &json, err) < 0)
         return -1;
-    if (json_unpack(json, "{s:s?}", "reason", &text) < 0)
+    const json_t *why = json_object_get(json, "reason");
+    if (!json_is_string(why) && !json_is_null(why))
         return error_set(err, ERR_RUNTIME_REFUSED, "the firewall's answer has no reason");
-    *reason = text ? xstrdup(text) : NULL;
+    *reason = json_is_string(why) ? xstrdup(json_string_value(why)) : NULL;
     return 0;
 }
 
