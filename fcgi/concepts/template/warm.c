@@ -242,6 +242,20 @@ static int add_next(struct worker *worker, const struct warm_plan *plan, const s
     return missing ? add(worker, missing, worked, err) : 0;
 }
 
+/* One that is made and one that is removed by turns: after a reboot, or with a new version of a
+ * template, all that waited is to go, and the first that is of use would come after the last. */
+static int change_next(struct worker *worker, const struct warm_plan *plan,
+                       const struct tally *tally, bool *worked, struct error **err)
+{
+    static bool adds_first;
+    adds_first = !adds_first;
+    if (adds_first && add_next(worker, plan, tally, worked, err) < 0)
+        return -1;
+    if (!*worked && tally->surplus && remove_next(worker, worked, err) < 0)
+        return -1;
+    return *worked || adds_first ? 0 : add_next(worker, plan, tally, worked, err);
+}
+
 /* Whether refilling waits; not for ever, when creates never cease. Each start has Incus hand out
  * processors by what it knows. */
 static bool gives_way(const struct warm_plan *plan)
@@ -276,8 +290,7 @@ static int maintain(struct worker *worker, bool *worked, struct error **err)
         return -1;
     warm_plan_decide(&plan);
     if (compare(worker, &plan, &tally, err) < 0 ||
-        (tally.surplus && remove_next(worker, worked, err) < 0) ||
-        (!*worked && add_next(worker, &plan, &tally, worked, err) < 0))
+        change_next(worker, &plan, &tally, worked, err) < 0)
         return -1;
     if (!*worked)
         rest_until_ms = clock_monotonic_ms() + LOOK_AGAIN_MS;

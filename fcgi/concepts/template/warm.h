@@ -42,4 +42,11 @@ int warm_knows(struct db *db, const char *instance_name, bool *known, struct err
 /* An instance of the pool is not fit for use: it leaves. */
 int warm_dismiss(struct db *db, const char *instance_name, struct error **err);
 
+/* What waits on a host for the next create. The caller frees. */
+struct warm_ready {
+    char instance_name[INSTANCE_NAME_SIZE];
+};
+int warm_ready_on_host(struct db *db, uint32_t host_id, struct warm_ready **list, size_t *count,
+                       struct error **err);
+
 extern const struct db_statement_list warm_statements;

@@ -66,6 +66,10 @@ static const struct db_statement list_statement = {
               "w.host_id"
               " ORDER BY fits DESC, w.created_at_ms LIMIT 10000",
     true};
+static const struct db_statement ready_on_host_statement = {
+    "warm.ready_on_host",
+    "SELECT instance_name FROM warm_instances WHERE host_id = ? AND state = 'ready' LIMIT 10000",
+    true};
 static const struct db_statement one_statement = {
     "warm.one", "SELECT " COLUMNS " FROM warm_instances WHERE instance_name = ?", false};
 static const struct lease_table removals =
@@ -76,10 +80,10 @@ static const struct db_statement disk_statement = {
     "warm.disk", "SELECT COALESCE(MIN(disk_gb), 10) FROM plans", true};
 
 static const struct db_statement *const statements[] = {
-    &claim_statement,       &delete_statement, &count_statement,   &insert_statement,
-    &ready_names_statement, &ready_statement,  &dismiss_statement, &list_statement,
-    &one_statement,         &removals.due,     &removals.take,     &known_statement,
-    &disk_statement,        &renew_statement,
+    &claim_statement,       &delete_statement, &count_statement,         &insert_statement,
+    &ready_names_statement, &ready_statement,  &dismiss_statement,       &list_statement,
+    &one_statement,         &removals.due,     &removals.take,           &known_statement,
+    &disk_statement,        &renew_statement,  &ready_on_host_statement,
 };
 const struct db_statement_list warm_statements = DB_STATEMENT_LIST(statements);
 
@@ -272,6 +276,21 @@ int warm_row_list(struct db *db, struct warm_listed **list, size_t *count, struc
         read_warm(rows, &listed->warm);
         listed->leaves = db_get_bool(rows, 8);
         listed->fits = db_get_bool(rows, 9);
+    }
+    return 0;
+}
+
+int warm_ready_on_host(struct db *db, uint32_t host_id, struct warm_ready **list, size_t *count,
+                       struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *list = NULL;
+    *count = 0;
+    if (db_query(db, &ready_on_host_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *list = xreallocarray(*list, *count + 1, sizeof **list);
+        db_copy_text((*list)[(*count)++].instance_name, rows, 0);
     }
     return 0;
 }

@@ -15,6 +15,7 @@
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
+#include "template/warm.h"
 
 enum {
     TURN_MOST_MS = 500,
@@ -351,13 +352,37 @@ static int compare(struct host_monitor *monitor, const struct runtime_listing *l
     return 0;
 }
 
+/* After a reboot all of them: each create would meet one first. Who waits is read before the host
+ * is asked, so that all of it is in the listing, if it is there. */
+static int dismiss_dead(struct host_monitor *monitor, const struct warm_ready *waiting,
+                        size_t waiting_count, const struct runtime_listing *list, size_t count,
+                        struct error **err)
+{
+    unsigned dead = 0;
+    for (size_t i = 0; i < waiting_count; i++) {
+        const char *name = waiting[i].instance_name;
+        const struct runtime_listing *found = runtime_listing_find(list, count, name);
+        if (!runtime_is_down(found ? found->status : RUNTIME_ABSENT))
+            continue;
+        if (warm_dismiss(monitor->worker->db, name, err) < 0)
+            return -1;
+        dead++;
+    }
+    if (dead)
+        log_info("instances that waited for a create have ended", LOG_INT("host", monitor->host_id),
+                 LOG_INT("count", dead));
+    return 0;
+}
+
 static int list_host(struct host_monitor *monitor, struct error **err)
 {
     struct worker *worker = monitor->worker;
     struct runtime *runtime;
     struct runtime_listing *list = NULL;
-    size_t count = 0;
-    if (runtimes_get(worker->runtimes, worker->db, monitor->host_id, &runtime, err) < 0)
+    autofree struct warm_ready *waiting = NULL;
+    size_t count = 0, waiting_count;
+    if (runtimes_get(worker->runtimes, worker->db, monitor->host_id, &runtime, err) < 0 ||
+        warm_ready_on_host(worker->db, monitor->host_id, &waiting, &waiting_count, err) < 0)
         return -1;
     monitor->runtime = runtime;
     runtime_limit(runtime, PATIENCE_MS);
@@ -365,6 +390,8 @@ static int list_host(struct host_monitor *monitor, struct error **err)
     runtime_limit(runtime, 0);
     if (result == 0)
         result = compare(monitor, list, count, err);
+    if (result == 0)
+        result = dismiss_dead(monitor, waiting, waiting_count, list, count, err);
     runtime_listing_free(list, count);
     return result;
 }

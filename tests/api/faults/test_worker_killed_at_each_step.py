@@ -40,11 +40,11 @@ def retry_until_answered(api, body, key, timeout_s):
 @pytest.mark.parametrize("body", [{}, {"cpu": 1, "memory_mb": 1408}], ids=["usual size", "own size"])
 @pytest.mark.parametrize("point", API_POINTS + ("create.adapted", "create.started"))
 def test_a_worker_killed_in_a_create_and_the_client_asks_again(make_account, stack, fault_points, point, body):
-    if point == "create.started":
-        drain_warm_pool(stack)
     account = make_account("pro")
     key = {"Idempotency-Key": secrets.token_urlsafe(24)}
     fault_points.arm(point, "kill", "sandlot-api")
+    if point == "create.started":
+        drain_warm_pool(stack)
     first = account.api.post("/v1/sandboxes", body, headers=key)
     assert first.status >= 500, first
     assert not (fault_points.directory / point).exists(), "the point was reached"
@@ -57,14 +57,14 @@ def test_a_worker_killed_in_a_create_and_the_client_asks_again(make_account, sta
 
 
 def drain_warm_pool(stack):
-    """Nothing waits any more for the next create, until the dispatcher has refilled the pool."""
+    """Nothing waits any more for the next create, if that comes before a dispatcher has made another."""
     stack.query("UPDATE warm_instances SET state = 'leaving', lease_until_ms = 0")
 
 
 @pytest.mark.parametrize("point", ["create.inserted", "create.started", "create.agent", "finishing"])
 def test_a_worker_killed_in_a_create_that_nobody_asks_for_again(account, stack, fault_points, point):
-    drain_warm_pool(stack)
     fault_points.arm(point, "kill", "sandlot-api")
+    drain_warm_pool(stack)
     assert account.api.post("/v1/sandboxes", {}).status >= 500
     settle(stack)
     assert ids_of(account.api) == []

@@ -105,8 +105,9 @@ def test_delete_against_create(make_account, stack, fault_points, point, body):
 
 
 def test_delete_against_a_create_that_has_just_started_its_instance(make_account, stack, fault_points):
+    api = make_account("pro").api
     stack.query("UPDATE warm_instances SET state = 'leaving', lease_until_ms = 0")
-    delete_against_create(make_account("pro").api, stack, fault_points, "create.started", {})
+    delete_against_create(api, stack, fault_points, "create.started", {})
 
 
 def delete_against_create(api, stack, fault_points, point, body):
