@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the benchmarks share: which stack they measure, an nginx to compare with, and percentiles."""
 
+import contextlib
 import functools
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -150,3 +152,48 @@ def wrk(port, host, path, connections, seconds, *headers, script=None):
     count = int(re.search(r"(\d+) requests in", done).group(1))
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)", done)
     return rate, median, count, int(bad.group(1)) if bad else 0
+
+
+# --- what goes through to a server in a sandbox ---
+
+def serve(sandbox, port):
+    """gate_upstream.c in the sandbox: answers of the size that the path names."""
+    with tempfile.TemporaryDirectory() as directory:
+        program = pathlib.Path(directory, "server")
+        subprocess.run(["gcc", "-O2", "-static", "-o", program, HERE.with_name("gate_upstream.c")], check=True)
+        sandbox.data.upload("/tmp/server", program.read_bytes())
+    sandbox.data.check("chmod 755 /tmp/server")
+    sandbox.data.background("/tmp/server", str(port))
+    wait_until(lambda: sandbox.preview(port).request("GET", "/").status == 200, 10, "the server in the sandbox")
+
+
+def pids_in(sandbox, program):
+    """On this machine, of a program in the sandbox."""
+    inside = f"incus.monitor.*|{sandbox.instance}"
+    found = subprocess.run(["pgrep", "-f", program], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in found.stdout.split()
+            if re.search(inside, pathlib.Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8"))]
+
+
+def running_s(pids):
+    """Seconds that these processes have run, and wrk before them."""
+    own = resource.getrusage(resource.RUSAGE_CHILDREN)
+    total = own.ru_utime + own.ru_stime
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            total += int(pathlib.Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[0]) / 1e9
+    return total
+
+
+class Contender:
+    """What listens on a port, and the processes that work for it."""
+
+    def __init__(self, port, pids):
+        self.port = port
+        self.pids = pids
+
+    def turn(self, host, path, connections, seconds):
+        """Requests a second, median in ms, seconds of processor time for each, answers that were none."""
+        before = running_s(self.pids)
+        rate, median, count, bad = wrk(self.port, host, path, connections, seconds)
+        return rate, median, (running_s(self.pids) - before) / max(count, 1), bad
