@@ -333,6 +333,14 @@ static void listen_to_host(struct host_monitor *monitor, unsigned wait_ms)
 
 /* --- the listing --- */
 
+static bool is_down(const struct runtime_listing *list, size_t count, const char *instance_name,
+                    enum runtime_status *status)
+{
+    const struct runtime_listing *found = runtime_listing_find(list, count, instance_name);
+    *status = found ? found->status : RUNTIME_ABSENT;
+    return runtime_is_down(*status);
+}
+
 static int compare(struct host_monitor *monitor, const struct runtime_listing *list, size_t count,
                    struct error **err)
 {
@@ -342,10 +350,8 @@ static int compare(struct host_monitor *monitor, const struct runtime_listing *l
                                   err) < 0)
         return -1;
     for (size_t i = 0; i < ready_count; i++) {
-        const struct runtime_listing *found =
-            runtime_listing_find(list, count, ready[i].instance_name);
-        enum runtime_status status = found ? found->status : RUNTIME_ABSENT;
-        if (runtime_is_down(status))
+        enum runtime_status status;
+        if (is_down(list, count, ready[i].instance_name, &status))
             add_candidate(monitor, ready[i].instance_name,
                           status == RUNTIME_STOPPED ? REBOOT_MS : 0);
     }
@@ -360,11 +366,10 @@ static int dismiss_dead(struct host_monitor *monitor, const struct warm_ready *w
 {
     unsigned dead = 0;
     for (size_t i = 0; i < waiting_count; i++) {
-        const char *name = waiting[i].instance_name;
-        const struct runtime_listing *found = runtime_listing_find(list, count, name);
-        if (!runtime_is_down(found ? found->status : RUNTIME_ABSENT))
+        enum runtime_status status;
+        if (!is_down(list, count, waiting[i].instance_name, &status))
             continue;
-        if (warm_dismiss(monitor->worker->db, name, err) < 0)
+        if (warm_dismiss(monitor->worker->db, waiting[i].instance_name, err) < 0)
             return -1;
         dead++;
     }
