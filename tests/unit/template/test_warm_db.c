@@ -2,6 +2,7 @@
 /* Claims of waiting instances by several transactions that are open at the same time. */
 #include "unit/unit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/host.h"
@@ -135,12 +136,32 @@ static void who_starts_one_learns_that_it_was_dismissed(void **state)
     error_clear(&err);
 }
 
+static void what_starts_or_leaves_does_not_wait(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct warm_ready *list;
+    size_t count;
+    add_starting("warm-starts", &wanted);
+    add_ready("warm-waits", &wanted);
+    add_ready("warm-leaves", &wanted);
+    assert_ok(warm_dismiss(db, "warm-leaves", &err));
+    assert_ok(warm_ready_on_host(db, host.id, &list, &count, &err));
+    assert_int_equal(count, 1);
+    assert_string_equal(list[0].instance_name, "warm-waits");
+    free(list);
+    assert_ok(warm_ready_on_host(db, host.id + 1, &list, &count, &err));
+    assert_int_equal(count, 0);
+    free(list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(claims_at_the_same_time_find_an_instance_each),
         cmocka_unit_test(what_was_known_may_have_gone),
         cmocka_unit_test(who_starts_one_learns_that_it_was_dismissed),
+        cmocka_unit_test(what_starts_or_leaves_does_not_wait),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, set_up, schema_teardown);
 }
