@@ -9,7 +9,7 @@ import pytest
 from client import Api, assert_error
 from dataplane import DataPlane
 from stack import wait_until
-from killing import HolderKiller, in_background
+from killing import HolderKiller, cold_create, in_background
 
 pytestmark = pytest.mark.parallel
 
@@ -111,7 +111,7 @@ def test_the_other_mutating_calls(sandbox):
 def test_a_retry_after_the_worker_died_makes_one_sandbox(make_account, stack):
     account = make_account("pro")
     api, key = account.api, new_key()
-    body = {"memory_mb": 1152}  # a size that nothing stands ready for
+    body = cold_create(account)
     killer = HolderKiller(stack, account.team, "create")
     thread, answers = in_background(lambda: api.post("/v1/sandboxes", body, headers=key))
     killer.kill()

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from client import assert_error
-from killing import HolderKiller, in_background
+from killing import HolderKiller, cold_create, in_background
 from tenant import Sandbox
 from stack import wait_until
 
@@ -32,10 +32,9 @@ def assert_consistent(stack, row):
     assert not left
 
 
-@pytest.mark.parametrize("body", [pytest.param({}, marks=pytest.mark.long), {"memory_mb": 1280}],
-                         ids=["usual size", "size of its own"])
-def test_a_worker_killed_in_the_middle_of_a_create(make_account, stack, body):
+def test_a_worker_killed_in_the_middle_of_a_create(make_account, stack):
     account = make_account("pro")
+    body = cold_create(account)
     killer = HolderKiller(stack, account.team, "create")
     thread, answers = in_background(account.api.post, "/v1/sandboxes", body)
     sandbox_id = killer.kill()
