@@ -95,9 +95,9 @@ static int open_subvolume(const char *path)
     return steal_fd(&fd);
 }
 
-int btrfs_subvolume_copy(const char *from, const char *to)
+static int copy_subvolume(const char *from, const char *to, uint64_t flags)
 {
-    struct btrfs_ioctl_vol_args_v2 order = {.flags = 0};
+    struct btrfs_ioctl_vol_args_v2 order = {.flags = flags};
     const char *name;
     autoclose int source = open_subvolume(from);
     autoclose int parent = source < 0 ? -1 : open_parent(to, &name);
@@ -105,6 +105,16 @@ int btrfs_subvolume_copy(const char *from, const char *to)
         return -1;
     order.fd = source;
     return ioctl(parent, BTRFS_IOC_SNAP_CREATE_V2, &order) < 0 ? -1 : 0;
+}
+
+int btrfs_subvolume_copy(const char *from, const char *to)
+{
+    return copy_subvolume(from, to, 0);
+}
+
+int btrfs_subvolume_copy_sealed(const char *from, const char *to)
+{
+    return copy_subvolume(from, to, BTRFS_SUBVOL_RDONLY);
 }
 
 int btrfs_subvolume_delete(const char *path)
@@ -124,4 +134,37 @@ int btrfs_subvolume_is_sealed(const char *path)
     if (fd < 0 || ioctl(fd, BTRFS_IOC_SUBVOL_GETFLAGS, &flags) < 0)
         return -1;
     return flags & BTRFS_SUBVOL_RDONLY ? 1 : 0;
+}
+
+int btrfs_subvolume_unseal(const char *path)
+{
+    uint64_t flags;
+    autoclose int fd = open_subvolume(path);
+    if (fd < 0 || ioctl(fd, BTRFS_IOC_SUBVOL_GETFLAGS, &flags) < 0)
+        return -1;
+    flags &= ~BTRFS_SUBVOL_RDONLY;
+    return ioctl(fd, BTRFS_IOC_SUBVOL_SETFLAGS, &flags) < 0 ? -1 : 0;
+}
+
+int btrfs_subvolume_send(const char *path, int out, uint32_t version)
+{
+    struct btrfs_ioctl_send_args order = {.send_fd = out};
+    autoclose int fd = open_subvolume(path);
+    if (version > 1) {
+        order.flags = BTRFS_SEND_FLAG_VERSION;
+        order.version = version;
+    }
+    return fd < 0 || ioctl(fd, BTRFS_IOC_SEND, &order) < 0 ? -1 : 0;
+}
+
+int btrfs_subvolume_has_others(const char *path)
+{
+    struct btrfs_ioctl_get_subvol_rootref_args found = {.min_treeid = 0};
+    autoclose int fd = open_subvolume(path);
+    if (fd < 0)
+        return -1;
+    /* More than the answer has room for are some as well. */
+    if (ioctl(fd, BTRFS_IOC_GET_SUBVOL_ROOTREF, &found) < 0)
+        return errno == EOVERFLOW ? 1 : -1;
+    return found.num_items > 0;
 }

@@ -37,9 +37,19 @@ int btrfs_group_limit(int fd, uint64_t group, uint64_t kind, uint64_t bytes);
 /* Put a quota group below another one. With simple quotas nothing is counted anew. */
 int btrfs_group_join(int fd, uint64_t group, uint64_t parent);
 
-/* A copy of a subvolume that can be written to, at a path where nothing is. */
+/* A copy of a subvolume, without those in it, at a path where nothing is: one that can be written
+ * to, or a sealed one. */
 int btrfs_subvolume_copy(const char *from, const char *to);
+int btrfs_subvolume_copy_sealed(const char *from, const char *to);
 int btrfs_subvolume_delete(const char *path);
 
 /* Whether nobody can write to a subvolume; -1 with errno: it is none. */
 int btrfs_subvolume_is_sealed(const char *path);
+/* From now on it can be written to. What it was received from stays known. */
+int btrfs_subvolume_unseal(const char *path);
+
+/* Write a sealed one to a file, as a stream of that version. */
+int btrfs_subvolume_send(const char *path, int out, uint32_t version);
+
+/* Whether other subvolumes are in it; -1 with errno. */
+int btrfs_subvolume_has_others(const char *path);

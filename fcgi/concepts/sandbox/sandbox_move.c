@@ -24,7 +24,7 @@
 /* A dispatcher that dies over it again and again is not to keep it from being resumed. */
 #define ATTEMPTS_MOST     3
 #define STRAY_PATIENCE_MS 5000
-#define LOOK_MS           100
+#define LOOK_MS           20
 #define LEAVING_AT_ONCE   32
 #define WAIT_MOST_MS      (6 * 3600 * (int64_t)1000)
 
@@ -99,8 +99,7 @@ static int copy_to(struct work *work, struct error **err)
         return -1;
     to->tick = work->runtime->tick = tick;
     to->tick_context = work->runtime->tick_context = work;
-    const struct runtime_receipt receipt = {work->operation.id, work->operation.attempts};
-    int result = to->ops->receive(to, work->runtime, work->sandbox.instance_name, &receipt, err);
+    int result = to->ops->receive(to, work->runtime, work->sandbox.instance_name, err);
     to->tick = NULL;
     return result;
 }

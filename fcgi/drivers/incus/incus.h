@@ -158,6 +158,8 @@ int incus_instance_delete(struct incus *incus, const char *name, struct error **
 /* Everything that is known of it, as it would be written to make it again; owned by the caller. */
 int incus_instance_describe(struct incus *incus, const char *name, json_t **instance,
                             struct error **err);
+/* What incus_instance_get() would have told of the same. */
+int incus_instance_read(json_t *described, struct incus_instance *instance, struct error **err);
 
 /* Copy a stopped instance to another server, with the memory image if it has one and without its
  * snapshots. body: what it is made of there, without a source; changed. One of the two must be

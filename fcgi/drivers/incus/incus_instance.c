@@ -103,6 +103,11 @@ void incus_instance_list_free(struct incus_instance *list, size_t count)
     free(list);
 }
 
+int incus_instance_read(json_t *described, struct incus_instance *instance, struct error **err)
+{
+    return fill(described, instance, err);
+}
+
 int incus_instance_describe(struct incus *incus, const char *name, json_t **instance,
                             struct error **err)
 {

@@ -219,13 +219,13 @@ struct runtime_ops {
     int (*destroy)(struct runtime *runtime, const char *name, struct error **err);
 
     /* Copy an instance that is stopped or paused on another host, with its memory, under its name.
-     * What is there of another token, or not whole, is replaced. The original stays as it is. Both
-     * hosts' ticks are called. */
+     * What is there of it is replaced. The original stays as it is. Both hosts' ticks are called.
+     */
     int (*receive)(struct runtime *runtime, struct runtime *from, const char *name,
-                   const struct runtime_receipt *receipt, struct error **err);
+                   struct error **err);
 
     /* The same for what copy() or copy_memory() has made as a checkpoint; one with memory has it
-     * there as well. */
+     * there as well. What is there of the same token, and whole, stays. */
     int (*receive_checkpoint)(struct runtime *runtime, struct runtime *from, const char *name,
                               const struct runtime_receipt *receipt, struct error **err);
 

@@ -269,13 +269,12 @@ static int destroy(struct runtime *base, const char *name, struct error **err)
     return conclude(base, before, runtime_incus_destroy(base, name, err), err);
 }
 
-static int receive(struct runtime *base, struct runtime *from, const char *name,
-                   const struct runtime_receipt *receipt, struct error **err)
+static int receive(struct runtime *base, struct runtime *from, const char *name, struct error **err)
 {
     unsigned before = orders(base);
     if (from->ops != base->ops)
         return error_set(err, ERR_RUNTIME_REFUSED, "the two hosts run different daemons");
-    return conclude(base, before, runtime_incus_receive(base, from, name, receipt, err), err);
+    return conclude(base, before, runtime_incus_receive(base, from, name, err), err);
 }
 
 static int receive_source(struct runtime *base, struct runtime *from, const char *source,

@@ -44,7 +44,7 @@
 #define RUNTIME_KEY_SANDBOX    "user.sandlot.sandbox"
 #define RUNTIME_KEY_ROLE       "user.sandlot.role"
 #define RUNTIME_KEY_TAKEN      "user.sandlot.archive" /* which copy of the archive it was made of */
-/* Of a sandbox that is coming from another host and not whole yet. */
+/* Of a sandbox that was coming from another host and not whole yet, in versions before. */
 #define RUNTIME_ROLE_MOVING "moving"
 
 struct runtime_incus {
@@ -110,8 +110,8 @@ json_t *runtime_create_body(const struct runtime_incus *runtime,
                             const struct runtime_instance *instance);
 
 /* What an instance is made of on the host that it moves to; original: as Incus describes it where
- * it is. Without a source. */
-json_t *runtime_move_body(const struct runtime_incus *to, const json_t *original,
+ * it is; token: of the move, or NULL. Without a source. */
+json_t *runtime_move_body(const struct runtime_incus *to, const json_t *original, const char *role,
                           const char *token);
 
 #define RUNTIME_SIZE_SIZE 24
@@ -167,7 +167,7 @@ int runtime_incus_keeper_unmount(struct runtime *runtime, const char *name, cons
 /* --- runtime_incus_move.c --- */
 
 int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *name,
-                          const struct runtime_receipt *receipt, struct error **err);
+                          struct error **err);
 int runtime_incus_receive_checkpoint(struct runtime *to, struct runtime *from, const char *name,
                                      const struct runtime_receipt *receipt, struct error **err);
 int runtime_incus_receive_volume(struct runtime *to, struct runtime *from, const char *name,

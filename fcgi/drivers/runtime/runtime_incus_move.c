@@ -3,9 +3,10 @@
  * Instances that come from another host. Incus copies a paused one with its memory image; its
  * record that there is one goes with the order ("stateful"), or the image would be forgotten.
  *
- * A copy carries the token of its move and the attempt that has begun it: one that an earlier move
- * has left behind may be old. It is whole when that same attempt has said so; one that was held up
- * may say it of what another is copying anew.
+ * What is there already of a sandbox, whole or not, may be of an earlier move, and is made anew. Of
+ * a checkpoint it carries the token of its move and the attempt that has begun it, and is whole
+ * when that same attempt has said so; one that was held up may say it of what another is copying
+ * anew.
  */
 #include <string.h>
 
@@ -32,7 +33,7 @@ static bool goes_along(const char *key)
     return false;
 }
 
-static json_t *moved_config(const json_t *original, const char *token)
+static json_t *moved_config(const json_t *original, const char *role, const char *token)
 {
     json_t *config = json_object();
     const char *key;
@@ -40,8 +41,9 @@ static json_t *moved_config(const json_t *original, const char *token)
     json_object_foreach ((json_t *)original, key, value)
         if (goes_along(key))
             json_object_set(config, key, value);
-    json_object_set_new(config, RUNTIME_KEY_ROLE, json_string(RUNTIME_ROLE_MOVING));
-    json_object_set_new(config, KEY_MOVE, json_string(token));
+    json_object_set_new(config, RUNTIME_KEY_ROLE, json_string(role));
+    if (token)
+        json_object_set_new(config, KEY_MOVE, json_string(token));
     return config;
 }
 
@@ -62,13 +64,15 @@ static json_t *moved_devices(const struct runtime_incus *to, const json_t *origi
     return devices;
 }
 
-json_t *runtime_move_body(const struct runtime_incus *to, const json_t *original, const char *token)
+json_t *runtime_move_body(const struct runtime_incus *to, const json_t *original, const char *role,
+                          const char *token)
 {
     json_t *body = json_object();
     static const char *const same[] = {"name", "type", "architecture", "stateful", "profiles"};
     for (size_t i = 0; i < ARRAY_SIZE(same); i++)
         json_object_set(body, same[i], json_object_get(original, same[i]));
-    json_object_set_new(body, "config", moved_config(json_object_get(original, "config"), token));
+    json_object_set_new(body, "config",
+                        moved_config(json_object_get(original, "config"), role, token));
     json_object_set_new(body, "devices", moved_devices(to, json_object_get(original, "devices")));
     return body;
 }
@@ -78,49 +82,54 @@ json_t *runtime_move_body(const struct runtime_incus *to, const json_t *original
 struct receiving {
     struct runtime_incus *to, *from;
     const char *name;
-    const struct runtime_receipt *receipt;
-    const char *begun, *role; /* of what is half there, and whole */
+    const char *begun, *whole;             /* its role while it is half there, and then */
+    const struct runtime_receipt *receipt; /* NULL: nobody asks later whether it is whole */
 };
 
 static bool is_whole(const struct receiving *receiving, const struct incus_instance *found)
 {
+    if (!receiving->receipt)
+        return false;
     const char *begun = incus_instance_config(found, KEY_MOVE);
     size_t length = strlen(receiving->receipt->token);
-    return str_equal(incus_instance_config(found, RUNTIME_KEY_ROLE), receiving->role) &&
+    return str_equal(incus_instance_config(found, RUNTIME_KEY_ROLE), receiving->whole) &&
            str_equal(incus_instance_config(found, KEY_WHOLE), begun) &&
            str_starts_with(begun, receiving->receipt->token) && begun[length] == '/';
 }
 
-static int look_at_original(const struct receiving *receiving, struct error **err)
+static int describe_original(const struct receiving *receiving, json_t **original,
+                             struct error **err)
 {
-    enum runtime_status status;
-    if (runtime_look(receiving->from, receiving->name, NULL, &status, err) < 0)
+    incus_instance_auto found = {0};
+    if (incus_instance_describe(receiving->from->incus, receiving->name, original, err) < 0)
+        return (*err)->code == ERR_NOT_FOUND ? error_context(err, "it is not on its host") : -1;
+    if (incus_instance_read(*original, &found, err) < 0)
         return -1;
-    if (status == RUNTIME_ABSENT)
-        return error_set(err, ERR_NOT_FOUND, "instance %s is not on its host", receiving->name);
-    return runtime_is_down(status)
+    return runtime_is_down(runtime_status_of(&found))
                ? 0
                : error_set(err, ERR_RUNTIME_REFUSED, "instance %s is not stopped", receiving->name);
 }
 
+static int mark_whole(const struct receiving *receiving, const char *begun, struct error **err)
+{
+    json_auto_t *whole =
+        json_pack("{s:s, s:s}", RUNTIME_KEY_ROLE, receiving->whole, KEY_WHOLE, begun);
+    return incus_instance_patch(receiving->to->incus, receiving->name, whole, NULL, err);
+}
+
 static int fetch(const struct receiving *receiving, struct error **err)
 {
+    const struct runtime_receipt *receipt = receiving->receipt;
     json_auto_t *original = NULL;
-    if (look_at_original(receiving, err) < 0 ||
-        incus_instance_describe(receiving->from->incus, receiving->name, &original, err) < 0)
+    if (describe_original(receiving, &original, err) < 0)
         return -1;
-    autofree char *begun =
-        xasprintf("%s/%u", receiving->receipt->token, receiving->receipt->attempt);
-    json_auto_t *body = runtime_move_body(receiving->to, original, begun);
-    json_object_set_new(json_object_get(body, "config"), RUNTIME_KEY_ROLE,
-                        json_string(receiving->begun));
-    json_auto_t *whole =
-        json_pack("{s:s, s:s}", RUNTIME_KEY_ROLE, receiving->role, KEY_WHOLE, begun);
+    autofree char *begun = receipt ? xasprintf("%s/%u", receipt->token, receipt->attempt) : NULL;
+    json_auto_t *body = runtime_move_body(receiving->to, original, receiving->begun, begun);
     if (incus_instance_send(receiving->from->incus, receiving->to->incus, receiving->name, body,
                             err) < 0)
         return -1;
     fault_point(FAULT_MOVE_SENT);
-    return incus_instance_patch(receiving->to->incus, receiving->name, whole, NULL, err);
+    return receipt ? mark_whole(receiving, begun, err) : 0;
 }
 
 static int receive(const struct receiving *receiving, struct error **err)
@@ -138,14 +147,10 @@ static int receive(const struct receiving *receiving, struct error **err)
 }
 
 int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *name,
-                          const struct runtime_receipt *receipt, struct error **err)
+                          struct error **err)
 {
-    struct receiving receiving = {runtime_incus_of(to),
-                                  runtime_incus_of(from),
-                                  name,
-                                  receipt,
-                                  RUNTIME_ROLE_MOVING,
-                                  "sandbox"};
+    struct receiving receiving = {
+        runtime_incus_of(to), runtime_incus_of(from), name, "sandbox", "sandbox", NULL};
     return receive(&receiving, err) < 0 ? error_context(err, "instance %s from another host", name)
                                         : 0;
 }
@@ -153,8 +158,8 @@ int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *
 int runtime_incus_receive_checkpoint(struct runtime *to, struct runtime *from, const char *name,
                                      const struct runtime_receipt *receipt, struct error **err)
 {
-    struct receiving receiving = {
-        runtime_incus_of(to), runtime_incus_of(from), name, receipt, "building", "checkpoint"};
+    struct receiving receiving = {runtime_incus_of(to), runtime_incus_of(from), name,
+                                  "building",           "checkpoint",           receipt};
     return receive(&receiving, err) < 0
                ? error_context(err, "checkpoint %s from another host", name)
                : 0;
@@ -187,11 +192,8 @@ static int send_source(struct runtime_incus *to, struct runtime_incus *from, con
     json_auto_t *original = NULL;
     if (incus_instance_describe(from->incus, source, &original, err) < 0)
         return -1;
-    json_auto_t *body = runtime_move_body(to, original, "");
+    json_auto_t *body = runtime_move_body(to, original, "building", NULL);
     json_auto_t *whole = json_pack("{s:s}", RUNTIME_KEY_ROLE, "source");
-    json_t *config = json_object_get(body, "config");
-    json_object_del(config, KEY_MOVE);
-    json_object_set_new(config, RUNTIME_KEY_ROLE, json_string("building"));
     if (incus_instance_send(from->incus, to->incus, source, body, err) < 0)
         return -1;
     return incus_instance_patch(to->incus, source, whole, NULL, err);

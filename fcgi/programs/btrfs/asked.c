@@ -56,11 +56,26 @@ static void read_property(char *const words[], size_t count, struct asked *asked
         *asked = (struct asked){.kind = ASKED_SEALED, .path = words[2]};
 }
 
+/* Between two servers. */
+static bool read_stream(char *const words[], size_t count, struct asked *asked)
+{
+    if (count < 2)
+        return false;
+    if (str_equal(words[0], "send") && count == 2)
+        asked->kind = ASKED_SEND;
+    else if (str_equal(words[0], "receive") && count == 3 && str_equal(words[1], "-e"))
+        asked->kind = ASKED_RECEIVE;
+    else
+        return false;
+    asked->path = words[count - 1];
+    return true;
+}
+
 void asked_read(char *const words[], struct asked *asked)
 {
     size_t count = count_of(words);
     *asked = (struct asked){.kind = ASKED_OTHER};
-    if (count < 3)
+    if (read_stream(words, count, asked) || count < 3)
         return;
     const char *topic = words[0], *verb = words[1];
     if (str_equal(topic, "subvolume") && str_equal(verb, "snapshot") && count == 4)

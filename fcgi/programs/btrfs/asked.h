@@ -12,6 +12,8 @@ enum asked_kind {
     ASKED_SEAL,     /* property set -f -ts PATH ro true */
     ASKED_UNSEAL,   /* property set -f -ts PATH ro false */
     ASKED_SEALED,   /* property get -ts PATH */
+    ASKED_SEND,     /* send PATH */
+    ASKED_RECEIVE,  /* receive -e PATH */
 };
 
 /* What the kind does not have is not set. */

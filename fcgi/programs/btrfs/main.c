@@ -5,8 +5,9 @@
  * one image of its memory (fork_image.h).
  *
  * Each start of a sandbox calls btrfs eight times, and a fork twenty times, while somebody waits:
- * what is a question of one ioctl is asked of the kernel here, too (subvolume.h). All else is left
- * to the btrfs behind this one.
+ * what is a question of one ioctl is asked of the kernel here, too (subvolume.h). What goes to
+ * another server waits for the disk less often (transfer.h). All else is left to the btrfs behind
+ * this one.
  */
 #include <errno.h>
 #include <limits.h>
@@ -22,6 +23,7 @@
 #include "btrfs/next.h"
 #include "btrfs/size.h"
 #include "btrfs/subvolume.h"
+#include "btrfs/transfer.h"
 
 #define CANNOT_RUN 127
 
@@ -56,7 +58,15 @@ static int seal(const char *snapshot)
 static int copy(const char *from, const char *to)
 {
     int status = fork_image_snapshot(from, to);
+    if (status < 0)
+        status = transfer_snapshot(from, to);
     return status < 0 ? subvolume_copy(from, to) : status;
+}
+
+static int unseal(const char *path)
+{
+    int status = transfer_unseal(path);
+    return status < 0 ? subvolume_unseal(path) : status;
 }
 
 static int remove_subvolume(const char *path)
@@ -84,9 +94,14 @@ static int act(const struct asked *asked, const char *own)
     case ASKED_SEAL:
         return seal(asked->path);
     case ASKED_UNSEAL:
-        return subvolume_unseal(asked->path);
+        return unseal(asked->path);
     case ASKED_SEALED:
         return subvolume_tell_sealed(asked->path);
+    case ASKED_SEND:
+        return transfer_send(asked->path);
+    case ASKED_RECEIVE:
+        transfer_prepare_receive();
+        break;
     case ASKED_OTHER:
         break;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which calls of btrfs are answered before it, where the image of a fork lies and what is in its
- * place, who puts a sandbox's quota group among the guests', and which btrfs is the next one. */
+ * place, what goes to another server, who puts a sandbox's quota group among the guests', and which
+ * btrfs is the next one. */
 #include "unit/folder.h"
 
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include "btrfs/next.h"
 #include "btrfs/size.h"
 #include "btrfs/subvolume.h"
+#include "btrfs/transfer.h"
 
 #define SNAPSHOT_OF_FORK "/pool/containers-snapshots/p_sbx/fork-01"
 
@@ -51,6 +53,7 @@ static void what_incusd_asks_is_known(void **state)
     char snapshot[] = "subvolume snapshot /a /b", delete[] = "subvolume delete /a";
     char seal[] = "property set -f -ts /a ro true", unseal[] = "property set -f -ts /b ro false";
     char sealed[] = "property get -ts /a";
+    char send[] = "send /a", receive[] = "receive -e /a";
     (void)state;
     struct asked asked = read_text(snapshot);
     assert_int_equal(asked.kind, ASKED_SNAPSHOT);
@@ -67,6 +70,12 @@ static void what_incusd_asks_is_known(void **state)
     assert_string_equal(asked.path, "/b");
     asked = read_text(sealed);
     assert_int_equal(asked.kind, ASKED_SEALED);
+    assert_string_equal(asked.path, "/a");
+    asked = read_text(send);
+    assert_int_equal(asked.kind, ASKED_SEND);
+    assert_string_equal(asked.path, "/a");
+    asked = read_text(receive);
+    assert_int_equal(asked.kind, ASKED_RECEIVE);
     assert_string_equal(asked.path, "/a");
 }
 
@@ -113,6 +122,12 @@ static void all_else_is_left_to_btrfs(void **state)
         "qgroup limit -e 10 /a",
         "qgroup limit -c 10 0/257 /a",
         "qgroup limit 10 0/257 /a /b",
+        "send",
+        "send -f /b /a",
+        "send -p /b /a",
+        "receive /a",
+        "receive -e",
+        "receive -f /b /a",
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
@@ -238,6 +253,53 @@ static void the_image_of_a_copy_is_put_aside(void **state)
     assert_line("copies/other/state", "sandlot-owner", "later");
 }
 
+/* --- what goes to another server --- */
+
+static void what_is_no_matter_of_a_move_is_left(void **state)
+{
+    (void)state;
+    make_folders("moves/containers/a moves/containers/migration.1/a moves/containers/migration.2");
+    assert_int_equal(transfer_snapshot("moves/containers/a", "moves/containers/b"), -1);
+    assert_int_equal(transfer_snapshot("moves/containers/a", "moves/containers/.migration-send"),
+                     -1);
+    assert_int_equal(transfer_unseal("moves/containers/a"), -1);
+    /* They are no subvolumes. */
+    assert_int_equal(
+        transfer_snapshot("moves/containers/a", "moves/containers/migration.2/.migration-send"),
+        -1);
+    assert_int_equal(transfer_unseal("moves/containers/migration.1/a"), -1);
+    assert_int_equal(transfer_send("moves/containers/migration.1/a"), -1);
+    assert_false(files_exist("moves/containers/migration.2", ".migration-send"));
+}
+
+static void what_is_gathered_is_the_same(void **state)
+{
+    enum { SIZE = 300001 };
+    int in[2], out[2];
+    (void)state;
+    char *data = xcalloc(1, SIZE), *found = xcalloc(1, SIZE);
+    for (size_t i = 0; i < SIZE; i++)
+        data[i] = (char)(i * 7 % 251);
+    assert_int_equal(pipe(in), 0);
+    assert_int_equal(pipe(out), 0);
+    assert_true(fcntl(in[1], F_SETPIPE_SZ, 1 << 20) > SIZE);
+    assert_true(fcntl(out[1], F_SETPIPE_SZ, 1 << 20) > SIZE);
+    for (size_t at = 0; at < SIZE; at += 1000)
+        assert_true(write(in[1], data + at, SIZE - at < 1000 ? SIZE - at : 1000) > 0);
+    close(in[1]);
+    assert_int_equal(transfer_gather(in[0], out[1]), 0);
+    close(out[1]);
+    size_t size = 0;
+    for (ssize_t count; (count = read(out[0], found + size, SIZE - size)) > 0;)
+        size += (size_t)count;
+    assert_int_equal(size, SIZE);
+    assert_memory_equal(data, found, SIZE);
+    close(in[0]);
+    close(out[0]);
+    free(data);
+    free(found);
+}
+
 /* --- sizes --- */
 
 static void write_number(const char *group, const char *file, uint64_t number)
@@ -337,6 +399,8 @@ int main(void)
         cmocka_unit_test(what_is_no_matter_of_a_fork_is_left),
         cmocka_unit_test(a_snapshot_that_fails_leaves_nothing),
         cmocka_unit_test(the_image_of_a_copy_is_put_aside),
+        cmocka_unit_test(what_is_no_matter_of_a_move_is_left),
+        cmocka_unit_test(what_is_gathered_is_the_same),
         cmocka_unit_test(a_group_has_numbers),
         cmocka_unit_test(who_puts_a_group_among_the_guests),
         cmocka_unit_test(the_top_is_where_it_is_mounted),

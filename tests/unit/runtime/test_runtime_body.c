@@ -74,7 +74,7 @@ static void what_moves_is_the_same_elsewhere(void **state)
         RUNTIME_KEY_TAKEN, "arc_1", "limits.cpu", "2", "volatile.last_state.idmap", "[]",
         "volatile.eth0.host_name", "old", "volatile.uuid", "u", "devices", "root", "pool", "there",
         "size", "11GiB", "eth0", "ipv4.address", "10.77.3.254", "host_name", "old");
-    json_auto_t *body = runtime_move_body(&runtime, original, "opr_1");
+    json_auto_t *body = runtime_move_body(&runtime, original, "building", "mov_1");
 
     assert_string_equal(text_at(body, "name", NULL, NULL), "sbx-1");
     assert_true(json_is_true(json_object_get(body, "stateful")));
@@ -83,9 +83,9 @@ static void what_moves_is_the_same_elsewhere(void **state)
     assert_string_equal(text_at(body, "config", "volatile.last_state.idmap", NULL), "[]");
     assert_string_equal(text_at(body, "config", "volatile.uuid", NULL), "u");
     assert_null(text_at(body, "config", "volatile.eth0.host_name", NULL));
-    /* Until it is whole it is no sandbox, and it is known whose move it was. */
-    assert_string_equal(text_at(body, "config", RUNTIME_KEY_ROLE, NULL), RUNTIME_ROLE_MOVING);
-    assert_string_equal(text_at(body, "config", "user.sandlot.move", NULL), "opr_1");
+    /* What it is for now, and whose move it is. */
+    assert_string_equal(text_at(body, "config", RUNTIME_KEY_ROLE, NULL), "building");
+    assert_string_equal(text_at(body, "config", "user.sandlot.move", NULL), "mov_1");
     /* Half of it is not what was fetched from the archive. */
     assert_null(text_at(body, "config", RUNTIME_KEY_TAKEN, NULL));
     assert_string_equal(text_at(body, "devices", "root", "pool"), "pool");
