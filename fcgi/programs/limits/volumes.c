@@ -23,8 +23,10 @@
 #include "base/mount_note.h"
 #include "base/str.h"
 
-#define INSIDE_MS 100   /* then Incus is asked: others wait meanwhile */
-#define NOBODY    65534 /* who an id that the instance does not have is seen as */
+#define INSIDE_MS 100 /* then Incus is asked: others wait meanwhile */
+/* What an id that the instance does not have is seen as. A volume of a host with another range of
+ * ids may have larger ones. */
+#define NOBODY 65534
 
 struct job {
     const struct order *order;
@@ -199,8 +201,8 @@ static const char *mount_all(const struct job *job, int root)
     struct stat found;
     int places[ORDER_MOUNTS_MAX];
     for (unsigned i = 0; i < order->mount_count; i++) {
-        if (fstat(job->trees[i], &found) < 0 || found.st_uid == NOBODY || found.st_gid == NOBODY)
-            return "a volume has no user ids of instances yet";
+        if (fstat(job->trees[i], &found) < 0 || found.st_uid >= NOBODY || found.st_gid >= NOBODY)
+            return "a volume does not have the user ids of instances here yet";
         places[i] = open_place(root, order->mounts[i].path);
         if (places[i] < 0)
             return "a place to mount at cannot be opened";

@@ -177,13 +177,16 @@ static void a_guest_leads_nowhere(void **state)
 
 static void one_without_ids_of_instances_is_left_to_incusd(void **state)
 {
+    static const uid_t others[] = {1000, FIRST + 65535};
     error_auto err = NULL;
     (void)state;
     if (!instance)
         skip();
-    assert_int_equal(chown("pool/custom/p_" VOLUME, 1000, 1000), 0);
-    assert_fails_saying(mount_at("/data", &err), ERR_RUNTIME_REFUSED, "no user ids");
-    assert_false(is_there("/data/x"));
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        assert_int_equal(chown("pool/custom/p_" VOLUME, others[i], others[i]), 0);
+        assert_fails_saying(mount_at("/data", &err), ERR_RUNTIME_REFUSED, "user ids");
+        assert_false(is_there("/data/x"));
+    }
     assert_int_equal(chown("pool/custom/p_" VOLUME, FIRST, FIRST), 0);
 }
 
