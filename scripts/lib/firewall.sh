@@ -43,7 +43,7 @@ firewall_start()
 }
 
 # limits_start: sandlot-limits, which is root for the files of control groups, with the one capability
-# that quota groups of btrfs need. sandlot-firewall alone may call it.
+# that quota groups of btrfs and mounts need. sandlot-firewall alone may call it.
 limits_start()
 {
     local path before=("${SERVICE_ENVIRONMENT[@]}")

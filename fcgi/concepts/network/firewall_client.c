@@ -52,15 +52,33 @@ bool firewall_url_is_valid(const char *url)
     return *authority && strcspn(authority, "/?#@") == strlen(authority);
 }
 
+static void append_path(struct buffer *line, const char *path)
+{
+    for (const char *c = path; *c; c++)
+        if (*c <= ' ' || *c >= 0x7f || *c == '%')
+            buffer_printf(line, "%%%02X", (unsigned char)*c);
+        else
+            buffer_append_char(line, *c);
+}
+
+/* What does not fit is not asked for. */
+static struct curl_slist *append_size(struct curl_slist *headers, const struct firewall_size *size)
+{
+    buffer_auto line = BUFFER_INIT(sizeof SIZING_HEADER + SIZING_MAX - 2);
+    buffer_printf(&line, SIZING_HEADER ": %s %u %u %u", size->instance, size->cpu, size->memory_mb,
+                  size->disk_gb);
+    for (unsigned i = 0; i < size->mount_count; i++) {
+        buffer_printf(&line, " %s:", size->mounts[i].volume);
+        append_path(&line, size->mounts[i].path);
+    }
+    return buffer_overflowed(&line) ? headers : curl_slist_append(headers, buffer_string(&line));
+}
+
 static struct curl_slist *json_headers(const struct firewall_size *size)
 {
-    char line[sizeof SIZING_HEADER + SIZING_MAX];
     struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
-    if (size) {
-        snprintf(line, sizeof line, SIZING_HEADER ": %s %u %u %u", size->instance, size->cpu,
-                 size->memory_mb, size->disk_gb);
-        headers = curl_slist_append(headers, line);
-    }
+    if (size)
+        headers = append_size(headers, size);
     if (trace_header())
         headers = curl_slist_append(headers, trace_header());
     return curl_slist_append(headers, "Expect:");

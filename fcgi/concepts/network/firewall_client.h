@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "network/policy.h"
+#include "runtime/runtime.h"
 
 struct firewall;
 
@@ -33,10 +34,13 @@ int firewall_open(const struct firewall_options *options, struct firewall **fire
                   struct error **err);
 void firewall_close(struct firewall *firewall); /* NULL is allowed */
 
-/* Another size for an instance of the host that runs; disk_gb 0: its disk stays as it is. */
+/* Another size for an instance of the host that runs, and volumes; disk_gb 0: its disk stays as it
+ * is. The mounts are borrowed until the call is begun. */
 struct firewall_size {
     const char *instance;
     unsigned cpu, memory_mb, disk_gb;
+    const struct runtime_mount *mounts;
+    unsigned mount_count;
 };
 
 /* Put a policy into force, replacing what stands at its address. is_new: the sandbox has not begun
@@ -57,7 +61,7 @@ bool firewall_told(const struct firewall *firewall);
 /* Wait for the call in hand. Also ERR_LEASE_LOST: a newer revision is in force already. */
 int firewall_end(struct firewall *firewall, struct error **err);
 
-/* Whether the call that was ended well has given the instance the size that it was to have. A host
+/* Whether the call that was ended well has given the instance all that it was to have. A host
  * of a version before does not, and none that cannot do it without Incus. */
 bool firewall_sized(const struct firewall *firewall);
 

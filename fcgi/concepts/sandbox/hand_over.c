@@ -24,17 +24,18 @@ static bool is_resized(const struct sandbox *sandbox, const struct warm_instance
 bool hand_over_told_later(const struct sandbox *sandbox, const struct warm_instance *warm,
                           unsigned mount_count)
 {
-    return is_resized(sandbox, warm) && !mount_count && !sandbox->virtual_machine;
+    return warm->name[0] && (mount_count || is_resized(sandbox, warm)) && !sandbox->virtual_machine;
 }
 
-void hand_over_plan(struct work *work, const struct warm_instance *warm, unsigned mount_count)
+void hand_over_plan(struct work *work, const struct warm_instance *warm,
+                    const struct runtime_mount *mounts, unsigned mount_count)
 {
     const struct sandbox *sandbox = &work->sandbox;
     const struct runtime_resources *wanted = &sandbox->resources;
     unsigned disk_gb = wanted->disk_gb == warm->resources.disk_gb ? 0 : wanted->disk_gb;
     if (hand_over_told_later(sandbox, warm, mount_count))
-        work->size =
-            (struct firewall_size){sandbox->instance_name, wanted->cpu, wanted->memory_mb, disk_gb};
+        work->size = (struct firewall_size){
+            sandbox->instance_name, wanted->cpu, wanted->memory_mb, disk_gb, mounts, mount_count};
 }
 
 /* Its firewall knows; one that does not answer is no reason to refuse a create. */
@@ -84,14 +85,15 @@ static int adapt(struct work *work, const struct warm_instance *warm, bool resiz
     if (work->runtime->ops->adapt(work->runtime, sandbox->instance_name,
                                   resize ? &sandbox->resources : NULL, mounts, mount_count,
                                   err) < 0 ||
-        (resize && sandbox_size_forget(work->worker->db, sandbox->id, err) < 0))
+        (hand_over_told_later(sandbox, warm, mount_count) &&
+         sandbox_size_forget(work->worker->db, sandbox->id, err) < 0))
         return -1;
     return resize && warm->resources.cpu != sandbox->resources.cpu
                ? wait_for_cpus(work, warm->resources.cpu, err)
                : 0;
 }
 
-/* The runtime is only asked when the instance is to have volumes, or another size that its host has
+/* The runtime is only asked when the instance is to have volumes or another size that its host has
  * not given it beside the policy: then Incus is told later (sandbox_size.h). */
 int hand_over(struct work *work, const struct warm_instance *warm,
               const struct runtime_mount *mounts, unsigned mount_count, struct error **err)
@@ -99,9 +101,9 @@ int hand_over(struct work *work, const struct warm_instance *warm,
     bool resize = is_resized(&work->sandbox, warm);
     if (work_init_agent(work, AGENT_WARM_WAIT_MS, err) < 0)
         return -1;
-    if (resize)
+    if (resize || mount_count)
         work_network_end(work);
-    if ((mount_count || (resize && !work->sized)) &&
+    if ((resize || mount_count) && !work->sized &&
         adapt(work, warm, resize, mounts, mount_count, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_ADAPTED);

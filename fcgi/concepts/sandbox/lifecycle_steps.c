@@ -14,6 +14,7 @@
 #include "moving/moving.h"
 #include "runtime/agent_client.h"
 #include "sandbox/kept_log.h"
+#include "sandbox/mount_list.h"
 #include "sandbox/quota.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
@@ -155,6 +156,22 @@ static int tick(void *context, struct error **err)
     return work_check_host(work, err);
 }
 
+/* size: NULL: as Incus has it. */
+static int tell(struct work *work, const struct runtime_resources *size, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    struct runtime *runtime = work->runtime;
+    mount_list_auto list = {.count = 0};
+    if (mount_list_read(&list, work->worker->db, sandbox, err) < 0)
+        return -1;
+    return runtime->ops->adapt(runtime, sandbox->instance_name, size, list.mounts, list.count, err);
+}
+
+int work_tell_volumes(struct work *work, struct error **err)
+{
+    return sandbox_has_volumes(&work->sandbox) ? tell(work, NULL, err) : 0;
+}
+
 int work_tell_size(struct work *work, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
@@ -172,8 +189,7 @@ int work_tell_size(struct work *work, struct error **err)
                 return -1;
         }
     }
-    if (work->runtime->ops->adapt(work->runtime, sandbox->instance_name, &sandbox->resources, NULL,
-                                  0, err) < 0)
+    if (tell(work, &sandbox->resources, err) < 0)
         return -1;
     fault_point(FAULT_SIZE_TOLD);
     return sandbox_size_forget(worker->db, sandbox->id, err);

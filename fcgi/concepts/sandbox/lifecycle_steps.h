@@ -75,9 +75,12 @@ int work_open_runtime(struct work *work, struct error **err);
 int work_lock_volumes(struct db *db, const struct sandbox *sandbox, struct error **err);
 #define SANDBOX_FOLLOW_RETRY_S 5
 
-/* Before Incus acts by what it knows of the instance: its size, if it was not told of that yet
+/* Before Incus acts by what it knows of the instance: its size and volumes, if it was not told yet
  * (sandbox_size.h). After work_open_runtime(). */
 int work_tell_size(struct work *work, struct error **err);
+/* Before it starts again: the volumes that it has, whatever Incus was told. A program of a version
+ * before, which runs on while this one is installed, tells the size alone. */
+int work_tell_volumes(struct work *work, struct error **err);
 
 /* Before the instance of a sandbox with volumes starts, or gets them: changes of their files from
  * outside end here. Needs work_open_runtime(). */

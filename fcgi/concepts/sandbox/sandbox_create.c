@@ -21,6 +21,7 @@
 #include "network/firewall_client.h"
 #include "sandbox/hand_over.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/mount_list.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_ports.h"
@@ -371,23 +372,6 @@ static int seal_envs(struct worker *worker, const struct sandbox_create *request
     return aead_seal(worker->ring, request->envs, strlen(request->envs), sandbox_id, sealed, err);
 }
 
-/* The volumes as the runtime knows them. The names are kept in `names`. */
-struct mount_list {
-    char names[VOLUME_MOUNTS_MAX][VOLUME_INSTANCE_SIZE];
-    struct runtime_mount mounts[VOLUME_MOUNTS_MAX];
-    unsigned count;
-};
-
-static void list_mounts(const struct insert *insert, struct mount_list *list)
-{
-    list->count = insert->request->mount_count;
-    for (unsigned i = 0; i < list->count; i++)
-        list->mounts[i] = (struct runtime_mount){
-            .volume = volume_instance_name(insert->mounts[i].volume_id, list->names[i]),
-            .path = insert->mounts[i].path,
-        };
-}
-
 /* One attempt; what it leaves when it was made step by step goes with the copy that a fork is made
  * from, when nobody waits for it. */
 static int go_on(struct work *work, const struct runtime_instance *instance,
@@ -458,7 +442,7 @@ static int start_cold(struct work *work, const struct source *from, const struct
 static int start(struct work *work, const struct warm_instance *warm, const struct source *from,
                  const struct mount_list *list, struct error **err)
 {
-    hand_over_plan(work, warm, list->count);
+    hand_over_plan(work, warm, list->mounts, list->count);
     work_network_begin(work);
     if (!warm->name[0])
         work_network_tell(work);
@@ -509,7 +493,7 @@ static int attempt(struct work *work, const struct sandbox_create *request, uint
         return -1;
     work_start(work, worker);
     fault_point(FAULT_CREATE_INSERTED);
-    list_mounts(&insert, &list);
+    mount_list_fill(&list, insert.mounts, request->mount_count);
     if (work_open_runtime(work, err) < 0 || work_fence_volumes(work, err) < 0 ||
         start(work, &insert.warm, &source, &list, err) < 0)
         return work_undo_create(work, err);

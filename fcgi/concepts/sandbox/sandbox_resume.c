@@ -73,8 +73,9 @@ int work_run_resume(struct work *work, struct error **err)
     error_auto failure = NULL;
     fault_point(FAULT_RESUME_BEGUN);
     if (work_open_runtime(work, &failure) == 0 && work_fetch_archived(work, &failure) == 0 &&
-        work_tell_size(work, &failure) == 0 && work_network_resume(work, &failure) == 0 &&
-        work_fence_volumes(work, &failure) == 0 && start_instance(work, &origin, &failure) == 0) {
+        work_tell_size(work, &failure) == 0 && work_tell_volumes(work, &failure) == 0 &&
+        work_network_resume(work, &failure) == 0 && work_fence_volumes(work, &failure) == 0 &&
+        start_instance(work, &origin, &failure) == 0) {
         snprintf(sandbox->resumed_from, sizeof sandbox->resumed_from, "%s",
                  origin == RUNTIME_FROM_MEMORY ? "memory" : "disk");
         fault_point(FAULT_RESUME_AGENT);

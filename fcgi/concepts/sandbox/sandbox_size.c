@@ -5,6 +5,7 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "host/runtimes.h"
+#include "sandbox/mount_list.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_size_row.h"
 #include "template/warm_plan.h"
@@ -54,14 +55,16 @@ static int tell(struct telling *telling, const struct sandbox *sandbox, struct e
 {
     struct worker *worker = telling->worker;
     struct runtime *runtime;
+    mount_list_auto list = {.count = 0};
     lease_keep(&telling->lease, worker->db, &sandbox_sizes, telling->id, worker->lease_owner,
                worker->settings->lease_s * 1000);
-    if (runtimes_get(worker->runtimes, worker->db, sandbox->host_id, &runtime, err) < 0)
+    if (mount_list_read(&list, worker->db, sandbox, err) < 0 ||
+        runtimes_get(worker->runtimes, worker->db, sandbox->host_id, &runtime, err) < 0)
         return -1;
     runtime->tick = tick;
     runtime->tick_context = telling;
-    int result =
-        runtime->ops->adapt(runtime, sandbox->instance_name, &sandbox->resources, NULL, 0, err);
+    int result = runtime->ops->adapt(runtime, sandbox->instance_name, &sandbox->resources,
+                                     list.mounts, list.count, err);
     runtime->tick = NULL;
     if (result < 0)
         return -1;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A waiting instance is handed over in another size than it was made in without a word to Incus:
- * its host sets the limits beside the network policy (base/sizing.h). The create's transaction
- * records that Incus is still to be told. A dispatcher tells it when no create is under way; a
- * pause, a resume or a checkpoint before that tells it itself, as Incus acts by its own records
- * then. Who tells holds the row by a lease, so that no late word follows what came after it.
+ * A waiting instance is handed over in another size than it was made in, and with volumes, without
+ * a word to Incus: its host sets the limits and mounts them beside the network policy
+ * (base/sizing.h). The create's transaction records that Incus is still to be told. A dispatcher
+ * tells it when no create is under way; a pause, a resume or a checkpoint before that tells it
+ * itself, as Incus acts by its own records then. Who tells holds the row by a lease, so that no
+ * late word follows what came after it.
  */
 #pragma once
 

@@ -31,6 +31,11 @@ int volume_mounts_lock(struct db *db, const char *team_id, struct volume_mount *
 int volume_mounts_attach(struct db *db, const char *team_id, const char *sandbox_id,
                          const struct volume_mount *mounts, unsigned count, struct error **err);
 
+/* Find the volumes that a sandbox has under these names, outside a transaction. Errors:
+ * ERR_VOLUME_NOT_FOUND. */
+int volume_mounts_find(struct db *db, const char *sandbox_id, struct volume_mount *mounts,
+                       unsigned count, struct error **err);
+
 /* As volume_mounts_lock(), for a sandbox that has them and starts again. */
 int volume_mounts_lock_again(struct db *db, const char *sandbox_id, struct error **err);
 

@@ -27,6 +27,11 @@ static const struct db_statement of_sandbox_statement = {
     "SELECT v.id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
     " WHERE a.sandbox_id = ? ORDER BY v.name",
     true};
+static const struct db_statement find_statement = {
+    "volume_mount.find",
+    "SELECT v.id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
+    " WHERE a.sandbox_id = ? AND v.name = ?",
+    true};
 static const struct db_statement detach_statement = {
     "volume_mount.detach", "DELETE FROM sandbox_volumes WHERE sandbox_id = ?", false};
 /* A deleted sandbox counts until its instance is gone. */
@@ -37,8 +42,8 @@ static const struct db_statement live_statement = {
     false};
 
 static const struct db_statement *const statements[] = {
-    &lock_by_name_statement, &generation_statement, &attach_statement,
-    &of_sandbox_statement,   &detach_statement,     &live_statement,
+    &lock_by_name_statement, &generation_statement, &attach_statement, &of_sandbox_statement,
+    &find_statement,         &detach_statement,     &live_statement,
 };
 const struct db_statement_list volume_mount_statements = DB_STATEMENT_LIST(statements);
 
@@ -111,6 +116,21 @@ int volume_mounts_attach(struct db *db, const char *team_id, const char *sandbox
                     DB_ARGS(db_text(team_id), db_text(mounts[i].volume_id), db_text(sandbox_id)),
                     NULL, err) < 0)
             return -1;
+    return 0;
+}
+
+int volume_mounts_find(struct db *db, const char *sandbox_id, struct volume_mount *mounts,
+                       unsigned count, struct error **err)
+{
+    for (unsigned i = 0; i < count; i++) {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &find_statement, DB_ARGS(db_text(sandbox_id), db_text(mounts[i].name)),
+                     &rows, err) < 0)
+            return -1;
+        if (!db_rows_next(rows))
+            return not_found(&mounts[i], err);
+        db_copy_text(mounts[i].volume_id, rows, 0);
+    }
     return 0;
 }
 

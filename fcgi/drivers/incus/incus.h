@@ -102,6 +102,11 @@ int incus_instance_list(struct incus *incus, struct incus_instance **list, size_
                         struct error **err);
 void incus_instance_list_free(struct incus_instance *list, size_t count);
 
+/* What one of the project's instances, any that has it, has in its configuration. *value: NULL when
+ * none of a few that were asked has it; the caller frees. */
+int incus_instance_any_config(struct incus *incus, const char *key, char **value,
+                              struct error **err);
+
 /* Whether an operation on it is under way. */
 int incus_instance_busy(struct incus *incus, const char *name, bool *busy, struct error **err);
 

@@ -53,6 +53,7 @@ struct runtime_incus {
     struct incus_events *events; /* NULL: nobody listens */
     char *pool;
     char *nic_prefix;
+    char *idmap; /* of its containers, as Incus writes it; NULL: not known yet */
 };
 
 static inline struct runtime_incus *runtime_incus_of(struct runtime *runtime)
@@ -95,6 +96,10 @@ json_t *runtime_sized_root(const char *pool, const struct runtime_resources *res
 /* Put a disk device for each mount into devices. */
 void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_mount *mounts,
                         unsigned count);
+/* Of a new volume. idmap: the user ids of containers, as Incus writes them in their
+ * configuration, which its files have then; NULL: incusd gives them theirs when it is first
+ * attached. */
+json_t *runtime_volume_config(unsigned size_gb, const char *idmap);
 /* A container with an empty root file system. NULL when the address is none. */
 json_t *runtime_keeper_body(const struct runtime_incus *runtime,
                             const struct runtime_keeper *keeper);

@@ -12,6 +12,10 @@
 /* What a dump of the memory needs beside the memory itself. */
 #define IMAGE_MARGIN_MB 64
 
+/* Who owns the root of a new volume: the user of a sandbox, as its own root sees it. Root in the
+ * sandbox can write everywhere in it as well. */
+#define VOLUME_OWNER ((json_int_t)1000)
+
 void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE])
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
@@ -180,6 +184,39 @@ void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_
                             json_pack("{s:s, s:s, s:s, s:s}", "type", "disk", "pool", pool,
                                       "source", mounts[i].volume, "path", mounts[i].path));
     }
+}
+
+/* What an id inside is on the host, as one of the ranges says; -1: none does. */
+static json_int_t id_on_host(const json_t *ranges, const char *kind, json_int_t inside)
+{
+    const json_t *range;
+    size_t i;
+    json_array_foreach (ranges, i, range) {
+        json_int_t first = json_integer_value(json_object_get(range, "Nsid"));
+        json_int_t count = json_integer_value(json_object_get(range, "Maprange"));
+        json_int_t host = json_integer_value(json_object_get(range, "Hostid"));
+        if (json_is_true(json_object_get(range, kind)) && host > 0 && inside >= first &&
+            inside - first < count)
+            return host + inside - first;
+    }
+    return -1;
+}
+
+json_t *runtime_volume_config(unsigned size_gb, const char *idmap)
+{
+    json_auto_t *ranges = idmap ? json_loads(idmap, 0, NULL) : NULL;
+    json_int_t user = id_on_host(ranges, "Isuid", VOLUME_OWNER);
+    json_int_t group = id_on_host(ranges, "Isgid", VOLUME_OWNER);
+    bool known = user > 0 && group > 0;
+    json_t *config = json_pack(
+        "{s:o, s:s, s:o, s:o}", "size", json_sprintf("%uGiB", size_gb), "initial.mode", "0755",
+        "initial.uid", json_sprintf("%" JSON_INTEGER_FORMAT, known ? user : VOLUME_OWNER),
+        "initial.gid", json_sprintf("%" JSON_INTEGER_FORMAT, known ? group : VOLUME_OWNER));
+    if (known) {
+        json_object_set_new(config, "volatile.idmap.last", json_string(idmap));
+        json_object_set_new(config, "volatile.idmap.next", json_string(idmap));
+    }
+    return config;
 }
 
 json_t *runtime_create_body(const struct runtime_incus *runtime,

@@ -6,17 +6,21 @@
 #include "base/mem.h"
 #include "runtime/runtime_incus.h"
 
-/* Who owns the root of a new volume: the user of a sandbox, as its own root sees it. Root in the
- * sandbox can write everywhere in it as well. */
-#define OWNER_ID "1000"
+/* The user ids of containers, the same for all of a host. What is not known is left to the first
+ * container that has the volume. */
+static const char *idmap_of(struct runtime_incus *runtime)
+{
+    error_auto ignored = NULL;
+    if (!runtime->idmap)
+        incus_instance_any_config(runtime->incus, "volatile.idmap.next", &runtime->idmap, &ignored);
+    return runtime->idmap;
+}
 
 int runtime_incus_volume_create(struct runtime *base, const char *name, unsigned size_gb,
                                 struct error **err)
 {
     struct runtime_incus *runtime = runtime_incus_of(base);
-    json_auto_t *config =
-        json_pack("{s:o, s:s, s:s, s:s}", "size", json_sprintf("%uGiB", size_gb), "initial.mode",
-                  "0755", "initial.uid", OWNER_ID, "initial.gid", OWNER_ID);
+    json_auto_t *config = runtime_volume_config(size_gb, idmap_of(runtime));
     if (incus_volume_create(runtime->incus, runtime->pool, name, config, err) == 0)
         return 0;
     if (incus_last_error(runtime->incus) != INCUS_ERROR_EXISTS)

@@ -45,6 +45,7 @@
  *    each sandbox has limits of its own. A container starts through sandlot-confine, which leaves
  *    it the system calls of the machine's own kind; a restored one has that filter in its image.
  *  - A sandbox sees of the pool's quota groups its own (disk_view.h).
+ *  - A waiting instance that is handed over with volumes has them before incusd is told (given.h).
  *  - A host answers ARP for all its addresses on every link (links.h).
  *
  * On failure its last line on standard error is what the control plane reads in the words of incusd
@@ -64,8 +65,10 @@
 #include "base/bounded.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/mount_note.h"
 #include "base/str.h"
 #include "launcher/disk_view.h"
+#include "launcher/given.h"
 #include "launcher/hook.h"
 #include "launcher/incusd.h"
 #include "launcher/links.h"
@@ -171,7 +174,8 @@ static int run_liblxc(const struct start *start)
 static int prepare(const struct start *start, struct error **err)
 {
     hook_take_over(start->config_path, own);
-    if (disk_view_prepare(&start->config, err) < 0)
+    if (given_settle(MOUNT_NOTES, start->name, &start->config, err) < 0 ||
+        disk_view_prepare(&start->config, err) < 0)
         return -1;
     return start->image ? 0 : mount_points_check(&start->config, err);
 }
@@ -293,13 +297,22 @@ static int forkmigrate(char **words)
 /* forkmount lxc-mount -- NAME LXCPATH CONFIG SOURCE TARGET … */
 static int forkmount(char **words)
 {
-    container_config_auto config;
+    container_config_auto config = {0};
     error_auto err = NULL;
+    if (given_has(MOUNT_NOTES, words[4], words[7], words[8]))
+        return EXIT_SUCCESS;
     if (container_config_read(words[6], &config, &err) < 0 ||
         mount_point_check(&config, words[8], &err) < 0)
         return fail(err);
     words[0] = (char *)incusd_program();
     return run_bounded(words, START_S);
+}
+
+/* forkumount lxc-umount -- NAME LXCPATH CONFIG TARGET: of one that it was given, perhaps. */
+static int forkumount(char **words)
+{
+    mount_note_remove(MOUNT_NOTES, words[4]);
+    return pass_on(words);
 }
 
 static void mend_end(const char *hook)
@@ -323,6 +336,8 @@ static int callhook(char **words, const char *hook)
     error_auto err = NULL;
     if (str_equal(hook, "stopns") || str_equal(hook, "stop"))
         mend_end(hook);
+    if (str_equal(hook, "stop") && !str_equal(getenv("LXC_TARGET"), "reboot"))
+        mount_note_remove(MOUNT_NOTES, words[4]);
     int result = hook_call(words, &err);
     if (result < 0)
         return fail(err);
@@ -341,6 +356,9 @@ int main(int argc, char **argv)
     if (str_equal(verb, "forkmount") && argc > 8 && str_equal(argv[2], "lxc-mount") &&
         str_equal(argv[3], "--"))
         return forkmount(argv);
+    if (str_equal(verb, "forkumount") && argc > 7 && str_equal(argv[2], "lxc-umount") &&
+        str_equal(argv[3], "--"))
+        return forkumount(argv);
     if (str_equal(verb, "callhook"))
         return callhook(argv, argc > 5 ? argv[5] : "");
     return pass_on(argv);

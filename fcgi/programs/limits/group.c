@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,11 +59,12 @@ static int open_beneath(int folder, const char *name, uint64_t flags)
     return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
 }
 
-static int open_group(const struct groups *groups, int folder, const char *instance,
-                      struct error **err)
+/* kind: payload or monitor. */
+static int open_group(const struct groups *groups, int folder, const char *kind,
+                      const char *instance, struct error **err)
 {
     bool is_default = str_equal(groups->project, "default");
-    autofree char *name = xasprintf("lxc.payload.%s%s%s", is_default ? "" : groups->project,
+    autofree char *name = xasprintf("lxc.%s.%s%s%s", kind, is_default ? "" : groups->project,
                                     is_default ? "" : "_", instance);
     int fd = open_beneath(folder, name, O_PATH | O_DIRECTORY);
     return fd >= 0 ? fd
@@ -240,15 +242,29 @@ int groups_check(const struct groups *groups, struct error **err)
     return 0;
 }
 
+int groups_monitor(const struct groups *groups, const char *instance, pid_t *pid,
+                   struct error **err)
+{
+    char text[NUMBER_SIZE];
+    uint64_t number;
+    autoclose int group = open_group(groups, groups->memory, "monitor", instance, err);
+    if (group < 0 || read_text(group, "cgroup.procs", text, sizeof text, err) < 0)
+        return -1;
+    if (str_parse_u64(text, 2, INT_MAX, &number) < 0)
+        return error_set(err, ERR_NOT_FOUND, "the instance has no monitor");
+    *pid = (pid_t)number;
+    return 0;
+}
+
 int groups_size(struct groups *groups, const struct order *order, struct error **err)
 {
-    autoclose int cpuset = open_group(groups, groups->cpuset, order->instance, err);
+    autoclose int cpuset = open_group(groups, groups->cpuset, "payload", order->instance, err);
     if (cpuset < 0)
         return -1;
-    autoclose int cpu = open_group(groups, groups->cpu, order->instance, err);
+    autoclose int cpu = open_group(groups, groups->cpu, "payload", order->instance, err);
     if (cpu < 0)
         return -1;
-    autoclose int memory = open_group(groups, groups->memory, order->instance, err);
+    autoclose int memory = open_group(groups, groups->memory, "payload", order->instance, err);
     if (memory < 0 || set_memory(groups, memory, (uint64_t)order->memory_mb << 20, err) < 0 ||
         set_weight(groups, cpu, order->cpu, err) < 0 ||
         set_cpus(groups, cpuset, order->cpu, err) < 0)

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "limits/hold.h"
 #include "limits/order.h"
 
@@ -26,6 +28,11 @@ void groups_close(struct groups *groups);
 /* Whether groups can be opened in them: the kernel or a filter of system calls may refuse it.
  * Errors: ERR_RUNTIME_REFUSED. */
 int groups_check(const struct groups *groups, struct error **err);
+
+/* The process that watches over an instance, which is of its host. Errors: ERR_NOT_FOUND (no such
+ * instance runs), ERR_RUNTIME_REFUSED. */
+int groups_monitor(const struct groups *groups, const char *instance, pid_t *pid,
+                   struct error **err);
 
 /* Give an instance its processors, their weight and its memory. Errors: ERR_NOT_FOUND (no such
  * instance runs), ERR_RUNTIME_REFUSED (it holds more memory than it is to have, or the kernel does

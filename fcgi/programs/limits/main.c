@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sandlot-limits: gives running instances of this host another size, without Incus. */
+/* sandlot-limits: gives running instances of this host another size and volumes, without Incus. */
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
 #include "base/disk_view.h"
 #include "base/log.h"
+#include "base/mount_note.h"
 #include "base/privileges.h"
 #include "config/program.h"
 #include "limits/serve.h"
 
 static const struct program program = {
     .name = "sandlot-limits",
-    .summary = "limits of this host's sandboxes, on the socket at file descriptor 0",
+    .summary = "limits and volumes of this host's sandboxes, on the socket at file descriptor 0",
     .help = "Environment: SANDLOT_POOL, where the storage pool is mounted; SANDLOT_PROJECT, the\n"
             "project of Incus that the sandboxes are in.\n",
 };
@@ -29,6 +30,7 @@ static int run(struct error **err)
         .disks = {DISK_VIEW_LINKS,
                   environment("SANDLOT_POOL", "/var/lib/incus/storage-pools/sandlot")}};
     const char *project = environment("SANDLOT_PROJECT", "sandlot");
+    limits.volumes = (struct volumes){limits.disks.pool, project, MOUNT_NOTES};
     struct hold *hold = NULL;
     if (privileges_keep(CAP_SYS_ADMIN, "CAP_SYS_ADMIN", err) < 0 ||
         groups_open(&limits.groups, GROUPS_ROOT, project, err) < 0)

@@ -4,21 +4,29 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/sizing.h"
 #include "base/str.h"
+#include "http/http.h"
 
 #define ULID_LENGTH   26
 #define CPU_MAX       4096
 #define MEMORY_MB_MAX (64u << 20)
 #define DISK_GB_MAX   (1u << 20)
 
-bool order_name_is_valid(const char *name)
+/* prefix and an id */
+static bool is_name(const char *name, const char *prefix)
 {
-    if (!str_starts_with(name, "sbx-") && !str_starts_with(name, "warm-"))
+    if (!str_starts_with(name, prefix))
         return false;
-    const char *id = strchr(name, '-') + 1;
+    const char *id = name + strlen(prefix);
     return strlen(id) == ULID_LENGTH &&
            strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz") == ULID_LENGTH;
+}
+
+bool order_name_is_valid(const char *name)
+{
+    return is_name(name, "sbx-") || is_name(name, "warm-");
 }
 
 static int read_number(char **left, const char *what, uint64_t min, uint64_t max, unsigned *number,
@@ -30,6 +38,40 @@ static int read_number(char **left, const char *what, uint64_t min, uint64_t max
         return error_set(err, ERR_INVALID_REQUEST, "%s is no number from %llu to %llu", what,
                          (unsigned long long)min, (unsigned long long)max);
     *number = (unsigned)value;
+    return 0;
+}
+
+static bool is_plain_path(const char *path)
+{
+    const char *at = path;
+    for (const char *c = path; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return false;
+    while (*at == '/') {
+        size_t length = strcspn(++at, "/");
+        if (!length || (length <= 2 && !strncmp(at, "..", length)))
+            return false;
+        at += length;
+    }
+    return at > path && !*at;
+}
+
+/* VOLUME:PATH */
+static int read_mount(char *word, struct order *order, struct error **err)
+{
+    struct order_mount *mount = &order->mounts[order->mount_count];
+    autofree char *path = NULL;
+    const char *volume = strsep(&word, ":");
+    if (order->mount_count == ORDER_MOUNTS_MAX)
+        return error_set(err, ERR_INVALID_REQUEST, "the line names more than %d volumes",
+                         ORDER_MOUNTS_MAX);
+    if (!is_name(volume, "vol-") || !word ||
+        http_percent_decode(word, strlen(word), false, &path) < 0 || !is_plain_path(path) ||
+        strlen(path) >= sizeof mount->path)
+        return error_set(err, ERR_INVALID_REQUEST, "the line names what is no volume and place");
+    snprintf(mount->volume, sizeof mount->volume, "%s", volume);
+    snprintf(mount->path, sizeof mount->path, "%s", path);
+    order->mount_count++;
     return 0;
 }
 
@@ -48,5 +90,8 @@ int order_read(const char *line, struct order *order, struct error **err)
         read_number(&left, "memory_mb", 16, MEMORY_MB_MAX, &order->memory_mb, err) < 0 ||
         read_number(&left, "disk_gb", 0, DISK_GB_MAX, &order->disk_gb, err) < 0)
         return -1;
-    return left ? error_set(err, ERR_INVALID_REQUEST, "the line has more than four words") : 0;
+    while (left)
+        if (read_mount(strsep(&left, " "), order, err) < 0)
+            return -1;
+    return 0;
 }

@@ -6,12 +6,22 @@
 
 #include "base/error.h"
 
-#define ORDER_NAME_SIZE 32
+#define ORDER_NAME_SIZE  32
+
+#define ORDER_PATH_SIZE  1025
+#define ORDER_MOUNTS_MAX 16
+
+struct order_mount {
+    char volume[ORDER_NAME_SIZE]; /* vol-… */
+    char path[ORDER_PATH_SIZE];   /* absolute, without . and .. and empty parts */
+};
 
 struct order {
     char instance[ORDER_NAME_SIZE]; /* a sandbox's or a waiting one's: sbx-…, warm-… */
     unsigned cpu, memory_mb;
     unsigned disk_gb; /* 0: as it is */
+    struct order_mount mounts[ORDER_MOUNTS_MAX];
+    unsigned mount_count;
 };
 
 /* Whether it is a name that sandlot gives to instances of sandboxes. */

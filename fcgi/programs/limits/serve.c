@@ -37,7 +37,8 @@ static bool receive(int fd, char line[SIZING_MAX])
     return false;
 }
 
-/* The disk first: of all it may be refused, and the processors are kept from then on. */
+/* The disk first: of all it may be refused, and the processors are kept from then on. What is
+ * mounted cannot be taken back, and comes last. */
 static int size(struct limits *limits, const char *line, struct error **err)
 {
     struct order order;
@@ -45,11 +46,12 @@ static int size(struct limits *limits, const char *line, struct error **err)
     if (order_read(line, &order, err) < 0)
         return -1;
     if ((order.disk_gb && disk_size(&limits->disks, &order, err) < 0) ||
-        groups_size(&limits->groups, &order, err) < 0)
+        groups_size(&limits->groups, &order, err) < 0 ||
+        (order.mount_count && volumes_mount(&limits->volumes, &limits->groups, &order, err) < 0))
         return error_context(err, "instance %s", order.instance);
     log_info("instance has its size", LOG_STR("instance", order.instance),
              LOG_INT("cpu", order.cpu), LOG_INT("memory_mb", order.memory_mb),
-             LOG_INT("disk_gb", order.disk_gb),
+             LOG_INT("disk_gb", order.disk_gb), LOG_INT("volumes", order.mount_count),
              LOG_INT("duration_us", clock_monotonic_us() - begun_us));
     return 0;
 }
@@ -58,7 +60,9 @@ static int check(const struct limits *limits, struct error **err)
 {
     if (groups_check(&limits->groups, err) < 0)
         return -1;
-    return disks_check(&limits->disks, err);
+    if (disks_check(&limits->disks, err) < 0)
+        return -1;
+    return volumes_check(&limits->volumes, err);
 }
 
 static void answer(struct limits *limits, int fd)
@@ -77,6 +81,7 @@ static void answer(struct limits *limits, int fd)
     if (err)
         snprintf(text, sizeof text, "%s\n", err->message);
     send(fd, text, strlen(text), MSG_NOSIGNAL);
+    shutdown(fd, SHUT_WR); /* whoever else may have it */
 }
 
 int limits_serve(struct limits *limits, struct error **err)

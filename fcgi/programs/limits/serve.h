@@ -3,12 +3,15 @@
 
 #include "limits/disk.h"
 #include "limits/group.h"
+#include "limits/volumes.h"
 
 struct limits {
     struct groups groups;
     struct disks disks;
+    struct volumes volumes;
 };
 
-/* Accept on file descriptor 0, one order a connection, one after the other: each takes less than a
- * millisecond. Returns -1 with ERR_CONFIG when that is no socket to accept on; else not at all. */
+/* Accept on file descriptor 0, one order a connection, one after the other: each takes a
+ * millisecond or less, with volumes a few. Returns -1 with ERR_CONFIG when that is no socket to
+ * accept on; else not at all. */
 int limits_serve(struct limits *limits, struct error **err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What incusd-exec reads of a container's configuration, what it looks at before a start, how it
  * ends one that does not end, which memory one goes on from, how it tells incusd of a container's
- * hooks, and how it slows down reboots. */
+ * hooks, which volumes one was given before incusd knew, and how it slows down reboots. */
 #include "unit/folder.h"
 
 #include <fcntl.h>
@@ -14,7 +14,9 @@
 
 #include "base/bounded.h"
 #include "base/mem.h"
+#include "base/mount_note.h"
 #include "launcher/container_config.h"
+#include "launcher/given.h"
 #include "launcher/hook.h"
 #include "launcher/incusd.h"
 #include "launcher/memory.h"
@@ -524,6 +526,41 @@ static void a_third_reboot_waits(void **state)
         (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 >= 999);
 }
 
+/* --- volumes that incusd was not told of --- */
+
+static void what_it_was_given_is_not_mounted_again(void **state)
+{
+    struct mount_noted noted = {.path = "/data"};
+    error_auto err = NULL;
+    (void)state;
+    assert_int_equal(mkdir("volume", 0755), 0);
+    assert_int_equal(mkdir("another", 0755), 0);
+    assert_int_equal(stat("volume", &noted.volume), 0);
+    assert_false(given_has("notes", "p_c", "volume", "/data"));
+    assert_ok(mount_note_write("notes", "c", &noted, 1, &err));
+    assert_true(given_has("notes", "p_c", "volume", "/data"));
+    assert_false(given_has("notes", "p_c", "volume", "/mnt"));
+    assert_false(given_has("notes", "p_c", "another", "/data"));
+    assert_false(given_has("notes", "p_c", "missing", "/data"));
+    assert_false(given_has("notes", "p_d", "volume", "/data"));
+}
+
+static void it_does_not_start_without_what_it_was_given(void **state)
+{
+    const struct mount_noted noted[] = {{.path = "/data"}, {.path = "/mnt/a b"}};
+    struct container_config config = {.mount_count = 1, .mounts = {{.target = (char[]){"data"}}}};
+    error_auto err = NULL;
+    (void)state;
+    assert_ok(given_settle("notes", "p_none", &config, &err));
+    assert_ok(mount_note_write("notes", "c", noted, 2, &err));
+    assert_fails_saying(given_settle("notes", "p_c", &config, &err), ERR_RUNTIME_REFUSED,
+                        "/mnt/a b");
+    error_clear(&err);
+    config.mounts[config.mount_count++].target = (char[]){"mnt/a b"};
+    assert_ok(given_settle("notes", "p_c", &config, &err));
+    assert_null(mount_note_read("notes", "c"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -543,6 +580,8 @@ int main(void)
         cmocka_unit_test(a_restore_has_time_by_its_size),
         cmocka_unit_test(an_image_that_was_put_aside_is_given_back),
         cmocka_unit_test(what_is_no_daemon_has_no_library),
+        cmocka_unit_test(what_it_was_given_is_not_mounted_again),
+        cmocka_unit_test(it_does_not_start_without_what_it_was_given),
         cmocka_unit_test(reboots_have_an_end),
         cmocka_unit_test(a_third_reboot_waits),
     };

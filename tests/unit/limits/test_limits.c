@@ -5,7 +5,10 @@
 
 #include <sys/stat.h>
 
+#include "base/buffer.h"
 #include "base/mem.h"
+#include "base/mount_note.h"
+#include "base/sizing.h"
 #include "base/str.h"
 #include "limits/disk.h"
 #include "limits/group.h"
@@ -58,7 +61,7 @@ static void names_are_those_of_sandboxes(void **state)
         assert_false(order_name_is_valid(others[i]));
 }
 
-static void an_order_is_four_words(void **state)
+static void an_order_is_four_words_before_its_volumes(void **state)
 {
     static const char *const others[] = {
         "",
@@ -75,8 +78,6 @@ static void an_order_is_four_words(void **state)
         NAME " 1 512 1048577",
         NAME "  1 512 0",
         "x 1 512 0",
-        NAME " 1 512 00000000000000000000000000000000000000000000000000000000000000000000000000000"
-             "00000000000000000000000000000000000000000000",
     };
     struct order order;
     error_auto err = NULL;
@@ -91,6 +92,72 @@ static void an_order_is_four_words(void **state)
         assert_int_equal(err->code, ERR_INVALID_REQUEST);
         error_clear(&err);
     }
+    autofree char *longer = xasprintf(NAME " 1 512 %0*d", SIZING_MAX, 0);
+    assert_int_equal(order_read(longer, &order, &err), -1);
+}
+
+#define VOLUME "vol-01m84zv6v7k928m8ea9wv1r61y"
+
+static void an_order_names_volumes_and_places(void **state)
+{
+    struct order order;
+    error_auto err = NULL;
+    (void)state;
+    assert_int_equal(order_read(NAME " 2 1024 0 " VOLUME ":/data " VOLUME ":/mnt/a%20b%25/%C3%A9:x",
+                                &order, &err),
+                     0);
+    assert_int_equal(order.mount_count, 2);
+    assert_string_equal(order.mounts[0].volume, VOLUME);
+    assert_string_equal(order.mounts[0].path, "/data");
+    assert_string_equal(order.mounts[1].path, "/mnt/a b%/\xc3\xa9:x");
+}
+
+static void what_is_no_volume_and_place_is_refused(void **state)
+{
+    static const char *const others[] = {
+        "",
+        "/data",
+        VOLUME,
+        VOLUME ":",
+        VOLUME ":/",
+        VOLUME ":data",
+        VOLUME ":/data/",
+        VOLUME "://data",
+        VOLUME ":/a/./b",
+        VOLUME ":/..",
+        VOLUME ":/a/../../b",
+        VOLUME ":/a%2F..%2Fb",
+        VOLUME ":/a%0Ab",
+        VOLUME ":/a%00b",
+        VOLUME ":/a%ffb",
+        VOLUME ":/a%2",
+        VOLUME ":/a  " VOLUME ":/b",
+        "vol-../../../../../../../../x:/a",
+        NAME ":/a",
+    };
+    struct order order;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        autofree char *line = xasprintf(NAME " 1 512 0 %s", others[i]);
+        error_auto err = NULL;
+        assert_int_equal(order_read(line, &order, &err), -1);
+        assert_int_equal(err->code, ERR_INVALID_REQUEST);
+    }
+}
+
+static void an_order_has_a_bound_of_volumes(void **state)
+{
+    buffer_auto line = BUFFER_INIT(SIZING_MAX);
+    struct order order;
+    error_auto err = NULL;
+    (void)state;
+    buffer_append_string(&line, NAME " 1 512 0");
+    for (unsigned i = 0; i < ORDER_MOUNTS_MAX; i++)
+        buffer_append_string(&line, " " VOLUME ":/a");
+    assert_int_equal(order_read(buffer_string(&line), &order, &err), 0);
+    assert_int_equal(order.mount_count, ORDER_MOUNTS_MAX);
+    buffer_append_string(&line, " " VOLUME ":/a");
+    assert_int_equal(order_read(buffer_string(&line), &order, &err), -1);
 }
 
 /* --- processors --- */
@@ -173,7 +240,7 @@ static int size(const char *project, const struct order *order, struct error **e
 
 static void limits_are_set_in_one_hierarchy(void **state)
 {
-    const struct order order = {NAME, 2, 1024, 0};
+    const struct order order = {.instance = NAME, .cpu = 2, .memory_mb = 1024};
     error_auto err = NULL;
     (void)state;
     make_unified();
@@ -195,7 +262,8 @@ static void limits_are_set_in_one_hierarchy(void **state)
 
 static void limits_are_set_in_one_for_each_controller(void **state)
 {
-    const struct order larger = {NAME, 8, 1024, 0}, smaller = {NAME, 1, 256, 0};
+    const struct order larger = {.instance = NAME, .cpu = 8, .memory_mb = 1024};
+    const struct order smaller = {.instance = NAME, .cpu = 1, .memory_mb = 256};
     error_auto err = NULL;
     (void)state;
     make_single();
@@ -214,7 +282,7 @@ static void limits_are_set_in_one_for_each_controller(void **state)
 
 static void more_memory_than_the_limit_is_left_alone(void **state)
 {
-    const struct order order = {NAME, 2, 128, 0};
+    const struct order order = {.instance = NAME, .cpu = 2, .memory_mb = 128};
     error_auto err = NULL;
     (void)state;
     make_unified();
@@ -227,7 +295,7 @@ static void more_memory_than_the_limit_is_left_alone(void **state)
 
 static void another_projects_instance_is_none(void **state)
 {
-    const struct order order = {NAME, 2, 1024, 0};
+    const struct order order = {.instance = NAME, .cpu = 2, .memory_mb = 1024};
     error_auto err = NULL;
     (void)state;
     make_unified();
@@ -239,7 +307,7 @@ static void another_projects_instance_is_none(void **state)
 
 static void a_link_is_not_followed(void **state)
 {
-    const struct order order = {NAME, 2, 1024, 0};
+    const struct order order = {.instance = NAME, .cpu = 2, .memory_mb = 1024};
     error_auto err = NULL;
     (void)state;
     make_unified();
@@ -283,11 +351,41 @@ static void the_link_to_a_quota_group_is_read(void **state)
         assert_int_equal(disk_group_read(others[i], uuid, sizeof uuid, &group), -1);
 }
 
+/* --- what is noted of volumes --- */
+
+static void a_note_says_what_is_mounted(void **state)
+{
+    const struct stat one = {.st_dev = 70, .st_ino = 256}, two = {.st_dev = 7, .st_ino = 256};
+    const struct mount_noted mounts[] = {{one, "/data"}, {one, "/mnt/a b"}};
+    error_auto err = NULL;
+    (void)state;
+    assert_null(mount_note_read("notes", NAME));
+    assert_int_equal(mount_note_write("notes", NAME, mounts, 1, &err), 0);
+    assert_int_equal(mount_note_write("notes", NAME, mounts, 2, &err), 0);
+    autofree char *note = mount_note_read("notes", "my_project_" NAME);
+    assert_non_null(note);
+    assert_true(mount_note_has(note, &one, "/data"));
+    assert_true(mount_note_has(note, &one, "/mnt/a b"));
+    assert_false(mount_note_has(note, &two, "/data"));
+    assert_false(mount_note_has(note, &one, "/mnt/a"));
+    assert_false(mount_note_has(note, &one, "data"));
+    const char *left = note;
+    autofree char *first = mount_note_next(&left), *second = mount_note_next(&left);
+    assert_string_equal(first, "/data");
+    assert_string_equal(second, "/mnt/a b");
+    assert_null(mount_note_next(&left));
+    mount_note_remove("notes", "sandlot_" NAME);
+    assert_null(mount_note_read("notes", NAME));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_those_of_sandboxes),
-        cmocka_unit_test(an_order_is_four_words),
+        cmocka_unit_test(an_order_is_four_words_before_its_volumes),
+        cmocka_unit_test(an_order_names_volumes_and_places),
+        cmocka_unit_test(what_is_no_volume_and_place_is_refused),
+        cmocka_unit_test(an_order_has_a_bound_of_volumes),
         cmocka_unit_test(processors_are_chosen_among_those_that_are_there),
         cmocka_unit_test(what_is_no_set_of_processors_is_refused),
         cmocka_unit_test_setup(limits_are_set_in_one_hierarchy, in_empty_folder),
@@ -296,6 +394,7 @@ int main(void)
         cmocka_unit_test_setup(another_projects_instance_is_none, in_empty_folder),
         cmocka_unit_test_setup(a_link_is_not_followed, in_empty_folder),
         cmocka_unit_test(the_link_to_a_quota_group_is_read),
+        cmocka_unit_test_setup(a_note_says_what_is_mounted, in_empty_folder),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "runtime/runtime_incus.h"
 
@@ -211,6 +212,33 @@ static void the_rules_for_apparmor_are_understood(void **state)
     assert_int_equal(pclose(parser), 0);
 }
 
+static void a_volume_has_the_user_ids_of_containers(void **state)
+{
+    static const char idmap[] =
+        "[{\"Isuid\":true,\"Isgid\":false,\"Hostid\":1000000,\"Nsid\":0,\"Maprange\":65536},"
+        "{\"Isuid\":false,\"Isgid\":true,\"Hostid\":2000000,\"Nsid\":0,\"Maprange\":65536}]";
+    static const char *const others[] = {
+        NULL,
+        "",
+        "[]",
+        "{}",
+        "[{\"Isuid\":true,\"Isgid\":true,\"Hostid\":1000000,\"Nsid\":0,\"Maprange\":1000}]",
+        "[{\"Isuid\":true,\"Isgid\":true,\"Nsid\":0,\"Maprange\":65536}]",
+    };
+    (void)state;
+    json_auto_t *config = runtime_volume_config(5, idmap);
+    assert_string_equal(text_at(config, "size", NULL, NULL), "5GiB");
+    assert_string_equal(text_at(config, "initial.uid", NULL, NULL), "1001000");
+    assert_string_equal(text_at(config, "initial.gid", NULL, NULL), "2001000");
+    assert_string_equal(text_at(config, "volatile.idmap.last", NULL, NULL), idmap);
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        json_auto_t *plain = runtime_volume_config(5, others[i]);
+        assert_string_equal(text_at(plain, "initial.uid", NULL, NULL), "1000");
+        assert_string_equal(text_at(plain, "initial.gid", NULL, NULL), "1000");
+        assert_null(json_object_get(plain, "volatile.idmap.last"));
+    }
+}
+
 static void statuses_tell_paused_from_stopped(void **state)
 {
     (void)state;
@@ -239,6 +267,7 @@ int main(void)
         cmocka_unit_test(a_machine_keeps_its_memory_apart),
         cmocka_unit_test(the_profile_is_hardened),
         cmocka_unit_test(the_rules_for_apparmor_are_understood),
+        cmocka_unit_test(a_volume_has_the_user_ids_of_containers),
         cmocka_unit_test(statuses_tell_paused_from_stopped),
     };
     return run_tests(tests);

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Volumes that are mounted in an instance that runs: here a process in namespaces of its own. */
+#include "unit/folder.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/mem.h"
+#include "base/mount_note.h"
+#include "limits/volumes.h"
+
+#define NAME   "warm-01m84zv6v7k928m8ea9wv1r61y"
+#define VOLUME "vol-01m84zv6v7k928m8ea9wv1r61y"
+#define ROOTFS "pool/containers/p_" NAME "/rootfs"
+#define FIRST  1000000 /* id on the host of its root */
+
+static pid_t instance; /* 0: none could be made */
+
+static void make_folders(const char *const paths[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(mkdir(paths[i], 0755), 0);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void make_host(void)
+{
+    static const char *const paths[] = {
+        "pool",
+        "pool/custom",
+        "pool/custom/p_" VOLUME,
+        "pool/containers",
+        "pool/containers/p_" NAME,
+        ROOTFS,
+        ROOTFS "/tmp",
+        ROOTFS "/outside",
+        "groups",
+        "groups/lxc.monitor.p_" NAME,
+    };
+    char text[16];
+    assert_int_equal(chmod(".", 0755), 0); /* NOLINT */
+    make_folders(paths, ARRAY_SIZE(paths));
+    assert_int_equal(symlink("outside", ROOTFS "/link"), 0);
+    assert_int_equal(chown(ROOTFS, FIRST, FIRST), 0);
+    assert_int_equal(chown("pool/custom/p_" VOLUME, FIRST + 1000, FIRST + 1000), 0);
+    write_file("pool/custom/p_" VOLUME "/x", "");
+    write_file("groups/cgroup.controllers", "");
+    snprintf(text, sizeof text, "%d\n", (int)getpid());
+    write_file("groups/lxc.monitor.p_" NAME "/cgroup.procs", text);
+}
+
+/* What a guest is when its host looks: its disk is its root, with a mount of its own. */
+static void be_instance(int wait, int ready)
+{
+    char byte;
+    if (read(wait, &byte, 1) == 1 && setresgid(0, 0, 0) == 0 && setresuid(0, 0, 0) == 0 &&
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+        mount(ROOTFS, ROOTFS, NULL, MS_BIND, NULL) == 0 && chdir(ROOTFS) == 0 &&
+        syscall(SYS_pivot_root, ".", ".") == 0 && umount2(".", MNT_DETACH) == 0 &&
+        mount("none", "/tmp", "tmpfs", 0, NULL) == 0 && write(ready, "", 1) == 1)
+        pause();
+    _exit(1);
+}
+
+static int start_instance(void **state)
+{
+    int go[2], ready[2];
+    char byte, path[64];
+    if (make_folder(state) < 0)
+        return -1;
+    if (geteuid() != 0 || pipe(go) < 0 || pipe(ready) < 0)
+        return 0;
+    make_host();
+    instance = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | SIGCHLD, NULL,
+                              NULL, NULL, 0);
+    if (instance == 0)
+        be_instance(go[0], ready[1]);
+    close(ready[1]);
+    if (instance > 0) {
+        snprintf(path, sizeof path, "/proc/%d/uid_map", (int)instance);
+        write_file(path, "0 1000000 65536\n");
+        snprintf(path, sizeof path, "/proc/%d/gid_map", (int)instance);
+        write_file(path, "0 1000000 65536\n");
+    }
+    if (instance < 0 || write(go[1], "", 1) != 1 || read(ready[0], &byte, 1) != 1)
+        instance = 0;
+    return 0;
+}
+
+static int end_instance(void **state)
+{
+    if (instance > 0 && kill(instance, SIGKILL) == 0)
+        waitpid(instance, NULL, 0);
+    return remove_folder(state);
+}
+
+static int mount_at(const char *path, struct error **err)
+{
+    const struct volumes volumes = {"pool", "p", "notes"};
+    struct order order = {.instance = NAME, .mount_count = 1, .mounts = {{.volume = VOLUME}}};
+    struct groups groups;
+    if (!instance)
+        skip();
+    snprintf(order.mounts[0].path, sizeof order.mounts[0].path, "%s", path);
+    assert_int_equal(groups_open(&groups, "groups", "p", err), 0);
+    int result = volumes_mount(&volumes, &groups, &order, err);
+    groups_close(&groups);
+    return result;
+}
+
+static bool is_there(const char *path)
+{
+    autofree char *seen = xasprintf("/proc/%d/root%s", (int)instance, path);
+    return access(seen, F_OK) == 0;
+}
+
+static unsigned count_mounts(const char *path)
+{
+    autofree char *name = xasprintf("/proc/%d/mountinfo", (int)instance);
+    autofree char *wanted = xasprintf(" %s ", path);
+    autofree char *line = NULL;
+    size_t size = 0;
+    unsigned count = 0;
+    autofclose FILE *file = fopen(name, "re");
+    while (file && getline(&line, &size, file) >= 0)
+        if (strstr(line, wanted)) {
+            assert_null(strstr(line, "shared:"));
+            assert_null(strstr(line, "master:"));
+            count++;
+        }
+    return count;
+}
+
+static void a_volume_is_mounted_once(void **state)
+{
+    struct stat made;
+    error_auto err = NULL;
+    (void)state;
+    assert_int_equal(mount_at("/mnt/a b/c", &err), 0);
+    assert_true(is_there("/mnt/a b/c/x"));
+    assert_int_equal(count_mounts("/mnt/a\\040b/c"), 1);
+    assert_int_equal(stat(ROOTFS "/mnt/a b", &made), 0);
+    assert_int_equal(made.st_uid, FIRST);
+    assert_int_equal(made.st_mode & 07777, 0755);
+    assert_int_equal(access(ROOTFS "/mnt/a b/c/x", F_OK), -1);
+    assert_int_equal(mount_at("/mnt/a b/c", &err), 0);
+    assert_int_equal(count_mounts("/mnt/a\\040b/c"), 1);
+    mount_note_remove("notes", NAME);
+    assert_fails_saying(mount_at("/mnt/a b/c", &err), ERR_RUNTIME_REFUSED, "a place");
+}
+
+static void a_guest_leads_nowhere(void **state)
+{
+    static const char *const places[] = {"/link", "/link/a", "/tmp", "/tmp/a"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+        error_auto err = NULL;
+        assert_fails_saying(mount_at(places[i], &err), ERR_RUNTIME_REFUSED, "a place");
+    }
+    assert_false(is_there("/outside/a"));
+    assert_false(is_there("/tmp/a"));
+    autofree char *note = mount_note_read("notes", NAME);
+    assert_null(note);
+}
+
+static void one_without_ids_of_instances_is_left_to_incusd(void **state)
+{
+    static const uid_t others[] = {1000, FIRST + 65535};
+    error_auto err = NULL;
+    (void)state;
+    if (!instance)
+        skip();
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        assert_int_equal(chown("pool/custom/p_" VOLUME, others[i], others[i]), 0);
+        assert_fails_saying(mount_at("/data", &err), ERR_RUNTIME_REFUSED, "user ids");
+        assert_false(is_there("/data/x"));
+    }
+    assert_int_equal(chown("pool/custom/p_" VOLUME, FIRST, FIRST), 0);
+}
+
+static void what_is_not_there_is_refused(void **state)
+{
+    error_auto err = NULL;
+    (void)state;
+    if (!instance)
+        skip();
+    assert_int_equal(rename("pool/custom/p_" VOLUME, "pool/away"), 0);
+    assert_fails_saying(mount_at("/data", &err), ERR_RUNTIME_REFUSED, VOLUME);
+    assert_int_equal(symlink("../away", "pool/custom/p_" VOLUME), 0);
+    assert_fails_saying(mount_at("/data", &err), ERR_RUNTIME_REFUSED, VOLUME);
+    assert_int_equal(unlink("pool/custom/p_" VOLUME), 0);
+    assert_int_equal(rename("pool/away", "pool/custom/p_" VOLUME), 0);
+    autofree char *other = xasprintf("%d\n", (int)instance); /* which has no children */
+    write_file("groups/lxc.monitor.p_" NAME "/cgroup.procs", other);
+    assert_fails_saying(mount_at("/data", &err), ERR_NOT_FOUND, "first process");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_volume_is_mounted_once),
+        cmocka_unit_test(a_guest_leads_nowhere),
+        cmocka_unit_test(one_without_ids_of_instances_is_left_to_incusd),
+        cmocka_unit_test(what_is_not_there_is_refused),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, start_instance, end_instance);
+}
