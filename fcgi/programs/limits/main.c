@@ -11,6 +11,9 @@
 #include "config/program.h"
 #include "limits/serve.h"
 
+/* Of what is done in an instance; then Incus is asked. */
+#define INSIDE_MS 250
+
 static const struct program program = {
     .name = "sandlot-limits",
     .summary = "limits and volumes of this host's sandboxes, on the socket at file descriptor 0",
@@ -30,7 +33,7 @@ static int run(struct error **err)
         .disks = {DISK_VIEW_LINKS,
                   environment("SANDLOT_POOL", "/var/lib/incus/storage-pools/sandlot")}};
     const char *project = environment("SANDLOT_PROJECT", "sandlot");
-    limits.volumes = (struct volumes){limits.disks.pool, project, MOUNT_NOTES};
+    limits.volumes = (struct volumes){limits.disks.pool, project, MOUNT_NOTES, INSIDE_MS};
     struct hold *hold = NULL;
     if (privileges_keep(CAP_SYS_ADMIN, "CAP_SYS_ADMIN", err) < 0 ||
         groups_open(&limits.groups, GROUPS_ROOT, project, err) < 0)

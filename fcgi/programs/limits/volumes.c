@@ -23,7 +23,6 @@
 #include "base/mount_note.h"
 #include "base/str.h"
 
-#define INSIDE_MS 100 /* then Incus is asked: others wait meanwhile */
 /* What an id that the instance does not have is seen as. A volume of a host with another range of
  * ids may have larger ones. */
 #define NOBODY 65534
@@ -227,13 +226,13 @@ static void work_inside(const struct job *job, int out)
 }
 
 /* Whether it said in time how it went. */
-static bool hear(int in, struct report *report)
+static bool hear(int in, unsigned most_ms, struct report *report)
 {
     struct pollfd wait = {.fd = in, .events = POLLIN};
-    return poll(&wait, 1, INSIDE_MS) == 1 && read(in, report, sizeof *report) == sizeof *report;
+    return poll(&wait, 1, (int)most_ms) == 1 && read(in, report, sizeof *report) == sizeof *report;
 }
 
-static int send_inside(const struct job *job, struct error **err)
+static int send_inside(const struct volumes *volumes, const struct job *job, struct error **err)
 {
     struct report report;
     int ends[2];
@@ -247,7 +246,7 @@ static int send_inside(const struct job *job, struct error **err)
         work_inside(job, out);
     cleanup_close_(&out);
     out = -1;
-    bool heard = pid > 0 && hear(in, &report);
+    bool heard = pid > 0 && hear(in, volumes->inside_ms, &report);
     if (pid > 0 && !heard)
         kill(pid, SIGKILL);
     else if (pid > 0)
@@ -292,7 +291,7 @@ int volumes_mount(const struct volumes *volumes, const struct groups *groups,
         return -1;
     if (is_done(volumes, &job))
         return 0;
-    if (find_instance(volumes, groups, &job, err) < 0 || send_inside(&job, err) < 0)
+    if (find_instance(volumes, groups, &job, err) < 0 || send_inside(volumes, &job, err) < 0)
         return -1;
     return mount_note_write(volumes->notes, order->instance, job.noted, order->mount_count, err);
 }

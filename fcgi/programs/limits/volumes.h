@@ -14,6 +14,7 @@ struct volumes {
     const char *pool;    /* where the storage pool is mounted */
     const char *project; /* of Incus; borrowed */
     const char *notes;   /* base/mount_note.h */
+    unsigned inside_ms;  /* what is done in an instance may take, while others wait */
 };
 
 /* Whether the kernel, or a filter of system calls, lets it mount. Errors: ERR_RUNTIME_REFUSED. */

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from faults import InBackground, fault_points, quiet, settle  # noqa: F401
+from faults import InBackground, fault_points, quiet, settle, until_host_is_asked  # noqa: F401
 from killing import stopped
 from stack import wait_until
 from tenant import Sandbox, checkpoint_of
@@ -120,6 +120,7 @@ def test_a_program_that_hangs_keeps_no_create(stack, waiting, pro, size):
         sandbox = Sandbox.create(pro, **size)
         assert is_of(sandbox, size)
     settle(stack)
+    until_host_is_asked(stack, lambda: Sandbox.create(pro, **size))
 
 
 @pytest.mark.parametrize("point", ["size.taken", "size.told"])

@@ -9,7 +9,7 @@ import secrets
 import pytest
 
 from client import assert_error
-from faults import InBackground, fault_points, quiet, settle  # noqa: F401
+from faults import InBackground, fault_points, quiet, settle, until_host_is_asked  # noqa: F401
 from killing import stopped
 from stack import wait_until
 from tenant import Sandbox
@@ -107,14 +107,7 @@ def test_a_program_that_hangs_keeps_no_create(stack, waiting, api, volume):
         assert sandbox.data.check("mountpoint -q /data && echo there") == "there\n"
     assert told(stack, sandbox) == ["/data"]
     settle(stack)
-
-    def is_asked_again():
-        other = Sandbox.create(api, volume_mounts={"/data": volume["name"]})
-        asked = is_untold(stack, other)
-        api.destroy(other.id)
-        return asked
-
-    wait_until(is_asked_again, 60, "the firewall asking the program again", 1)
+    until_host_is_asked(stack, lambda: Sandbox.create(api, volume_mounts={"/data": volume["name"]}))
 
 
 @pytest.mark.parametrize("point", ["size.taken", "size.told"])

@@ -186,6 +186,17 @@ def quiet(stack):
     settle(stack)
 
 
+def until_host_is_asked(stack, create):
+    """Until a host sizes what create() makes: after sandlot-limits hung, its firewall leaves it alone for a while."""
+    def asked():
+        sandbox = create()
+        found = stack.query("SELECT 1 FROM sandbox_sizes WHERE sandbox_id = %s", sandbox.id)
+        sandbox.api.destroy(sandbox.id)
+        return found
+
+    wait_until(asked, 60, "the host's program being asked again", 1)
+
+
 def settled_row(stack, sandbox_id):
     def stable():
         row = stack.row(sandbox_id)

@@ -108,7 +108,7 @@ static int end_instance(void **state)
 
 static int mount_at(const char *path, struct error **err)
 {
-    const struct volumes volumes = {"pool", "p", "notes"};
+    const struct volumes volumes = {"pool", "p", "notes", 60000};
     struct order order = {.instance = NAME, .mount_count = 1, .mounts = {{.volume = VOLUME}}};
     struct groups groups;
     if (!instance)
