@@ -290,7 +290,8 @@ int warm_ready_on_host(struct db *db, uint32_t host_id, struct warm_ready **list
         return -1;
     while (db_rows_next(rows)) {
         *list = xreallocarray(*list, *count + 1, sizeof **list);
-        db_copy_text((*list)[(*count)++].instance_name, rows, 0);
+        struct warm_ready *ready = &(*list)[(*count)++];
+        db_copy_text(ready->instance_name, rows, 0);
     }
     return 0;
 }
