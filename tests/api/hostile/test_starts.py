@@ -66,7 +66,9 @@ def helpers(stack):
                 words = (process / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if words[1:2] == [b"forkstart"] and b"sbx-" in words[2] and words[3].startswith(bytes(stack.root)):
+            # incusd-exec and incusd forkstart NAME PATH…, sandlot-start LIBRARY forkstart NAME PATH…
+            at = words.index(b"forkstart") if b"forkstart" in words[1:3] else len(words)
+            if b"sbx-" in b"".join(words[at + 1:at + 2]) and words[at + 2].startswith(bytes(stack.root)):
                 found.append(int(process.name))
     return found
 
@@ -194,7 +196,7 @@ class HeldStarts:
 
     def hold_next(self, timeout_s=30):
         def one():
-            found = [pid for pid in helpers(self.stack) if self._is_incusd(pid) and pid not in self.held]
+            found = [pid for pid in helpers(self.stack) if self._starts(pid) and pid not in self.held]
             for pid in found:
                 os.kill(pid, signal.SIGSTOP)
             return found
@@ -202,9 +204,10 @@ class HeldStarts:
         self.held += wait_until(one, timeout_s, "a start", 0.001)
 
     @staticmethod
-    def _is_incusd(pid):
+    def _starts(pid):
+        """Who has liblxc do it: our program, or incusd's own."""
         try:
-            return os.readlink(f"/proc/{pid}/exe").endswith("/incusd")
+            return pathlib.Path(f"/proc/{pid}/exe").readlink().name in ("sandlot-start", "incusd")
         except OSError:
             return False
 
