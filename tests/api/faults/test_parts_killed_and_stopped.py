@@ -97,9 +97,7 @@ def test_a_dispatcher_that_was_killed_is_replaced(make_sandbox, stack):
 def test_the_runtime_daemon_being_away(make_account, stack):
     account = make_account("pro")
     sandbox = Sandbox.create(account.api)
-    volume = account.api.post("/v1/volumes", {"name": "data"})
-    assert volume.status == 201, volume
-    body = {"volume_mounts": {"/data": "data"}}  # which the daemon alone can attach
+    body = cold_create(account)  # a hand-over asks the daemon nothing
     daemon = stack.daemon("incusd")
     daemon.stop()
     try:
