@@ -54,7 +54,8 @@
 
 #define FAILURE_PAUSE_MS 500 /* with the database away */
 #define GATHER_MS        50
-#define LOOK_SELDOM_MS   5000 /* by those who are told when there is work */
+#define REST_MOST_MS     5000
+#define LOOK_SELDOM_MS   30000 /* by those who are told each second while there is work */
 #define BACK_OFF_MIN_MS  500
 #define BACK_OFF_MAX_MS  30000
 
@@ -169,15 +170,24 @@ static void sweep(struct worker *worker, struct job *job)
 }
 
 /* With the database away: nothing is known to be due. */
-static struct due look(struct worker *worker)
+static bool look(struct worker *worker, struct due *due)
 {
-    struct due due = {0};
     error_auto err = NULL;
-    if (due_look(worker->db, &due, &err) < 0) {
-        log_warning("it is not known what is due", LOG_ERROR(err));
-        clock_sleep_ms(FAILURE_PAUSE_MS);
-    }
-    return due;
+    if (due_look(worker->db, due, &err) == 0)
+        return true;
+    log_warning("it is not known what is due", LOG_ERROR(err));
+    *due = (struct due){0};
+    clock_sleep_ms(FAILURE_PAUSE_MS);
+    return false;
+}
+
+/* Whether a process has jobs that wait for something to be due. */
+static bool has_due_jobs(enum dispatcher_process process)
+{
+    for (const struct job *job = dispatcher_jobs; job->process != PROCESS_COUNT; job++)
+        if (job->process == process && job->is_due)
+            return true;
+    return false;
 }
 
 /* One round over the jobs of a process; true when one of them had work. */
@@ -220,7 +230,7 @@ static int64_t longest_rest_ms(const struct worker *worker, enum dispatcher_proc
                                const struct due *due, bool hears)
 {
     int64_t poll_ms = (int64_t)worker->settings->dispatcher_poll_ms;
-    int64_t ms = hears ? LOOK_SELDOM_MS : poll_ms;
+    int64_t ms = hears ? REST_MOST_MS : poll_ms;
     if (process == PROCESS_DEADLINES) {
         int64_t left_ms = due->deadline_at_ms - clock_now_ms();
         return due->deadline_at_ms && left_ms < poll_ms ? left_ms : poll_ms;
@@ -233,16 +243,20 @@ static int64_t longest_rest_ms(const struct worker *worker, enum dispatcher_proc
     return ms;
 }
 
-static void rest(const struct worker *worker, enum dispatcher_process process,
+/* Whether somebody said that there is work. */
+static bool rest(const struct worker *worker, enum dispatcher_process process,
                  const struct due *due, int notices)
 {
     int64_t ms = longest_rest_ms(worker, process, due, notices >= 0);
-    if (!notify_wait(notices, ms > 1 ? (unsigned)ms : 1) || !dispatcher_processes[process].notified)
-        return;
-    /* One look serves all creates of a burst. */
-    clock_sleep_ms(GATHER_MS);
-    notify_wait(notices, 0);
-    dispatcher_processes[process].notified();
+    if (!notify_wait(notices, ms > 1 ? (unsigned)ms : 1))
+        return false;
+    if (dispatcher_processes[process].notified) {
+        /* One look serves all creates of a burst. */
+        clock_sleep_ms(GATHER_MS);
+        notify_wait(notices, 0);
+        dispatcher_processes[process].notified();
+    }
+    return true;
 }
 
 static const struct job *own_loop(enum dispatcher_process process)
@@ -270,12 +284,16 @@ void dispatcher_serve(struct worker *worker, enum dispatcher_process process,
     }
     begin(worker);
     int notices = notify_open(worker->settings->api_socket, dispatcher_processes[process].notices);
+    bool looks = has_due_jobs(process);
+    bool looks_always = process == PROCESS_DEADLINES || notices < 0, told = true;
+    int64_t look_at_ms = 0; /* monotonic */
     while (!*stop) {
-        struct due due = look(worker);
+        struct due due = {0};
+        if (looks && (told || looks_always || clock_monotonic_ms() >= look_at_ms))
+            look_at_ms = look(worker, &due) ? clock_monotonic_ms() + LOOK_SELDOM_MS : 0;
         if (process == PROCESS_DEADLINES)
             tell(worker, &due);
-        if (!work_once(worker, process, &due) && !*stop)
-            rest(worker, process, &due, notices);
+        told = work_once(worker, process, &due) || (!*stop && rest(worker, process, &due, notices));
     }
     notify_close(notices);
 }

@@ -20,7 +20,7 @@
 #include "host/host.h"
 
 /* How soon the monitor of a host begins whose row is new, or whose process has ended. */
-#define HOSTS_COMPARE_MS 2000
+#define HOSTS_COMPARE_MS 3000
 
 /* From the monitors of hosts to the process for agents: one datagram names one instance. */
 static int restarts[2] = {-1, -1};

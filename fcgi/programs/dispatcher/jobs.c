@@ -28,7 +28,7 @@
 
 /* What a firewall has lost is noticed after at most that long. */
 #define FIREWALL_COMPARE_MS 5000
-#define JOINS_MS            2000 /* somebody sits in front of the machine */
+#define JOINS_MS            5000 /* somebody sits in front of the machine */
 #define AUDIT_CHAIN_MS      5000
 #define AUDIT_RETAIN_MS     86400000
 /* Counters change with what they count; the comparison is for what nobody has thought of, and reads
