@@ -45,8 +45,9 @@ void pool_leave(struct pool *pool);
 /* While it is shut this worker enters for nobody. */
 void pool_shut(struct pool *pool, bool shut);
 
-/* While it lends, this worker also enters for a team that has its half, if the claim borrows. For
- * whom nobody else waits: who comes next waits until one of such requests has ended. */
+/* While it lends, this worker also enters for a team that has its half, if the claim borrows. It is
+ * to lend only while no connection waits to be accepted: who comes next waits until one of such
+ * requests has ended. */
 void pool_lend(struct pool *pool, bool lend);
 
 /* Whether pool_enter() would let it in now. */

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from faults import InBackground, fault_points, quiet, settle, until_host_is_asked  # noqa: F401
+from faults import InBackground, fault_points, quiet, settle, until_host_is_asked, waiting  # noqa: F401
 from killing import stopped
 from stack import wait_until
 from tenant import Sandbox, checkpoint_of
@@ -17,15 +17,6 @@ def nothing_of(stack, program):
     pids = [stack.daemon("incusd").pid] if program == "incusd" else stack.processes(program)
     assert pids, program
     return stopped(pids)
-
-
-@pytest.fixture
-def waiting(stack):
-    """An instance of the default size waits, and Incus has nothing to do for the pool."""
-    def ready():
-        return stack.query("SELECT 1 FROM warm_instances WHERE state = 'ready' LIMIT 1")
-
-    wait_until(ready, 120, "a waiting instance", 0.2)
 
 
 @pytest.fixture

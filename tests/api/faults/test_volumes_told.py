@@ -9,22 +9,13 @@ import secrets
 import pytest
 
 from client import assert_error
-from faults import InBackground, fault_points, quiet, settle, until_host_is_asked  # noqa: F401
+from faults import InBackground, fault_points, quiet, settle, until_host_is_asked, waiting  # noqa: F401
 from killing import stopped
 from stack import wait_until
 from tenant import Sandbox
 
 REBOOT = "echo kept >/data/note; sync; (sleep 0.3; /bin/busybox reboot -f) >/dev/null 2>&1 </dev/null &"
 MOUNTS = "grep -c ' /data ' /proc/self/mountinfo"
-
-
-@pytest.fixture
-def waiting(stack):
-    """An instance of the default size waits, and Incus has nothing to do for the pool."""
-    def ready():
-        return stack.query("SELECT 1 FROM warm_instances WHERE state = 'ready' LIMIT 1")
-
-    wait_until(ready, 120, "a waiting instance", 0.2)
 
 
 @pytest.fixture

@@ -60,6 +60,15 @@ class FaultPoints:
 
 
 @pytest.fixture
+def waiting(stack):
+    """An instance of the default size waits, and Incus has nothing to do for the pool."""
+    def ready():
+        return stack.query("SELECT 1 FROM warm_instances WHERE state = 'ready' LIMIT 1")
+
+    wait_until(ready, 120, "a waiting instance", 0.2)
+
+
+@pytest.fixture
 def fault_points(stack):
     points = FaultPoints(stack)
     if not points.available:
