@@ -127,32 +127,87 @@ int btrfs_subvolume_delete(const char *path)
     return ioctl(parent, BTRFS_IOC_SNAP_DESTROY, &order) < 0 ? -1 : 0;
 }
 
+static int read_flags(int fd, uint64_t *flags)
+{
+    return fd < 0 || ioctl(fd, BTRFS_IOC_SUBVOL_GETFLAGS, flags) < 0 ? -1 : 0;
+}
+
 int btrfs_subvolume_is_sealed(const char *path)
 {
     uint64_t flags;
     autoclose int fd = open_subvolume(path);
-    if (fd < 0 || ioctl(fd, BTRFS_IOC_SUBVOL_GETFLAGS, &flags) < 0)
+    if (read_flags(fd, &flags) < 0)
         return -1;
     return flags & BTRFS_SUBVOL_RDONLY ? 1 : 0;
 }
 
-int btrfs_subvolume_unseal(const char *path)
+static int change_flags(const char *path, uint64_t cleared, uint64_t set)
 {
     uint64_t flags;
     autoclose int fd = open_subvolume(path);
-    if (fd < 0 || ioctl(fd, BTRFS_IOC_SUBVOL_GETFLAGS, &flags) < 0)
+    if (read_flags(fd, &flags) < 0)
         return -1;
-    flags &= ~BTRFS_SUBVOL_RDONLY;
+    flags = (flags & ~cleared) | set;
     return ioctl(fd, BTRFS_IOC_SUBVOL_SETFLAGS, &flags) < 0 ? -1 : 0;
 }
 
-int btrfs_subvolume_send(const char *path, int out, uint32_t version)
+int btrfs_subvolume_unseal(const char *path)
+{
+    return change_flags(path, BTRFS_SUBVOL_RDONLY, 0);
+}
+
+int btrfs_subvolume_seal(const char *path)
+{
+    return change_flags(path, 0, BTRFS_SUBVOL_RDONLY);
+}
+
+static int look(int fd, struct btrfs_subvolume *subvolume)
+{
+    struct btrfs_ioctl_get_subvol_info_args found;
+    if (fd < 0 || ioctl(fd, BTRFS_IOC_GET_SUBVOL_INFO, &found) < 0)
+        return -1;
+    *subvolume = (struct btrfs_subvolume){
+        .id = found.treeid,
+        .created_s = (time_t)found.otime.sec,
+        .sealed = found.flags & BTRFS_ROOT_SUBVOL_RDONLY,
+        .received = found.rtransid && found.rtransid >= found.otransid,
+    };
+    memcpy(subvolume->uuid, found.uuid, sizeof subvolume->uuid);
+    memcpy(subvolume->parent_uuid, found.parent_uuid, sizeof subvolume->parent_uuid);
+    return 0;
+}
+
+int btrfs_subvolume_look(const char *path, struct btrfs_subvolume *subvolume)
+{
+    autoclose int fd = open_subvolume(path);
+    return look(fd, subvolume);
+}
+
+int btrfs_subvolume_set_received(const char *path, const unsigned char uuid[BTRFS_UUID_BYTES])
+{
+    struct btrfs_ioctl_received_subvol_args order = {.stransid = 1};
+    autoclose int fd = open_subvolume(path);
+    memcpy(order.uuid, uuid, BTRFS_UUID_BYTES);
+    return fd < 0 || ioctl(fd, BTRFS_IOC_SET_RECEIVED_SUBVOL, &order) < 0 ? -1 : 0;
+}
+
+int btrfs_subvolume_send(const char *path, const char *parent, int out, uint32_t version)
 {
     struct btrfs_ioctl_send_args order = {.send_fd = out};
+    struct btrfs_subvolume had;
+    __u64 clones[1];
     autoclose int fd = open_subvolume(path);
     if (version > 1) {
         order.flags = BTRFS_SEND_FLAG_VERSION;
         order.version = version;
+    }
+    if (parent) {
+        if (btrfs_subvolume_look(parent, &had) < 0)
+            return -1;
+        /* What has only another place by now is no data either. */
+        clones[0] = order.parent_root = had.id;
+        order.clone_sources = clones;
+        order.clone_sources_count = 1;
     }
     return fd < 0 || ioctl(fd, BTRFS_IOC_SEND, &order) < 0 ? -1 : 0;
 }

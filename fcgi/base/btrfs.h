@@ -3,9 +3,12 @@
  * with errno. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #define BTRFS_UUID_TEXT_SIZE 37
+#define BTRFS_UUID_BYTES     16
 #define BTRFS_SYSFS          "/sys/fs/btrfs/"
 
 /* Quota groups as conf/incus/pool-guard has them: 1/0 of all guests, which is all but full with
@@ -47,9 +50,25 @@ int btrfs_subvolume_delete(const char *path);
 int btrfs_subvolume_is_sealed(const char *path);
 /* From now on it can be written to. What it was received from stays known. */
 int btrfs_subvolume_unseal(const char *path);
+int btrfs_subvolume_seal(const char *path);
 
-/* Write a sealed one to a file, as a stream of that version. */
-int btrfs_subvolume_send(const char *path, int out, uint32_t version);
+struct btrfs_subvolume {
+    uint64_t id;
+    unsigned char uuid[BTRFS_UUID_BYTES];
+    unsigned char parent_uuid[BTRFS_UUID_BYTES]; /* what it was copied from; zeros: nothing */
+    time_t created_s;
+    bool sealed;
+    bool received; /* it came by `btrfs receive`, and is not a copy of what did */
+};
+
+int btrfs_subvolume_look(const char *path, struct btrfs_subvolume *subvolume);
+
+/* Of one that is not sealed: note that it was received from a subvolume with this id. */
+int btrfs_subvolume_set_received(const char *path, const unsigned char uuid[BTRFS_UUID_BYTES]);
+
+/* Write a sealed one to a file, as a stream of that version. parent: what the receiver has, another
+ * sealed one, in comparison with which it is written; NULL: it has nothing. */
+int btrfs_subvolume_send(const char *path, const char *parent, int out, uint32_t version);
 
 /* Whether other subvolumes are in it; -1 with errno. */
 int btrfs_subvolume_has_others(const char *path);

@@ -88,7 +88,7 @@ static int add_template(struct harness *harness, struct error **err)
     if (template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
                              err) < 0)
         return -1;
-    template_source_name(version.id, source);
+    runtime_source_name(version.id, source);
     return template_version_finish(db, version.id, true, false, "f00d", err) < 0 ||
                    template_source_add(db, version.id, harness->host.id, source, err) < 0
                ? -1

@@ -99,12 +99,14 @@ static int copy(struct moving *moving, struct error **err)
     struct checkpoint checkpoint;
     const struct move *move = &moving->move;
     const struct runtime_receipt receipt = {move->id, move->attempts};
+    char source[INSTANCE_NAME_SIZE];
     if (stays_there(move))
         return fetch(moving, err);
     if (checkpoint_get(moving->worker->db, move->id, &checkpoint, err) < 0)
         return -1;
+    runtime_source_name(checkpoint.template_version_id, source);
     return moving->to->ops->receive_checkpoint(moving->to, moving->from, checkpoint.instance_name,
-                                               &receipt, err);
+                                               source, &receipt, err);
 }
 
 /* The lock of its row orders this and who is about to make something from it. */

@@ -119,7 +119,7 @@ static int fetch_source(struct trial *trial, const char *version_id, const char 
     char source[INSTANCE_NAME_SIZE];
     autofree char *found = NULL;
     bool virtual_machine, received = false;
-    template_source_name(version_id, source);
+    runtime_source_name(version_id, source);
     if (join_row_origins(worker->db, version_id, origins, &count, err) < 0)
         return -1;
     for (unsigned i = 0; i < count && !received; i++) {
@@ -206,7 +206,7 @@ static int create_sandbox(struct trial *trial, struct agent_place *at, struct er
     struct worker *worker = trial->worker;
     struct claiming claiming = {.trial = trial};
     char address[IPV4_TEXT_SIZE], source[INSTANCE_NAME_SIZE];
-    template_source_name(trial->version.id, source);
+    runtime_source_name(trial->version.id, source);
     struct runtime_instance instance = {
         .name = trial->name,
         .source = source,

@@ -416,7 +416,7 @@ static int start_cold(struct work *work, const struct source *from, const struct
     if (from->checkpoint.id[0])
         checkpoint_source(&from->checkpoint, source);
     else
-        template_source_name(sandbox->template_version_id, source);
+        runtime_source_name(sandbox->template_version_id, source);
     struct runtime_instance instance = {
         .name = sandbox->instance_name,
         .address = ipv4_format(sandbox->address, address),

@@ -95,11 +95,13 @@ static int copy_to(struct work *work, struct error **err)
 {
     struct worker *worker = work->worker;
     struct runtime *to;
+    char source[INSTANCE_NAME_SIZE];
     if (runtimes_get(worker->runtimes, worker->db, work->operation.host_id, &to, err) < 0)
         return -1;
     to->tick = work->runtime->tick = tick;
     to->tick_context = work->runtime->tick_context = work;
-    int result = to->ops->receive(to, work->runtime, work->sandbox.instance_name, err);
+    runtime_source_name(work->sandbox.template_version_id, source);
+    int result = to->ops->receive(to, work->runtime, work->sandbox.instance_name, source, err);
     to->tick = NULL;
     return result;
 }

@@ -83,8 +83,3 @@ bool template_is_deployments(const struct template_version *version)
 {
     return !strcmp(version->owner, TEAM_DEPLOYMENT_ID);
 }
-
-void template_source_name(const char *version_id, char out[64])
-{
-    snprintf(out, 64, "tpl-%s", version_id + strlen("tpv_"));
-}

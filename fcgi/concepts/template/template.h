@@ -152,9 +152,6 @@ int template_image_is_allowed(struct db *db, const char *name, bool *allowed, st
 int template_image_list(struct db *db, struct template_image **images, unsigned *count,
                         struct error **err);
 
-/* Name of the source instance of a version: "tpl-" and the ULID of its id. */
-void template_source_name(const char *version_id, char out[64]);
-
 extern const struct db_statement_list template_statements;
 extern const struct db_statement_list template_build_statements;
 extern const struct db_statement_list template_image_statements;

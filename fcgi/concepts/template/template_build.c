@@ -202,7 +202,7 @@ static int build_from_checkpoint(struct building *building, struct error **err)
         open_host_of(building, &checkpoint, &runtime, err) < 0 ||
         take_runtime(building, runtime, err) < 0)
         return -1;
-    template_source_name(version->id, source);
+    runtime_source_name(version->id, source);
     version->virtual_machine = checkpoint.virtual_machine;
     if (runtime->ops->copy(runtime, checkpoint.instance_name, source, RUNTIME_SOURCE, version->id,
                            NULL, err) < 0)
@@ -224,7 +224,7 @@ static int build_from_instance(struct building *building, struct error **err)
     if (runtimes_get(worker->runtimes, worker->db, version->copied_host_id, &runtime, err) < 0 ||
         take_runtime(building, runtime, err) < 0)
         return -1;
-    template_source_name(version->id, source);
+    runtime_source_name(version->id, source);
     if (runtime->ops->copy(runtime, version->copied_instance, source, RUNTIME_SOURCE, version->id,
                            &version->size_mb, err) < 0)
         return -1;
@@ -253,7 +253,7 @@ static int build(struct building *building, struct error **err)
 {
     char source[INSTANCE_NAME_SIZE];
     autofree char *begin = describe_origin(&building->version);
-    template_source_name(building->version.id, source);
+    runtime_source_name(building->version.id, source);
     fault_point(FAULT_BUILD_TAKEN);
     say(building, begin);
     if (build_source(building, err) < 0)

@@ -51,7 +51,7 @@ const struct move_start template_move_start = {template_row_leaving, begin, 32};
 static int copy(struct moving *moving, struct error **err)
 {
     char source[INSTANCE_NAME_SIZE];
-    template_source_name(moving->move.id, source);
+    runtime_source_name(moving->move.id, source);
     return moving->to->ops->receive_source(moving->to, moving->from, source, err);
 }
 
@@ -60,7 +60,7 @@ static int arrive(struct db *db, const struct moving *moving, bool *arrived, str
     char source[INSTANCE_NAME_SIZE];
     const struct move *move = &moving->move;
     char owner[ID_SIZE];
-    template_source_name(move->id, source);
+    runtime_source_name(move->id, source);
     if (template_row_lock_ready(db, move->id, owner, err) < 0 ||
         template_source_add(db, move->id, move->to_host, source, err) < 0)
         return -1;
@@ -76,7 +76,7 @@ static int clear(struct moving *moving, bool *cleared, struct error **err)
     struct runtime *runtime;
     bool has, lost;
     *cleared = true;
-    template_source_name(move->id, source);
+    runtime_source_name(move->id, source);
     if (template_row_has_source(moving->worker->db, move->id, move->clear_host, &has, err) < 0)
         return -1;
     if (has)

@@ -14,7 +14,7 @@ static int make_source(struct template_sources *sources, struct runtime *runtime
     char source[INSTANCE_NAME_SIZE];
     autofree char *fingerprint = NULL;
     bool first = !sources->host_count;
-    template_source_name(version->id, source);
+    runtime_source_name(version->id, source);
     if (runtime->ops->build_source(runtime, source, version->image, &fingerprint,
                                    &version->virtual_machine, err) < 0 ||
         runtime->ops->measure_source(runtime, source, fingerprint, version->virtual_machine,
@@ -66,7 +66,7 @@ int template_sources_finish(struct db *db, const char *lease_owner,
 {
     const struct template_version *version = sources->version;
     char source[INSTANCE_NAME_SIZE];
-    template_source_name(version->id, source);
+    runtime_source_name(version->id, source);
     if (finish_version(db, lease_owner, version, ready, err) < 0 ||
         (ready && template_row_measured(db, version->id, version->size_mb, err) < 0))
         return -1;
@@ -97,6 +97,6 @@ int template_sources_remove(struct db *db, struct runtimes *runtimes, const char
                             struct error **err)
 {
     struct removal removal = {.db = db, .runtimes = runtimes};
-    template_source_name(version_id, removal.source);
+    runtime_source_name(version_id, removal.source);
     return hosts_each(db, remove_from, &removal, NULL, err);
 }

@@ -89,7 +89,7 @@ static int start_instance(struct addition *addition, struct error **err)
     char address[IPV4_TEXT_SIZE], source[INSTANCE_NAME_SIZE];
     struct runtime *runtime;
     struct agent_place at;
-    template_source_name(warm->template_version_id, source);
+    runtime_source_name(warm->template_version_id, source);
     struct runtime_instance instance = {
         .name = warm->name,
         .address = ipv4_format(warm->address, address),

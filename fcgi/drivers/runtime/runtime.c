@@ -6,6 +6,11 @@
 
 #include "base/clock.h"
 
+void runtime_source_name(const char *version_id, char name[INSTANCE_NAME_SIZE])
+{
+    snprintf(name, INSTANCE_NAME_SIZE, "tpl-%s", version_id + strlen("tpv_"));
+}
+
 void runtime_close(struct runtime *runtime)
 {
     if (runtime)

@@ -26,6 +26,9 @@
 
 #define INSTANCE_NAME_SIZE 64
 
+/* Name of the source of a template version: "tpl-" and the ULID of its id. */
+void runtime_source_name(const char *version_id, char name[INSTANCE_NAME_SIZE]);
+
 /* A runtime host as the database describes it. Strings are borrowed for the time of a call. */
 struct runtime_host {
     const char *url;         /* unix:///path/unix.socket or https://host:port */
@@ -219,15 +222,16 @@ struct runtime_ops {
     int (*destroy)(struct runtime *runtime, const char *name, struct error **err);
 
     /* Copy an instance that is stopped or paused on another host, with its memory, under its name.
-     * What is there of it is replaced. The original stays as it is. Both hosts' ticks are called.
-     */
+     * What is there of it is replaced. The original stays as it is. source: of its template, by
+     * build_source(); what both hosts have in that is not sent. Both hosts' ticks are called. */
     int (*receive)(struct runtime *runtime, struct runtime *from, const char *name,
-                   struct error **err);
+                   const char *source, struct error **err);
 
     /* The same for what copy() or copy_memory() has made as a checkpoint; one with memory has it
      * there as well. What is there of the same token, and whole, stays. */
     int (*receive_checkpoint)(struct runtime *runtime, struct runtime *from, const char *name,
-                              const struct runtime_receipt *receipt, struct error **err);
+                              const char *source, const struct runtime_receipt *receipt,
+                              struct error **err);
 
     /* Copy a volume that nobody writes to from another host, under its name. What is there of it is
      * replaced. Errors: ERR_VOLUME_ATTACHED where an instance here has one of that name. */

@@ -28,6 +28,17 @@ int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, str
     return incus_idle(runtime->incus, TURN_WAIT_MS, err);
 }
 
+int runtime_patch(struct runtime_incus *runtime, const char *name, json_t *config,
+                  struct error **err)
+{
+    struct runtime_turns turns = runtime_turns_begin();
+    while (incus_instance_patch(runtime->incus, name, config, NULL, err) < 0)
+        if (incus_last_error(runtime->incus) != INCUS_ERROR_BUSY ||
+            runtime_turn(runtime, &turns, err) < 0)
+            return -1;
+    return 0;
+}
+
 int runtime_look(struct runtime_incus *runtime, const char *name, struct incus_instance *instance,
                  enum runtime_status *status, struct error **err)
 {
@@ -270,12 +281,13 @@ static int destroy(struct runtime *base, const char *name, struct error **err)
     return conclude(base, before, runtime_incus_destroy(base, name, err), err);
 }
 
-static int receive(struct runtime *base, struct runtime *from, const char *name, struct error **err)
+static int receive(struct runtime *base, struct runtime *from, const char *name, const char *source,
+                   struct error **err)
 {
     unsigned before = orders(base);
     if (from->ops != base->ops)
         return error_set(err, ERR_RUNTIME_REFUSED, "the two hosts run different daemons");
-    return conclude(base, before, runtime_incus_receive(base, from, name, err), err);
+    return conclude(base, before, runtime_incus_receive(base, from, name, source, err), err);
 }
 
 static int receive_source(struct runtime *base, struct runtime *from, const char *source,

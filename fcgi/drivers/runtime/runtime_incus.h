@@ -139,6 +139,10 @@ struct runtime_turns runtime_turns_begin(void);
  * over (the last refusal stays) or tick() said so. */
 int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, struct error **err);
 
+/* Change the configuration, also where an operation on the instance is just about to end. */
+int runtime_patch(struct runtime_incus *runtime, const char *name, json_t *config,
+                  struct error **err);
+
 /* What is there, and the status of it. instance (may be NULL) is filled unless absent. */
 int runtime_look(struct runtime_incus *runtime, const char *name, struct incus_instance *instance,
                  enum runtime_status *status, struct error **err);
@@ -172,9 +176,10 @@ int runtime_incus_keeper_unmount(struct runtime *runtime, const char *name, cons
 /* --- runtime_incus_move.c --- */
 
 int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *name,
-                          struct error **err);
+                          const char *source, struct error **err);
 int runtime_incus_receive_checkpoint(struct runtime *to, struct runtime *from, const char *name,
-                                     const struct runtime_receipt *receipt, struct error **err);
+                                     const char *source, const struct runtime_receipt *receipt,
+                                     struct error **err);
 int runtime_incus_receive_volume(struct runtime *to, struct runtime *from, const char *name,
                                  struct error **err);
 int runtime_incus_receive_source(struct runtime *to, struct runtime *from, const char *source,

@@ -7,16 +7,22 @@
  * a checkpoint it carries the token of its move and the attempt that has begun it, and is whole
  * when that same attempt has said so; one that was held up may say it of what another is copying
  * anew.
+ *
+ * Where the receiver has the source of its template, the sender is told so by a key of the
+ * instance, and what stands before its btrfs sends the difference (fcgi/programs/btrfs/parent.h).
+ * What cannot be received as that is sent as a whole.
  */
 #include <string.h>
 
 #include "base/fault_point.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "runtime/runtime_incus.h"
 
-#define KEY_MOVE  "user.sandlot.move"
-#define KEY_WHOLE "user.sandlot.whole"
+#define KEY_MOVE   "user.sandlot.move"
+#define KEY_WHOLE  "user.sandlot.whole"
+#define KEY_PARENT "user.sandlot.parent"
 
 /* What Incus itself writes down of an instance belongs to its host, but for this: how far its files
  * are shifted, and what it was made of. That it came from the archive does, too: half a copy would
@@ -84,6 +90,8 @@ struct receiving {
     const char *name;
     const char *begun, *whole;             /* its role while it is half there, and then */
     const struct runtime_receipt *receipt; /* NULL: nobody asks later whether it is whole */
+    const char *source;                    /* of its template; NULL: all of it is sent */
+    bool differs;                          /* what is sent is the difference */
 };
 
 static bool is_whole(const struct receiving *receiving, const struct incus_instance *found)
@@ -117,11 +125,46 @@ static int mark_whole(const struct receiving *receiving, const char *begun, stru
     return incus_instance_patch(receiving->to->incus, receiving->name, whole, NULL, err);
 }
 
-static int fetch(const struct receiving *receiving, struct error **err)
+static bool is_source(const struct incus_instance *found, enum runtime_status status)
+{
+    return status == RUNTIME_STOPPED &&
+           str_equal(incus_instance_config(found, RUNTIME_KEY_ROLE), "source");
+}
+
+static int has_source(struct runtime_incus *runtime, const char *source, bool *has,
+                      struct error **err)
+{
+    incus_instance_auto found = {0};
+    enum runtime_status status;
+    *has = false;
+    if (source && runtime_look(runtime, source, &found, &status, err) < 0)
+        return -1;
+    *has = source && status != RUNTIME_ABSENT && is_source(&found, status);
+    return 0;
+}
+
+/* The copy has the key as well, as it may go back. */
+static int tell_parent(struct receiving *receiving, json_t *original, struct error **err)
+{
+    json_t *config = json_object_get(original, "config");
+    const char *told = json_string_value(json_object_get(config, KEY_PARENT));
+    if (has_source(receiving->to, receiving->source, &receiving->differs, err) < 0)
+        return -1;
+    const char *parent = receiving->differs ? receiving->source : "";
+    if (str_equal(told ? told : "", parent))
+        return 0;
+    json_auto_t *change = json_pack("{s:s}", KEY_PARENT, parent);
+    json_object_update(config, change);
+    /* What could not be received is still being sent for a moment. */
+    return runtime_patch(receiving->from, receiving->name, change, err);
+}
+
+static int fetch(struct receiving *receiving, struct error **err)
 {
     const struct runtime_receipt *receipt = receiving->receipt;
     json_auto_t *original = NULL;
-    if (describe_original(receiving, &original, err) < 0)
+    if (describe_original(receiving, &original, err) < 0 ||
+        tell_parent(receiving, original, err) < 0)
         return -1;
     autofree char *begun = receipt ? xasprintf("%s/%u", receipt->token, receipt->attempt) : NULL;
     json_auto_t *body = runtime_move_body(receiving->to, original, receiving->begun, begun);
@@ -132,7 +175,7 @@ static int fetch(const struct receiving *receiving, struct error **err)
     return receipt ? mark_whole(receiving, begun, err) : 0;
 }
 
-static int receive(const struct receiving *receiving, struct error **err)
+static int receive_once(struct receiving *receiving, struct error **err)
 {
     incus_instance_auto found = {0};
     enum runtime_status status;
@@ -146,20 +189,50 @@ static int receive(const struct receiving *receiving, struct error **err)
     return fetch(receiving, err);
 }
 
+/* The two hosts may have built the template of different images, or have different versions of what
+ * sends and receives. */
+static int receive(struct receiving *receiving, struct error **err)
+{
+    error_auto failure = NULL;
+    if (receive_once(receiving, &failure) == 0)
+        return 0;
+    if (!receiving->differs || failure->code == ERR_LEASE_LOST)
+        return error_move(err, &failure);
+    log_warning(
+        "an instance could not be sent as what differs from its template; all of it is sent",
+        LOG_STR("instance", receiving->name), LOG_ERROR(failure));
+    receiving->source = NULL;
+    return receive_once(receiving, err);
+}
+
 int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *name,
-                          struct error **err)
+                          const char *source, struct error **err)
 {
     struct receiving receiving = {
-        runtime_incus_of(to), runtime_incus_of(from), name, "sandbox", "sandbox", NULL};
+        .to = runtime_incus_of(to),
+        .from = runtime_incus_of(from),
+        .name = name,
+        .begun = "sandbox",
+        .whole = "sandbox",
+        .source = source,
+    };
     return receive(&receiving, err) < 0 ? error_context(err, "instance %s from another host", name)
                                         : 0;
 }
 
 int runtime_incus_receive_checkpoint(struct runtime *to, struct runtime *from, const char *name,
-                                     const struct runtime_receipt *receipt, struct error **err)
+                                     const char *source, const struct runtime_receipt *receipt,
+                                     struct error **err)
 {
-    struct receiving receiving = {runtime_incus_of(to), runtime_incus_of(from), name,
-                                  "building",           "checkpoint",           receipt};
+    struct receiving receiving = {
+        .to = runtime_incus_of(to),
+        .from = runtime_incus_of(from),
+        .name = name,
+        .begun = "building",
+        .whole = "checkpoint",
+        .receipt = receipt,
+        .source = source,
+    };
     return receive(&receiving, err) < 0
                ? error_context(err, "checkpoint %s from another host", name)
                : 0;
@@ -179,12 +252,6 @@ int runtime_incus_receive_volume(struct runtime *to, struct runtime *from, const
 }
 
 /* --- sources --- */
-
-static bool is_source(const struct incus_instance *found, enum runtime_status status)
-{
-    return status == RUNTIME_STOPPED &&
-           str_equal(incus_instance_config(found, RUNTIME_KEY_ROLE), "source");
-}
 
 static int send_source(struct runtime_incus *to, struct runtime_incus *from, const char *source,
                        struct error **err)

@@ -61,16 +61,9 @@ static int shift(struct runtime_incus *runtime, const char *source, struct error
 
 static int finish(struct runtime_incus *runtime, const char *source, struct error **err)
 {
-    struct runtime_turns turns = runtime_turns_begin();
     json_auto_t *config = json_pack("{s:s, s:s}", "raw.lxc", "", RUNTIME_KEY_ROLE, "source");
     /* The instance counts as stopped a moment before its stop operation has ended. */
-    while (incus_instance_patch(runtime->incus, source, config, NULL, err) < 0) {
-        if (incus_last_error(runtime->incus) != INCUS_ERROR_BUSY)
-            return -1;
-        if (runtime_turn(runtime, &turns, err) < 0)
-            return -1;
-    }
-    return 0;
+    return runtime_patch(runtime, source, config, err);
 }
 
 /* Whether the source is there and finished; its fingerprint is that of the image it was made of. */

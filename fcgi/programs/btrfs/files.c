@@ -4,11 +4,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+
+#define LOCK_LOOK_MS 50
 
 char *files_path(const char *folder, const char *name)
 {
@@ -52,4 +56,15 @@ int files_make_folder(const char *path, mode_t mode)
     if (mkdir(path, mode) < 0)
         return errno == EEXIST ? 0 : -1;
     return chmod(path, mode);
+}
+
+int files_lock_within(int fd, unsigned wait_ms)
+{
+    const struct timespec pause = {.tv_nsec = LOCK_LOOK_MS * 1000000L};
+    for (unsigned waited = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; waited += LOCK_LOOK_MS) {
+        if (errno != EWOULDBLOCK || waited >= wait_ms)
+            return -1;
+        nanosleep(&pause, NULL);
+    }
+    return 0;
 }

@@ -15,3 +15,6 @@ int files_write_line(const char *folder, const char *name, const char *line);
 
 /* Made with exactly these rights; one that is there stays as it is. */
 int files_make_folder(const char *path, mode_t mode);
+
+/* Have the only lock on an open file, for which others are waited for so long: EWOULDBLOCK. */
+int files_lock_within(int fd, unsigned wait_ms);

@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/btrfs.h"
@@ -30,7 +28,6 @@ enum {
     ATTEMPTS = 5,
     /* What is being made of an image holds a lock on it, for as long as a start takes. */
     LOCK_MS = 60000,
-    LOCK_LOOK_MS = 50,
 };
 
 static int complain(const char *what, const char *path)
@@ -147,17 +144,6 @@ int fork_image_snapshot(const char *from, const char *to)
 
 /* --- the end --- */
 
-static int lock_within(int fd, unsigned wait_ms)
-{
-    const struct timespec pause = {.tv_nsec = LOCK_LOOK_MS * 1000000L};
-    for (unsigned waited = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; waited += LOCK_LOOK_MS) {
-        if (errno != EWOULDBLOCK || waited >= wait_ms)
-            return -1;
-        nanosleep(&pause, NULL);
-    }
-    return 0;
-}
-
 /* What cannot be removed now conf/incus/pool-guard removes later. */
 int fork_image_delete(const char *snapshot)
 {
@@ -169,7 +155,7 @@ int fork_image_delete(const char *snapshot)
         fprintf(stderr, "ERROR: Could not destroy subvolume/snapshot: %s\n", strerror(errno));
         return EXIT_FAILURE;
     }
-    if (lock_within(fd, LOCK_MS) < 0 || btrfs_subvolume_delete(image) < 0)
+    if (files_lock_within(fd, LOCK_MS) < 0 || btrfs_subvolume_delete(image) < 0)
         complain("nobody has removed", image);
     return EXIT_SUCCESS;
 }

@@ -6,8 +6,8 @@
  *
  * Each start of a sandbox calls btrfs eight times, and a fork twenty times, while somebody waits:
  * what is a question of one ioctl is asked of the kernel here, too (subvolume.h). What goes to
- * another server waits for the disk less often (transfer.h). All else is left to the btrfs behind
- * this one.
+ * another server waits for the disk less often (transfer.h), and only what the other does not have
+ * goes there (parent.h). All else is left to the btrfs behind this one.
  */
 #include <errno.h>
 #include <limits.h>
@@ -21,6 +21,7 @@
 #include "btrfs/asked.h"
 #include "btrfs/fork_image.h"
 #include "btrfs/next.h"
+#include "btrfs/parent.h"
 #include "btrfs/size.h"
 #include "btrfs/subvolume.h"
 #include "btrfs/transfer.h"
@@ -72,6 +73,7 @@ static int unseal(const char *path)
 static int remove_subvolume(const char *path)
 {
     int status = fork_image_delete(path);
+    parent_remove(path);
     return status < 0 ? subvolume_delete(path) : status;
 }
 
@@ -100,7 +102,7 @@ static int act(const struct asked *asked, const char *own)
     case ASKED_SEND:
         return transfer_send(asked->path);
     case ASKED_RECEIVE:
-        transfer_prepare_receive();
+        transfer_prepare_receive(asked->path);
         break;
     case ASKED_OTHER:
         break;

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "btrfs/files.h"
+#include "btrfs/parent.h"
 
 /* Where incusd makes what it sends, and what it receives: .migration-send, and below. */
 #define FOLDER     "/migration."
@@ -42,9 +45,25 @@ int transfer_snapshot(const char *from, const char *to)
     return btrfs_subvolume_copy_sealed(from, to) < 0 ? -1 : EXIT_SUCCESS;
 }
 
+/* Before a copy is made the kernel writes out what is copied, and that alone. incusd removes the
+ * folder around it. */
+static int write_out(const char *path)
+{
+    autofree char *copy = xasprintf("%s.written", path);
+    return btrfs_subvolume_copy(path, copy) < 0 ? -1 : btrfs_subvolume_delete(copy);
+}
+
 int transfer_unseal(const char *path)
 {
-    return !is_moving(path) || btrfs_subvolume_unseal(path) < 0 ? -1 : EXIT_SUCCESS;
+    struct btrfs_subvolume found;
+    if (!is_moving(path) || btrfs_subvolume_look(path, &found) < 0)
+        return -1;
+    if (found.received && write_out(path) < 0) {
+        fprintf(stderr, "btrfs: %s was received but cannot be written to the disk: %s\n", path,
+                strerror(errno));
+        return EXIT_FAILURE;
+    }
+    return btrfs_subvolume_unseal(path) < 0 ? -1 : EXIT_SUCCESS;
 }
 
 /* --- streams --- */
@@ -108,9 +127,74 @@ int transfer_gather(int from, int to)
     return 0;
 }
 
-static int send_to(const char *path, int out)
+/* --- what the receiver has already --- */
+
+#define NOTE       "sandlot-parent "
+#define NOTE_START (sizeof NOTE - 1)
+/* Until the stream begins, and until incusd has written as much as a note of it. */
+#define BEGIN_MS     (10 * 60 * 1000)
+#define NOTE_WAIT_MS 10000
+
+/* In front of a stream: what its parent is made of. */
+struct note {
+    char text[NOTE_START + PARENT_SOURCE_SIZE];
+};
+
+static int send_note(const char *source)
 {
-    if (btrfs_subvolume_send(path, out, version()) == 0)
+    struct note note = {{0}};
+    snprintf(note.text, sizeof note.text, NOTE "%s", source);
+    return write_all(STDOUT_FILENO, note.text, sizeof note.text);
+}
+
+/* Of what comes next from a pipe, without taking it; -1: it ends before, or is none. */
+static int look_ahead(int from, char *data, size_t size)
+{
+    struct pollfd waits = {.fd = from, .events = POLLIN};
+    int there = 0, ends[2];
+    for (unsigned waited = 0; waited < NOTE_WAIT_MS && there < (int)size; waited++) {
+        if (poll(&waits, 1, BEGIN_MS) <= 0 || ioctl(from, FIONREAD, &there) < 0)
+            return -1;
+        if (there < (int)size && waits.revents & POLLHUP)
+            return -1;
+        if (there < (int)size)
+            usleep(1000);
+    }
+    if (there < (int)size || pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    bool seen =
+        tee(from, ends[1], size, 0) == (ssize_t)size && read(ends[0], data, size) == (ssize_t)size;
+    close(ends[0]);
+    close(ends[1]);
+    return seen ? 0 : -1;
+}
+
+void transfer_prepare_receive(const char *path)
+{
+    char start[NOTE_START];
+    struct note note;
+    widen(STDIN_FILENO);
+    if (look_ahead(STDIN_FILENO, start, sizeof start) < 0 ||
+        memcmp(start, NOTE, sizeof start) != 0 ||
+        read_full(STDIN_FILENO, note.text, sizeof note.text) != sizeof note.text)
+        return;
+    note.text[sizeof note.text - 1] = '\0';
+    /* Without it btrfs says which one it does not find. */
+    free(parent_make(path, note.text + NOTE_START));
+}
+
+/* What the receiver does not have goes as a whole. */
+static char *parent_of(const char *path, const char *source)
+{
+    autofree char *parent = parent_make(path, source);
+    return parent && parent_is_shared(parent, path) ? steal_pointer(&parent) : NULL;
+}
+
+/* --- sending --- */
+
+static int send_to(const char *path, const char *parent, int out)
+{
+    if (btrfs_subvolume_send(path, parent, out, version()) == 0)
         return EXIT_SUCCESS;
     fprintf(stderr, "btrfs: %s cannot be sent: %s\n", path, strerror(errno));
     return EXIT_FAILURE;
@@ -125,25 +209,34 @@ static int finish(pid_t pid, bool passed_on)
     return passed_on && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 }
 
-int transfer_send(const char *path)
+static int send_stream(const char *path, const char *parent)
 {
     int ends[2];
-    if (btrfs_subvolume_is_sealed(path) != 1 || pipe2(ends, O_CLOEXEC) < 0)
-        return -1;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return EXIT_FAILURE;
     widen(ends[1]);
     widen(STDOUT_FILENO);
     pid_t pid = fork();
     if (pid == 0) {
         close(ends[0]);
-        _exit(send_to(path, ends[1]));
+        _exit(send_to(path, parent, ends[1]));
     }
     close(ends[1]);
     bool passed_on = pid > 0 && transfer_gather(ends[0], STDOUT_FILENO) == 0;
     close(ends[0]);
-    return pid < 0 ? -1 : finish(pid, passed_on);
+    return pid < 0 ? EXIT_FAILURE : finish(pid, passed_on);
 }
 
-void transfer_prepare_receive(void)
+int transfer_send(const char *path)
 {
-    widen(STDIN_FILENO);
+    char source[PARENT_SOURCE_SIZE];
+    if (btrfs_subvolume_is_sealed(path) != 1)
+        return -1;
+    if (!parent_source_of(path, source))
+        return send_stream(path, NULL);
+    /* The receiver makes its own meanwhile. */
+    if (send_note(source) < 0)
+        return EXIT_FAILURE;
+    autofree char *parent = parent_of(path, source);
+    return send_stream(path, parent);
 }

@@ -14,16 +14,18 @@ int transfer_snapshot(const char *from, const char *to);
 
 /* `property set … ro false`: of what has been sent, which only goes, and of what was received, of
  * which incusd says next where it came from; btrfs would have that forgotten first, in a step more.
+ * What was received is on the disk before: when the host loses power, the original may have gone.
  */
 int transfer_unseal(const char *path);
 
 /* `send`, in the second version of the stream, which has data in larger pieces. The kernel writes
  * each command by itself, of which there are several a file, and incusd makes a message of whatever
- * it can read at once: here they are gathered. Returns the exit status. */
+ * it can read at once: here they are gathered. Where incusd was told what the receiver has
+ * (parent.h), a note of that goes ahead, and then the difference. Returns the exit status. */
 int transfer_send(const char *path);
 
-/* Before `receive`. */
-void transfer_prepare_receive(void);
+/* Before `receive`: the note is taken, and the parent of what follows is made. path: where to. */
+void transfer_prepare_receive(const char *path);
 
 /* All that comes from one file goes to another, in large pieces. Returns 0, or -1 with errno. */
 int transfer_gather(int from, int to);

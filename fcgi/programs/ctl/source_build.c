@@ -78,7 +78,7 @@ int source_build_again(struct ctl *ctl, const struct template_version *version,
     bool virtual_machine;
     char source[INSTANCE_NAME_SIZE];
     struct runtime *runtime;
-    template_source_name(version->id, source);
+    runtime_source_name(version->id, source);
     if (runtimes_get(ctl->runtimes, ctl->db, host->id, &runtime, err) < 0 ||
         runtime->ops->prepare(runtime, err) < 0 ||
         runtime->ops->build_source(runtime, source, version->fingerprint, &fingerprint,

@@ -2,6 +2,7 @@
 """A stack of two hosts, or three: the cable between the first two, the Incus of each, and which of them takes sandboxes."""
 
 import contextlib
+import pathlib
 import subprocess
 
 from killing import stopped
@@ -68,6 +69,22 @@ class TwoHosts:
     def incus(self, name):
         folder = "" if name == "local" else name
         return Incus(str(self.stack.root / folder / "incus" / "unix.socket"), self.host(name)["project"])
+
+    def incus_pid(self, name):
+        folder = self.stack.root / ("" if name == "local" else name)
+        return int((folder / "run" / "incusd.pid").read_text(encoding="ascii").split()[0])
+
+    def pool(self, name):
+        """The folder of its storage pool, as its Incus sees it."""
+        (row,) = self.stack.query("SELECT pool FROM hosts WHERE name = %s", name)
+        folder = self.stack.root / ("" if name == "local" else name)
+        return pathlib.Path(f"/proc/{self.incus_pid(name)}/root{folder}/incus/storage-pools") / row["pool"]
+
+    def btrfs(self, name, *words, check=True):
+        """On a host; paths are below its pool()."""
+        pid = self.incus_pid(name)
+        inside = [str(word).removeprefix(f"/proc/{pid}/root") for word in words]
+        return subprocess.run(["nsenter", "-t", str(pid), "-m", "btrfs", *inside], capture_output=True, text=True, check=check).stdout
 
     def having(self, instance):
         """The hosts that have an instance of this name, whole or not."""

@@ -72,7 +72,7 @@ static void put(struct host *host)
     struct error *err = NULL;
     char name[64];
     assert_ok(host_put(db, host, &err));
-    template_source_name(version.id, name);
+    runtime_source_name(version.id, name);
     assert_ok(template_source_add(db, version.id, host->id, name, &err));
 }
 

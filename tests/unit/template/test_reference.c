@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "runtime/runtime.h"
 #include "template/template_reference.h"
 
 #define ULID "01m7ybg8fg50ehpwezf9kz59ky"
@@ -113,7 +114,7 @@ static void name_of_the_source(void **state)
 {
     (void)state;
     char name[64];
-    template_source_name("tpv_" ULID, name);
+    runtime_source_name("tpv_" ULID, name);
     assert_string_equal(name, "tpl-" ULID);
 }
 

@@ -335,7 +335,7 @@ static void knows_which_sources_a_host_lacks(void **state)
     char name[64];
     assert_true(is_missing(host.id, ready.id));
     assert_false(is_missing(host.id, failed.id));
-    template_source_name(ready.id, name);
+    runtime_source_name(ready.id, name);
     assert_ok(template_source_add(db, ready.id, host.id, name, &err));
     assert_ok(template_source_add(db, ready.id, host.id, name, &err));
     assert_false(is_missing(host.id, ready.id));
