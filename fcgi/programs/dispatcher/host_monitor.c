@@ -24,7 +24,7 @@ enum {
     POLL_MS = 1000,
     SWEEP_MS = 5000,
     SWEEP_MOST_MS = 60000,
-    SWEEP_SHARE = 100, /* a listing takes at most the hundredth part of the time between them */
+    SWEEP_SHARE = 200, /* until the next listing: at least so many times as long as one takes */
     MEASURE_MS = 3000,
     MEASURE_AGAIN_MS = 30000, /* the memory, after a firewall that did not answer */
     LOOK_AGAIN_MS = 500,      /* at a host that does not answer */
