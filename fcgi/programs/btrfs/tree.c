@@ -19,8 +19,9 @@
 
 #define ENTRIES_MOST (UINT64_C(4) << 20)
 #define BYTES_MOST   (UINT64_C(64) << 30)
-/* btrfs counts two bytes for each letter of a name: 30 bytes of memory at most for each. */
-#define FOLDER_MOST (8 << 20)
+/* What btrfs says to be a folder's size: two bytes for each letter of the names in it. A folder is
+ * sorted in memory, which takes some 300 bytes for each name. */
+#define FOLDER_MOST (2 << 20)
 
 #define PIECE_SIZE  (1 << 17)
 #define XATTR_MOST  (1 << 16) /* of all names together, and of a value: Linux has no more */
