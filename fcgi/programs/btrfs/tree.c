@@ -70,17 +70,16 @@ static int compare_links(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* Returns the entry that had the file first: this one, or an earlier one. */
-static uint64_t first_of(struct tree *tree, ino_t number, uint64_t own)
+/* The entry that had the file first: this one, or an earlier one. */
+static int find_first(struct tree *tree, ino_t number, uint64_t own, uint64_t *first)
 {
     struct link *link = xmalloc(sizeof *link);
     *link = (struct link){number, own};
     struct link **found = tsearch(link, &tree->linked, compare_links);
-    if (!found)
-        abort();
-    if (*found != link)
+    *first = found ? (*found)->first : own;
+    if (!found || *found != link)
         free(link);
-    return (*found)->first;
+    return found ? 0 : -1;
 }
 
 /* --- one entry --- */
@@ -179,7 +178,8 @@ static int tell_entry(struct tree *tree, const FTSENT *entry)
         return too_big();
     tell_text(tree, entry->fts_path + tree->root_length);
     if (!S_ISDIR(found->st_mode) && found->st_nlink > 1) {
-        first = first_of(tree, found->st_ino, own);
+        if (find_first(tree, found->st_ino, own, &first) < 0)
+            return -1;
         tell_number(tree, first);
     }
     return first != own ? 0 : tell_inode(tree, entry->fts_accpath, found);
