@@ -51,7 +51,8 @@ bool parent_source_of(const char *snapshot, char source[PARENT_SOURCE_SIZE])
     autofree char *line = NULL;
     size_t room = 0, read = 0;
     ssize_t length;
-    autofclose FILE *record = fopen(path, "re");
+    /* What is called so in a volume is a guest's. */
+    autofclose FILE *record = strstr(snapshot, INSTANCES) ? fopen(path, "re") : NULL;
     while (record && read < RECORD_MOST && (length = getline(&line, &room, record)) > 0) {
         const char *key = line + strspn(line, " ");
         read += (size_t)length;

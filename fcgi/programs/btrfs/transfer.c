@@ -232,7 +232,8 @@ int transfer_send(const char *path)
     char source[PARENT_SOURCE_SIZE];
     if (btrfs_subvolume_is_sealed(path) != 1)
         return -1;
-    if (!parent_source_of(path, source))
+    /* A copy for the archive must be whole. */
+    if (!is_moving(path) || !parent_source_of(path, source))
         return send_stream(path, NULL);
     /* The receiver makes its own meanwhile. */
     if (send_note(source) < 0)

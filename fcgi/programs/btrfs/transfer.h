@@ -21,7 +21,8 @@ int transfer_unseal(const char *path);
 /* `send`, in the second version of the stream, which has data in larger pieces. The kernel writes
  * each command by itself, of which there are several a file, and incusd makes a message of whatever
  * it can read at once: here they are gathered. Where incusd was told what the receiver has
- * (parent.h), a note of that goes ahead, and then the difference. Returns the exit status. */
+ * (parent.h), a note of that goes ahead of what moves, and then the difference; copies for the
+ * archive are whole. Returns the exit status. */
 int transfer_send(const char *path);
 
 /* Before `receive`: the note is taken, and the parent of what follows is made. path: where to. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A sandbox that moves to a host which has its template brings only what it has changed; where the templates differ, all."""
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -8,6 +9,8 @@ import subprocess
 
 import pytest
 
+from archive import Folder, archive_settings
+from stack import wait_until
 from test_moves import hosts, is_there_once  # noqa: F401
 
 pytestmark = [pytest.mark.hosts, pytest.mark.short]
@@ -91,26 +94,45 @@ def test_only_what_differs_is_sent(hosts, paused):  # noqa: F811
     goes_on(paused)
 
 
+@contextlib.contextmanager
+def another_template(hosts, name, sandbox):  # noqa: F811
+    """The host has built the sandbox's template of something else."""
+    source = source_of(hosts, name, sandbox)
+    parent, folder = hosts.pool(name) / "sandlot-parents" / source.name, source / "rootfs" / "etc"
+    found = folder.stat()
+    hosts.btrfs(name, "subvolume", "delete", parent, check=False)
+    (folder / "of-this-host").write_text("not of the image\n", encoding="ascii")
+    try:
+        yield
+    finally:
+        (folder / "of-this-host").unlink()
+        os.utime(folder, ns=(found.st_atime_ns, found.st_mtime_ns))
+        hosts.btrfs(name, "subvolume", "delete", parent, check=False)
+
+
 def test_templates_that_differ(hosts, paused, stack):  # noqa: F811
     """The stream's parent is not found, and all of it goes."""
-    source, log = source_of(hosts, "local", paused), stack.root / "log" / "dispatcher.log"
-    parent = hosts.pool("local") / "sandlot-parents" / source.name
-    before, strange = content(hosts, "other", paused.instance), source / "rootfs" / "etc" / "of-this-host"
-    folder = strange.parent.stat()
-    hosts.btrfs("local", "subvolume", "delete", parent, check=False)
-    strange.write_text("not of the image\n", encoding="ascii")
-    try:
+    before, log = content(hosts, "other", paused.instance), stack.root / "log" / "dispatcher.log"
+    with another_template(hosts, "local", paused):
         said = len(log.read_text(encoding="utf-8"))
         assert hosts.move(paused, "local")["host"] == "local"
         assert "all of it is sent" in log.read_text(encoding="utf-8")[said:]
-        assert own_bytes(hosts, "local", paused.instance) > 100e6
-        assert content(hosts, "local", paused.instance) == before
-        is_there_once(hosts, paused)
-        goes_on(paused)
-    finally:
-        strange.unlink()
-        os.utime(strange.parent, ns=(folder.st_atime_ns, folder.st_mtime_ns))
-        hosts.btrfs("local", "subvolume", "delete", parent, check=False)
+    assert own_bytes(hosts, "local", paused.instance) > 100e6
+    assert content(hosts, "local", paused.instance) == before
+    is_there_once(hosts, paused)
+    goes_on(paused)
+
+
+def test_a_copy_for_the_archive_is_whole(hosts, paused, stack):  # noqa: F811
+    """It takes the same way through btrfs as a move, and comes back where the template is another one."""
+    folder = Folder(stack.root / "archive-of-a-test")
+    assert hosts.move(paused, "local")["host"] == "local"
+    with archive_settings(stack, archive_after_s=1, archive_evict_percent=1, **folder.settings):
+        wait_until(lambda: stack.query("SELECT id FROM archives WHERE current_of = %s AND evicted_at_ms > 0", paused.id), 120,
+                   "nothing of it on its host")
+        with another_template(hosts, "local", paused):
+            goes_on(paused)
+    folder.close()
 
 
 def test_what_was_left_half_made_is_made_anew(hosts, paused):  # noqa: F811

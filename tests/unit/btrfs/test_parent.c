@@ -134,18 +134,21 @@ static void a_folder_that_is_not_there(void **state)
 static void assert_source(const char *record, const char *expected)
 {
     char source[PARENT_SOURCE_SIZE];
-    FILE *file = fopen("backup.yaml", "w");
+    autofree char *snapshot = xasprintf("%s/containers/it", folder);
+    FILE *file = fopen("containers/it/backup.yaml", "w");
     assert_non_null(file);
     assert_true(fputs(record, file) >= 0);
     assert_int_equal(fclose(file), 0);
-    assert_int_equal(parent_source_of(folder, source), expected != NULL);
+    assert_int_equal(parent_source_of(snapshot, source), expected != NULL);
     if (expected)
         assert_string_equal(source, expected);
 }
 
 static void the_record_names_the_source(void **state)
 {
+    char source[PARENT_SOURCE_SIZE];
     (void)state;
+    run("mkdir -p containers/it volume");
     assert_source("container:\n  config:\n    user.sandlot.parent: tpl-01\n  x: y\n", "tpl-01");
     assert_source("    user.sandlot.parent: tpl-01", "tpl-01");
     assert_source("container:\n  config:\n    user.sandlot.role: sandbox\n", NULL);
@@ -156,9 +159,14 @@ static void the_record_names_the_source(void **state)
     assert_source("    user.sandlot.parent: "
                   "tpl-0123456789012345678901234567890123456789012345678901234567890123\n",
                   NULL);
-    assert_int_equal(unlink("backup.yaml"), 0);
-    char source[PARENT_SOURCE_SIZE];
-    assert_false(parent_source_of(folder, source));
+    run("echo '    user.sandlot.parent: tpl-01' | tee volume/backup.yaml "
+        ">containers/it/backup.yaml");
+    autofree char *snapshot = xasprintf("%s/containers/it", folder);
+    autofree char *volume = xasprintf("%s/volume", folder);
+    assert_true(parent_source_of(snapshot, source));
+    assert_false(parent_source_of(volume, source));
+    run("rm containers/it/backup.yaml");
+    assert_false(parent_source_of(snapshot, source));
 }
 
 /* --- notes --- */
