@@ -17,13 +17,17 @@ struct router api_router(struct api *api)
     };
 }
 
+void api_begin(struct api *api)
+{
+    api->has_share = api->is_presumed = false;
+    principal_deinit(&api->principal);
+    ahead_deinit(&api->ahead);
+}
+
 void api_serve(void *context, struct http_request *request, struct http_response *response)
 {
     const struct router *router = context;
-    struct api *api = router->context;
-    api->has_share = false;
-    principal_deinit(&api->principal);
-    ahead_deinit(&api->ahead);
+    api_begin(router->context);
     router_serve(router, request, response);
 }
 

@@ -74,6 +74,9 @@ extern const size_t api_route_count;
 /* The way of a request through them: its access, its Idempotency-Key, its handler. */
 struct router api_router(struct api *api);
 
+/* Forget who asked last: that request may wait for room, with nothing of it settled. */
+void api_begin(struct api *api);
+
 /* Serve one request; context: that router. */
 void api_serve(void *context, struct http_request *request, struct http_response *response);
 

@@ -147,7 +147,7 @@ struct router e2b_router(struct api *api)
 void e2b_serve(void *context, struct http_request *request, struct http_response *response)
 {
     const struct router *router = context;
-    ((struct api *)router->context)->has_share = false;
+    api_begin(router->context);
     router_serve(router, request, response);
     e2b_answer_error(response);
 }

@@ -5,7 +5,7 @@ import concurrent.futures
 
 import pytest
 
-from client import Api, assert_error
+from client import Api, Origin, assert_error
 
 ASKED = 48  # many times the workers of the pool, at once: each of them has met the key
 AT_ONCE = 12
@@ -106,3 +106,14 @@ def test_plans_come_and_go(stack, account):
     stack.ctl("team", "set-plan", account.team, "basic")
     stack.ctl("plan", "remove", name)
     assert names() == {before}
+
+
+def test_who_says_nothing_comes_between_those_who_wait(stack, account):
+    """Of a team's requests at once some wait for room in a worker, which serves others meanwhile: with no key at all, too."""
+    account.api.get("/v1/sandbox_limits")
+    stranger = Origin(stack.ca_file, stack.console_url)
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE + 4) as pool:
+        strangers = [pool.submit(lambda: [stranger.request("GET", "/v1/login").status for _ in range(60)]) for _ in range(4)]
+        for _ in range(4):
+            assert statuses(by_all_workers(account.api, "/v1/sandbox_limits")) == {200}
+        assert {status for one in strangers for status in one.result()} == {200}
