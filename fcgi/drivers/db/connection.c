@@ -24,6 +24,11 @@
 #define CONNECT_SEVERAL_S 3
 #define CHECK_AFTER_MS    5000
 
+/* Who was waited for in vain for so long is not waited for again within so long: a request that
+ * asks a server which stands still for several things would wait for each of them. */
+#define IN_VAIN_MS   1000
+#define NOT_AGAIN_MS 1000
+
 /* --- connecting --- */
 
 static void set_tls(const struct db_tls *tls, MYSQL *mysql)
@@ -171,6 +176,20 @@ static int db_connect(struct db *db, struct error **err)
     return -1;
 }
 
+static int connect_unless_in_vain(struct db *db, struct error **err)
+{
+    int64_t begun_ms = clock_monotonic_ms();
+    if (begun_ms < db->not_before_ms)
+        return error_set(err, ERR_DB_UNAVAILABLE,
+                         "the database %s at %s did not answer a moment ago", db->options.name,
+                         db_server(db));
+    int result = db_connect(db, err);
+    int64_t ended_ms = clock_monotonic_ms();
+    if (result < 0 && ended_ms - begun_ms >= IN_VAIN_MS)
+        db->not_before_ms = ended_ms + NOT_AGAIN_MS;
+    return result;
+}
+
 const char *db_server(const struct db *db)
 {
     return db->options.socket ? db->options.socket : db->server;
@@ -251,7 +270,7 @@ int db_connection_ready(struct db *db, struct error **err)
         return db->mysql ? 0 : error_set(err, ERR_DB_UNAVAILABLE, "the connection was lost before");
     if (db->mysql && !is_alive(db))
         db_connection_drop(db);
-    return db->mysql ? 0 : db_connect(db, err);
+    return db->mysql ? 0 : connect_unless_in_vain(db, err);
 }
 
 int db_say(struct db *db, const char *sql, size_t length, struct error **err)

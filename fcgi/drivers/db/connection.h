@@ -28,7 +28,8 @@ struct db {
     bool writer_is_open; /* of Galera's nodes one is ready, and none that answers is the writer */
     struct prepared *prepared;
     size_t prepared_count, prepared_capacity;
-    int64_t last_used_ms; /* monotonic */
+    int64_t last_used_ms;  /* monotonic */
+    int64_t not_before_ms; /* likewise: it was connected to in vain */
     enum db_transaction_state transaction;
     const struct db_companion *companion; /* NULL: none waits */
     bool companion_is_due;      /* the transaction in hand has made the write it goes with */
@@ -36,8 +37,9 @@ struct db {
     bool pinned; /* what was said on this connection (a lock) must not be lost silently */
 };
 
-/* Make sure there is a connection that was alive a moment ago; connects at most once. Inside a
- * transaction, and while pinned, it only checks. Errors: ERR_DB_UNAVAILABLE, ERR_DB_DEADLOCK. */
+/* Make sure there is a connection that was alive a moment ago; connects at most once, and not right
+ * after a server was waited for in vain. Inside a transaction, and while pinned, it only checks.
+ * Errors: ERR_DB_UNAVAILABLE, ERR_DB_DEADLOCK. */
 int db_connection_ready(struct db *db, struct error **err);
 
 /* Whether the other side has closed: seen without a round trip, so nothing was sent to it. */
