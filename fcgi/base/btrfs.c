@@ -168,7 +168,6 @@ static int look(int fd, struct btrfs_subvolume *subvolume)
         return -1;
     *subvolume = (struct btrfs_subvolume){
         .id = found.treeid,
-        .created_s = (time_t)found.otime.sec,
         .sealed = found.flags & BTRFS_ROOT_SUBVOL_RDONLY,
         .received = found.rtransid && found.rtransid >= found.otransid,
     };

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #define BTRFS_UUID_TEXT_SIZE 37
 #define BTRFS_UUID_BYTES     16
@@ -56,7 +55,6 @@ struct btrfs_subvolume {
     uint64_t id;
     unsigned char uuid[BTRFS_UUID_BYTES];
     unsigned char parent_uuid[BTRFS_UUID_BYTES]; /* what it was copied from; zeros: nothing */
-    time_t created_s;
     bool sealed;
     bool received; /* it came by `btrfs receive`, and is not a copy of what did */
 };

@@ -114,8 +114,7 @@ static int fill(const struct making *making)
     _Static_assert(sizeof digest == BTRFS_UUID_BYTES, "a digest is in the place of an id");
     autofree char *record = files_path(making->parent, RECORD);
     if (btrfs_subvolume_copy(making->source, making->parent) < 0 ||
-        (unlink(record) < 0 && errno != ENOENT) ||
-        tree_digest(making->parent, making->made_of.created_s, digest) < 0 ||
+        (unlink(record) < 0 && errno != ENOENT) || tree_digest(making->parent, digest) < 0 ||
         btrfs_subvolume_set_received(making->parent, digest) < 0)
         return -1;
     return btrfs_subvolume_seal(making->parent);

@@ -6,7 +6,6 @@
 #include <fts.h>
 #include <search.h>
 #include <sodium.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +28,6 @@
 struct tree {
     crypto_generichash_state hash;
     size_t root_length; /* of the paths, what is not told */
-    time_t since;
     uint64_t entries, bytes;
     void *linked; /* struct link, by number */
     char *piece;
@@ -144,14 +142,15 @@ static int tell_target(struct tree *tree, const char *path)
     return size < 0 ? -1 : 0;
 }
 
+/* When a folder was changed last is a matter of who has unpacked or copied the tree. */
 static int tell_time(struct tree *tree, const char *path, const struct stat *found)
 {
     const struct timespec epoch[] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 0}};
-    bool newer = found->st_mtim.tv_sec >= tree->since;
-    const struct timespec *time = newer ? &epoch[1] : &found->st_mtim;
-    tell_number(tree, (uint64_t)time->tv_sec);
-    tell_number(tree, (uint64_t)time->tv_nsec);
-    return newer ? utimensat(AT_FDCWD, path, epoch, AT_SYMLINK_NOFOLLOW) : 0;
+    if (S_ISDIR(found->st_mode))
+        return utimensat(AT_FDCWD, path, epoch, AT_SYMLINK_NOFOLLOW);
+    tell_number(tree, (uint64_t)found->st_mtim.tv_sec);
+    tell_number(tree, (uint64_t)found->st_mtim.tv_nsec);
+    return 0;
 }
 
 static int tell_inode(struct tree *tree, const char *path, const struct stat *found)
@@ -212,12 +211,12 @@ static int walk(struct tree *tree, FTS *files)
     return errno ? -1 : 0;
 }
 
-int tree_digest(const char *path, time_t since, unsigned char digest[TREE_DIGEST_SIZE])
+int tree_digest(const char *path, unsigned char digest[TREE_DIGEST_SIZE])
 {
     autofree char *root = xstrdup(path);
     autofree char *piece = xmalloc(PIECE_SIZE);
     char *const roots[] = {root, NULL};
-    struct tree tree = {.root_length = strlen(path), .since = since, .piece = piece};
+    struct tree tree = {.root_length = strlen(path), .piece = piece};
     FTS *files = sodium_init() < 0 ? NULL : fts_open(roots, FTS_PHYSICAL | FTS_XDEV, by_name);
     if (!files)
         return -1;

@@ -6,11 +6,10 @@
  */
 #pragma once
 
-#include <time.h>
-
 #define TREE_DIGEST_SIZE 16
 
-/* BLAKE2b, of a tree in which nobody writes. What was changed after a time is given the epoch
- * before: two hosts that have unpacked the same image did so at different times. Returns 0, or -1
- * with errno: E2BIG for a tree of more files, larger folders or more data than is looked at. */
-int tree_digest(const char *path, time_t since, unsigned char digest[TREE_DIGEST_SIZE]);
+/* BLAKE2b, of a tree in which nobody writes. All its folders are given the epoch as their time of
+ * change: two hosts that have unpacked the same image have made something in it at different times.
+ * Returns 0, or -1 with errno: E2BIG for a tree of more files, larger folders or more data than is
+ * looked at. */
+int tree_digest(const char *path, unsigned char digest[TREE_DIGEST_SIZE]);

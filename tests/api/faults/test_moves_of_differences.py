@@ -94,19 +94,40 @@ def test_only_what_differs_is_sent(hosts, paused):  # noqa: F811
     goes_on(paused)
 
 
+def test_a_source_that_was_copied(hosts, paused):  # noqa: F811
+    """As a host has it that joined later: of the same content, made at another time and of other inodes."""
+    source, pool = source_of(hosts, "local", paused), hosts.pool("local")
+    whole, received = pool / "of-a-test", pool / "received-by-a-test"
+    hosts.btrfs("local", "subvolume", "delete", pool / "sandlot-parents" / source.name, check=False)
+    hosts.btrfs("local", "subvolume", "snapshot", "-r", source, whole)
+    received.mkdir()
+    try:
+        hosts.btrfs("local", "send", "-q", "-f", received / "stream", whole)
+        hosts.btrfs("local", "receive", "-q", "-f", received / "stream", received)
+        hosts.btrfs("local", "subvolume", "delete", source)
+        hosts.btrfs("local", "subvolume", "snapshot", received / whole.name, source)
+    finally:
+        (received / "stream").unlink()
+        hosts.btrfs("local", "subvolume", "delete", whole, received / whole.name)
+        received.rmdir()
+    before = content(hosts, "other", paused.instance)
+    assert hosts.move(paused, "local")["host"] == "local"
+    assert own_bytes(hosts, "local", paused.instance) < 20e6
+    assert content(hosts, "local", paused.instance) == before
+    goes_on(paused)
+
+
 @contextlib.contextmanager
 def another_template(hosts, name, sandbox):  # noqa: F811
     """The host has built the sandbox's template of something else."""
     source = source_of(hosts, name, sandbox)
     parent, folder = hosts.pool(name) / "sandlot-parents" / source.name, source / "rootfs" / "etc"
-    found = folder.stat()
     hosts.btrfs(name, "subvolume", "delete", parent, check=False)
     (folder / "of-this-host").write_text("not of the image\n", encoding="ascii")
     try:
         yield
     finally:
         (folder / "of-this-host").unlink()
-        os.utime(folder, ns=(found.st_atime_ns, found.st_mtime_ns))
         hosts.btrfs(name, "subvolume", "delete", parent, check=False)
 
 
