@@ -74,7 +74,7 @@ def test_the_gate_s_decisions_are_counted(stack, sandbox):
 
 def test_what_stands_in_the_database_is_told(stack, account, sandbox):
     found = families(stack)
-    host = stack.query("SELECT * FROM hosts LIMIT 1")[0]
+    host = stack.query("SELECT h.* FROM hosts h JOIN sandboxes s ON s.host_id = h.id WHERE s.id = %s", sandbox.id)[0]
     assert value(found, "sandlot_database_up") == 1
     assert value(found, "sandlot_host_vcpus", host=host["name"]) == host["vcpus"]
     assert value(found, "sandlot_host_memory_bytes", host=host["name"]) == host["memory_mb"] << 20

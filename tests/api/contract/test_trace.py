@@ -16,7 +16,8 @@ class Logs:
     """What the programs and nginx write from now on."""
 
     def __init__(self, stack):
-        self.ends = {path: path.stat().st_size for path in (stack.root / "log").glob("*.log")}
+        self.ends = {path: path.stat().st_size for folder in {stack.root, stack.host_dir}
+                     for path in (folder / "log").glob("*.log")}
 
     def lines(self, what):
         found = []

@@ -166,6 +166,7 @@ def ask_agent(sandbox, path, secret, method="GET", body=None):
     return answer.status
 
 
+@pytest.mark.one_host
 def test_the_agents_secret_is_nowhere(sandbox, ring, stack):
     secret = ring.agent_secret(stack.row(sandbox.id))
     started = stack.query("SELECT created_at_ms FROM sandboxes WHERE id = %s",
@@ -201,6 +202,7 @@ def test_the_agents_secret_is_nowhere(sandbox, ring, stack):
     assert logs and not [path for path in logs if file_holds(path, needles)]
 
 
+@pytest.mark.one_host
 def test_nobody_inside_can_use_it(sandbox, ring, stack):
     """Not even with the secret in hand: the control plane's own calls are for peers outside."""
     secret = ring.agent_secret(stack.row(sandbox.id))

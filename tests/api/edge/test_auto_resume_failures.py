@@ -31,6 +31,7 @@ def assert_wakes(sandbox):
     assert sandbox.show()["state"] == "ready"
 
 
+@pytest.mark.one_host
 def test_an_instance_that_does_not_start(paused, stack):
     path = f"/1.0/instances/{paused.instance}"
     broken = {"type": "unix-char", "source": "/dev/there-is-no-such-device"}
@@ -47,6 +48,7 @@ def test_an_instance_that_does_not_start(paused, stack):
     assert_wakes(paused)
 
 
+@pytest.mark.one_host
 def test_a_host_without_room(paused, stack):
     (host,) = stack.query("SELECT id, memory_mb FROM hosts WHERE name = %s", "local")
     stack.query("UPDATE hosts SET memory_mb = 1 WHERE id = %s", host["id"])

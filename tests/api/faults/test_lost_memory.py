@@ -97,8 +97,8 @@ def assert_no_links_of_nobody(stack):
     wait_until(lambda: not links_of_nobody(stack), 30, "no pair of interfaces without a sandbox", 0.2)
 
 
-def routes_to(address):
-    listed = subprocess.run(["ip", "-4", "-o", "route", "show", "exact", f"{address}/32"],
+def routes_to(stack, address):
+    listed = subprocess.run(stack.on_host("ip", "-4", "-o", "route", "show", "exact", f"{address}/32"),
                             capture_output=True, text=True, check=True)
     return listed.stdout.splitlines()
 
@@ -116,7 +116,7 @@ def test_a_memory_image_that_does_not_restore(api, stack, damage):
     resumed = sandbox.resume()
     assert (resumed["state"], resumed["resumed_from"]) == ("ready", "disk")
     assert sandbox.boot_id() != boot and sandbox.data.read("kept") == b"on the disk"
-    assert len(routes_to(address)) == 1
+    assert len(routes_to(stack, address)) == 1
     assert_no_links_of_nobody(stack)
     (resume,) = stack.query("SELECT * FROM operations WHERE sandbox_id = %s AND kind = 'resume'", sandbox.id)
     assert (resume["state"], resume["attempts"]) == ("done", 1) and resume["last_error"]
@@ -127,5 +127,5 @@ def test_a_memory_image_that_does_not_restore(api, stack, damage):
     assert sandbox.boot_id() == boot
     api.destroy(sandbox.id)
     sandbox.wait_until_removed()
-    assert not routes_to(address)
+    assert not routes_to(stack, address)
     assert_no_links_of_nobody(stack)

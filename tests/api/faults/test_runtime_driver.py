@@ -169,6 +169,7 @@ def test_a_whole_life_over_the_unix_socket(unix, instance):
     whole_life(unix, instance)
 
 
+@pytest.mark.one_host
 def test_a_whole_life_over_https(https, instance):
     whole_life(https, instance)
 
@@ -188,7 +189,7 @@ def events_of(probe, count, act):
     return document["events"]
 
 
-@pytest.mark.parametrize("over", ["unix", "https"])
+@pytest.mark.parametrize("over", ["unix", pytest.param("https", marks=pytest.mark.one_host)])
 def test_what_happens_to_instances_is_heard(over, request, unix, instance, stack):
     probe, daemon, name = request.getfixturevalue(over), Incus(stack.incus.socket_path, PROJECT), instance[1]
     unix.check("create", *instance)

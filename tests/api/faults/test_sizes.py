@@ -94,7 +94,7 @@ def test_limits_hold(waiting, pro):
 
 def test_without_the_program_incus_is_asked(stack, waiting, pro, size):
     """A host of a version before has none."""
-    path = stack.run_dir / "limits.sock"
+    path = stack.host_dir / "run" / "limits.sock"
     away = path.with_suffix(".away")
     path.rename(away)
     try:

@@ -68,6 +68,7 @@ def checkpoint(sandbox):
     return sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "first"}).json()["id"]
 
 
+@pytest.mark.one_host
 def test_another_instance_is_tried_once(api, checkpoint, failing, stack):
     failing.order(1)
     sandbox = Sandbox.create(api, template=checkpoint)
@@ -77,6 +78,7 @@ def test_another_instance_is_tried_once(api, checkpoint, failing, stack):
     assert {name for name in instances(stack) if name.startswith("sbx-")} == {sandbox.instance}
 
 
+@pytest.mark.one_host
 def test_a_host_that_starts_nothing(api, checkpoint, failing, stack):
     before = instances(stack).keys()
     failing.order(2)
@@ -90,6 +92,7 @@ def test_a_host_that_starts_nothing(api, checkpoint, failing, stack):
     assert Sandbox.create(api, template=checkpoint).data.check("echo here") == "here\n"
 
 
+@pytest.mark.one_host
 def test_the_same_request_again_after_a_failure(api, checkpoint, failing):
     """The key of a request that was answered 503 is free, and one that made two attempts is one."""
     headers = {"Idempotency-Key": secrets.token_urlsafe(24)}
@@ -103,6 +106,7 @@ def test_the_same_request_again_after_a_failure(api, checkpoint, failing):
     assert quota_in_use(api) == 2
 
 
+@pytest.mark.one_host
 def test_a_resume_that_does_not_start(api, checkpoint, failing, stack):
     sandbox = Sandbox.create(api, template=checkpoint)
     os.kill(stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"], signal.SIGKILL)

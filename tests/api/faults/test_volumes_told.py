@@ -80,7 +80,7 @@ def test_a_size_of_its_own_beside(stack, waiting, make_account):
 
 def test_without_the_program_incus_is_asked(stack, waiting, api, volume):
     """A host of a version before has none."""
-    path = stack.run_dir / "limits.sock"
+    path = stack.host_dir / "run" / "limits.sock"
     away = path.with_suffix(".away")
     path.rename(away)
     try:

@@ -12,8 +12,7 @@ SCHEME = "http+unix://"
 class Firewall:
     def __init__(self, stack):
         self.stack = stack
-        self.url = stack.query("SELECT firewall_url FROM hosts LIMIT 1")[0]["firewall_url"]
-        assert self.url and self.url.startswith(SCHEME), self.url
+        self.url = f"{SCHEME}{stack.host_dir / 'run' / 'firewall.sock'}"
 
     def request(self, method, path, body=None):
         connection = IncusConnection(self.url.removeprefix(SCHEME), 10)

@@ -57,7 +57,7 @@ def search_files(stack, needles, instance):
     skipped = {str(stack.incus_dir / "disks"), str(pools), str(stack.root / "build")}
     searched = list(files_below(stack.root, skipped))
     searched += files_below(inner, {str(inner / "rootfs"), str(inner / "state")})
-    names = {str(path.relative_to(stack.root)) for path in searched}
+    names = {str(path) for path in searched}
     assert any("log" in name for name in names) and any("mysql" in name for name in names), names
     assert any(name.endswith("backup.yaml") for name in names), "Incus' own note of the instance"
     found = [str(path) for path in searched if path.exists() and file_holds(path, needles)]

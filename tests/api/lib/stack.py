@@ -196,6 +196,15 @@ class Stack:
         return pathlib.Path(f"/proc/{pid}/root{self._incus_dir}")
 
     @property
+    def host_dir(self):
+        """The run and log folders of what the host with the sandboxes has of its own are in it."""
+        return self._incus_dir.parent
+
+    def on_host(self, *command):
+        """In the network of that host."""
+        return [*(["ip", "netns", "exec", self.other_netns] if self.other_netns else []), *command]
+
+    @property
     def lease_s(self):
         return int(self.settings.get("lease_s", "60"))
 
@@ -302,7 +311,9 @@ class Stack:
 
     def daemon(self, program):
         """The one process of that program that runs for good: incusd also runs as its own helper,
-        `incusd fork…`. "database": whichever server that is."""
+        `incusd fork…`. That of the host with the sandboxes. "database": whichever server that is."""
+        if program == "incusd":
+            return Daemon(self, int((self.host_dir / "run" / "incusd.pid").read_text(encoding="ascii").split()[0]))
         if program == "database":
             program = "mysqld" if self.processes("mysqld") else "mariadbd"
         found = []
@@ -328,11 +339,26 @@ class Daemon:
             item.split(b"=", 1) for item in (base / "environ").read_bytes().split(b"\0") if b"=" in item
         )
         self.log = os.readlink(base / "fd" / "2")
+        self.namespaces = self._namespaces(base)
         self.pid_file = self._pid_file(stack)
         self.prepare = self._prepare(stack)
 
+    @staticmethod
+    def _namespaces(base):
+        """Of its host, where that is another one than this machine; they outlive it."""
+        found = {}
+        for option, name in (("--net", "net"), ("--mount", "mnt")):
+            if os.readlink(base / "ns" / name) != os.readlink(f"/proc/self/ns/{name}"):
+                found[option] = os.open(base / "ns" / name, os.O_RDONLY)
+        return found
+
+    def _on_its_host(self, command):
+        if not self.namespaces:
+            return command
+        return ["nsenter", *(f"{option}=/proc/self/fd/{fd}" for option, fd in self.namespaces.items()), "--", *command]
+
     def _pid_file(self, stack):
-        for path in stack.run_dir.glob("*.pid"):
+        for path in [*stack.run_dir.glob("*.pid"), *(stack.host_dir / "run").glob("*.pid")]:
             if path.read_text(encoding="utf-8").split()[:1] == [str(self.pid)]:
                 return path
         return None
@@ -358,11 +384,13 @@ class Daemon:
     def start(self, is_ready):
         """Start it again and wait until it is of use."""
         if self.prepare:
-            subprocess.run([self.prepare], env=self.environment, check=True)
+            subprocess.run(self._on_its_host([self.prepare]), env=self.environment, check=True,
+                           pass_fds=self.namespaces.values())
         log = self.log if os.path.isabs(self.log) and os.path.exists(self.log) else os.devnull
         with open(log, "ab") as output:
             process = subprocess.Popen(
-                self.arguments,
+                self._on_its_host(self.arguments),
+                pass_fds=self.namespaces.values(),
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

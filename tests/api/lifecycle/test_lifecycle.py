@@ -202,7 +202,7 @@ def test_several_pauses_in_a_row(sandbox):
 def test_what_lies_in_tmpfs_is_kept(sandbox, stack, image):
     sandbox.data.check("head -c 8M /dev/urandom >/dev/shm/kept; cd /dev/shm; md5sum kept >/tmp/sum; ln -s kept link")
     sandbox.pause()
-    (state,) = (stack.incus_dir / "containers").glob(f"*_{sandbox.instance}/state")
+    state = stack.instance_dir(sandbox.instance) / "state"
     files = list(state.glob("tmpfs-*.img"))
     assert max(file.stat().st_size for file in files) > 8 << 20
     if image != "of today":

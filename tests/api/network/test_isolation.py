@@ -174,6 +174,7 @@ def test_sandboxes_cannot_reach_each_other(pair):
         assert other.data.read("/tmp/seen") == before, "nothing has come through"
 
 
+@pytest.mark.one_host
 def test_sandboxes_cannot_reach_the_runtime_host(pair, host, stack):
     first, _ = pair
     nginx = urllib.parse.urlsplit(stack.base_url).port or 443
@@ -256,6 +257,7 @@ def test_another_address_cannot_be_taken(pair, outside):
     assert second.data.check("echo still mine") == "still mine\n"
 
 
+@pytest.mark.one_host
 def test_the_host_tells_no_address_by_arp(pair):
     """On the link of a sandbox it answers for what that link has, and for nothing else."""
     for sandbox in pair:
@@ -281,6 +283,7 @@ def test_the_address_of_a_gone_sandbox_leads_to_no_stranger(stack, outside):
     assert not [line for line in outside.seen() if f"gone-{mark}" in line]
 
 
+@pytest.mark.one_host
 def test_isolation_holds_after_a_resume(pair, outside, host):
     first, second = pair
     first.pause()
