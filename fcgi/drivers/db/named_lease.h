@@ -20,7 +20,7 @@ int named_lease_take(struct db *db, const char *name, const char *owner, bool *o
 /* Let go of it, if it is ours. */
 int named_lease_release(struct db *db, const char *name, const char *owner, struct error **err);
 
-/* Whether anybody has it. */
+/* Whether anybody has it, by the clock of the server: who only looks may have a wrong one. */
 int named_lease_is_held(struct db *db, const char *name, bool *held, struct error **err);
 
 extern const struct db_statement_list named_lease_statements;
