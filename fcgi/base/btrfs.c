@@ -161,9 +161,10 @@ int btrfs_subvolume_seal(const char *path)
     return change_flags(path, 0, BTRFS_SUBVOL_RDONLY);
 }
 
-static int look(int fd, struct btrfs_subvolume *subvolume)
+int btrfs_subvolume_look(const char *path, struct btrfs_subvolume *subvolume)
 {
     struct btrfs_ioctl_get_subvol_info_args found;
+    autoclose int fd = open_subvolume(path);
     if (fd < 0 || ioctl(fd, BTRFS_IOC_GET_SUBVOL_INFO, &found) < 0)
         return -1;
     *subvolume = (struct btrfs_subvolume){
@@ -174,12 +175,6 @@ static int look(int fd, struct btrfs_subvolume *subvolume)
     memcpy(subvolume->uuid, found.uuid, sizeof subvolume->uuid);
     memcpy(subvolume->parent_uuid, found.parent_uuid, sizeof subvolume->parent_uuid);
     return 0;
-}
-
-int btrfs_subvolume_look(const char *path, struct btrfs_subvolume *subvolume)
-{
-    autoclose int fd = open_subvolume(path);
-    return look(fd, subvolume);
 }
 
 int btrfs_subvolume_set_received(const char *path, const unsigned char uuid[BTRFS_UUID_BYTES])

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -67,4 +68,10 @@ int files_lock_within(int fd, unsigned wait_ms)
         nanosleep(&pause, NULL);
     }
     return 0;
+}
+
+int files_complain(const char *what, const char *path)
+{
+    fprintf(stderr, "btrfs: %s %s: %s\n", what, path, strerror(errno));
+    return -1;
 }

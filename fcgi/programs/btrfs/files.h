@@ -18,3 +18,6 @@ int files_make_folder(const char *path, mode_t mode);
 
 /* Have the only lock on an open file, for which others are waited for so long: EWOULDBLOCK. */
 int files_lock_within(int fd, unsigned wait_ms);
+
+/* Say on standard error what failed, on what, and why by errno. Returns -1. */
+int files_complain(const char *what, const char *path);

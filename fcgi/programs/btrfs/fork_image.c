@@ -30,12 +30,6 @@ enum {
     LOCK_MS = 60000,
 };
 
-static int complain(const char *what, const char *path)
-{
-    fprintf(stderr, "btrfs: %s %s: %s\n", what, path, strerror(errno));
-    return -1;
-}
-
 /* --- where it is --- */
 
 /* Where the part of a path begins that ends here: at the slash before it. */
@@ -69,12 +63,12 @@ int fork_image_name(const char *snapshot, const char *image)
     autofree char *state = xasprintf("%s" STATE, snapshot);
     autofree char *owner = files_read_line(image, OWNER);
     if (!owner)
-        return complain("nobody is the owner of", image);
+        return files_complain("nobody is the owner of", image);
     if ((rmdir(state) < 0 && errno != ENOENT) || mkdir(state, 0700) < 0)
-        return complain("no room is made for the name of an image in", state);
+        return files_complain("no room is made for the name of an image in", state);
     if (files_write_line(state, OWNER, owner) < 0 ||
         files_write_line(state, IMAGE, strrchr(image, '/') + 1) < 0)
-        return complain("an image cannot be named in", state);
+        return files_complain("an image cannot be named in", state);
     return 0;
 }
 
@@ -85,7 +79,7 @@ static int share(int (*put)(const char *, const char *), const char *from, const
 {
     autofree char *folder = parent_of(image);
     files_make_folder(folder, 0711);
-    int result = put(from, image) < 0 ? complain("an image cannot be put at", image)
+    int result = put(from, image) < 0 ? files_complain("an image cannot be put at", image)
                                       : fork_image_name(snapshot, image);
     if (result == 0)
         return EXIT_SUCCESS;
@@ -156,6 +150,6 @@ int fork_image_delete(const char *snapshot)
         return EXIT_FAILURE;
     }
     if (files_lock_within(fd, LOCK_MS) < 0 || btrfs_subvolume_delete(image) < 0)
-        complain("nobody has removed", image);
+        files_complain("nobody has removed", image);
     return EXIT_SUCCESS;
 }

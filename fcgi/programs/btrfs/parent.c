@@ -30,12 +30,6 @@
 /* Another one makes it; the largest templates take as long. */
 #define LOCK_MS (10 * 60 * 1000)
 
-static int complain(const char *what, const char *path)
-{
-    fprintf(stderr, "btrfs: %s %s: %s\n", what, path, strerror(errno));
-    return -1;
-}
-
 /* --- the order --- */
 
 static bool is_name(const char *text)
@@ -126,15 +120,15 @@ static int make(struct making *making)
     autoclose int source = open(making->source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (source < 0 || files_lock_within(source, LOCK_MS) < 0 ||
         btrfs_subvolume_look(making->source, &making->made_of) < 0)
-        return complain("no parent for a stream can be made of", making->source);
+        return files_complain("no parent for a stream can be made of", making->source);
     if (is_made(making))
         return 0;
     if (btrfs_subvolume_has_others(making->source) ||
         (btrfs_subvolume_delete(making->parent) < 0 && errno != ENOENT))
-        return complain("the parent of a stream stays as it is at", making->parent);
+        return files_complain("the parent of a stream stays as it is at", making->parent);
     if (fill(making) == 0)
         return 0;
-    complain("a parent for streams cannot be made at", making->parent);
+    files_complain("a parent for streams cannot be made at", making->parent);
     btrfs_subvolume_delete(making->parent);
     return -1;
 }
@@ -151,7 +145,7 @@ char *parent_make(const char *path, const char *source)
     autofree char *parent = files_path(parents, folder);
     struct making making = {.source = from, .parent = parent};
     if (files_make_folder(parents, 0700) < 0)
-        complain("there is no folder", parents);
+        files_complain("there is no folder", parents);
     return make(&making) < 0 ? NULL : steal_pointer(&parent);
 }
 
@@ -181,5 +175,5 @@ void parent_remove(const char *instance)
         return;
     autofree char *parent = xasprintf("%s/" PARENTS "%s", pool, name);
     if (btrfs_subvolume_delete(parent) < 0 && errno != ENOENT)
-        complain("nobody has removed", parent);
+        files_complain("nobody has removed", parent);
 }
