@@ -1,29 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The firewall of the stack's host, asked directly: what is really in force."""
+"""The firewall of the host that has the sandboxes, asked directly: what is really in force."""
 
 import contextlib
 import json
 
-from stack import IncusConnection
-
-SCHEME = "http+unix://"
+import fastcgi
 
 
 class Firewall:
     def __init__(self, stack):
         self.stack = stack
-        self.url = f"{SCHEME}{stack.host_dir / 'run' / 'firewall.sock'}"
+        self.socket = stack.host_dir / "run" / "firewall.sock"
 
     def request(self, method, path, body=None):
-        connection = IncusConnection(self.url.removeprefix(SCHEME), 10)
-        try:
-            text = None if body is None else json.dumps(body)
-            connection.request(method, path, text, {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            answer = response.read()
-            return response.status, json.loads(answer) if answer else None
-        finally:
-            connection.close()
+        answer = fastcgi.request(self.socket, method, path, body, timeout_s=10)
+        return answer.status, json.loads(answer.body) if answer.body else None
 
     def revision(self, sandbox_id):
         """Of the policy in force for the sandbox, or None."""
@@ -37,16 +28,15 @@ class Firewall:
         status, answer = self.request("DELETE", f"/v1/policies/{address}?sandbox_id={sandbox_id}")
         assert status == 204, answer
 
-    def _point_to(self, url):
-        connection = self.stack.database()
-        with contextlib.closing(connection), connection.cursor() as cursor:
-            cursor.execute("UPDATE hosts SET firewall_url = %s", (url,))
-
     @contextlib.contextmanager
     def unreachable(self):
-        """Nobody listens where the control plane looks for it."""
-        self._point_to(SCHEME + str(self.stack.run_dir / "nobody.sock"))
-        try:
-            yield
-        finally:
-            self._point_to(self.url)
+        """Nobody listens where the control plane looks for the firewall of any host."""
+        with contextlib.closing(self.stack.database()) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT firewall_url, id FROM hosts")
+            before = [(row["firewall_url"], row["id"]) for row in cursor.fetchall()]
+            cursor.execute("UPDATE hosts SET firewall_url = %s",
+                           (f"http+unix://{self.stack.run_dir / 'nobody.sock'}",))
+            try:
+                yield
+            finally:
+                cursor.executemany("UPDATE hosts SET firewall_url = %s WHERE id = %s", before)
