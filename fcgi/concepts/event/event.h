@@ -64,8 +64,10 @@ int event_add_seldom(struct db *db, const struct event_seldom *seldom, struct er
 int event_number(struct db *db, unsigned *count, bool *busy, struct error **err);
 
 /* Forget a part of what is older than kept_ms, and of what a team has above per_team; *more: there
- * may be more of it. */
-int event_purge(struct db *db, uint64_t kept_ms, uint64_t per_team, bool *more, struct error **err);
+ * may be more of it. *looked_to: up to which event all teams have been looked at, 0 at first; only
+ * those that have newer ones are looked at. */
+int event_purge(struct db *db, uint64_t kept_ms, uint64_t per_team, uint64_t *looked_to, bool *more,
+                struct error **err);
 
 /* --- reading --- */
 

@@ -92,8 +92,12 @@ static const struct db_statement list_all_statement = {
 
 static const struct db_statement purge_old_statement = {
     "event.purge_old", "DELETE FROM events WHERE at_ms < ? ORDER BY at_ms LIMIT ?", false};
+/* Of all events by their team, of the newest by their number. */
 static const struct db_statement teams_statement = {
     "event.teams", "SELECT DISTINCT team_id FROM events LIMIT ?", true};
+static const struct db_statement teams_since_statement = {
+    "event.teams_since",
+    "SELECT DISTINCT team_id FROM events FORCE INDEX (PRIMARY) WHERE id > ? LIMIT ?", true};
 static const struct db_statement bound_statement = {
     "event.bound", "SELECT id FROM events WHERE team_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
     true};
@@ -122,6 +126,7 @@ static const struct db_statement *const statements[] = {
     &page_oldest_statement,
     &purge_old_statement,
     &teams_statement,
+    &teams_since_statement,
     &bound_statement,
     &purge_team_statement,
     &purge_throttles_statement,
@@ -257,21 +262,35 @@ static int purge_team(struct db *db, const char *team_id, uint64_t per_team, boo
     return 0;
 }
 
-int event_purge(struct db *db, uint64_t kept_ms, uint64_t per_team, bool *more, struct error **err)
+static int purge_teams(struct db *db, uint64_t since, uint64_t per_team, bool *more,
+                       struct error **err)
 {
     db_rows_auto *rows = NULL;
-    uint64_t gone;
+    struct db_value most = db_u64(TEAMS_MAX);
+    int result =
+        since ? db_query(db, &teams_since_statement, DB_ARGS(db_u64(since), most), &rows, err)
+              : db_query(db, &teams_statement, DB_ARGS(most), &rows, err);
+    while (result == 0 && db_rows_next(rows))
+        result = purge_team(db, db_get_text(rows, 0), per_team, more, err);
+    return result;
+}
+
+int event_purge(struct db *db, uint64_t kept_ms, uint64_t per_team, uint64_t *looked_to, bool *more,
+                struct error **err)
+{
+    uint64_t gone, head;
     int64_t now_ms = clock_now_ms();
     if (db_exec(db, &purge_old_statement,
                 DB_ARGS(db_i64(now_ms - (int64_t)kept_ms), db_u64(PURGE_BATCH)), &gone, err) < 0 ||
         db_exec(db, &purge_throttles_statement, DB_ARGS(db_i64(now_ms), db_u64(PURGE_BATCH)), NULL,
                 err) < 0 ||
-        db_query(db, &teams_statement, DB_ARGS(db_u64(TEAMS_MAX)), &rows, err) < 0)
+        event_head(db, &head, err) < 0)
         return -1;
     *more = gone == PURGE_BATCH;
-    while (db_rows_next(rows))
-        if (purge_team(db, db_get_text(rows, 0), per_team, more, err) < 0)
-            return -1;
+    if (purge_teams(db, *looked_to, per_team, more, err) < 0)
+        return -1;
+    if (!*more)
+        *looked_to = head;
     return 0;
 }
 

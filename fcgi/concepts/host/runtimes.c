@@ -272,15 +272,25 @@ static int open_entry(struct runtimes *runtimes, struct entry *entry, struct err
                : 0;
 }
 
+static int check_way(const struct runtimes *runtimes, const struct host *host, struct error **err)
+{
+    return refuse(runtimes, &host->condition, host->relay_url ? host->condition.silent_since_ms : 0,
+                  err);
+}
+
+static struct runtime *lend(struct entry *entry)
+{
+    entry->runtime->tick = NULL;
+    return entry->runtime;
+}
+
 int runtimes_get(struct runtimes *runtimes, struct db *db, uint32_t host_id,
                  struct runtime **runtime, struct error **err)
 {
     struct entry fresh = {0};
     if (host_get(db, host_id, &fresh.host, err) < 0)
         return -1;
-    const struct host_condition *condition = &fresh.host.condition;
-    if (refuse(runtimes, condition, fresh.host.relay_url ? condition->silent_since_ms : 0, err) <
-        0) {
+    if (check_way(runtimes, &fresh.host, err) < 0) {
         host_deinit(&fresh.host);
         return -1;
     }
@@ -301,8 +311,19 @@ int runtimes_get(struct runtimes *runtimes, struct db *db, uint32_t host_id,
         }
         *entry = fresh;
     }
-    entry->runtime->tick = NULL;
-    *runtime = entry->runtime;
+    *runtime = lend(entry);
+    return 0;
+}
+
+int runtimes_of(struct runtimes *runtimes, struct db *db, const struct host *host,
+                struct runtime **runtime, struct error **err)
+{
+    struct entry *entry = find(runtimes, host->id);
+    if (!entry || !is_same(&entry->host, host))
+        return runtimes_get(runtimes, db, host->id, runtime, err);
+    if (check_way(runtimes, host, err) < 0)
+        return -1;
+    *runtime = lend(entry);
     return 0;
 }
 

@@ -29,6 +29,10 @@ void runtimes_regardless(struct runtimes *runtimes);
 int runtimes_get(struct runtimes *runtimes, struct db *db, uint32_t host_id,
                  struct runtime **runtime, struct error **err);
 
+/* The same, of a host whose row has just been read. */
+int runtimes_of(struct runtimes *runtimes, struct db *db, const struct host *host,
+                struct runtime **runtime, struct error **err);
+
 /* The way to what runs on a host, owned by runtimes until the next call of any of these: NULL where
  * it is direct, which it is for all hosts as long as relay_dir is not set. What the row said a few
  * second ago may be taken for it. Errors: those of runtimes_get(); a host of which only the Incus

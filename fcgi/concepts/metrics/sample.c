@@ -203,15 +203,15 @@ static bool wants_any(const struct look *look, const struct sandbox_ready *ready
 
 /* Which sandboxes are ready is read first: one that is resumed meanwhile has another incarnation
  * at the next look, and is not taken for the same run. */
-static int look_at_host(struct look *look, const struct sampler *sampler, uint32_t host_id,
+static int look_at_host(struct look *look, const struct sampler *sampler, const struct host *host,
                         struct error **err)
 {
     struct worker *worker = look->worker;
     autofree struct sandbox_ready *ready = NULL;
     struct runtime_usage *usage = NULL;
     size_t ready_count, usage_count = 0;
-    if (runtimes_get(worker->runtimes, worker->db, host_id, &look->runtime, err) < 0 ||
-        sandbox_row_ready_on_host(worker->db, host_id, &ready, &ready_count, err) < 0)
+    if (runtimes_of(worker->runtimes, worker->db, host, &look->runtime, err) < 0 ||
+        sandbox_row_ready_on_host(worker->db, host->id, &ready, &ready_count, err) < 0)
         return -1;
     if (!ready_count)
         return 0;
@@ -260,7 +260,7 @@ static int sample_host(void *context, const struct host *host, struct error **er
 {
     struct round *round = context;
     struct look look = {.worker = round->worker, .wanted = round->wanted};
-    int result = look_at_host(&look, round->last, host->id, err);
+    int result = look_at_host(&look, round->last, host, err);
     keep(&round->next, &look);
     free(look.seen);
     return result;

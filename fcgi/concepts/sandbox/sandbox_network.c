@@ -328,18 +328,19 @@ static int compare(struct worker *worker, uint32_t host_id, struct firewall *fir
     return 0;
 }
 
-static int reconcile_host(struct worker *worker, uint32_t host_id, struct error **err)
+static int reconcile_host(struct worker *worker, const struct host *host, struct error **err)
 {
-    struct firewall *firewall = NULL;
+    struct runtime *runtime;
     autofree struct firewall_policy *policies = NULL;
     size_t count;
-    if (find_firewall(worker, host_id, &firewall, err) < 0)
+    if (runtimes_of(worker->runtimes, worker->db, host, &runtime, err) < 0)
         return -1;
+    struct firewall *firewall = runtimes_firewall(worker->runtimes, host->id);
     if (!firewall)
         return 0;
     if (firewall_list(firewall, &policies, &count, err) < 0)
         return -1;
-    return compare(worker, host_id, firewall, policies, count, err);
+    return compare(worker, host->id, firewall, policies, count, err);
 }
 
 /* A firewall that is away stays so for many rounds: no warning for each. */
@@ -347,7 +348,7 @@ static int try_reconcile(void *context, const struct host *host, struct error **
 {
     error_auto failure = NULL;
     (void)err;
-    if (reconcile_host(context, host->id, &failure) < 0)
+    if (reconcile_host(context, host, &failure) < 0)
         log_debug("firewall was not compared", LOG_STR("host", host->name), LOG_ERROR(failure));
     return 0;
 }

@@ -93,7 +93,7 @@ static int sweep_host(void *context, const struct host *host, struct error **err
     size_t count = 0, id_count;
     /* The rows first: what is ready before the host is asked must be there. One that is deleted in
      * between is reported once, and never again. */
-    if (runtimes_get(worker->runtimes, worker->db, host->id, &runtime, err) < 0 ||
+    if (runtimes_of(worker->runtimes, worker->db, host, &runtime, err) < 0 ||
         volume_row_list_on_host(worker->db, host->id, &ids, &id_count, err) < 0)
         return -1;
     int result = runtime->ops->volume_list(runtime, &found, &count, err);

@@ -55,7 +55,7 @@
 #define FAILURE_PAUSE_MS 500 /* with the database away */
 #define GATHER_MS        50
 #define REST_MOST_MS     5000
-#define LOOK_SELDOM_MS   30000 /* by those who are told each second while there is work */
+#define LOOK_SELDOM_MS   60000 /* by those who are told each second while there is work */
 #define BACK_OFF_MIN_MS  500
 #define BACK_OFF_MAX_MS  30000
 

@@ -8,6 +8,7 @@
 
 #define AHEAD_MS   5000
 #define PURGE_MS   60000
+#define HEARS_MS   5000 /* between two looks of who is notified */
 #define FAILURE_MS 1000
 #define HOUR_MS    (60 * 60 * 1000)
 /* Events of a burst are numbered together: the first soon, those that follow when there are some.
@@ -17,6 +18,7 @@
 
 struct turns {
     int64_t ahead_at_ms, purge_at_ms; /* monotonic */
+    uint64_t purged_to;
 };
 
 /* Whether there is more of it. */
@@ -46,7 +48,7 @@ static int take_turn(struct worker *worker, struct turns *turns, bool *more, str
     }
     if (now_ms >= turns->purge_at_ms) {
         if (event_purge(worker->db, settings->events_retention_h * HOUR_MS,
-                        settings->events_per_team, &again, err) < 0)
+                        settings->events_per_team, &turns->purged_to, &again, err) < 0)
             return -1;
         turns->purge_at_ms = again ? now_ms : now_ms + PURGE_MS;
     }
@@ -59,6 +61,7 @@ void events_serve(struct worker *worker, const volatile sig_atomic_t *stop)
     struct turns turns = {0};
     const struct settings *settings = worker->settings;
     int notices = notify_open(settings->api_socket, NOTIFY_EVENTS);
+    unsigned rest_ms = notices < 0 ? (unsigned)settings->dispatcher_poll_ms : HEARS_MS;
     while (!*stop) {
         error_auto err = NULL;
         bool more = false;
@@ -67,7 +70,7 @@ void events_serve(struct worker *worker, const volatile sig_atomic_t *stop)
             clock_sleep_ms(FAILURE_MS);
         } else if (!*stop) {
             if (!more)
-                notify_wait(notices, (unsigned)settings->dispatcher_poll_ms);
+                notify_wait(notices, rest_ms);
             clock_sleep_ms(more ? BURST_MS : GATHER_MS);
         }
     }

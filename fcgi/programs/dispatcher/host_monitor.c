@@ -26,6 +26,7 @@ enum {
     SWEEP_MOST_MS = 60000,
     SWEEP_SHARE = 200, /* until the next listing: at least so many times as long as one takes */
     MEASURE_MS = 3000,
+    POOL_SAME_MS = 15000,     /* between two records of a pool in which nothing changes */
     MEASURE_AGAIN_MS = 30000, /* the memory, after a firewall that did not answer */
     LOOK_AGAIN_MS = 500,      /* at a host that does not answer */
     SAY_AGAIN_MS = 2000,      /* that its events come */
@@ -68,6 +69,8 @@ struct host_monitor {
     struct candidate candidates[CANDIDATES_MAX];
     size_t candidate_count;
     struct rebooting rebooting[REBOOTING_MAX]; /* the oldest makes room */
+    uint64_t pool_total_mb, pool_used_mb;      /* as recorded */
+    int64_t pool_record_at_ms;                 /* monotonic */
     bool memory_low, memory_noted;
     bool hears; /* nothing that ends is missed */
     unsigned back_off_ms;
@@ -421,6 +424,21 @@ static void list_when_due(struct host_monitor *monitor)
 
 /* --- the pool and the memory --- */
 
+static int record_pool(struct host_monitor *monitor, uint64_t total_mb, uint64_t used_mb,
+                       struct error **err)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (total_mb == monitor->pool_total_mb && used_mb == monitor->pool_used_mb &&
+        now_ms < monitor->pool_record_at_ms)
+        return 0;
+    if (host_pool_put(monitor->worker->db, monitor->host_id, total_mb, used_mb, err) < 0)
+        return -1;
+    monitor->pool_total_mb = total_mb;
+    monitor->pool_used_mb = used_mb;
+    monitor->pool_record_at_ms = now_ms + POOL_SAME_MS;
+    return 0;
+}
+
 /* How full the pool is decides about what is new on the host. */
 static void measure_pool(struct host_monitor *monitor)
 {
@@ -431,8 +449,7 @@ static void measure_pool(struct host_monitor *monitor)
     runtime_limit(monitor->runtime, 0);
     host_pulse_note(monitor->pulse, result == 0);
     if (result == 0)
-        result =
-            host_pool_put(monitor->worker->db, monitor->host_id, total >> 20, used >> 20, &err);
+        result = record_pool(monitor, total >> 20, used >> 20, &err);
     if (result < 0)
         log_warning("pool of a host cannot be measured", LOG_INT("host", monitor->host_id),
                     LOG_ERROR(err));

@@ -196,7 +196,7 @@ static int lookup_denied(struct filter *filter, const struct policy *policy, str
     return 0;
 }
 
-static void wake_other_thread(const struct filter *filter)
+void filter_wake(const struct filter *filter)
 {
     uint64_t one = 1;
     if (write(filter->wake_fd, &one, sizeof one) < 0)
@@ -222,7 +222,7 @@ static void wait_for_lookups(struct filter *filter, uint32_t address)
         const struct filter_sandbox *sandbox = filter_find(filter, address);
         if (!sandbox || watches_answered(&sandbox->names))
             return;
-        wake_other_thread(filter);
+        filter_wake(filter);
         if (pthread_cond_timedwait(&filter->watches_changed, &filter->lock, &until) != 0) {
             log_warning("cannot resolve denied names yet",
                         LOG_STR("sandbox", sandbox->wire.sandbox_id));
@@ -645,7 +645,7 @@ int filter_restore(struct filter *filter, struct error **err)
     if (state_load(filter->settings->firewall_state_dir, on_state, filter, err) < 0 ||
         ended_restore(filter, err) < 0)
         return -1;
-    wake_other_thread(filter);
+    filter_wake(filter);
     return filter_apply_all(filter, err);
 }
 

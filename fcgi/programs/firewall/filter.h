@@ -59,7 +59,7 @@ struct filter {
     struct filter_sandbox *buckets[FILTER_BUCKETS];
     size_t count;
     int64_t started_at_ms; /* wall clock */
-    int wake_fd;           /* eventfd: the other thread should look at the lookups */
+    int wake_fd;           /* eventfd, for filter_wake() */
     bool table_missing;
 };
 
@@ -70,6 +70,9 @@ void filter_close(struct filter *filter); /* the kernel's rules stay */
 /* All below are called with the lock held. */
 void filter_lock(struct filter *filter);
 void filter_unlock(struct filter *filter);
+
+/* The thread that answers names looks at the lookups now; with or without the lock. */
+void filter_wake(const struct filter *filter);
 
 /* Read the state directory and put all of it in force, in one transaction. */
 int filter_restore(struct filter *filter, struct error **err);

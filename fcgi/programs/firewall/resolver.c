@@ -323,6 +323,11 @@ static void attempt(struct lookup *lookup)
         lookup->give_up_at_ms = now_ms;
 }
 
+bool resolver_is_asking(const struct resolver *resolver)
+{
+    return resolver->lookups;
+}
+
 void resolver_tick(struct resolver *resolver, int64_t now_ms)
 {
     struct lookup *next;

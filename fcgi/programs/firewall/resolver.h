@@ -35,5 +35,8 @@ bool resolver_knows(struct resolver *resolver, const char *name, uint16_t type);
 int resolver_ask(struct resolver *resolver, const char *name, uint16_t type, resolver_done *done,
                  void *context);
 
+/* Whether it waits for any answer. */
+bool resolver_is_asking(const struct resolver *resolver);
+
 /* Give up on what takes too long; to be called every now and then. */
 void resolver_tick(struct resolver *resolver, int64_t now_ms);

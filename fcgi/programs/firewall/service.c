@@ -18,6 +18,7 @@
 #include "firewall/netfilter.h"
 
 #define TICK_MS          50
+#define IDLE_MS          500 /* between two ticks, with nothing to wait for */
 #define TABLE_CHECK_MS   500
 #define SAVE_MS          1000
 #define LOOKUP_AGAIN_S   30 /* least time between two looks at a denied name */
@@ -164,11 +165,18 @@ static void check_table(struct service *service)
     service->table_handle = handle;
 }
 
-static void tick(struct service *service)
+static bool is_busy(const struct service *service)
+{
+    const struct filter *filter = service->filter;
+    return resolver_is_asking(service->resolver) || filter->lookups.count || filter->ended.count;
+}
+
+/* Returns after how many milliseconds the next is due. */
+static int64_t tick(struct service *service)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms < service->next_tick_ms)
-        return;
+        return service->next_tick_ms - now_ms;
     service->next_tick_ms = now_ms + TICK_MS;
     filter_lock(service->filter);
     resolver_tick(service->resolver, now_ms);
@@ -184,7 +192,9 @@ static void tick(struct service *service)
         filter_save_dirty(service->filter);
         service->next_save_ms = now_ms + SAVE_MS;
     }
+    bool busy = is_busy(service);
     filter_unlock(service->filter);
+    return busy ? TICK_MS : IDLE_MS;
 }
 
 static void lock(void *context)
@@ -200,10 +210,11 @@ static void unlock(void *context)
 static void *run(void *context)
 {
     struct service *service = context;
+    int64_t rest_ms = 0;
     while (!atomic_load(&service->stop)) {
-        if (loop_run_once(&service->loop, TICK_MS) < 0)
+        if (loop_run_once(&service->loop, rest_ms) < 0)
             panic("the event loop of the firewall cannot wait");
-        tick(service);
+        rest_ms = tick(service);
         ended_cut_due(service->filter);
     }
     return NULL;
@@ -265,6 +276,7 @@ void service_stop(struct service *service)
     if (!service)
         return;
     atomic_store(&service->stop, true);
+    filter_wake(service->filter);
     if (service->running)
         pthread_join(service->thread, NULL);
     filter_save_dirty(service->filter);

@@ -114,13 +114,6 @@ def test_all_of_a_host_is_frozen(hosts, api):
     wait_until(lambda: preview.request("GET", "/").status == 200, 10, "previews again")
 
 
-def restore(stack, hosts):
-    """As if it had been a mistake, which no command offers; its sources are built again."""
-    stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
-    hosts.becomes("up")
-    hosts.add_again("other")
-
-
 def test_a_host_is_lost(hosts, account, api, stack):
     runs = hosts.make(api, "other")
     paused = hosts.make(api, "other")
@@ -146,7 +139,7 @@ def test_a_host_is_lost(hosts, account, api, stack):
             goes_on(elsewhere)
             stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
     finally:
-        restore(stack, hosts)
+        hosts.found_again()
     (row,) = stack.query("SELECT state FROM sandboxes WHERE id = %s", runs.id)
     assert row["state"] == "stopped"
 

@@ -93,6 +93,22 @@ class TwoHosts:
     def move(self, sandbox, name, check=True):
         return self.stack.ctl("sandbox", "move", sandbox.id, name, check=check)
 
+    # --- a host that was lost ---
+
+    def _strays(self, name):
+        rows = self.stack.query("SELECT instance_name FROM sandboxes WHERE state <> 'destroyed'"
+                                " UNION SELECT instance_name FROM warm_instances")
+        known = {row["instance_name"] for row in rows}
+        return {one for one in self.incus(name).names() if one.startswith(("sbx-", "warm-")) and one not in known}
+
+    def found_again(self):
+        """As if the loss had been a mistake, which no command offers: its sources are built again, and what
+        nobody knows any more is removed before another gets its address."""
+        self.stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
+        self.becomes("up")
+        self.add_again("other")
+        wait_until(lambda: not self._strays("other"), 120, "the other host without what was lost", 0.5)
+
     # --- the cable ---
 
     def _cable(self, state):
