@@ -15,7 +15,7 @@ import pytest
 
 from doctor import assert_says, doctor, wrong
 from faults import InBackground, settle
-from killing import TRACER, stopped
+from killing import TRACER, HeldStarts, parent_of, stopped
 from stack import wait_until
 
 
@@ -136,24 +136,13 @@ def test_memory_that_was_lost(make_sandbox, stack):
 @pytest.mark.long
 def test_a_start_that_nothing_ends(make_sandbox, stack):
     """Who would end it is stopped itself."""
-
-    def stop_launchers():
-        found = [pid for pid in stack.processes("incusd-exec")
-                 if b"forkstart" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
-        for pid in found:
-            os.kill(pid, signal.SIGSTOP)
-        return found
-
     sandbox = make_sandbox()
     assert sandbox.api.post(f"{sandbox.path}/pause", {"memory": False}).status == 200
-    resume = InBackground(sandbox.api.request, "POST", f"{sandbox.path}/resume", timeout_s=600)
-    held = wait_until(stop_launchers, 30, "a start", 0.001)
-    try:
-        wait_until(lambda: any(one["check"] == "starts" for one in wrong(stack)), 300, "what doctor says of it", 5)
-        assert_says(wrong(stack), "starts", r"busy with \d+ starts? for minutes", "restart incusd")
-    finally:
-        for pid in held:
-            os.kill(pid, signal.SIGCONT)
+    with HeldStarts(stack, sandbox.instance) as starts:
+        resume = InBackground(sandbox.api.request, "POST", f"{sandbox.path}/resume", timeout_s=600)
+        with stopped(parent_of(pid) for pid in starts.wait()):
+            wait_until(lambda: any(one["check"] == "starts" for one in wrong(stack)), 300, "what doctor says of it", 5)
+            assert_says(wrong(stack), "starts", r"busy with \d+ starts? for minutes", "restart incusd")
     resume.result(600)
     wait_until(lambda: not wrong(stack), 60, "nothing being wrong", 1)
 

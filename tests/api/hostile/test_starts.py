@@ -16,6 +16,7 @@ import pytest
 
 from client import assert_error, when_served
 from faults import InBackground, instances
+from killing import HeldStarts
 from stack import wait_until
 from tenant import Sandbox, checkpoint_of
 from volumes import Volume
@@ -187,49 +188,20 @@ def test_anonymous_requests_to_a_preview_that_cannot_start(spoilt, bystander, st
 # --- what nobody looked for ---
 
 
-class HeldStarts:
-    """Starts of a sandbox's own instance stop in their middle, for real: whoever would go on is stopped."""
-
-    def __init__(self, stack):
-        self.stack = stack
-        self.held = []
-
-    def hold_next(self, timeout_s=30):
-        def one():
-            found = [pid for pid in helpers(self.stack) if self._starts(pid) and pid not in self.held]
-            for pid in found:
-                os.kill(pid, signal.SIGSTOP)
-            return found
-
-        self.held += wait_until(one, timeout_s, "a start", 0.001)
-
-    @staticmethod
-    def _starts(pid):
-        """Who has liblxc do it: our program, or incusd's own."""
-        try:
-            return pathlib.Path(f"/proc/{pid}/exe").readlink().name in ("sandlot-start", "incusd")
-        except OSError:
-            return False
-
-    @property
-    def left(self):
-        return [pid for pid in self.held if pathlib.Path(f"/proc/{pid}").exists()]
-
-
 @pytest.mark.long
 def test_a_start_that_does_not_end_is_ended(attacker, bystander, stack):
     """It is answered, not tried again, and nothing of it is left; a delete meanwhile is answered."""
     checkpoint = checkpoint_of(Sandbox.create(attacker))["id"]
     before = own_instances(stack)
-    starts = HeldStarts(stack)
     started = time.monotonic()
-    create = InBackground(attacker.request, "POST", "/v1/sandboxes", {"template": checkpoint}, timeout_s=180)
-    starts.hold_next()
-    bystander.goes_on(rounds=1)
-    refused = create.result(START_S + 90)
+    with HeldStarts(stack) as starts:
+        create = InBackground(attacker.request, "POST", "/v1/sandboxes", {"template": checkpoint}, timeout_s=180)
+        starts.wait()
+        bystander.goes_on(rounds=1)
+        refused = create.result(START_S + 90)
+        assert not starts.left
     assert_error(refused, 503, "runtime_unavailable")
     assert time.monotonic() - started >= START_S - 1, "it was ended before its time"
-    assert not starts.left
     wait_until(lambda: own_instances(stack) <= before, 30, "the removal of what did not start")
     assert_nothing_waits(stack)
 
@@ -240,15 +212,15 @@ def test_a_delete_of_a_sandbox_whose_start_does_not_end(attacker, bystander, sta
     os.kill(stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"], signal.SIGKILL)
     wait_until(lambda: sandbox.show()["state"] == "stopped", 20, "the notice")
     instance = sandbox.instance
-    starts = HeldStarts(stack)
-    resume = InBackground(attacker.request, "POST", f"{sandbox.path}/resume", timeout_s=180)
-    starts.hold_next()
-    delete = InBackground(attacker.request, "DELETE", sandbox.path, timeout_s=START_S - 10)
-    bystander.goes_on(rounds=1)
-    assert delete.result(START_S).status == 204
-    assert starts.left, "the start has ended before the delete was answered"
-    assert_error(attacker.get(sandbox.path), 404, "not_found")
-    wait_until(lambda: not stack.incus.exists(instance), START_S + 90, "the removal")
-    assert resume.result(60).status in (404, 409, 503)
-    assert not starts.left
+    with HeldStarts(stack) as starts:
+        resume = InBackground(attacker.request, "POST", f"{sandbox.path}/resume", timeout_s=180)
+        starts.wait()
+        delete = InBackground(attacker.request, "DELETE", sandbox.path, timeout_s=START_S - 10)
+        bystander.goes_on(rounds=1)
+        assert delete.result(START_S).status == 204
+        assert starts.left, "the start has ended before the delete was answered"
+        assert_error(attacker.get(sandbox.path), 404, "not_found")
+        wait_until(lambda: not stack.incus.exists(instance), START_S + 90, "the removal")
+        assert resume.result(60).status in (404, 409, 503)
+        assert not starts.left
     assert_nothing_waits(stack)

@@ -45,6 +45,58 @@ def stopped(pids):
                 os.kill(pid, signal.SIGCONT)
 
 
+def parent_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[1])
+
+
+class HeldStarts:
+    """Starts of instances in whose name this is, by default of all that wait for nobody, stop before liblxc begins.
+
+    A script in the place of sandlot-start stops itself, however busy the machine is.
+    """
+
+    SCRIPT = """#!/bin/bash
+# In the place of sandlot-start for a test.
+if [[ "$*" == *"forkstart "*{whose}* ]]; then
+    echo $$ >>{log}
+    kill -STOP $$
+fi
+exec -a "$0" {real} "$@"
+"""
+
+    def __init__(self, stack, whose="sbx-"):
+        self.whose = whose
+        self.path = stack.host_dir / "incus-bin" / "sandlot-start"
+        self.real = self.path.with_suffix(".real")
+        self.log = self.path.with_suffix(".held")
+
+    def __enter__(self):
+        script = self.path.with_suffix(".script")
+        script.write_text(self.SCRIPT.format(whose=self.whose, real=self.real, log=self.log), encoding="utf-8")
+        script.chmod(0o755)
+        os.link(self.path, self.real)
+        script.replace(self.path)
+        return self
+
+    def __exit__(self, *_):
+        self.real.replace(self.path)
+        for pid in self.left:
+            os.kill(pid, signal.SIGCONT)
+        self.log.unlink(missing_ok=True)
+
+    @property
+    def held(self):
+        return [int(word) for word in self.log.read_text(encoding="ascii").split()] if self.log.exists() else []
+
+    @property
+    def left(self):
+        return [pid for pid in self.held if str(self.real.parent) in " ".join(words_of(pid))]
+
+    def wait(self, timeout_s=60):
+        """The processes of the first start that has stopped, and of those after it."""
+        return wait_until(lambda: self.held, timeout_s, "a start that stops")
+
+
 def words_of(pid):
     """The words of its command, or none when it has just ended."""
     try:
