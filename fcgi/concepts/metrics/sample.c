@@ -173,11 +173,13 @@ static void look_at_disks(struct look *look)
 static int insert_body(struct db *db, void *context, struct error **err)
 {
     const struct look *look = context;
+    autofree struct sample_row *rows = xcalloc(look->count + 1, sizeof *rows);
+    size_t count = 0;
     for (size_t i = 0; i < look->count; i++) {
         const struct sample_last *seen = &look->seen[i];
         if (!seen->is_new)
             continue;
-        const struct sample_row row = {
+        rows[count++] = (struct sample_row){
             .sandbox_id = seen->sandbox_id,
             .at_ms = look->at_ms,
             .span_ms = seen->span_ms,
@@ -187,10 +189,8 @@ static int insert_body(struct db *db, void *context, struct error **err)
             .disk_bytes = seen->disk_bytes,
             .has_disk = seen->disk_seen_ms,
         };
-        if (sample_insert(db, &row, err) < 0)
-            return -1;
     }
-    return 0;
+    return sample_insert(db, rows, count, err);
 }
 
 static bool wants_any(const struct look *look, const struct sandbox_ready *ready, size_t count)

@@ -71,7 +71,8 @@ struct sample_row {
     uint64_t memory_bytes, cache_bytes, disk_bytes;
     bool has_disk;
 };
-int sample_insert(struct db *db, const struct sample_row *row, struct error **err);
+/* Some hundred rows a statement. */
+int sample_insert(struct db *db, const struct sample_row *rows, size_t count, struct error **err);
 
 /* Who was asked for since then, by id; the caller frees. */
 typedef char sample_id[ID_SIZE];

@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <jansson.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "metrics/sample.h"
+
+#define ROWS_AT_ONCE 500
 
 /* A clock that was set back may bring a time that is there. */
 static const struct db_statement insert_statement = {
     "sample.insert",
     "INSERT INTO sandbox_samples (sandbox_id, at_ms, span_ms, cpu_ms, memory_bytes, cache_bytes,"
-    " disk_bytes) VALUES (?, ?, ?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE span_ms = span_ms",
+    " disk_bytes) SELECT j.id, j.at, j.span, j.cpu, j.memory, j.cache, j.disk"
+    " FROM JSON_TABLE(?, '$[*]' COLUMNS ("
+    "   id CHAR(30) CHARACTER SET ascii PATH '$[0]', at BIGINT PATH '$[1]',"
+    "   span INT UNSIGNED PATH '$[2]', cpu INT UNSIGNED PATH '$[3]',"
+    "   memory BIGINT UNSIGNED PATH '$[4]', cache BIGINT UNSIGNED PATH '$[5]',"
+    "   disk BIGINT UNSIGNED PATH '$[6]')) j"
+    " ON DUPLICATE KEY UPDATE sandbox_samples.span_ms = sandbox_samples.span_ms",
     false};
 static const struct db_statement delete_statement = {
     "sample.delete", "DELETE FROM sandbox_samples WHERE at_ms < ? ORDER BY at_ms LIMIT ?", false};
@@ -42,13 +52,25 @@ static const struct db_statement *const statements[] = {
     &want_statement,   &wanted_statement, &delete_wants_statement};
 const struct db_statement_list sample_statements = DB_STATEMENT_LIST(statements);
 
-int sample_insert(struct db *db, const struct sample_row *row, struct error **err)
+static json_t *row_json(const struct sample_row *row)
 {
-    return db_exec(db, &insert_statement,
-                   DB_ARGS(db_text(row->sandbox_id), db_i64(row->at_ms), db_u64(row->span_ms),
-                           db_u64(row->cpu_ms), db_u64(row->memory_bytes), db_u64(row->cache_bytes),
-                           row->has_disk ? db_u64(row->disk_bytes) : db_null()),
-                   NULL, err);
+    return json_pack("[s, I, I, I, I, I, o]", row->sandbox_id, (json_int_t)row->at_ms,
+                     (json_int_t)row->span_ms, (json_int_t)row->cpu_ms,
+                     (json_int_t)row->memory_bytes, (json_int_t)row->cache_bytes,
+                     row->has_disk ? json_integer((json_int_t)row->disk_bytes) : json_null());
+}
+
+int sample_insert(struct db *db, const struct sample_row *rows, size_t count, struct error **err)
+{
+    for (size_t done = 0; done < count;) {
+        json_auto_t *list = json_array();
+        for (size_t end = done + ROWS_AT_ONCE; done < count && done < end; done++)
+            json_array_append_new(list, row_json(&rows[done]));
+        autofree char *text = json_dumps(list, JSON_COMPACT);
+        if (db_exec(db, &insert_statement, DB_ARGS(db_text(text)), NULL, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 int sample_delete_before(struct db *db, int64_t at_ms, uint64_t limit, uint64_t *removed,

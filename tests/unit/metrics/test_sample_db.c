@@ -23,7 +23,7 @@ static void add(struct sample_row row)
     struct error *err = NULL;
     row.sandbox_id = row.sandbox_id ? row.sandbox_id : id;
     row.at_ms += BASE_MS;
-    assert_ok(sample_insert(db, &row, &err));
+    assert_ok(sample_insert(db, &row, 1, &err));
 }
 
 struct answer {
@@ -84,16 +84,21 @@ static void few_samples_come_as_they_are(void **state)
 static void many_samples_come_in_pieces(void **state)
 {
     (void)state;
+    static struct sample_row rows[3600];
+    size_t count = 0;
+    struct error *err = NULL;
     for (int second = 0; second < 3600; second++)
         if (second < 1200 || second >= 1800)
-            add((struct sample_row){.at_ms = second * 1000,
-                                    .span_ms = second == 1800 ? 0 : 1000,
-                                    .cpu_ms = second == 1800   ? 0
-                                              : second == 2000 ? 1000
-                                                               : 100,
-                                    .memory_bytes = second == 2000 ? 1000 : 100,
-                                    .disk_bytes = (uint64_t)second,
-                                    .has_disk = second > 3000});
+            rows[count++] = (struct sample_row){.sandbox_id = id,
+                                                .at_ms = BASE_MS + second * 1000,
+                                                .span_ms = second == 1800 ? 0 : 1000,
+                                                .cpu_ms = second == 1800   ? 0
+                                                          : second == 2000 ? 1000
+                                                                           : 100,
+                                                .memory_bytes = second == 2000 ? 1000 : 100,
+                                                .disk_bytes = (uint64_t)second,
+                                                .has_disk = second > 3000};
+    assert_ok(sample_insert(db, rows, count, &err));
     struct answer answer = read_span(0, 3600 * 1000);
     assert_int_equal(answer.step_ms, 8000);
     assert_in_range(answer.count, 370, SAMPLE_POINTS_MAX);
