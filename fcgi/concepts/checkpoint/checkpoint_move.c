@@ -36,6 +36,7 @@ static int begin(struct db *db, void *context, struct error **err)
     struct move move = {
         .kind = MOVE_CHECKPOINT, .asked = order->asked, .from_host = checkpoint.host_id};
     const struct host_wanted wanted = {.from_host = checkpoint.host_id,
+                                       .only_host = order->only_host,
                                        .resources = order->resources};
     memcpy(move.id, checkpoint.id, sizeof move.id);
     memcpy(move.group_id, checkpoint.id, sizeof move.group_id);

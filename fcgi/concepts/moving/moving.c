@@ -246,11 +246,12 @@ int moving_begin_leaving(struct worker *worker, const struct move_start *start, 
     return 0;
 }
 
-int moving_ask(struct worker *worker, const struct move_start *start, const char *id,
-               const struct runtime_resources *resources, struct error **err)
+int moving_ask(struct worker *worker, const struct move_start *start,
+               const struct move_order *order, struct error **err)
 {
-    struct move_order order = {.id = id, .asked = true, .resources = *resources};
-    if (db_transaction(worker->db, start->begin, &order, err) < 0 &&
+    struct move_order asked = *order;
+    asked.asked = true;
+    if (db_transaction(worker->db, start->begin, &asked, err) < 0 &&
         (*err)->code != ERR_SANDBOX_BUSY)
         return -1;
     error_clear(err);
@@ -258,12 +259,12 @@ int moving_ask(struct worker *worker, const struct move_start *start, const char
     return 0;
 }
 
-int moving_for_room(struct worker *worker, const struct move_start *start, const char *id,
-                    const struct runtime_resources *resources, int64_t give_up_ms, bool *moved,
+int moving_for_room(struct worker *worker, const struct move_start *start,
+                    const struct move_order *order, int64_t give_up_ms, bool *moved,
                     struct error **err)
 {
     *moved = false;
-    return moving_ask(worker, start, id, resources, err) < 0
+    return moving_ask(worker, start, order, err) < 0
                ? move_pass_over(err)
-               : moving_wait(worker, id, give_up_ms, moved, err);
+               : moving_wait(worker, order->id, give_up_ms, moved, err);
 }

@@ -141,6 +141,7 @@ void moving_close(struct moving *moving);
 struct move_order {
     const char *id;
     bool asked;                         /* somebody waits for it */
+    uint32_t only_host;                 /* 0: to any */
     struct runtime_resources resources; /* that its host must have room for; all 0: only its disk */
 };
 
@@ -164,19 +165,18 @@ int move_leaving_ids(struct db *db, const struct db_statement *statement, int64_
 int moving_begin_leaving(struct worker *worker, const struct move_start *start, bool *begun,
                          struct error **err);
 
-/* Have it moved to a host with room for these; one that moves already does so on. Errors: those of
- * its beginning. */
-int moving_ask(struct worker *worker, const struct move_start *start, const char *id,
-               const struct runtime_resources *resources, struct error **err);
+/* Have it moved as ordered; one that moves already does so on. Errors: those of its beginning. */
+int moving_ask(struct worker *worker, const struct move_start *start,
+               const struct move_order *order, struct error **err);
 
 /* Until its move is over, or give_up_ms (monotonic). *arrived: it is where it was to go. */
 int moving_wait(struct worker *worker, const char *id, int64_t give_up_ms, bool *arrived,
                 struct error **err);
 
-/* Its hosts are full: have it moved to one with room, and wait until it is there, at most until
- * give_up_ms (monotonic). *moved: it is. */
-int moving_for_room(struct worker *worker, const struct move_start *start, const char *id,
-                    const struct runtime_resources *resources, int64_t give_up_ms, bool *moved,
+/* Have it moved as ordered, and wait until it is there, at most until give_up_ms (monotonic).
+ * *moved: it is; what keeps it from that is no error. */
+int moving_for_room(struct worker *worker, const struct move_start *start,
+                    const struct move_order *order, int64_t give_up_ms, bool *moved,
                     struct error **err);
 
 /* What cannot begin to move is tried again later, when there may be room, or another host: 0, and

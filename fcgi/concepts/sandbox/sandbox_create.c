@@ -12,10 +12,10 @@
 #include "base/notify.h"
 #include "base/str.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/checkpoint_move.h"
 #include "crypto/aead.h"
 #include "host/host.h"
 #include "http/schema.h"
+#include "moving/moving.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "network/firewall_client.h"
@@ -24,16 +24,18 @@
 #include "sandbox/mount_list.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_events.h"
+#include "sandbox/sandbox_gather.h"
 #include "sandbox/sandbox_ports.h"
 #include "sandbox/sandbox_row.h"
 #include "sandbox/sandbox_size.h"
 #include "template/template.h"
-#include "template/template_move.h"
 #include "template/warm.h"
 
 #define FORK_ATTEMPTS 3
 /* Within this time a create is begun once more on another host. */
 #define ELSEWHERE_MOST_MS 20000
+/* The volumes, what it is made from, and once more that, where both had to go to a third host. */
+#define GATHER_STEPS 3
 
 static int check_overrides(const struct sandbox_create *request, const struct plan *plan,
                            struct error **err)
@@ -578,76 +580,40 @@ static int bad_mount_point(const struct sandbox_create *request, struct error **
                            "No sandbox can start from this disk: %s.", failure->message);
 }
 
-/* Whether another host has room for what it is made from. */
-static int is_room_elsewhere(struct work *work, const struct sandbox_create *request, bool *is_room,
-                             struct error **err)
-{
-    const struct sandbox *sandbox = &work->sandbox;
-    const struct host_wanted wanted = {
-        .from_host = sandbox->snapshot_id[0] ? sandbox->host_id : 0,
-        .resources = sandbox->resources,
-    };
-    uint32_t host_id = 0;
-    *is_room = false;
-    if (request->copy || request->mount_count || !sandbox->template_version_id[0])
-        return 0;
-    if (host_target(work->worker->db, &wanted, &host_id, err) < 0)
-        return -1;
-    *is_room = host_id != 0;
-    return 0;
-}
-
-/* Its host is full, or those that have its template: what it is made from goes to one with room, if
- * that takes no longer than a client waits. *room: it is there. */
-static int make_room(struct work *work, const struct sandbox_create *request, int64_t give_up_ms,
-                     bool *room, struct error **err)
-{
-    const struct sandbox *sandbox = &work->sandbox;
-    struct worker *worker = work->worker;
-    const char *checkpoint_id = sandbox->snapshot_id;
-    *room = false;
-    if (request->copy || request->mount_count || !sandbox->template_version_id[0])
-        return 0;
-    return *checkpoint_id
-               ? moving_for_room(worker, &checkpoint_move_start, checkpoint_id, &sandbox->resources,
-                                 give_up_ms, room, err)
-               : moving_for_room(worker, &template_move_start, sandbox->template_version_id,
-                                 &sandbox->resources, give_up_ms, room, err);
-}
-
 /* Nothing is begun for it here. */
-static bool leaves_copying(struct work *work, const struct sandbox_create *request,
-                           struct error **err)
+static bool leaves_copying(const struct gathering *gathering, struct error **err)
 {
-    bool is_room;
+    bool may_help;
     error_auto failure = NULL;
-    if (!request->no_copying || (*err)->code != ERR_NO_CAPACITY ||
-        is_room_elsewhere(work, request, &is_room, &failure) < 0 || !is_room)
+    if (!gathering->request->no_copying ||
+        sandbox_gather_may_help(gathering, *err, &may_help, &failure) < 0 || !may_help)
         return false;
     error_clear(err);
-    error_set(err, ERR_COPY_FIRST, "What the sandbox is made from is copied to a host with room.");
+    error_set(err, ERR_COPY_FIRST, "What the sandbox is made of is copied to a host with room.");
     return true;
 }
 
-/* Once; whatever comes of it, the refusal is what a client is told if it did not help. */
-static bool goes_elsewhere(struct work *work, const struct sandbox_create *request,
-                           int64_t give_up_ms, bool *tried, const struct error *refusal)
+/* Some steps; whatever comes of them, the refusal is what a client is told if they did not help. */
+static bool gathers(const struct gathering *gathering, int64_t give_up_ms, unsigned *steps,
+                    const struct error *refusal)
 {
-    bool room = false;
+    bool may_help = false, gathered = false;
     error_auto failure = NULL;
-    if (*tried || refusal->code != ERR_NO_CAPACITY)
+    if (*steps == GATHER_STEPS)
         return false;
-    *tried = true;
-    if (make_room(work, request, give_up_ms, &room, &failure) < 0)
-        log_warning("what a sandbox is made from cannot go to a host with room",
+    ++*steps;
+    if (sandbox_gather_may_help(gathering, refusal, &may_help, &failure) < 0 ||
+        (may_help && sandbox_gather(gathering, give_up_ms, &gathered, &failure) < 0))
+        log_warning("what a sandbox is made of cannot be brought to a host with room",
                     LOG_ERROR(failure));
-    return room;
+    return gathered;
 }
 
 int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct error **err)
 {
-    bool warm = true, again = true, made_room = false;
+    bool warm = true, again = true;
+    unsigned steps = 0;
     uint32_t avoid_host = 0;
     int64_t give_up_ms = clock_monotonic_ms() + ELSEWHERE_MOST_MS;
     for (;;) {
@@ -674,13 +640,13 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                          work_lacks_host(&work, *err);
         if (elsewhere)
             avoid_host = work.sandbox.host_id;
-        if (!was_warm && !elsewhere && leaves_copying(&work, request, err))
+        const struct gathering gathering = {worker, request, &work.sandbox};
+        if (!was_warm && !elsewhere && leaves_copying(&gathering, err))
             return -1;
-        bool with_room =
-            !was_warm && !elsewhere && goes_elsewhere(&work, request, give_up_ms, &made_room, *err);
-        if (!was_warm && !elsewhere && !with_room && !(refused && again))
+        bool gathered = !was_warm && !elsewhere && gathers(&gathering, give_up_ms, &steps, *err);
+        if (!was_warm && !elsewhere && !gathered && !(refused && again))
             return work_public_error(&work, err);
-        again = again && (was_warm || elsewhere || with_room);
+        again = again && (was_warm || elsewhere || gathered);
         error_clear(err);
         warm = false;
     }

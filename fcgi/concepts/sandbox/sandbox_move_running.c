@@ -144,7 +144,8 @@ static int send_volumes(struct moving *moving, const struct sandbox *sandbox, st
         return -1;
     if (!*volume_id || host_id != sandbox->host_id)
         return 0;
-    if (moving_ask(worker, &volume_move_start, volume_id, &sandbox->resources, err) < 0)
+    const struct move_order order = {.id = volume_id, .resources = sandbox->resources};
+    if (moving_ask(worker, &volume_move_start, &order, err) < 0)
         return -1;
     fault_point(FAULT_MOVING_VOLUMES);
     while (!arrived) {

@@ -221,7 +221,8 @@ static int take_volumes(struct work *work, int64_t give_up_ms, struct error **er
         return -1;
     if (!*volume_id || host_id != sandbox->host_id)
         return 0;
-    if (moving_ask(worker, &volume_move_start, volume_id, &sandbox->resources, err) < 0)
+    const struct move_order order = {.id = volume_id, .resources = sandbox->resources};
+    if (moving_ask(worker, &volume_move_start, &order, err) < 0)
         return error_is_transient(*err) ? -1 : volumes_stay(err, (*err)->message);
     if (moving_wait(worker, volume_id, give_up_ms, &arrived, err) < 0)
         return -1;

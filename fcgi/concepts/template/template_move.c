@@ -19,6 +19,8 @@ static int choose(struct db *db, const struct move_order *order, struct move *mo
     if (template_row_lacking(db, order->id, HOSTS_MOST, hosts, &count, err) < 0)
         return -1;
     for (unsigned i = 0; i < count && !move->to_host; i++) {
+        if (order->only_host && hosts[i] != order->only_host)
+            continue;
         const struct host_wanted wanted = {
             .from_host = move->from_host, .only_host = hosts[i], .resources = order->resources};
         if (host_target(db, &wanted, &move->to_host, err) < 0)

@@ -41,6 +41,9 @@ static const struct db_statement host_statement = {
               " p.host_id IS NOT NULL AND (p.used_mb + p.total_mb * 0.06 > p.total_mb OR"
               "   (h.disk_overcommit > 0 AND"
               "    (p.promised_gb + ?) * 1024 > p.total_mb * h.disk_overcommit)),"
+              /* A sandbox mounts volumes of one host. */
+              " NOT EXISTS (SELECT 1 FROM volumes v"
+              "   WHERE v.team_id = ? AND v.taken = 1 AND v.host_id = h.id),"
               " (SELECT CAST(COALESCE(SUM(v.size_gb), 0) AS UNSIGNED) FROM volumes v"
               "   WHERE v.host_id = h.id AND v.taken = 1), h.id LIMIT 1",
     false};
@@ -169,7 +172,8 @@ static int check_quota(struct db *db, const struct volume *volume, const struct 
 static int choose_host(struct db *db, struct volume *volume, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &host_statement, DB_ARGS(db_u64(volume->size_gb)), &rows, err) < 0)
+    if (db_query(db, &host_statement, DB_ARGS(db_u64(volume->size_gb), db_text(volume->team_id)),
+                 &rows, err) < 0)
         return -1;
     if (db_rows_next(rows)) {
         volume->host_id = (uint32_t)db_get_u64(rows, 0);

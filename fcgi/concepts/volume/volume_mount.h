@@ -31,6 +31,16 @@ int volume_mounts_lock(struct db *db, const char *team_id, struct volume_mount *
 int volume_mounts_attach(struct db *db, const char *team_id, const char *sandbox_id,
                          const struct volume_mount *mounts, unsigned count, struct error **err);
 
+/* Where the volumes of these names are, outside a transaction; *count 0: there is not one of each.
+ */
+struct volume_place {
+    char id[ID_SIZE];
+    uint32_t host_id, size_gb;
+};
+int volume_mounts_places(struct db *db, const char *team_id, const struct volume_mount *mounts,
+                         unsigned mount_count, struct volume_place places[VOLUME_MOUNTS_MAX],
+                         unsigned *count, struct error **err);
+
 /* Find the volumes that a sandbox has under these names, outside a transaction. Errors:
  * ERR_VOLUME_NOT_FOUND. */
 int volume_mounts_find(struct db *db, const char *sandbox_id, struct volume_mount *mounts,

@@ -12,6 +12,11 @@ static const struct db_statement lock_by_name_statement = {
     "SELECT id, host_id FROM volumes"
     " WHERE team_id = ? AND name = ? AND taken = 1 AND state = 'ready' FOR UPDATE",
     false};
+static const struct db_statement place_statement = {
+    "volume_mount.place",
+    "SELECT id, host_id, size_gb FROM volumes"
+    " WHERE team_id = ? AND name = ? AND taken = 1 AND state = 'ready'",
+    true};
 static const struct db_statement generation_statement = {
     "volume_mount.generation", "UPDATE volumes SET generation = generation + 1 WHERE id = ?",
     false};
@@ -43,7 +48,7 @@ static const struct db_statement live_statement = {
 
 static const struct db_statement *const statements[] = {
     &lock_by_name_statement, &generation_statement, &attach_statement, &of_sandbox_statement,
-    &find_statement,         &detach_statement,     &live_statement,
+    &find_statement,         &detach_statement,     &live_statement,   &place_statement,
 };
 const struct db_statement_list volume_mount_statements = DB_STATEMENT_LIST(statements);
 
@@ -116,6 +121,28 @@ int volume_mounts_attach(struct db *db, const char *team_id, const char *sandbox
                     DB_ARGS(db_text(team_id), db_text(mounts[i].volume_id), db_text(sandbox_id)),
                     NULL, err) < 0)
             return -1;
+    return 0;
+}
+
+int volume_mounts_places(struct db *db, const char *team_id, const struct volume_mount *mounts,
+                         unsigned mount_count, struct volume_place places[VOLUME_MOUNTS_MAX],
+                         unsigned *count, struct error **err)
+{
+    *count = 0;
+    for (unsigned i = 0; i < mount_count; i++) {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &place_statement, DB_ARGS(db_text(team_id), db_text(mounts[i].name)),
+                     &rows, err) < 0)
+            return -1;
+        if (!db_rows_next(rows)) {
+            *count = 0;
+            return 0;
+        }
+        db_copy_text(places[i].id, rows, 0);
+        places[i].host_id = (uint32_t)db_get_u64(rows, 1);
+        places[i].size_gb = (uint32_t)db_get_u64(rows, 2);
+        ++*count;
+    }
     return 0;
 }
 

@@ -64,7 +64,8 @@ static int choose(struct db *db, struct beginning *beginning, uint32_t *to_host,
 static int lock_group(struct db *db, struct beginning *beginning, struct error **err)
 {
     struct volume first;
-    beginning->wanted = (struct host_wanted){.resources = beginning->order->resources};
+    beginning->wanted = (struct host_wanted){.only_host = beginning->order->only_host,
+                                             .resources = beginning->order->resources};
     beginning->machine = false;
     if (volume_get(db, beginning->id, &first, err) < 0 ||
         volume_row_group(db, &first, beginning->ids, &beginning->count, err) < 0)

@@ -176,19 +176,23 @@ int ctl_host_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
     return 0;
 }
 
-static int set_state(struct ctl *ctl, const char *name, enum host_state state, const char *sentence,
-                     struct error **err)
-{
-    if (host_set_state(ctl->db, name, state, err) < 0)
-        return -1;
-    ctl_print(ctl, json_pack("{s:s, s:s}", "name", name, "state", host_state_names[state]),
-              "Host %s %s.", name, sentence);
-    return 0;
-}
-
+/* What came while it took none is built on it, unless it does not answer. */
 int ctl_host_activate(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
-    return set_state(ctl, arguments->operands[0], HOST_ACTIVE, "takes new sandboxes", err);
+    struct host host = {0};
+    unsigned built = 0;
+    int result = -1;
+    if (host_set_state(ctl->db, arguments->operands[0], HOST_ACTIVE, err) == 0 &&
+        host_get_by_name(ctl->db, arguments->operands[0], &host, err) == 0 &&
+        (!host_answers(&host) || build_missing_sources(ctl, &host, &built, err) == 0)) {
+        ctl_print(ctl,
+                  json_pack("{s:s, s:s, s:i}", "name", host.name, "state",
+                            host_state_names[host.state], "sources_built", (int)built),
+                  "Host %s takes new sandboxes.", host.name);
+        result = 0;
+    }
+    host_deinit(&host);
+    return result;
 }
 
 /* It is an act that nothing undoes, so only what is away already can be lost. */

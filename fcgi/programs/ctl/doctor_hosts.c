@@ -237,11 +237,12 @@ static void check_sources(struct doctor *doctor, const struct host *host)
     autofree struct template_version *missing = NULL;
     unsigned count;
     if (template_missing_sources(doctor->ctl->db, host->id, &missing, &count, &err) == 0 && count)
-        doctor_note(doctor, "template",
-                    "Host %s has no source of %s:%u%s; sandboxes of it start on other hosts only. "
-                    "`sandlotctl host add` with the same values builds what is missing.",
-                    host->name, missing[0].slug, missing[0].version,
-                    count > 1 ? " and others" : "");
+        doctor_note(
+            doctor, "template",
+            "Host %s has no source of %s:%u%s; sandboxes of it start on other hosts until these "
+            "are full. `sandlotctl host activate %s` builds what is missing.",
+            host->name, missing[0].slug, missing[0].version, count > 1 ? " and others" : "",
+            host->name);
 }
 
 struct hosts_check {

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a sandbox is made of is on several hosts, or on one without room: it comes together on one."""
+
+import contextlib
+
+import pytest
+
+from client import assert_error
+from faults import wrong_counters
+from stack import wait_until
+from tenant import Sandbox, checkpoint_of
+from two_hosts import TwoHosts
+from volumes import Volume
+
+pytestmark = pytest.mark.hosts
+
+
+@pytest.fixture
+def hosts(stack):
+    both = TwoHosts(stack)
+    both.becomes("up")
+    both.add_again("local")
+    both.take("local", "other")
+    yield both
+    both.add_again("local")
+    both.take("other")
+
+
+@pytest.fixture
+def api(make_account):
+    return make_account("pro").api
+
+
+def host_of(stack, table, id):
+    (row,) = stack.query(f"SELECT h.name FROM {table} t JOIN hosts h ON h.id = t.host_id WHERE t.id = %s", id)
+    return row["name"]
+
+
+def volume_on(hosts, api, name):
+    """One with a file in it."""
+    hosts.take(name)
+    made = Volume(api)
+    hosts.take("local", "other")
+    made.write("/file", made.id.encode())
+    assert host_of(hosts.stack, "volumes", made.id) == name
+    return made
+
+
+def with_all(hosts, api, *volumes, **fields):
+    """A sandbox with them, which has what is in them."""
+    sandbox = Sandbox.create(api, volume_mounts={f"/v{i}": one.name for i, one in enumerate(volumes)}, **fields)
+    for i, one in enumerate(volumes):
+        assert sandbox.data.check(f"cat /v{i}/file") == one.id
+        assert host_of(hosts.stack, "volumes", one.id) == hosts.of(sandbox)
+    wait_until(lambda: not wrong_counters(hosts.stack.query), 30, "counters that are right")
+    return sandbox
+
+
+def test_volumes_of_a_team_are_on_one_host(hosts, api, stack):
+    assert len({host_of(stack, "volumes", Volume(api).id) for _ in range(4)}) == 1
+
+
+@pytest.mark.short
+def test_volumes_on_two_hosts_come_together(hosts, api):
+    one, two, three = (volume_on(hosts, api, name) for name in ("local", "other", "local"))
+    sandbox = with_all(hosts, api, one, two, three)
+    sandbox.data.check("echo more >/v1/later; sync")
+    api.destroy(sandbox.id)
+    wait_until(lambda: two.get("/later").status == 200, 60, "what was written in its new place")
+
+
+def test_the_same_volume_twice(hosts, api):
+    one, two = volume_on(hosts, api, "local"), volume_on(hosts, api, "other")
+    with_all(hosts, api, one, two, two)
+
+
+def test_one_that_is_in_use_stays_where_it_is(hosts, api):
+    one, two = volume_on(hosts, api, "local"), volume_on(hosts, api, "other")
+    user = Sandbox.create(api, volume_mounts={"/data": two.name})
+    sandbox = with_all(hosts, api, one, two)
+    assert hosts.of(sandbox) == hosts.of(user) == "other"
+
+
+def test_two_that_are_in_use_do_not_come_together(hosts, api):
+    one, two = volume_on(hosts, api, "local"), volume_on(hosts, api, "other")
+    for volume in (one, two):
+        Sandbox.create(api, volume_mounts={"/data": volume.name})
+    answer = api.post("/v1/sandboxes", {"volume_mounts": {"/one": one.name, "/two": two.name}})
+    assert assert_error(answer, 422, "invalid_request")["field"] in ("/volume_mounts/~1one", "/volume_mounts/~1two")
+    assert "another runtime host" in answer.json()["message"]
+
+
+def test_a_checkpoint_comes_to_the_volumes(hosts, api, stack):
+    volume = volume_on(hosts, api, "other")
+    original = hosts.make(api, "local")
+    original.data.check("echo on disk >kept; sync")
+    checkpoint = checkpoint_of(original)
+    sandbox = with_all(hosts, api, volume, template=checkpoint["id"])
+    assert hosts.of(sandbox) == host_of(stack, "checkpoints", checkpoint["id"]) == "other"
+    assert sandbox.data.check("cat kept") == "on disk\n"
+
+
+def forget_sources(hosts, name):
+    """As if all templates had come while it took none."""
+    stack = hosts.stack
+    rows = stack.query("SELECT s.instance_name AS source FROM template_sources s JOIN hosts h ON h.id = s.host_id"
+                       " WHERE h.name = %s", name)
+    stack.query("DELETE s FROM template_sources s JOIN hosts h ON h.id = s.host_id WHERE h.name = %s", name)
+    for row in rows:
+        hosts.incus(name).request("DELETE", f"/1.0/instances/{row['source']}")
+    return {row["source"] for row in rows}
+
+
+def test_a_template_comes_to_the_volumes(hosts, api):
+    volume = volume_on(hosts, api, "local")
+    forget_sources(hosts, "local")
+    assert hosts.of(with_all(hosts, api, volume)) == "local"
+
+
+def test_templates_that_came_while_a_host_took_none_are_built_with_its_activation(hosts, stack):
+    hosts.take("other")
+    forgotten = forget_sources(hosts, "local")
+    assert stack.ctl("host", "activate", "local")["sources_built"] >= 1
+    assert forgotten & hosts.incus("local").names()
+    assert stack.ctl("host", "activate", "local")["sources_built"] == 0
+
+
+@contextlib.contextmanager
+def without_room(stack, name):
+    (row,) = stack.query("SELECT vcpus FROM hosts WHERE name = %s", name)
+    stack.query("UPDATE hosts SET vcpus = 0 WHERE name = %s", name)
+    try:
+        yield
+    finally:
+        stack.query("UPDATE hosts SET vcpus = %s WHERE name = %s", row["vcpus"], name)
+
+
+def test_volumes_whose_host_is_full_go_to_one_with_room(hosts, api, stack):
+    one, two = volume_on(hosts, api, "other"), volume_on(hosts, api, "other")
+    with without_room(stack, "other"):
+        assert hosts.of(with_all(hosts, api, one, two)) == "local"
+
+
+def test_all_of_it_goes_to_a_third_place(hosts, api, stack):
+    """Volumes on a host that is full, and the other lacks the template."""
+    volume = volume_on(hosts, api, "other")
+    forget_sources(hosts, "local")
+    with without_room(stack, "other"):
+        assert hosts.of(with_all(hosts, api, volume)) == "local"
+
+
+def test_nowhere_is_room(hosts, api, stack):
+    volume = volume_on(hosts, api, "other")
+    with without_room(stack, "other"), without_room(stack, "local"):
+        assert_error(api.post("/v1/sandboxes", {"volume_mounts": {"/data": volume.name}}), 503, "no_capacity")
+    assert host_of(stack, "volumes", volume.id) == "other"
+    assert hosts.of(with_all(hosts, api, volume)) == "other"
