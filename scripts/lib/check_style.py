@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The rules of the house, checked line by line; see scripts/check-style."""
 
+import builtins
 import concurrent.futures
 import os
 import re
 import shutil
 import subprocess
+import symtable
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -384,6 +386,29 @@ def check_spelling(root, sources):
         yield found.group(1), int(found.group(2)), found.group(3)
 
 
+def _unbound(table, bound):
+    for symbol in table.get_symbols():
+        name = symbol.get_name()
+        local = table.get_type() == "module" and (symbol.is_assigned() or symbol.is_imported())
+        if symbol.is_referenced() and (symbol.is_global() or table.get_type() == "module") and not local and name not in bound:
+            yield table.get_lineno(), name
+    for inner in table.get_children():
+        yield from _unbound(inner, bound)
+
+
+def check_names(sources):
+    """each name that a Python program uses is bound in it"""
+    given = {*dir(builtins), "__file__", "__name__", "__doc__"}
+    for source in sources:
+        if not source.path.endswith(".py") or re.search(r"^from \S+ import \*", source.text, re.MULTILINE):
+            continue
+        table = symtable.symtable(source.text, source.path, "exec")
+        bound = given | {one.get_name() for one in table.get_symbols()
+                         if one.is_assigned() or one.is_imported() or one.is_namespace()}
+        for line, name in _unbound(table, bound):
+            yield source.path, line, f"{name} is bound nowhere"
+
+
 def check_packed(sources):
     """each header of the programs is named in a Makefile, or the tarball lacks it"""
     makefiles = [source for source in sources if source.path.endswith(("Makefile.am", "Makefile.inc"))]
@@ -395,7 +420,7 @@ def check_packed(sources):
 
 
 CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_agent, check_sql, check_versions, check_curl,
-          check_hand, check_text, check_packed]
+          check_hand, check_text, check_names, check_packed]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",
             ".md", ".nft")

@@ -284,7 +284,8 @@ other_add()
     memory_mb=$(awk '/^MemTotal:/ { print int($2 / 1024 * 0.8) }' /proc/meminfo)
     ctl host add "$OTHER_NAME" --url "https://$OTHER_ADDRESS:8443" --server-cert "$(other_host incus_certificate)" \
         --project "$OTHER_PROJECT" --pool "$POOL" --range "$OTHER_RANGE" --network "$RANGE" --nic-prefix "$NIC_PREFIX" \
-        --vcpus "$(($(nproc) * 16))" --memory-mb "$memory_mb" --disk-overcommit 1000 \
+        --vcpus "$(($(nproc) * ${HOST_VCPUS_EACH:-16}))" --memory-mb "$memory_mb" \
+        --memory-overcommit "${HOST_MEMORY_OVERCOMMIT:-100}" --disk-overcommit "${HOST_DISK_OVERCOMMIT:-1000}" \
         --relay "https://$OTHER_ADDRESS:8446"
     ctl host drain local --stay
 }

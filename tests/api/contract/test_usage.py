@@ -9,6 +9,7 @@ import pytest
 from client import Api, assert_error
 from tenant import Sandbox
 from faults import InBackground, fault_points, settle, settled_row  # noqa: F401
+from stack import wait_until
 
 
 def intervals(stack, sandbox_id):

@@ -43,13 +43,13 @@ def hostile(account, internet):
 def entries(sandbox, key="src"):
     """Of the host's connection table, those that name the sandbox first."""
     wanted = f" {key}={sandbox.address} "
-    with open("/proc/net/nf_conntrack", encoding="ascii") as table:
-        return [line for line in table if wanted in line.partition("dport=")[0] + " "]
+    table = subprocess.run(sandbox.stack.on_host("cat", "/proc/net/nf_conntrack"), check=True, capture_output=True, text=True).stdout
+    return [line for line in table.splitlines() if wanted in line.partition("dport=")[0] + " "]
 
 
 def counter(stack, name):
     text = subprocess.run(
-        ["nft", "list", "counter", "inet", stack.settings["firewall_table"], name], check=True, capture_output=True, text=True
+        stack.on_host("nft", "list", "counter", "inet", stack.settings["firewall_table"], name), check=True, capture_output=True, text=True
     ).stdout
     return int(text.split("packets ")[1].split()[0])
 

@@ -52,7 +52,7 @@ class Between:
         self.path.chmod(0o666)
         self.listener.listen(64)
         threading.Thread(target=self._accept, daemon=True).start()
-        (host,) = stack.query("SELECT id, url FROM hosts")
+        (host,) = stack.query("SELECT id, url FROM hosts WHERE state = 'active'")
         self.host_id, self.url = host["id"], host["url"]
         self._set_url(f"unix://{self.path}")
 

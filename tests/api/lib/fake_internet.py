@@ -3,8 +3,9 @@
 addresses (RFC 5737), its DNS, HTTP, TLS and echo servers.
 
 Only packets of the stack's sandboxes are routed there, by a rule on their source, so that stacks
-side by side do not share it. Everything has names made of the stack's NIC prefix: what a killed run
-left is removed when the next one begins.
+side by side do not share it. It is behind the host that has the sandboxes, in whose network the link
+and the rule are. Everything has names made of the stack's NIC prefix: what a killed run left is removed
+when the next one begins.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ import signal
 import subprocess
 import sys
 
-from stack import wait_until
+from stack import read_settings, wait_until
 
 SERVE = pathlib.Path(__file__).parent / "outside" / "serve.py"
 NETWORKS = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
@@ -45,12 +46,17 @@ class FakeInternet:
 
     # --- up and down ---
 
+    def on_host(self, *arguments, check=True):
+        """ip in the network of the host that has the sandboxes."""
+        netns = self.stack.other_netns
+        return run("ip", *(["-n", netns] if netns else []), *arguments, check=check)
+
     def start(self):
         self.remove()
         run("ip", "netns", "add", self.namespace)
-        run("ip", "link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
-        run("ip", "addr", "add", f"{self.near}/31", "dev", self.link)
-        run("ip", "link", "set", self.link, "up")
+        self.on_host("link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
+        self.on_host("addr", "add", f"{self.near}/31", "dev", self.link)
+        self.on_host("link", "set", self.link, "up")
         for arguments in (
             ("addr", "add", f"{self.far}/31", "dev", "eth0"),
             ("link", "set", "eth0", "up"),
@@ -60,9 +66,9 @@ class FakeInternet:
         ):
             run("ip", "-n", self.namespace, *arguments)
         for network in NETWORKS:
-            run("ip", "route", "add", network, "via", self.far, "dev", self.link, "table", self.table)
-        run("ip", "rule", "add", "from", self.range, "lookup", self.table, "priority", self.table)
-        pathlib.Path(f"/proc/sys/net/ipv4/conf/{self.link}/rp_filter").write_text("2")
+            self.on_host("route", "add", network, "via", self.far, "dev", self.link, "table", self.table)
+        self.on_host("rule", "add", "from", self.range, "lookup", self.table, "priority", self.table)
+        run(*self.stack.on_host("sh", "-c", f"echo 2 >/proc/sys/net/ipv4/conf/{self.link}/rp_filter"))
         self._serve()
 
     def _serve(self):
@@ -78,10 +84,10 @@ class FakeInternet:
     def remove(self):
         for pid in run("ip", "netns", "pids", self.namespace, check=False).split():
             subprocess.run(["kill", "-KILL", pid], check=False)
-        while run("ip", "rule", "show", "priority", self.table, check=False).strip():
-            run("ip", "rule", "del", "priority", self.table)
-        run("ip", "route", "flush", "table", self.table, check=False)
-        run("ip", "link", "del", self.link, check=False)
+        while self.on_host("rule", "show", "priority", self.table, check=False).strip():
+            self.on_host("rule", "del", "priority", self.table)
+        self.on_host("route", "flush", "table", self.table, check=False)
+        self.on_host("link", "del", self.link, check=False)
         run("ip", "netns", "del", self.namespace, check=False)
 
     def stop(self):
@@ -121,14 +127,19 @@ class FakeInternet:
 
 
 class FirewallProcess:
-    """sandlot-firewall of the stack, with other settings or not at all for a while."""
+    """sandlot-firewall of the host that has the sandboxes, with other settings or not at all for a while."""
 
     def __init__(self, stack):
         self.stack = stack
-        self.config = stack.root / "etc" / "sandlot.conf"
+        self.config = stack.host_dir / "etc" / "sandlot.conf"
 
     def pids(self):
-        return self.stack.processes("sandlot-firewall")
+        return [pid for pid in self.stack.processes("sandlot-firewall") if self._is_of_host(pid)]
+
+    def _is_of_host(self, pid):
+        with contextlib.suppress(OSError):
+            return bytes(self.config) in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return False
 
     def restart(self):
         """End it; its watcher starts it again."""
@@ -151,7 +162,7 @@ class FirewallProcess:
             wait_until(self._running, 15, "another sandlot-firewall")
 
     def _watches(self, pid):
-        return b"sandlot-firewall" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"sandlot-firewall" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes() and self._is_of_host(pid)
 
     def _running(self):
         """Those that are no remains for the watcher to take away."""
@@ -164,7 +175,7 @@ class FirewallProcess:
 
     def forget(self):
         """What does not outlive a reboot."""
-        for path in pathlib.Path(self.stack.settings["firewall_state_dir"]).iterdir():
+        for path in pathlib.Path(read_settings(self.config)["firewall_state_dir"]).iterdir():
             path.unlink()
 
     def load_network(self):
@@ -172,7 +183,8 @@ class FirewallProcess:
         source = pathlib.Path(__file__).parents[3]
         script = (
             f"SOURCE_DIR={source}; . {source}/scripts/lib/load.sh; settings_defaults; "
-            f"STACK={self.stack.root.name}; settings_derive; firewall_load"
+            f"STACK={self.stack.root.name}; settings_derive; "
+            f"{'other_host ' if self.stack.other_netns else ''}firewall_load"
         )
         subprocess.run(["bash", "-c", script], check=True, capture_output=True)
 

@@ -12,10 +12,10 @@ STEPS = (1 << 30, 1 << 26, 1 << 22, 1 << 20, 1 << 16)
 
 
 class FullPool:
-    """The pool of the stack, full from fill() to empty(). As a context, it is always emptied."""
+    """The pool of the host that takes sandboxes, full from fill() to empty(). As a context, it is always emptied."""
 
     def __init__(self, stack, left_mb=0):
-        (host,) = stack.query("SELECT pool FROM hosts")
+        (host,) = stack.query("SELECT pool FROM hosts WHERE state = 'active'")
         pool = stack.incus_dir / "storage-pools" / host["pool"]
         if not os.path.ismount(pool):
             pytest.skip("the pool is a directory of the machine's own file system")

@@ -52,6 +52,16 @@ def read_assignments(path):
     return values
 
 
+def read_settings(path):
+    """Those of a sandlot.conf."""
+    settings = {}
+    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
+        name, separator, value = line.partition("=")
+        if separator and not name.lstrip().startswith("#"):
+            settings[name.strip()] = value.strip()
+    return settings
+
+
 # A machine that is busy with something else may take long for anything: no wait ends before.
 PATIENCE_S = 90
 
@@ -168,7 +178,7 @@ class Stack:
         self.other_netns = env.get("SANDLOT_OTHER_NETNS")
         self._incus_dir = pathlib.Path(env["SANDLOT_INCUS_SOCKET"]).parent
         self.run_dir = self.root / "run"
-        self.settings = self._read_settings()
+        self.settings = read_settings(self.root / "etc" / "sandlot.conf")
 
     @classmethod
     def find(cls):
@@ -178,14 +188,6 @@ class Stack:
                 "SANDLOT_STACK_ENV does not name the stack.env of a running stack: run scripts/test"
             )
         return cls(env_file)
-
-    def _read_settings(self):
-        settings = {}
-        for line in (self.root / "etc" / "sandlot.conf").read_text(encoding="utf-8").splitlines():
-            name, separator, value = line.partition("=")
-            if separator and not name.lstrip().startswith("#"):
-                settings[name.strip()] = value.strip()
-        return settings
 
     @property
     def incus_dir(self):

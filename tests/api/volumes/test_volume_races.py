@@ -25,7 +25,7 @@ def volume(api):
 
 
 def keeper(stack):
-    rows = stack.query("SELECT instance_name FROM keepers")
+    rows = stack.query("SELECT k.instance_name FROM keepers k JOIN hosts h ON h.id = k.host_id WHERE h.state = 'active'")
     return rows[0]["instance_name"] if rows else None
 
 
