@@ -34,7 +34,8 @@
 #define FORK_ATTEMPTS 3
 /* Within this time a create is begun once more on another host. */
 #define ELSEWHERE_MOST_MS 20000
-/* The volumes, what it is made from, and once more that, where both had to go to a third host. */
+/* With volumes: these, what it is made from, and once more that, where both had to go to a third
+ * host. */
 #define GATHER_STEPS 3
 
 static int check_overrides(const struct sandbox_create *request, const struct plan *plan,
@@ -599,7 +600,7 @@ static bool gathers(const struct gathering *gathering, int64_t give_up_ms, unsig
 {
     bool may_help = false, gathered = false;
     error_auto failure = NULL;
-    if (*steps == GATHER_STEPS)
+    if (*steps == (gathering->request->mount_count ? GATHER_STEPS : 1))
         return false;
     ++*steps;
     if (sandbox_gather_may_help(gathering, refusal, &may_help, &failure) < 0 ||

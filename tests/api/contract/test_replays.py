@@ -199,13 +199,14 @@ def test_an_attempt_that_failed_may_be_tried_again(account, stack):
     slug = "t" + secrets.token_hex(5)  # nothing of it stands ready, so a host must be found
     stack.ctl("template", "add", slug, "--image", image, "--cpu", "1", "--memory-mb", "256")
     key, body = new_key(), {"template": slug}
-    stack.query("UPDATE hosts SET state = 'draining'")
+    (host,) = [row["id"] for row in stack.query("SELECT id FROM hosts WHERE state = 'active'")]
+    stack.query("UPDATE hosts SET state = 'draining' WHERE id = %s", host)
     try:
         refused = account.api.post("/v1/sandboxes", body, headers=key)
         assert_error(refused, 503, "no_capacity")
         assert refused.headers["Retry-After"]
     finally:
-        stack.query("UPDATE hosts SET state = 'active'")
+        stack.query("UPDATE hosts SET state = 'active' WHERE id = %s", host)
     made = account.api.post("/v1/sandboxes", body, headers=key)
     assert made.status == 201 and made.headers["Idempotent-Replayed"] is None, made
     assert [row["id"] for row in account.api.list()] == [made.json()["id"]]
