@@ -64,9 +64,16 @@ static const struct db_statement purge_statement = {
 #define DUE "state IN ('copying', 'clearing')"
 static const struct lease_table held =
     LEASE_TABLE_OWNED_AS("moving.held", "moves", "id", "lease_until_ms", DUE);
+/* What a team asks for is copied one after the other, so that it keeps no other team waiting behind
+ * its volumes. Templates are everybody's. */
+#define TURN                                                                     \
+    " AND asked = 1 AND (kind = 'template' OR NOT EXISTS (SELECT 1 FROM moves o" \
+    "   WHERE o.team_id = moves.team_id AND o.state = 'copying' AND o.asked = 1" \
+    "   AND o.kind <> 'template' AND o.id <> moves.id AND o.lease_owner <> ''"   \
+    "   AND o.lease_until_ms > UNIX_TIMESTAMP(NOW(3)) * 1000))"
 static const struct lease_table due[] = {
     LEASE_TABLE_OWNED_AS("moving.others", "moves", "id", "lease_until_ms", DUE " AND asked = 0"),
-    LEASE_TABLE_OWNED_AS("moving.asked", "moves", "id", "lease_until_ms", DUE " AND asked = 1"),
+    LEASE_TABLE_OWNED_AS("moving.asked", "moves", "id", "lease_until_ms", DUE TURN),
 };
 
 static const struct db_statement *const statements[] = {

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whose move has its turn. */
+#include "unit/unit.h"
+
+#include <string.h>
+
+#include "moving/moving.h"
+#include "unit/schema.h"
+
+#define LEASE_S 60
+
+static const char *const team_a = "tea_0000000000000000000000000a",
+                         *const team_b = "tea_0000000000000000000000000b";
+
+static int begin_body(struct db *connection, void *context, struct error **err)
+{
+    return move_begin(connection, context, err);
+}
+
+static void begin(const char *id, const char *team_id, enum move_kind kind, bool asked)
+{
+    struct error *err = NULL;
+    struct move move = {.kind = kind, .asked = asked, .from_host = 1, .to_host = 2};
+    snprintf(move.id, sizeof move.id, "%s", id);
+    snprintf(move.group_id, sizeof move.group_id, "%s", id);
+    snprintf(move.team_id, sizeof move.team_id, "%s", team_id);
+    assert_ok(db_transaction(db, begin_body, &move, &err));
+}
+
+static int forget(void **state)
+{
+    struct error *err = NULL;
+    static const struct db_statement all = {"test.forget", "DELETE FROM moves", false};
+    (void)state;
+    return db_exec(db, &all, DB_NO_ARGS, NULL, &err);
+}
+
+/* "": there was none. */
+static struct move take(bool asked)
+{
+    struct error *err = NULL;
+    struct move move;
+    assert_ok(move_take(db, "somebody", LEASE_S, asked, &move, &err));
+    return move;
+}
+
+static void a_team_has_one_at_a_time_that_it_asked_for(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    begin("vol_1", team_a, MOVE_VOLUME, true);
+    begin("vol_2", team_a, MOVE_VOLUME, true);
+    begin("ckp_3", team_a, MOVE_CHECKPOINT, true);
+    begin("vol_4", team_b, MOVE_VOLUME, true);
+    struct move first = take(true), second = take(true);
+    assert_string_not_equal(first.team_id, second.team_id);
+    assert_string_equal(take(true).id, "");
+    const struct move *of_a = !strcmp(first.team_id, team_a) ? &first : &second;
+    assert_ok(move_forget(db, of_a->id, of_a->kind, &err));
+    struct move next = take(true);
+    assert_string_equal(next.team_id, team_a);
+    assert_string_not_equal(next.id, of_a->id);
+}
+
+static void whoever_dies_keeps_no_turn(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    begin("vol_1", team_a, MOVE_VOLUME, true);
+    begin("vol_2", team_a, MOVE_VOLUME, true);
+    struct move first = take(true);
+    assert_ok(move_defer(db, &first, 0, &err));
+    assert_string_not_equal(take(true).id, "");
+    assert_string_equal(take(true).id, "");
+}
+
+static void templates_and_drains_have_no_turns(void **state)
+{
+    (void)state;
+    begin("tpv_1", team_a, MOVE_TEMPLATE, true);
+    begin("tpv_2", team_a, MOVE_TEMPLATE, true);
+    begin("vol_3", team_a, MOVE_VOLUME, true);
+    begin("vol_4", team_a, MOVE_VOLUME, false);
+    begin("vol_5", team_a, MOVE_VOLUME, false);
+    for (int i = 0; i < 3; i++)
+        assert_string_not_equal(take(true).id, "");
+    for (int i = 0; i < 2; i++)
+        assert_string_not_equal(take(false).id, "");
+    assert_string_equal(take(true).id, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_team_has_one_at_a_time_that_it_asked_for, forget),
+        cmocka_unit_test_teardown(whoever_dies_keeps_no_turn, forget),
+        cmocka_unit_test_teardown(templates_and_drains_have_no_turns, forget),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, schema_setup, schema_teardown);
+}
