@@ -581,31 +581,34 @@ static int bad_mount_point(const struct sandbox_create *request, struct error **
                            "No sandbox can start from this disk: %s.", failure->message);
 }
 
-/* Nothing is begun for it here. */
-static bool leaves_copying(const struct gathering *gathering, struct error **err)
+/* Whether it may help, and has been tried in fewer than all steps. */
+static bool may_gather(const struct gathering *gathering, unsigned steps,
+                       const struct error *refusal)
 {
-    bool may_help;
+    bool may_help = false;
     error_auto failure = NULL;
-    if (!gathering->request->no_copying ||
-        sandbox_gather_may_help(gathering, *err, &may_help, &failure) < 0 || !may_help)
-        return false;
-    error_clear(err);
-    error_set(err, ERR_COPY_FIRST, "What the sandbox is made of is copied to a host with room.");
-    return true;
+    unsigned most = gathering->request->mount_count ? GATHER_STEPS : 1;
+    if (steps < most && sandbox_gather_may_help(gathering, refusal, &may_help, &failure) < 0)
+        log_warning("cannot find out whether another host has room for a sandbox",
+                    LOG_ERROR(failure));
+    return may_help;
 }
 
-/* Some steps; whatever comes of them, the refusal is what a client is told if they did not help. */
-static bool gathers(const struct gathering *gathering, int64_t give_up_ms, unsigned *steps,
-                    const struct error *refusal)
+/* Nothing is begun for it here. */
+static int copy_first(struct error **err)
 {
-    bool may_help = false, gathered = false;
+    error_clear(err);
+    return error_set(err, ERR_COPY_FIRST,
+                     "What the sandbox is made of is copied to a host with room.");
+}
+
+/* Whatever comes of it, the refusal is what a client is told if it did not help. */
+static bool gathers(const struct gathering *gathering, int64_t give_up_ms)
+{
+    bool gathered = false;
     error_auto failure = NULL;
-    if (*steps == (gathering->request->mount_count ? GATHER_STEPS : 1))
-        return false;
-    ++*steps;
-    if (sandbox_gather_may_help(gathering, refusal, &may_help, &failure) < 0 ||
-        (may_help && sandbox_gather(gathering, give_up_ms, &gathered, &failure) < 0))
-        log_warning("what a sandbox is made of cannot be brought to a host with room",
+    if (sandbox_gather(gathering, give_up_ms, &gathered, &failure) < 0)
+        log_warning("cannot bring what a sandbox is made of to a host with room",
                     LOG_ERROR(failure));
     return gathered;
 }
@@ -642,9 +645,11 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
         if (elsewhere)
             avoid_host = work.sandbox.host_id;
         const struct gathering gathering = {worker, request, &work.sandbox};
-        if (!was_warm && !elsewhere && leaves_copying(&gathering, err))
-            return -1;
-        bool gathered = !was_warm && !elsewhere && gathers(&gathering, give_up_ms, &steps, *err);
+        bool may = !was_warm && !elsewhere && may_gather(&gathering, steps, *err);
+        if (may && request->no_copying)
+            return copy_first(err);
+        bool gathered = may && gathers(&gathering, give_up_ms);
+        steps += may;
         if (!was_warm && !elsewhere && !gathered && !(refused && again))
             return work_public_error(&work, err);
         again = again && (was_warm || elsewhere || gathered);

@@ -10,17 +10,29 @@
 
 /* --- beginning --- */
 
+/* Who lacks it: of all some, or the one that is wanted. */
+static int find_lacking(struct db *db, const struct move_order *order, uint32_t hosts[HOSTS_MOST],
+                        unsigned *count, struct error **err)
+{
+    bool has;
+    if (!order->only_host)
+        return template_row_lacking(db, order->id, HOSTS_MOST, hosts, count, err);
+    if (template_row_has_source(db, order->id, order->only_host, &has, err) < 0)
+        return -1;
+    hosts[0] = order->only_host;
+    *count = !has;
+    return 0;
+}
+
 /* One that lacks it and has room. */
 static int choose(struct db *db, const struct move_order *order, struct move *move,
                   struct error **err)
 {
     uint32_t hosts[HOSTS_MOST];
     unsigned count;
-    if (template_row_lacking(db, order->id, HOSTS_MOST, hosts, &count, err) < 0)
+    if (find_lacking(db, order, hosts, &count, err) < 0)
         return -1;
     for (unsigned i = 0; i < count && !move->to_host; i++) {
-        if (order->only_host && hosts[i] != order->only_host)
-            continue;
         const struct host_wanted wanted = {
             .from_host = move->from_host, .only_host = hosts[i], .resources = order->resources};
         if (host_target(db, &wanted, &move->to_host, err) < 0)

@@ -18,9 +18,7 @@ pytestmark = pytest.mark.hosts
 
 @pytest.fixture
 def hosts(stack):
-    both = TwoHosts(stack)
-    both.becomes("up")
-    both.add_again("local")
+    both = TwoHosts.up(stack)
     yield both
     both.found_again()
     both.take("other")
@@ -125,11 +123,6 @@ def until_stored(stack, *checkpoints):
                    300, "the checkpoint being in the archive")
 
 
-def host_of(stack, checkpoint):
-    (row,) = stack.query("SELECT h.name FROM checkpoints c JOIN hosts h ON h.id = c.host_id WHERE c.id = %s", checkpoint["id"])
-    return row["name"]
-
-
 def restored(api, checkpoint):
     """As a client does that is told to try again."""
     last = []
@@ -200,7 +193,7 @@ def test_checkpoints_outlive_their_host_which_can_be_removed(hosts, kept, archiv
         from_memory.data.check("curl -so /dev/null 127.0.0.1:3000")
         for one in (from_disk, from_memory):
             assert hosts.of(one) == "local"
-        assert [host_of(stack, one) for one in kept] == ["local", "local"]
+        assert [hosts.host_of("checkpoints", one["id"]) for one in kept] == ["local", "local"]
         wait_until(lambda: hosts.of(paused) == "local", 60, "the paused sandbox leaving")
         assert api.delete(fresh.path).status == 204
         wait_until(lambda: stack.ctl("host", "remove", "other", check=False).returncode == 0, 120, "a host that can be removed")
@@ -228,7 +221,7 @@ def test_a_dispatcher_is_killed_over_a_checkpoint(hosts, kept, losing, api, stac
         made = restored(api, memory)
         wait_until(lambda: not (fault_points.directory / point).exists(), 60, f"a dispatcher at {point}")
         no_moves(stack)
-        assert [host_of(stack, one) for one in kept] == ["local", "local"]
+        assert [hosts.host_of("checkpoints", one["id"]) for one in kept] == ["local", "local"]
         assert made.data.check("cat /dev/shm/kept kept") == "in memory\non disk\n"
         assert restored(api, disk).data.check("cat kept") == "on disk\n"
     for one in kept:
@@ -251,7 +244,7 @@ def test_a_damaged_copy_of_a_checkpoint_is_refused(hosts, kept, losing, archive,
 
         wait_until(refused, 120, "a refusal that says why")
         assert restored(api, memory).data.check("cat kept") == "on disk\n", "the other one is whole"
-        assert host_of(stack, disk) == "other"
+        assert hosts.host_of("checkpoints", disk["id"]) == "other"
         archive.write(key, stored)
         assert restored(api, disk).data.check("cat kept") == "on disk\n"
     delete(api, *kept)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Who waits until something is copied keeps nobody else waiting, and is answered as if nobody had handed him on."""
 
-import contextlib
 import json
 import secrets
 
@@ -24,9 +23,7 @@ MANY = 6  # the set-up's pools have eight workers, of which a team may have four
 
 @pytest.fixture
 def hosts(stack):
-    both = TwoHosts(stack)
-    both.becomes("up")
-    both.add_again("local")
+    both = TwoHosts.up(stack)
     both.take("local", "other")
     yield both
     both.found_again()
@@ -38,16 +35,6 @@ def patient(stack):
     """Whoever waits for a copy does so for as long as the test takes."""
     with process_settings(stack, "sandlot-api", resume_wait_s=300):
         yield
-
-
-@contextlib.contextmanager
-def full(stack, name):
-    (row,) = stack.query("SELECT memory_mb FROM hosts WHERE name = %s", name)
-    stack.query("UPDATE hosts SET memory_mb = 1 WHERE name = %s", name)
-    try:
-        yield
-    finally:
-        stack.query("UPDATE hosts SET memory_mb = %s WHERE name = %s", row["memory_mb"], name)
 
 
 def nobody_copies(stack):
@@ -86,7 +73,7 @@ def test_resumes_that_move_first_keep_no_call_of_the_team_waiting(hosts, api, st
     runs = hosts.make(api, "local")
     many = paused_many(hosts, api, MANY)
     key = {"Idempotency-Key": secrets.token_hex(8)}
-    with full(stack, "other"):
+    with hosts.full("other"):
         with nobody_copies(stack):
             waiting = [InBackground(api.request, "POST", f"{one.path}/resume", {}, key if one is many[0] else None,
                                     timeout_s=290) for one in many]
@@ -107,7 +94,7 @@ def test_resumes_that_move_first_keep_no_call_of_the_team_waiting(hosts, api, st
 def test_creates_whose_checkpoint_moves_first_keep_no_call_of_the_team_waiting(hosts, api, stack):
     runs = hosts.make(api, "local")
     checkpoints = [checkpoint_of(hosts.make(api, "other")) for _ in range(MANY)]
-    with full(stack, "other"), nobody_copies(stack):
+    with hosts.full("other"), nobody_copies(stack):
         # So large that nginx keeps it in a file.
         bodies = [json.dumps({"snapshot_id": one["id"]}).encode() + b" " * 300_000 for one in checkpoints]
         waiting = [InBackground(api.request, "POST", "/v1/sandboxes", one, {"Content-Type": "application/json"}, timeout_s=120)
@@ -123,7 +110,7 @@ def test_creates_whose_checkpoint_moves_first_keep_no_call_of_the_team_waiting(h
 def test_who_cannot_go_anywhere_is_told_at_once(hosts, api, stack):
     """There is no host with room: nobody waits for one."""
     (paused,) = paused_many(hosts, api, 1)
-    with full(stack, "other"), full(stack, "local"), nobody_copies(stack):
+    with hosts.full("other"), hosts.full("local"), nobody_copies(stack):
         assert_error(api.post(f"{paused.path}/resume", {}), 503, "no_capacity")
         assert_error(api.post("/v1/sandboxes", {}), 503, "no_capacity")
     assert paused.resume()["resumed_from"] == "memory"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a sandbox is made of is on several hosts, or on one without room: it comes together on one."""
 
-import contextlib
-
 import pytest
 
 from client import assert_error
@@ -17,9 +15,7 @@ pytestmark = pytest.mark.hosts
 
 @pytest.fixture
 def hosts(stack):
-    both = TwoHosts(stack)
-    both.becomes("up")
-    both.add_again("local")
+    both = TwoHosts.up(stack)
     both.take("local", "other")
     yield both
     both.add_again("local")
@@ -31,18 +27,13 @@ def api(make_account):
     return make_account("pro").api
 
 
-def host_of(stack, table, id):
-    (row,) = stack.query(f"SELECT h.name FROM {table} t JOIN hosts h ON h.id = t.host_id WHERE t.id = %s", id)
-    return row["name"]
-
-
 def volume_on(hosts, api, name):
     """One with a file in it."""
     hosts.take(name)
     made = Volume(api)
     hosts.take("local", "other")
     made.write("/file", made.id.encode())
-    assert host_of(hosts.stack, "volumes", made.id) == name
+    assert hosts.host_of("volumes", made.id) == name
     return made
 
 
@@ -51,13 +42,13 @@ def with_all(hosts, api, *volumes, **fields):
     sandbox = Sandbox.create(api, volume_mounts={f"/v{i}": one.name for i, one in enumerate(volumes)}, **fields)
     for i, one in enumerate(volumes):
         assert sandbox.data.check(f"cat /v{i}/file") == one.id
-        assert host_of(hosts.stack, "volumes", one.id) == hosts.of(sandbox)
+        assert hosts.host_of("volumes", one.id) == hosts.of(sandbox)
     wait_until(lambda: not wrong_counters(hosts.stack.query), 30, "counters that are right")
     return sandbox
 
 
 def test_volumes_of_a_team_are_on_one_host(hosts, api, stack):
-    assert len({host_of(stack, "volumes", Volume(api).id) for _ in range(4)}) == 1
+    assert len({hosts.host_of("volumes", Volume(api).id) for _ in range(4)}) == 1
 
 
 @pytest.mark.short
@@ -96,7 +87,7 @@ def test_a_checkpoint_comes_to_the_volumes(hosts, api, stack):
     original.data.check("echo on disk >kept; sync")
     checkpoint = checkpoint_of(original)
     sandbox = with_all(hosts, api, volume, template=checkpoint["id"])
-    assert hosts.of(sandbox) == host_of(stack, "checkpoints", checkpoint["id"]) == "other"
+    assert hosts.of(sandbox) == hosts.host_of("checkpoints", checkpoint["id"]) == "other"
     assert sandbox.data.check("cat kept") == "on disk\n"
 
 
@@ -125,19 +116,9 @@ def test_templates_that_came_while_a_host_took_none_are_built_with_its_activatio
     assert stack.ctl("host", "activate", "local")["sources_built"] == 0
 
 
-@contextlib.contextmanager
-def without_room(stack, name):
-    (row,) = stack.query("SELECT vcpus FROM hosts WHERE name = %s", name)
-    stack.query("UPDATE hosts SET vcpus = 0 WHERE name = %s", name)
-    try:
-        yield
-    finally:
-        stack.query("UPDATE hosts SET vcpus = %s WHERE name = %s", row["vcpus"], name)
-
-
 def test_volumes_whose_host_is_full_go_to_one_with_room(hosts, api, stack):
     one, two = volume_on(hosts, api, "other"), volume_on(hosts, api, "other")
-    with without_room(stack, "other"):
+    with hosts.full("other"):
         assert hosts.of(with_all(hosts, api, one, two)) == "local"
 
 
@@ -145,13 +126,13 @@ def test_all_of_it_goes_to_a_third_place(hosts, api, stack):
     """Volumes on a host that is full, and the other lacks the template."""
     volume = volume_on(hosts, api, "other")
     forget_sources(hosts, "local")
-    with without_room(stack, "other"):
+    with hosts.full("other"):
         assert hosts.of(with_all(hosts, api, volume)) == "local"
 
 
 def test_nowhere_is_room(hosts, api, stack):
     volume = volume_on(hosts, api, "other")
-    with without_room(stack, "other"), without_room(stack, "local"):
+    with hosts.full("other"), hosts.full("local"):
         assert_error(api.post("/v1/sandboxes", {"volume_mounts": {"/data": volume.name}}), 503, "no_capacity")
-    assert host_of(stack, "volumes", volume.id) == "other"
+    assert hosts.host_of("volumes", volume.id) == "other"
     assert hosts.of(with_all(hosts, api, volume)) == "other"

@@ -18,9 +18,7 @@ pytestmark = pytest.mark.hosts
 
 @pytest.fixture
 def hosts(stack):
-    both = TwoHosts(stack)
-    both.becomes("up")
-    both.add_again("local")
+    both = TwoHosts.up(stack)
     yield both
     both.take("other")
 

@@ -28,11 +28,6 @@ def hosts(stack):
     both.take("other")
 
 
-def host_of(stack, table, id):
-    (row,) = stack.query(f"SELECT h.name FROM {table} t JOIN hosts h ON h.id = t.host_id WHERE t.id = %s", id)
-    return row["name"]
-
-
 def no_moves(stack):
     wait_until(lambda: not stack.query("SELECT id FROM moves WHERE state <> 'failed'"), 90, "the end of all moves", 0.1)
 
@@ -80,7 +75,7 @@ def test_checkpoints_go_also_those_whose_sandbox_is_gone(hosts, api, stack, memo
     sandbox.wait_until_removed()
     left = drain(stack)
     assert why(left, checkpoint["id"]) is None
-    assert host_of(stack, "checkpoints", checkpoint["id"]) == "local"
+    assert hosts.host_of("checkpoints", checkpoint["id"]) == "local"
     assert hosts.having(checkpoint_instance(checkpoint)) == ["local"]
     again = restored(api, checkpoint)
     assert hosts.of(again) == "local"
@@ -103,7 +98,7 @@ def test_a_dispatcher_killed_at_each_step_of_a_checkpoint(hosts, api, stack, fau
     drain(stack)
     wait_until(lambda: not (fault_points.directory / point).exists(), 30, f"a dispatcher at {point}")
     no_moves(stack)
-    assert hosts.having(checkpoint_instance(checkpoint)) == [host_of(stack, "checkpoints", checkpoint["id"])] == ["local"]
+    assert hosts.having(checkpoint_instance(checkpoint)) == [hosts.host_of("checkpoints", checkpoint["id"])] == ["local"]
     again = restored(api, checkpoint)
     assert again.data.check("cat /dev/shm/in_memory") == "kept\n"
 
@@ -159,7 +154,7 @@ def are_there(hosts, with_volumes, name="local"):
     one, two, both, also = with_volumes
     no_moves(hosts.stack)
     for volume in (one, two):
-        assert host_of(hosts.stack, "volumes", volume.id) == name
+        assert hosts.host_of("volumes", volume.id) == name
         assert [host for host in ("local", "other") if has_volume(hosts, host, volume)] == [name]
     assert one.read("/file") == b"one\n" and two.read("/file") == b"two\n"
     for sandbox in (both, also):
@@ -191,7 +186,7 @@ def test_a_volume_with_a_writer_stays(hosts, with_volumes, stack):
     also.resume()
     left = drain(stack)
     assert "runs" in why(left, one.id) and why(left, also.id)
-    assert host_of(stack, "volumes", one.id) == host_of(stack, "volumes", two.id) == "other"
+    assert hosts.host_of("volumes", one.id) == hosts.host_of("volumes", two.id) == "other"
     also.pause()
     wait_until(lambda: hosts.of(also) == "local", 120, "it going when nothing runs any more")
     are_there(hosts, with_volumes)
@@ -228,7 +223,7 @@ def test_a_change_of_files_from_outside_while_it_is_copied(hosts, with_volumes, 
     stack.query("UPDATE moves SET finished_at_ms = 0")
     drain(stack)
     no_moves(stack)
-    assert host_of(stack, "volumes", one.id) == "local" and one.read("/changed") == b"changed"
+    assert hosts.host_of("volumes", one.id) == "local" and one.read("/changed") == b"changed"
 
 
 def test_a_resume_follows_its_volumes(hosts, with_volumes, stack, fault_points):
@@ -236,7 +231,7 @@ def test_a_resume_follows_its_volumes(hosts, with_volumes, stack, fault_points):
     fault_points.arm("move.begun", "wait", PROGRAM)
     stack.ctl("host", "drain", "other")
     fault_points.reached("move.begun", 60)
-    assert host_of(stack, "volumes", one.id) == "local"
+    assert hosts.host_of("volumes", one.id) == "local"
     resuming = [InBackground(sandbox.resume) for sandbox in (both, also)]
     fault_points.release("move.begun")
     for one in resuming:
@@ -395,7 +390,7 @@ def run_there(hosts, with_volumes, name="local"):
         wait_until(lambda sandbox=sandbox: hosts.of(sandbox) == name and sandbox.show()["state"] == "ready", 120, "it running")
     no_moves(hosts.stack)
     for volume in (one, two):
-        assert host_of(hosts.stack, "volumes", volume.id) == name
+        assert hosts.host_of("volumes", volume.id) == name
         assert [host for host in ("local", "other") if has_volume(hosts, host, volume)] == [name]
     assert both.data.check("cat /one/file /two/file kept") == "one\ntwo\non disk\n"
     also.data.check("echo more >>/one/file")
@@ -428,11 +423,9 @@ def test_a_dispatcher_killed_at_each_step_of_one_with_volumes(hosts, running_wit
 
 
 @pytest.fixture
-def full(stack):
-    (row,) = stack.query("SELECT memory_mb FROM hosts WHERE name = 'other'")
-    stack.query("UPDATE hosts SET memory_mb = 1 WHERE name = 'other'")
-    yield
-    stack.query("UPDATE hosts SET memory_mb = %s WHERE name = 'other'", row["memory_mb"])
+def full(hosts):
+    with hosts.full("other"):
+        yield
 
 
 def test_a_resume_on_a_full_host_takes_its_volumes_along(hosts, with_volumes, stack, full):
@@ -453,7 +446,7 @@ def test_volumes_that_somebody_uses_stay_on_a_full_host(hosts, with_volumes, api
     assert "volumes stay on it: A sandbox that runs has the volume" in said and int(answer.headers["Retry-After"]) > 0
     assert also.pause()["state"] == "stopped"
     assert both.resume()["state"] == "ready"
-    assert hosts.of(both) == host_of(stack, "volumes", one.id) == "local"
+    assert hosts.of(both) == hosts.host_of("volumes", one.id) == "local"
 
 
 def test_a_create_from_a_checkpoint_of_a_full_host(hosts, api, stack, request):
@@ -462,7 +455,7 @@ def test_a_create_from_a_checkpoint_of_a_full_host(hosts, api, stack, request):
     checkpoint = checkpoint_of(sandbox)
     request.getfixturevalue("full")
     made = restored(api, checkpoint)
-    assert hosts.of(made) == host_of(stack, "checkpoints", checkpoint["id"]) == "local"
+    assert hosts.of(made) == hosts.host_of("checkpoints", checkpoint["id"]) == "local"
     assert made.data.check("cat on_disk") == "kept\n"
     no_moves(stack)
     assert hosts.having(checkpoint_instance(checkpoint)) == ["local"]
@@ -471,14 +464,10 @@ def test_a_create_from_a_checkpoint_of_a_full_host(hosts, api, stack, request):
 def test_a_create_with_no_room_anywhere_says_so(hosts, api, stack, full):
     sandbox = hosts.make(api, "local")
     checkpoint = checkpoint_of(sandbox)
-    (row,) = stack.query("SELECT memory_mb FROM hosts WHERE name = 'local'")
-    stack.query("UPDATE hosts SET memory_mb = 1 WHERE name = 'local'")
-    try:
+    with hosts.full("local"):
         answer = api.post("/v1/sandboxes", {"snapshot_id": checkpoint["id"]})
         assert_error(answer, 503, "no_capacity")
         assert int(answer.headers["Retry-After"]) > 0
-    finally:
-        stack.query("UPDATE hosts SET memory_mb = %s WHERE name = 'local'", row["memory_mb"])
 
 
 # --- tenants beside each other, and the end ---
@@ -492,8 +481,8 @@ def test_one_team_with_much_keeps_no_other_waiting(hosts, api, stack, other_acco
     one = checkpoint_of(little)
     assert api.delete(much.path).status == 204 and other_account.api.delete(little.path).status == 204
     stack.ctl("host", "drain", "other")
-    wait_until(lambda: host_of(stack, "checkpoints", one["id"]) == "local", 120, "that of the other team")
-    left = [c for c in checkpoints if host_of(stack, "checkpoints", c["id"]) == "other"]
+    wait_until(lambda: hosts.host_of("checkpoints", one["id"]) == "local", 120, "that of the other team")
+    left = [c for c in checkpoints if hosts.host_of("checkpoints", c["id"]) == "other"]
     assert len(left) >= 1, "it did not wait for all of them"
     no_moves(stack)
 

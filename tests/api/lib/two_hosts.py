@@ -16,6 +16,14 @@ class TwoHosts:
         rows = {row["name"] for row in stack.query("SELECT name FROM hosts")}
         self.names = [name for name in ("local", "other", "third") if name in rows]
 
+    @classmethod
+    def up(cls, stack):
+        """Both answer, and have the same templates."""
+        both = cls(stack)
+        both.becomes("up")
+        both.add_again("local")
+        return both
+
     def host(self, name="other"):
         return next(one for one in self.stack.ctl("host", "list")["hosts"] if one["name"] == name)
 
@@ -65,6 +73,21 @@ class TwoHosts:
         (row,) = self.stack.query("SELECT h.name FROM sandboxes s JOIN hosts h ON h.id = s.host_id WHERE s.id = %s",
                                   sandbox.id)
         return row["name"]
+
+    def host_of(self, table, id):
+        """Of a volume or a checkpoint."""
+        (row,) = self.stack.query(f"SELECT h.name FROM {table} t JOIN hosts h ON h.id = t.host_id WHERE t.id = %s", id)
+        return row["name"]
+
+    @contextlib.contextmanager
+    def full(self, name):
+        """It has no room for anything new."""
+        (row,) = self.stack.query("SELECT memory_mb FROM hosts WHERE name = %s", name)
+        self.stack.query("UPDATE hosts SET memory_mb = 1 WHERE name = %s", name)
+        try:
+            yield
+        finally:
+            self.stack.query("UPDATE hosts SET memory_mb = %s WHERE name = %s", row["memory_mb"], name)
 
     def incus(self, name):
         folder = "" if name == "local" else name
