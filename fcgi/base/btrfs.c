@@ -171,6 +171,8 @@ int btrfs_subvolume_look(const char *path, struct btrfs_subvolume *subvolume)
         .id = found.treeid,
         .sealed = found.flags & BTRFS_ROOT_SUBVOL_RDONLY,
         .received = found.rtransid && found.rtransid >= found.otransid,
+        .made_in = found.otransid,
+        .changed_in = found.ctransid,
     };
     memcpy(subvolume->uuid, found.uuid, sizeof subvolume->uuid);
     memcpy(subvolume->parent_uuid, found.parent_uuid, sizeof subvolume->parent_uuid);

@@ -57,6 +57,8 @@ struct btrfs_subvolume {
     unsigned char parent_uuid[BTRFS_UUID_BYTES]; /* what it was copied from; zeros: nothing */
     bool sealed;
     bool received; /* it came by `btrfs receive`, and is not a copy of what did */
+    /* Transactions of the file system: in which it was made, and what is in it was last changed. */
+    uint64_t made_in, changed_in;
 };
 
 int btrfs_subvolume_look(const char *path, struct btrfs_subvolume *subvolume);

@@ -5,9 +5,10 @@
  * one image of its memory (fork_image.h).
  *
  * Each start of a sandbox calls btrfs eight times, and a fork twenty times, while somebody waits:
- * what is a question of one ioctl is asked of the kernel here, too (subvolume.h). What goes to
- * another server waits for the disk less often (transfer.h), and only what the other does not have
- * goes there (parent.h). All else is left to the btrfs behind this one.
+ * what is a question of one ioctl is asked of the kernel here, too (subvolume.h), and what a create
+ * copies has been copied before (spare.h). What goes to another server waits for the disk less
+ * often (transfer.h), and only what the other does not have goes there (parent.h). All else is left
+ * to the btrfs behind this one.
  */
 #include <errno.h>
 #include <limits.h>
@@ -22,7 +23,9 @@
 #include "btrfs/fork_image.h"
 #include "btrfs/next.h"
 #include "btrfs/parent.h"
+#include "btrfs/pool.h"
 #include "btrfs/size.h"
+#include "btrfs/spare.h"
 #include "btrfs/subvolume.h"
 #include "btrfs/transfer.h"
 
@@ -56,12 +59,29 @@ static int seal(const char *snapshot)
     return image ? EXIT_SUCCESS : -1;
 }
 
+/* For a create, or for the pool of waiting instances. */
+static int copy_source(const char *source, const char *to)
+{
+    int status = spare_take(source, to);
+    if (status < 0)
+        status = subvolume_copy(source, to);
+    spare_make_later(source);
+    return status;
+}
+
 static int copy(const char *from, const char *to)
 {
     int status = fork_image_snapshot(from, to);
     if (status < 0)
         status = transfer_snapshot(from, to);
-    return status < 0 ? subvolume_copy(from, to) : status;
+    if (status >= 0)
+        return status;
+    if (spare_is_for(from) && pool_is_instance(to))
+        return copy_source(from, to);
+    status = subvolume_copy(from, to);
+    if (status >= 0 && spare_is_for(to))
+        spare_make_later(to);
+    return status;
 }
 
 static int unseal(const char *path)
@@ -74,6 +94,7 @@ static int remove_subvolume(const char *path)
 {
     int status = fork_image_delete(path);
     parent_remove(path);
+    spare_remove(path);
     return status < 0 ? subvolume_delete(path) : status;
 }
 

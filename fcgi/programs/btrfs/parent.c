@@ -17,11 +17,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "btrfs/files.h"
+#include "btrfs/pool.h"
 #include "btrfs/tree.h"
 
-#define INSTANCES "/containers/"
-#define PARENTS   "sandlot-parents"
-#define ROOT      "rootfs"
+#define PARENTS "sandlot-parents"
+#define ROOT    "rootfs"
 /* incusd's record of an instance, and the key in it. */
 #define RECORD      "backup.yaml"
 #define RECORD_MOST (1 << 20)
@@ -46,7 +46,7 @@ bool parent_source_of(const char *snapshot, char source[PARENT_SOURCE_SIZE])
     size_t room = 0, read = 0;
     ssize_t length;
     /* What is called so in a volume is a guest's. */
-    autofclose FILE *record = strstr(snapshot, INSTANCES) ? fopen(path, "re") : NULL;
+    autofclose FILE *record = strstr(snapshot, POOL_INSTANCES) ? fopen(path, "re") : NULL;
     while (record && read < RECORD_MOST && (length = getline(&line, &room, record)) > 0) {
         const char *key = line + strspn(line, " ");
         read += (size_t)length;
@@ -62,15 +62,6 @@ bool parent_source_of(const char *snapshot, char source[PARENT_SOURCE_SIZE])
 }
 
 /* --- places --- */
-
-/* The pool that an instance is in; the caller frees it. */
-static char *pool_of(const char *path)
-{
-    const char *folder = NULL;
-    for (const char *next = path; (next = strstr(next, INSTANCES)); next++)
-        folder = next;
-    return folder ? xstrndup(path, (size_t)(folder - path)) : NULL;
-}
 
 /* What an instance's folder is called: incusd puts its project before its name. NULL: it is not
  * here; the caller frees it. */
@@ -136,7 +127,7 @@ static int make(struct making *making)
 char *parent_make(const char *path, const char *source)
 {
     autofree char *pool = is_name(source) ? pool_of(path) : NULL;
-    autofree char *instances = pool ? xasprintf("%s" INSTANCES, pool) : NULL;
+    autofree char *instances = pool ? xasprintf("%s" POOL_INSTANCES, pool) : NULL;
     autofree char *folder = instances ? folder_of(instances, source) : NULL;
     if (!folder)
         return NULL;
@@ -169,11 +160,10 @@ bool parent_is_shared(const char *parent, const char *snapshot)
 
 void parent_remove(const char *instance)
 {
-    autofree char *pool = pool_of(instance);
-    const char *name = strrchr(instance, '/');
-    if (!pool || strlen(pool) + strlen(INSTANCES) != (size_t)(name + 1 - instance))
+    if (!pool_is_instance(instance))
         return;
-    autofree char *parent = xasprintf("%s/" PARENTS "%s", pool, name);
+    autofree char *pool = pool_of(instance);
+    autofree char *parent = xasprintf("%s/" PARENTS "%s", pool, strrchr(instance, '/'));
     if (btrfs_subvolume_delete(parent) < 0 && errno != ENOENT)
         files_complain("nobody has removed", parent);
 }
