@@ -356,17 +356,19 @@ int firewall_list(struct firewall *firewall, struct firewall_policy **policies, 
 int firewall_host(struct firewall *firewall, struct firewall_host *host, struct error **err)
 {
     json_auto_t *json = NULL;
-    json_int_t processors, total, available, now_ms = 0;
+    json_int_t processors, total, available, now_ms = 0, idle_ms = 0;
     if (get(firewall, "/v1/host", &json, err) < 0)
         return -1;
-    if (json_unpack(json, "{s:I, s:I, s:I, s?I}", "processors", &processors, "memory_bytes", &total,
-                    "memory_available_bytes", &available, "now_ms", &now_ms) < 0 ||
-        processors < 1 || total < 1 || available < 0 || available > total)
+    if (json_unpack(json, "{s:I, s:I, s:I, s?I, s?I}", "processors", &processors, "memory_bytes",
+                    &total, "memory_available_bytes", &available, "now_ms", &now_ms, "idle_ms",
+                    &idle_ms) < 0 ||
+        processors < 1 || total < 1 || available < 0 || available > total || idle_ms < 0)
         return error_set(err, ERR_RUNTIME_REFUSED, "the firewall does not know its machine");
     *host = (struct firewall_host){.processors = (unsigned)processors,
                                    .memory_bytes = (uint64_t)total,
                                    .memory_available_bytes = (uint64_t)available,
-                                   .now_ms = now_ms};
+                                   .now_ms = now_ms,
+                                   .idle_ms = (uint64_t)idle_ms};
     return 0;
 }
 

@@ -85,6 +85,7 @@ struct firewall_host {
     uint64_t memory_bytes;
     uint64_t memory_available_bytes; /* whoever uses the rest; caches count as available */
     int64_t now_ms;                  /* its clock; 0: a version before does not say */
+    uint64_t idle_ms;                /* of all processors since its start; 0: likewise */
 };
 
 /* Not asked of Incus: each GET /1.0/resources of a machine with a network card closes two

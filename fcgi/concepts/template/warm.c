@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/host.h"
+#include "host/host_idle.h"
 #include "runtime/agent_client.h"
 #include "template/template.h"
 #include "template/warm_plan.h"
@@ -114,9 +115,31 @@ static int start_instance(struct addition *addition, struct error **err)
     return 0;
 }
 
+/* A start takes some 0.4 s of a processor, which others have first, but not for ever: the pool
+ * would stay empty where sandboxes are at work all the time. */
+#define BUSY_MS 2000
+
+/* Whether it is time for a start on that host; false: creates have come meanwhile. Where they have
+ * not ceased for long it is. */
+static int wait_for_turn(struct worker *worker, const struct warm_plan *before, uint32_t host_id,
+                         bool *is_time, struct error **err)
+{
+    struct runtime *runtime;
+    struct warm_plan plan = {0};
+    *is_time = true;
+    if (before->busy)
+        return 0;
+    if (runtimes_get(worker->runtimes, worker->db, host_id, &runtime, err) < 0 ||
+        (!host_wait_idle(runtimes_firewall(worker->runtimes, host_id), BUSY_MS) &&
+         warm_plan_begin(worker->db, 0, &plan, err) < 0))
+        return -1;
+    *is_time = !plan.busy;
+    return 0;
+}
+
 /* One more of what is wanted. */
-static int add(struct worker *worker, const struct warm_want *want, bool *worked,
-               struct error **err)
+static int add(struct worker *worker, const struct warm_plan *plan, const struct warm_want *want,
+               bool *worked, struct error **err)
 {
     struct addition addition = {.worker = worker, .want = want};
     struct warm_instance *warm = &addition.warm;
@@ -129,8 +152,13 @@ static int add(struct worker *worker, const struct warm_want *want, bool *worked
         error_clear(err);
         return 0;
     }
+    bool is_time;
+    int result = wait_for_turn(worker, plan, warm->host_id, &is_time, err);
+    if (!is_time)
+        return db_transaction(worker->db, forget_body, warm, err);
     *worked = true;
-    if (start_instance(&addition, err) == 0 && warm_row_ready(worker->db, warm->name, err) == 0)
+    if (result == 0 && start_instance(&addition, err) == 0 &&
+        warm_row_ready(worker->db, warm->name, err) == 0)
         return 0;
     if ((*err)->code == ERR_LEASE_LOST) { /* fewer are wanted by now */
         error_clear(err);
@@ -239,7 +267,7 @@ static int add_next(struct worker *worker, const struct warm_plan *plan, const s
             gap = want->wanted - tally->counts[i];
         }
     }
-    return missing ? add(worker, missing, worked, err) : 0;
+    return missing ? add(worker, plan, missing, worked, err) : 0;
 }
 
 /* One that is made and one that is removed by turns: after a reboot, or with a new version of a

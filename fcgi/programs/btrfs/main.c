@@ -65,7 +65,7 @@ static int copy_source(const char *source, const char *to)
     int status = spare_take(source, to);
     if (status < 0)
         status = subvolume_copy(source, to);
-    spare_make_later(source);
+    spare_make_later(source, false);
     return status;
 }
 
@@ -80,7 +80,7 @@ static int copy(const char *from, const char *to)
         return copy_source(from, to);
     status = subvolume_copy(from, to);
     if (status >= 0 && spare_is_for(to))
-        spare_make_later(to);
+        spare_make_later(to, true);
     return status;
 }
 

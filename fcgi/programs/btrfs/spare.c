@@ -17,15 +17,14 @@
 #include "btrfs/files.h"
 #include "btrfs/pool.h"
 
-#define SPARES "sandlot-spares"
-#define SOURCE "tpl-" /* runtime_source_name() */
+#define SPARES      "sandlot-spares"
+#define SOURCE      "tpl-" /* runtime_source_name() */
 
-enum {
-    SPARE_COUNT = 2,
-    /* The start that has taken one comes first, and what incusd still writes into a new source. */
-    QUIET_MS = 500,
-    LOOKS_MOST = 20,
-};
+#define SPARE_COUNT 2
+
+/* When it is looked at what is missing, each so long after the one before: the start that has taken
+ * one comes first; into a new source incusd still writes, on a busy machine for seconds. */
+static const unsigned looks_ms[] = {500, 1000, 2000, 4000, 8000};
 
 bool spare_is_for(const char *instance)
 {
@@ -68,22 +67,6 @@ int spare_take(const char *source, const char *to)
 
 /* --- making --- */
 
-static int wait_until_quiet(const char *source, struct btrfs_subvolume *looked)
-{
-    const struct timespec quiet = {.tv_nsec = QUIET_MS * 1000000L};
-    uint64_t before = UINT64_MAX;
-    for (unsigned i = 0; i < LOOKS_MOST; i++) {
-        nanosleep(&quiet, NULL);
-        if (btrfs_subvolume_look(source, looked) < 0)
-            return -1;
-        if (looked->changed_in == before)
-            return 0;
-        before = looked->changed_in;
-    }
-    errno = EBUSY;
-    return -1;
-}
-
 static int make_missing(const char *source, const struct btrfs_subvolume *looked)
 {
     for (unsigned i = 0; i < SPARE_COUNT; i++) {
@@ -97,17 +80,28 @@ static int make_missing(const char *source, const struct btrfs_subvolume *looked
     return 0;
 }
 
-/* One at a time; what comes meanwhile finds none or has them made again. The source is not held
- * open while it is waited for, so that the pool can be unmounted. */
-static int make(const char *source)
+/* One at a time: what comes meanwhile finds none, or has it made again. */
+static int look(const char *source, const char *spares)
 {
     struct btrfs_subvolume looked;
+    autoclose int folder = open(source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0 || flock(folder, LOCK_EX | LOCK_NB) < 0 ||
+        btrfs_subvolume_look(source, &looked) < 0 || files_make_folder(spares, 0700) < 0)
+        return -1;
+    return make_missing(source, &looked);
+}
+
+/* In between nothing in the pool is open, so that it can be unmounted. */
+static void make(const char *source, size_t looks)
+{
     autofree char *pool = pool_of(source);
     autofree char *spares = files_path(pool, SPARES);
-    if (wait_until_quiet(source, &looked) < 0 || files_make_folder(spares, 0700) < 0)
-        return -1;
-    autoclose int folder = open(source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return folder < 0 || flock(folder, LOCK_EX | LOCK_NB) < 0 ? -1 : make_missing(source, &looked);
+    for (size_t i = 0; i < looks; i++) {
+        const struct timespec pause = {looks_ms[i] / 1000, looks_ms[i] % 1000 * 1000000L};
+        nanosleep(&pause, NULL);
+        if (look(source, spares) < 0 && errno == ENOENT)
+            return; /* the source is gone */
+    }
 }
 
 /* incusd waits until nothing writes to its pipes any more, so that nobody hears of a failure. */
@@ -122,7 +116,7 @@ static void leave_caller(void)
         _exit(EXIT_FAILURE);
 }
 
-void spare_make_later(const char *source)
+void spare_make_later(const char *source, bool is_new)
 {
     pid_t pid = fork();
     if (pid < 0)
@@ -130,7 +124,8 @@ void spare_make_later(const char *source)
     if (pid != 0)
         return;
     leave_caller();
-    _exit(make(source) < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+    make(source, is_new ? ARRAY_SIZE(looks_ms) : 1);
+    _exit(EXIT_SUCCESS);
 }
 
 void spare_remove(const char *instance)

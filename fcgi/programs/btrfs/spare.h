@@ -17,9 +17,9 @@ bool spare_is_for(const char *instance);
  * has been done. */
 int spare_take(const char *source, const char *to);
 
-/* A process that nobody waits for makes those that are missing, as soon as nothing has been written
- * to the source for a moment. */
-void spare_make_later(const char *source);
+/* A process that nobody waits for makes those that are missing, a moment later. is_new: incusd is
+ * not done with the source yet, and it looks again. */
+void spare_make_later(const char *source, bool is_new);
 
 /* An instance is removed. */
 void spare_remove(const char *instance);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/idle_time.h"
 #include "base/mem.h"
 #include "base/meminfo.h"
 #include "base/sizing.h"
@@ -123,9 +124,10 @@ static int get_host(void *context, struct http_request *request, struct http_res
     meminfo_read(&memory);
     return http_response_json(
         response, 200,
-        json_pack("{s:I, s:I, s:I, s:I}", "processors", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
-                  "memory_bytes", (json_int_t)memory.total, "memory_available_bytes",
-                  (json_int_t)memory.available, "now_ms", (json_int_t)clock_now_ms()));
+        json_pack("{s:I, s:I, s:I, s:I, s:I}", "processors",
+                  (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
+                  (json_int_t)memory.total, "memory_available_bytes", (json_int_t)memory.available,
+                  "now_ms", (json_int_t)clock_now_ms(), "idle_ms", (json_int_t)idle_time_ms()));
 }
 
 static int get_sizing(void *context, struct http_request *request, struct http_response *response,

@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Instances that wait for a create, and end meanwhile."""
 
+import contextlib
+import datetime
+import os
+import subprocess
+import sys
+
 import pytest
 
 from faults import settle
@@ -31,3 +37,28 @@ def test_what_has_ended_waits_for_no_create(stack, waiting, account, removed):
     assert sandbox.instance != name
     assert sandbox.data.check("echo works") == "works\n"
     settle(stack)
+
+
+@contextlib.contextmanager
+def all_processors_at_work():
+    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+
+def test_a_start_gives_way_to_others(stack, waiting):
+    """It waits for an idle processor, for two seconds at most."""
+    before = [row["instance_name"] for row in waiting]
+    with all_processors_at_work():
+        stack.query("UPDATE warm_instances SET state = 'leaving' WHERE state = 'ready'")
+        rows = wait_until(lambda: stack.query(
+            "SELECT instance_name, created_at_ms FROM warm_instances WHERE state = 'ready' AND instance_name NOT IN"
+            f" ({', '.join(['%s'] * len(before))})", *before), 120, "a new one that waits", 0.3)
+    for row in rows:
+        made = stack.incus.request("GET", f"/1.0/instances/{row['instance_name']}")["created_at"]
+        made_ms = datetime.datetime.fromisoformat(made[:26].rstrip("Z") + "+00:00").timestamp() * 1000
+        assert made_ms - row["created_at_ms"] > 1500, row
