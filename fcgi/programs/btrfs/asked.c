@@ -45,6 +45,14 @@ static bool read_size(char *const words[], size_t count, struct asked *asked)
     return true;
 }
 
+static void read_group_of(char *const words[], size_t count, struct asked *asked)
+{
+    if (count != 6 || !str_equal(words[1], "show") || !str_equal(words[2], "-e") ||
+        !str_equal(words[3], "-f") || !str_equal(words[4], "--raw"))
+        return;
+    *asked = (struct asked){.kind = ASKED_GROUP, .path = words[5]};
+}
+
 static void read_property(char *const words[], size_t count, struct asked *asked)
 {
     if (str_equal(words[0], "set") && count == 6 && str_equal(words[4], "ro"))
@@ -87,4 +95,6 @@ void asked_read(char *const words[], struct asked *asked)
     else if (str_equal(topic, "qgroup") && str_equal(verb, "limit") &&
              read_size(words + 2, count - 2, asked))
         asked->kind = ASKED_SIZE;
+    else if (str_equal(topic, "qgroup"))
+        read_group_of(words, count, asked);
 }

@@ -9,6 +9,7 @@ enum asked_kind {
     ASKED_SNAPSHOT, /* subvolume snapshot FROM PATH */
     ASKED_DELETE,   /* subvolume delete PATH */
     ASKED_SIZE,     /* qgroup limit [-e] BYTES GROUP PATH */
+    ASKED_GROUP,    /* qgroup show -e -f --raw PATH */
     ASKED_SEAL,     /* property set -f -ts PATH ro true */
     ASKED_UNSEAL,   /* property set -f -ts PATH ro false */
     ASKED_SEALED,   /* property get -ts PATH */

@@ -114,6 +114,8 @@ static int act(const struct asked *asked, const char *own)
         return remove_subvolume(asked->path);
     case ASKED_SIZE:
         return set_size(asked, own);
+    case ASKED_GROUP:
+        return subvolume_tell_group(asked->path);
     case ASKED_SEAL:
         return seal(asked->path);
     case ASKED_UNSEAL:

@@ -11,8 +11,10 @@
 int subvolume_copy(const char *from, const char *to);
 int subvolume_delete(const char *path);
 
-/* `property get`: what it prints is printed. */
+/* `property get` and `qgroup show -e -f --raw`: what it prints is printed. btrfs itself looks at
+ * the groups of all subvolumes for the second. */
 int subvolume_tell_sealed(const char *path);
+int subvolume_tell_group(const char *path);
 
 /* `property set … ro false`, before each deletion: of one that can be written to. */
 int subvolume_unseal(const char *path);

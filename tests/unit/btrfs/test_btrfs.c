@@ -53,6 +53,7 @@ static void what_incusd_asks_is_known(void **state)
     char snapshot[] = "subvolume snapshot /a /b", delete[] = "subvolume delete /a";
     char seal[] = "property set -f -ts /a ro true", unseal[] = "property set -f -ts /b ro false";
     char sealed[] = "property get -ts /a";
+    char group[] = "qgroup show -e -f --raw /a";
     char send[] = "send /a", receive[] = "receive -e /a";
     (void)state;
     struct asked asked = read_text(snapshot);
@@ -68,6 +69,9 @@ static void what_incusd_asks_is_known(void **state)
     asked = read_text(unseal);
     assert_int_equal(asked.kind, ASKED_UNSEAL);
     assert_string_equal(asked.path, "/b");
+    asked = read_text(group);
+    assert_int_equal(asked.kind, ASKED_GROUP);
+    assert_string_equal(asked.path, "/a");
     asked = read_text(sealed);
     assert_int_equal(asked.kind, ASKED_SEALED);
     assert_string_equal(asked.path, "/a");
@@ -114,7 +118,9 @@ static void all_else_is_left_to_btrfs(void **state)
         "property get -ts /a ro",
         "property get /a",
         "property get",
-        "qgroup show -e -f --raw /a",
+        "qgroup show -e -f --raw /a /b",
+        "qgroup show --raw -re /a",
+        "qgroup destroy 0/257 /a",
         "qgroup limit 10g 0/257 /a",
         "qgroup limit 10 1/0 /a",
         "qgroup limit 10 /a /b",
@@ -197,6 +203,7 @@ static void what_is_no_subvolume_is_left_to_btrfs(void **state)
     assert_int_equal(subvolume_delete("plain/a"), -1);
     assert_int_equal(subvolume_delete("plain/a/"), -1);
     assert_int_equal(subvolume_tell_sealed("plain/a"), -1);
+    assert_int_equal(subvolume_tell_group("plain/a"), -1);
     assert_int_equal(subvolume_unseal("plain/a"), -1);
     assert_true(files_exist("plain", "a"));
     assert_false(files_exist("plain", "b"));

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What stands before btrfs in incusd's PATH answers as btrfs does."""
+
+import subprocess
+
+from stack import wait_until
+
+
+def asked(program, *words):
+    return subprocess.run([program, *words], capture_output=True, text=True, check=False)
+
+
+def group_of(program, folder):
+    """The fields of the line about a subvolume's quota group, as incusd reads them."""
+    done = asked(program, "qgroup", "show", "-e", "-f", "--raw", folder)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines() if not line.startswith(("Qgroupid", "---"))]
+    assert len(lines) == 1, done.stdout
+    group, referenced, exclusive, most = lines[0][:4]
+    return group, int(referenced), int(exclusive), most
+
+
+def test_a_quota_group(stack, sandbox):
+    folder, ours = stack.instance_dir(sandbox.instance), stack.host_dir / "incus-bin" / "btrfs"
+    before = group_of(ours, folder)
+    sandbox.data.check("head -c 20M /dev/urandom > /var/tmp/data && sync")
+    wait_until(lambda: group_of(ours, folder)[1] - before[1] > 19e6, 30, "20 MB more")
+    wait_until(lambda: group_of(ours, folder) == group_of("btrfs", folder), 30, "the same answer from btrfs")
+
+
+def test_no_quota_group(stack, sandbox, tmp_path):
+    """A folder that is no subvolume, on this file system and on another one, and none at all."""
+    inside, ours = stack.instance_dir(sandbox.instance) / "rootfs", stack.host_dir / "incus-bin" / "btrfs"
+    for folder in (inside, tmp_path, tmp_path / "absent"):
+        one, other = (asked(program, "qgroup", "show", "-e", "-f", "--raw", folder) for program in (ours, "btrfs"))
+        assert (one.returncode, one.stdout) == (other.returncode, other.stdout), folder
