@@ -12,7 +12,8 @@
 enum notify_kind {
     NOTIFY_NONE,
     NOTIFY_OPERATIONS,
-    NOTIFY_POOL,
+    NOTIFY_POOL, /* instances were taken out of it */
+    NOTIFY_WORK, /* volumes, checkpoints, sizes */
     NOTIFY_BUILDS,
     NOTIFY_POLICIES,
     NOTIFY_EVENTS,     /* some wait for their numbers */

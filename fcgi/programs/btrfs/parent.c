@@ -114,8 +114,10 @@ static int make(struct making *making)
         return files_complain("no parent for a stream can be made of", making->source);
     if (is_made(making))
         return 0;
-    if (btrfs_subvolume_has_others(making->source) ||
-        (btrfs_subvolume_delete(making->parent) < 0 && errno != ENOENT))
+    int others = btrfs_subvolume_has_others(making->source);
+    if (others > 0)
+        errno = ENOTEMPTY;
+    if (others || (btrfs_subvolume_delete(making->parent) < 0 && errno != ENOENT))
         return files_complain("the parent of a stream stays as it is at", making->parent);
     if (fill(making) == 0)
         return 0;

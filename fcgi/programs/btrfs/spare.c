@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "btrfs/spare.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +23,16 @@
 #define SOURCE      "tpl-" /* runtime_source_name() */
 
 #define SPARE_COUNT 2
+/* In a pool. Each subvolume is looked at in the lists that incusd asks for. */
+#define SPARES_MOST 64
 
-/* When it is looked at what is missing, each so long after the one before: the start that has taken
- * one comes first; into a new source incusd still writes, on a busy machine for seconds. */
-static const unsigned looks_ms[] = {500, 1000, 2000, 4000, 8000};
+enum {
+    /* The start that has taken one comes first. */
+    LOOK_MS = 500,
+    /* Into a new source incusd still writes, on a busy machine for seconds: it is looked at again
+     * after twice the time, and so on. */
+    NEW_MS = 16000,
+};
 
 bool spare_is_for(const char *instance)
 {
@@ -67,14 +75,43 @@ int spare_take(const char *source, const char *to)
 
 /* --- making --- */
 
-static int make_missing(const char *source, const struct btrfs_subvolume *looked)
+/* The longest unused is the one that was made first. */
+static void make_room(const char *spares)
+{
+    autofree char *oldest = NULL;
+    uint64_t made_in = UINT64_MAX;
+    unsigned count = 0;
+    DIR *folder = opendir(spares);
+    const struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        struct btrfs_subvolume found;
+        autofree char *spare = files_path(spares, entry->d_name);
+        if (entry->d_name[0] == '.' || btrfs_subvolume_look(spare, &found) < 0)
+            continue;
+        count++;
+        if (found.made_in < made_in) {
+            made_in = found.made_in;
+            free(oldest);
+            oldest = steal_pointer(&spare);
+        }
+    }
+    if (folder)
+        closedir(folder);
+    if (count >= SPARES_MOST)
+        btrfs_subvolume_delete(oldest);
+}
+
+static int make_missing(const char *source, const char *spares,
+                        const struct btrfs_subvolume *looked)
 {
     for (unsigned i = 0; i < SPARE_COUNT; i++) {
         autofree char *spare = path_of(source, i);
         if (is_current(spare, looked))
             continue;
-        if ((btrfs_subvolume_delete(spare) < 0 && errno != ENOENT) ||
-            btrfs_subvolume_copy(source, spare) < 0)
+        if (btrfs_subvolume_delete(spare) < 0 && errno != ENOENT)
+            return -1;
+        make_room(spares);
+        if (btrfs_subvolume_copy(source, spare) < 0)
             return -1;
     }
     return 0;
@@ -88,17 +125,24 @@ static int look(const char *source, const char *spares)
     if (folder < 0 || flock(folder, LOCK_EX | LOCK_NB) < 0 ||
         btrfs_subvolume_look(source, &looked) < 0 || files_make_folder(spares, 0700) < 0)
         return -1;
-    return make_missing(source, &looked);
+    return make_missing(source, spares, &looked);
 }
 
-/* In between nothing in the pool is open, so that it can be unmounted. */
-static void make(const char *source, size_t looks)
+/* In between nothing in the pool is open, and it ends with incusd, so that the pool can be
+ * unmounted. */
+static void make(const char *source, unsigned most_ms, pid_t incusd)
 {
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+    unsigned next_ms = LOOK_MS;
     autofree char *pool = pool_of(source);
     autofree char *spares = files_path(pool, SPARES);
-    for (size_t i = 0; i < looks; i++) {
-        const struct timespec pause = {looks_ms[i] / 1000, looks_ms[i] % 1000 * 1000000L};
+    for (unsigned waited_ms = LOOK_MS; waited_ms <= most_ms; waited_ms += LOOK_MS) {
         nanosleep(&pause, NULL);
+        if (kill(incusd, 0) < 0)
+            return;
+        if (waited_ms < next_ms)
+            continue;
+        next_ms *= 2;
         if (look(source, spares) < 0 && errno == ENOENT)
             return; /* the source is gone */
     }
@@ -118,13 +162,13 @@ static void leave_caller(void)
 
 void spare_make_later(const char *source, bool is_new)
 {
-    pid_t pid = fork();
+    pid_t incusd = getppid(), pid = fork();
     if (pid < 0)
         files_complain("no copy is made ahead of", source);
     if (pid != 0)
         return;
     leave_caller();
-    make(source, is_new ? ARRAY_SIZE(looks_ms) : 1);
+    make(source, is_new ? NEW_MS : LOOK_MS, incusd);
     _exit(EXIT_SUCCESS);
 }
 

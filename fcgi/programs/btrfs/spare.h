@@ -3,8 +3,9 @@
  * Copies of a template's source that are made before somebody wants one, at sandlot-spares in the
  * pool: the kernel makes a snapshot by writing out all that the file system has not written yet,
  * which takes a start tens of milliseconds; one that is there is only given its name. A spare that
- * was made before the source changed is not used. They go with the source. What fails is lost
- * without a word: without a spare a copy is made when it is wanted.
+ * was made before the source changed is not used. They go with the source, and the oldest when
+ * there are many. What fails is lost without a word: without a spare a copy is made when it is
+ * wanted.
  */
 #pragma once
 

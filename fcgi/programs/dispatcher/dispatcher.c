@@ -215,7 +215,7 @@ static void tell(const struct worker *worker, const struct due *due)
         {due->operations, NOTIFY_OPERATIONS},
         {due->forks, NOTIFY_FORKS},
         {due->moves || due->moves_asked || due->moves_begun || due->drains, NOTIFY_MOVES},
-        {due->volumes || due->checkpoints || due->sizes, NOTIFY_POOL},
+        {due->volumes || due->checkpoints || due->sizes, NOTIFY_WORK},
         {due->builds || due->recipes || due->removals, NOTIFY_BUILDS},
         {due->policies, NOTIFY_POLICIES},
     };

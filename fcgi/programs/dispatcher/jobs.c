@@ -204,7 +204,9 @@ static bool due_deadlines(const struct due *due)
 
 /* Operations wait for runtimes, so several go on beside each other. */
 const struct process dispatcher_processes[PROCESS_COUNT] = {
-    [PROCESS_WORK] = {1, NOTIFY_POOL, warm_hurry},
+    [PROCESS_WORK] = {1, NOTIFY_WORK, NULL},
+    /* It waits for idle processors. */
+    [PROCESS_POOL] = {1, NOTIFY_POOL, warm_hurry},
     [PROCESS_OPERATIONS] = {2, NOTIFY_OPERATIONS, NULL},
     /* A host takes as many starts at once well; forks keep no other operation waiting. */
     [PROCESS_FORKS] = {4, NOTIFY_FORKS, NULL},
@@ -271,7 +273,7 @@ struct job dispatcher_jobs[] = {
     {"volumes", PROCESS_WORK, .next = volume_recover_next, .is_due = due_volumes},
     {"checkpoints", PROCESS_WORK, .next = checkpoint_remove_next, .is_due = due_checkpoints},
     {"sizes of sandboxes", PROCESS_WORK, .next = sandbox_size_next, .is_due = due_sizes},
-    {"warm pool", PROCESS_WORK, .next = warm_maintain_next, .backs_off = true},
+    {"warm pool", PROCESS_POOL, .next = warm_maintain_next, .backs_off = true},
 
     /* A firewall that does not answer keeps nothing else waiting. */
     {"firewalls", PROCESS_POLICIES, .sweep = sandbox_network_reconcile,

@@ -15,6 +15,7 @@
  * another process than what must not wait. */
 enum dispatcher_process {
     PROCESS_WORK, /* the dispatcher itself; the others are its children */
+    PROCESS_POOL, /* of waiting instances */
     PROCESS_OPERATIONS,
     PROCESS_FORKS,
     PROCESS_MOVES,  /* that somebody waits for */
@@ -39,7 +40,7 @@ struct process {
     void (*notified)(void);   /* called when somebody did; may be NULL */
 };
 extern const struct process dispatcher_processes[PROCESS_COUNT];
-#define DISPATCHER_PROCESSES_MAX 24 /* of all of them together */
+#define DISPATCHER_PROCESSES_MAX 25 /* of all of them together */
 
 struct job {
     const char *name;

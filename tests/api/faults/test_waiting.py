@@ -6,6 +6,7 @@ import datetime
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -50,10 +51,12 @@ def all_processors_at_work():
             burner.wait()
 
 
-def test_a_start_gives_way_to_others(stack, waiting):
+@pytest.mark.usefixtures("waiting")
+def test_a_start_gives_way_to_others(stack):
     """It waits for an idle processor, for two seconds at most."""
-    before = [row["instance_name"] for row in waiting]
     with all_processors_at_work():
+        time.sleep(1)
+        before = [row["instance_name"] for row in stack.query("SELECT instance_name FROM warm_instances")]
         stack.query("UPDATE warm_instances SET state = 'leaving' WHERE state = 'ready'")
         rows = wait_until(lambda: stack.query(
             "SELECT instance_name, created_at_ms FROM warm_instances WHERE state = 'ready' AND instance_name NOT IN"

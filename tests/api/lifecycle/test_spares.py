@@ -28,9 +28,8 @@ class Source:
 
     def spares(self):
         """Which subvolumes they are: of those that have what the source has."""
-        changed_ns = max(one.stat().st_mtime_ns for one in (self.path, *self.path.iterdir()))
-        return {subvolume(path) for path in self.pool.glob(f"sandlot-spares/{self.path.name}.*")
-                if (path / "backup.yaml").exists() and max(one.stat().st_mtime_ns for one in (path, *path.iterdir())) >= changed_ns}
+        changed_ns = changed(self.path)
+        return {subvolume(path) for path in self.pool.glob(f"sandlot-spares/{self.path.name}.*") if changed(path) >= changed_ns}
 
     def wait(self, unlike=frozenset()):
         """Until as many as there should be are there, none of those before."""
@@ -39,6 +38,14 @@ class Source:
 
     def delete(self):
         self.stack.ctl("template", "delete", self.template)
+
+
+def changed(path):
+    """When what incusd has in it was; 0: it goes, or is just being made."""
+    try:
+        return max(one.stat().st_mtime_ns for one in (path, path / "backup.yaml"))
+    except FileNotFoundError:
+        return 0
 
 
 def subvolume(path):
@@ -96,3 +103,19 @@ def test_they_go_with_the_source(stack):
     wait_until(lambda: not source.path.exists(), 30, "the source is gone")
     time.sleep(2)  # none is made after it
     assert not list(source.pool.glob(f"sandlot-spares/{source.path.name}.*"))
+
+
+def test_a_pool_has_no_more_than_so_many(stack, source):
+    source.wait()
+    folder = source.pool / "sandlot-spares"
+    others = [folder / f"of-a-test-{number}" for number in range(64)]
+    try:
+        subprocess.run(["btrfs", "subvolume", "create", *others], check=True, capture_output=True)
+        before = len(list(folder.iterdir()))
+        another = Source(stack)
+        another.wait()
+        assert len(list(folder.iterdir())) <= before
+        another.delete()
+    finally:
+        for path in others:
+            subprocess.run(["btrfs", "subvolume", "delete", path], check=False, capture_output=True)
