@@ -19,7 +19,7 @@ class Source:
         self.stack = stack
         self.template = "spares-" + secrets.token_hex(5)
         rows = stack.query("SELECT v.fingerprint, h.pool FROM template_versions v JOIN templates t ON t.id = v.template_id"
-                           " JOIN hosts h WHERE t.slug = %s ORDER BY v.version DESC LIMIT 1", stack.template)
+                           " JOIN hosts h WHERE t.slug = %s AND v.state = 'ready' AND v.fingerprint <> '' LIMIT 1", stack.template)
         self.pool = stack.incus_dir / "storage-pools" / rows[0]["pool"]
         stack.ctl("template", "add", self.template, "--image", rows[0]["fingerprint"])
         (row,) = stack.query("SELECT v.id FROM template_versions v JOIN templates t ON t.id = v.template_id WHERE t.slug = %s",
