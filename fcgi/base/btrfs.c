@@ -36,6 +36,11 @@ char *btrfs_groups_of(int fd)
     return btrfs_uuid_of(fd, uuid) < 0 ? NULL : xasprintf(BTRFS_SYSFS "%s/qgroups", uuid);
 }
 
+void btrfs_group_name(uint64_t subvolume, char name[BTRFS_GROUP_NAME_SIZE])
+{
+    snprintf(name, BTRFS_GROUP_NAME_SIZE, "0_%llu", (unsigned long long)subvolume);
+}
+
 uint64_t btrfs_group_read(const char *groups, const char *group, const char *file)
 {
     autofree char *path = xasprintf("%s/%s/%s", groups, group, file);

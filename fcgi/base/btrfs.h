@@ -28,7 +28,11 @@ int btrfs_uuid_of(int fd, char text[BTRFS_UUID_TEXT_SIZE]);
  * btrfs. */
 char *btrfs_groups_of(int fd);
 
-/* A number of a quota group ("0_257") in such a folder. No such group, or no such number: 0. */
+/* What sysfs calls the quota group of a subvolume: "0_257". */
+#define BTRFS_GROUP_NAME_SIZE 32
+void btrfs_group_name(uint64_t subvolume, char name[BTRFS_GROUP_NAME_SIZE]);
+
+/* A number of a quota group in such a folder. No such group, or no such number: 0. */
 uint64_t btrfs_group_read(const char *groups, const char *group, const char *file);
 
 /* How much a quota group may hold: fd is of any place in the file system, and the subvolume of that

@@ -119,8 +119,8 @@ static int start_instance(struct addition *addition, struct error **err)
  * would stay empty where sandboxes are at work all the time. */
 #define BUSY_MS 2000
 
-/* Whether it is time for a start on that host; false: creates have come meanwhile. Where they have
- * not ceased for long it is. */
+/* Whether it is time for a start on that host; false: creates have come meanwhile. Where `before`
+ * knows of creates, the start is the one that they have to put up with (gives_way()). */
 static int wait_for_turn(struct worker *worker, const struct warm_plan *before, uint32_t host_id,
                          bool *is_time, struct error **err)
 {

@@ -17,12 +17,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "btrfs/files.h"
+#include "btrfs/pool.h"
 
-#define INSTANCES "/containers/"
-#define STATE     "state"
-#define MEMORY    "sandlot-memory"
-#define OWNER     "sandlot-owner"
-#define NAME_SIZE 32
+#define STATE  "state"
+#define MEMORY "sandlot-memory"
+#define OWNER  "sandlot-owner"
 
 /* --- the image of a copy --- */
 
@@ -63,8 +62,8 @@ char *size_top_of(const char *path)
 
 enum size_joiner size_joiner_of(const char *groups, uint64_t group)
 {
-    char name[NAME_SIZE];
-    snprintf(name, sizeof name, "0_%llu", (unsigned long long)group);
+    char name[BTRFS_GROUP_NAME_SIZE];
+    btrfs_group_name(group, name);
     uint64_t most = btrfs_group_read(groups, BTRFS_GUESTS_NAME, "max_referenced");
     uint64_t used = btrfs_group_read(groups, BTRFS_GUESTS_NAME, "referenced");
     if (used > most || most - used < BTRFS_GUESTS_ROOM)
@@ -108,7 +107,7 @@ static void join(enum size_joiner joiner, int top, const struct asked *asked, co
 
 int size_set(const struct asked *asked, const char *guard)
 {
-    if (strstr(asked->path, INSTANCES))
+    if (strstr(asked->path, POOL_INSTANCES))
         size_put_aside(asked->path);
     autofree char *top = size_top_of(asked->path);
     autoclose int fd = top ? open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;

@@ -36,11 +36,10 @@ enum {
 
 bool spare_is_for(const char *instance)
 {
-    const char *name = strrchr(instance, '/');
-    const char *project_end = name ? strchr(name, '_') : NULL;
-    return pool_is_instance(instance) &&
-           (str_starts_with(name + 1, SOURCE) ||
-            (project_end && str_starts_with(project_end + 1, SOURCE)));
+    if (!pool_is_instance(instance))
+        return false;
+    const char *folder = strrchr(instance, '/') + 1, *project_end = strrchr(folder, '_');
+    return str_starts_with(project_end ? project_end + 1 : folder, SOURCE);
 }
 
 static char *path_of(const char *instance, unsigned number)

@@ -12,8 +12,6 @@
 #include "base/mem.h"
 #include "btrfs/files.h"
 
-#define NAME_SIZE 32
-
 int subvolume_copy(const char *from, const char *to)
 {
     return btrfs_subvolume_copy(from, to) < 0 ? -1 : EXIT_SUCCESS;
@@ -50,13 +48,13 @@ static void print_group(const char *groups, const char *name, uint64_t id, const
 
 int subvolume_tell_group(const char *path)
 {
-    char name[NAME_SIZE];
+    char name[BTRFS_GROUP_NAME_SIZE];
     struct btrfs_subvolume found;
     autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     autofree char *groups = fd < 0 ? NULL : btrfs_groups_of(fd);
     if (!groups || btrfs_subvolume_look(path, &found) < 0)
         return -1;
-    snprintf(name, sizeof name, "0_%" PRIu64, found.id);
+    btrfs_group_name(found.id, name);
     if (!files_exist(groups, name))
         return -1; /* without quotas */
     print_group(groups, name, found.id, path);

@@ -14,7 +14,6 @@
 #include "base/str.h"
 
 #define TARGET_SIZE 128
-#define NUMBER_SIZE 32
 
 int disk_group_read(const char *target, char *uuid, size_t uuid_size, uint64_t *group)
 {
@@ -83,13 +82,13 @@ static int set_limit(const char *pool, const char *uuid, uint64_t group, uint64_
 int disk_size(const struct disks *disks, const struct order *order, struct error **err)
 {
     autofree char *link = xasprintf("%s/%s", disks->links, order->instance);
-    char target[TARGET_SIZE], uuid[BTRFS_UUID_TEXT_SIZE], name[NUMBER_SIZE];
+    char target[TARGET_SIZE], uuid[BTRFS_UUID_TEXT_SIZE], name[BTRFS_GROUP_NAME_SIZE];
     uint64_t group, bytes = (uint64_t)order->disk_gb << 30;
     ssize_t length = readlink(link, target, sizeof target - 1);
     target[length > 0 ? length : 0] = '\0';
     if (disk_group_read(target, uuid, sizeof uuid, &group) < 0)
         return error_set(err, ERR_RUNTIME_REFUSED, "the instance's disk has no quota group");
-    snprintf(name, sizeof name, "0_%llu", (unsigned long long)group);
+    btrfs_group_name(group, name);
     if (check_room(uuid, name, bytes, err) < 0)
         return -1;
     return set_limit(disks->pool, uuid, group, bytes, err);
