@@ -18,9 +18,13 @@ FILE_LINES_MAX = 800
 # Releases of clang-format disagree about the same .clang-format; this one is the judge.
 CLANG_FORMAT_MAJOR = 14
 
-# fcgi/<layer>/<folder>/: the layers from the top down. A file may include its own folder and what
-# lies in a lower layer; base/ is the ground and has no folders.
-LAYERS = ("programs", "concepts", "drivers", "base")
+# fcgi/<layer>/<folder>/: the layers from the top down. A file may include its own folder and the
+# folders of lower layers. base/ is the lowest layer and has no folders.
+LAYERS = ("front", "host", "guest", "tools", "concepts", "drivers", "base")
+# The rooms: programs, by the machines and rights that they run with. They never include each other.
+ROOMS = LAYERS[:4]
+# What the programs of one room share.
+SHARED = {"host": "common"}
 
 # Programs that stand alone: static ones, which know nothing but their HTTP server and the ground, and
 # the users' command line, which runs where nothing else of the service is.
@@ -36,7 +40,7 @@ DRIVER_ARROWS = {"config": {"db"}, "runtime": {"incus", "http", "crypto"}}
 
 # Between programs: an interface over another one's requests. The program's main() knows both.
 PROGRAM_ARROWS = {"e2b": {"api"}}
-INTERFACES = {"fcgi/programs/api/main.c": {"e2b"}}
+INTERFACES = {"fcgi/front/api/main.c": {"e2b"}}
 
 # Where libcurl may be used: the clients of the runtime, of the archive's storage, of the agent, of the firewall and of the
 # keeper, what the last three have in common, and of the identity provider; what sends webhooks; and the
@@ -44,7 +48,7 @@ INTERFACES = {"fcgi/programs/api/main.c": {"e2b"}}
 CURL_ALLOWED = re.compile(r"fcgi/(drivers/incus/|drivers/objects/objects_s3|drivers/http/(client|link)|drivers/runtime/agent_client|"
                           r"concepts/network/firewall_client|concepts/volume/keeper_client|"
                           r"concepts/login/oidc_provider|concepts/webhook/webhook\.c|"
-                          r"programs/dispatcher/webhook|programs/cli/)")
+                          r"front/dispatcher/webhook|tools/cli/)")
 # What panic() itself stands on.
 ABORT_ALLOWED = re.compile(r"fcgi/base/(panic|log|mem)\.c$")
 SQL_ALLOWED = re.compile(r"fcgi/drivers/db/|_db\.c$")
@@ -177,13 +181,14 @@ def may_include(layer, folder, target_layer, target):
     if folder in STANDALONE:
         return target in STANDALONE[folder]
     if layer == target_layer:
-        arrows = DRIVER_ARROWS | PROGRAM_ARROWS
-        return layer == "concepts" or target in arrows.get(folder, ())
+        return layer == "concepts" or target in DRIVER_ARROWS.get(folder, ()) or target == SHARED.get(layer)
+    if layer in ROOMS and target_layer in ROOMS:
+        return False
     return LAYERS.index(target_layer) > LAYERS.index(layer)
 
 
 def check_arrows(sources):
-    """includes point downwards: programs, concepts, drivers, base"""
+    """includes point downwards: a room of programs, concepts, drivers, base"""
     layer_of = layers_of_folders()
     edges = {}
     for source in sources:
@@ -200,8 +205,6 @@ def check_arrows(sources):
                 continue
             if "/" not in found.group(2) or target not in layer_of:
                 yield source.path, where, f'write "folder/file.h", not "{found.group(2)}"'
-            elif target in INTERFACES.get(source.path, ()):
-                continue
             elif not may_include(layer, folder, layer_of[target], target):
                 yield source.path, where, f"{folder}/ may not include {target}/"
             elif layer == layer_of[target] == "concepts" and target != folder:
@@ -230,7 +233,7 @@ def agent_folder(path):
 def check_agent(sources):
     """includes inside the agent point from services to the framework to what all have"""
     for source in sources:
-        if not source.is_c or source.place() != ("programs", "agent"):
+        if not source.is_c or source.place() != ("guest", "agent"):
             continue
         own = AGENT_FOLDERS.index(agent_folder(source.path))
         for found in INCLUDE.finditer(source.text):

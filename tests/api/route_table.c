@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "api/api.h"
-#include "e2b/e2b.h"
+#include "api/e2b/e2b.h"
 #include "endpoint/endpoint.h"
 
 static json_t *names_of_body(const struct schema_member *members)

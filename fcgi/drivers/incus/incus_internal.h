@@ -49,7 +49,7 @@ struct incus_request {
 #define INCUS_REQUEST_TIMEOUT_S 60
 
 /* How long an order may go on in the background. A start is ended on the host after 60 s
- * (fcgi/programs/launcher): only where that fails does this one come first. Anything else may have
+ * (fcgi/host/launcher): only where that fails does this one come first. Anything else may have
  * to write the memory or the disk of an instance. */
 #define INCUS_START_MOST_S 90
 #define INCUS_ORDER_MOST_S (15 * 60)

@@ -205,7 +205,7 @@ char *runtime_lxc(const struct runtime_instance *instance, const char *init)
         instance ? xasprintf(",size=%um", instance->resources.memory_mb / 2) : xstrdup("");
     autofree char *disk = disk_view(instance);
     autofree char *first = init ? xasprintf("lxc.init.cmd=%s\n", init) : xstrdup("");
-    /* fcgi/programs/launcher reads this at the first start of one that is to go on from memory. */
+    /* fcgi/host/launcher reads this at the first start of one that is to go on from memory. */
     const char *group = instance && instance->with_memory && !instance->step_by_step
                             ? "lxc.group=sandlot-memory\n"
                             : "";

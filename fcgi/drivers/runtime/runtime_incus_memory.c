@@ -4,7 +4,7 @@
  *
  * Incus starts an instance from an image only if its own records say that it was paused; a copy
  * under another name loses that record and keeps the image, which lies in its volume.
- * fcgi/programs/launcher makes the first start of one whose configuration says so a restore all the
+ * fcgi/host/launcher makes the first start of one whose configuration says so a restore all the
  * same. Where it does not, a snapshot of the copy does: going back to it "stateful" asks only
  * whether an image is there. sandlot-criu gives what is restored the addresses of the copy before
  * any of its processes runs.

@@ -9,7 +9,7 @@
  * anew.
  *
  * Where the receiver has the source of its template, the sender is told so by a key of the
- * instance, and what stands before its btrfs sends the difference (fcgi/programs/btrfs/parent.h).
+ * instance, and what stands before its btrfs sends the difference (fcgi/host/btrfs/parent.h).
  * What cannot be received as that is sent as a whole.
  */
 #include <string.h>

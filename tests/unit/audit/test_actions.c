@@ -6,7 +6,7 @@
 #include "audit/audit.h"
 #include "base/str.h"
 #include "ctl/ctl.h"
-#include "e2b/e2b.h"
+#include "api/e2b/e2b.h"
 
 static void check_routes(const struct route *routes, size_t count)
 {

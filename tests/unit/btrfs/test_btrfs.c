@@ -8,7 +8,7 @@
 #include <linux/btrfs.h>
 #include <sys/stat.h>
 
-#include "base/btrfs.h"
+#include "common/btrfs.h"
 #include "base/mem.h"
 #include "btrfs/asked.h"
 #include "btrfs/files.h"

@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/bounded.h"
+#include "common/bounded.h"
 #include "base/mem.h"
-#include "base/mount_note.h"
+#include "common/mount_note.h"
 #include "launcher/container_config.h"
 #include "launcher/given.h"
 #include "launcher/hook.h"

@@ -7,7 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/mem.h"
-#include "base/mount_note.h"
+#include "common/mount_note.h"
 #include "base/sizing.h"
 #include "base/str.h"
 #include "limits/disk.h"

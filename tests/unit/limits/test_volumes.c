@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "base/mem.h"
-#include "base/mount_note.h"
+#include "common/mount_note.h"
 #include "limits/volumes.h"
 
 #define NAME   "warm-01m84zv6v7k928m8ea9wv1r61y"

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What their clients say of a build, as steps of /v1. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "api/e2b/builds.h"
+#include "api/e2b/e2b.h"
+#include "recipe/recipe.h"
+#include "template/template_tag.h"
+
+#define BASE_IMAGE "e2bdev/base" /* what their clients build from when nobody says anything */
+
+static const struct schema_member any_item = {.type = SCHEMA_ANY};
+static const struct schema_member tag_item = {
+    .type = SCHEMA_STRING, .min = 1, .max = TEMPLATE_TAG_MAX};
+const struct schema_member e2b_build_schema[] = {
+    {.name = "name", .type = SCHEMA_STRING, .min = 1, .max = 191},
+    {.name = "alias", .type = SCHEMA_STRING, .min = 1, .max = 191},
+    {.name = "tags", .type = SCHEMA_ARRAY, .max = TEMPLATE_TAGS_MAX, .item = &tag_item},
+    {.name = "cpuCount", .type = SCHEMA_INTEGER, .min = 1, .max = 1024},
+    {.name = "memoryMB", .type = SCHEMA_INTEGER, .min = 1, .max = 16777216},
+    {.name = "minFreeDiskMb", .type = SCHEMA_INTEGER, .min = 0, .max = INT32_MAX},
+    {.name = "teamID", .type = SCHEMA_STRING, .min = 1, .max = 191},
+    {.name = NULL}};
+
+static const struct schema_member arg_item = {.type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX};
+/* Their clients send all that they know of a step. */
+static const struct schema_member step_members[] = {
+    {.name = "type", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 32},
+    {.name = "args", .type = SCHEMA_ARRAY, .max = 512, .item = &arg_item},
+    {.name = "filesHash", .type = SCHEMA_STRING, .max = 64},
+    {.name = "force", .type = SCHEMA_BOOLEAN},
+    {.name = "forceUpload", .type = SCHEMA_BOOLEAN, .nullable = true},
+    {.name = "resolveSymlinks", .type = SCHEMA_BOOLEAN, .nullable = true},
+    {.name = "gzip", .type = SCHEMA_BOOLEAN, .nullable = true},
+    {.name = NULL}};
+static const struct schema_member step_item = {.type = SCHEMA_OBJECT, .members = step_members};
+const struct schema_member e2b_build_start_schema[] = {
+    {.name = "fromImage", .type = SCHEMA_STRING, .min = 1, .max = 1024},
+    {.name = "fromTemplate", .type = SCHEMA_STRING, .min = 1, .max = 191},
+    {.name = "fromImageRegistry", .type = SCHEMA_MAP, .item = &any_item},
+    {.name = "steps", .type = SCHEMA_ARRAY, .max = RECIPE_STEPS_MAX, .item = &step_item},
+    {.name = "startCmd", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX},
+    {.name = "readyCmd", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX},
+    {.name = "force", .type = SCHEMA_BOOLEAN},
+    {.name = NULL}};
+
+/* --- steps --- */
+
+static const char *arg(const json_t *args, size_t at)
+{
+    const char *text = json_string_value(json_array_get(args, at));
+    return text ? text : "";
+}
+
+static void set_text(json_t *step, const char *name, const char *text)
+{
+    if (*text)
+        json_object_set_new(step, name, json_string(text));
+}
+
+static void read_envs(const json_t *args, json_t *step)
+{
+    json_t *envs = json_object();
+    for (size_t i = 0; i + 1 < json_array_size(args); i += 2)
+        json_object_set(envs, arg(args, i), json_array_get(args, i + 1));
+    json_object_set_new(step, "envs", envs);
+}
+
+/* How many arguments a type has, at least and at most; 0 at most: pairs. */
+static const struct step_kind {
+    const char *theirs, *ours;
+    size_t least, most;
+} kinds[] = {
+    {"RUN", "run", 1, 2},   {"COPY", "copy", 2, 4}, {"ADD", "copy", 2, 4},
+    {"ENV", "env", 2, 0},   {"ARG", "env", 2, 0},   {"WORKDIR", "workdir", 1, 1},
+    {"USER", "user", 1, 1},
+};
+
+static const struct step_kind *find_kind(const char *type)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+        if (str_equal(kinds[i].theirs, type))
+            return &kinds[i];
+    return NULL;
+}
+
+static int refuse(struct error **err, size_t at, const char *member, const char *message)
+{
+    autofree char *field = xasprintf("/steps/%zu/%s", at, member);
+    return error_set_field(err, ERR_INVALID_REQUEST, field, "%s", message);
+}
+
+static int check_args(const struct step_kind *kind, const json_t *args, size_t at,
+                      struct error **err)
+{
+    size_t count = json_array_size(args);
+    bool fits = count >= kind->least && (kind->most ? count <= kind->most : count % 2 == 0);
+    for (size_t i = 0; i < kind->least && fits; i++)
+        fits = *arg(args, i) || (str_equal(kind->ours, "env") && i);
+    return fits ? 0
+                : refuse(err, at, "args",
+                         "A step of this type has other arguments, and none empty.");
+}
+
+static int read_step(const json_t *theirs, size_t at, json_t *steps, struct error **err)
+{
+    const json_t *args = json_object_get(theirs, "args");
+    const struct step_kind *kind = find_kind(json_string_value(json_object_get(theirs, "type")));
+    const char *hash = json_string_value(json_object_get(theirs, "filesHash"));
+    if (!kind)
+        return refuse(err, at, "type", "The type is RUN, COPY, ENV, WORKDIR or USER.");
+    if (check_args(kind, args, at, err) < 0)
+        return -1;
+    if (str_equal(kind->ours, "copy") && !hash)
+        return refuse(err, at, "filesHash", "A step that copies names the hash of its files.");
+    json_t *step = json_pack("{s:s}", "type", kind->ours);
+    json_array_append_new(steps, step);
+    if (str_equal(kind->ours, "run")) {
+        set_text(step, "command", arg(args, 0));
+        set_text(step, "user", arg(args, 1));
+    } else if (str_equal(kind->ours, "copy")) {
+        set_text(step, "files", hash);
+        set_text(step, "source", arg(args, 0));
+        set_text(step, "destination", arg(args, 1));
+        set_text(step, "user", arg(args, 2));
+        set_text(step, "mode", arg(args, 3));
+    } else if (str_equal(kind->ours, "env"))
+        read_envs(args, step);
+    else
+        set_text(step, str_equal(kind->ours, "user") ? "user" : "path", arg(args, 0));
+    return 0;
+}
+
+static void add_command(const json_t *body, const char *name, json_t *recipe, const char *ours)
+{
+    const json_t *command = json_object_get(body, name);
+    if (command && json_string_length(command))
+        json_object_set(recipe, ours, (json_t *)(uintptr_t)command);
+}
+
+int e2b_build_recipe(const json_t *body, json_t **recipe, struct error **err)
+{
+    json_auto_t *steps = json_array();
+    size_t at;
+    json_t *step;
+    json_array_foreach (json_object_get(body, "steps"), at, step) {
+        if (read_step(step, at, steps, err) < 0)
+            return -1;
+    }
+    *recipe = json_pack("{s:O}", "steps", steps);
+    add_command(body, "startCmd", *recipe, "start_command");
+    add_command(body, "readyCmd", *recipe, "ready_command");
+    return 0;
+}
+
+/* Where the refusal of a step names a member of ours. */
+void e2b_build_rename(struct error *error)
+{
+    char *member = error->field ? strrchr(error->field, '/') : NULL;
+    if (!member || !str_starts_with(error->field, "/steps/"))
+        return;
+    autofree char *old = error->field;
+    bool is_type = str_equal(member, "/type"), is_files = str_equal(member, "/files");
+    error->field = xasprintf("%.*s/%s", (int)(member - old), old,
+                             is_type    ? "type"
+                             : is_files ? "filesHash"
+                                        : "args");
+}
+
+/* --- the base --- */
+
+static bool is_their_base(const char *image)
+{
+    size_t length = strlen(BASE_IMAGE);
+    return !strncmp(image, BASE_IMAGE, length) && (!image[length] || image[length] == ':');
+}
+
+int e2b_build_base(const struct settings *settings, const json_t *body, char **base,
+                   const char **field, struct error **err)
+{
+    const char *image = json_string_value(json_object_get(body, "fromImage"));
+    const char *template = json_string_value(json_object_get(body, "fromTemplate"));
+    *field = template ? "fromTemplate" : "fromImage";
+    if (!image == !template)
+        return error_set_field(err, ERR_INVALID_REQUEST, *field,
+                               "Give one of fromTemplate and fromImage: what the template is built "
+                               "from.");
+    if (json_object_get(body, "fromImageRegistry"))
+        return error_set_field(err, ERR_NOT_SERVED, "fromImageRegistry",
+                               "This deployment takes no images from registries; build from a "
+                               "template (fromTemplate).");
+    if (image && !is_their_base(image))
+        return error_set_field(
+            err, ERR_NOT_SERVED, "fromImage",
+            "This deployment takes no images from registries, and so not \"%s\"; "
+            "build from a template (fromTemplate), such as \"base\".",
+            image);
+    *base = image ? xstrdup(settings->default_template) : e2b_template_of(settings, template);
+    return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/mem.h"
+#include "base/str.h"
+#include "api/e2b/e2b.h"
+
+/* Where the status of /v1 would mislead: these clients know no 422, take 429 for a limit of the
+ * team, 503 for "later", 404 for what a request names, and a pause's 409 for one that is paused
+ * already. */
+static const struct {
+    const char *error;
+    int status;
+} statuses[] = {
+    {"sandbox_quota_exceeded", 429},   {"template_not_found", 404},   {"volume_not_found", 404},
+    {"plan_restricts_resources", 400}, {"invalid_request", 400},      {"invalid_next_token", 400},
+    {"unsupported_media_type", 400},   {"insufficient_storage", 503}, {"memory_not_kept", 503},
+};
+
+/* The codes that they have names for. */
+static const char *code_of(const char *error)
+{
+    static const struct {
+        const char *error, *code;
+    } codes[] = {
+        {"no_capacity", "sandbox_capacity_unavailable"},
+        {"insufficient_storage", "sandbox_capacity_unavailable"},
+        {"internal", "internal_server_error"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+        if (str_equal(error, codes[i].error))
+            return codes[i].code;
+    return error;
+}
+
+static int status_of(const char *error, int status)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(statuses); i++)
+        if (status != 408 && str_equal(error, statuses[i].error))
+            return statuses[i].status;
+    return status;
+}
+
+int e2b_status_of(const struct error *error)
+{
+    return status_of(error_api_code(error->code), error_http_status(error->code));
+}
+
+void e2b_answer_error(struct http_response *response)
+{
+    const char *error = json_string_value(json_object_get(response->json, "error"));
+    const char *field = json_string_value(json_object_get(response->json, "field"));
+    if (response->status < 400 || !error)
+        return;
+    response->status = status_of(error, response->status);
+    json_t *message = json_incref(json_object_get(response->json, "message"));
+    if (field && *field) {
+        json_t *whole = json_sprintf("%s (%s)", json_string_value(message), field);
+        json_decref(message);
+        message = whole;
+    }
+    json_t *body = json_pack("{s:i, s:o, s:s}", "code", response->status, "message", message,
+                             "error_code", code_of(error));
+    json_decref(response->json);
+    response->json = body;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/network_input.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "api/e2b/e2b.h"
+#include "sandbox/metadata.h"
+#include "template/template_tag.h"
+
+#define DEFAULT_TEMPLATE "base" /* of their clients, when the caller names none */
+
+static const struct schema_member any_item = {.type = SCHEMA_ANY};
+static const struct schema_member text_item = {.type = SCHEMA_STRING, .max = 65536};
+static const struct schema_member port_item = {.type = SCHEMA_INTEGER, .min = 1, .max = 65535};
+
+static const struct schema_member resume_members[] = {{.name = "enabled", .type = SCHEMA_BOOLEAN},
+                                                      {.name = NULL}};
+static const struct schema_member mount_members[] = {
+    {.name = "name", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 63},
+    {.name = "path", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 4096},
+    {.name = NULL}};
+static const struct schema_member mount_item = {.type = SCHEMA_OBJECT, .members = mount_members};
+
+#define POLICY_MEMBERS                                              \
+    {.name = "allowOut",                                            \
+     .type = SCHEMA_ARRAY,                                          \
+     .max = NETWORK_ENTRIES_MAX,                                    \
+     .item = &network_entry_item},                                  \
+        {.name = "denyOut",                                         \
+         .type = SCHEMA_ARRAY,                                      \
+         .max = NETWORK_ENTRIES_MAX,                                \
+         .item = &network_entry_item},                              \
+        {.name = "rules", .type = SCHEMA_MAP, .item = &any_item},   \
+    {                                                               \
+        .name = "egressProxy", .type = SCHEMA_ANY, .nullable = true \
+    }
+
+static const struct schema_member network_members[] = {
+    POLICY_MEMBERS,
+    {.name = "allowPublicTraffic", .type = SCHEMA_BOOLEAN},
+    {.name = "maskRequestHost", .type = SCHEMA_STRING, .nullable = true, .max = 255},
+    {.name = "httpsPorts", .type = SCHEMA_ARRAY, .max = 100, .item = &port_item},
+    {.name = NULL}};
+
+const struct schema_member e2b_network_schema[] = {
+    POLICY_MEMBERS, {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN}, {.name = NULL}};
+
+const struct schema_member e2b_create_schema[] = {
+    {.name = "templateID", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 191},
+    {.name = "timeout", .type = SCHEMA_INTEGER, .min = 0, .max = 31536000},
+    {.name = "metadata", .type = SCHEMA_MAP, .max = METADATA_KEYS_MAX, .item = &text_item},
+    {.name = "envVars", .type = SCHEMA_MAP, .item = &text_item},
+    {.name = "autoPause", .type = SCHEMA_BOOLEAN},
+    {.name = "autoPauseMemory", .type = SCHEMA_BOOLEAN},
+    {.name = "autoResume", .type = SCHEMA_OBJECT, .nullable = true, .members = resume_members},
+    {.name = "secure", .type = SCHEMA_BOOLEAN},
+    {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN, .nullable = true},
+    {.name = "network", .type = SCHEMA_OBJECT, .nullable = true, .members = network_members},
+    {.name = "volumeMounts", .type = SCHEMA_ARRAY, .max = 32, .item = &mount_item},
+    {.name = "mcp", .type = SCHEMA_ANY, .nullable = true},
+    {.name = "iam", .type = SCHEMA_ANY, .nullable = true},
+    {.name = NULL}};
+
+/* --- what is not there --- */
+
+static bool is_given(const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+    bool is_empty = (json_is_object(value) && !json_object_size(value)) ||
+                    (json_is_array(value) && !json_array_size(value));
+    return value && !json_is_null(value) && !is_empty;
+}
+
+static int refuse_given(const json_t *object, const char *const names[], struct error **err)
+{
+    for (; *names; names++)
+        if (is_given(object, *names))
+            return error_set_field(err, ERR_NOT_SERVED, *names,
+                                   "This deployment does not serve \"%s\".", *names);
+    return 0;
+}
+
+/* --- network --- */
+
+static bool covers(const struct policy_entry *allow, const struct policy_entry *deny)
+{
+    return allow->kind == POLICY_NETWORK && deny->kind == POLICY_NETWORK &&
+           (!allow->port || allow->port == deny->port) &&
+           allow->prefix_length <= deny->prefix_length &&
+           policy_entry_matches_address(allow, &deny->network);
+}
+
+static bool is_covered(const json_t *allowed, const char *text)
+{
+    struct policy_entry deny = {0};
+    error_auto ignored = NULL;
+    bool found = false;
+    size_t index;
+    json_t *value;
+    if (policy_entry_parse(text, &deny, &ignored) < 0)
+        return false; /* refused where the policy is read */
+    json_array_foreach ((json_t *)(uintptr_t)allowed, index, value) {
+        struct policy_entry allow = {0};
+        error_auto bad = NULL;
+        if (policy_entry_parse(json_string_value(value), &allow, &bad) == 0)
+            found |= covers(&allow, &deny);
+        policy_entry_deinit(&allow);
+    }
+    policy_entry_deinit(&deny);
+    return found;
+}
+
+/* With them an allowed network wins over every denied one inside it, with us the more specific. */
+static json_t *denied(const json_t *policy)
+{
+    const json_t *allowed = json_object_get(policy, "allowOut");
+    json_t *list = json_array();
+    size_t index;
+    json_t *value;
+    json_array_foreach (json_object_get(policy, "denyOut"), index, value) {
+        if (!is_covered(allowed, json_string_value(value)))
+            json_array_append(list, value);
+    }
+    return list;
+}
+
+static int add_policy(const json_t *policy, json_t *out, struct error **err)
+{
+    static const char *const missing[] = {"rules", "egressProxy", NULL};
+    if (refuse_given(policy, missing, err) < 0)
+        return -1;
+    if (is_given(policy, "allowOut"))
+        json_object_set(out, "allow_out", json_object_get(policy, "allowOut"));
+    if (is_given(policy, "denyOut"))
+        json_object_set_new(out, "deny_out", denied(policy));
+    return 0;
+}
+
+static void add_flag(const json_t *body, const char *name, json_t *out, const char *ours)
+{
+    json_t *value = json_object_get(body, name);
+    if (json_is_boolean(value))
+        json_object_set(out, ours, value);
+}
+
+int e2b_network_body(const json_t *body, json_t **out, struct error **err)
+{
+    json_auto_t *policy = json_object();
+    if (add_policy(body, policy, err) < 0)
+        return -1;
+    add_flag(body, "allow_internet_access", policy, "allow_internet_access");
+    *out = json_incref(policy);
+    return 0;
+}
+
+/* --- create --- */
+
+/* With them a name alone means its tag `default`; ids have no tags. */
+char *e2b_template_reference(const char *name)
+{
+    bool is_id =
+        id_is_valid("tpl_", name) || id_is_valid("tpv_", name) || id_is_valid("ckp_", name);
+    return xasprintf("%s%s", name, is_id || strchr(name, ':') ? "" : ":" TEMPLATE_TAG_DEFAULT);
+}
+
+static bool is_default(const char *reference)
+{
+    return str_equal(reference, DEFAULT_TEMPLATE ":" TEMPLATE_TAG_DEFAULT) ||
+           str_equal(reference, DEFAULT_TEMPLATE ":" TEMPLATE_TAG_LATEST);
+}
+
+char *e2b_template_of(const struct settings *settings, const char *name)
+{
+    char *reference = e2b_template_reference(name);
+    if (!is_default(reference))
+        return reference;
+    free(reference);
+    return xstrdup(settings->default_template);
+}
+
+static void add_template(const char *name, json_t *out)
+{
+    autofree char *reference = e2b_template_reference(name);
+    if (!is_default(reference))
+        json_object_set_new(out, "template", json_string(reference));
+}
+
+/* What is paused without its memory is not woken by requests, with them; and a pause never leaves
+ * the memory behind by itself. */
+static int add_lifecycle(const json_t *body, json_t *out, struct error **err)
+{
+    bool pause = json_is_true(json_object_get(body, "autoPause"));
+    bool resume = json_is_true(json_object_get(json_object_get(body, "autoResume"), "enabled"));
+    bool memory = !json_is_false(json_object_get(body, "autoPauseMemory"));
+    if (!memory && (!pause || resume))
+        return error_set_field(err, ERR_INVALID_REQUEST, "autoPauseMemory",
+                               "autoPauseMemory is false only with autoPause and without "
+                               "autoResume.");
+    json_object_set_new(out, "lifecycle",
+                        json_pack("{s:s, s:b, s:b, s:s}", "on_timeout", pause ? "pause" : "kill",
+                                  "auto_resume", (int)resume, "pause_memory", (int)memory,
+                                  "on_pause_failure", "keep_running"));
+    return 0;
+}
+
+static int add_volumes(const json_t *body, json_t *out, struct error **err)
+{
+    json_auto_t *mounts = json_object();
+    size_t index;
+    json_t *mount;
+    json_array_foreach (json_object_get(body, "volumeMounts"), index, mount) {
+        const char *path = json_string_value(json_object_get(mount, "path"));
+        if (json_object_get(mounts, path))
+            return error_set_field(err, ERR_INVALID_REQUEST, "/volumeMounts",
+                                   "Two volumes are to be mounted at the same path.");
+        json_object_set(mounts, path, json_object_get(mount, "name"));
+    }
+    if (json_object_size(mounts))
+        json_object_set(out, "volume_mounts", mounts);
+    return 0;
+}
+
+static void add_member(const json_t *body, const char *name, json_t *out, const char *ours)
+{
+    if (is_given(body, name))
+        json_object_set(out, ours, json_object_get(body, name));
+}
+
+int e2b_create_body(const json_t *body, unsigned timeout_s, json_t **out, struct error **err)
+{
+    static const char *const missing[] = {"mcp", "iam", NULL};
+    const json_t *network = json_object_get(body, "network");
+    const json_t *timeout = json_object_get(body, "timeout");
+    json_auto_t *made = json_pack("{s:b}", "expose_all_ports", 1);
+    if (refuse_given(body, missing, err) < 0 || add_policy(network, made, err) < 0 ||
+        add_volumes(body, made, err) < 0 || add_lifecycle(body, made, err) < 0)
+        return -1;
+    add_template(json_string_value(json_object_get(body, "templateID")), made);
+    json_object_set_new(made, "timeout",
+                        json_integer(timeout ? json_integer_value(timeout) : timeout_s));
+    add_member(body, "metadata", made, "metadata");
+    add_member(body, "envVars", made, "envs");
+    add_flag(body, "allow_internet_access", made, "allow_internet_access");
+    add_flag(network, "allowPublicTraffic", made, "allow_public_traffic");
+    add_member(network, "maskRequestHost", made, "mask_request_host");
+    add_member(network, "httpsPorts", made, "https_ports");
+    *out = json_incref(made);
+    return 0;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lists: their parameters become those of /v1, and a page of /v1 becomes theirs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "api/e2b/e2b.h"
+
+int e2b_add_parameter(struct http_request *request, char *name, char *value, struct error **err)
+{
+    if (request->query_count == HTTP_QUERY_MAX) {
+        free(name);
+        free(value);
+        return error_set_field(err, ERR_INVALID_REQUEST, "metadata", "There are too many filters.");
+    }
+    request->query[request->query_count++] = (struct http_parameter){
+        .name = name,
+        .value = value,
+        .name_size = strlen(name),
+        .value_size = strlen(value),
+        .name_is_text = true,
+        .value_is_text = true,
+    };
+    return 0;
+}
+
+static int bad_metadata(struct error **err)
+{
+    return error_set_field(err, ERR_INVALID_REQUEST, "metadata",
+                           "metadata is key=value pairs as a form has them, each key and value "
+                           "percent-encoded once more.");
+}
+
+/* Decoded twice: as part of a form, and for itself. */
+static int decode_twice(const char *text, char **out)
+{
+    autofree char *once = NULL;
+    if (http_percent_decode(text, strlen(text), true, &once) < 0)
+        return -1;
+    return http_percent_decode(once, strlen(once), false, out);
+}
+
+static int add_metadata(struct http_request *request, const char *value, struct error **err)
+{
+    autofree char *copy = xstrdup(value);
+    char *rest = copy;
+    for (char *pair; (pair = strsep(&rest, "&"));) {
+        char *name = strsep(&pair, "=");
+        autofree char *key = NULL;
+        char *text = NULL;
+        if (!*name)
+            continue;
+        if (decode_twice(name, &key) < 0 || decode_twice(pair ? pair : "", &text) < 0)
+            return bad_metadata(err);
+        if (e2b_add_parameter(request, xasprintf("query[metadata][%s]", key), text, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_states(struct http_request *request, const char *value, struct error **err)
+{
+    autofree char *copy = xstrdup(value);
+    char *rest = copy;
+    for (char *state; (state = strsep(&rest, ","));) {
+        if (!str_equal(state, "running") && !str_equal(state, "paused"))
+            return error_set_field(err, ERR_INVALID_REQUEST, "state",
+                                   "A state is running or paused.");
+        if (e2b_add_parameter(request, xstrdup("query[state][]"), xstrdup(state), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_sandbox(struct api *api, struct http_request *request, const char *route,
+                       struct error **err)
+{
+    char id[ID_SIZE];
+    autofree char *token = xstrndup(route, strcspn(route, "-"));
+    if (sandbox_id_of_route(api->worker.db, token, id, err) < 0)
+        return -1;
+    return e2b_add_parameter(request, xstrdup("sandbox_id"), xstrdup(id), err);
+}
+
+static int rename_parameter(struct http_parameter *parameter, const char *name)
+{
+    free(parameter->name);
+    parameter->name = xstrdup(name);
+    parameter->name_size = strlen(name);
+    return 0;
+}
+
+static int translate(struct api *api, struct http_request *request, size_t at, struct error **err)
+{
+    struct http_parameter *parameter = &request->query[at];
+    if (str_equal(parameter->name, "nextToken"))
+        return rename_parameter(parameter, "next_token");
+    if (str_equal(parameter->name, "startedAfter"))
+        return rename_parameter(parameter, "started_after");
+    if (str_equal(parameter->name, "state"))
+        return add_states(request, parameter->value, err);
+    if (str_equal(parameter->name, "metadata"))
+        return add_metadata(request, parameter->value, err);
+    if (str_equal(parameter->name, "sandboxID"))
+        return add_sandbox(api, request, parameter->value, err);
+    return 0;
+}
+
+static int list_query(struct api *api, struct http_request *request, struct error **err)
+{
+    size_t given = request->query_count;
+    for (size_t i = 0; i < given; i++)
+        if (translate(api, request, i, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* A bare array, and the header X-Next-Token. */
+static void answer_page(struct http_response *response, const char *member)
+{
+    const char *next = json_string_value(json_object_get(response->json, "next_token"));
+    json_t *rows = json_incref(json_object_get(response->json, member));
+    if (next)
+        http_response_header(response, "X-Next-Token", "%s", next);
+    json_decref(response->json);
+    response->json = rows;
+}
+
+int e2b_list(struct api *api, const struct page_kind *kind, struct http_request *request,
+             struct http_response *response, struct error **err)
+{
+    if (list_query(api, request, err) < 0 || page_list(api, kind, request, response, err) < 0)
+        return -1;
+    answer_page(response, kind->member);
+    return 0;
+}
+
+int e2b_read_second(const struct http_request *request, const char *name, int64_t *at_ms,
+                    struct error **err)
+{
+    const char *text = http_query(request, name);
+    uint64_t second;
+    if (!text)
+        return 0;
+    if (str_parse_u64(text, 0, INT32_MAX, &second) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, name, "%s is in seconds since 1970.",
+                               name);
+    *at_ms = (int64_t)second * 1000;
+    return 0;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
+#include "api/forks.h"
+#include "api/network_input.h"
+#include "api/page_list.h"
+#include "api/sandbox_input.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "api/e2b/e2b.h"
+#include "metrics/sample.h"
+#include "sandbox/sandbox_network.h"
+
+/* What their service does where a request names no time-out. */
+#define TIMEOUT_OLD_S 15
+#define TIMEOUT_S     300
+
+static int create(struct api *api, const struct http_request *request, unsigned timeout_s,
+                  struct http_response *response, struct error **err)
+{
+    json_auto_t *body = NULL;
+    json_t *json;
+    sandbox_auto sandbox = {0};
+    if (e2b_create_body(request->json, timeout_s, &body, err) < 0 ||
+        schema_validate(sandbox_create_schema, body, err) < 0 ||
+        sandboxes_create_from(api, body, &sandbox, err) < 0)
+        return -1;
+    log_context_set("sandbox", sandbox.id);
+    if (e2b_sandbox_to_json(api, &sandbox, &json, err) < 0)
+        return -1;
+    return http_response_json(response, 201, json);
+}
+
+int e2b_sandboxes_create(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    return create(context, request, TIMEOUT_OLD_S, response, err);
+}
+
+int e2b_sandboxes_create_v2(void *context, struct http_request *request,
+                            struct http_response *response, struct error **err)
+{
+    return create(context, request, TIMEOUT_S, response, err);
+}
+
+static json_t *row_to_json(const struct api *api, const void *row)
+{
+    (void)api;
+    return e2b_listed_to_json(row);
+}
+
+int e2b_sandboxes_list(void *context, struct http_request *request, struct http_response *response,
+                       struct error **err)
+{
+    struct page_kind kind = sandboxes_page;
+    kind.to_json = row_to_json;
+    return e2b_list(context, &kind, request, response, err);
+}
+
+int e2b_sandboxes_show(void *context, struct http_request *request, struct http_response *response,
+                       struct error **err)
+{
+    struct api *api = context;
+    json_t *json;
+    (void)request;
+    if (e2b_detail_to_json(api, &api->access.sandbox, &json, err) < 0)
+        return -1;
+    return http_response_json(response, 200, json);
+}
+
+static int done(struct http_response *response)
+{
+    response->status = 204;
+    return 0;
+}
+
+static bool is_without_memory(const struct http_request *request)
+{
+    return json_is_false(json_object_get(request->json, "memory"));
+}
+
+int e2b_sandboxes_pause(void *context, struct http_request *request, struct http_response *response,
+                        struct error **err)
+{
+    struct api *api = context;
+    sandbox_auto paused = {0};
+    if (sandbox_state_told(api->access.sandbox.state) == SANDBOX_STOPPED)
+        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused already.");
+    if (sandbox_pause(&api->worker, api->access.sandbox.id, !is_without_memory(request), &paused,
+                      err) < 0)
+        return -1;
+    return done(response);
+}
+
+int e2b_sandboxes_connect(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    const struct sandbox *found = &api->access.sandbox;
+    bool was_running = found->state == SANDBOX_READY || found->state == SANDBOX_CHECKPOINTING;
+    json_int_t timeout_s = json_integer_value(json_object_get(request->json, "timeout"));
+    sandbox_auto sandbox = {0};
+    json_t *json;
+    const struct sandbox_resume how = {
+        .timeout_s = timeout_s ? (uint64_t)timeout_s : TIMEOUT_S,
+        .extend_only = true,
+        .without_memory = is_without_memory(request),
+        .no_copying = api->hand_on_to != NULL,
+    };
+    if (sandbox_resume(&api->worker, found->id, &how, &sandbox, err) < 0 ||
+        e2b_sandbox_to_json(api, &sandbox, &json, err) < 0)
+        return -1;
+    return http_response_json(response, was_running ? 200 : 201, json);
+}
+
+/* The call of old clients, for a paused one only. */
+int e2b_sandboxes_resume(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    if (api->access.sandbox.state == SANDBOX_READY)
+        return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is running already.");
+    return e2b_sandboxes_connect(api, request, response, err);
+}
+
+/* One of a fork, as their clients read it. */
+static int forked_to_json(struct api *api, const struct sandbox_forked *fork, json_t **json,
+                          struct error **err)
+{
+    json_t *sandbox;
+    if (fork->failure) {
+        json_auto_t *said = http_error_to_json(fork->failure);
+        *json = json_pack("{s:{s:i, s:O}}", "error", "code", e2b_status_of(fork->failure),
+                          "message", json_object_get(said, "message"));
+        return 0;
+    }
+    if (e2b_sandbox_to_json(api, &fork->sandbox, &sandbox, err) < 0)
+        return -1;
+    *json = json_pack("{s:o}", "sandbox", sandbox);
+    return 0;
+}
+
+/* As many beside the original can never be. */
+static int check_fork_count(struct api *api, const json_t *body, struct error **err)
+{
+    struct plan plan;
+    json_int_t count = json_integer_value(json_object_get(body, "count"));
+    const struct team *team = principal_team_of_id(&api->principal, api->access.sandbox.team_id);
+    if (plan_get(api->worker.db, team->plan, &plan, err) < 0)
+        return -1;
+    if (count < (json_int_t)plan.sandboxes)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "/count",
+                           "Plan %s lets %u sandboxes run at once, the original among them.",
+                           plan.name, plan.sandboxes);
+}
+
+static int fork_sandbox(struct api *api, const json_t *given, unsigned timeout_s,
+                        struct http_response *response, struct error **err)
+{
+    json_auto_t *body = given ? json_copy((json_t *)given) : json_object();
+    json_auto_t *list = json_array();
+    forks_auto forks = {0};
+    if (!sandbox_state_is_live(api->access.sandbox.state))
+        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused.");
+    if (!json_object_get(body, "timeout"))
+        json_object_set_new(body, "timeout", json_integer(timeout_s));
+    if (check_fork_count(api, body, err) < 0 || forks_make(api, body, &forks, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < forks.count; i++) {
+        json_t *json;
+        if (forked_to_json(api, &forks.list[i], &json, err) < 0)
+            return -1;
+        json_array_append_new(list, json);
+    }
+    return http_response_json(response, 201, json_incref(list));
+}
+
+int e2b_sandboxes_fork(void *context, struct http_request *request, struct http_response *response,
+                       struct error **err)
+{
+    return fork_sandbox(context, request->json, TIMEOUT_OLD_S, response, err);
+}
+
+int e2b_sandboxes_fork_v2(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    return fork_sandbox(context, request->json, TIMEOUT_S, response, err);
+}
+
+static int require_running(const struct sandbox *sandbox, struct error **err)
+{
+    if (sandbox_state_is_live(sandbox->state))
+        return 0;
+    return error_set(err, ERR_NOT_FOUND, "The sandbox is not running.");
+}
+
+/* 0 ends it as its deadline would. */
+static int end_now(struct api *api, const struct sandbox *sandbox, struct error **err)
+{
+    sandbox_auto paused = {0};
+    return sandbox->on_timeout == ON_TIMEOUT_PAUSE
+               ? sandbox_pause(&api->worker, sandbox->id, sandbox->pause_memory, &paused, err)
+               : sandbox_destroy(&api->worker, sandbox->id, err);
+}
+
+int e2b_sandboxes_timeout(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    const struct sandbox *sandbox = &api->access.sandbox;
+    const struct sandbox_update update = {
+        .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout")),
+    };
+    sandbox_auto updated = {0};
+    if (require_running(sandbox, err) < 0 ||
+        (update.timeout_s ? sandbox_update(&api->worker, sandbox->id, &update, &updated, err)
+                          : end_now(api, sandbox, err)) < 0)
+        return -1;
+    return done(response);
+}
+
+/* As a connect of one that runs: to a later end only. */
+int e2b_sandboxes_refresh(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    const struct sandbox *found = &api->access.sandbox;
+    const struct sandbox_resume how = {
+        .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "duration")),
+        .extend_only = true,
+    };
+    sandbox_auto sandbox = {0};
+    if (require_running(found, err) < 0 ||
+        sandbox_resume(&api->worker, found->id, &how, &sandbox, err) < 0)
+        return -1;
+    return done(response);
+}
+
+int e2b_sandboxes_network(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    json_auto_t *body = NULL;
+    autofree char *network = NULL;
+    sandbox_auto changed = {0};
+    if (e2b_network_body(request->json, &body, err) < 0 ||
+        network_input_read(api, body, &network, err) < 0)
+        return -1;
+    struct sandbox_network_change change = {network, false, false};
+    if (sandbox_network_put(&api->worker, api->access.sandbox.id, &change, &changed, err) < 0)
+        return -1;
+    return done(response);
+}
+
+/* --- metrics --- */
+
+static json_t *point_to_json(const struct sandbox *sandbox, const struct sample_point *point)
+{
+    char time[CLOCK_ISO8601_SIZE];
+    double used = point->has_cpu ? 100.0 * point->vcpus / sandbox->resources.cpu : 0;
+    return json_pack("{s:s, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "timestamp",
+                     clock_format_iso8601(point->at_ms, time), "timestampUnix",
+                     (json_int_t)(point->at_ms / 1000), "cpuUsedPct", used, "cpuCount",
+                     (json_int_t)sandbox->resources.cpu, "memUsed", (json_int_t)point->memory_bytes,
+                     "memTotal", (json_int_t)sandbox->resources.memory_mb << 20, "memCache",
+                     (json_int_t)point->cache_bytes, "diskUsed",
+                     (json_int_t)(point->has_disk ? point->disk_bytes : 0), "diskTotal",
+                     (json_int_t)sandbox->resources.disk_gb << 30);
+}
+
+/* Times within which the last sample of a sandbox that runs lies; what is older says nothing of it
+ * now. */
+#define SAMPLES_WITHIN 3
+#define METRICS_OF_MAX 100 /* sandboxes at once */
+
+static int load(struct db *db, const char *route, struct sandbox *sandbox, struct error **err)
+{
+    char id[ID_SIZE];
+    if (!route_token_is_valid(route))
+        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    return sandbox_id_of_route(db, route, id, err) < 0 ? -1 : sandbox_get(db, id, sandbox, err);
+}
+
+/* The last sample of one that runs and that the key reaches; others are left out. */
+static int add_last(struct api *api, const char *route, json_t *all, struct error **err)
+{
+    const struct worker *worker = &api->worker;
+    int64_t now_ms = clock_now_ms(), step_ms;
+    int64_t span_ms = (int64_t)worker->settings->metrics_interval_s * SAMPLES_WITHIN * 1000;
+    autofree struct sample_point *points = NULL;
+    error_auto missing = NULL;
+    sandbox_auto sandbox = {0};
+    size_t count = 0;
+    if (load(worker->db, route, &sandbox, &missing) < 0)
+        return missing->code == ERR_NOT_FOUND ? 0 : error_move(err, &missing);
+    if (!principal_reaches(&api->principal, sandbox.team_id) ||
+        !sandbox_state_is_live(sandbox.state))
+        return 0;
+    if (sample_read(worker->db, sandbox.id, now_ms - span_ms, now_ms, &points, &count, &step_ms,
+                    err) < 0)
+        return -1;
+    if (count)
+        json_object_set_new(all, route, point_to_json(&sandbox, &points[count - 1]));
+    return 0;
+}
+
+int e2b_metrics_list(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
+{
+    const char *ids = http_query(request, "sandbox_ids");
+    autofree char *copy = xstrdup(ids ? ids : "");
+    char *rest = copy;
+    json_auto_t *all = json_object();
+    unsigned count = 0;
+    if (!ids || !*ids)
+        return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_ids",
+                               "sandbox_ids is a list of ids, with commas between them.");
+    for (char *route; (route = strsep(&rest, ","));) {
+        route[strcspn(route, "-")] = '\0';
+        if (++count > METRICS_OF_MAX)
+            return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_ids",
+                                   "At most %d sandboxes at once.", METRICS_OF_MAX);
+        if (add_last(context, route, all, err) < 0)
+            return -1;
+    }
+    return http_response_json(response, 200, json_pack("{s:O}", "sandboxes", all));
+}
+
+int e2b_sandboxes_metrics(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    const struct sandbox *sandbox = &api->access.sandbox;
+    autofree struct sample_point *points = NULL;
+    size_t count = 0;
+    int64_t from_ms = sandbox->created_at_ms, to_ms = clock_now_ms(), step_ms;
+    if (e2b_read_second(request, "start", &from_ms, err) < 0 ||
+        e2b_read_second(request, "end", &to_ms, err) < 0 ||
+        sample_want(api->worker.db, sandbox->id, err) < 0 ||
+        sample_read(api->worker.db, sandbox->id, from_ms, to_ms, &points, &count, &step_ms, err) <
+            0)
+        return -1;
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, point_to_json(sandbox, &points[i]));
+    return http_response_json(response, 200, list);
+}

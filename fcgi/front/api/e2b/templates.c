@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Templates and snapshots: with them a snapshot is a kind of template, with us a checkpoint. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/page_list.h"
+#include "api/template_view.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/ulid.h"
+#include "checkpoint/checkpoint_removal.h"
+#include "api/e2b/e2b.h"
+#include "template/template.h"
+
+/* With them a snapshot has the memory. One that can have none is of the disk. */
+static int snapshot(struct api *api, struct checkpoint_create *wanted,
+                    struct checkpoint *checkpoint, struct error **err)
+{
+    const char *id = api->access.sandbox.id;
+    wanted->memory = true;
+    if (sandbox_checkpoint(&api->worker, id, wanted, checkpoint, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_MEMORY_NOT_KEPT)
+        return -1;
+    error_clear(err);
+    wanted->memory = false;
+    return sandbox_checkpoint(&api->worker, id, wanted, checkpoint, err);
+}
+
+int e2b_snapshots_create(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    struct checkpoint checkpoint;
+    struct checkpoint_create wanted = {
+        .claim = api_claim,
+        .claim_context = api,
+        .user_id = api->principal.user_id,
+        .name = json_string_value(json_object_get(request->json, "name")),
+    };
+    if (wanted.name && !checkpoint_name_is_valid(wanted.name))
+        return error_set_field(err, ERR_INVALID_REQUEST, "/name",
+                               "A snapshot's name is letters, digits, dots, underscores and "
+                               "hyphens, beginning with a letter or a digit.");
+    if (snapshot(api, &wanted, &checkpoint, err) < 0)
+        return -1;
+    log_context_set("checkpoint", checkpoint.id);
+    return http_response_json(response, 201, e2b_snapshot_to_json(&checkpoint));
+}
+
+static json_t *row_to_json(const struct api *api, const void *row)
+{
+    (void)api;
+    return e2b_snapshot_to_json(row);
+}
+
+int e2b_snapshots_list(void *context, struct http_request *request, struct http_response *response,
+                       struct error **err)
+{
+    struct page_kind kind = checkpoints_page;
+    kind.to_json = row_to_json;
+    return e2b_list(context, &kind, request, response, err);
+}
+
+/* --- templates --- */
+
+static bool is_same(const struct template_version *a, const struct template_version *b)
+{
+    return !strcmp(a->template_id, b->template_id);
+}
+
+/* Of a slug the own template comes behind the deployment's, whose id sorts before all others. */
+static bool is_hidden(const struct template_version *versions, unsigned count, unsigned at)
+{
+    for (unsigned i = at + 1; i < count && str_equal(versions[i].slug, versions[at].slug); i++)
+        if (!is_same(&versions[i], &versions[at]))
+            return true;
+    return false;
+}
+
+static struct e2b_template read_template(const struct template_version *versions, unsigned count,
+                                         unsigned at)
+{
+    struct e2b_template template = {.version = versions[at]};
+    memcpy(template.id, versions[at].template_id, ID_SIZE);
+    template.is_hidden = is_hidden(versions, count, at);
+    for (unsigned i = at; i < count && is_same(&versions[i], &versions[at]); i++) {
+        template.builds++;
+        if (template.version.state != TEMPLATE_READY && versions[i].state == TEMPLATE_READY)
+            template.version = versions[i];
+    }
+    return template;
+}
+
+/* The templates that a team sees, by slug; the caller frees. */
+static int read_templates(struct db *db, const struct team *team, struct e2b_template **list,
+                          unsigned *count, struct error **err)
+{
+    autofree struct template_version *versions = NULL;
+    autofree struct template_use *uses = NULL;
+    unsigned version_count = 0, use_count = 0;
+    struct plan plan;
+    *list = NULL;
+    *count = 0;
+    if (plan_get(db, team->plan, &plan, err) < 0 ||
+        template_version_list(db, team->id, &versions, &version_count, err) < 0 ||
+        template_uses_list(db, team->id, &uses, &use_count, err) < 0)
+        return -1;
+    *list = xcalloc(version_count + 1, sizeof **list);
+    for (unsigned i = 0; i < version_count; i += (*list)[*count - 1].builds) {
+        struct e2b_template *template = &(*list)[(*count)++];
+        *template = read_template(versions, version_count, i);
+        template->use = template_use_of(uses, use_count, template->id);
+        template->disk_gb = plan.disk_gb;
+    }
+    return 0;
+}
+
+static int check_team(const struct api *api, const struct http_request *request, struct error **err)
+{
+    const char *team = http_query(request, "teamID");
+    if (!team || str_equal(team, api->access.team->id) || str_equal(team, api->access.team->slug))
+        return 0;
+    return error_set_field(err, ERR_TEAM_FORBIDDEN, "teamID",
+                           "A key lists the templates of its own team, %s, only.",
+                           api->access.team->slug);
+}
+
+int e2b_templates_list(void *context, struct http_request *request, struct http_response *response,
+                       struct error **err)
+{
+    struct api *api = context;
+    autofree struct e2b_template *templates = NULL;
+    unsigned count = 0;
+    if (check_team(api, request, err) < 0 ||
+        read_templates(api->worker.db, api->access.team, &templates, &count, err) < 0)
+        return -1;
+    json_t *list = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(list, e2b_template_to_json(&templates[i]));
+    return http_response_json(response, 200, list);
+}
+
+/* --- page by page, newest first --- */
+
+PAGE_ROW(struct e2b_template);
+
+static int newest_first(const void *a, const void *b)
+{
+    return strcmp(((const struct e2b_template *)b)->id, ((const struct e2b_template *)a)->id);
+}
+
+/* Of the one team that the list is of. */
+static int list_page(struct db *db, const struct page_query *query, void **rows, unsigned *count,
+                     struct error **err)
+{
+    struct e2b_template *templates;
+    unsigned all = 0;
+    int result = read_templates(db, query->page->teams[0], &templates, &all, err);
+    *rows = templates;
+    for (unsigned i = 0; i < all; i++)
+        if (!query->before || strcmp(templates[i].id, query->before) < 0)
+            templates[(*count)++] = templates[i];
+    if (*count)
+        qsort(templates, *count, sizeof *templates, newest_first);
+    if (*count > query->limit)
+        *count = query->limit;
+    return result;
+}
+
+static json_t *template_row_to_json(const struct api *api, const void *row)
+{
+    (void)api;
+    return e2b_template_to_json(row);
+}
+
+int e2b_templates_list_v2(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    static const struct page_kind kind = {
+        .member = "templates",
+        .row_size = sizeof(struct e2b_template),
+        .list = list_page,
+        .to_json = template_row_to_json,
+    };
+    return check_team(context, request, err) < 0 ? -1
+                                                 : e2b_list(context, &kind, request, response, err);
+}
+
+/* --- one template --- */
+
+int e2b_templates_alias(void *context, struct http_request *request, struct http_response *response,
+                        struct error **err)
+{
+    struct api *api = context;
+    template_view_auto view = {0};
+    const char *name = request->captures[0];
+    unsigned at;
+    if (template_view_find(api, name, &view, &at, err) < 0)
+        return -1;
+    const struct template_version *found = &view.versions[at];
+    bool is_public = found->is_public || template_is_deployments(found);
+    return http_response_json(
+        response, 200, json_pack("{s:s, s:b}", "templateID", name, "public", (int)is_public));
+}
+
+int e2b_templates_update(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    template_view_auto view = {0};
+    const json_t *is_public = json_object_get(request->json, "public");
+    unsigned at;
+    if (!is_public ? template_view_find(api, request->captures[0], &view, &at, err) < 0
+                   : templates_set_public(api, request->captures[0], json_is_true(is_public), &view,
+                                          &at, err) < 0)
+        return -1;
+    const struct template_version *found = &view.versions[at];
+    return http_response_json(
+        response, 200,
+        json_pack("{s:[o]}", "names", json_sprintf("%s/%s", found->team_slug, found->slug)));
+}
+
+static int delete_snapshot(struct api *api, const char *id, struct http_response *response,
+                           struct error **err)
+{
+    struct checkpoint checkpoint;
+    if (checkpoint_get(api->worker.db, id, &checkpoint, err) < 0)
+        return -1;
+    if (!principal_reaches(&api->principal, checkpoint.team_id))
+        return error_set(err, ERR_NOT_FOUND, "There is no such snapshot.");
+    if (checkpoint_delete(&api->worker, id, err) < 0)
+        return -1;
+    response->status = 204;
+    return 0;
+}
+
+int e2b_templates_delete(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    const char *id = request->captures[0];
+    return id_is_valid("ckp_", id) ? delete_snapshot(context, id, response, err)
+                                   : templates_delete(context, request, response, err);
+}

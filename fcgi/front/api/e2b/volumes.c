@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Volumes and their files: the calls of /v1, whose answers take the form that their clients know.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "account/volume_token.h"
+#include "api/volume_path.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "api/e2b/e2b.h"
+#include "volume/volume.h"
+
+#define PAGE_MAX      200
+#define LIST_CALLS    16 /* of 1000 entries each */
+#define MODE_MAX      07777
+#define DIRECTORY_MAX (LIST_CALLS * 1000)
+
+/* --- volumes --- */
+
+static json_t *listed_to_json(const struct volume *volume)
+{
+    return json_pack("{s:s, s:s}", "volumeID", volume->id, "name", volume->name);
+}
+
+/* The token for who may write, with a key: the key is what it ends with. */
+static int volume_to_json(struct api *api, const struct volume *volume, json_t **json,
+                          struct error **err)
+{
+    char token[VOLUME_TOKEN_SIZE];
+    *json = listed_to_json(volume);
+    json_object_set_new(*json, "domain", json_string(api->settings->data_plane_host));
+    if (!*api->principal.key_lookup || !principal_writes(&api->principal, volume->team_id))
+        return 0;
+    if (volume_token_make(api->worker.ring, &api->principal, volume->id, token, err) < 0) {
+        json_decref(*json);
+        return -1;
+    }
+    json_object_set_new(*json, "token", json_string(token));
+    mem_wipe(token, sizeof token);
+    return 0;
+}
+
+static int answer_volume(struct api *api, int status, struct http_response *response,
+                         struct error **err)
+{
+    json_t *json;
+    if (volume_to_json(api, &api->access.volume, &json, err) < 0)
+        return -1;
+    json_decref(response->json);
+    response->json = NULL;
+    return http_response_json(response, status, json);
+}
+
+int e2b_volumes_create(void *context, struct http_request *request, struct http_response *response,
+                       struct error **err)
+{
+    return volumes_create(context, request, response, err) < 0
+               ? -1
+               : answer_volume(context, 201, response, err);
+}
+
+int e2b_volumes_show(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
+{
+    (void)request;
+    return answer_volume(context, 200, response, err);
+}
+
+static int append_page(struct db *db, const char *team_id, char before[ID_SIZE], json_t *list,
+                       unsigned *count, struct error **err)
+{
+    struct volume *volumes;
+    int result = volume_list(db, team_id, *before ? before : NULL, PAGE_MAX, &volumes, count, err);
+    for (unsigned i = 0; i < *count; i++) {
+        if (volumes[i].state == VOLUME_READY)
+            json_array_append_new(list, listed_to_json(&volumes[i]));
+        memcpy(before, volumes[i].id, ID_SIZE);
+        volume_deinit(&volumes[i]);
+    }
+    free(volumes);
+    return result;
+}
+
+/* Their list has no pages; the plan bounds how many there are. */
+int e2b_volumes_list(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
+{
+    struct api *api = context;
+    json_auto_t *list = json_array();
+    char before[ID_SIZE] = "";
+    unsigned count = PAGE_MAX;
+    (void)request;
+    while (count == PAGE_MAX)
+        if (append_page(api->worker.db, api->access.team->id, before, list, &count, err) < 0)
+            return -1;
+    return http_response_json(response, 200, json_incref(list));
+}
+
+/* --- their files --- */
+
+static const char *type_of(const char *type)
+{
+    return str_equal(type, "file") || str_equal(type, "directory") || str_equal(type, "symlink")
+               ? type
+               : "unknown";
+}
+
+static json_t *stat_to_json(const char *path, const json_t *entry)
+{
+    const char *slash = strrchr(path, '/');
+    const char *mode = json_string_value(json_object_get(entry, "mode"));
+    const char *type = json_string_value(json_object_get(entry, "type"));
+    json_t *json = json_pack(
+        "{s:s, s:s, s:s, s:O, s:I, s:O, s:O, s:O, s:O, s:O}", "name", slash ? slash + 1 : path,
+        "path", path, "type", type_of(type), "size", json_object_get(entry, "size"), "mode",
+        (json_int_t)strtoul(mode ? mode : "0", NULL, 8), "uid", json_object_get(entry, "uid"),
+        "gid", json_object_get(entry, "gid"), "atime", json_object_get(entry, "accessed_at"),
+        "mtime", json_object_get(entry, "modified_at"), "ctime",
+        json_object_get(entry, "changed_at"));
+    json_t *target = json_object_get(entry, "target");
+    if (target)
+        json_object_set(json, "target", target);
+    return json;
+}
+
+/* What a call of /v1 has answered, as they know it. */
+static int answer_stat(const struct http_request *request, struct http_response *response,
+                       int result)
+{
+    if (result < 0)
+        return -1;
+    json_t *entry = response->json;
+    response->json = stat_to_json(http_query(request, "path"), entry);
+    json_decref(entry);
+    return 0;
+}
+
+/* Theirs is a number, ours octal digits. mode: "" when there is none. */
+static int read_mode(const struct http_request *request, char mode[8], struct error **err)
+{
+    const char *text = http_query(request, "mode");
+    uint64_t number;
+    mode[0] = '\0';
+    if (!text)
+        return 0;
+    if (str_parse_u64(text, 0, MODE_MAX, &number) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "mode",
+                               "mode is a decimal number up to 4095.");
+    snprintf(mode, 8, "%04o", (unsigned)number);
+    return 0;
+}
+
+static void replace_value(struct http_request *request, const char *name, const char *value)
+{
+    for (size_t i = 0; i < request->query_count; i++) {
+        struct http_parameter *parameter = &request->query[i];
+        if (!str_equal(parameter->name, name))
+            continue;
+        free(parameter->value);
+        parameter->value = xstrdup(value);
+        parameter->value_size = strlen(value);
+    }
+}
+
+/* What /v1 takes: the attributes, and the path of the query. */
+static int set_body(struct http_request *request, json_t *attributes, struct error **err)
+{
+    const char *path;
+    if (volume_path_query(request, &path, err) < 0)
+        return -1;
+    json_t *path_json = json_string(path);
+    if (!path_json)
+        return error_set_field(err, ERR_INVALID_REQUEST, "path", "The path is not UTF-8.");
+    json_object_set_new(attributes, "path", path_json);
+    json_incref(attributes);
+    json_decref(request->json);
+    request->json = attributes;
+    return 0;
+}
+
+int e2b_volume_files_put(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    char mode[8];
+    if (read_mode(request, mode, err) < 0)
+        return -1;
+    if (!request->read_body)
+        return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+                         "The content of a file is application/octet-stream.");
+    replace_value(request, "mode", mode);
+    return answer_stat(request, response, volume_files_put(context, request, response, err));
+}
+
+int e2b_volume_directories_put(void *context, struct http_request *request,
+                               struct http_response *response, struct error **err)
+{
+    json_auto_t *attributes = NULL;
+    char mode[8];
+    if (read_mode(request, mode, err) < 0)
+        return -1;
+    replace_value(request, "mode", mode);
+    if (volume_attributes_query(request, &attributes, err) < 0 ||
+        set_body(request, attributes, err) < 0)
+        return -1;
+    return answer_stat(request, response, volume_directories_put(context, request, response, err));
+}
+
+int e2b_volume_paths_update(void *context, struct http_request *request,
+                            struct http_response *response, struct error **err)
+{
+    json_auto_t *attributes = json_incref(request->json);
+    const json_t *mode = json_object_get(attributes, "mode");
+    autofree char *octal = xasprintf("%04o", (unsigned)json_integer_value(mode));
+    if (mode)
+        json_object_set_new(attributes, "mode", json_string(octal));
+    if (set_body(request, attributes, err) < 0)
+        return -1;
+    return answer_stat(request, response, volume_paths_update(context, request, response, err));
+}
+
+int e2b_volume_paths_show(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    return answer_stat(request, response, volume_paths_show(context, request, response, err));
+}
+
+/* With what is in it. */
+int e2b_volume_paths_delete(void *context, struct http_request *request,
+                            struct http_response *response, struct error **err)
+{
+    return e2b_add_parameter(request, xstrdup("recursive"), xstrdup("true"), err) < 0
+               ? -1
+               : volume_paths_delete(context, request, response, err);
+}
+
+static void append_entries(const char *path, const json_t *entries, json_t *list)
+{
+    size_t index;
+    json_t *entry;
+    json_array_foreach ((json_t *)(uintptr_t)entries, index, entry) {
+        const char *name = json_string_value(json_object_get(entry, "name"));
+        autofree char *whole = xasprintf("%s%s%s", path, str_ends_with(path, "/") ? "" : "/", name);
+        json_array_append_new(list, stat_to_json(whole, entry));
+    }
+}
+
+/* Their list has no pages; ours has some when it is of one level. */
+int e2b_volume_directories_list(void *context, struct http_request *request,
+                                struct http_response *response, struct error **err)
+{
+    const char *path;
+    json_auto_t *list = json_array();
+    if (volume_path_query(request, &path, err) < 0)
+        return -1;
+    for (unsigned calls = 0; calls < LIST_CALLS; calls++) {
+        if (volume_directories_list(context, request, response, err) < 0)
+            return -1;
+        json_auto_t *page = response->json;
+        const char *next = json_string_value(json_object_get(page, "next_token"));
+        response->json = NULL;
+        append_entries(path, json_object_get(page, "entries"), list);
+        if (!next)
+            return http_response_json(response, 200, json_incref(list));
+        if (calls)
+            replace_value(request, "next_token", next);
+        else if (e2b_add_parameter(request, xstrdup("next_token"), xstrdup(next), err) < 0)
+            return -1;
+    }
+    return error_set_field(err, ERR_INVALID_REQUEST, "path",
+                           "The directory has more than %d entries; /v1/volumes lists it in pages.",
+                           DIRECTORY_MAX);
+}

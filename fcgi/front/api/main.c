@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sandlot-api: the control-plane endpoints, a FastCGI worker. */
+#include <stdlib.h>
+#include <sysexits.h>
+
+#include "account/access_revision.h"
+#include "account/account.h"
+#include "account/api_key.h"
+#include "account/member.h"
+#include "account/principal_cache.h"
+#include "account/team_key.h"
+#include "account/usage.h"
+#include "account/usage_kept.h"
+#include "account/usage_part.h"
+#include "api/api.h"
+#include "api/exposition.h"
+#include "api/share_db.h"
+#include "archive/archive.h"
+#include "audit/audit.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_move.h"
+#include "config/program.h"
+#include "db/named_lease.h"
+#include "api/e2b/e2b.h"
+#include "event/event.h"
+#include "host/host.h"
+#include "http/server.h"
+#include "idempotency/idempotency.h"
+#include "joining/join.h"
+#include "login/address_list.h"
+#include "login/attempt.h"
+#include "login/credential.h"
+#include "login/device.h"
+#include "login/identity.h"
+#include "login/invite.h"
+#include "login/login.h"
+#include "metrics/gauges.h"
+#include "metrics/sample.h"
+#include "moving/moving.h"
+#include "network/denied_names.h"
+#include "network/egress_profile.h"
+#include "overview/overview.h"
+#include "recipe/recipe.h"
+#include "recipe/recipe_file.h"
+#include "sandbox/kept_log.h"
+#include "sandbox/operation.h"
+#include "sandbox/quota.h"
+#include "sandbox/reservation.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/sandbox_events.h"
+#include "sandbox/sandbox_list.h"
+#include "sandbox/sandbox_network.h"
+#include "sandbox/sandbox_size.h"
+#include "template/template.h"
+#include "template/template_move.h"
+#include "template/template_tag.h"
+#include "template/template_use.h"
+#include "template/warm.h"
+#include "volume/keeper_row.h"
+#include "volume/volume.h"
+#include "volume/volume_move.h"
+
+/* A worker is replaced now and then, so that no leak of a library ever grows large. */
+#define REQUESTS_PER_WORKER 100000
+
+static const struct program program = {
+    .name = "sandlot-api",
+    .summary = "control-plane endpoints of sandlot, a FastCGI worker on file descriptor 0",
+};
+
+/* The interfaces, by path; they share worker and pools. */
+struct interfaces {
+    struct router own, e2b;
+};
+
+static bool is_own(const struct http_request *request)
+{
+    return str_starts_with(request->path, "/v1/");
+}
+
+static size_t body_max_of(void *context, const struct http_request *request, size_t body_max)
+{
+    const struct interfaces *all = context;
+    return router_body_max(is_own(request) ? &all->own : &all->e2b, request, body_max);
+}
+
+static void serve(void *context, struct http_request *request, struct http_response *response)
+{
+    struct interfaces *all = context;
+    if (exposition_is_asked(request))
+        exposition_serve(all->own.context, request, response);
+    else if (is_own(request))
+        api_serve(&all->own, request, response);
+    else
+        e2b_serve(&all->e2b, request, response);
+}
+
+static int run(struct api *api, struct error **err)
+{
+    struct interfaces interfaces = {api_router(api), e2b_router(api)};
+    struct http_server server = {
+        .serve = serve,
+        .context = &interfaces,
+        .body_max = (size_t)api->settings->body_max_kib * 1024,
+        .body_max_of = body_max_of,
+        .late_body = true,
+        .body_rate_min = (unsigned)api->settings->body_rate_min,
+        .body_grace_s = (unsigned)api->settings->body_grace_s,
+        .pool = api->pool,
+        .max_requests = REQUESTS_PER_WORKER,
+        .log_requests = true,
+    };
+    return http_server_run(&server, err);
+}
+
+/* Checks every statement that this program makes before it serves. */
+static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
+{
+    const struct db_statement_list statements[] = {
+        access_revision_statements,
+        account_statements,
+        archive_report_statements,
+        archive_statements,
+        api_key_statements,
+        attempt_statements,
+        audit_statements,
+        checkpoint_move_statements,
+        checkpoint_statements,
+        credential_statements,
+        denied_names_statements,
+        device_statements,
+        egress_profile_statements,
+        event_statements,
+        gauge_statements,
+        host_condition_statements,
+        host_move_statements,
+        host_pool_statements,
+        host_statements,
+        idempotency_statements,
+        identity_statements,
+        invite_statements,
+        join_statements,
+        keeper_statements,
+        kept_log_statements,
+        login_statements,
+        member_statements,
+        moving_statements,
+        named_lease_statements,
+        operation_statements,
+        overview_statements,
+        plan_statements,
+        quota_statements,
+        recipe_file_statements,
+        recipe_statements,
+        reservation_statements,
+        sample_statements,
+        sandbox_event_statements,
+        sandbox_list_statements,
+        sandbox_move_statements,
+        sandbox_network_statements,
+        sandbox_size_statements,
+        sandbox_statements,
+        share_statements,
+        team_key_statements,
+        template_build_statements,
+        template_image_statements,
+        template_move_statements,
+        template_statements,
+        template_tag_statements,
+        template_use_statements,
+        usage_kept_statements,
+        usage_part_statements,
+        usage_statements,
+        volume_list_statements,
+        volume_mount_statements,
+        volume_move_statements,
+        volume_statements,
+        warm_statements,
+        webhook_statements,
+    };
+    return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);
+}
+
+static int open_sign_in(struct api *api, struct error **err)
+{
+    const struct settings *settings = api->settings;
+    if (identity_check_groups(settings->oidc_groups, err) < 0 ||
+        address_list_check("login_header_from", settings->login_header_from, err) < 0)
+        return -1;
+    if (*settings->oidc_issuer && (!*settings->oidc_client_id || !*settings->console_url))
+        return error_set(err, ERR_CONFIG,
+                         "oidc_issuer is set, and oidc_client_id or console_url is not");
+    api->oidc = oidc_provider_new(settings);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct program_call call;
+    int status = program_start(argc, argv, &program, &call);
+    if (status != PROGRAM_RUN)
+        return status;
+    struct api api = {.settings = call.settings};
+    error_auto err = NULL;
+    api.keys = principal_cache_new();
+    if (pool_open(call.settings->pools_dir, &api.pool, &err) == 0 &&
+        open_worker(call.settings, &api.worker, &err) == 0 && open_sign_in(&api, &err) == 0)
+        run(&api, &err);
+    if (err)
+        log_error("cannot serve", LOG_ERROR(err));
+    principal_deinit(&api.principal);
+    principal_cache_free(api.keys);
+    oidc_provider_free(api.oidc);
+    worker_close(&api.worker);
+    pool_close(api.pool);
+    settings_free(call.settings);
+    return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
+}

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dispatcher/host_monitor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "dispatcher/host_pulse.h"
+#include "dispatcher/sandbox_sweep.h"
+#include "host/host.h"
+#include "network/firewall_client.h"
+#include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_events.h"
+#include "sandbox/sandbox_row.h"
+#include "template/warm.h"
+
+enum {
+    TURN_MOST_MS = 500,
+    /* Between two listings, without and with events. A listing costs the daemon 0.35 ms of
+     * processor time for each instance. */
+    POLL_MS = 1000,
+    SWEEP_MS = 5000,
+    SWEEP_MOST_MS = 60000,
+    SWEEP_SHARE = 200, /* until the next listing: at least so many times as long as one takes */
+    MEASURE_MS = 3000,
+    POOL_SAME_MS = 15000,     /* between two records of a pool in which nothing changes */
+    MEASURE_AGAIN_MS = 30000, /* the memory, after a firewall that did not answer */
+    LOOK_AGAIN_MS = 500,      /* at a host that does not answer */
+    SAY_AGAIN_MS = 2000,      /* that its events come */
+    /* Longer than a guest is down while it reboots; with POLL_MS inside two seconds. */
+    REBOOT_MS = 800,
+    /* Incus is at work on it: ask again. */
+    ASK_AGAIN_MS = 100,
+    ASK_MOST_MS = 30000,
+    PATIENCE_MS = 1500,
+    BACK_OFF_MIN_MS = 500,
+    BACK_OFF_MAX_MS = 8000,
+    /* More are found by the next listing. */
+    CANDIDATES_MAX = 1024,
+    /* Reboots of one instance that are told as the reason of its end: so many with no more than so
+     * long between them. Its host slows them down and ends them (fcgi/host/launcher). */
+    REBOOTS_MANY = 3,
+    REBOOTS_APART_MS = 90000,
+    REBOOTING_MAX = 256,
+};
+
+/* An instance that is said, or seen, to be down. */
+struct candidate {
+    char instance_name[INSTANCE_NAME_SIZE];
+    int64_t due_ms, give_up_ms; /* monotonic */
+};
+
+/* An instance that started itself anew. */
+struct rebooting {
+    char instance_name[INSTANCE_NAME_SIZE];
+    unsigned times;
+    int64_t last_ms; /* monotonic */
+};
+
+struct host_monitor {
+    struct worker *worker;
+    uint32_t host_id;
+    void (*restarted)(const char *instance_name);
+    struct host_pulse *pulse;
+    struct runtime *runtime; /* NULL before the first listing */
+    struct candidate candidates[CANDIDATES_MAX];
+    size_t candidate_count;
+    struct rebooting rebooting[REBOOTING_MAX]; /* the oldest makes room */
+    uint64_t pool_total_mb, pool_used_mb;      /* as recorded */
+    int64_t pool_record_at_ms;                 /* monotonic */
+    bool memory_low, memory_noted;
+    bool hears; /* nothing that ends is missed */
+    unsigned back_off_ms;
+    int64_t listen_at_ms, list_at_ms, measure_at_ms, memory_at_ms; /* monotonic */
+    int64_t said_ms;                                               /* that its events come */
+};
+
+static void mark_heard(struct host_monitor *monitor, bool heard)
+{
+    error_auto err = NULL;
+    monitor->hears = heard;
+    monitor->said_ms = clock_monotonic_ms();
+    if (host_mark_heard(monitor->worker->db, monitor->host_id, monitor->worker->lease_owner, heard,
+                        &err) < 0)
+        log_warning("cannot record the state of a host's event stream", LOG_ERROR(err));
+}
+
+struct host_monitor *host_monitor_new(struct worker *worker, uint32_t host_id,
+                                      void (*restarted)(const char *instance_name))
+{
+    struct host_monitor *monitor = xcalloc(1, sizeof *monitor);
+    monitor->worker = worker;
+    monitor->host_id = host_id;
+    monitor->restarted = restarted;
+    monitor->pulse = host_pulse_new(worker, host_id);
+    runtimes_regardless(worker->runtimes);
+    return monitor;
+}
+
+void host_monitor_free(struct host_monitor *monitor)
+{
+    if (monitor->hears)
+        mark_heard(monitor, false);
+    host_pulse_free(monitor->pulse);
+    free(monitor);
+}
+
+/* --- reboots --- */
+
+static struct rebooting *rebooting_of(struct host_monitor *monitor, const char *instance_name)
+{
+    struct rebooting *oldest = &monitor->rebooting[0];
+    for (size_t i = 0; i < REBOOTING_MAX; i++) {
+        if (!strcmp(monitor->rebooting[i].instance_name, instance_name))
+            return &monitor->rebooting[i];
+        if (monitor->rebooting[i].last_ms < oldest->last_ms)
+            oldest = &monitor->rebooting[i];
+    }
+    *oldest = (struct rebooting){0};
+    snprintf(oldest->instance_name, sizeof oldest->instance_name, "%s", instance_name);
+    return oldest;
+}
+
+static void count_reboot(struct host_monitor *monitor, const char *instance_name)
+{
+    struct rebooting *one = rebooting_of(monitor, instance_name);
+    int64_t now_ms = clock_monotonic_ms();
+    one->times = now_ms - one->last_ms > REBOOTS_APART_MS ? 1 : one->times + 1;
+    one->last_ms = now_ms;
+}
+
+static void log_end(struct host_monitor *monitor, const char *id, const char *instance_name)
+{
+    const struct rebooting *one = rebooting_of(monitor, instance_name);
+    bool looped =
+        one->times >= REBOOTS_MANY && clock_monotonic_ms() - one->last_ms <= REBOOTS_APART_MS;
+    if (looped)
+        log_warning("sandbox was stopped because it rebooted again and again",
+                    LOG_STR("sandbox", id), LOG_INT("reboots", one->times));
+    else
+        log_warning("sandbox went down by itself", LOG_STR("sandbox", id));
+}
+
+/* --- judging one instance --- */
+
+/* With its row locked nobody can begin a move of the sandbox, so what the runtime says now holds.
+ */
+struct verdict {
+    const char *id;
+    uint32_t host_id;
+    struct runtime *runtime;
+    enum runtime_status status;
+    bool ended;
+};
+
+static int verdict_body(struct db *db, void *context, struct error **err)
+{
+    struct verdict *verdict = context;
+    sandbox_auto sandbox = {0};
+    verdict->ended = false;
+    verdict->status = RUNTIME_ABSENT;
+    if (sandbox_get_any(db, verdict->id, true, &sandbox, err) < 0)
+        return -1;
+    if (sandbox.state != SANDBOX_READY || sandbox.host_id != verdict->host_id)
+        return 0;
+    if (verdict->runtime->ops->inspect(verdict->runtime, sandbox.instance_name, &verdict->status,
+                                       err) < 0)
+        return -1;
+    if (!runtime_is_down(verdict->status))
+        return 0;
+    if (sandbox_state_next(sandbox.state, SANDBOX_EVENT_DIED, &sandbox.state, err) < 0)
+        return -1;
+    sandbox.incarnation++;
+    sandbox_apply_event(&sandbox, SANDBOX_EVENT_DIED);
+    verdict->ended = true;
+    if (sandbox_row_update(db, &sandbox, err) < 0 ||
+        sandbox_tell_move(db, &sandbox, SANDBOX_EVENT_DIED, false, err) < 0)
+        return -1;
+    return sandbox_usage_follow(db, &sandbox, err);
+}
+
+/* Returns after how many milliseconds to ask again; 0: the case is closed. */
+static int check(struct host_monitor *monitor, const char *instance_name, unsigned *again_ms,
+                 struct error **err)
+{
+    struct worker *worker = monitor->worker;
+    char id[ID_SIZE];
+    enum sandbox_state state = SANDBOX_DESTROYED;
+    *again_ms = 0;
+    if (sandbox_row_of_instance(worker->db, monitor->host_id, instance_name, id, &state, err) < 0)
+        return -1;
+    if (!*id || !sandbox_state_is_live(state))
+        return 0;
+    *again_ms = ASK_AGAIN_MS;
+    if (state != SANDBOX_READY) /* a move is under way: ours, or one that will come upon it */
+        return 0;
+    struct verdict verdict = {.id = id, .host_id = monitor->host_id, .runtime = monitor->runtime};
+    runtime_limit(monitor->runtime, PATIENCE_MS);
+    int result = db_transaction(worker->db, verdict_body, &verdict, err);
+    runtime_limit(monitor->runtime, 0);
+    if (result < 0)
+        return -1;
+    if (verdict.ended)
+        log_end(monitor, id, instance_name);
+    if (verdict.status != RUNTIME_OTHER)
+        *again_ms = 0;
+    return 0;
+}
+
+/* --- candidates --- */
+
+static void add_candidate(struct host_monitor *monitor, const char *instance_name, unsigned in_ms)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    struct candidate *place = NULL;
+    for (size_t i = 0; i < monitor->candidate_count && !place; i++)
+        if (!strcmp(monitor->candidates[i].instance_name, instance_name))
+            place = &monitor->candidates[i];
+    if (!place) {
+        if (monitor->candidate_count == CANDIDATES_MAX)
+            return;
+        place = &monitor->candidates[monitor->candidate_count++];
+        snprintf(place->instance_name, sizeof place->instance_name, "%s", instance_name);
+        place->due_ms = now_ms + in_ms;
+        place->give_up_ms = place->due_ms + ASK_MOST_MS;
+    } else if (now_ms + in_ms < place->due_ms) {
+        place->due_ms = now_ms + in_ms;
+    }
+}
+
+static void drop_candidate(struct host_monitor *monitor, size_t i)
+{
+    monitor->candidates[i] = monitor->candidates[--monitor->candidate_count];
+}
+
+static void check_candidates(struct host_monitor *monitor)
+{
+    for (size_t i = monitor->candidate_count; i-- > 0 && !host_pulse_is_in_doubt(monitor->pulse);) {
+        struct candidate *one = &monitor->candidates[i];
+        error_auto err = NULL;
+        unsigned again_ms = 0;
+        if (!monitor->runtime || clock_monotonic_ms() < one->due_ms)
+            continue;
+        /* Of a host or a database that is away the next listing tells the truth. */
+        if (check(monitor, one->instance_name, &again_ms, &err) < 0) {
+            host_pulse_note(monitor->pulse, false);
+            log_warning("cannot inspect an instance that ended",
+                        LOG_STR("instance", one->instance_name), LOG_ERROR(err));
+        }
+        one->due_ms = clock_monotonic_ms() + again_ms;
+        if (!again_ms || one->due_ms > one->give_up_ms)
+            drop_candidate(monitor, i);
+    }
+}
+
+/* --- events --- */
+
+static void say_again_that_it_is_heard(struct host_monitor *monitor)
+{
+    if (monitor->hears && clock_monotonic_ms() - monitor->said_ms >= SAY_AGAIN_MS)
+        mark_heard(monitor, true);
+}
+
+static void events_end(struct host_monitor *monitor, const struct error *reason)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (monitor->hears)
+        log_warning("event stream of a host is down, listing its instances every second",
+                    LOG_INT("host", monitor->host_id), LOG_ERROR(reason));
+    if (monitor->hears || monitor->list_at_ms > now_ms + POLL_MS)
+        monitor->list_at_ms = now_ms;
+    unsigned longer_ms = monitor->back_off_ms ? monitor->back_off_ms * 2 : BACK_OFF_MIN_MS;
+    monitor->back_off_ms = longer_ms < BACK_OFF_MAX_MS ? longer_ms : BACK_OFF_MAX_MS;
+    monitor->listen_at_ms = now_ms + monitor->back_off_ms;
+    if (monitor->hears)
+        mark_heard(monitor, false);
+}
+
+/* An instance that has started anew is up again, and its sandbox as well; one that was checked
+ * while it was down stays stopped, and must not run beside its record. */
+static void take_restart(struct host_monitor *monitor, const char *instance_name)
+{
+    error_auto err = NULL;
+    for (size_t i = monitor->candidate_count; i-- > 0;)
+        if (!strcmp(monitor->candidates[i].instance_name, instance_name))
+            drop_candidate(monitor, i);
+    count_reboot(monitor, instance_name);
+    monitor->restarted(instance_name);
+    if (sandbox_stop_unexpected(monitor->worker, monitor->host_id, monitor->runtime, instance_name,
+                                &err) < 0)
+        log_warning("instance of a stopped sandbox runs", LOG_STR("instance", instance_name),
+                    LOG_ERROR(err));
+}
+
+static void take_event(struct host_monitor *monitor, const struct runtime_event *event)
+{
+    switch (event->kind) {
+    case RUNTIME_EVENT_BEGIN:
+        log_info("event stream of a host is up", LOG_INT("host", monitor->host_id));
+        monitor->back_off_ms = 0;
+        monitor->list_at_ms = clock_monotonic_ms();
+        mark_heard(monitor, true);
+        break;
+    case RUNTIME_EVENT_ENDED:
+        add_candidate(monitor, event->instance, 0);
+        break;
+    case RUNTIME_EVENT_RESTARTED:
+        take_restart(monitor, event->instance);
+        break;
+    case RUNTIME_EVENT_NONE:
+        break;
+    }
+}
+
+/* Wait for the first event and take all that have come. */
+static void listen_to_host(struct host_monitor *monitor, unsigned wait_ms)
+{
+    struct runtime_event event = {.kind = RUNTIME_EVENT_NONE};
+    if (!monitor->runtime || clock_monotonic_ms() < monitor->listen_at_ms) {
+        clock_sleep_ms(wait_ms);
+        return;
+    }
+    do {
+        error_auto err = NULL;
+        if (monitor->runtime->ops->listen(monitor->runtime, wait_ms, &event, &err) < 0) {
+            events_end(monitor, err);
+            return;
+        }
+        take_event(monitor, &event);
+        wait_ms = 0;
+    } while (event.kind != RUNTIME_EVENT_NONE && monitor->candidate_count < CANDIDATES_MAX);
+}
+
+/* --- the listing --- */
+
+static bool is_down(const struct runtime_listing *list, size_t count, const char *instance_name,
+                    enum runtime_status *status)
+{
+    const struct runtime_listing *found = runtime_listing_find(list, count, instance_name);
+    *status = found ? found->status : RUNTIME_ABSENT;
+    return runtime_is_down(*status);
+}
+
+static int compare(struct host_monitor *monitor, const struct runtime_listing *list, size_t count,
+                   struct error **err)
+{
+    autofree struct sandbox_ready *ready = NULL;
+    size_t ready_count;
+    if (sandbox_row_ready_on_host(monitor->worker->db, monitor->host_id, &ready, &ready_count,
+                                  err) < 0)
+        return -1;
+    for (size_t i = 0; i < ready_count; i++) {
+        enum runtime_status status;
+        if (is_down(list, count, ready[i].instance_name, &status))
+            add_candidate(monitor, ready[i].instance_name,
+                          status == RUNTIME_STOPPED ? REBOOT_MS : 0);
+    }
+    return 0;
+}
+
+/* After a reboot all of them: each create would meet one first. Who waits is read before the host
+ * is asked, so that all of it is in the listing, if it is there. */
+static int dismiss_dead(struct host_monitor *monitor, const struct warm_ready *waiting,
+                        size_t waiting_count, const struct runtime_listing *list, size_t count,
+                        struct error **err)
+{
+    unsigned dead = 0;
+    for (size_t i = 0; i < waiting_count; i++) {
+        enum runtime_status status;
+        if (!is_down(list, count, waiting[i].instance_name, &status))
+            continue;
+        if (warm_dismiss(monitor->worker->db, waiting[i].instance_name, err) < 0)
+            return -1;
+        dead++;
+    }
+    if (dead)
+        log_info("instances that waited for a create have ended", LOG_INT("host", monitor->host_id),
+                 LOG_INT("count", dead));
+    return 0;
+}
+
+static int list_host(struct host_monitor *monitor, struct error **err)
+{
+    struct worker *worker = monitor->worker;
+    struct runtime *runtime;
+    struct runtime_listing *list = NULL;
+    autofree struct warm_ready *waiting = NULL;
+    size_t count = 0, waiting_count;
+    if (runtimes_get(worker->runtimes, worker->db, monitor->host_id, &runtime, err) < 0 ||
+        warm_ready_on_host(worker->db, monitor->host_id, &waiting, &waiting_count, err) < 0)
+        return -1;
+    monitor->runtime = runtime;
+    runtime_limit(runtime, PATIENCE_MS);
+    int result = runtime->ops->list(runtime, &list, &count, err);
+    runtime_limit(runtime, 0);
+    if (result == 0)
+        result = compare(monitor, list, count, err);
+    if (result == 0)
+        result = dismiss_dead(monitor, waiting, waiting_count, list, count, err);
+    runtime_listing_free(list, count);
+    return result;
+}
+
+/* What keeps it from being listed is said by the sweep, often enough. */
+static void list_when_due(struct host_monitor *monitor)
+{
+    error_auto ignored = NULL;
+    int64_t begun_ms = clock_monotonic_ms();
+    if (begun_ms < monitor->list_at_ms)
+        return;
+    host_pulse_note(monitor->pulse, list_host(monitor, &ignored) == 0);
+    int64_t ended_ms = clock_monotonic_ms(), rest_ms = SWEEP_SHARE * (ended_ms - begun_ms);
+    if (!monitor->hears)
+        rest_ms = POLL_MS;
+    else if (rest_ms < SWEEP_MS)
+        rest_ms = SWEEP_MS;
+    monitor->list_at_ms = ended_ms + (rest_ms < SWEEP_MOST_MS ? rest_ms : SWEEP_MOST_MS);
+    if (monitor->hears) /* on a database connection that may be a new one */
+        mark_heard(monitor, true);
+}
+
+/* --- the pool and the memory --- */
+
+static int record_pool(struct host_monitor *monitor, uint64_t total_mb, uint64_t used_mb,
+                       struct error **err)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (total_mb == monitor->pool_total_mb && used_mb == monitor->pool_used_mb &&
+        now_ms < monitor->pool_record_at_ms)
+        return 0;
+    if (host_pool_put(monitor->worker->db, monitor->host_id, total_mb, used_mb, err) < 0)
+        return -1;
+    monitor->pool_total_mb = total_mb;
+    monitor->pool_used_mb = used_mb;
+    monitor->pool_record_at_ms = now_ms + POOL_SAME_MS;
+    return 0;
+}
+
+/* How full the pool is decides about what is new on the host. */
+static void measure_pool(struct host_monitor *monitor)
+{
+    error_auto err = NULL;
+    uint64_t total, used;
+    runtime_limit(monitor->runtime, PATIENCE_MS);
+    int result = monitor->runtime->ops->measure_pool(monitor->runtime, &total, &used, &err);
+    runtime_limit(monitor->runtime, 0);
+    host_pulse_note(monitor->pulse, result == 0);
+    if (result == 0)
+        result = record_pool(monitor, total >> 20, used >> 20, &err);
+    if (result < 0)
+        log_warning("pool of a host cannot be measured", LOG_INT("host", monitor->host_id),
+                    LOG_ERROR(err));
+}
+
+/* Low is below the share that is kept; no longer low, a quarter above it. */
+static bool is_low(const struct host_monitor *monitor, const struct firewall_host *host)
+{
+    unsigned percent = (unsigned)monitor->worker->settings->host_memory_kept_percent;
+    uint64_t kept = host->memory_bytes / 100 * percent;
+    return host->memory_available_bytes < (monitor->memory_low ? kept + kept / 4 : kept);
+}
+
+static int note_memory(struct host_monitor *monitor, const struct firewall_host *host,
+                       struct error **err)
+{
+    bool changed, low = is_low(monitor, host);
+    if (monitor->memory_noted && low == monitor->memory_low)
+        return 0;
+    monitor->memory_low = low;
+    if (host_set_memory_low(monitor->worker->db, monitor->host_id, monitor->memory_low, &changed,
+                            err) < 0)
+        return -1;
+    monitor->memory_noted = true;
+    if (changed)
+        log_warning(monitor->memory_low ? "a host has little memory left and takes no new sandboxes"
+                                        : "a host has memory again and takes new sandboxes",
+                    LOG_INT("host", monitor->host_id),
+                    LOG_INT("total_mb", (int64_t)(host->memory_bytes >> 20)),
+                    LOG_INT("available_mb", (int64_t)(host->memory_available_bytes >> 20)));
+    return 0;
+}
+
+/* A host without a firewall, whose sandboxes reach nothing, is not measured. */
+static void measure_memory(struct host_monitor *monitor)
+{
+    error_auto err = NULL;
+    struct firewall_host host;
+    struct firewall *firewall = runtimes_firewall(monitor->worker->runtimes, monitor->host_id);
+    if (!firewall || clock_monotonic_ms() < monitor->memory_at_ms)
+        return;
+    if (firewall_host(firewall, &host, &err) == 0 && note_memory(monitor, &host, &err) == 0)
+        return;
+    log_warning("memory of a host cannot be measured", LOG_INT("host", monitor->host_id),
+                LOG_ERROR(err));
+    monitor->memory_at_ms = clock_monotonic_ms() + MEASURE_AGAIN_MS;
+}
+
+/* Calls without work for the daemons, however many instances there are. */
+static void measure_when_due(struct host_monitor *monitor)
+{
+    if (!monitor->runtime || clock_monotonic_ms() < monitor->measure_at_ms)
+        return;
+    measure_pool(monitor);
+    if (!host_pulse_is_in_doubt(monitor->pulse))
+        measure_memory(monitor);
+    monitor->measure_at_ms = clock_monotonic_ms() + MEASURE_MS;
+}
+
+/* --- a host that does not answer --- */
+
+/* With the database away the one from before does. */
+static void open_runtime(struct host_monitor *monitor)
+{
+    struct worker *worker = monitor->worker;
+    error_auto ignored = NULL;
+    runtimes_get(worker->runtimes, worker->db, monitor->host_id, &monitor->runtime, &ignored);
+}
+
+/* Nothing else is done until it answers, so that every look comes in time. */
+static void look_again(struct host_monitor *monitor)
+{
+    bool back;
+    open_runtime(monitor);
+    host_pulse_look(monitor->pulse, monitor->runtime, &back);
+    if (host_pulse_is_in_doubt(monitor->pulse))
+        clock_sleep_ms(LOOK_AGAIN_MS);
+    if (!back)
+        return;
+    monitor->back_off_ms = 0;
+    monitor->listen_at_ms = monitor->list_at_ms = clock_monotonic_ms();
+}
+
+/* --- one turn --- */
+
+static void earlier(int64_t *at_ms, int64_t other_ms)
+{
+    if (other_ms < *at_ms)
+        *at_ms = other_ms;
+}
+
+void host_monitor_turn(struct host_monitor *monitor)
+{
+    if (host_pulse_is_in_doubt(monitor->pulse)) {
+        look_again(monitor);
+        return;
+    }
+    int64_t now_ms = clock_monotonic_ms(), wake_ms = now_ms + TURN_MOST_MS;
+    earlier(&wake_ms, monitor->list_at_ms);
+    if (monitor->runtime)
+        earlier(&wake_ms, monitor->measure_at_ms);
+    if (now_ms < monitor->listen_at_ms)
+        earlier(&wake_ms, monitor->listen_at_ms);
+    for (size_t i = 0; i < monitor->candidate_count; i++)
+        earlier(&wake_ms, monitor->candidates[i].due_ms);
+    listen_to_host(monitor, wake_ms > now_ms ? (unsigned)(wake_ms - now_ms) : 0);
+    say_again_that_it_is_heard(monitor);
+    check_candidates(monitor);
+    list_when_due(monitor);
+    if (!host_pulse_is_in_doubt(monitor->pulse))
+        measure_when_due(monitor);
+}

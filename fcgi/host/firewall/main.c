@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sandlot-firewall: network policies of this host's sandboxes, and their names. */
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+#include "base/log.h"
+#include "common/privileges.h"
+#include "config/program.h"
+#include "firewall/routes.h"
+#include "firewall/service.h"
+#include "http/server.h"
+
+static const struct program program = {
+    .name = "sandlot-firewall",
+    .summary = "packet filter and names of this host's sandboxes, a FastCGI program on file "
+               "descriptor 0",
+};
+
+static int run(const struct settings *settings, struct error **err)
+{
+    struct filter *filter = NULL;
+    struct service *service = NULL;
+    if (privileges_keep(CAP_NET_ADMIN, "CAP_NET_ADMIN", err) < 0 ||
+        filter_open(settings, &filter, err) < 0)
+        return -1;
+    struct http_server server = {
+        .serve = filter_serve, .context = filter, .body_max = POLICY_WIRE_MAX};
+    int result = filter_restore(filter, err);
+    if (result == 0)
+        result = service_start(filter, &service, err);
+    if (result == 0)
+        result = http_server_run(&server, err);
+    service_stop(service);
+    filter_close(filter);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    struct program_call call;
+    error_auto err = NULL;
+    int status = program_start(argc, argv, &program, &call);
+    if (status != PROGRAM_RUN)
+        return status;
+    if (run(call.settings, &err) < 0)
+        log_error("cannot serve", LOG_ERROR(err));
+    settings_free(call.settings);
+    return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "firewall/routes.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "common/idle_time.h"
+#include "base/mem.h"
+#include "base/meminfo.h"
+#include "base/sizing.h"
+#include "config.h"
+#include "firewall/sizing.h"
+#include "http/router.h"
+
+#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
+#define BOOT_ID_SIZE 37
+
+static int read_address(const struct http_request *request, uint32_t *address, struct error **err)
+{
+    struct policy_address parsed;
+    if (policy_address_parse(request->captures[0], &parsed) < 0 || parsed.family != POLICY_IPV4)
+        return error_set(err, ERR_NOT_FOUND, "the path must name an IPv4 address");
+    *address = (uint32_t)parsed.bytes[0] << 24 | (uint32_t)parsed.bytes[1] << 16 |
+               (uint32_t)parsed.bytes[2] << 8 | parsed.bytes[3];
+    return 0;
+}
+
+static int put_policy(void *context, struct http_request *request, struct http_response *response,
+                      struct error **err)
+{
+    policy_wire_auto wire = {0};
+    uint32_t address;
+    if (read_address(request, &address, err) < 0 || policy_wire_read(request->json, &wire, err) < 0)
+        return -1;
+    if (wire.address != address)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/address",
+                               "the path names another address");
+    json_int_t revision = (json_int_t)wire.revision;
+    const char *socket_path = ((const struct filter *)context)->settings->limits_socket;
+    int sizing = sizing_begin(socket_path, http_header(request, SIZING_HEADER));
+    int result = filter_put(context, &wire, http_query(request, "new"), err);
+    filter_unlock(context);
+    bool sized = sizing_end(sizing);
+    filter_lock(context);
+    if (result < 0)
+        return -1;
+    return http_response_json(response, 200,
+                              json_pack("{s:I, s:b}", "revision", revision, "sized", sized));
+}
+
+static int delete_policy(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    uint32_t address;
+    const char *sandbox_id = http_query(request, "sandbox_id");
+    if (read_address(request, &address, err) < 0)
+        return -1;
+    if (!sandbox_id)
+        return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_id", "sandbox_id is missing");
+    if ((http_query(request, "ended") ? filter_ended(context, address, sandbox_id, err)
+                                      : filter_delete(context, address, sandbox_id, err)) < 0)
+        return -1;
+    return http_response_json(response, 204, NULL);
+}
+
+static void read_boot_id(char boot_id[BOOT_ID_SIZE])
+{
+    autofclose FILE *file = fopen(BOOT_ID_FILE, "re");
+    if (!file || !fgets(boot_id, BOOT_ID_SIZE, file))
+        boot_id[0] = '\0';
+}
+
+static json_t *policy_summary(const struct filter_sandbox *sandbox)
+{
+    char text[POLICY_ADDRESS_TEXT_MAX];
+    struct policy_address address = policy_address_ipv4(sandbox->address);
+    return json_pack("{s:s, s:s, s:I, s:I}", "address", policy_address_text(&address, text),
+                     "sandbox_id", sandbox->wire.sandbox_id, "revision",
+                     (json_int_t)sandbox->wire.revision, "denied",
+                     (json_int_t)sandbox->denials.total);
+}
+
+static int list_policies(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    const struct filter *filter = context;
+    char started_at[CLOCK_ISO8601_SIZE], boot_id[BOOT_ID_SIZE];
+    json_t *policies = json_array();
+    (void)request;
+    (void)err;
+    for (size_t i = 0; i < FILTER_BUCKETS; i++)
+        for (const struct filter_sandbox *sandbox = filter->buckets[i]; sandbox;
+             sandbox = sandbox->next)
+            if (!sandbox->closed)
+                json_array_append_new(policies, policy_summary(sandbox));
+    read_boot_id(boot_id);
+    return http_response_json(response, 200,
+                              json_pack("{s:o, s:s, s:s}", "policies", policies, "started_at",
+                                        clock_format_iso8601(filter->started_at_ms, started_at),
+                                        "boot_id", boot_id));
+}
+
+static int list_denials(void *context, struct http_request *request, struct http_response *response,
+                        struct error **err)
+{
+    uint32_t address;
+    if (read_address(request, &address, err) < 0)
+        return -1;
+    const struct filter_sandbox *sandbox = filter_find(context, address);
+    if (!sandbox)
+        return error_set(err, ERR_NOT_FOUND, "no policy is in force at this address");
+    return http_response_json(response, 200,
+                              json_pack("{s:o}", "denials", denials_json(&sandbox->denials)));
+}
+
+static int get_host(void *context, struct http_request *request, struct http_response *response,
+                    struct error **err)
+{
+    struct meminfo memory;
+    (void)context;
+    (void)request;
+    (void)err;
+    meminfo_read(&memory);
+    return http_response_json(
+        response, 200,
+        json_pack("{s:I, s:I, s:I, s:I, s:I}", "processors",
+                  (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
+                  (json_int_t)memory.total, "memory_available_bytes", (json_int_t)memory.available,
+                  "now_ms", (json_int_t)clock_now_ms(), "idle_ms", (json_int_t)idle_time_ms()));
+}
+
+static int get_sizing(void *context, struct http_request *request, struct http_response *response,
+                      struct error **err)
+{
+    char answer[SIZING_ANSWER_SIZE];
+    (void)request;
+    (void)err;
+    filter_unlock(context);
+    bool ready = sizing_check(((const struct filter *)context)->settings->limits_socket, answer);
+    filter_lock(context);
+    return http_response_json(response, 200, json_pack("{s:s?}", "reason", ready ? NULL : answer));
+}
+
+static int get_health(void *context, struct http_request *request, struct http_response *response,
+                      struct error **err)
+{
+    const struct filter *filter = context;
+    (void)request;
+    (void)err;
+    return http_response_json(response, filter->table_missing ? 503 : 200,
+                              json_pack("{s:s, s:s, s:s, s:b, s:b, s:i}", "status",
+                                        filter->table_missing ? "table_missing" : "ok", "version",
+                                        PACKAGE_VERSION, "table", filter->settings->firewall_table,
+                                        "table_loaded", !filter->table_missing,
+                                        "wakes_idle_connections", flows_wake_idle(filter->flows),
+                                        "sandboxes", (int)filter->count));
+}
+
+static const struct route_query put_query[] = {{.name = "new"}, {.name = NULL}};
+static const struct route_query delete_query[] = {
+    {.name = "sandbox_id"}, {.name = "ended"}, {.name = NULL}};
+
+#define ADDRESS "/v1/policies/:address"
+static const struct route routes[] = {
+    {.method = "GET", .pattern = "/health", .operation = "getHealth", .handler = get_health},
+    {.method = "GET", .pattern = "/v1/host", .operation = "getHost", .handler = get_host},
+    {.method = "GET", .pattern = "/v1/sizing", .operation = "getSizing", .handler = get_sizing},
+    {.method = "GET",
+     .pattern = "/v1/policies",
+     .operation = "listPolicies",
+     .handler = list_policies},
+    {.method = "PUT",
+     .pattern = ADDRESS,
+     .operation = "putPolicy",
+     .handler = put_policy,
+     .body = policy_wire_members,
+     .body_required = true,
+     .query = put_query},
+    {.method = "DELETE",
+     .pattern = ADDRESS,
+     .operation = "deletePolicy",
+     .handler = delete_policy,
+     .query = delete_query},
+    {.method = "GET",
+     .pattern = ADDRESS "/denials",
+     .operation = "listDenials",
+     .handler = list_denials},
+};
+
+void filter_serve(void *context, struct http_request *request, struct http_response *response)
+{
+    struct filter *filter = context;
+    const struct router router = {.routes = routes, .count = ARRAY_SIZE(routes), .context = filter};
+    filter_lock(filter);
+    router_serve(&router, request, response);
+    filter_unlock(filter);
+}

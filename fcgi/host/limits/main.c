@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sandlot-limits: gives running instances of this host another size and volumes, without Incus. */
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+#include "base/disk_view.h"
+#include "base/log.h"
+#include "common/mount_note.h"
+#include "common/privileges.h"
+#include "config/program.h"
+#include "limits/serve.h"
+
+/* Of what is done in an instance; then Incus is asked. */
+#define INSIDE_MS 250
+
+static const struct program program = {
+    .name = "sandlot-limits",
+    .summary = "limits and volumes of this host's sandboxes, on the socket at file descriptor 0",
+    .help = "Environment: SANDLOT_POOL, where the storage pool is mounted; SANDLOT_PROJECT, the\n"
+            "project of Incus that the sandboxes are in.\n",
+};
+
+static const char *environment(const char *name, const char *usual)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : usual;
+}
+
+static int run(struct error **err)
+{
+    struct limits limits = {
+        .disks = {DISK_VIEW_LINKS,
+                  environment("SANDLOT_POOL", "/var/lib/incus/storage-pools/sandlot")}};
+    const char *project = environment("SANDLOT_PROJECT", "sandlot");
+    limits.volumes = (struct volumes){limits.disks.pool, project, MOUNT_NOTES, INSIDE_MS};
+    struct hold *hold = NULL;
+    if (privileges_keep(CAP_SYS_ADMIN, "CAP_SYS_ADMIN", err) < 0 ||
+        groups_open(&limits.groups, GROUPS_ROOT, project, err) < 0)
+        return -1;
+    int result = hold_open(&hold, err);
+    limits.groups.hold = hold;
+    if (result == 0)
+        result = limits_serve(&limits, err);
+    hold_close(hold);
+    groups_close(&limits.groups);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    struct program_call call;
+    error_auto err = NULL;
+    int status = program_start(argc, argv, &program, &call);
+    if (status != PROGRAM_RUN)
+        return status;
+    if (run(&err) < 0)
+        log_error("cannot serve", LOG_ERROR(err));
+    settings_free(call.settings);
+    return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "limits/volumes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "common/mount_note.h"
+#include "base/str.h"
+
+/* What an id that the instance does not have is seen as. A volume of a host with another range of
+ * ids may have larger ones. */
+#define NOBODY 65534
+
+struct job {
+    const struct order *order;
+    dev_t disk; /* of the instance's subvolume */
+    int init;   /* a descriptor of its first process */
+    int trees[ORDER_MOUNTS_MAX];
+    struct mount_noted noted[ORDER_MOUNTS_MAX];
+};
+
+static void job_deinit(struct job *job)
+{
+    cleanup_close_(&job->init);
+    for (unsigned i = 0; i < job->order->mount_count; i++)
+        cleanup_close_(&job->trees[i]);
+}
+#define job_auto __attribute__((cleanup(job_deinit))) struct job
+
+static int open_beneath(int folder, const char *name, uint64_t more)
+{
+    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | more};
+    return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
+}
+
+/* --- on the host --- */
+
+/* The subvolume of a volume or an instance, by the name that Incus gives it. */
+static int open_of_pool(const struct volumes *volumes, bool is_volume, const char *name)
+{
+    bool plain = !is_volume && str_equal(volumes->project, "default");
+    autofree char *path = xasprintf("%s/%s%s%s", is_volume ? "custom" : "containers",
+                                    plain ? "" : volumes->project, plain ? "" : "_", name);
+    autoclose int pool = open(volumes->pool, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return pool < 0 ? -1 : open_beneath(pool, path, 0);
+}
+
+/* What is mounted below it later, on either side, is not seen on the other. */
+static int clone_tree(int folder)
+{
+    struct mount_attr attributes = {.attr_clr = MOUNT_ATTR_RDONLY, .propagation = MS_PRIVATE};
+    autoclose int tree = open_tree(folder, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0)
+        return -1;
+    return steal_fd(&tree);
+}
+
+static int take_trees(const struct volumes *volumes, struct job *job, struct error **err)
+{
+    for (unsigned i = 0; i < job->order->mount_count; i++) {
+        const struct order_mount *mount = &job->order->mounts[i];
+        autoclose int folder = open_of_pool(volumes, true, mount->volume);
+        job->trees[i] = folder < 0 ? -1 : clone_tree(folder);
+        job->noted[i].path = mount->path;
+        if (job->trees[i] < 0 || fstat(job->trees[i], &job->noted[i].volume) < 0)
+            return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "%s cannot be had",
+                                   mount->volume);
+    }
+    return 0;
+}
+
+/* Whether a process is the first one of a namespace and the child of that monitor. */
+static bool is_init_of(pid_t monitor, pid_t pid)
+{
+    char path[64];
+    autofree char *line = NULL;
+    size_t size = 0;
+    int parent = 0;
+    bool is_first = false;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    autofclose FILE *file = fopen(path, "re");
+    while (file && getline(&line, &size, file) >= 0) {
+        sscanf(line, "PPid: %d", &parent);
+        if (str_starts_with(line, "NSpid:"))
+            is_first = str_ends_with(line, "\t1\n");
+    }
+    return is_first && parent == monitor;
+}
+
+/* Opened first and looked at then, so that it is no later process of the same number. */
+static int open_init(pid_t monitor)
+{
+    char path[64];
+    int pid;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)monitor, (int)monitor);
+    autofclose FILE *children = fopen(path, "re");
+    while (children && fscanf(children, "%d", &pid) == 1) {
+        int init = pidfd_open(pid, 0);
+        if (init >= 0 && is_init_of(monitor, pid))
+            return init;
+        if (init >= 0)
+            close(init);
+    }
+    return -1;
+}
+
+static int find_instance(const struct volumes *volumes, const struct groups *groups,
+                         struct job *job, struct error **err)
+{
+    const char *name = job->order->instance;
+    struct stat found;
+    pid_t monitor;
+    autoclose int disk = open_of_pool(volumes, false, name);
+    if (disk < 0 || fstat(disk, &found) < 0)
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "its disk is not found");
+    job->disk = found.st_dev;
+    if (groups_monitor(groups, name, &monitor, err) < 0)
+        return -1;
+    job->init = open_init(monitor);
+    return job->init >= 0 ? 0 : error_set(err, ERR_NOT_FOUND, "its first process is not found");
+}
+
+/* --- inside --- */
+
+struct report {
+    const char *failed; /* a literal, which is at the same place in parent and child; NULL: done */
+    int number;         /* errno */
+};
+
+/* As root of the instance. */
+static const char *enter(const struct job *job)
+{
+    if (setns(job->init, CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        return "its namespaces cannot be entered";
+    if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+        return "its root cannot be become";
+    umask(0022);
+    return NULL;
+}
+
+/* Its own disk, so that no file system of the guest answers, for which one could wait for ever. */
+static const char *open_root(const struct job *job, int *root)
+{
+    struct statx found;
+    *root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (*root < 0 || statx(*root, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &found) < 0)
+        return "its root directory cannot be opened";
+    errno = 0;
+    return found.stx_dev_major == major(job->disk) && found.stx_dev_minor == minor(job->disk)
+               ? NULL
+               : "its root directory is not that of its disk";
+}
+
+/* One part of a path, made where it is missing. */
+static int go_into(int folder, const char *name)
+{
+    int next = open_beneath(folder, name, RESOLVE_NO_XDEV);
+    if (next >= 0 || errno != ENOENT)
+        return next;
+    if (mkdirat(folder, name, 0755) < 0 && errno != EEXIST)
+        return -1;
+    return open_beneath(folder, name, RESOLVE_NO_XDEV);
+}
+
+static int open_place(int root, const char *path)
+{
+    char name[ORDER_PATH_SIZE];
+    int folder = dup(root);
+    while (folder >= 0 && *path) {
+        size_t length = strcspn(++path, "/");
+        snprintf(name, sizeof name, "%.*s", (int)length, path);
+        path += length;
+        int next = go_into(folder, name);
+        close(folder);
+        folder = next;
+    }
+    return folder;
+}
+
+static const char *mount_all(const struct job *job, int root)
+{
+    const struct order *order = job->order;
+    struct stat found;
+    int places[ORDER_MOUNTS_MAX];
+    for (unsigned i = 0; i < order->mount_count; i++) {
+        if (fstat(job->trees[i], &found) < 0 || found.st_uid >= NOBODY || found.st_gid >= NOBODY)
+            return "a volume does not have the user ids of instances here yet";
+        places[i] = open_place(root, order->mounts[i].path);
+        if (places[i] < 0)
+            return "a place to mount at cannot be opened";
+    }
+    for (unsigned i = 0; i < order->mount_count; i++)
+        if (move_mount(job->trees[i], "", places[i], "",
+                       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+            return "a volume cannot be mounted";
+    return NULL;
+}
+
+static void work_inside(const struct job *job, int out)
+{
+    int root = -1;
+    struct report report = {.failed = enter(job)};
+    if (!report.failed)
+        report.failed = open_root(job, &root);
+    if (!report.failed)
+        report.failed = mount_all(job, root);
+    report.number = errno;
+    _exit(write(out, &report, sizeof report) == sizeof report ? 0 : 1);
+}
+
+/* Whether it said in time how it went. */
+static bool hear(int in, unsigned most_ms, struct report *report)
+{
+    struct pollfd wait = {.fd = in, .events = POLLIN};
+    return poll(&wait, 1, (int)most_ms) == 1 && read(in, report, sizeof *report) == sizeof *report;
+}
+
+static int send_inside(const struct volumes *volumes, const struct job *job, struct error **err)
+{
+    struct report report;
+    int ends[2];
+    while (waitpid(-1, NULL, WNOHANG) > 0) /* one that was left to itself */
+        ;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "no pipe");
+    autoclose int in = ends[0], out = ends[1];
+    pid_t pid = fork();
+    if (pid == 0)
+        work_inside(job, out);
+    cleanup_close_(&out);
+    out = -1;
+    bool heard = pid > 0 && hear(in, volumes->inside_ms, &report);
+    if (pid > 0 && !heard)
+        kill(pid, SIGKILL);
+    else if (pid > 0)
+        waitpid(pid, NULL, 0);
+    if (!heard)
+        return error_set(err, ERR_RUNTIME_REFUSED, "what is done in it does not end");
+    return report.failed
+               ? error_set_errno(err, ERR_RUNTIME_REFUSED, report.number, "%s", report.failed)
+               : 0;
+}
+
+/* --- all of it --- */
+
+int volumes_check(const struct volumes *volumes, struct error **err)
+{
+    autoclose int pool = open(volumes->pool, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    autoclose int tree = pool < 0 ? -1 : clone_tree(pool);
+    if (tree < 0)
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "volumes cannot be mounted");
+    if (setns(-1, CLONE_NEWUSER | CLONE_NEWNS) < 0 && errno != EBADF)
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno,
+                               "the namespaces of an instance cannot be entered");
+    return 0;
+}
+
+static bool is_done(const struct volumes *volumes, const struct job *job)
+{
+    autofree char *note = mount_note_read(volumes->notes, job->order->instance);
+    for (unsigned i = 0; note && i < job->order->mount_count; i++)
+        if (!mount_note_has(note, &job->noted[i].volume, job->noted[i].path))
+            return false;
+    return note;
+}
+
+int volumes_mount(const struct volumes *volumes, const struct groups *groups,
+                  const struct order *order, struct error **err)
+{
+    job_auto job = {.order = order, .init = -1};
+    for (unsigned i = 0; i < order->mount_count; i++)
+        job.trees[i] = -1;
+    if (take_trees(volumes, &job, err) < 0)
+        return -1;
+    if (is_done(volumes, &job))
+        return 0;
+    if (find_instance(volumes, groups, &job, err) < 0 || send_inside(volumes, &job, err) < 0)
+        return -1;
+    return mount_note_write(volumes->notes, order->instance, job.noted, order->mount_count, err);
+}
