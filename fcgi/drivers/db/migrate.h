@@ -10,7 +10,7 @@
 #include "db/db.h"
 
 /* The version that this build of the programs needs. */
-#define DB_SCHEMA_VERSION 50
+#define DB_SCHEMA_VERSION 1
 
 /* Apply what is missing, in order; applied (may be NULL) counts them. A file whose checksum differs
  * from what was applied, a gap, or a database newer than this build: ERR_CONFIG. */

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "common/btrfs.h"
 #include "base/str.h"
+#include "common/btrfs.h"
 
 static size_t count_of(char *const words[])
 {

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/btrfs.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "btrfs/files.h"
+#include "common/btrfs.h"
 
 #define SNAPSHOTS "/containers-snapshots/"
 #define IMAGES    "sandlot-images"

@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/btrfs.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "btrfs/files.h"
 #include "btrfs/pool.h"
 #include "btrfs/tree.h"
+#include "common/btrfs.h"
 
 #define PARENTS "sandlot-parents"
 #define ROOT    "rootfs"

@@ -12,12 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/btrfs.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "btrfs/files.h"
 #include "btrfs/pool.h"
+#include "common/btrfs.h"
 
 #define STATE  "state"
 #define MEMORY "sandlot-memory"

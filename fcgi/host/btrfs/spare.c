@@ -12,12 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/btrfs.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "btrfs/files.h"
 #include "btrfs/pool.h"
+#include "common/btrfs.h"
 
 #define SPARES      "sandlot-spares"
 #define SOURCE      "tpl-" /* runtime_source_name() */

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/btrfs.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "btrfs/files.h"
+#include "common/btrfs.h"
 
 int subvolume_copy(const char *from, const char *to)
 {

@@ -13,12 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/btrfs.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "btrfs/files.h"
 #include "btrfs/parent.h"
+#include "common/btrfs.h"
 
 /* Where incusd makes what it sends, and what it receives: .migration-send, and below. */
 #define FOLDER     "/migration."

@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/bounded.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "common/bounded.h"
 #include "criu/container.h"
 #include "criu/image.h"
 

@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/btrfs.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "common/btrfs.h"
 
 #define OWNER        "sandlot-owner"
 #define SIZES        "sandlot-sizes"

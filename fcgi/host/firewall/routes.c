@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "common/idle_time.h"
 #include "base/mem.h"
 #include "base/meminfo.h"
 #include "base/sizing.h"
+#include "common/idle_time.h"
 #include "config.h"
 #include "firewall/sizing.h"
 #include "http/router.h"

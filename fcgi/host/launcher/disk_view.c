@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/btrfs.h"
 #include "base/cleanup.h"
 #include "base/disk_view.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "common/btrfs.h"
 
 #define NOTHING DISK_VIEW_LINKS "/.none"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "common/mount_note.h"
 #include "base/str.h"
+#include "common/mount_note.h"
 
 bool given_has(const char *notes, const char *container, const char *source, const char *target)
 {

@@ -62,11 +62,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/bounded.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "common/mount_note.h"
 #include "base/str.h"
+#include "common/bounded.h"
+#include "common/mount_note.h"
 #include "launcher/disk_view.h"
 #include "launcher/given.h"
 #include "launcher/hook.h"

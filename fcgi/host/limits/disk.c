@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/btrfs.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "common/btrfs.h"
 
 #define TARGET_SIZE 128
 

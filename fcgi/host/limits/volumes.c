@@ -20,8 +20,8 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "common/mount_note.h"
 #include "base/str.h"
+#include "common/mount_note.h"
 
 /* What an id that the instance does not have is seen as. A volume of a host with another range of
  * ids may have larger ones. */

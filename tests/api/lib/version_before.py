@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Programs of the version before, built from the history of the tree. With a release they become those of its tag."""
+"""Programs of the last release, built from its tag in the history of the tree."""
 
 import fcntl
 import pathlib
@@ -10,11 +10,6 @@ import pytest
 
 TREE = pathlib.Path(__file__).parents[3]
 CACHE = pathlib.Path("/var/cache/sandlot/before")
-
-# The last that were otherwise: the agent before the one that keeps logs, the programs before schema 36.
-AGENT = "6acbf9bb513c3a29a98afba8926e3bf9d3ff2b02"
-PROGRAMS = "0b8ecd8f83d3ec6431db9d4039972f18802131cc"
-
 
 def git(*arguments):
     return subprocess.run(["git", "-C", TREE, *arguments], capture_output=True, check=False)
@@ -46,10 +41,18 @@ def build(commit, programs, into):
     work.rename(into)
 
 
-def built(commit, *programs):
-    """The directory of programs that are built once; a tree without that part of its history has none."""
-    if git("cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
-        pytest.skip(f"the tree {TREE} has no history with the version before ({commit[:12]})")
+def last_release():
+    """The commit of the newest tag vN.N.N that HEAD comes after; tests skip where there is none."""
+    described = git("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD~1")
+    if described.returncode != 0:
+        pytest.skip(f"the tree {TREE} has no tag of a release")
+    tag = described.stdout.decode().strip()
+    return git("rev-parse", f"{tag}^{{commit}}").stdout.decode().strip()
+
+
+def built(*programs):
+    """The directory with these programs of the last release, which are built once."""
+    commit = last_release()
     into = CACHE / f"{commit[:12]}-{programs[0]}"
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w", encoding="ascii") as lock:
@@ -60,8 +63,8 @@ def built(commit, *programs):
 
 
 def agent():
-    return built(AGENT, "sandlot-agent") / "sandlot-agent"
+    return built("sandlot-agent") / "sandlot-agent"
 
 
 def programs():
-    return built(PROGRAMS, "sandlot-api", "sandlot-dispatcher", "sandlotctl")
+    return built("sandlot-api", "sandlot-dispatcher", "sandlotctl")

@@ -3,10 +3,10 @@
 #include "unit/unit.h"
 
 #include "api/api.h"
+#include "api/e2b/e2b.h"
 #include "audit/audit.h"
 #include "base/str.h"
 #include "ctl/ctl.h"
-#include "api/e2b/e2b.h"
 
 static void check_routes(const struct route *routes, size_t count)
 {

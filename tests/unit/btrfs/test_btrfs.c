@@ -8,7 +8,6 @@
 #include <linux/btrfs.h>
 #include <sys/stat.h>
 
-#include "common/btrfs.h"
 #include "base/mem.h"
 #include "btrfs/asked.h"
 #include "btrfs/files.h"
@@ -17,6 +16,7 @@
 #include "btrfs/size.h"
 #include "btrfs/subvolume.h"
 #include "btrfs/transfer.h"
+#include "common/btrfs.h"
 
 #define SNAPSHOT_OF_FORK "/pool/containers-snapshots/p_sbx/fork-01"
 

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "common/bounded.h"
 #include "base/mem.h"
+#include "common/bounded.h"
 #include "common/mount_note.h"
 #include "launcher/container_config.h"
 #include "launcher/given.h"

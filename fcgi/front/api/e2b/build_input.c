@@ -2,10 +2,10 @@
 /* What their clients say of a build, as steps of /v1. */
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "api/e2b/builds.h"
 #include "api/e2b/e2b.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "recipe/recipe.h"
 #include "template/template_tag.h"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "account/volume_token.h"
+#include "api/e2b/e2b.h"
 #include "api/sandbox_output.h"
 #include "api/template_builds.h"
 #include "api/template_view.h"
@@ -16,7 +17,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "api/e2b/e2b.h"
 #include "recipe/recipe.h"
 #include "recipe/recipe_file.h"
 

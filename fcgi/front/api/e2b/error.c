@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/e2b/e2b.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "api/e2b/e2b.h"
 
 /* Where the status of /v1 would mislead: these clients know no 422, take 429 for a limit of the
  * team, 503 for "later", 404 for what a request names, and a pause's 409 for one that is paused

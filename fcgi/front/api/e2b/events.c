@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/e2b/e2b.h"
 #include "api/sandbox_output.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/notify.h"
 #include "base/str.h"
-#include "api/e2b/e2b.h"
 #include "webhook/webhook_e2b.h"
 
 #define SECRET_LEAST  16

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/e2b/e2b.h"
 #include "api/network_input.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "api/e2b/e2b.h"
 #include "sandbox/metadata.h"
 #include "template/template_tag.h"
 

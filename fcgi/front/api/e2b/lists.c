@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/e2b/e2b.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "api/e2b/e2b.h"
 
 int e2b_add_parameter(struct http_request *request, char *name, char *value, struct error **err)
 {

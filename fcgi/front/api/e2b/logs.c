@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/e2b/e2b.h"
 #include "api/logs.h"
 #include "api/sandbox_output.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "api/e2b/e2b.h"
 
 #define SEARCH_MAX 256
 

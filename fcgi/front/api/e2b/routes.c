@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "api/access.h"
+#include "api/e2b/e2b.h"
 #include "api/replay.h"
 #include "api/sandbox_input.h"
 #include "api/volume_path.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "api/e2b/e2b.h"
 #include "endpoint/endpoint.h"
 #include "template/template_tag.h"
 

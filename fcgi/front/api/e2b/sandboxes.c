@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "api/e2b/e2b.h"
 #include "api/forks.h"
 #include "api/network_input.h"
 #include "api/page_list.h"
@@ -9,7 +10,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "api/e2b/e2b.h"
 #include "metrics/sample.h"
 #include "sandbox/sandbox_network.h"
 

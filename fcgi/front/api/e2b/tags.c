@@ -2,11 +2,11 @@
 /* Tags of templates: with them every template has the tag `default`. */
 #include <stdlib.h>
 
+#include "api/e2b/e2b.h"
 #include "api/sandbox_output.h"
 #include "api/template_view.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "api/e2b/e2b.h"
 
 static json_t *tag_to_json(const char *tag, const char *version_id, int64_t at_ms)
 {

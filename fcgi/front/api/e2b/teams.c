@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "account/usage_part.h"
+#include "api/e2b/e2b.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "api/e2b/e2b.h"
 
 #define SPAN_DEFAULT_MS ((int64_t)3600 * 1000)
 #define SPAN_MAX_MS     ((int64_t)31 * 24 * 3600 * 1000)

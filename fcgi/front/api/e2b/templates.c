@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/e2b/e2b.h"
 #include "api/page_list.h"
 #include "api/template_view.h"
 #include "base/log.h"
@@ -10,7 +11,6 @@
 #include "base/str.h"
 #include "base/ulid.h"
 #include "checkpoint/checkpoint_removal.h"
-#include "api/e2b/e2b.h"
 #include "template/template.h"
 
 /* With them a snapshot has the memory. One that can have none is of the disk. */

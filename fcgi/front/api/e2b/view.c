@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "api/e2b/e2b.h"
 #include "api/sandbox_output.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "api/e2b/e2b.h"
 #include "session/session.h"
 
 /* The version of their agent whose protocol ours speaks; clients choose by it what they may use. */

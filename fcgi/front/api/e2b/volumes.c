@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "account/volume_token.h"
+#include "api/e2b/e2b.h"
 #include "api/volume_path.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "api/e2b/e2b.h"
 #include "volume/volume.h"
 
 #define PAGE_MAX      200
