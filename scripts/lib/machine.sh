@@ -9,7 +9,6 @@ MACHINE_ROOT=$MACHINE_DIR/root
 MACHINE_NEAR=198.19.255.1
 MACHINE_FAR=198.19.255.2
 MACHINE_DOMAIN=box.localhost
-MACHINE_CHALLENGE=$(printf 'a%.0s' {1..43})
 
 # machine_make RELEASE: a new root, of what a bare installation has.
 machine_make()
@@ -292,34 +291,6 @@ machine_user()
         (umask 077 && sandlotctl key create --user ann --team acme --scope write >/root/key)'
 }
 
-# machine_acme: the unit starts with all its confinement, answers a challenge, and stops.
-machine_acme()
-{
-    within_machine 60 systemctl start sandlot-acme.service
-    within_machine 10 systemctl is-active sandlot-acme.service
-    within_machine 60 sandlotctl acme add "$MACHINE_DOMAIN" --value "$MACHINE_CHALLENGE"
-    machine_challenge | grep -qF "$MACHINE_CHALLENGE" || die "sandlot-acme does not answer the challenge"
-    within_machine 60 sandlotctl acme remove "$MACHINE_DOMAIN" --value "$MACHINE_CHALLENGE"
-    ! machine_challenge | grep -qF "$MACHINE_CHALLENGE" || die "sandlot-acme answers a challenge that was removed"
-    within_machine 60 systemctl stop sandlot-acme.service
-    ! within_machine 10 systemctl is-failed sandlot-acme.service
-}
-
-# machine_challenge: what an authority is answered, from another machine.
-machine_challenge()
-{
-    python3 - "_acme-challenge.$MACHINE_DOMAIN" "$MACHINE_FAR" <<\END_OF_TEXT
-import socket
-import sys
-
-name = b"".join(bytes([len(label)]) + label.encode() for label in sys.argv[1].split("."))
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-    asked.settimeout(20)
-    asked.sendto(b"\x12\x34\x01\x00\x00\x01" + bytes(6) + name + b"\x00\x00\x10\x00\x01", (sys.argv[2], 53))
-    sys.stdout.buffer.write(asked.recv(4096))
-END_OF_TEXT
-}
-
 # machine_apparmor: the profiles as they are installed; this kernel need not have AppArmor for that.
 machine_apparmor()
 {
@@ -543,7 +514,6 @@ packages_test()
     step "doctor" machine_doctor
     step "CRIU" machine_criu
     step "AppArmor profiles" machine_apparmor
-    step "sandlot-acme answers a challenge" machine_acme
     step "tour: create, exec, pause, resume, delete" machine_tour
     step "another size, while Incus stands still" machine_size
     step "pause with memory" machine_pause work

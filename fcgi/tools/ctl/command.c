@@ -12,7 +12,6 @@
     }
 
 /* No operand: it may begin with a hyphen. */
-OPTIONS acme_options[] = {{"value", CTL_TEXT, true, "VALUE", 0, 0}, END};
 OPTIONS team_create_options[] = {
     {"plan", CTL_TEXT, true, "PLAN", 0, 0}, {"owner", CTL_TEXT, true, "USER", 0, 0}, END};
 OPTIONS team_add_member_options[] = {{"user", CTL_TEXT, true, "USER", 0, 0},
@@ -110,10 +109,6 @@ OPTIONS host_certificate_options[] = {{"range", CTL_TEXT, true, "CIDR", 0, 0},
                                       END};
 
 const struct ctl_command ctl_commands[] = {
-    {"acme add", "DOMAIN", acme_options, CTL_SETTINGS, ctl_acme_add,
-     "let sandlot-acme answer a certificate authority's DNS-01 challenge"},
-    {"acme remove", "DOMAIN", acme_options, CTL_SETTINGS, ctl_acme_remove,
-     "let it answer with that no longer"},
     {"audit prune", "", NULL, CTL_KEYRING, ctl_audit_prune,
      "let go of what the plans do not keep, as a dispatcher does once a day"},
     {"audit verify", "", audit_verify_options, CTL_KEYRING, ctl_audit_verify,

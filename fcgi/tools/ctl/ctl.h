@@ -87,8 +87,6 @@ extern const struct db_statement_list ctl_statements;
 #define CTL_HANDLER(name) \
     int name(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 
-CTL_HANDLER(ctl_acme_add);
-CTL_HANDLER(ctl_acme_remove);
 CTL_HANDLER(ctl_audit);
 CTL_HANDLER(ctl_audit_prune);
 CTL_HANDLER(ctl_audit_verify);
