@@ -104,3 +104,13 @@ def test_units_are_there():
     for page in PAGES:
         for name in re.findall(r"systemctl [^\n&|]*?(sandlot[\w.-]*)", page.read_text(encoding="utf-8")):
             assert name in units or f"{name}.service" in units or f"{name}.target" in units, (page.name, name)
+
+
+def test_the_page_of_programs_lists_what_is_installed(stack):
+    """Each program and script of "make install", and none that is not installed."""
+    prefix = stack.root / "prefix"
+    installed = {path.name for folder in ("bin", "sbin", "libexec") for path in (prefix / folder).rglob("*")
+                 if path.is_file()}
+    listed = {name for row in re.findall(r"^\| (`.*?) \|", text_of("doc/programs.md"), re.MULTILINE)
+              for name in re.findall(r"`([^`]+)`", row)}
+    assert listed == installed
