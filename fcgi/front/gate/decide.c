@@ -359,8 +359,8 @@ static int find_listener(struct gate *gate, const struct gate_request *request,
         return refuse_error(decision, err);
     if (may_ask(gate, request, found, decision) < 0)
         return -1;
-    if (agent_port_listener(&at, decision->secret, request->preview_port, wait_ms, listener,
-                            &err) == 0) {
+    if (agent_port_listener(&at, decision->secret, request->preview_port, deadline_in_ms(wait_ms),
+                            listener, &err) == 0) {
         if (request->may_wait)
             agent_notes_answered(gate->notes, sandbox);
         return take_listener(found, *listener, decision);
