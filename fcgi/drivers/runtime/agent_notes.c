@@ -22,11 +22,11 @@ struct agent_notes {
     int64_t silence_ms;
 };
 
-int agent_notes_open(const char *dir, uint64_t silence_s, struct agent_notes **notes,
-                     struct error **err)
+int agent_notes_open(const char *dir, const char *name, uint64_t silence_s,
+                     struct agent_notes **notes, struct error **err)
 {
     void *map;
-    autofree char *path = xasprintf("%s/agents.notes", dir);
+    autofree char *path = xasprintf("%s/%s", dir, name);
     if (shared_file_map(path, PLACES * sizeof(struct place), NULL, &map, err) < 0)
         return -1;
     *notes = xcalloc(1, sizeof **notes);

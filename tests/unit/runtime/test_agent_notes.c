@@ -18,8 +18,8 @@ static int set_up(void **state)
     strcpy(fixture->dir, "/tmp/test_agent_notes.XXXXXX");
     if (!mkdtemp(fixture->dir))
         return -1;
-    assert_ok(agent_notes_open(fixture->dir, SILENCE, &fixture->notes, &err));
-    assert_ok(agent_notes_open(fixture->dir, SILENCE, &fixture->others, &err));
+    assert_ok(agent_notes_open(fixture->dir, "agents.notes", SILENCE, &fixture->notes, &err));
+    assert_ok(agent_notes_open(fixture->dir, "agents.notes", SILENCE, &fixture->others, &err));
     *state = fixture;
     return 0;
 }
