@@ -129,11 +129,13 @@ static const char capabilities[] =
 /*
  * For hosts with AppArmor, rules that Incus puts into the profile of the instance: what the filter
  * and the missing capabilities refuse is refused once more by another part of the kernel.
+ *
+ * sys_admin is not among them: liblxc loads the filter when the profile is in force already, and
+ * the kernel wants that capability for it. lxc.cap.keep drops it before the first process runs.
  */
 static const char apparmor[] = "deny mount,\n"
                                "deny umount,\n"
                                "deny pivot_root,\n"
-                               "deny capability sys_admin,\n"
                                "deny capability sys_module,\n"
                                "deny capability sys_rawio,\n"
                                "deny capability sys_resource,\n"
