@@ -634,6 +634,11 @@ int work_public_error(struct work *work, struct error **err)
             err, ERR_RUNTIME_UNAVAILABLE,
             "The host could not take in the sandbox's memory; the sandbox keeps running. Try "
             "again in a few seconds.");
+    case ERR_HOST_KEEPS_NO_MEMORY:
+        return say(err, ERR_RUNTIME_UNAVAILABLE,
+                   "The host failed to save the sandbox's memory, and no process of the sandbox is "
+                   "the cause; the sandbox keeps running. `sandlotctl doctor` and the host's logs "
+                   "show the operator why.");
     case ERR_MEMORY_NOT_KEPT:
         return say(
             err, ERR_MEMORY_NOT_KEPT,

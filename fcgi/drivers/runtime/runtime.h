@@ -181,8 +181,9 @@ struct runtime_ops {
     /* As copy(), for a checkpoint with the memory that it has at that moment: an instance that runs
      * stands still meanwhile and then goes on, a paused one stays paused. Instances that are
      * created from the copy with_memory go on where it was, under an address of their own and
-     * without its connections. Other errors: ERR_RUNTIME_SHORT, ERR_MEMORY_NOT_KEPT (also: it has
-     * none). After any error undo_copy_memory() makes sure that the original goes on. */
+     * without its connections. Other errors: ERR_RUNTIME_SHORT, ERR_HOST_KEEPS_NO_MEMORY,
+     * ERR_MEMORY_NOT_KEPT (also: it has none). After any error undo_copy_memory() makes sure that
+     * the original goes on. */
     int (*copy_memory)(struct runtime *runtime, const char *name, const char *copy,
                        const char *owner, uint32_t *size_mb, struct error **err);
     int (*undo_copy_memory)(struct runtime *runtime, const char *name, const char *copy,
@@ -205,8 +206,9 @@ struct runtime_ops {
     /* Stop it. keep_memory: try to keep memory and processes, more than once where the host was
      * short of something; when the runtime cannot, the instance is stopped with its disk only if
      * or_disk is set, and keeps running if not: ERR_RUNTIME_SHORT when the host was short of
-     * something, ERR_MEMORY_NOT_KEPT when what runs in it is the cause. *origin: what a resume will
-     * find. Stopped or paused already: success. */
+     * something, ERR_MEMORY_NOT_KEPT when what runs in it is the cause, ERR_HOST_KEEPS_NO_MEMORY
+     * when the host cannot keep any memory. *origin: what a resume will find. Stopped or paused
+     * already: success. */
     int (*pause)(struct runtime *runtime, const char *name,
                  const struct runtime_resources *resources, bool keep_memory, bool or_disk,
                  enum runtime_origin *origin, struct error **err);

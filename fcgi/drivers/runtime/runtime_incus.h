@@ -211,9 +211,10 @@ int runtime_incus_snapshot_drop(struct runtime *runtime, const char *name, const
 /* create() of an instance with_memory. */
 int runtime_incus_continue(struct runtime *runtime, const struct runtime_instance *instance,
                            struct error **err);
-/* What CRIU says when the host, and not what runs in the instance, kept it from writing the memory:
- * descriptors, inotify instances, room, processes, time. */
-bool runtime_says_host_was_short(const char *text);
+/* Tell from Incus' error why a memory was not kept: ERR_RUNTIME_SHORT when the host was short of
+ * descriptors, inotify instances, room, processes or time, ERR_MEMORY_NOT_KEPT when CRIU met
+ * something in a process of the instance, and otherwise ERR_HOST_KEEPS_NO_MEMORY. */
+enum error_code runtime_memory_refusal(const char *text);
 int runtime_incus_adapt(struct runtime *runtime, const char *name,
                         const struct runtime_resources *resources,
                         const struct runtime_mount *mounts, unsigned mount_count,

@@ -52,8 +52,7 @@ static int not_kept(struct error **err)
 {
     if ((*err)->code != ERR_RUNTIME_REFUSED)
         return -1;
-    return error_recode(err, runtime_says_host_was_short((*err)->message) ? ERR_RUNTIME_SHORT
-                                                                          : ERR_MEMORY_NOT_KEPT);
+    return error_recode(err, runtime_memory_refusal((*err)->message));
 }
 
 /* The snapshot is called like the copy that is made from it, so that whoever tidies up finds it. An

@@ -131,18 +131,31 @@ static int stop_without_memory(struct subject *subject, struct error **err)
     return change(subject, force, err);
 }
 
-bool runtime_says_host_was_short(const char *text)
+static bool has_one_of(const char *text, const char *const words[], size_t count)
 {
-    static const char *const words[] = {
+    for (size_t i = 0; i < count; i++)
+        if (strstr(text, words[i]))
+            return true;
+    return false;
+}
+
+enum error_code runtime_memory_refusal(const char *text)
+{
+    static const char *const short_of[] = {
         "Too many open files",    "an't create inotify",
         "o space left on device", "Disk quota exceeded",
         "Cannot allocate memory", "Resource temporarily unavailable",
         "Timeout reached",        "timed out",
     };
-    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-        if (strstr(text, words[i]))
-            return true;
-    return false;
+    /* CRIU names the file of its source. Without that it was not run, or did not begin. */
+    static const char *const processes[] = {"Error (criu/", "Error (compel/"};
+    static const char *const kernel[] = {"Operation not supported", "Function not implemented"};
+    if (has_one_of(text, short_of, ARRAY_SIZE(short_of)))
+        return ERR_RUNTIME_SHORT;
+    return has_one_of(text, processes, ARRAY_SIZE(processes)) &&
+                   !has_one_of(text, kernel, ARRAY_SIZE(kernel))
+               ? ERR_MEMORY_NOT_KEPT
+               : ERR_HOST_KEEPS_NO_MEMORY;
 }
 
 /* Whether the memory of the instance may not have fitted into the pool. On a full one CRIU has no
@@ -163,7 +176,8 @@ static bool pool_was_short(struct subject *subject)
 static int pause_refused(struct subject *subject, struct pausing *pausing, struct error **err)
 {
     static const unsigned waits_ms[] = {1000, 3000};
-    bool is_short = runtime_says_host_was_short((*err)->message) || pool_was_short(subject);
+    enum error_code why = runtime_memory_refusal((*err)->message);
+    bool is_short = why == ERR_RUNTIME_SHORT || pool_was_short(subject);
     bool in_time = clock_monotonic_ms() < pausing->begun_ms + RETRY_WITHIN_MS;
     if (is_short && in_time && pausing->retries < ARRAY_SIZE(waits_ms)) {
         log_warning("memory is not kept yet, trying again", LOG_STR("instance", subject->name),
@@ -174,7 +188,7 @@ static int pause_refused(struct subject *subject, struct pausing *pausing, struc
     /* A dump that failed late leaves what it wrote until the next pause or start from disk, and
      * the limit stays raised by as much, so that the guest can still fill its own share. */
     if (!pausing->or_disk)
-        return error_recode(err, is_short ? ERR_RUNTIME_SHORT : ERR_MEMORY_NOT_KEPT);
+        return error_recode(err, is_short ? ERR_RUNTIME_SHORT : why);
     log_warning("memory cannot be kept, stopping with the disk only",
                 LOG_STR("instance", subject->name), LOG_ERROR(*err));
     lost(subject, (*err)->message);

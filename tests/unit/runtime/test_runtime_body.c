@@ -193,6 +193,37 @@ static void the_profile_is_hardened(void **state)
     assert_non_null(strstr(text_at(profile, "raw.lxc", NULL, NULL), "lxc.cap.keep=chown "));
 }
 
+static void a_memory_that_is_not_kept_has_its_cause(void **state)
+{
+    (void)state;
+    assert_int_equal(runtime_memory_refusal("(00.05) Error (compel/src/lib/infect.c:358): Unable "
+                                            "to connect to 17: Operation not permitted"),
+                     ERR_MEMORY_NOT_KEPT);
+    assert_int_equal(runtime_memory_refusal("(00.05) Error (criu/files-ext.c:98): Can't dump file"),
+                     ERR_MEMORY_NOT_KEPT);
+    assert_int_equal(runtime_memory_refusal("Error (sandlot-criu): the dump did not end within 60 "
+                                            "s and was killed (timed out)"),
+                     ERR_RUNTIME_SHORT);
+    assert_int_equal(runtime_memory_refusal("(00.02) Error (criu/image.c:553): No space left on "
+                                            "device"),
+                     ERR_RUNTIME_SHORT);
+    assert_int_equal(runtime_memory_refusal("(00.02) Error (criu/sockets.c:455): Can't get 1:16 "
+                                            "opt: Operation not supported"),
+                     ERR_HOST_KEEPS_NO_MEMORY);
+    assert_int_equal(runtime_memory_refusal("snapshot dump failed"), ERR_HOST_KEEPS_NO_MEMORY);
+}
+
+/* liblxc needs the capability to load the filter, with the profile in force. */
+static void the_rules_for_apparmor_leave_what_a_start_needs(void **state)
+{
+    json_auto_t *config = runtime_confinement();
+    const char *rules = json_string_value(json_object_get(config, "raw.apparmor"));
+    (void)state;
+    assert_null(strstr(rules, "sys_admin"));
+    assert_non_null(strstr(rules, "deny capability sys_module,"));
+    assert_non_null(strstr(rules, "deny mount,"));
+}
+
 /* Incus puts them into a profile like this one when the host has AppArmor. */
 static void the_rules_for_apparmor_are_understood(void **state)
 {
@@ -266,6 +297,8 @@ int main(void)
         cmocka_unit_test(a_container_is_one_request),
         cmocka_unit_test(a_machine_keeps_its_memory_apart),
         cmocka_unit_test(the_profile_is_hardened),
+        cmocka_unit_test(a_memory_that_is_not_kept_has_its_cause),
+        cmocka_unit_test(the_rules_for_apparmor_leave_what_a_start_needs),
         cmocka_unit_test(the_rules_for_apparmor_are_understood),
         cmocka_unit_test(a_volume_has_the_user_ids_of_containers),
         cmocka_unit_test(statuses_tell_paused_from_stopped),
