@@ -66,6 +66,8 @@ void hosts_free(struct host *hosts, unsigned count); /* of host_list() */
  * address; nor may two have the same relay. host->id is filled in; the state is host->state for a
  * new host and stays what it is for a known one. Errors: ERR_INVALID_REQUEST with the field. */
 int host_put(struct db *db, struct host *host, struct error **err);
+/* Delete the rows of all addresses of a host, some thousand with each statement. */
+int host_addresses_delete(struct db *db, uint32_t host_id, struct error **err);
 /* Errors: ERR_NOT_FOUND; nothing to deinit then. */
 int host_get(struct db *db, uint32_t id, struct host *host, struct error **err);
 int host_get_by_name(struct db *db, const char *name, struct host *host, struct error **err);

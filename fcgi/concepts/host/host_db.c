@@ -74,23 +74,25 @@ static const struct db_statement address_in_use_statement = {
     " WHERE host_id = ? AND (holder IS NOT NULL OR policy_of IS NOT NULL) LIMIT 1",
     false};
 static const struct db_statement delete_addresses_statement = {
-    "host.delete_addresses", "DELETE FROM host_addresses WHERE host_id = ?", false};
+    "host.delete_addresses", "DELETE FROM host_addresses WHERE host_id = ? LIMIT ?", false};
 
-/* The numbers 0 to 65535 as four hexadecimal digits: one statement for a whole range. Recursive
- * queries would do as well, but both servers stop them at a thousand rows unless told otherwise. An
- * address that has gone to another host with its sandbox stays there. */
+/* The numbers 0 to 4095 as three hexadecimal digits. Recursive queries would do as well, but both
+ * servers stop them at a thousand rows unless told otherwise. A range is inserted in several
+ * statements, since one for 65,533 rows takes minutes on a slow machine and the client would give
+ * up. An address that has gone to another host with its sandbox stays there. */
+#define ADDRESSES_AT_ONCE 4096
 #define DIGIT                                                                                    \
     "(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4" \
     " UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8"               \
     " UNION ALL SELECT 9 UNION ALL SELECT 10 UNION ALL SELECT 11 UNION ALL SELECT 12"            \
     " UNION ALL SELECT 13 UNION ALL SELECT 14 UNION ALL SELECT 15)"
-#define NUMBER "(d3.n * 4096 + d2.n * 256 + d1.n * 16 + d0.n)"
+#define NUMBER "(d2.n * 256 + d1.n * 16 + d0.n)"
 static const struct db_statement insert_addresses_statement = {
     "host.insert_addresses",
     "INSERT INTO host_addresses (host_id, address)"
-    " SELECT CAST(? AS UNSIGNED), CAST(? AS UNSIGNED) + " NUMBER " FROM " DIGIT
-    " d3 CROSS JOIN " DIGIT " d2 CROSS JOIN " DIGIT " d1 CROSS JOIN " DIGIT " d0 WHERE " NUMBER
-    " < ? AND CAST(? AS UNSIGNED) + " NUMBER " NOT IN (SELECT a.address FROM host_addresses a)",
+    " SELECT CAST(? AS UNSIGNED), w.address FROM (SELECT CAST(? AS UNSIGNED) + " NUMBER
+    " AS address FROM " DIGIT " d2 CROSS JOIN " DIGIT " d1 CROSS JOIN " DIGIT " d0 WHERE " NUMBER
+    " < ?) w WHERE NOT EXISTS (SELECT 1 FROM host_addresses a WHERE a.address = w.address)",
     false};
 
 /* --- placement --- */
@@ -362,9 +364,31 @@ static int put_row(struct db *db, struct put *put, struct error **err)
     return 0;
 }
 
+int host_addresses_delete(struct db *db, uint32_t host_id, struct error **err)
+{
+    uint64_t deleted;
+    do {
+        if (db_exec(db, &delete_addresses_statement,
+                    DB_ARGS(db_u64(host_id), db_u64(ADDRESSES_AT_ONCE)), &deleted, err) < 0)
+            return -1;
+    } while (deleted == ADDRESSES_AT_ONCE);
+    return 0;
+}
+
+static int insert_addresses(struct db *db, uint32_t host_id, struct address_range usable,
+                            struct error **err)
+{
+    uint64_t count = (uint64_t)usable.last - usable.first + 1;
+    for (uint64_t from = 0; from < count; from += ADDRESSES_AT_ONCE)
+        if (db_exec(db, &insert_addresses_statement,
+                    DB_ARGS(db_u64(host_id), db_u64(usable.first + from), db_u64(count - from)),
+                    NULL, err) < 0)
+            return -1;
+    return 0;
+}
+
 static int put_addresses(struct db *db, struct put *put, struct error **err)
 {
-    struct address_range usable = address_range_usable(put->range);
     db_rows_auto *rows = NULL;
     if (db_query(db, &address_in_use_statement, DB_ARGS(db_u64(put->host->id)), &rows, err) < 0)
         return -1;
@@ -376,12 +400,9 @@ static int put_addresses(struct db *db, struct put *put, struct error **err)
                                put->host->name,
                                ipv4_format((uint32_t)db_get_u64(rows, 0), address));
     }
-    if (db_exec(db, &delete_addresses_statement, DB_ARGS(db_u64(put->host->id)), NULL, err) < 0)
+    if (host_addresses_delete(db, put->host->id, err) < 0)
         return -1;
-    return db_exec(db, &insert_addresses_statement,
-                   DB_ARGS(db_u64(put->host->id), db_u64(usable.first),
-                           db_u64(usable.last - usable.first + 1), db_u64(usable.first)),
-                   NULL, err);
+    return insert_addresses(db, put->host->id, address_range_usable(put->range), err);
 }
 
 static int put_body(struct db *db, void *context, struct error **err)

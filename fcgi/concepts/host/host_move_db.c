@@ -51,7 +51,6 @@ static const struct db_statement forget_statements[] = {
     {"host.forget_sources", "DELETE FROM template_sources WHERE host_id = ?", false},
     {"host.forget_warm", "DELETE FROM warm_instances WHERE host_id = ?", false},
     {"host.forget_keeper", "DELETE FROM keepers WHERE host_id = ?", false},
-    {"host.forget_addresses", "DELETE FROM host_addresses WHERE host_id = ?", false},
     {"host.forget_join",
      "DELETE FROM host_joins WHERE name = (SELECT name FROM hosts WHERE id = ?)", false},
     {"host.forget", "DELETE FROM hosts WHERE id = ?", false},
@@ -61,7 +60,6 @@ static const struct db_statement *const statements[] = {
     &move_address_statement, &targets_statement,    &leave_statement,      &lock_leaving_statement,
     &left_statement,         &forget_statements[0], &forget_statements[1], &forget_statements[2],
     &forget_statements[3],   &forget_statements[4], &forget_statements[5], &forget_statements[6],
-    &forget_statements[7],
 };
 const struct db_statement_list host_move_statements = DB_STATEMENT_LIST(statements);
 
@@ -181,7 +179,8 @@ static int remove_body(struct db *db, void *context, struct error **err)
 {
     const char *name = context;
     uint32_t host_id = 0;
-    if (lock_leaving(db, name, &host_id, err) < 0 || check_empty(db, name, host_id, err) < 0)
+    if (lock_leaving(db, name, &host_id, err) < 0 || check_empty(db, name, host_id, err) < 0 ||
+        host_addresses_delete(db, host_id, err) < 0)
         return -1;
     for (size_t i = 0; i < ARRAY_SIZE(forget_statements); i++)
         if (db_exec(db, &forget_statements[i], DB_ARGS(db_u64(host_id)), NULL, err) < 0)
