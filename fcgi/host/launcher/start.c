@@ -8,6 +8,12 @@
  * it takes 40 ms of a processor before it comes to that, and what it becomes, the container's
  * monitor, holds ten times as much memory as this. LIBRARY is the path of the liblxc that incusd
  * has, since incusd speaks with the monitor by it.
+ *
+ * With cgroup v2 alone, the monitor of a restored container does not know that its group can be
+ * frozen: liblxc (5.0 to 6.0) notes that at the end of a start and not at the end of a restore. It
+ * then refuses to name the group for the "freezer", and the next dump of the container fails. All
+ * controllers of cgroup v2 share one group, so this program reads another one's name in place of
+ * the freezer's (recv() below, which liblxc calls in place of the C library's).
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -17,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -32,6 +39,38 @@ struct order {
 };
 
 typedef struct lxc_container *container_new(const char *name, const char *path);
+
+/* --- what liblxc's monitor is asked --- */
+
+/* Of the same length, and a controller of Debian's kernels. */
+#define FREEZER             "freezer"
+#define CONTROLLER          "hugetlb"
+#define UNIFIED_CONTROLLERS "/sys/fs/cgroup/cgroup.controllers"
+
+/* Whether this container is restored on a machine that has cgroup v2 alone. */
+static bool replaces_freezer;
+
+static bool unified_has(const char *controller)
+{
+    char line[VALUE_SIZE], *rest = NULL;
+    autofclose FILE *file = fopen(UNIFIED_CONTROLLERS, "re");
+    if (!file || !fgets(line, sizeof line, file))
+        return false;
+    for (char *word = strtok_r(line, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest))
+        if (str_equal(word, controller))
+            return true;
+    return false;
+}
+
+__attribute__((visibility("default"))) ssize_t recv(int fd, void *buffer, size_t size, int flags)
+{
+    ssize_t got = recvfrom(fd, buffer, size, flags, NULL, NULL);
+    if (replaces_freezer && got == sizeof FREEZER && memcmp(buffer, FREEZER, sizeof FREEZER) == 0)
+        memcpy(buffer, CONTROLLER, sizeof CONTROLLER);
+    return got;
+}
+
+/* --- */
 
 static int fail(const char *what, const char *on)
 {
@@ -123,6 +162,7 @@ static int run(struct lxc_container *container, const struct order *order)
         return fail("liblxc cannot read the configuration", order->config);
     be_like_incusd();
     leave_output(container, order);
+    replaces_freezer = order->images && unified_has(CONTROLLER);
     return (order->images ? restore(container, order) : start(container)) ? EXIT_SUCCESS
                                                                           : EXIT_FAILURE;
 }
