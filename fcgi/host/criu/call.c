@@ -14,6 +14,7 @@
 #define FOLDER_FOR_MOUNTS "/dev/.incus-mounts"
 #define DISK_VIEWS        ":/run/sandlot-disks/"
 #define PAYLOAD           "/lxc.payload."
+#define APPARMOR_ENABLED  "/sys/module/apparmor/parameters/enabled"
 
 /* --- arguments --- */
 
@@ -73,14 +74,22 @@ static void add_word(struct call *call, const char *word)
         words_add_copy(&call->command, word);
 }
 
-void call_read(struct call *call, char *const criu[], char *const arguments[])
+bool call_host_has_apparmor(void)
+{
+    autofclose FILE *enabled = fopen(APPARMOR_ENABLED, "re");
+    return enabled && fgetc(enabled) == 'Y';
+}
+
+void call_read(struct call *call, bool apparmor, char *const criu[], char *const arguments[])
 {
     *call = (struct call){.verb = arguments[0] ? arguments[0] : ""};
     for (; *criu; criu++)
         words_add_copy(&call->command, *criu);
     for (char *const *word = arguments; *word; word++) {
-        if (str_equal(*word, "--lsm-profile")) {
-            word += word[1] ? 1 : 0;
+        if (str_equal(*word, "--lsm-profile") && word[1]) {
+            word++;
+            if (apparmor)
+                call_add(call, "--lsm-profile", *word);
         } else if (takes_value(*word) && word[1]) {
             note_value(call, word[0], word[1]);
             words_add_copy(&call->command, *word++);

@@ -19,8 +19,12 @@ struct call {
     bool leave_running;
 };
 
-/* criu: the words of the command itself, up to a NULL. The arguments must outlive it. */
-void call_read(struct call *call, char *const criu[], char *const arguments[]);
+/* Whether this kernel enforces AppArmor, so that processes have a profile to be restored. */
+bool call_host_has_apparmor(void);
+
+/* Read the call. criu: the words of the command itself, up to a NULL. The arguments must outlive
+ * it. apparmor: liblxc's --lsm-profile is passed on; without it CRIU would refuse the word. */
+void call_read(struct call *call, bool apparmor, char *const criu[], char *const arguments[]);
 /* More arguments, each given once. */
 void call_add(struct call *call, const char *option, const char *value);
 void call_deinit(struct call *call);

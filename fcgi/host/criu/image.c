@@ -19,13 +19,14 @@
 #include "base/str.h"
 #include "common/btrfs.h"
 
-#define OWNER        "sandlot-owner"
-#define SIZES        "sandlot-sizes"
-#define PLAIN        "sandlot-plain"
-#define RUNNING      "sandlot-running"
+#define OWNER          "sandlot-owner"
+#define SIZES          "sandlot-sizes"
+#define PLAIN          "sandlot-plain"
+#define RUNNING        "sandlot-running"
 
-#define GROUPS_IMAGE "cgroup.img"
-#define GROUPS_MOST  (1 << 20)
+#define GROUPS_IMAGE   "cgroup.img"
+#define GROUPS_MOST    (1 << 20)
+#define PROFILES_IMAGE "apparmor.img"
 
 static char *path_in(const char *folder, const char *name)
 {
@@ -225,9 +226,19 @@ static void thaw_image(const char *folder)
         fprintf(stderr, "sandlot-criu: %s cannot be written: %s\n", path, strerror(errno));
 }
 
+/* Profiles that a container has loaded into its AppArmor namespace. A sandbox cannot load any, and
+ * a restore elsewhere would make an empty namespace with the name of the original, which Incus
+ * never removes. */
+static void forget_profiles(const char *folder)
+{
+    autofree char *path = path_in(folder, PROFILES_IMAGE);
+    unlink(path);
+}
+
 void image_seal(const char *folder)
 {
     thaw_image(folder);
+    forget_profiles(folder);
     write_owner(folder);
     write_sizes(folder);
 }

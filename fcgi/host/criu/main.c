@@ -3,7 +3,9 @@
  * sandlot-criu CRIU [WORD]… -- [ARGUMENT]…: what conf/incus/criu-wrapper runs CRIU with, so that
  * pausing and resuming a container works. It mends what follows:
  *
- *  - liblxc passes --lsm-profile even where no security module is there to restore.
+ *  - liblxc passes --lsm-profile even where no security module is there to restore. Where AppArmor
+ *    is, it names the profile of this container, and an image that is of another one has that
+ *    one's: CRIU replaces it.
  *  - Where the unified hierarchy of control groups is there beside the older ones and has no
  *    controllers, liblxc 5.0 names the container's group in it without the option, and CRIU takes
  *    no bare word.
@@ -169,7 +171,7 @@ int main(int argc, char **argv)
         fputs("usage: sandlot-criu CRIU [WORD]... -- [ARGUMENT]...\n", stderr);
         return CANNOT_RUN;
     }
-    call_read(&call, argv + 1, arguments);
+    call_read(&call, call_host_has_apparmor(), argv + 1, arguments);
     int result = str_equal(call.verb, "dump")      ? dump(&call)
                  : str_equal(call.verb, "restore") ? restore(&call)
                                                    : run(&call);

@@ -39,10 +39,15 @@ static char **split(char *text, char *words[32])
 }
 
 /* The texts are cut, and must outlive the call. */
-static void read_call(struct call *call, char *criu, char *arguments)
+static void read_call_on(bool apparmor, struct call *call, char *criu, char *arguments)
 {
     char *own[32], *words[32];
-    call_read(call, split(criu, own), split(arguments, words));
+    call_read(call, apparmor, split(criu, own), split(arguments, words));
+}
+
+static void read_call(struct call *call, char *criu, char *arguments)
+{
+    read_call_on(false, call, criu, arguments);
 }
 
 static char *joined(const struct call *call)
@@ -54,6 +59,18 @@ static char *joined(const struct call *call)
         text = longer;
     }
     return text;
+}
+
+static void a_profile_is_restored_where_it_can_be(void **state)
+{
+    char criu[] = "criu";
+    char arguments[] = "restore --lsm-profile apparmor:incus-b//&:incus-b: -D images";
+    struct call call;
+    (void)state;
+    read_call_on(true, &call, criu, arguments);
+    autofree char *text = joined(&call);
+    assert_string_equal(text, "criu restore --lsm-profile apparmor:incus-b//&:incus-b: -D images");
+    call_deinit(&call);
 }
 
 static void a_call_is_mended(void **state)
@@ -279,6 +296,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_is_mended),
+        cmocka_unit_test(a_profile_is_restored_where_it_can_be),
         cmocka_unit_test(all_is_logged_on_request),
         cmocka_unit_test(a_call_that_ends_early_is_passed_on),
         cmocka_unit_test(the_folder_for_mounts_is_the_configurations),
