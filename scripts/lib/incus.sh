@@ -158,6 +158,13 @@ incus_start()
     chgrp "$INCUS_GROUP" "$INCUS_SOCKET_FILE"
 }
 
+# incus_has_simple_quotas: whether this kernel has them; Linux 6.7 was the first.
+incus_has_simple_quotas()
+{
+    modprobe -q btrfs 2>/dev/null || true
+    [[ -e /sys/fs/btrfs/features/simple_quota ]]
+}
+
 # incus_simple_quotas: they must be on before any size is set, because the older kind
 # makes creating and deleting slower with every sandbox there has been.
 incus_simple_quotas()

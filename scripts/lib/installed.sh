@@ -86,7 +86,7 @@ installed_database()
     if [[ $DATABASE == local ]]; then
         systemctl start mariadb.service 2>/dev/null || systemctl start mysql.service ||
             die "no database server can be started on this machine: install mariadb-server, or name another machine's"
-        wait_for 60 database_answers || die "the database server does not let root in at $DATABASE_SOCKET"
+        wait_for 300 database_answers || die "the database server does not let root in at $DATABASE_SOCKET"
         database_make_login
         return 0
     fi
@@ -179,7 +179,7 @@ installed_incus()
     if [[ $(incus_environment INCUS_EXEC_PATH) != "$PREFIX/libexec/sandlot/incusd-exec" ]]; then
         systemctl restart incus.service || die "Incus does not start: journalctl -u incus"
     fi
-    wait_for 60 incus_answers || die "Incus does not answer at $INCUS_SOCKET_FILE"
+    wait_for 300 incus_answers || die "Incus does not answer at $INCUS_SOCKET_FILE"
     if mountpoint -q /var/lib/lxcfs; then
         incus_lxcfs_closed
     fi
@@ -246,18 +246,32 @@ installed_programs()
     systemctl start sandlot.target sandlot-ssh.service || die "not all programs start: systemctl --failed"
 }
 
-# installed_doctor: within two minutes all is well, the warm pool included.
+# installed_doctor: all is well, the warm pool included, which on a slow machine takes minutes.
 installed_doctor()
 {
-    wait_for 120 ctl doctor || true
+    wait_for 900 ctl doctor || true
     ctl doctor && return 0
     # What a log's last lines show.
     ctl doctor | grep -v '^ok' >&2 || true
     die "sandlotctl doctor finds something wrong"
 }
 
+# installed_kernel: one on which disks have bounds and creating sandboxes stays quick.
+installed_kernel()
+{
+    local kernel flavour
+
+    incus_has_simple_quotas && return 0
+    kernel=$(uname -r)
+    flavour=$(sed -E 's/^[0-9.]+(-[0-9]+)?-?//' <<<"$kernel")
+    die "the kernel $kernel has no simple quotas of btrfs (Linux 6.7 has), without which sandboxes' disks have no" \
+        "bounds: run \"apt-get install -t $(debian_codename)-backports linux-image-${flavour:-amd64}\", reboot, and run" \
+        "\"dpkg --configure -a\""
+}
+
 installed_up()
 {
+    step "kernel" installed_kernel
     step "users and directories" installed_directories
     step "database" installed_database
     step "certificates" installed_certificate
@@ -266,6 +280,7 @@ installed_up()
     step "database schema" ctl migrate
     step "packet filter and Incus" installed_incus
     step "storage pool" installed_pool
+    step "default template's tree" template_package_use
     step "default template's image" template_import
     step "nginx" installed_nginx
     step "programs" installed_programs
@@ -278,6 +293,7 @@ installed_up()
 # installed_after_upgrade: sandboxes that run keep the agent that they have.
 installed_after_upgrade()
 {
+    step "default template's tree" template_package_use
     step "default template's image" template_import
     step "template \"$TEMPLATE\"" accounts_template
 }

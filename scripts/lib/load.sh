@@ -18,6 +18,7 @@ SCRIPTS_DIR=$SOURCE_DIR/scripts
 . "$SCRIPTS_DIR/lib/incus.sh"
 . "$SCRIPTS_DIR/lib/firewall.sh"
 . "$SCRIPTS_DIR/lib/template.sh"
+. "$SCRIPTS_DIR/lib/template-package.sh"
 . "$SCRIPTS_DIR/lib/build.sh"
 . "$SCRIPTS_DIR/lib/tls.sh"
 . "$SCRIPTS_DIR/lib/config.sh"

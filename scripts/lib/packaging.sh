@@ -95,6 +95,17 @@ packaging_unpack()
     tar --extract --file "$PACKAGING_CACHE/$1.tar" --directory "$ROOT" --numeric-owner --exclude='./dev/*'
 }
 
+# packaging_template RELEASE: where debian/rules finds the tree of the default template.
+packaging_template()
+{
+    local tree place=$ROOT/usr/src/sandlot-template
+
+    tree=$(with_lock template template_package_make "$1")
+    mkdir -p "$place"
+    cp --reflink=auto "$tree" "$place/rootfs.tar"
+    template_package_key "$1" >"$place/key"
+}
+
 # packaging_build RELEASE TARBALL VERSION OUTPUT: no network, and another version if one is given.
 packaging_build()
 {
@@ -108,6 +119,7 @@ packaging_build()
     if [[ -n $version ]]; then
         sed -i "1s/(.*)/($version)/" "$tree/debian/changelog"
     fi
+    packaging_template "$1"
     within_root "$ROOT" --net -- sh -euc "cd '/build/${tree##*/}' &&
         DEB_BUILD_OPTIONS='nocheck noautodbgsym parallel=$(nproc)' dpkg-buildpackage -b -uc -us" ||
         die "the packages could not be built"

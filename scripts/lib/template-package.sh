@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The default template's tree as a package brings it (sandlot-template-python), so that an installation does
+# not make it: that takes minutes, and on a slow machine most of an hour.
+# shellcheck shell=bash disable=SC2317
+
+# Of an installation; a source tree has none.
+TEMPLATE_PACKAGE=$SOURCE_DIR/template-tree
+
+# template_package_key RELEASE: changes with everything that the tree is made from, except the mirror.
+template_package_key()
+{
+    {
+        printf '%s\n' "$1"
+        dpkg --print-architecture
+        cat "$SCRIPTS_DIR/packages/template.txt" "$SCRIPTS_DIR/template/customize" "$SCRIPTS_DIR/lib/template.sh"
+        find "$SCRIPTS_DIR/template/files" -type f -printf '%P\n' -exec cat {} + | sort
+    } | sha256sum | cut -c 1-16
+}
+
+# template_package_make RELEASE: prints the path of the tree, which is kept as long as its key is the same.
+template_package_make()
+{
+    local release=$1 file mirror security
+
+    file=$TEMPLATE_CACHE/package-$1-$(template_package_key "$1").tar
+    if [[ ! -s $file ]]; then
+        mkdir -p "$TEMPLATE_CACHE"
+        rm -f "$TEMPLATE_CACHE/package-$1"-*
+        mirror=$(packages_base_mirror)
+        security=$(packages_mirror "$(debian_codename)-security")
+        (
+            # The tree is of that release, whichever this machine has.
+            debian_codename() { printf '%s' "$release"; }
+            packages_base_mirror() { printf '%s' "$mirror"; }
+            packages_mirror() { printf '%s' "$security"; }
+            template_rootfs "$file"
+        ) >&2
+    fi
+    printf '%s' "$file"
+}
+
+# template_package_use: the package's tree is the one that template_build takes, with this machine's mirror.
+template_package_use()
+{
+    local file stage key
+
+    file=$TEMPLATE_CACHE/rootfs-$(template_inputs_hash).tar
+    key=$(template_package_key "$(debian_codename)")
+    if [[ -s $file ]]; then
+        echo "the tree is there"
+        return 0
+    fi
+    if [[ ! -s $TEMPLATE_PACKAGE/rootfs.tar || $(<"$TEMPLATE_PACKAGE/key") != "$key" ]]; then
+        note "no package has the template's tree for this release: it is made here, which takes minutes"
+        return 0
+    fi
+    mkdir -p "$TEMPLATE_CACHE"
+    cp --reflink=auto "$TEMPLATE_PACKAGE/rootfs.tar" "$file.new"
+    stage=$(mktemp -d)
+    mkdir -p "$stage/rootfs/etc/apt/sources.list.d"
+    template_sources >"$stage/rootfs/etc/apt/sources.list.d/0000sources.list"
+    tar --append --file "$file.new" --directory "$stage" --numeric-owner --owner=0 --group=0 \
+        rootfs/etc/apt/sources.list.d/0000sources.list
+    rm -rf "$stage"
+    mv "$file.new" "$file"
+}
