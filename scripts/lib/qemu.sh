@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A whole Debian machine in QEMU: its own kernel with AppArmor, cgroup v2 and systemd. It runs with KVM
+# where this machine has it, and otherwise with QEMU's emulator, which is ten to twenty times slower.
+# shellcheck shell=bash
+
+QEMU_CACHE=$CACHE_DIR/machines
+QEMU_PORT=${SANDLOT_MACHINE_PORT:-2322}
+QEMU_DISK_SIZE=14G
+QEMU_MEMORY_MB=4096
+# Waits are for a machine that is emulated on two busy processors.
+QEMU_BOOT_S=900
+QEMU_SSH_OPTIONS=(-q -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=60
+    -o ServerAliveInterval=30 -o ServerAliveCountMax=20)
+
+# What a bare installation has, and what the tests below need of it.
+QEMU_PACKAGES='apparmor apt-utils ca-certificates dbus debconf ifupdown initramfs-tools iproute2 kmod logrotate
+    openssh-server procps systemd systemd-sysv udev'
+
+# qemu_sources RELEASE: lines for apt, from this machine's own mirror.
+qemu_sources()
+{
+    local mirror security
+
+    mirror=$(packages_base_mirror)
+    security=$(packages_mirror "$(debian_codename)-security")
+    printf 'deb %s %s main\n' "$mirror" "$1" "$mirror" "$1-updates" "$mirror" "$1-backports"
+    [[ -z $security ]] || printf 'deb %s %s-security main\n' "$security" "$1"
+}
+
+# qemu_newer RELEASE: what the release has too old, and its backports have.
+qemu_newer()
+{
+    [[ $1 != bookworm ]] ||
+        printf '%s/bookworm-backports\n' linux-image-cloud-amd64 incus-base incus-client btrfs-progs
+}
+
+# qemu_needs DIRECTORY: what the packages in it depend on, as "apt-get satisfy" reads it.
+qemu_needs()
+{
+    local package
+
+    for package in "$1"/*.deb; do
+        dpkg-deb --field "$package" Depends | tr , '\n'
+    done | sed 's/^ *//' | grep -v '^sandlot' | grep . | sort -u | paste -sd ,
+}
+
+# qemu_base_key RELEASE DIRECTORY: names the disk that qemu_base would make.
+qemu_base_key()
+{
+    {
+        qemu_sources "$1"
+        qemu_newer "$1"
+        qemu_needs "$2"
+        cat "$SCRIPTS_DIR/lib/qemu.sh"
+    } | sha256sum | cut -c 1-16
+}
+
+# qemu_tree RELEASE DIRECTORY ROOT: the machine's file system, made here because it takes seconds here.
+qemu_tree()
+{
+    local release=$1 root=$3 newer include
+
+    newer=$(qemu_newer "$release" | paste -sd ' ')
+    include=$(tr -s "[:space:]" , <<<"$QEMU_PACKAGES linux-image-cloud-amd64")
+    qemu_sources "$release" >"${root%/*}/sources.list"
+    mmdebstrap --mode=root --variant=minbase --format=directory --dpkgopt=force-unsafe-io \
+        --include="${include%,}" "$release" "$root" "${root%/*}/sources.list" ||
+        die "mmdebstrap could not make the machine's root"
+    cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+    printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+    chmod 755 "$root/usr/sbin/policy-rc.d"
+    # shellcheck disable=SC2016 # the inner shell's
+    within_root "$root" -- sh -euc '
+        install="apt-get -y -q -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-unsafe-io --no-install-recommends"
+        apt-get -q update
+        $install install $1 mariadb-server
+        $install satisfy "$2"
+        apt-get clean' sh "$newer" "$(qemu_needs "$2")" ||
+        die "what the packages depend on could not be installed"
+    rm -f "$root/usr/sbin/policy-rc.d"
+}
+
+# qemu_settle ROOT: how this script reaches it.
+qemu_settle()
+{
+    local root=$1
+
+    [[ -s $QEMU_CACHE/key ]] || ssh-keygen -q -t ed25519 -N '' -f "$QEMU_CACHE/key"
+    install -d -m 700 "$root/root/.ssh"
+    install -m 600 "$QEMU_CACHE/key.pub" "$root/root/.ssh/authorized_keys"
+    printf '[Match]\nName=e*\n[Network]\nDHCP=yes\n' >"$root/etc/systemd/network/lan.network"
+    ln -sf /lib/systemd/system/systemd-networkd.service "$root/etc/systemd/system/multi-user.target.wants/"
+    echo nameserver 10.0.2.3 >"$root/etc/resolv.conf"
+    echo machine >"$root/etc/hostname"
+    echo '127.0.0.1 localhost machine' >"$root/etc/hosts"
+    echo '/dev/vda / ext4 rw,noatime 0 1' >"$root/etc/fstab"
+}
+
+# qemu_base RELEASE DIRECTORY: sets BASE, a folder with disk, kernel and initrd, and OLD_KERNEL, which is
+# the release's own where that is not the newest.
+qemu_base()
+{
+    local work kernel
+
+    BASE=$QEMU_CACHE/$1-$(qemu_base_key "$1" "$2")
+    if [[ -s $BASE/disk.raw ]]; then
+        echo "the disk is there"
+        return 0
+    fi
+    mkdir -p "$QEMU_CACHE"
+    rm -rf "$QEMU_CACHE"/work.* "$QEMU_CACHE/$1"-*
+    work=$(mktemp -d "$QEMU_CACHE/work.XXXXXX")
+    at_exit rm -rf "$work"
+    qemu_tree "$1" "$2" "$work/root"
+    qemu_settle "$work/root"
+    kernel=$(find "$work/root/boot" -name 'vmlinuz-*' -printf '%f\n' | sort -V | tail -n 1)
+    cp "$work/root/boot/$kernel" "$work/vmlinuz"
+    cp "$work/root/boot/initrd.img-${kernel#vmlinuz-}" "$work/initrd"
+    kernel=$(find "$work/root/boot" -name 'vmlinuz-*' -printf '%f\n' | sort -V | head -n 1)
+    cp "$work/root/boot/$kernel" "$work/vmlinuz.old"
+    cp "$work/root/boot/initrd.img-${kernel#vmlinuz-}" "$work/initrd.old"
+    truncate -s "$QEMU_DISK_SIZE" "$work/disk.raw"
+    mke2fs -q -t ext4 -d "$work/root" "$work/disk.raw"
+    rm -rf "$work/root"
+    mv "$work" "$BASE"
+}
+
+# qemu_boot DISK [SUFFIX]: until it lets us in. SUFFIX .old is the release's own kernel.
+qemu_boot()
+{
+    local disk=$1 suffix=${2:-} cpu=max
+
+    # QEMU 7.2 emulates cmpxchg16b wrongly: a kernel of 6.12 uses it without a lock and then panics.
+    [[ -c /dev/kvm ]] || cpu=max,la57=off,-cx16
+    setsid qemu-system-x86_64 -accel kvm -accel tcg,thread=multi,tb-size=1024 -cpu "$cpu" -smp 2 \
+        -m "$QEMU_MEMORY_MB" -kernel "$BASE/vmlinuz$suffix" -initrd "$BASE/initrd$suffix" \
+        -append "root=/dev/vda rw console=ttyS0 mitigations=off net.ifnames=0" \
+        -drive "file=$disk,format=qcow2,if=virtio,cache=unsafe" \
+        -nic "user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:$QEMU_PORT-:22" -display none \
+        -serial "file:$QEMU_CACHE/console.log" -monitor none >"$QEMU_CACHE/qemu.log" 2>&1 </dev/null 30>&- 38>&- 39>&- &
+    QEMU_PID=$!
+    wait_for "$QEMU_BOOT_S" qemu_is_up || die "the machine does not come up: $QEMU_CACHE/console.log"
+}
+
+# within_qemu COMMAND…: run by a shell of the machine; standard input is passed on.
+within_qemu()
+{
+    ssh "${QEMU_SSH_OPTIONS[@]}" -i "$QEMU_CACHE/key" -p "$QEMU_PORT" root@127.0.0.1 "$@"
+}
+
+qemu_is_up()
+{
+    local state
+
+    process_gone "$QEMU_PID" && die "QEMU ended: $QEMU_CACHE/qemu.log"
+    state=$(within_qemu systemctl is-system-running </dev/null) || true
+    [[ $state == running || $state == degraded ]]
+}
+
+# qemu_halt: in order; what does not end is killed.
+qemu_halt()
+{
+    [[ -n ${QEMU_PID:-} ]] || return 0
+    within_qemu systemctl poweroff </dev/null || true
+    wait_for 600 process_gone "$QEMU_PID" || kill -KILL "$QEMU_PID" || true
+    QEMU_PID=
+}
+
+# qemu_stop: at the end, however that came.
+qemu_stop()
+{
+    [[ -z ${QEMU_PID:-} ]] || kill -KILL "$QEMU_PID" 2>/dev/null || true
+    QEMU_PID=
+}
+
+# qemu_install DIRECTORY DOMAIN: the packages in it, as an operator does.
+qemu_install()
+{
+    within_qemu 'rm -rf /root/packages && mkdir /root/packages && tar -x -C /root/packages' \
+        < <(tar -c -C "$1" --exclude='*-dbgsym*' .)
+    # shellcheck disable=SC2016 # the machine's
+    within_qemu bash -euo pipefail -s "$2" <<'END_OF_TEXT'
+export DEBIAN_FRONTEND=noninteractive
+echo "sandlot sandlot/domain string $1" | debconf-set-selections
+cd /root/packages
+apt-get -y -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-unsafe-io --no-install-recommends install ./*.deb </dev/null
+END_OF_TEXT
+}
+
+# qemu_installed RELEASE DIRECTORY DOMAIN: sets INSTALLED, a disk with the packages on it, set up and switched off.
+qemu_installed()
+{
+    local key new
+
+    key=$({
+        printf '%s\n' "$BASE" "$3"
+        cat "$2"/*.deb
+    } | sha256sum | cut -c 1-16)
+    INSTALLED=$BASE/installed-$key.qcow2
+    if [[ -s $INSTALLED ]]; then
+        echo "the disk with these packages is there"
+        return 0
+    fi
+    new=$BASE/installing.qcow2
+    rm -f "$BASE"/installed-*.qcow2 "$new"
+    qemu-img create -q -f qcow2 -b "$BASE/disk.raw" -F raw "$new"
+    qemu_boot "$new"
+    qemu_install "$2" "$3"
+    qemu_halt
+    mv "$new" "$INSTALLED"
+}

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# One sandbox through its life: create, exec, files, preview, pause with memory, resume, checkpoint and fork
+# after the resume, network policy, delete.
+# short
+# shellcheck shell=bash disable=SC2016
+
+begin work
+[[ $(sandlot exec -n work sh -c 'echo $((6 * 7))') == 42 ]]
+
+# Files.
+head -c 100000 /dev/urandom >/tmp/sent
+sandlot cp /tmp/sent work:/home/user/sent
+sandlot cp work:/home/user/sent /tmp/received
+cmp /tmp/sent /tmp/received
+
+# A preview, with the certificate that nginx shows.
+sandlot exec -n work sh -c 'echo hello >/home/user/index.html; cd /home/user &&
+    setsid python3 -m http.server 8000 >/dev/null 2>&1 </dev/null &'
+address=$(sandlot open --public --print work 8000)
+host=${address#https://}
+wait_until 120 curl -sf --cacert "$SANDLOT_CA" --resolve "${host%%/*}:443:127.0.0.1" "$address"
+[[ $(curl -sf --cacert "$SANDLOT_CA" --resolve "${host%%/*}:443:127.0.0.1" "$address") == hello ]]
+
+# Twice, because the second pause is of a restored container.
+pause_and_resume work
+pause_and_resume work
+
+# Of a sandbox that was resumed: a checkpoint with memory, and a fork.
+id=$(id_of work)
+api POST "/sandboxes/$id/checkpoints" '{"memory": true, "name": "kept"}' | tee /tmp/answer
+[[ $(tail -n 1 /tmp/answer) == 201 ]]
+api POST "/sandboxes/$id/fork" '{}' | tee /tmp/answer
+[[ $(tail -n 1 /tmp/answer) == 201 ]]
+fork=$(head -n 1 /tmp/answer | jq -er '.forks[0].sandbox.id // .forks[0].id')
+wait_until 300 sandlot exec -n "$fork" sh -c 'kill -0 $(cat /home/user/pid)'
+still_runs work
+
+# Each container has its own profile, also the ones that were restored.
+for sandbox in "$id" "$fork"; do
+    instance=$(sandlotctl --json sandbox list |
+        jq -er --arg id "$sandbox" '.sandboxes[] | select(.id == $id) | .instance')
+    label=$(label_of "$instance")
+    [[ $label == *"$instance"* && $label == *enforce* ]] || fail "$sandbox has the label $label"
+done
+
+# Network policy: the names of the allowed hosts only.
+sandlot network set work --no-internet
+! sandlot exec -n work timeout 5 bash -c '</dev/tcp/10.0.2.2/22' || fail "a denied address can be reached"
+
+sandlot rm work
+sandlot rm "$fork"
+! sandlot show work

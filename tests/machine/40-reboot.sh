@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# After a reboot the service answers, doctor finds nothing, and a sandbox that was paused before has its memory.
+# short
+# reboot
+# shellcheck shell=bash
+
+wait_until 900 sandlotctl doctor
+[[ $(sandlot resume stays) == memory ]]
+still_runs stays
+sandlot rm stays
