@@ -67,5 +67,5 @@ id_of()
 # label_of INSTANCE: the AppArmor label of its first process.
 label_of()
 {
-    cat "/proc/$(incus --project sandlot query "/1.0/instances/$1/state" | jq -er .pid)/attr/current"
+    cat "/proc/$(incus query "/1.0/instances/$1/state?project=sandlot" | jq -er .pid)/attr/current"
 }
