@@ -61,7 +61,6 @@ http {
     server_tokens off;
     sendfile on;
     tcp_nopush on;
-    keepalive_timeout 65s;
 
     include $NGINX_DIR/sites/*.conf;
 }
