@@ -94,6 +94,42 @@ static void a_token_opens_its_own_sandbox_only(void **state)
     assert_string_equal(recorder_calls(), "");
 }
 
+static char *token_for(struct harness *harness, const struct box *box, const char *wish)
+{
+    autofree char *path = xasprintf("/v1/sandboxes/%s/sessions", box->id);
+    harness_answer_auto made = harness_api(harness, "POST", path, wish, NULL);
+    assert_int_equal(made.status, 201);
+    const json_t *session = json_object_get(made.json, "session");
+    return xstrdup(json_string_value(json_object_get(session, "access_token")));
+}
+
+/* Nothing listens: a preview that says so has let the token in. */
+static void a_token_for_previews_opens_no_data_plane(void **state)
+{
+    static const struct {
+        const char *wish, *first, *second;
+    } kinds[] = {
+        {"{\"purpose\": \"previews\"}", "no_listener", "no_listener"},
+        {"{\"purpose\": \"previews\", \"lifetime\": \"sandbox\"}", "no_listener", "no_listener"},
+        {"{\"port\": 3000}", "no_listener", "bad_token"},
+        {"{\"port\": 3001, \"lifetime\": \"sandbox\"}", "bad_token", "no_listener"},
+    };
+    box_auto box = make(*state, "{\"exposed_ports\": [{\"port\": 3000, \"public\": false},"
+                                " {\"port\": 3001, \"public\": false}]}");
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        autofree char *token = token_for(*state, &box, kinds[i].wish);
+        harness_answer_auto data = ask_data(*state, &box, "/files", token, false);
+        assert_refused(&data, "unauthorized");
+        harness_answer_auto first = ask_preview(*state, &box, 3000, token);
+        assert_refused(&first, kinds[i].first);
+        harness_answer_auto second = ask_preview(*state, &box, 3001, token);
+        assert_refused(&second, kinds[i].second);
+    }
+    autofree char *all = token_for(*state, &box, "{}");
+    harness_answer_auto data = ask_data(*state, &box, "/files", all, false);
+    assert_passed(&data, "49983");
+}
+
 static void internal_paths_are_nobodys(void **state)
 {
     box_auto box = make(*state, "{}");
@@ -146,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_opens_its_own_sandbox_only),
+        cmocka_unit_test(a_token_for_previews_opens_no_data_plane),
         cmocka_unit_test(internal_paths_are_nobodys),
         cmocka_unit_test(a_paused_sandbox_is_woken_only_where_that_may_wait),
         cmocka_unit_test(a_preview_needs_an_exposed_port_and_a_listener),

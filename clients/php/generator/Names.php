@@ -28,6 +28,8 @@ final class Names
         'SandboxResumedFrom' => 'ResumedFrom',
         'CreateSessionLifetime' => 'Lifetime',
         'CreatedSessionLifetime' => 'Lifetime',
+        'CreateSessionPurpose' => 'Purpose',
+        'CreatedSessionPurpose' => 'Purpose',
         'TemplateVersionState' => 'BuildState',
         'UsageRuntimeSizes' => 'UsageRuntimeSize',
         'UsageStorageSizes' => 'UsageStorageSize',

@@ -21,6 +21,7 @@ use Sandlot\Model\Members;
 use Sandlot\Model\Metrics;
 use Sandlot\Model\Operation;
 use Sandlot\Model\PauseSandbox;
+use Sandlot\Model\Purpose;
 use Sandlot\Model\ResumeSandbox;
 use Sandlot\Model\Session;
 use Sandlot\Model\UpdateSandbox;
@@ -50,7 +51,7 @@ final class Sandbox
         $plane = $planes->of($this->access);
         $this->commands = new Commands($plane);
         $this->files = new Files($plane);
-        $this->previews = new Previews($api, $this->id, $this->access);
+        $this->previews = new Previews($api, $this->id);
         $this->network = new Policy($api, $this->id);
     }
 
@@ -139,11 +140,11 @@ final class Sandbox
         return $this->access->session();
     }
 
-    /** A session for others: for a while, or as long as the sandbox lives. */
-    public function newSession(Lifetime $lifetime): Session
+    /** A session for others: for a while, or as long as the sandbox lives; for everything, or for previews only. */
+    public function newSession(Lifetime $lifetime, Purpose $purpose = Purpose::Sandbox): Session
     {
         return $this->api
-            ->call(Operation::CreateSession, $this->path(), body: new CreateSession($lifetime))
+            ->call(Operation::CreateSession, $this->path(), body: new CreateSession($lifetime, $purpose))
             ->object('session', Session::read(...));
     }
 

@@ -59,6 +59,9 @@ final class NetworkTest extends ServiceTestCase
         $this->assertSame('a page', self::fetch($private->url . '/index.html', $private->headers()));
         $this->assertSame([], $public->headers());
         $this->assertSame("{$public->url}/a?b", $public->link('/a?b'));
+        $token = $private->headers()['X-Access-Token'];
+        $exec = self::sandbox()->session()->dataPlaneUrl . '/exec';
+        $this->assertSame('', self::fetch($exec, ['X-Access-Token' => $token]));
         // A browser is sent on to the address without the token, with a cookie.
         $this->assertSame('a page', self::fetch($private->link('/index.html'), redirects: true));
         $previews->withdraw(3000);

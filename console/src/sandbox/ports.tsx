@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
-import { accessTo } from '../lib/dataplane'
 import { messageOf } from '../lib/errors'
 import { usePoll } from '../lib/poll'
 import type { TabProps } from '../pages/sandbox'
@@ -39,7 +38,7 @@ function ExposeDialog(props: { id: string; onClose: () => void; onDone: () => vo
       <TextField label="Port" name="port" type="number" min={1} max={65535} required autoFocus value={port} onInput={setPort} />
       <Check
         label="Public"
-        hint="Open to everyone who has the address; otherwise only with a session's token."
+        hint="Open to everyone who has the address; otherwise only with a token."
         checked={open}
         onChange={setOpen}
       />
@@ -53,13 +52,13 @@ function ExposeDialog(props: { id: string; onClose: () => void; onDone: () => vo
   )
 }
 
-/** A private preview takes the token once in its address, and keeps it in a cookie of its own. */
-function openPrivate(id: string, url: string): void {
+/** A private preview takes a token once in its address, and keeps one in a cookie. Both open this port only. */
+function openPrivate(id: string, { port, url }: Port): void {
   const opened = window.open('about:blank', '_blank')
-  accessTo(id).then(
-    access => {
+  api.post('/v1/sandboxes/{id}/sessions', { path: { id }, body: { port } }).then(
+    ({ session }) => {
       const address = new URL(url)
-      address.searchParams.set('access_token', access.token)
+      address.searchParams.set('access_token', session.access_token)
       if (opened) {
         opened.opener = null
         opened.location.replace(address.href)
@@ -161,7 +160,7 @@ export function Ports(props: TabProps) {
               <td class="row-actions">
                 <Copy text={port.url} what={`the address of port ${port.port}`} />
                 {!port.public && mayWrite && (
-                  <Button small onClick={() => openPrivate(sandbox.id, port.url)}>
+                  <Button small onClick={() => openPrivate(sandbox.id, port)}>
                     Open
                   </Button>
                 )}

@@ -9,12 +9,13 @@
 #include "crypto/signed_token.h"
 
 #define TOKEN_PREFIX    "slt_"
-#define VERSION_EXPIRES 1
-#define VERSION_LASTING 2
+/* The first two open everything and have no port. */
+enum { EXPIRES = 1, LASTING = 2, PREVIEW_EXPIRES = 3, PREVIEW_LASTING = 4 };
 
+/* Numbers are big endian. */
 struct body {
-    unsigned char
-        ends[8]; /* big endian; expires: when, in seconds since 1970; lasting: the epoch */
+    unsigned char port[2]; /* of a token for previews; 0: all ports */
+    unsigned char ends[6]; /* expires: when, in seconds since 1970; lasting: the epoch */
     char sandbox_id[ID_SIZE - 1];
 };
 
@@ -41,31 +42,59 @@ static uint64_t last_end_s(uint64_t ttl_s)
     return end_s - end_s % end_step_s(ttl_s);
 }
 
-static int make_token(const struct keyring *ring, uint16_t key_id, const char *sandbox_id,
-                      unsigned char version, uint64_t ends, char token[SESSION_TOKEN_SIZE],
+static int make_token(const struct keyring *ring, uint16_t key_id,
+                      const struct session_claim *claim, char token[SESSION_TOKEN_SIZE],
                       struct error **err)
 {
     struct body body;
+    unsigned char version = claim->is_lasting ? LASTING : EXPIRES;
+    uint64_t ends = claim->is_lasting ? claim->epoch : (uint64_t)claim->expires_at_ms / 1000;
+    if (claim->scope.is_preview)
+        version = claim->is_lasting ? PREVIEW_LASTING : PREVIEW_EXPIRES;
+    be_put(body.port, sizeof body.port, claim->scope.is_preview ? claim->scope.port : 0);
     be_put(body.ends, sizeof body.ends, ends);
-    memcpy(body.sandbox_id, sandbox_id, sizeof body.sandbox_id);
+    memcpy(body.sandbox_id, claim->sandbox_id, sizeof body.sandbox_id);
     return signed_token_make(ring, &kind, key_id, version, &body, token, err);
 }
 
-int session_issue(const struct keyring *ring, const char *sandbox_id, uint64_t ttl_s,
-                  struct session *session, struct error **err)
+static struct session_claim claim_of(const char *sandbox_id, struct session_scope scope)
 {
-    uint64_t expires_at_s = last_end_s(ttl_s);
-    session->expires_at_ms = (int64_t)expires_at_s * 1000;
-    return make_token(ring, keyring_newest(ring), sandbox_id, VERSION_EXPIRES, expires_at_s,
-                      session->token, err);
+    struct session_claim claim = {.scope = scope};
+    memcpy(claim.sandbox_id, sandbox_id, ID_SIZE);
+    return claim;
 }
 
-int session_issue_lasting(const struct keyring *ring, const char *sandbox_id, uint32_t epoch,
-                          struct session *session, struct error **err)
+static int issue(const struct keyring *ring, const struct session_claim *claim,
+                 struct session *session, struct error **err)
 {
-    session->expires_at_ms = 0;
-    return make_token(ring, keyring_newest(ring), sandbox_id, VERSION_LASTING, epoch,
-                      session->token, err);
+    session->expires_at_ms = claim->is_lasting ? 0 : claim->expires_at_ms;
+    return make_token(ring, keyring_newest(ring), claim, session->token, err);
+}
+
+int session_issue(const struct keyring *ring, const char *sandbox_id, struct session_scope scope,
+                  uint64_t ttl_s, struct session *session, struct error **err)
+{
+    struct session_claim claim = claim_of(sandbox_id, scope);
+    claim.expires_at_ms = (int64_t)last_end_s(ttl_s) * 1000;
+    return issue(ring, &claim, session, err);
+}
+
+int session_issue_lasting(const struct keyring *ring, const char *sandbox_id,
+                          struct session_scope scope, uint32_t epoch, struct session *session,
+                          struct error **err)
+{
+    struct session_claim claim = claim_of(sandbox_id, scope);
+    claim.is_lasting = true;
+    claim.epoch = epoch;
+    return issue(ring, &claim, session, err);
+}
+
+int session_narrow(const struct keyring *ring, const struct session_claim *claim, uint16_t port,
+                   struct session *session, struct error **err)
+{
+    struct session_claim narrow = *claim;
+    narrow.scope = (struct session_scope){.is_preview = true, .port = port};
+    return issue(ring, &narrow, session, err);
 }
 
 static bool any_of_key(const struct keyring *ring, uint16_t key_id, const char *sandbox_id,
@@ -73,16 +102,19 @@ static bool any_of_key(const struct keyring *ring, uint16_t key_id, const char *
                        bool (*matches)(const char *token, void *context), void *context)
 {
     char token[SESSION_TOKEN_SIZE];
+    struct session_claim claim = claim_of(sandbox_id, SESSION_ALL);
     error_auto ignored = NULL;
     bool found = false;
     uint64_t now_s = (uint64_t)clock_now_ms() / 1000;
     for (uint64_t end_s = last_end_s(ttl_s); !found && end_s > now_s; end_s -= end_step_s(ttl_s)) {
-        if (make_token(ring, key_id, sandbox_id, VERSION_EXPIRES, end_s, token, &ignored) < 0)
+        claim.expires_at_ms = (int64_t)end_s * 1000;
+        if (make_token(ring, key_id, &claim, token, &ignored) < 0)
             break;
         found = matches(token, context);
     }
-    if (!found && !ignored &&
-        make_token(ring, key_id, sandbox_id, VERSION_LASTING, epoch, token, &ignored) == 0)
+    claim.is_lasting = true;
+    claim.epoch = epoch;
+    if (!found && !ignored && make_token(ring, key_id, &claim, token, &ignored) == 0)
         found = matches(token, context);
     mem_wipe(token, sizeof token);
     return found;
@@ -97,10 +129,23 @@ bool session_any(const struct keyring *ring, const char *sandbox_id, uint32_t ep
             any_of_key(ring, (uint16_t)(newest - 1), sandbox_id, epoch, ttl_s, matches, context));
 }
 
-static bool is_current(unsigned char version, uint64_t ends)
+/* What a genuine token says; false when this version is none of ours. */
+static bool read_claim(unsigned char version, const struct body *body, struct session_claim *claim)
 {
-    return version == VERSION_LASTING ||
-           (version == VERSION_EXPIRES && ends > (uint64_t)clock_now_ms() / 1000);
+    uint64_t ends = be_get(body->ends, sizeof body->ends);
+    bool is_preview = version == PREVIEW_EXPIRES || version == PREVIEW_LASTING;
+    if (version < EXPIRES || version > PREVIEW_LASTING)
+        return false;
+    *claim = (struct session_claim){
+        .scope = {is_preview, (uint16_t)be_get(body->port, sizeof body->port)},
+        .is_lasting = version == LASTING || version == PREVIEW_LASTING,
+    };
+    if (claim->is_lasting)
+        claim->epoch = (uint32_t)ends;
+    else
+        claim->expires_at_ms = (int64_t)ends * 1000;
+    memcpy(claim->sandbox_id, body->sandbox_id, sizeof body->sandbox_id);
+    return true;
 }
 
 int session_open(const struct keyring *ring, const char *token, struct session_claim *claim,
@@ -109,16 +154,19 @@ int session_open(const struct keyring *ring, const char *token, struct session_c
     struct body body;
     unsigned char version;
     if (signed_token_open(ring, &kind, token, &version, &body) < 0 ||
-        !is_current(version, be_get(body.ends, sizeof body.ends)))
+        !read_claim(version, &body, claim) ||
+        (!claim->is_lasting && claim->expires_at_ms / 1000 <= clock_now_ms() / 1000))
         return error_set(err, ERR_UNAUTHORIZED,
                          "The access token is missing, expired or not of this sandbox; get one "
                          "with POST /v1/sandboxes/:id/connect.");
-    *claim = (struct session_claim){
-        .is_lasting = version == VERSION_LASTING,
-        .epoch = (uint32_t)be_get(body.ends, sizeof body.ends),
-    };
-    memcpy(claim->sandbox_id, body.sandbox_id, sizeof body.sandbox_id);
     return 0;
+}
+
+bool session_opens(const struct session_claim *claim, uint16_t port)
+{
+    if (!claim->scope.is_preview)
+        return true;
+    return port && (!claim->scope.port || claim->scope.port == port);
 }
 
 bool session_fits(const struct session_claim *claim, const char *sandbox_id, uint32_t epoch)

@@ -31,15 +31,24 @@ void api_serve(void *context, struct http_request *request, struct http_response
     router_serve(router, request, response);
 }
 
-int api_new_session(struct api *api, const struct sandbox *sandbox, const char *lifetime,
+static struct session_scope wanted_scope(const json_t *wish)
+{
+    json_int_t port = json_integer_value(json_object_get(wish, "port"));
+    const char *purpose = json_string_value(json_object_get(wish, "purpose"));
+    return (struct session_scope){port || str_equal(purpose, PURPOSE_PREVIEWS), (uint16_t)port};
+}
+
+int api_new_session(struct api *api, const struct sandbox *sandbox, const json_t *wish,
                     json_t **json, struct error **err)
 {
     struct session session;
     struct keyring *ring = api->worker.ring;
+    struct session_scope scope = wanted_scope(wish);
+    const char *lifetime = json_string_value(json_object_get(wish, "lifetime"));
     int result =
         str_equal(lifetime, LIFETIME_SANDBOX)
-            ? session_issue_lasting(ring, sandbox->id, sandbox->session_epoch, &session, err)
-            : session_issue(ring, sandbox->id, api->settings->session_ttl_s, &session, err);
+            ? session_issue_lasting(ring, sandbox->id, scope, sandbox->session_epoch, &session, err)
+            : session_issue(ring, sandbox->id, scope, api->settings->session_ttl_s, &session, err);
     if (result < 0)
         return -1;
     *json = session_to_json(api->settings, sandbox, &session);

@@ -105,10 +105,12 @@ int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *s
                           struct error **err);
 
 #define LIFETIME_SANDBOX "sandbox" /* of a session: as long as the sandbox */
+#define PURPOSE_PREVIEWS "previews"
 
-/* A fresh session for a sandbox, as JSON (a new reference). lifetime NULL, or anything but
- * LIFETIME_SANDBOX: the usual one. */
-int api_new_session(struct api *api, const struct sandbox *sandbox, const char *lifetime,
+/* A fresh session for a sandbox, as JSON (a new reference). The members lifetime, purpose and port
+ * of the wish say which one, as a request or an answer of POST …/sessions has them. Without them,
+ * and with NULL, it lasts session_ttl_s and opens everything. */
+int api_new_session(struct api *api, const struct sandbox *sandbox, const json_t *wish,
                     json_t **json, struct error **err);
 
 /* In the transaction that makes what the request asks for: note its id with the record of the act

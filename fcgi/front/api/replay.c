@@ -26,9 +26,8 @@ static int add_session(struct api *api, json_t *body, struct error **err)
 {
     sandbox_auto sandbox = {0};
     json_t *session;
-    const char *lifetime = json_string_value(json_object_get(body, "lifetime"));
     if (sandbox_get_any(api->worker.db, subject_of(body), false, &sandbox, err) < 0 ||
-        api_new_session(api, &sandbox, lifetime, &session, err) < 0)
+        api_new_session(api, &sandbox, body, &session, err) < 0)
         return -1;
     json_object_set_new(body, "session", session);
     return 0;

@@ -2,29 +2,51 @@
 /* Access tokens of a sandbox by themselves: its deadline and its state stay as they are. */
 #include "api/api.h"
 #include "api/sandbox_output.h"
+#include "base/str.h"
+#include "sandbox/sandbox_ports.h"
 #include "session/session.h"
 
 static const char *const lifetime_choices[] = {"session", LIFETIME_SANDBOX, NULL};
+static const char *const purpose_choices[] = {"sandbox", PURPOSE_PREVIEWS, NULL};
 
 const struct schema_member session_create_schema[] = {
     {.name = "lifetime", .type = SCHEMA_STRING, .choices = lifetime_choices},
+    {.name = "purpose", .type = SCHEMA_STRING, .choices = purpose_choices},
+    {.name = "port", .type = SCHEMA_INTEGER, .min = 1, .max = 65535},
     {.name = NULL},
 };
+
+/* The body with its defaults filled in. */
+static json_t *read_wish(const json_t *body, struct error **err)
+{
+    json_t *port = json_object_get(body, "port");
+    const char *lifetime = json_string_value(json_object_get(body, "lifetime"));
+    const char *purpose = json_string_value(json_object_get(body, "purpose"));
+    if (port && str_equal(purpose, purpose_choices[0]))
+        error_set_field(err, ERR_INVALID_REQUEST, "/port",
+                        "A token for one port opens its preview only: leave out purpose.");
+    else if (port && sandbox_port_is_reserved((uint16_t)json_integer_value(port)))
+        error_set_field(err, ERR_INVALID_REQUEST, "/port",
+                        "Port %d is reserved and has no preview.", (int)json_integer_value(port));
+    else
+        return json_pack("{s:s, s:s, s:O?}", "lifetime", lifetime ? lifetime : lifetime_choices[0],
+                         "purpose", purpose ? purpose : purpose_choices[port ? 1 : 0], "port",
+                         port);
+    return NULL;
+}
 
 int sessions_create(void *context, struct http_request *request, struct http_response *response,
                     struct error **err)
 {
     struct api *api = context;
     const struct sandbox *sandbox = &api->access.sandbox;
-    const char *lifetime = json_string_value(json_object_get(request->json, "lifetime"));
+    json_auto_t *made = read_wish(request->json, err);
     json_t *session;
-    if (!lifetime)
-        lifetime = lifetime_choices[0];
-    if (api_new_session(api, sandbox, lifetime, &session, err) < 0)
+    if (!made || api_new_session(api, sandbox, made, &session, err) < 0)
         return -1;
-    return http_response_json(
-        response, 201,
-        json_pack("{s:s, s:s, s:o}", "id", sandbox->id, "lifetime", lifetime, "session", session));
+    json_object_set_new(made, "id", json_string(sandbox->id));
+    json_object_set_new(made, "session", session);
+    return http_response_json(response, 201, json_incref(made));
 }
 
 int sessions_delete(void *context, struct http_request *request, struct http_response *response,

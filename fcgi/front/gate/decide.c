@@ -68,19 +68,21 @@ static int find_sandbox(struct worker *worker, const struct gate_request *reques
     return 0;
 }
 
-static bool token_fits(struct worker *worker, const char *token, const struct gate_sandbox *found)
+/* Whether a token of some sandbox opens that part of it which the request is for. */
+static bool is_genuine(struct worker *worker, const struct gate_request *request, const char *token,
+                       struct session_claim *claim)
 {
-    struct session_claim claim;
     error_auto err = NULL;
-    return session_open(worker->ring, token, &claim, &err) == 0 &&
-           session_fits(&claim, found->sandbox.id, found->sandbox.session_epoch);
+    return session_open(worker->ring, token, claim, &err) == 0 &&
+           session_opens(claim, request->preview_port);
 }
 
-static bool is_genuine(struct worker *worker, const char *token)
+static bool token_fits(struct worker *worker, const struct gate_request *request, const char *token,
+                       const struct gate_sandbox *found)
 {
     struct session_claim claim;
-    error_auto err = NULL;
-    return session_open(worker->ring, token, &claim, &err) == 0;
+    return is_genuine(worker, request, token, &claim) &&
+           session_fits(&claim, found->sandbox.id, found->sandbox.session_epoch);
 }
 
 static bool is_link(const struct gate_request *request)
@@ -112,6 +114,7 @@ static int authorize_link(struct worker *worker, const struct gate_request *requ
 static int authorize_data_plane(struct worker *worker, const struct gate_request *request,
                                 struct gate_sandbox *found, struct gate_decision *decision)
 {
+    struct session_claim claim;
     if (str_equal(request->path, "/init") || str_starts_with(request->path, "/internal/"))
         return refuse(decision, REFUSAL_INTERNAL_PATH);
     if (is_health_check(request)) {
@@ -122,11 +125,13 @@ static int authorize_data_plane(struct worker *worker, const struct gate_request
     }
     if (is_link(request))
         return authorize_link(worker, request, found, decision);
-    if (!is_genuine(worker, request->token))
+    if (!is_genuine(worker, request, request->token, &claim))
         return refuse(decision, REFUSAL_UNAUTHORIZED);
     if (find_sandbox(worker, request, found, decision) < 0)
         return -1;
-    return token_fits(worker, request->token, found) ? 0 : refuse(decision, REFUSAL_UNAUTHORIZED);
+    return session_fits(&claim, found->sandbox.id, found->sandbox.session_epoch)
+               ? 0
+               : refuse(decision, REFUSAL_UNAUTHORIZED);
 }
 
 static int authorize_preview(struct worker *worker, const struct gate_request *request,
@@ -134,15 +139,15 @@ static int authorize_preview(struct worker *worker, const struct gate_request *r
 {
     if (find_sandbox(worker, request, found, decision) < 0)
         return -1;
-    if (request->link_token && token_fits(worker, request->link_token, found))
+    if (request->link_token && token_fits(worker, request, request->link_token, found))
         return refuse(decision, REFUSAL_SET_COOKIE);
     if (found->port == GATE_PORT_NONE)
         return refuse(decision, REFUSAL_PORT_NOT_EXPOSED);
     if (found->port == GATE_PORT_PUBLIC && found->sandbox.allow_public_traffic)
         return 0;
-    if (token_fits(worker, request->token, found))
+    if (token_fits(worker, request, request->token, found))
         return 0;
-    if (token_fits(worker, request->cookie, found))
+    if (token_fits(worker, request, request->cookie, found))
         return request->is_foreign ? refuse(decision, REFUSAL_FOREIGN_PAGE) : 0;
     return refuse(decision,
                   request->token || request->cookie ? REFUSAL_BAD_TOKEN : REFUSAL_PRIVATE_PORT);

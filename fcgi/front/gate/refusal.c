@@ -11,6 +11,7 @@
 #include "gate/e2b_refusal.h"
 #include "gate/token.h"
 #include "refusal/html.h"
+#include "session/session.h"
 
 #define LOCATION_MAX  65536
 #define RETRY_AFTER_S "2"
@@ -43,19 +44,37 @@ static bool is_header_text(const char *text)
     return true;
 }
 
-static void answer_cookie(const struct http_request *request, struct http_response *response)
+/* The cookie opens the preview of this port and nothing else, whatever the token of the link opens:
+ * browsers keep cookies for longer than people expect. */
+static void set_cookie(const struct gate *gate, const struct http_request *request,
+                       struct http_response *response)
+{
+    struct session session;
+    struct session_claim claim;
+    error_auto err = NULL;
+    uint64_t port = 0;
+    const char *text = http_parameter(request, "SANDLOT_PORT");
+    autowipe char *token = token_of_query(request);
+    if (!token || !text || str_parse_u64(text, 1, UINT16_MAX, &port) < 0 ||
+        session_open(gate->worker.ring, token, &claim, &err) < 0 ||
+        session_narrow(gate->worker.ring, &claim, (uint16_t)port, &session, &err) < 0)
+        return;
+    http_response_header(response, "Set-Cookie",
+                         GATE_COOKIE "=%s; Path=/; Secure; HttpOnly; SameSite=Lax", session.token);
+    session_wipe(&session);
+}
+
+static void answer_cookie(const struct gate *gate, const struct http_request *request,
+                          struct http_response *response)
 {
     const char *path = http_parameter(request, "SANDLOT_URI");
-    autowipe char *token = token_of_query(request);
     autofree char *location =
         clean_location(path && *path == '/' ? path : "/", http_parameter(request, "SANDLOT_QUERY"));
     /* "//host" would leave for another site. */
     const char *target = location + strspn(location, "/") - 1;
     response->status = 303;
     response->content_type = "text/plain";
-    if (token && is_header_text(token) && !strpbrk(token, ";,\""))
-        http_response_header(response, "Set-Cookie",
-                             GATE_COOKIE "=%s; Path=/; Secure; HttpOnly; SameSite=Lax", token);
+    set_cookie(gate, request, response);
     http_response_header(response, "Location", "%s", is_header_text(target) ? target : "/");
     http_response_header(response, "Referrer-Policy", "no-referrer");
 }
@@ -105,7 +124,7 @@ void gate_serve_refusal(struct gate *gate, struct http_request *request,
     bool is_preview = str_equal(http_parameter(request, "SANDLOT_TARGET"), "preview");
     enum refusal_reason reason = find_reason(gate, request, is_preview);
     if (reason == REFUSAL_SET_COOKIE) {
-        answer_cookie(request, response);
+        answer_cookie(gate, request, response);
         return;
     }
     int status = refusal_reason_status(reason, is_preview);

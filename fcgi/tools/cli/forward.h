@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One connection of a local client to a server in a sandbox, through the preview of its port. The
- * head of the request goes on with the session's token in it; everything behind it passes as it is,
+ * head of the request goes on with the port's token in it; everything behind it passes as it is,
  * WebSockets too. A connection serves one request: a second one would need a token of its own.
  */
 #pragma once

@@ -36,6 +36,23 @@ static int find_preview(struct cli_call *call, const char *id, uint64_t port, js
                     preview, err);
 }
 
+/* A token that opens the preview of this port and nothing else. */
+static int preview_token(struct cli *cli, const char *id, uint64_t port, const char *lifetime,
+                         char **token, struct error **err)
+{
+    json_auto_t *answer = NULL;
+    autofree char *path = api_path("/v1/sandboxes/", "/sessions", id);
+    json_t *wish = json_pack("{s:s, s:I}", "lifetime", lifetime, "port", (json_int_t)port);
+    if (api_call(cli, "POST", path, wish, &answer, err) < 0)
+        return -1;
+    const json_t *session = json_object_get(answer, "session");
+    const char *found = json_string_value(json_object_get(session, "access_token"));
+    if (!found)
+        return error_set(err, ERR_INTERNAL, "the answer of %s%s has no session", cli->url, path);
+    *token = xstrdup(found);
+    return 0;
+}
+
 static int read_port(const char *text, uint64_t *port, struct error **err)
 {
     if (str_parse_u64(text, 1, UINT16_MAX, port) < 0)
@@ -63,6 +80,7 @@ int verb_open(struct cli_call *call, struct error **err)
 {
     session_auto session = {.id = NULL};
     json_auto_t *preview = NULL;
+    autowipe char *token = NULL;
     uint64_t port;
     if (read_port(cli_operand(call, 1), &port, err) < 0 ||
         session_open(call->cli, cli_operand(call, 0), &session, err) < 0 ||
@@ -70,9 +88,11 @@ int verb_open(struct cli_call *call, struct error **err)
         return -1;
     const char *url = json_string_value(json_object_get(preview, "url"));
     bool is_public = json_is_true(json_object_get(preview, "public"));
+    if (!is_public && preview_token(call->cli, session.id, port, "session", &token, err) < 0)
+        return -1;
     /* The token turns into a cookie of the preview at the first request. */
-    autowipe char *link = xasprintf("%s/%s%s", url, is_public ? "" : "?access_token=",
-                                    is_public ? "" : strchr(session.token_header, ' ') + 1);
+    autowipe char *link =
+        xasprintf("%s/%s%s", url, token ? "?access_token=" : "", token ? token : "");
     json_object_set_new(preview, "url", json_string(link));
     if (!call->cli->json && isatty(STDOUT_FILENO) && !cli_flag(call, "print"))
         open_browser(link);
@@ -191,15 +211,19 @@ int verb_forward(struct cli_call *call, struct error **err)
 {
     session_auto session = {.id = NULL};
     json_auto_t *preview = NULL;
+    autowipe char *token = NULL;
     struct forwarding forwarding = {.call = call, .is_tcp = cli_flag(call, "tcp")};
     if (read_ports(call, &forwarding, err) < 0 ||
         session_open(call->cli, cli_operand(call, 0), &session, err) < 0 ||
-        (!forwarding.is_tcp && find_preview(call, session.id, forwarding.port, &preview, err) < 0))
+        (!forwarding.is_tcp &&
+         (find_preview(call, session.id, forwarding.port, &preview, err) < 0 ||
+          preview_token(call->cli, session.id, forwarding.port, "sandbox", &token, err) < 0)))
         return -1;
+    autowipe char *header = xasprintf("X-Access-Token: %s", token ? token : "");
     forwarding.http = (struct forward){
         .url = json_string_value(json_object_get(preview, "url")),
         .host = json_string_value(json_object_get(preview, "host")),
-        .token_header = session.token_header,
+        .token_header = header,
     };
     return listen_and_serve(&forwarding, err);
 }

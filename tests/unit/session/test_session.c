@@ -30,7 +30,7 @@ static void opens_what_it_issued(void **state)
     struct session_claim opened;
     char id[ID_SIZE];
     id_new("sbx_", id);
-    assert_ok(session_issue(ring, id, 60, &session, &err));
+    assert_ok(session_issue(ring, id, SESSION_ALL, 60, &session, &err));
     assert_ok(session_open(ring, session.token, &opened, &err));
     assert_string_equal(opened.sandbox_id, id);
     assert_false(opened.is_lasting);
@@ -47,7 +47,7 @@ static void a_lasting_token_ends_with_its_epoch(void **state)
     char id[ID_SIZE], other[ID_SIZE];
     id_new("sbx_", id);
     id_new("sbx_", other);
-    assert_ok(session_issue_lasting(ring, id, 7, &session, &err));
+    assert_ok(session_issue_lasting(ring, id, SESSION_ALL, 7, &session, &err));
     assert_int_equal(session.expires_at_ms, 0);
     assert_ok(session_open(ring, session.token, &claim, &err));
     assert_true(claim.is_lasting);
@@ -55,7 +55,7 @@ static void a_lasting_token_ends_with_its_epoch(void **state)
     assert_false(session_fits(&claim, id, 8));
     assert_false(session_fits(&claim, id, 6));
     assert_false(session_fits(&claim, other, 7));
-    assert_ok(session_issue(ring, id, 60, &session, &err));
+    assert_ok(session_issue(ring, id, SESSION_ALL, 60, &session, &err));
     assert_ok(session_open(ring, session.token, &claim, &err));
     assert_true(session_fits(&claim, id, 8)); /* it ends by itself */
 }
@@ -68,7 +68,7 @@ static void refuses_an_expired_token(void **state)
     struct session_claim opened;
     char id[ID_SIZE];
     id_new("sbx_", id);
-    assert_ok(session_issue(ring, id, 0, &session, &err));
+    assert_ok(session_issue(ring, id, SESSION_ALL, 0, &session, &err));
     assert_fails(session_open(ring, session.token, &opened, &err), ERR_UNAUTHORIZED);
     error_clear(&err);
 }
@@ -82,7 +82,7 @@ static void refuses_any_change(void **state)
     struct session_claim opened;
     char id[ID_SIZE];
     id_new("sbx_", id);
-    assert_ok(session_issue(ring, id, 60, &session, &err));
+    assert_ok(session_issue(ring, id, SESSION_ALL, 60, &session, &err));
     size_t length = strlen(session.token);
     for (size_t i = 0; i < length; i++) {
         char kept = session.token[i];
@@ -101,9 +101,59 @@ static void refuses_any_change(void **state)
     error_clear(&err);
 }
 
+static struct session_claim open_now(const char *token)
+{
+    struct error *err = NULL;
+    struct session_claim claim;
+    assert_ok(session_open(ring, token, &claim, &err));
+    return claim;
+}
+
+static void a_token_opens_what_it_is_for(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct session all, previews, one, of_cookie;
+    char id[ID_SIZE];
+    id_new("sbx_", id);
+    assert_ok(session_issue(ring, id, SESSION_ALL, 60, &all, &err));
+    assert_ok(session_issue_lasting(ring, id, (struct session_scope){true, 0}, 7, &previews, &err));
+    assert_ok(session_issue(ring, id, (struct session_scope){true, 3000}, 60, &one, &err));
+    struct session_claim claim = open_now(all.token);
+    assert_true(session_opens(&claim, 0) && session_opens(&claim, 3000));
+    assert_ok(session_narrow(ring, &claim, 8080, &of_cookie, &err));
+    assert_int_equal(of_cookie.expires_at_ms, all.expires_at_ms);
+    claim = open_now(of_cookie.token);
+    assert_true(session_opens(&claim, 8080));
+    assert_false(session_opens(&claim, 0) || session_opens(&claim, 3000));
+
+    claim = open_now(previews.token);
+    assert_true(claim.is_lasting && session_fits(&claim, id, 7) && !session_fits(&claim, id, 8));
+    assert_true(session_opens(&claim, 3000) && session_opens(&claim, 65535));
+    assert_false(session_opens(&claim, 0));
+
+    claim = open_now(one.token);
+    assert_true(session_opens(&claim, 3000));
+    assert_false(session_opens(&claim, 0) || session_opens(&claim, 3001));
+}
+
 static bool is_this(const char *token, void *context)
 {
     return !strcmp(token, context);
+}
+
+/* Files must not be signed with what opens a preview. */
+static void previews_sign_nothing(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct session session;
+    char id[ID_SIZE];
+    id_new("sbx_", id);
+    assert_ok(session_issue(ring, id, (struct session_scope){true, 0}, 3600, &session, &err));
+    assert_false(session_any(ring, id, 0, 3600, is_this, session.token));
+    assert_ok(session_issue_lasting(ring, id, (struct session_scope){true, 0}, 0, &session, &err));
+    assert_false(session_any(ring, id, 0, 3600, is_this, session.token));
 }
 
 static bool count(const char *token, void *context)
@@ -124,7 +174,7 @@ static void knows_what_it_may_have_issued(void **state)
     id_new("sbx_", other);
     for (size_t i = 0; i < ARRAY_SIZE(lives_s); i++) {
         int tried = 0;
-        assert_ok(session_issue(ring, id, lives_s[i], &session, &err));
+        assert_ok(session_issue(ring, id, SESSION_ALL, lives_s[i], &session, &err));
         int64_t left_ms = session.expires_at_ms - clock_now_ms();
         assert_true(left_ms <= (int64_t)lives_s[i] * 1000);
         assert_true(left_ms + 1000 >= (int64_t)lives_s[i] * 1000 / 32 * 31);
@@ -141,6 +191,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_what_it_issued),
         cmocka_unit_test(a_lasting_token_ends_with_its_epoch),
+        cmocka_unit_test(a_token_opens_what_it_is_for),
+        cmocka_unit_test(previews_sign_nothing),
         cmocka_unit_test(refuses_an_expired_token),
         cmocka_unit_test(refuses_any_change),
         cmocka_unit_test(knows_what_it_may_have_issued),

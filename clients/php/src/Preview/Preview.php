@@ -31,7 +31,7 @@ final class Preview
     }
 
     /**
-     * What a program sends with its requests; a public port needs none.
+     * What a program sends with its requests; a public port needs none. The token opens this port only.
      *
      * @return array<string, string>
      */
@@ -40,7 +40,7 @@ final class Preview
         return $this->port->public ? [] : ['X-Access-Token' => $this->access->session()->accessToken];
     }
 
-    /** An address for a browser. That of a private port has the token in it: it opens the sandbox, too. */
+    /** An address for a browser. That of a private port has a token in it, which opens this port only. */
     public function link(string $path = '/'): string
     {
         $url = rtrim($this->url, '/') . $path;

@@ -8,10 +8,12 @@ namespace Sandlot\Preview;
 
 use Sandlot\Http\Access;
 use Sandlot\Http\Api;
+use Sandlot\Model\CreateSession;
 use Sandlot\Model\ExposePort;
 use Sandlot\Model\Operation;
 use Sandlot\Model\Port;
 use Sandlot\Model\Protocol;
+use Sandlot\Model\Session;
 
 /** Servers in one sandbox, reached under addresses of their own. */
 final class Previews
@@ -20,7 +22,6 @@ final class Previews
     public function __construct(
         private readonly Api $api,
         private readonly string $sandboxId,
-        private readonly Access $access,
     ) {
     }
 
@@ -56,6 +57,14 @@ final class Previews
 
     private function preview(Port $port): Preview
     {
-        return new Preview($port, $this, $this->access);
+        return new Preview($port, $this, new Access(fn (): Session => $this->session($port->port), null));
+    }
+
+    /** Its token opens this port only. */
+    private function session(int $port): Session
+    {
+        return $this->api
+            ->call(Operation::CreateSession, ['id' => $this->sandboxId], body: new CreateSession(port: $port))
+            ->object('session', Session::read(...));
     }
 }

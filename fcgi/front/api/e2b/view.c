@@ -35,25 +35,28 @@ static json_t *template_of(const struct sandbox *sandbox)
     return json_string(sandbox_made_from(sandbox));
 }
 
-static int lasting_token(struct api *api, const struct sandbox *sandbox, struct session *session,
-                         struct error **err)
+static int lasting_token(struct api *api, const struct sandbox *sandbox,
+                         struct session_scope scope, struct session *session, struct error **err)
 {
-    return session_issue_lasting(api->worker.ring, sandbox->id, sandbox->session_epoch, session,
-                                 err);
+    return session_issue_lasting(api->worker.ring, sandbox->id, scope, sandbox->session_epoch,
+                                 session, err);
 }
 
 int e2b_sandbox_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
                         struct error **err)
 {
-    struct session session;
-    if (lasting_token(api, sandbox, &session, err) < 0)
+    struct session session, visitors;
+    const struct session_scope previews = {.is_preview = true};
+    if (lasting_token(api, sandbox, SESSION_ALL, &session, err) < 0 ||
+        lasting_token(api, sandbox, previews, &visitors, err) < 0)
         return -1;
     *json = json_pack("{s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s?}", "sandboxID", sandbox->route,
                       "templateID", template_of(sandbox), "alias", sandbox->template_slug,
                       "clientID", CLIENT_ID, "envdVersion", PROTOCOL_VERSION, "envdAccessToken",
                       session.token, "domain", api->settings->data_plane_host, "trafficAccessToken",
-                      sandbox->allow_public_traffic ? NULL : session.token);
+                      sandbox->allow_public_traffic ? NULL : visitors.token);
     session_wipe(&session);
+    session_wipe(&visitors);
     return 0;
 }
 
@@ -104,7 +107,7 @@ static int add_token(struct api *api, const struct sandbox *sandbox, json_t *jso
                      struct error **err)
 {
     struct session session;
-    if (lasting_token(api, sandbox, &session, err) < 0)
+    if (lasting_token(api, sandbox, SESSION_ALL, &session, err) < 0)
         return -1;
     json_object_set_new(json, "envdAccessToken", json_string(session.token));
     session_wipe(&session);
