@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "crypto/signed_token.h"
 
-#define TOKEN_PREFIX    "slt_"
+#define TOKEN_PREFIX "slt_"
 /* The first two open everything and have no port. */
 enum { EXPIRES = 1, LASTING = 2, PREVIEW_EXPIRES = 3, PREVIEW_LASTING = 4 };
 

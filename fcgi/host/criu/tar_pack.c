@@ -20,18 +20,6 @@
 #define DEPTH_MOST 16
 #define ID_MOST    07777777u /* that its field can hold */
 
-unsigned tar_checksum(const struct tar_header *header)
-{
-    const unsigned char *bytes = (const unsigned char *)header;
-    unsigned sum = 0;
-    for (size_t i = 0; i < TAR_BLOCK; i++) {
-        bool own =
-            i >= offsetof(struct tar_header, checksum) && i < offsetof(struct tar_header, type);
-        sum += own ? ' ' : bytes[i];
-    }
-    return sum;
-}
-
 struct packing {
     struct buffer out;
     dev_t device;

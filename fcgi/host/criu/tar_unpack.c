@@ -24,16 +24,6 @@ struct entry {
 
 /* --- reading --- */
 
-/* A number in octal digits. Returns whether it is one. */
-static bool take_number(const char *field, size_t size, unsigned long *value)
-{
-    size_t i = 0;
-    *value = 0;
-    for (; i < size && field[i] >= '0' && field[i] <= '7'; i++)
-        *value = *value * 8 + (unsigned long)(field[i] - '0');
-    return i > 0 && (i == size || field[i] == '\0' || field[i] == ' ');
-}
-
 /* What tar_pack() names things, and the first parts of what tar does. */
 static bool name_is_plain(const char *name)
 {
@@ -44,11 +34,11 @@ static bool name_is_plain(const char *name)
 static bool numbers_are_plain(const struct tar_header *header)
 {
     unsigned long value;
-    return take_number(header->mode, sizeof header->mode, &value) &&
-           take_number(header->uid, sizeof header->uid, &value) &&
-           take_number(header->gid, sizeof header->gid, &value) &&
-           take_number(header->mtime, sizeof header->mtime, &value) &&
-           take_number(header->checksum, sizeof header->checksum, &value) &&
+    return tar_number(header->mode, sizeof header->mode, &value) &&
+           tar_number(header->uid, sizeof header->uid, &value) &&
+           tar_number(header->gid, sizeof header->gid, &value) &&
+           tar_number(header->mtime, sizeof header->mtime, &value) &&
+           tar_number(header->checksum, sizeof header->checksum, &value) &&
            value == tar_checksum(header);
 }
 
@@ -62,7 +52,7 @@ static bool take_entry(const char *archive, size_t size, size_t *offset, struct 
     memcpy(entry->target, header->target, TAR_NAME_SIZE);
     if (memcmp(header->magic, "ustar", strlen("ustar")) != 0 || !strchr("025", header->type) ||
         !header->type || header->user[0] || header->prefix[0] || !name_is_plain(entry->name) ||
-        !numbers_are_plain(header) || !take_number(header->size, sizeof header->size, &length) ||
+        !numbers_are_plain(header) || !tar_number(header->size, sizeof header->size, &length) ||
         length > size - *offset - TAR_BLOCK || (header->type != '0' && length))
         return false;
     entry->size = length;
@@ -111,7 +101,7 @@ static int open_parent(int root, const char *name, const char **last)
 static unsigned long number(const char *field, size_t size)
 {
     unsigned long value;
-    return take_number(field, size, &value) ? value : 0;
+    return tar_number(field, size, &value) ? value : 0;
 }
 
 static int write_data(int parent, const char *name, const struct entry *entry)

@@ -13,6 +13,7 @@
 #define CONNECT_TIMEOUT_S 20L
 /* A create that starts from the disk, a resume that ends in a start. */
 #define ANSWER_TIMEOUT_S 600L
+#define SILENCE_MAX_S    300L /* of a download */
 
 static struct curl_slist *local_name(const char *url)
 {
@@ -79,8 +80,12 @@ static size_t on_body(char *data, size_t size, size_t count, void *context)
     size *= count;
     long status = 0;
     curl_easy_getinfo(exchange->handle, CURLINFO_RESPONSE_CODE, &status);
-    if (exchange->download && status >= 200 && status < 300)
+    if (exchange->download && status >= 200 && status < 300) {
+        exchange->downloaded += (int64_t)size;
+        if (exchange->download_max >= 0 && exchange->downloaded > exchange->download_max)
+            return 0;
         return fwrite(data, 1, size, exchange->download);
+    }
     return buffer_append(&exchange->answer, data, size) == 0 ? size : 0;
 }
 
@@ -177,6 +182,10 @@ int exchange_run(struct cli *cli, struct exchange *exchange, struct error **err)
     curl_easy_setopt(handle, CURLOPT_HEADERDATA, exchange);
     if (!exchange->upload && !exchange->download)
         curl_easy_setopt(handle, CURLOPT_TIMEOUT, ANSWER_TIMEOUT_S);
+    else if (exchange->download) {
+        curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, SILENCE_MAX_S);
+    }
     if (exchange->shown) {
         curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
         curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, on_progress);
@@ -190,6 +199,8 @@ int exchange_run(struct cli *cli, struct exchange *exchange, struct error **err)
     curl_easy_reset(handle);
     curl_slist_free_all(resolve);
     curl_slist_free_all(headers);
+    if (exchange->download_max >= 0 && exchange->downloaded > exchange->download_max)
+        return error_set(err, ERR_INTERNAL, "%s sends more than its size", exchange->url);
     return code == CURLE_OK ? 0 : exchange_failed(cli, code, exchange->url, err);
 }
 

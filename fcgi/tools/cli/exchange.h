@@ -22,7 +22,8 @@ struct exchange {
     FILE *upload;
     int64_t upload_size, uploaded;
 
-    FILE *download;     /* where the body of a 2xx goes; NULL: into answer */
+    int64_t download_max, downloaded; /* the bytes that may come; -1: any number */
+    FILE *download;                   /* where the body of a 2xx goes; NULL: into answer */
     const char *shown;  /* the name of what is transferred, for a progress bar; NULL: none */
     int64_t shown_from; /* bytes that were transferred before */
     int64_t shown_size; /* of all that goes up; 0: not known */

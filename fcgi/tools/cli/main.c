@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "base/str.h"
 #include "cli/arguments.h"
 #include "cli/deployments.h"
@@ -66,12 +67,14 @@ static int exit_code_of(const struct cli_call *call, enum error_code code)
 static int complain(const struct cli_call *call, const struct error *err)
 {
     const char *hint = advice(err->code);
-    size_t length = strlen(err->message);
-    bool is_sentence = length && strchr(".!?", err->message[length - 1]);
-    bool names_field = err->field && !strstr(err->message, err->field);
+    autofree char *message = printable(err->message, "\n");
+    autofree char *field = printable(err->field ? err->field : "", "");
+    size_t length = strlen(message);
+    bool is_sentence = length && strchr(".!?", message[length - 1]);
+    bool names_field = *field && !strstr(message, field);
     fprintf(stderr, "sandlot%s%s: %s%s%s%s%s", call->verb ? " " : "",
-            call->verb ? call->verb->name : "", err->message, names_field ? " (" : "",
-            names_field ? err->field : "", names_field ? ")" : "",
+            call->verb ? call->verb->name : "", message, names_field ? " (" : "",
+            names_field ? field : "", names_field ? ")" : "",
             is_sentence && !names_field ? "" : ".");
     fprintf(stderr, "%s%s\n", hint ? " " : "", hint ? hint : "");
     return exit_code_of(call, err->code);

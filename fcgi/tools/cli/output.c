@@ -4,9 +4,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "base/str.h"
 
 #define CELL_MAX 65536
@@ -45,23 +47,17 @@ static void format_members(const json_t *value, struct buffer *out)
     size_t before = out->size;
     json_object_foreach ((json_t *)value, key, element) {
         buffer_append_string(out, out->size > before ? " " : "");
-        buffer_printf(out, "%s=", key);
+        printable_append(key, "", out);
+        buffer_append_char(out, '=');
         format_value(element, out);
     }
-}
-
-/* Control characters of outside text do not reach the terminal. */
-static void format_text(const char *text, struct buffer *out)
-{
-    for (; *text; text++)
-        buffer_append_char(out, (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
 }
 
 static void format_value(const json_t *value, struct buffer *out)
 {
     switch (value ? json_typeof(value) : JSON_NULL) {
     case JSON_STRING:
-        format_text(json_string_value(value), out);
+        printable_append(json_string_value(value), "", out);
         break;
     case JSON_INTEGER:
         buffer_printf(out, "%lld", (long long)json_integer_value(value));
@@ -121,10 +117,21 @@ static void print_cell(const struct cli *cli, const char *text, size_t width, bo
         printf("%*s", (int)(width - text_width(text) + 2), "");
 }
 
+/* JSON escapes C0 only. */
+static void dump_json(const json_t *value, size_t flags)
+{
+    json_dumpf(value, stdout, flags | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0));
+    putchar('\n');
+}
+
 static void print_json(const json_t *value)
 {
-    json_dumpf(value, stdout, JSON_INDENT(2));
-    putchar('\n');
+    dump_json(value, JSON_INDENT(2));
+}
+
+void output_json_line(const json_t *value)
+{
+    dump_json(value, JSON_COMPACT);
 }
 
 static void print_table(const struct cli *cli, const json_t *rows,
@@ -199,7 +206,8 @@ void output_note(const struct cli *cli, const char *format, ...)
         return;
     va_list ap;
     va_start(ap, format);
-    vfprintf(stderr, format, ap);
+    autofree char *text = xvasprintf(format, ap);
     va_end(ap);
-    fputc('\n', stderr);
+    autofree char *shown = printable(text, "\n");
+    fprintf(stderr, "%s\n", shown);
 }

@@ -11,6 +11,9 @@ struct output_column {
     const char *key; /* member of each row; "a.b" of a member of it */
 };
 
+/* A JSON text as a line; to a terminal in ASCII. */
+void output_json_line(const json_t *value);
+
 /* {"<name>": rows} or a table; rows are taken over. */
 void output_rows(const struct cli *cli, const char *name, json_t *rows,
                  const struct output_column *columns, size_t count);

@@ -126,23 +126,22 @@ char *remote_temporary(void)
     return xasprintf("/tmp/.sandlot-%s.tar", name);
 }
 
-int local_tar(const char *const argv[], bool to_it, FILE **pipe, pid_t *pid, struct error **err)
+int local_tar(const char *const argv[], FILE **pipe, pid_t *pid, struct error **err)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "cannot make a pipe");
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[to_it ? 0 : 1],
-                                     to_it ? STDIN_FILENO : STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
     int failed = posix_spawnp(pid, argv[0], &actions, NULL, (char *const *)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
-    close(ends[to_it ? 0 : 1]);
+    close(ends[1]);
     if (failed) {
-        close(ends[to_it ? 1 : 0]);
+        close(ends[0]);
         return error_set_errno(err, ERR_INTERNAL, failed, "cannot run %s", argv[0]);
     }
-    *pipe = fdopen(ends[to_it ? 1 : 0], to_it ? "w" : "r");
+    *pipe = fdopen(ends[0], "r");
     return 0;
 }
 

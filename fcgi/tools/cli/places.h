@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files of a sandbox as the file commands see them, and the programs `tar` at both ends. */
+/* Files of a sandbox as the file commands see them, and the programs `tar` at both ends, which pack
+ * here and unpack there. */
 #pragma once
 
 #include <stdint.h>
@@ -38,8 +39,8 @@ char *remote_file_url(const struct session *session, const char *path);
 /* A name for a file of no length of life, in the sandbox's /tmp; the caller's. */
 char *remote_temporary(void);
 
-/* Start tar of this machine with a pipe to its standard input or from its output. */
-int local_tar(const char *const argv[], bool to_it, FILE **pipe, pid_t *pid, struct error **err);
+/* Start tar of this machine with a pipe from its standard output. */
+int local_tar(const char *const argv[], FILE **pipe, pid_t *pid, struct error **err);
 int local_tar_end(pid_t pid, struct error **err);
 
 /* Send an archive that is read from a pipe, and unpack it below a folder, which is made. */

@@ -195,7 +195,7 @@ int tree_send(const struct tree *tree, const struct buffer *list, struct error *
     error_auto failed = NULL;
     if (fd < 0 || write(fd, list->data, list->size) != (ssize_t)list->size)
         return error_set_errno(err, ERR_INTERNAL, errno, "cannot write %s", name);
-    int rc = local_tar(argv, false, &archive, &pid, err);
+    int rc = local_tar(argv, &archive, &pid, err);
     if (rc == 0) {
         rc = remote_unpack(tree->cli, tree->session, archive, tree->there, err);
         fclose(archive);

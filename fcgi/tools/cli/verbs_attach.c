@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/printable.h"
 #include "base/str.h"
 #include "cli/output.h"
 #include "cli/places.h"
@@ -111,9 +112,11 @@ void terminals_tell_left(struct cli *cli, const struct session *session)
     size_t i;
     if (terminals_list(cli, session, &rows, &ignored) < 0)
         return;
-    json_array_foreach (rows, i, row)
+    json_array_foreach (rows, i, row) {
+        const char *command = json_string_value(json_object_get(row, "command"));
+        autofree char *shown = printable(command ? command : "", "");
         if (!json_is_true(json_object_get(row, "followed")))
-            fprintf(stderr, "A terminal goes on here without you: %s, process %d.\r\n",
-                    json_string_value(json_object_get(row, "command")),
+            fprintf(stderr, "A terminal goes on here without you: %s, process %d.\r\n", shown,
                     (int)json_integer_value(json_object_get(row, "pid")));
+    }
 }

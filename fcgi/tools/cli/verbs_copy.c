@@ -11,13 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/output.h"
 #include "cli/places.h"
 #include "cli/progress.h"
 #include "cli/tree.h"
+#include "cli/unpack.h"
 #include "cli/verbs.h"
 
 #define PART_SIZE     (16LL * 1024 * 1024)
@@ -34,8 +37,9 @@ const struct cli_option cp_options[] = {{NULL, 0, NULL, NULL}};
 struct copy {
     struct cli *cli;
     struct session session;
-    const char *shown; /* NULL: no progress bar */
-    int64_t size;      /* of the file that is sent; 0: not known */
+    const char *sandbox; /* the user's word for it */
+    const char *shown;   /* NULL: no progress bar */
+    int64_t size;        /* of the file that is sent; 0: not known */
 };
 
 /* --- up --- */
@@ -251,21 +255,46 @@ static int send_folder(struct copy *copy, const char *path, const char *target, 
     return remote_call(copy->cli, &copy->session, "Move", message, &answer, err);
 }
 
-/* The name that a source has at its target: a folder takes it in under its own. */
-static char *target_path(const char *target, bool is_folder, const char *source)
+static bool ends_with_slash(const char *path)
 {
-    size_t length = strlen(target);
-    bool has_slash = length && target[length - 1] == '/';
-    autofree char *trimmed = xstrdup(source);
+    return str_ends_with(path, "/");
+}
+
+/* What is called `name` in a folder, or the path itself where that is no folder. */
+static char *target_path(const char *target, bool is_folder, const char *name)
+{
+    if (!is_folder && !ends_with_slash(target))
+        return xstrdup(target);
+    return xasprintf("%s%s%s", target, ends_with_slash(target) ? "" : "/", name);
+}
+
+/* The last part of a path of this machine. */
+static char *local_name(const char *path)
+{
+    autofree char *trimmed = xstrdup(path);
     for (size_t end = strlen(trimmed); end > 1 && trimmed[end - 1] == '/';)
         trimmed[--end] = '\0';
     autofree char *whole = realpath(trimmed, NULL);
-    const char *base = path_base(trimmed);
-    if (str_is_choice(".|..|", base) && whole)
-        base = path_base(whole);
-    if (!is_folder && !has_slash)
-        return xstrdup(target);
-    return xasprintf("%s%s%s", target, has_slash ? "" : "/", base);
+    const char *name = path_base(trimmed);
+    return xstrdup(str_is_choice(".|..|", name) && whole ? path_base(whole) : name);
+}
+
+/* The last part of a path as the user wrote it; the sandbox is not asked. A path that names
+ * nothing, such as the home or "/", goes by the word for the sandbox. */
+static char *remote_name(const char *path, const char *sandbox)
+{
+    autofree char *rest = xstrdup(path);
+    unsigned above = 0; /* parts that a ".." behind them takes back */
+    for (char *slash;; *slash = '\0') {
+        slash = strrchr(rest, '/');
+        const char *part = slash ? slash + 1 : rest;
+        if (str_equal(part, ".."))
+            above++;
+        else if (*part && !str_equal(part, ".") && (slash || !str_equal(part, "~")) && !above--)
+            return xstrdup(part);
+        if (!slash)
+            return xstrdup(sandbox);
+    }
 }
 
 static int copy_up(struct copy *copy, const char *source, const char *path, struct error **err)
@@ -278,7 +307,8 @@ static int copy_up(struct copy *copy, const char *source, const char *path, stru
         return send_bytes(copy, stdin, -1, 0, entry.path, err);
     if (stat(source, &status) < 0)
         return error_set_errno(err, ERR_NOT_FOUND, errno, "cannot read %s", source);
-    autofree char *target = target_path(entry.path, entry.is_folder, source);
+    autofree char *name = local_name(source);
+    autofree char *target = target_path(entry.path, entry.is_folder, name);
     return S_ISDIR(status.st_mode) ? send_folder(copy, source, target, err)
                                    : send_file(copy, source, &status, target, err);
 }
@@ -299,9 +329,9 @@ static int look_at_file(struct copy *copy, const char *path, char etag[128], str
     return 0;
 }
 
-/* From where file stands. */
+/* From where file stands, at most `most` bytes (-1: all that comes). */
 static int receive_bytes(struct copy *copy, const char *path, FILE *file, int64_t from,
-                         const char *etag, struct error **err)
+                         int64_t most, const char *etag, struct error **err)
 {
     autofree char *url = remote_file_url(&copy->session, path);
     autofree char *range = xasprintf("Range: bytes=%lld-", (long long)from);
@@ -311,6 +341,7 @@ static int receive_bytes(struct copy *copy, const char *path, FILE *file, int64_
         .url = url,
         .headers = {copy->session.token_header, from ? range : NULL, from ? if_range : NULL},
         .download = file,
+        .download_max = most,
         .shown = copy->shown,
         .shown_from = from,
     };
@@ -321,20 +352,45 @@ static int receive_bytes(struct copy *copy, const char *path, FILE *file, int64_
     return exchange.status == (from ? 206 : 200) ? 0 : api_error(&exchange, err);
 }
 
+/* A sandbox can find out this name, and an earlier copy may have put a link there. So it is a file
+ * of this user with no other name, or it is not used. */
+static int open_part(const char *part, int64_t size, struct stat *status, struct error **err)
+{
+    struct statvfs room;
+    autoclose int fd =
+        open(part, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0 || fstat(fd, status) < 0)
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot write %s", part);
+    if (!S_ISREG(status->st_mode) || status->st_nlink != 1 || status->st_uid != geteuid())
+        return error_set(err, ERR_INTERNAL,
+                         "%s is not a file that an earlier copy left; remove it and try again",
+                         part);
+    if (fstatvfs(fd, &room) == 0 && size > status->st_size &&
+        (uint64_t)(size - status->st_size) / room.f_frsize > room.f_bavail)
+        return error_set(err, ERR_INTERNAL, "%s would have %lld bytes, and there is no room for it",
+                         part, (long long)size);
+    return steal_fd(&fd);
+}
+
 static int receive_into(struct copy *copy, const struct remote_entry *entry, const char *part,
                         const char *etag, struct error **err)
 {
-    autofclose FILE *file = fopen(part, "ae");
     struct stat status;
-    if (!file || fstat(fileno(file), &status) < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "cannot write %s", part);
+    autoclose int fd = open_part(part, entry->size, &status, err);
+    autofclose FILE *file = fd < 0 ? NULL : fdopen(fd, "a");
+    if (!file)
+        return -1;
+    steal_fd(&fd);
     if (status.st_size < entry->size || !entry->size)
-        if (receive_bytes(copy, entry->path, file, status.st_size, etag, err) < 0)
+        if (receive_bytes(copy, entry->path, file, status.st_size, entry->size - status.st_size,
+                          etag, err) < 0)
             return -1;
     if (fstat(fileno(file), &status) < 0 || status.st_size != entry->size) {
         unlink(part);
         return error_set(err, ERR_INTERNAL, "%s changed while it was read", entry->path);
     }
+    if (fchmod(fileno(file), entry->mode & 0777) < 0)
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot set the mode of %s", part);
     return 0;
 }
 
@@ -349,7 +405,7 @@ static int receive_file(struct copy *copy, const struct remote_entry *entry, con
         xasprintf("%s.sandlot-%016llx", target, (unsigned long long)hash(identity));
     if (receive_into(copy, entry, part, etag, err) < 0)
         return -1;
-    if (chmod(part, entry->mode & 0777) < 0 || rename(part, target) < 0)
+    if (rename(part, target) < 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "cannot write %s", target);
     return 0;
 }
@@ -369,15 +425,24 @@ static int pack_there(struct copy *copy, const char *path, const char *archive, 
     return session_run(copy->cli, &copy->session, call, "the folder cannot be packed", NULL, err);
 }
 
-static int unpack_here(const char *archive, const char *target, struct error **err)
+/* A link that the user named leads on. One that is found under a name from the sandbox does not:
+ * an earlier copy may have made it. */
+static int unpack_here(struct copy *copy, const char *archive, const char *target, bool is_named,
+                       struct error **err)
 {
-    const char *const argv[] = {"tar", "-C", target, "-xpf", archive, "--no-same-owner", NULL};
-    FILE *nothing;
-    pid_t pid;
-    if (local_tar(argv, true, &nothing, &pid, err) < 0)
-        return -1;
-    fclose(nothing);
-    return local_tar_end(pid, err);
+    uint64_t left_out = 0;
+    bool is_new = mkdir(target, 0777) == 0;
+    if (!is_new && errno != EEXIST)
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot make %s", target);
+    autoclose int folder =
+        open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_named ? 0 : O_NOFOLLOW));
+    if (folder < 0)
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot open the folder %s", target);
+    int rc = unpack(folder, archive, is_new, &left_out, err);
+    if (left_out)
+        output_note(copy->cli, "%llu devices and FIFOs were left out",
+                    (unsigned long long)left_out);
+    return rc;
 }
 
 static int fetch_archive(struct copy *copy, const char *archive, const char *here,
@@ -391,7 +456,7 @@ static int fetch_archive(struct copy *copy, const char *archive, const char *her
     return 0;
 }
 
-static int receive_folder(struct copy *copy, const char *path, const char *target,
+static int receive_folder(struct copy *copy, const char *path, const char *target, bool is_named,
                           struct error **err)
 {
     error_auto ignored = NULL;
@@ -400,9 +465,7 @@ static int receive_folder(struct copy *copy, const char *path, const char *targe
     autofree char *archive = xasprintf("/tmp/.%s", path_base(here));
     if (pack_there(copy, path, archive, err) < 0 || fetch_archive(copy, archive, here, err) < 0)
         return -1;
-    int rc = mkdir(target, 0777) < 0 && errno != EEXIST
-                 ? error_set_errno(err, ERR_INTERNAL, errno, "cannot make %s", target)
-                 : unpack_here(here, target, err);
+    int rc = unpack_here(copy, here, target, is_named, err);
     unlink(here);
     remote_call(copy->cli, &copy->session, "Remove", json_pack("{s:s}", "path", archive), &answer,
                 &ignored);
@@ -418,10 +481,12 @@ static int copy_down(struct copy *copy, const char *path, const char *target, st
     if (!entry.exists)
         return error_set(err, ERR_NOT_FOUND, "there is no %s in the sandbox", entry.path);
     if (str_equal(target, "-"))
-        return receive_bytes(copy, entry.path, stdout, 0, NULL, err);
+        return receive_bytes(copy, entry.path, stdout, 0, -1, NULL, err);
     bool is_folder = stat(target, &status) == 0 && S_ISDIR(status.st_mode);
-    autofree char *place = target_path(target, is_folder, entry.path);
-    return entry.is_folder ? receive_folder(copy, entry.path, place, err)
+    autofree char *name = remote_name(path, copy->sandbox);
+    autofree char *place = target_path(target, is_folder, name);
+    bool is_named = str_equal(place, target);
+    return entry.is_folder ? receive_folder(copy, entry.path, place, is_named, err)
                            : receive_file(copy, &entry, place, err);
 }
 
@@ -435,6 +500,7 @@ int verb_cp(struct cli_call *call, struct error **err)
     bool down = place_split(source, up ? &other_sandbox : &sandbox, up ? &other_path : &path);
     if (up == down)
         return cli_misuse(err, "one of the two is SANDBOX:PATH, the other a path of this machine");
+    copy.sandbox = sandbox;
     copy.shown = progress_is_wanted() ? path_base(up ? source : path) : NULL;
     int rc = session_open(call->cli, sandbox, &copy.session, err);
     if (rc == 0)

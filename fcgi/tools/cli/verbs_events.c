@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "cli/api.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
@@ -49,13 +50,17 @@ static void print_event(const struct cli *cli, const json_t *event)
 {
     const json_t *data = json_object_get(event, "data");
     const char *sandbox_id = json_string_value(json_object_get(event, "sandbox_id"));
-    autofree char *text = json_dumps(cli->json ? event : data, JSON_COMPACT);
-    if (cli->json)
-        puts(text);
-    else
-        printf("%s  %-22s  %-30s  %s\n", json_string_value(json_object_get(event, "at")),
-               json_string_value(json_object_get(event, "kind")), sandbox_id ? sandbox_id : "-",
-               json_object_size(data) ? text : "");
+    autofree char *text = json_dumps(data, JSON_COMPACT);
+    if (cli->json) {
+        output_json_line(event);
+        return;
+    }
+    autofree char *line =
+        xasprintf("%s  %-22s  %-30s  %s", json_string_value(json_object_get(event, "at")),
+                  json_string_value(json_object_get(event, "kind")), sandbox_id ? sandbox_id : "-",
+                  json_object_size(data) ? text : "");
+    autofree char *shown = printable(line, "");
+    puts(shown);
 }
 
 /* One page from `after` on ("": from the first), which is moved to its end; *count: of how many. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/printable.h"
 #include "base/str.h"
 #include "cli/api.h"
 #include "cli/input.h"
@@ -68,15 +69,17 @@ const struct cli_option denials_options[] = {
 
 static void print_denial(const struct cli *cli, const json_t *denial)
 {
-    autofree char *text = json_dumps(denial, JSON_COMPACT);
     const json_t *port = json_object_get(denial, "port");
     if (cli->json) {
-        puts(text);
+        output_json_line(denial);
         return;
     }
-    printf("%s  %-10s  %s", json_string_value(json_object_get(denial, "at")),
-           json_string_value(json_object_get(denial, "kind")),
-           json_string_value(json_object_get(denial, "target")));
+    autofree char *line =
+        xasprintf("%s  %-10s  %s", json_string_value(json_object_get(denial, "at")),
+                  json_string_value(json_object_get(denial, "kind")),
+                  json_string_value(json_object_get(denial, "target")));
+    autofree char *shown = printable(line, "");
+    fputs(shown, stdout);
     if (json_is_integer(port))
         printf(":%lld", (long long)json_integer_value(port));
     printf("  %lld\n", (long long)json_integer_value(json_object_get(denial, "count")));

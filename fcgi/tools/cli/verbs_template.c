@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/printable.h"
 #include "base/str.h"
 #include "cli/api.h"
 #include "cli/input.h"
@@ -97,8 +98,8 @@ static int print_log(struct cli_call *call, const char *version, bool follow, st
         const char *log = json_string_value(json_object_get(answer, "log"));
         const char *state = json_string_value(json_object_get(answer, "state"));
         size_t size = log ? strlen(log) : 0;
-        if (size > printed)
-            fputs(log + printed, stdout);
+        autofree char *more = printable(size > printed ? log + printed : "", "\n\t");
+        fputs(isatty(STDOUT_FILENO) ? more : size > printed ? log + printed : "", stdout);
         printed = size;
         fflush(stdout);
         if (str_equal(state, "failed"))

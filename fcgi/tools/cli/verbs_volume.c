@@ -168,6 +168,7 @@ static int get(struct cli_call *call, FILE *file, struct error **err)
     exchange_auto exchange = {
         .method = "GET",
         .download = file,
+        .download_max = -1,
         .shown = progress_is_wanted() ? path_base(path) : NULL,
     };
     if (transfer(call->cli, &exchange, target, err) < 0)

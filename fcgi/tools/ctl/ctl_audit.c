@@ -57,8 +57,7 @@ static json_t *entry_json(const struct audit_entry *entry)
 static void print_line(json_t *row)
 {
     json_auto_t *owned = row;
-    json_dumpf(owned, stdout, JSON_COMPACT);
-    putchar('\n');
+    ctl_dump_json(owned, JSON_COMPACT);
 }
 
 /* JSON lines as they come, however many there are; rows for the table are kept. */

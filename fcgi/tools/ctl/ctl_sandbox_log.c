@@ -12,6 +12,7 @@
 #include "audit/audit.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "base/str.h"
 #include "ctl/output.h"
 #include "sandbox/sandbox.h"
@@ -203,14 +204,11 @@ static void print_log(const struct ctl *ctl, struct log *log)
         qsort(log->lines, log->count, sizeof *log->lines, by_time);
     for (unsigned i = 0; i < log->count; i++) {
         const struct line *line = &log->lines[i];
-        for (char *c = line->text; *c; c++)
-            if ((unsigned char)*c < 0x20 || *c == 0x7f)
-                *c = '?';
+        autofree char *text = printable(line->text, "");
         if (rows)
-            json_array_append_new(rows,
-                                  json_pack("{s:s, s:s}", "log", line->source, "text", line->text));
+            json_array_append_new(rows, json_pack("{s:s, s:s}", "log", line->source, "text", text));
         else
-            printf("%-16s %s\n", line->source, line->text);
+            printf("%-16s %s\n", line->source, text);
     }
     if (rows)
         ctl_print_json(json_pack("{s:o}", "lines", rows));

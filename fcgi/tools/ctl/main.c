@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/panic.h"
+#include "base/printable.h"
 #include "config/program.h"
 #include "ctl/ctl.h"
 
@@ -23,8 +24,9 @@ static char *help_text(void)
 
 static int print_error(const struct ctl_command *command, const struct error *err)
 {
-    fprintf(stderr, "sandlotctl %s: %s%s%s%s\n", command->words, err->message,
-            err->field ? " (" : "", err->field ? err->field : "", err->field ? ")" : "");
+    autofree char *message = printable(err->message, "\n");
+    fprintf(stderr, "sandlotctl %s: %s%s%s%s\n", command->words, message, err->field ? " (" : "",
+            err->field ? err->field : "", err->field ? ")" : "");
     return EXIT_FAILED;
 }
 

@@ -2,18 +2,26 @@
 #include "ctl/output.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/printable.h"
 
 #define CELL_MAX 4096
+
+/* JSON escapes C0 only, and a terminal acts on C1 too. */
+void ctl_dump_json(const json_t *value, size_t flags)
+{
+    json_dumpf(value, stdout, flags | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0));
+    putchar('\n');
+}
 
 void ctl_print_json(json_t *value)
 {
     json_auto_t *owned = value;
-    json_dumpf(owned, stdout, JSON_INDENT(2));
-    putchar('\n');
+    ctl_dump_json(owned, JSON_INDENT(2));
 }
 
 void ctl_print(const struct ctl *ctl, json_t *object, const char *format, ...)
@@ -25,20 +33,20 @@ void ctl_print(const struct ctl *ctl, json_t *object, const char *format, ...)
     json_decref(object);
     va_list ap;
     va_start(ap, format);
-    vprintf(format, ap);
+    autowipe char *text = xvasprintf(format, ap);
     va_end(ap);
-    putchar('\n');
+    autowipe char *shown = printable(text, "\n\t");
+    puts(shown);
 }
 
-/* A value as a cell; control characters of outside text do not reach the terminal. */
+/* A value as a cell. */
 static void format_cell(const json_t *value, struct buffer *out)
 {
     size_t index;
     json_t *element;
     switch (value ? json_typeof(value) : JSON_NULL) {
     case JSON_STRING:
-        for (const char *c = json_string_value(value); *c; c++)
-            buffer_append_char(out, (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+        printable_append(json_string_value(value), "", out);
         break;
     case JSON_INTEGER:
         buffer_printf(out, "%lld", (long long)json_integer_value(value));

@@ -24,6 +24,9 @@ void ctl_print_rows(const struct ctl *ctl, const char *name, json_t *rows,
 /* Only the table, whatever --json says; rows stay the caller's. */
 void ctl_print_table(const json_t *rows, const struct ctl_column *columns, unsigned count);
 
+/* A value as JSON with a line break; to a terminal in ASCII. flags: those of json_dumpf(). */
+void ctl_dump_json(const json_t *value, size_t flags);
+
 /* An object as JSON. */
 void ctl_print_json(json_t *value);
 

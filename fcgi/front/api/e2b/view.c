@@ -35,8 +35,8 @@ static json_t *template_of(const struct sandbox *sandbox)
     return json_string(sandbox_made_from(sandbox));
 }
 
-static int lasting_token(struct api *api, const struct sandbox *sandbox,
-                         struct session_scope scope, struct session *session, struct error **err)
+static int lasting_token(struct api *api, const struct sandbox *sandbox, struct session_scope scope,
+                         struct session *session, struct error **err)
 {
     return session_issue_lasting(api->worker.ring, sandbox->id, scope, sandbox->session_epoch,
                                  session, err);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Text from outside as a terminal may show it. */
+#pragma once
+
+#include "base/buffer.h"
+
+/* Append text with a question mark for each control character (C0, DEL, C1), for each that changes
+ * the direction of text, and for each byte that is not UTF-8. keep: control characters that stay.
+ */
+void printable_append(const char *text, const char *keep, struct buffer *out);
+
+/* The same as a new string, which is never longer than text. */
+char *printable(const char *text, const char *keep);
