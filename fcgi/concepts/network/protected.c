@@ -41,7 +41,7 @@ static int read_network(const char *text, struct protected_network *network, str
     struct policy_entry entry;
     if (policy_entry_parse(text, &entry, err) < 0)
         return error_recode(err, ERR_CONFIG);
-    *network = (struct protected_network){entry.network, entry.prefix_length};
+    *network = (struct protected_network){entry.network, entry.prefix_length, NULL};
     bool plain = entry.kind == POLICY_NETWORK && !entry.port;
     policy_entry_deinit(&entry);
     return plain ? 0 : error_set(err, ERR_CONFIG, "%s is no network", text);
@@ -119,16 +119,41 @@ int protected_open(struct protected_networks *networks, const char *text, struct
     return 0;
 }
 
+static int add_closed(struct protected_networks *networks, const struct protected_network *network,
+                      const char *reason, struct error **err)
+{
+    if (networks->closed_count == PROTECTED_CLOSED_MAX)
+        return error_set(err, ERR_CONFIG, "more than %d protected networks of this deployment",
+                         PROTECTED_CLOSED_MAX);
+    networks->closed[networks->closed_count] = *network;
+    networks->closed[networks->closed_count++].reason = reason;
+    return 0;
+}
+
 int protected_close(struct protected_networks *networks, const char *text, struct error **err)
 {
     struct protected_network network;
     if (read_network(text, &network, err) < 0)
         return -1;
-    if (networks->closed_count == PROTECTED_CLOSED_MAX)
-        return error_set(err, ERR_CONFIG, "more than %d protected networks of this deployment",
-                         PROTECTED_CLOSED_MAX);
-    networks->closed[networks->closed_count++] = network;
-    return 0;
+    return add_closed(networks, &network, "network of the sandboxes or of a runtime host", err);
+}
+
+static bool is_open(const struct protected_networks *networks, const struct policy_address *address)
+{
+    for (size_t i = 0; i < networks->open_count; i++)
+        if (covers(&networks->open[i], address))
+            return true;
+    return false;
+}
+
+int protected_close_own(struct protected_networks *networks, const char *text, struct error **err)
+{
+    struct protected_network network;
+    if (read_network(text, &network, err) < 0)
+        return -1;
+    if (is_open(networks, &network.network))
+        return 0;
+    return add_closed(networks, &network, "an address of the service's own machine", err);
 }
 
 const char *protected_reason(const struct protected_networks *networks,
@@ -136,10 +161,9 @@ const char *protected_reason(const struct protected_networks *networks,
 {
     for (size_t i = 0; i < networks->closed_count; i++)
         if (covers(&networks->closed[i], address))
-            return "network of the sandboxes or of a runtime host";
-    for (size_t i = 0; i < networks->open_count; i++)
-        if (covers(&networks->open[i], address))
-            return NULL;
+            return networks->closed[i].reason;
+    if (is_open(networks, address))
+        return NULL;
     for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
         struct protected_network network = known_network(i);
         if (covers(&network, address))

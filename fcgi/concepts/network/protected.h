@@ -15,6 +15,7 @@
 struct protected_network {
     struct policy_address network;
     uint8_t prefix_length;
+    const char *reason; /* of a closed one; static */
 };
 
 struct protected_networks {
@@ -36,6 +37,9 @@ int protected_open_any(struct protected_networks *networks, const char *setting,
 /* Add a network that is never opened: the sandboxes' range, an address of a host. Errors:
  * ERR_CONFIG for what is no network or one too many. */
 int protected_close(struct protected_networks *networks, const char *text, struct error **err);
+
+/* The same of an address that this machine has, unless the operator has opened it. */
+int protected_close_own(struct protected_networks *networks, const char *text, struct error **err);
 
 /* Why the address is protected ("private network 10.0.0.0/8"), or NULL when it is not; static. */
 const char *protected_reason(const struct protected_networks *networks,

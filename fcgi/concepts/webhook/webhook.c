@@ -37,6 +37,19 @@ static bool has_part(CURLU *parsed, CURLUPart part)
     return has;
 }
 
+/* A mail server reads a request as lines of its own language. */
+static bool is_mail_port(const char *url)
+{
+    CURLU *parsed = curl_url();
+    char *port = NULL;
+    bool is_mail = parsed && curl_url_set(parsed, CURLUPART_URL, url, 0) == CURLUE_OK &&
+                   curl_url_get(parsed, CURLUPART_PORT, &port, 0) == CURLUE_OK &&
+                   strtoul(port, NULL, 10) == WEBHOOK_MAIL_PORT;
+    curl_free(port);
+    curl_url_cleanup(parsed);
+    return is_mail;
+}
+
 static bool is_target(const char *url)
 {
     CURLU *parsed = curl_url();
@@ -51,6 +64,9 @@ static bool is_target(const char *url)
 
 int webhook_check_url(const char *url, const char *pointer, struct error **err)
 {
+    if (is_target(url) && is_mail_port(url))
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                               "Port %d is for mail and takes no webhook.", WEBHOOK_MAIL_PORT);
     if (is_target(url))
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, pointer,

@@ -15,6 +15,7 @@
 #include "event/event.h"
 
 #define WEBHOOK_URL_MAX         2000
+#define WEBHOOK_MAIL_PORT       25 /* takes none */
 #define WEBHOOKS_PER_TEAM       10
 #define WEBHOOK_SECRET_BYTES    32
 #define WEBHOOK_SECRET_MAX      128                  /* bytes of one that a client chose */

@@ -18,9 +18,9 @@
 
 /* --- where to --- */
 
-static bool read_address(const struct sockaddr *from, struct policy_address *address)
+bool sending_read_address(const struct sockaddr *from, char text[INET6_ADDRSTRLEN],
+                          struct policy_address *address)
 {
-    char text[INET6_ADDRSTRLEN];
     const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)from;
     const void *bytes = &v6->sin6_addr;
     int family = from->sa_family;
@@ -32,7 +32,8 @@ static bool read_address(const struct sockaddr *from, struct policy_address *add
         family = AF_INET;
         bytes = v6->sin6_addr.s6_addr + 12;
     }
-    return inet_ntop(family, bytes, text, sizeof text) && policy_address_parse(text, address) == 0;
+    return inet_ntop(family, bytes, text, INET6_ADDRSTRLEN) &&
+           policy_address_parse(text, address) == 0;
 }
 
 /* The address that is connected to is the one that is looked at, whatever the name resolves to in
@@ -41,10 +42,13 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
 {
     struct sending *sending = context;
     struct policy_address address;
+    char text[INET6_ADDRSTRLEN];
     (void)purpose;
     sending->refused = "no address of the internet";
-    if (read_address(&target->addr, &address))
+    if (sending_read_address(&target->addr, text, &address))
         sending->refused = protected_reason(sending->networks, &address);
+    if (ntohs(((const struct sockaddr_in *)&target->addr)->sin_port) == WEBHOOK_MAIL_PORT)
+        sending->refused = "port 25 is for mail";
     if (sending->refused)
         return CURL_SOCKET_BAD;
     return socket(target->family, target->socktype | SOCK_CLOEXEC, target->protocol);
@@ -116,7 +120,6 @@ static void set_options(struct sending *sending, const char *url)
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, sending);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, drop);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, sending);
-    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, sending->error);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, sending->headers);
     curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)strlen(sending->message.body));
     curl_easy_setopt(easy, CURLOPT_POSTFIELDS, sending->message.body);
@@ -203,12 +206,14 @@ static void say(struct sending *sending, CURLcode result, long status)
     size_t size = sizeof message->last_error;
     if (sending->refused)
         snprintf(out, size, "the address is not allowed: %s", sending->refused);
-    else if (result == CURLE_OPERATION_TIMEDOUT)
-        snprintf(out, size, "no answer in time");
     else if (result == CURLE_WRITE_ERROR)
         snprintf(out, size, "the answer is too long");
-    else if (result != CURLE_OK)
-        snprintf(out, size, "%s", *sending->error ? sending->error : curl_easy_strerror(result));
+    else if (result == CURLE_COULDNT_RESOLVE_HOST)
+        snprintf(out, size, "the host name has no address");
+    else if (result != CURLE_OK) /* the same for a port that is open, closed or filtered */
+        snprintf(out, size,
+                 "no HTTP answer came: no connection, no valid certificate, or no "
+                 "answer in time");
     else if (status >= 300 && status < 400)
         snprintf(out, size, "the answer is a redirect, which is not followed");
     else

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/webhooks.h"
 
+#include <errno.h>
+#include <ifaddrs.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -471,13 +473,33 @@ static int add_range(void *context, const char *range, struct error **err)
     return protected_close(context, range, err);
 }
 
+/* Services that listen on this machine's public addresses may be meant for its neighbours only. */
+static int close_own_addresses(struct protected_networks *networks, struct error **err)
+{
+    struct ifaddrs *all = NULL;
+    int result = 0;
+    if (getifaddrs(&all) < 0)
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot read this machine's addresses");
+    for (const struct ifaddrs *one = all; one && result == 0; one = one->ifa_next) {
+        char text[INET6_ADDRSTRLEN];
+        struct policy_address address;
+        if (one->ifa_addr && sending_read_address(one->ifa_addr, text, &address) &&
+            !protected_reason(networks, &address))
+            result = protected_close_own(networks, text, err);
+    }
+    freeifaddrs(all);
+    return result;
+}
+
 static int read_networks(struct delivery *delivery, struct error **err)
 {
     delivery->networks = (struct protected_networks){0};
     if (protected_open_any(&delivery->networks, "webhook_networks_open",
                            delivery->worker->settings->webhook_networks_open, err) < 0)
         return -1;
-    return network_row_ranges(delivery->worker->db, add_range, &delivery->networks, err);
+    if (network_row_ranges(delivery->worker->db, add_range, &delivery->networks, err) < 0)
+        return -1;
+    return close_own_addresses(&delivery->networks, err);
 }
 
 static bool any_waits(const struct delivery *delivery)

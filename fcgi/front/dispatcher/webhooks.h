@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <sys/queue.h>
 
@@ -30,10 +31,14 @@ struct sending {
     const struct protected_networks *networks;
     CURL *easy;
     struct curl_slist *headers;
-    char error[CURL_ERROR_SIZE];
     const char *refused; /* why the address was; static */
     size_t received;
 };
+
+/* Read an IPv4 or IPv6 address, also as text; an IPv4 address that is mapped into IPv6 counts as
+ * IPv4. Returns whether it is one. */
+bool sending_read_address(const struct sockaddr *from, char text[INET6_ADDRSTRLEN],
+                          struct policy_address *address);
 
 /* Begin it: sign. sending_connect() is to follow. Errors: ERR_INTERNAL. */
 int sending_begin(struct sending *sending, const struct webhook_secrets *secrets,
