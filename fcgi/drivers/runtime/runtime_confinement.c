@@ -14,6 +14,15 @@
  * A filter compares 64 bits where the kernel looks at the lower half of some arguments; such
  * lines use a mask or refuse everything above as well.
  */
+#define INET_REFUSED(family)                                                   \
+    "socket errno 93 [0," family ",SCMP_CMP_EQ] [2,255,SCMP_CMP_GT]\n"         \
+    "socket errno 93 [0," family ",SCMP_CMP_EQ] [2,33,SCMP_CMP_EQ]\n"          \
+    "socket errno 93 [0," family ",SCMP_CMP_EQ] [2,115,SCMP_CMP_EQ]\n"         \
+    "socket errno 93 [0," family ",SCMP_CMP_EQ] [2,132,SCMP_CMP_EQ]\n"         \
+    "socket errno 93 [0," family ",SCMP_CMP_EQ] [2,136,SCMP_CMP_EQ]\n"         \
+    "socket errno 94 [0," family ",SCMP_CMP_EQ] [1,4,SCMP_CMP_MASKED_EQ,12]\n" \
+    "socket errno 94 [0," family ",SCMP_CMP_EQ] [1,8,SCMP_CMP_MASKED_EQ,8]\n"
+
 static const char denied_syscalls[] =
     /* Nested namespaces: user and process namespaces cannot be dumped, all of them are counted for
      * the machine, and most of what attacks kernels begins in them. clone3() hides its flags from
@@ -100,6 +109,10 @@ static const char denied_syscalls[] =
     "socket errno 97 [0,14,SCMP_CMP_EQ]\n"
     "socket errno 97 [0,15,SCMP_CMP_EQ]\n"
     "socketpair errno 97 [0,1,SCMP_CMP_NE]\n"
+    /* Of AF_INET and AF_INET6: streams, datagrams and raw packets, of the usual protocols. The
+     * kernel would load a module of the host for the others: SCTP (132, and SOCK_SEQPACKET), DCCP
+     * (33, and type 6), L2TP (115), UDP-Lite (136), SMC (256) and MPTCP (262). */
+    INET_REFUSED("2") INET_REFUSED("10")
     /* Of netlink: routes (0), sockets (4), audit (9, which sudo tries) and uevents (15). */
     "socket errno 93 [0,16,SCMP_CMP_EQ] [2,15,SCMP_CMP_GT]\n"
     "socket errno 93 [0,16,SCMP_CMP_EQ] [2,1,SCMP_CMP_EQ]\n"
