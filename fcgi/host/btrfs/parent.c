@@ -93,13 +93,26 @@ static bool is_made(const struct making *making)
            memcmp(found.parent_uuid, making->made_of.uuid, sizeof found.parent_uuid) == 0;
 }
 
+/* What the disk of the source may hold: its template reads no more of this machine's time. A sparse
+ * or compressed file may have more, and is sent without a parent then. */
+static uint64_t size_limit(const struct making *making)
+{
+    char group[BTRFS_GROUP_NAME_SIZE];
+    autoclose int fd = open(making->source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    autofree char *groups = fd < 0 ? NULL : btrfs_groups_of(fd);
+    btrfs_group_name(making->made_of.id, group);
+    uint64_t limit = groups ? btrfs_group_read(groups, group, "max_referenced") : 0;
+    return limit ? limit : TREE_BYTES_MAX;
+}
+
 static int fill(const struct making *making)
 {
     unsigned char digest[TREE_DIGEST_SIZE];
     _Static_assert(sizeof digest == BTRFS_UUID_BYTES, "a digest is in the place of an id");
     autofree char *record = files_path(making->parent, RECORD);
     if (btrfs_subvolume_copy(making->source, making->parent) < 0 ||
-        (unlink(record) < 0 && errno != ENOENT) || tree_digest(making->parent, digest) < 0 ||
+        (unlink(record) < 0 && errno != ENOENT) ||
+        tree_digest(making->parent, size_limit(making), digest) < 0 ||
         btrfs_subvolume_set_received(making->parent, digest) < 0)
         return -1;
     return btrfs_subvolume_seal(making->parent);

@@ -14,10 +14,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 #define ENTRIES_MOST (UINT64_C(4) << 20)
-#define BYTES_MOST   (UINT64_C(64) << 30)
+#define TIME_MAX_MS  120000
 /* What btrfs says to be a folder's size: two bytes for each letter of the names in it. A folder is
  * sorted in memory, which takes some 300 bytes for each name. */
 #define FOLDER_MOST (2 << 20)
@@ -28,7 +29,8 @@
 struct tree {
     crypto_generichash_state hash;
     size_t root_length; /* of the paths, what is not told */
-    uint64_t entries, bytes;
+    uint64_t entries, bytes, bytes_max;
+    int64_t end_ms;
     void *linked; /* struct link, by number */
     char *piece;
 };
@@ -109,7 +111,7 @@ static int tell_extent(struct tree *tree, int fd, off_t from, off_t end)
         if (count <= 0)
             return -1;
         tree->bytes += (uint64_t)count;
-        if (tree->bytes > BYTES_MOST)
+        if (tree->bytes > tree->bytes_max || clock_monotonic_ms() > tree->end_ms)
             return too_big();
         tell(tree, tree->piece, (size_t)count);
         from += count;
@@ -173,7 +175,8 @@ static int tell_entry(struct tree *tree, const FTSENT *entry)
 {
     const struct stat *found = entry->fts_statp;
     uint64_t own = tree->entries++, first = own;
-    if (tree->entries > ENTRIES_MOST || (S_ISDIR(found->st_mode) && found->st_size > FOLDER_MOST))
+    if (tree->entries > ENTRIES_MOST || clock_monotonic_ms() > tree->end_ms ||
+        (S_ISDIR(found->st_mode) && found->st_size > FOLDER_MOST))
         return too_big();
     tell_text(tree, entry->fts_path + tree->root_length);
     if (!S_ISDIR(found->st_mode) && found->st_nlink > 1) {
@@ -211,12 +214,17 @@ static int walk(struct tree *tree, FTS *files)
     return errno ? -1 : 0;
 }
 
-int tree_digest(const char *path, unsigned char digest[TREE_DIGEST_SIZE])
+int tree_digest(const char *path, uint64_t bytes_max, unsigned char digest[TREE_DIGEST_SIZE])
 {
     autofree char *root = xstrdup(path);
     autofree char *piece = xmalloc(PIECE_SIZE);
     char *const roots[] = {root, NULL};
-    struct tree tree = {.root_length = strlen(path), .piece = piece};
+    struct tree tree = {
+        .root_length = strlen(path),
+        .piece = piece,
+        .bytes_max = bytes_max < TREE_BYTES_MAX ? bytes_max : TREE_BYTES_MAX,
+        .end_ms = clock_monotonic_ms() + TIME_MAX_MS,
+    };
     FTS *files = sodium_init() < 0 ? NULL : fts_open(roots, FTS_PHYSICAL | FTS_XDEV, by_name);
     if (!files)
         return -1;

@@ -6,10 +6,14 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #define TREE_DIGEST_SIZE 16
+
+#define TREE_BYTES_MAX   (UINT64_C(64) << 30)
 
 /* BLAKE2b, of a tree in which nobody writes. All its folders are given the epoch as their time of
  * change: two hosts that have unpacked the same image have made something in it at different times.
- * Returns 0, or -1 with errno: E2BIG for a tree of more files, larger folders or more data than is
- * looked at. */
-int tree_digest(const char *path, unsigned char digest[TREE_DIGEST_SIZE]);
+ * bytes_max: of data, at most TREE_BYTES_MAX. Returns 0, or -1 with errno: E2BIG for a tree of more
+ * files, larger folders or more data than is read, or of one that takes more than two minutes. */
+int tree_digest(const char *path, uint64_t bytes_max, unsigned char digest[TREE_DIGEST_SIZE]);

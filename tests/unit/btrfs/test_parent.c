@@ -31,7 +31,7 @@ static int make_trees(void **state)
 
 static void digest_of(const char *path, unsigned char digest[TREE_DIGEST_SIZE])
 {
-    assert_int_equal(tree_digest(path, digest), 0);
+    assert_int_equal(tree_digest(path, TREE_BYTES_MAX, digest), 0);
 }
 
 static bool are_alike(void)
@@ -111,11 +111,21 @@ static void a_hole_takes_no_time(void **state)
     digest_of("a", digest);
 }
 
+static void more_data_than_may_be_read(void **state)
+{
+    unsigned char digest[TREE_DIGEST_SIZE];
+    (void)state;
+    make_trees(state);
+    errno = 0;
+    assert_int_equal(tree_digest("a", strlen("data"), digest), -1);
+    assert_int_equal(errno, E2BIG);
+}
+
 static void a_folder_that_is_not_there(void **state)
 {
     unsigned char digest[TREE_DIGEST_SIZE];
     (void)state;
-    assert_int_equal(tree_digest("nowhere", digest), -1);
+    assert_int_equal(tree_digest("nowhere", TREE_BYTES_MAX, digest), -1);
     assert_int_equal(errno, ENOENT);
 }
 
@@ -209,6 +219,7 @@ int main(void)
         cmocka_unit_test_setup(an_attribute_is_seen, make_trees),
         cmocka_unit_test_setup(folders_are_of_no_time, make_trees),
         cmocka_unit_test_setup(a_hole_takes_no_time, make_trees),
+        cmocka_unit_test(more_data_than_may_be_read),
         cmocka_unit_test(a_folder_that_is_not_there),
         cmocka_unit_test(the_record_names_the_source),
         cmocka_unit_test(a_note_is_taken_from_a_stream),
