@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a preview's answer does beyond its own origin: the table of doc/security.md, header by header."""
+
+import base64
+import re
+
+import pytest
+
+from client import Origin
+from stack import wait_until
+
+pytestmark = pytest.mark.parallel
+
+LOOPBACK, ANY = 3000, 3001
+
+# As doc/security.md says: header, value as it is sent, value as it arrives (None: it does not).
+DROPPED = [
+    ("Clear-Site-Data", '"cookies", "storage"'),
+    ("Alt-Svc", 'h3="elsewhere.example:443"; ma=86400; persist=1'),
+    ("NEL", '{"report_to":"all","max_age":86400,"include_subdomains":true,"success_fraction":1}'),
+    ("Report-To", '{"group":"all","max_age":86400,"endpoints":[{"url":"https://elsewhere.example/"}]}'),
+    ("Public-Key-Pins", 'pin-sha256="AAAA"; max-age=86400; includeSubDomains'),
+    ("Public-Key-Pins-Report-Only", 'pin-sha256="AAAA"; max-age=86400'),
+    ("Expect-CT", 'max-age=86400, report-uri="https://elsewhere.example/"'),
+    ("Sec-Session-Registration", '(ES256);path="/register"'),
+    ("Secure-Session-Registration", '(ES256);path="/register"'),
+    ("Proxy-Authenticate", 'Basic realm="the network"'),
+    ("Proxy-Authentication-Info", "nextnonce=1"),
+    ("X-Accel-Redirect", "/_sandlot/error/500"),
+    ("X-Accel-Buffering", "yes"),
+    ("X-Accel-Limit-Rate", "1"),
+    ("X-Accel-Charset", "utf-7"),
+    ("X-Accel-Expires", "3600"),
+]
+KEPT = [
+    ("Access-Control-Allow-Origin", "*"),
+    ("Content-Security-Policy", "frame-ancestors 'none'"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Link", "</app.css>; rel=preload; as=style"),
+    ("Location", "https://elsewhere.example/"),
+    ("Refresh", "5; url=https://elsewhere.example/"),
+    ("Reporting-Endpoints", 'own="https://elsewhere.example/"'),
+    ("Service-Worker-Allowed", "/"),
+    ("Strict-Transport-Security", "max-age=60; includeSubDomains"),
+    ("WWW-Authenticate", 'Basic realm="the application"'),
+]
+
+
+@pytest.fixture(scope="module")
+def served(shared_sandbox):
+    program = shared_sandbox.put_guest("raw_server.py")
+    for address, port in (("127.0.0.1", LOOPBACK), ("0.0.0.0", ANY)):
+        shared_sandbox.data.background("python3", program, address, str(port))
+        wait_until(lambda: shared_sandbox.preview(port).request("GET", "/").status == 200, 30, "the server")
+    return shared_sandbox
+
+
+@pytest.fixture(params=[LOOPBACK, ANY], ids=["relay", "direct"])
+def preview(served, request):
+    return served.preview(request.param)
+
+
+def answer(preview, *lines, status="200 OK"):
+    head = "\r\n".join((f"HTTP/1.1 {status}", *lines, "Content-Length: 2", "Connection: close", "", ""))
+    sent = base64.b64encode(head.encode() + b"ok").decode()
+    return preview.request("GET", "/", headers={"X-Answer": sent})
+
+
+def test_headers_that_reach_further_are_dropped(preview):
+    seen = answer(preview, *(f"{name}: {value}" for name, value in DROPPED))
+    assert seen.status == 200 and seen.body == b"ok", seen
+    assert [name for name, _ in DROPPED if name in seen.headers] == []
+
+
+def test_what_is_of_the_origin_alone_is_kept(preview):
+    seen = answer(preview, *(f"{name}: {value}" for name, value in KEPT))
+    assert {name: seen.headers[name] for name, _ in KEPT} == dict(KEPT)
+
+
+def test_no_page_shares_its_window_with_another_preview(preview):
+    for lines in ((), ("Origin-Agent-Cluster: ?0",)):
+        assert answer(preview, *lines).headers.get_all("Origin-Agent-Cluster") == ["?1"]
+
+
+def test_cookies_are_for_their_host(preview):
+    host = preview.host
+    parent = host.partition(".")[2]
+    cookies = [f"a=1; Domain={parent}", f"b=2; domain=.{parent}; Path=/", f"c=3; DOMAIN = {parent}",
+               f"d=4; Domain={parent}; Domain={parent}", f"e=5;Secure;Domain=  {parent}  ;HttpOnly",
+               "f=6; Path=/x; SameSite=Strict", "__Host-g=7; Secure; Path=/"]
+    seen = answer(preview, *(f"Set-Cookie: {cookie}" for cookie in cookies)).headers.get_all("Set-Cookie")
+    assert len(seen) == len(cookies)
+    for cookie in seen:
+        assert not re.search(r"domain\s*=\s*[^\s;]", cookie, re.IGNORECASE), cookie
+    assert seen[5:] == cookies[5:]
+
+
+@pytest.mark.parametrize("status", ["204 No Content", "304 Not Modified", "401 Unauthorized", "407 Proxy Authentication Required",
+                                    "421 Misdirected Request", "425 Too Early", "451 No", "500 Wrong", "599 Unknown"])
+def test_statuses_are_the_applications_own(preview, status):
+    assert answer(preview, status=status).status == int(status[:3])
+
+
+def test_a_data_plane_sets_no_cookie(stack, served):
+    """Whoever is root in a sandbox can answer in the place of its agent."""
+    origin = Origin(stack.ca_file, served.document["data_plane_url"])
+    seen = origin.request("GET", "/files?path=/etc/hostname", headers={"X-Access-Token": served.data.token})
+    assert seen.status == 200 and "Set-Cookie" not in seen.headers
