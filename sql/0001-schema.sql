@@ -431,7 +431,7 @@ CREATE TABLE template_sources (
 -- Tags: names that point to a version and can be moved to another one.
 CREATE TABLE template_tags (
     template_id CHAR(30) COLLATE ascii_bin NOT NULL,
-    tag VARCHAR(63) COLLATE ascii_bin NOT NULL,
+    tag VARCHAR(128) COLLATE ascii_bin NOT NULL,
     template_version_id CHAR(30) COLLATE ascii_bin NOT NULL,
     assigned_at_ms BIGINT NOT NULL,
     PRIMARY KEY (template_id, tag),
@@ -755,7 +755,7 @@ CREATE TABLE checkpoints (
     created_by CHAR(30) COLLATE ascii_bin NOT NULL,
     sandbox_id CHAR(30) COLLATE ascii_bin NOT NULL,
     incarnation INT UNSIGNED NOT NULL,
-    name VARCHAR(63) COLLATE ascii_bin NULL,
+    name VARCHAR(192) COLLATE ascii_bin NULL,
     state VARCHAR(16) COLLATE ascii_bin NOT NULL,
     template_slug VARCHAR(63) COLLATE ascii_bin NOT NULL,
     template_version_id CHAR(30) COLLATE ascii_bin NOT NULL,

@@ -26,6 +26,16 @@ const char *id_floor(const char *prefix, int64_t at_ms, char out[ID_SIZE]);
 /* Whether text has the exact form of an identifier of that type, and of this cell. */
 bool id_is_valid(const char *prefix, const char *text);
 
+#define UUID_SIZE (36 + 1)
+
+/* Write the 128 bits behind the prefix of a valid identifier as a UUID: 8-4-4-4-12 lower-case
+ * hexadecimal digits. Returns out. */
+const char *id_to_uuid(const char *id, char out[UUID_SIZE]);
+
+/* Read such a UUID, in letters of either case, as an identifier of the type. Returns 0, or -1 when
+ * text has another form or is no identifier of this cell. */
+int id_of_uuid(const char *prefix, const char *text, char out[ID_SIZE]);
+
 #define ROUTE_TOKEN_LENGTH 26
 
 /* 26 random characters [a-z2-7] (130 bits). Returns out. */

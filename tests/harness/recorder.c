@@ -150,10 +150,11 @@ static int inspect(struct runtime *runtime, const char *name, enum runtime_statu
 }
 
 static int pause_instance(struct runtime *runtime, const char *name,
-                          const struct runtime_resources *resources, bool keep_memory, bool or_disk,
+                          const struct runtime_resources *resources, enum runtime_pause how,
                           enum runtime_origin *origin, struct error **err)
 {
-    (void)runtime, (void)resources, (void)or_disk;
+    (void)runtime, (void)resources;
+    bool keep_memory = how == RUNTIME_PAUSE_MEMORY || how == RUNTIME_PAUSE_MEMORY_OR_DISK;
     struct instance *instance = find(name);
     if (record("pause", name, err) < 0)
         return -1;

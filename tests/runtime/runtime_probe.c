@@ -229,9 +229,11 @@ static int do_inspect(struct probe *probe, struct error **err)
 static int do_pause(struct probe *probe, struct error **err)
 {
     enum runtime_origin origin = -1;
-    int result =
-        probe->runtime->ops->pause(probe->runtime, probe->instance.name, &probe->instance.resources,
-                                   !probe->disk_only, probe->or_disk, &origin, err);
+    enum runtime_pause how = probe->disk_only ? RUNTIME_PAUSE_DISK
+                             : probe->or_disk ? RUNTIME_PAUSE_MEMORY_OR_DISK
+                                              : RUNTIME_PAUSE_MEMORY;
+    int result = probe->runtime->ops->pause(probe->runtime, probe->instance.name,
+                                            &probe->instance.resources, how, &origin, err);
     put_origin(probe, (int)origin);
     return result;
 }

@@ -50,10 +50,32 @@ int checkpoint_resolve(struct db *db, const struct team *team, const char *refer
     if (suffix)
         *suffix++ = '\0';
     bool newest = !suffix || str_equal(suffix, "latest") || str_equal(suffix, "default");
-    if (!checkpoint_name_is_valid(name) ||
-        (!newest && str_parse_u64(suffix, 1, UINT32_MAX, &version) < 0))
+    if (!checkpoint_name_is_valid(name) || (!newest && !checkpoint_tag_is_valid(suffix)))
         return not_found(err);
+    if (!newest) {
+        error_auto missing = NULL;
+        if (checkpoint_row_find(db, team->id, reference, 0, checkpoint, &missing) == 0)
+            return 0;
+        if (missing->code != ERR_NOT_FOUND)
+            return error_move(err, &missing);
+        if (str_parse_u64(suffix, 1, UINT32_MAX, &version) < 0)
+            return not_found(err);
+    }
     return checkpoint_row_find(db, team->id, name, (uint32_t)version, checkpoint, err);
+}
+
+bool checkpoint_is_unnamed(const struct checkpoint *checkpoint)
+{
+    size_t prefix = strlen(CHECKPOINT_UNNAMED);
+    return str_starts_with(checkpoint->name, CHECKPOINT_UNNAMED) &&
+           str_equal(checkpoint->name + prefix, checkpoint->id + strlen("ckp_"));
+}
+
+bool checkpoint_tag_is_valid(const char *tag)
+{
+    size_t length = strlen(tag);
+    return length >= 1 && length <= CHECKPOINT_TAG_MAX &&
+           strspn(tag, "abcdefghijklmnopqrstuvwxyz0123456789._-") == length;
 }
 
 bool checkpoint_name_is_valid(const char *name)

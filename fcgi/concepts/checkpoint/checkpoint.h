@@ -17,6 +17,10 @@
 #include "runtime/runtime.h"
 
 #define CHECKPOINT_NAME_MAX 63
+#define CHECKPOINT_UNNAMED  "checkpoint-" /* before the ULID of its id */
+/* Clients of E2B also give a tag; <name>:<tag> is a name of its own here. */
+#define CHECKPOINT_TAG_MAX   128
+#define CHECKPOINT_NAME_SIZE (CHECKPOINT_NAME_MAX + 1 + CHECKPOINT_TAG_MAX + 1)
 
 enum checkpoint_state {
 #define STATE(symbol, name) symbol,
@@ -33,7 +37,7 @@ struct checkpoint {
     char created_by[ID_SIZE];
     char sandbox_id[ID_SIZE];
     uint32_t incarnation; /* of the sandbox while it is made */
-    char name[CHECKPOINT_NAME_MAX + 1];
+    char name[CHECKPOINT_NAME_SIZE];
     uint32_t version; /* of those of the team that have this name, counted from 1 */
     enum checkpoint_state state;
     char template_slug[SLUG_MAX + 1];
@@ -59,14 +63,16 @@ void checkpoint_source(const struct checkpoint *checkpoint, char out[CHECKPOINT_
 
 /* 1 to 63 letters, digits, dots, underscores and hyphens, beginning with a letter or a digit. */
 bool checkpoint_name_is_valid(const char *name);
+/* 1 to 128 lower-case letters, digits, dots, underscores and hyphens. */
+bool checkpoint_tag_is_valid(const char *tag);
 
 /* A checkpoint that can be used. Errors: ERR_NOT_FOUND. */
 int checkpoint_get(struct db *db, const char *id, struct checkpoint *checkpoint,
                    struct error **err);
 
-/* What a request names: an id, or [team/]name[:version], of which the newest is meant without a
- * version, and with `latest` or `default` for one. Only those of the team are found. Errors:
- * ERR_NOT_FOUND. */
+/* What a request names: an id, [team/]name[:version] or [team/]name:tag. The newest is meant
+ * without a version, and with `latest` or `default`. A tag goes before a version of the same text.
+ * Only those of the team are found. Errors: ERR_NOT_FOUND. */
 int checkpoint_resolve(struct db *db, const struct team *team, const char *reference,
                        struct checkpoint *checkpoint, struct error **err);
 
@@ -76,11 +82,23 @@ int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoi
                        struct error **err);
 
 /* The newest checkpoints of a team, or of a sandbox if sandbox_id is not NULL, of this name or id
- * if name is not NULL, with an id before `before` (NULL: from the newest), at most limit. The
- * caller frees, also after an error. */
-int checkpoint_list(struct db *db, const char *team_id, const char *sandbox_id, const char *name,
-                    const char *before, unsigned limit, struct checkpoint **list, unsigned *count,
-                    struct error **err);
+ * if name is not NULL, with an id before `before` (NULL: from the newest), at most limit.
+ * last_alone: of each name the last version only. The caller frees, also after an error. */
+struct checkpoint_filter {
+    const char *team_id, *sandbox_id, *name, *before;
+    bool last_alone;
+    unsigned limit;
+};
+int checkpoint_list(struct db *db, const struct checkpoint_filter *filter, struct checkpoint **list,
+                    unsigned *count, struct error **err);
+
+/* Those of a team that have the name, with any tag: by name, the newest version first. The caller
+ * frees, also after an error. */
+int checkpoint_list_tags(struct db *db, const char *team_id, const char *name,
+                         struct checkpoint **list, unsigned *count, struct error **err);
+
+/* Whether it was made without a name: the one that it has follows from its id. */
+bool checkpoint_is_unnamed(const struct checkpoint *checkpoint);
 
 /* Inside a transaction that makes something from it: it can be used, and can neither be deleted nor
  * go to another host before the transaction ends. *host_id: where it is. Errors: ERR_NOT_FOUND. */

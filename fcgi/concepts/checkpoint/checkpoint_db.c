@@ -18,7 +18,10 @@
 /* What a worker may take to write the rows of a fork; of one that is gone the copy stays so long.
  */
 #define FORK_KEEP_MS 120000
-#define NEWEST_FIRST " AND (? IS NULL OR c.name = ? OR c.id = ?) ORDER BY c.id DESC LIMIT ?"
+#define NEWEST_FIRST                                                                     \
+    " AND (? IS NULL OR c.name = ? OR c.id = ?) AND (? = 0 OR NOT EXISTS (SELECT 1 FROM" \
+    " checkpoints n WHERE n.team_id = c.team_id AND n.name = c.name"                     \
+    " AND n.version > c.version AND n.state = 'ready')) ORDER BY c.id DESC LIMIT ?"
 
 static const struct db_statement get_statement = {
     "checkpoint.get", SELECT_CHECKPOINT " WHERE c.id = ? AND c.state = 'ready'", true};
@@ -38,6 +41,12 @@ static const struct db_statement find_statement = {
     "checkpoint.find",
     SELECT_CHECKPOINT " WHERE c.team_id = ? AND c.name = ? AND (? = 0 OR c.version = ?)"
                       " AND c.state = 'ready' ORDER BY c.version DESC LIMIT 1",
+    true};
+static const struct db_statement list_tags_statement = {
+    "checkpoint.list_tags",
+    SELECT_CHECKPOINT " WHERE c.team_id = ? AND c.state = 'ready'"
+                      " AND SUBSTRING_INDEX(c.name, ':', 1) = ?"
+                      " ORDER BY c.name, c.version DESC LIMIT 100000",
     true};
 static const struct db_statement next_version_statement = {
     "checkpoint.next_version",
@@ -129,6 +138,7 @@ static const struct db_statement *const statements[] = {
     &list_statement,
     &list_of_sandbox_statement,
     &find_statement,
+    &list_tags_statement,
     &next_version_statement,
     &hold_statement,
     &count_statement,
@@ -222,24 +232,37 @@ int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoi
     return get_one(db, &get_any_statement, id, checkpoint, err);
 }
 
-int checkpoint_list(struct db *db, const char *team_id, const char *sandbox_id, const char *name,
-                    const char *before, unsigned limit, struct checkpoint **list, unsigned *count,
-                    struct error **err)
+int checkpoint_list(struct db *db, const struct checkpoint_filter *filter, struct checkpoint **list,
+                    unsigned *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
     *list = NULL;
     *count = 0;
     /* Behind every id of this kind. */
-    struct db_value last = db_text(before ? before : "ckp_~"), named = db_text(name);
-    int result = sandbox_id
+    struct db_value last = db_text(filter->before ? filter->before : "ckp_~");
+    struct db_value team = db_text(filter->team_id), named = db_text(filter->name);
+    struct db_value alone = db_bool(filter->last_alone), limit = db_u64(filter->limit);
+    int result = filter->sandbox_id
                      ? db_query(db, &list_of_sandbox_statement,
-                                DB_ARGS(db_text(sandbox_id), db_text(team_id), last, named, named,
-                                        named, db_u64(limit)),
+                                DB_ARGS(db_text(filter->sandbox_id), team, last, named, named,
+                                        named, alone, limit),
                                 &rows, err)
                      : db_query(db, &list_statement,
-                                DB_ARGS(db_text(team_id), last, named, named, named, db_u64(limit)),
-                                &rows, err);
+                                DB_ARGS(team, last, named, named, named, alone, limit), &rows, err);
     if (result < 0)
+        return -1;
+    read_all(rows, list, count);
+    return 0;
+}
+
+int checkpoint_list_tags(struct db *db, const char *team_id, const char *name,
+                         struct checkpoint **list, unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *list = NULL;
+    *count = 0;
+    if (db_query(db, &list_tags_statement, DB_ARGS(db_text(team_id), db_text(name)), &rows, err) <
+        0)
         return -1;
     read_all(rows, list, count);
     return 0;

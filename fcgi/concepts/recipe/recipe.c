@@ -28,6 +28,7 @@ static const struct schema_member step_members[] = {
     TEXT("mode", 5),
     TEXT("path", RECIPE_PATH_MAX),
     {.name = "envs", .type = SCHEMA_MAP, .min = 1, .max = ENVS_MAX, .item = &env_item},
+    {.name = "expand", .type = SCHEMA_BOOLEAN},
     {.name = NULL}};
 const struct schema_member recipe_step_item = {.type = SCHEMA_OBJECT, .members = step_members};
 
@@ -37,7 +38,7 @@ static const struct {
     const char *needed[4], *allowed[3];
 } kinds[] = {
     {"run", {"command"}, {"user"}}, {"copy", {"files", "source", "destination"}, {"user", "mode"}},
-    {"env", {"envs"}, {NULL}},      {"workdir", {"path"}, {NULL}},
+    {"env", {"envs"}, {"expand"}},  {"workdir", {"path"}, {NULL}},
     {"user", {"user"}, {NULL}},
 };
 
@@ -149,12 +150,8 @@ int recipe_check_tags(const json_t *tags, const char *field, struct error **err)
     size_t at;
     json_t *tag;
     json_array_foreach ((json_t *)(uintptr_t)tags, at, tag) {
-        const char *name = json_string_value(tag);
-        if (!template_tag_is_valid(name) || str_equal(name, TEMPLATE_TAG_LATEST))
-            return error_set_field(err, ERR_INVALID_REQUEST, field,
-                                   "This cannot be a tag: 1 to %d lower-case letters, digits, "
-                                   "dots, underscores and hyphens, no number and not \"%s\".",
-                                   TEMPLATE_TAG_MAX, TEMPLATE_TAG_LATEST);
+        if (template_tag_check_plain(json_string_value(tag), field, err) < 0)
+            return -1;
     }
     return 0;
 }

@@ -10,13 +10,14 @@
  *   {"steps": [{"type": "run", "command": "make", "user": "root"},
  *              {"type": "copy", "files": "<hash>", "source": "src/", "destination": "/app/",
  *               "user": "root", "mode": "0755"},
- *              {"type": "env", "envs": {"NAME": "value"}},
+ *              {"type": "env", "envs": {"NAME": "value"}, "expand": true},
  *              {"type": "workdir", "path": "/app"},
  *              {"type": "user", "user": "user"}],
  *    "start_command": "…", "ready_command": "…"}
  *
- * What env, workdir and user say holds for the steps after them and for the sandboxes that are made
- * from the version; the start command runs in each of them.
+ * With expand, values may name variables (recipe_expand.h). What env, workdir and user say holds
+ * for the steps after them and for the sandboxes that are made from the version; the start command
+ * runs in each of them.
  */
 #pragma once
 

@@ -183,6 +183,7 @@ static void close_place(struct recipe_place *place)
 {
     mem_wipe(place->secret, sizeof place->secret);
     json_decref(place->defaults);
+    free(place->path);
 }
 
 /* --- its steps --- */

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "crypto/mac.h"
 #include "recipe/recipe.h"
+#include "recipe/recipe_expand.h"
 #include "recipe/recipe_file.h"
 
 #define WORK_DIR "/var/tmp/.sandlot-build"
@@ -74,9 +75,18 @@ static const char copy_script[] =
 static const char workdir_script[] = "[ -d \"$1\" ] || { mkdir -p \"$1\" && chown \"$2\" \"$1\"; }";
 static const char user_script[] =
     "id -u \"$1\" >/dev/null 2>&1 || { echo \"There is no user $1.\"; exit 1; }";
+/* Arguments: the ready command, the number of the start command; either may be empty. A start
+ * command without a ready command has two seconds to fail. */
 static const char ready_script[] =
-    "i=0; until sh -c \"$1\"; do i=$((i + 1)); [ $i -lt 600 ] ||"
-    " { echo \"It was not ready in time.\"; exit 1; }; sleep 0.5; done";
+    "cd " WORK_DIR "\n"
+    "check() { s=$([ -z \"$1\" ] || head -c 16 $1.status); case $s in ''|r|r0) return;; esac\n"
+    "  echo \"The start command ended with status ${s#r}: $(tail -c 4096 $1.out)\"; exit 1; }\n"
+    "i=0; until if [ -n \"$1\" ]; then (cd /; exec sh -c \"$1\"); else [ $i -ge 4 ]; fi; do\n"
+    "  check \"$2\"; i=$((i + 1))\n"
+    "  [ $i -lt 600 ] || { echo \"It was not ready in time.\"; exit 1; }\n"
+    "  sleep 0.5\n"
+    "done\n"
+    "check \"$2\"\n";
 /* Arguments: what is to be said to sandboxes, the number of the start command. */
 static const char clean_script[] =
     "set -e; p=$(head -c 16 " WORK_DIR "/$2.pid 2>/dev/null || true)\n"
@@ -118,6 +128,22 @@ static void enter(struct setting *setting, const char *path, char **kept)
     setting->cwd = whole;
 }
 
+/* Values of one step do not see each other. */
+static void add_envs(const json_t *step, const char *path, json_t *envs)
+{
+    json_auto_t *known = json_deep_copy(envs);
+    bool expands = json_is_true(json_object_get(step, "expand"));
+    const char *name;
+    json_t *value;
+    if (path && !json_object_get(known, "PATH"))
+        json_object_set_new(known, "PATH", json_string(path));
+    json_object_foreach (json_object_get(step, "envs"), name, value) {
+        const char *text = json_string_value(value);
+        autofree char *expanded = expands ? recipe_expand(text, known) : xstrdup(text);
+        json_object_set_new(envs, name, json_string(expanded));
+    }
+}
+
 /* *kept: holds a path of it; the caller frees both. */
 static struct setting setting_at(const struct recipe_place *place, unsigned step, char **kept)
 {
@@ -131,7 +157,7 @@ static struct setting setting_at(const struct recipe_place *place, unsigned step
         const json_t *done = step_at(place, i);
         const char *type = text_of(done, "type");
         if (str_equal(type, "env"))
-            json_object_update(setting.envs, json_object_get(done, "envs"));
+            add_envs(done, place->path, setting.envs);
         else if (str_equal(type, "workdir"))
             enter(&setting, text_of(done, "path"), kept);
         else if (str_equal(type, "user"))
@@ -220,12 +246,16 @@ static int call_look(struct recipe_place *place, json_t *args, json_t **answer, 
 int recipe_place_read(struct recipe_place *place, struct error **err)
 {
     json_auto_t *answer = NULL;
-    if (call_look(
-            place,
-            json_pack("[s, s]", "-c", "head -c 65536 " TEMPLATE_DEFAULTS_FILE " 2>/dev/null; true"),
-            &answer, err) < 0)
+    if (call_look(place,
+                  json_pack("[s, s]", "-c",
+                            "printf '%s\\n' \"$PATH\"; head -c 65536 " TEMPLATE_DEFAULTS_FILE
+                            " 2>/dev/null; true"),
+                  &answer, err) < 0)
         return -1;
     const char *text = text_of(answer, "stdout");
+    size_t line = strcspn(text, "\n");
+    place->path = xstrndup(text, line);
+    text += line + (text[line] == '\n');
     place->defaults = json_loads(text, 0, NULL);
     if (!json_is_object(place->defaults)) {
         json_decref(place->defaults);
@@ -386,15 +416,19 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct set
     const char *ready = text_of(place->recipe, "ready_command");
     unsigned count = recipe_step_count(place);
     char number[16];
+    snprintf(number, sizeof number, "%u", count + RECIPE_END_START);
     switch ((enum recipe_end)(step - count)) {
     case RECIPE_END_START:
-        if (*start_command && *ready)
+        if (*start_command)
             return run(place, step, as, "", start_command, err);
         *begun = RECIPE_NOTHING_TO_RUN;
         return 0;
     case RECIPE_END_READY:
-        if (*ready)
-            return start(place, step, as, json_pack("[s, s, s]", ready_script, "sh", ready), err);
+        if (*start_command || *ready)
+            return start(place, step, as,
+                         json_pack("[s, s, s, s]", ready_script, "sh", ready,
+                                   *start_command ? number : ""),
+                         err);
         *begun = RECIPE_NOTHING_TO_RUN;
         return 0;
     case RECIPE_END_CLEAN:
@@ -402,7 +436,6 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct set
         break;
     }
     autofree char *told = defaults_text(place, as);
-    snprintf(number, sizeof number, "%u", count + RECIPE_END_START);
     return start(place, step, NULL, json_pack("[s, s, s, s]", clean_script, "sh", told, number),
                  err);
 }

@@ -23,6 +23,7 @@ struct recipe_place {
     const char *team_id;
     const json_t *recipe;
     json_t *defaults; /* what the base says: {"user", "workdir", "envs"}; owned by the caller */
+    char *path;       /* PATH of its programs; likewise */
 };
 
 /* Behind the steps come those of the end: the start command, the ready command, the clean-up. */
@@ -35,7 +36,8 @@ void recipe_step_name(const struct recipe_place *place, int step, char name[16])
 /* What a log says of it; the caller's. */
 char *recipe_step_title(const struct recipe_place *place, unsigned step);
 
-/* Read what the base of the sandbox says to place->defaults. Errors: those of agent_exec(). */
+/* Read what the base of the sandbox says to place->defaults and place->path. Errors: those of
+ * agent_exec(). */
 int recipe_place_read(struct recipe_place *place, struct error **err);
 
 /* What has become of a step by recipe_step_begin(). */

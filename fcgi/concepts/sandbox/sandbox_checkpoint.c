@@ -47,7 +47,7 @@ static void plan_checkpoint(struct making *making, const struct sandbox *sandbox
     memcpy(checkpoint->parent_id, sandbox->snapshot_id, sizeof checkpoint->parent_id);
     snprintf(checkpoint->created_by, sizeof checkpoint->created_by, "%s", making->request->user_id);
     const char *name = making->request->name;
-    snprintf(checkpoint->name, sizeof checkpoint->name, "%s%s", name ? name : "checkpoint-",
+    snprintf(checkpoint->name, sizeof checkpoint->name, "%s%s", name ? name : CHECKPOINT_UNNAMED,
              name ? "" : checkpoint->id + strlen("ckp_"));
     /* Of a fork it is a snapshot, which fcgi/host/btrfs knows by its name. */
     snprintf(checkpoint->instance_name, sizeof checkpoint->instance_name, "%s-%s",

@@ -5,10 +5,16 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/fault_point.h"
+#include "base/log.h"
+#include "base/mem.h"
 #include "moving/moving.h"
+#include "runtime/agent_client.h"
 #include "sandbox/kept_log.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
+
+#define WRITE_OUT_S  1
+#define WRITE_OUT_MS 700
 
 /* The runtime refused to stop it: what state is it really in? */
 static int settle_refused_pause(struct work *work, struct error **failure, struct error **err)
@@ -25,19 +31,52 @@ static int settle_refused_pause(struct work *work, struct error **failure, struc
     return error_move(err, failure);
 }
 
+/* Whoever leaves the memory behind wants the disk as it is, and soon. Programs of a sandbox with
+ * volumes, whose memory nobody chose to leave, have time to end. */
+static enum runtime_pause pause_of(const struct sandbox *sandbox)
+{
+    if (sandbox->memory_left)
+        return RUNTIME_PAUSE_DISK_AT_ONCE;
+    if (sandbox_has_volumes(sandbox))
+        return RUNTIME_PAUSE_DISK;
+    return sandbox->on_pause_failure == ON_PAUSE_FAILURE_DISK ? RUNTIME_PAUSE_MEMORY_OR_DISK
+                                                              : RUNTIME_PAUSE_MEMORY;
+}
+
+/* Let the host write what the sandbox's programs have written to files: a host that fails right
+ * after the pause loses nothing then. A slow disk does not keep the pause waiting. */
+static void write_out(struct work *work)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    char secret[AGENT_SECRET_SIZE];
+    struct agent_place at;
+    error_auto failure = NULL;
+    json_auto_t *answer = NULL;
+    json_auto_t *call = json_pack("{s:s, s:[s, s], s:s, s:s, s:i}", "cmd", "sync", "args", "-f",
+                                  "/", "user", "root", "cwd", "/", "timeout", WRITE_OUT_S);
+    if (work_find_agent(work, &at, &failure) < 0 ||
+        agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
+                     &failure) < 0 ||
+        agent_exec(&at, secret, call, WRITE_OUT_MS, &answer, &failure) < 0)
+        log_info("cannot write out the disk of a sandbox before its pause",
+                 LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
+    mem_wipe(secret, sizeof secret);
+}
+
 /* Connections live through a pause with the memory, but whoever waits at one would not learn that
  * nothing comes before the resume. */
 static int pause_instance(struct work *work, enum runtime_origin *origin, struct error **err)
 {
     struct sandbox *sandbox = &work->sandbox;
     struct runtime *runtime = work->runtime;
-    bool or_disk = sandbox->on_pause_failure == ON_PAUSE_FAILURE_DISK;
+    enum runtime_pause how = pause_of(sandbox);
     kept_log_take(work);
+    if (how == RUNTIME_PAUSE_DISK_AT_ONCE)
+        write_out(work);
     work_hang_up(work);
     fault_point(FAULT_PAUSE_HUNG_UP);
-    int result = runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources,
-                                     !sandbox_has_volumes(sandbox) && !sandbox->memory_left,
-                                     or_disk, origin, err);
+    int result =
+        runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources, how, origin, err);
     memcpy(work->memory_lost, runtime->memory_lost, sizeof work->memory_lost);
     return result;
 }

@@ -57,8 +57,8 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
                 LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
     snprintf(work->memory_lost, sizeof work->memory_lost, "no working agent came with it: %s",
              failure->message);
-    if (runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources, false, true,
-                            origin, err) < 0 ||
+    if (runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources,
+                            RUNTIME_PAUSE_DISK, origin, err) < 0 ||
         runtime->ops->resume(runtime, sandbox->instance_name, &sandbox->resources, false, origin,
                              err) < 0)
         return -1;
@@ -97,8 +97,8 @@ int work_run_resume(struct work *work, struct error **err)
     error_auto ignored = NULL;
     enum runtime_origin kept;
     if (work->runtime)
-        work->runtime->ops->pause(work->runtime, sandbox->instance_name, &sandbox->resources, false,
-                                  true, &kept, &ignored);
+        work->runtime->ops->pause(work->runtime, sandbox->instance_name, &sandbox->resources,
+                                  RUNTIME_PAUSE_DISK, &kept, &ignored);
     if (work_finish(work, SANDBOX_EVENT_RESUME_FAILED, failure->message, err) < 0)
         return -1;
     if (failure->code == ERR_NOT_FOUND) /* the instance, and not the sandbox */

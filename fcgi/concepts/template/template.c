@@ -14,7 +14,19 @@ const char *const template_state_names[TEMPLATE_STATE_COUNT] = {
 #undef STATE
 };
 
-/* No slug holds a '_', so ids and slugs are never mistaken for each other. */
+/* What begins like an id is no slug, so that ids and slugs are never mistaken for each other. */
+bool template_slug_is_valid(const char *slug)
+{
+    static const char *const ids[] = {"tpl_", "tpv_", "ckp_", "sbx_"};
+    size_t length = strlen(slug);
+    for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
+        if (str_starts_with(slug, ids[i]))
+            return false;
+    return length > 0 && length <= SLUG_MAX && slug[0] != '-' && slug[length - 1] != '-' &&
+           strspn(slug, TAG_FIRST "_-") == length;
+}
+
+/* A number may also be a tag. */
 static int parse_version(const char *text, struct template_reference *reference)
 {
     uint64_t number;
@@ -26,11 +38,10 @@ static int parse_version(const char *text, struct template_reference *reference)
     if (str_parse_u64(text, 1, UINT32_MAX, &number) == 0) {
         reference->kind = REFERENCE_SLUG_NUMBER;
         reference->number = (uint32_t)number;
-        return 0;
-    }
-    if (!template_tag_is_valid(text))
+    } else if (!template_tag_is_valid(text))
         return -1;
-    reference->kind = REFERENCE_SLUG_TAG;
+    else
+        reference->kind = REFERENCE_SLUG_TAG;
     snprintf(reference->tag, sizeof reference->tag, "%s", text);
     return 0;
 }
@@ -41,7 +52,7 @@ static int parse_slug(const char *text, size_t length, char slug[SLUG_MAX + 1])
         return -1;
     memcpy(slug, text, length);
     slug[length] = '\0';
-    return slug_is_valid(slug) ? 0 : -1;
+    return template_slug_is_valid(slug) ? 0 : -1;
 }
 
 int template_name_parse(const char *name, char team[SLUG_MAX + 1], char slug[SLUG_MAX + 1])
@@ -70,13 +81,12 @@ int template_reference_parse(const char *text, struct template_reference *refere
     return text[length] ? parse_version(text + length + 1, reference) : 0;
 }
 
-/* What looks like a number or an id is none, so that nothing has two meanings behind the colon. */
 bool template_tag_is_valid(const char *tag)
 {
     size_t length = strlen(tag);
     return length >= 1 && length <= TEMPLATE_TAG_MAX && strspn(tag, TAG_FIRST "._-") == length &&
-           strspn(tag, TAG_FIRST) > 0 && strspn(tag, "0123456789") < length &&
-           !str_starts_with(tag, "tpl_") && !str_starts_with(tag, "tpv_");
+           strspn(tag, TAG_FIRST) > 0 && !str_starts_with(tag, "tpl_") &&
+           !str_starts_with(tag, "tpv_");
 }
 
 bool template_is_deployments(const struct template_version *version)

@@ -44,11 +44,11 @@ struct template_version {
 
 /* Resolve what a create request names, as team_id sees it. A template is `<slug>` (an own template
  * hides that of the deployment with the same slug), or `<team>/<slug>`: the team's own, one of the
- * deployment, or a public one. Of it: alone → newest ready version; `:<number>` or `:tpv_…` → that
- * one; `:<tag>` → the one that the tag points to, where `latest` is always the newest, and
- * `default` is as long as it is not assigned. `tpl_…` → newest ready version of that template;
- * `tpv_…` → that version.
- * Errors: ERR_TEMPLATE_NOT_FOUND with the given field. */
+ * deployment, or a public one. Of it: alone → newest ready version; `:tpv_…` → that one;
+ * `:<tag>` → the one that the tag points to, where `latest` and `default` are the newest as long as
+ * they are not assigned; `:<number>` → that one, unless it is an assigned tag. `tpl_…` → newest
+ * ready version of that template; `tpv_…` → that version. Errors: ERR_TEMPLATE_NOT_FOUND with the
+ * given field. */
 int template_resolve(struct db *db, const char *team_id, const char *reference, const char *field,
                      struct template_version *version, struct error **err);
 
@@ -132,6 +132,10 @@ int template_version_list(struct db *db, const char *team_id, struct template_ve
 int template_version_list_named(struct db *db, const char *team_id, const char *team_slug,
                                 const char *slug, struct template_version **versions,
                                 unsigned *count, struct error **err);
+
+/* 1 to 63 lower-case letters, digits, hyphens and underscores, with no hyphen at either end, and
+ * nothing that begins like an id. */
+bool template_slug_is_valid(const char *slug);
 
 /* Take a name apart: `<slug>` or `<team>/<slug>`; team is "" for the first. Returns 0, or -1 when
  * it is neither. */

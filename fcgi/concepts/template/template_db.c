@@ -39,8 +39,13 @@ static const struct db_statement newest_of_slug_statement = {
     "template.newest_of_slug",
     TEMPLATE_COLUMNS " WHERE v.template_id = (" FIND_TEMPLATE ") AND v.state = 'ready'" NEWEST,
     true};
+/* A tag of the same name goes first. */
 static const struct db_statement by_number_statement = {
-    "template.by_number", TEMPLATE_COLUMNS OF_TEMPLATE " AND v.version = ?", true};
+    "template.by_number",
+    TEMPLATE_COLUMNS " LEFT JOIN template_tags g ON g.template_version_id = v.id"
+                     " AND g.tag = ?" OF_TEMPLATE " AND (v.version = ? OR g.tag IS NOT NULL)"
+                     " ORDER BY g.tag IS NULL LIMIT 1",
+    true};
 static const struct db_statement by_id_statement = {
     "template.by_id", TEMPLATE_COLUMNS OF_TEMPLATE " AND v.id = ?", true};
 static const struct db_statement by_tag_statement = {
@@ -48,12 +53,11 @@ static const struct db_statement by_tag_statement = {
     TEMPLATE_COLUMNS " JOIN template_tags g ON g.template_version_id = v.id" OF_TEMPLATE
                      " AND g.tag = ?",
     true};
-/* It follows the newest version until it is assigned. */
+/* A tag that follows the newest version until it is assigned. */
 static const struct db_statement by_default_statement = {
     "template.by_default",
     TEMPLATE_COLUMNS " LEFT JOIN template_tags g ON g.template_version_id = v.id"
-                     " AND g.tag = '" TEMPLATE_TAG_DEFAULT "'" OF_TEMPLATE
-                     " ORDER BY g.tag IS NULL, v.version DESC LIMIT 1",
+                     " AND g.tag = ?" OF_TEMPLATE " ORDER BY g.tag IS NULL, v.version DESC LIMIT 1",
     true};
 static const struct db_statement by_template_statement = {
     "template.by_template",
@@ -201,10 +205,8 @@ static int query_tag(struct db *db, const char *template_id, const char *tag, st
                      struct error **err)
 {
     struct db_value id = db_text(template_id);
-    if (str_equal(tag, TEMPLATE_TAG_LATEST))
-        return db_query(db, &newest_statement, DB_ARGS(id), rows, err);
-    if (str_equal(tag, TEMPLATE_TAG_DEFAULT))
-        return db_query(db, &by_default_statement, DB_ARGS(id), rows, err);
+    if (str_equal(tag, TEMPLATE_TAG_LATEST) || str_equal(tag, TEMPLATE_TAG_DEFAULT))
+        return db_query(db, &by_default_statement, DB_ARGS(db_text(tag), id), rows, err);
     return db_query(db, &by_tag_statement, DB_ARGS(id, db_text(tag)), rows, err);
 }
 
@@ -219,8 +221,9 @@ static int query_reference(struct db *db, const struct template_reference *refer
     case REFERENCE_SLUG:
         return db_query(db, &newest_statement, DB_ARGS(template), rows, err);
     case REFERENCE_SLUG_NUMBER:
-        return db_query(db, &by_number_statement, DB_ARGS(template, db_u64(reference->number)),
-                        rows, err);
+        return db_query(db, &by_number_statement,
+                        DB_ARGS(db_text(reference->tag), template, db_u64(reference->number)), rows,
+                        err);
     case REFERENCE_SLUG_ID:
         return db_query(db, &by_id_statement, DB_ARGS(template, id), rows, err);
     case REFERENCE_SLUG_TAG:
@@ -404,10 +407,10 @@ int template_missing_sources(struct db *db, uint32_t host_id, struct template_ve
 static int check_version(const struct template_version *version, const char *slug,
                          const char *image, struct error **err)
 {
-    if (!slug_is_valid(slug))
+    if (!template_slug_is_valid(slug))
         return error_set_field(err, ERR_INVALID_REQUEST, "slug",
-                               "A template's slug is 1 to 63 lower-case letters, digits and "
-                               "hyphens, with no hyphen at either end.");
+                               "A template's slug is 1 to 63 lower-case letters, digits, hyphens "
+                               "and underscores, with no hyphen at either end.");
     size_t length = strlen(image);
     bool printable = true;
     for (size_t i = 0; i < length; i++)

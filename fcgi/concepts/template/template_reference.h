@@ -7,7 +7,7 @@
 
 enum template_reference_kind {
     REFERENCE_SLUG,        /* newest ready version */
-    REFERENCE_SLUG_NUMBER, /* slug and number */
+    REFERENCE_SLUG_NUMBER, /* slug and number, or the tag of that name */
     REFERENCE_SLUG_ID,     /* slug and version_id */
     REFERENCE_SLUG_TAG,    /* slug and tag */
     REFERENCE_TEMPLATE,    /* template_id, newest ready version */

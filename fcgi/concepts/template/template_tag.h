@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Tags of a template: names that point to one of its versions each, and can be moved to another. A
- * version that is deleted loses its own. Two of them mean something by themselves: `latest` is the
- * newest ready version and cannot be assigned; `default`, which clients of E2B mean by a name
- * alone, is so too as long as it is not assigned.
+ * version that is deleted loses its own. Two of them mean the newest ready version while they are
+ * not assigned: `latest`, and `default`, which clients of E2B mean by a name alone. /v1 assigns
+ * plain tags only; clients of E2B also assign `latest`, numbers and longer names. An assigned
+ * number means the tag, not the version of that number.
  */
 #pragma once
 
@@ -13,10 +14,11 @@
 #include "base/ulid.h"
 #include "db/db.h"
 
-#define TEMPLATE_TAG_MAX     63
-#define TEMPLATE_TAGS_MAX    100 /* of a template */
-#define TEMPLATE_TAG_DEFAULT "default"
-#define TEMPLATE_TAG_LATEST  "latest"
+#define TEMPLATE_TAG_MAX       128
+#define TEMPLATE_TAG_PLAIN_MAX 63
+#define TEMPLATE_TAGS_MAX      100 /* of a template */
+#define TEMPLATE_TAG_DEFAULT   "default"
+#define TEMPLATE_TAG_LATEST    "latest"
 
 struct template_tag {
     char tag[TEMPLATE_TAG_MAX + 1];
@@ -25,13 +27,17 @@ struct template_tag {
     int64_t assigned_at_ms;
 };
 
-/* 1 to 63 lower-case letters, digits, dots, underscores and hyphens, beginning with a letter or a
- * digit; neither a number nor anything that begins like the id of a template. */
+/* 1 to 128 lower-case letters, digits, dots, underscores and hyphens, beginning with a letter or a
+ * digit; nothing that begins like the id of a template. */
 bool template_tag_is_valid(const char *tag);
 
+/* Whether /v1 may assign the tag: a valid one of at most 63 characters that is neither a number nor
+ * `latest`. Errors: ERR_INVALID_REQUEST with the field. */
+int template_tag_check_plain(const char *tag, const char *field, struct error **err);
+
 /* Let the tags point to a ready version of the template, wherever they pointed before. version_id:
- * one of the template's. field: of the errors. Errors: ERR_INVALID_REQUEST (no tag, `latest`, more
- * than TEMPLATE_TAGS_MAX, or a version that is not ready). */
+ * one of the template's. field: of the errors. Errors: ERR_INVALID_REQUEST (no valid tag, more than
+ * TEMPLATE_TAGS_MAX, or a version that is not ready). */
 int template_tags_assign(struct db *db, const char *template_id, const char *version_id,
                          const char *const *tags, unsigned count, const char *field,
                          struct error **err);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 /* The template's row orders those who assign, so that its bound holds. */
 static const struct db_statement lock_statement = {
@@ -49,19 +50,31 @@ struct tagging {
 
 /* --- assigning --- */
 
+int template_tag_check_plain(const char *tag, const char *field, struct error **err)
+{
+    if (str_equal(tag, TEMPLATE_TAG_LATEST))
+        return error_set_field(err, ERR_INVALID_REQUEST, field,
+                               "The tag \"" TEMPLATE_TAG_LATEST "\" is the newest version that is "
+                               "ready, and cannot be assigned.");
+    if (template_tag_is_valid(tag) && strlen(tag) <= TEMPLATE_TAG_PLAIN_MAX &&
+        strspn(tag, "0123456789") < strlen(tag))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, field,
+                           "A tag is 1 to %d lower-case letters, digits, dots, underscores and "
+                           "hyphens, beginning with a letter or a digit, and neither a number nor "
+                           "an id.",
+                           TEMPLATE_TAG_PLAIN_MAX);
+}
+
 static int check_tags(const struct tagging *tagging, struct error **err)
 {
     for (unsigned i = 0; i < tagging->count; i++) {
         if (!template_tag_is_valid(tagging->tags[i]))
             return error_set_field(err, ERR_INVALID_REQUEST, tagging->field,
                                    "A tag is 1 to %d lower-case letters, digits, dots, underscores "
-                                   "and hyphens, beginning with a letter or a digit, and neither a "
-                                   "number nor an id.",
+                                   "and hyphens, beginning with a letter or a digit, and not an "
+                                   "id.",
                                    TEMPLATE_TAG_MAX);
-        if (!strcmp(tagging->tags[i], TEMPLATE_TAG_LATEST))
-            return error_set_field(err, ERR_INVALID_REQUEST, tagging->field,
-                                   "The tag \"" TEMPLATE_TAG_LATEST "\" is always the newest "
-                                   "version that is ready, and cannot be assigned.");
     }
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "http/router.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -208,15 +209,23 @@ static bool is_repeated(const struct http_request *request, size_t at)
     return false;
 }
 
+/* NULL: the route has no such parameter. */
+static const struct route_query *find_query(const struct route *route,
+                                            const struct http_parameter *parameter)
+{
+    for (const struct route_query *row = route->query; row && row->name; row++)
+        if (query_name_matches(row->name, parameter))
+            return row;
+    return NULL;
+}
+
 static int check_parameter(const struct route *route, const struct http_request *request, size_t at,
                            struct error **err)
 {
     const struct http_parameter *parameter = &request->query[at];
-    const struct route_query *row = route->query;
+    const struct route_query *row = find_query(route, parameter);
     autofree char *name = shown_name(parameter);
-    while (row && row->name && !query_name_matches(row->name, parameter))
-        row++;
-    if (!row || !row->name)
+    if (!row)
         return unknown_parameter(route, name, err);
     if (!row->bytes && !(parameter->name_is_text && parameter->value_is_text))
         return error_set_field(err, ERR_INVALID_REQUEST, name,
@@ -228,10 +237,27 @@ static int check_parameter(const struct route *route, const struct http_request 
     return 0;
 }
 
-static int check_query(const struct route *route, struct http_request *request, struct error **err)
+static void drop_unknown_parameters(const struct route *route, struct http_request *request)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < request->query_count; i++) {
+        if (find_query(route, &request->query[i])) {
+            request->query[kept++] = request->query[i];
+            continue;
+        }
+        free(request->query[i].name);
+        free(request->query[i].value);
+    }
+    request->query_count = kept;
+}
+
+static int check_query(const struct router *router, const struct route *route,
+                       struct http_request *request, struct error **err)
 {
     if (http_request_parse_query(request, err) < 0)
         return -1;
+    if (router->ignore_unknown)
+        drop_unknown_parameters(route, request);
     for (size_t i = 0; i < request->query_count; i++)
         if (check_parameter(route, request, i, err) < 0)
             return -1;
@@ -264,11 +290,15 @@ static int read_body(const struct router *router, struct http_request *request, 
     return schema_parse(buffer_string(&request->body), request->body.size, &request->json, err);
 }
 
-static int check_body(const struct route *route, struct http_request *request, struct error **err)
+static int check_body(const struct router *router, const struct route *route,
+                      struct http_request *request, struct error **err)
 {
     static const struct schema_member no_members[] = {{.name = NULL}};
+    const struct schema_member *members = route->body ? route->body : no_members;
+    if (request->json && router->ignore_unknown)
+        schema_drop_unknown(members, request->json);
     if (request->json)
-        return schema_validate(route->body ? route->body : no_members, request->json, err);
+        return schema_validate(members, request->json, err);
     if (route->body_required && !request->read_body)
         return error_set_field(err, ERR_INVALID_REQUEST, "",
                                "this request needs a body: a JSON object");
@@ -283,7 +313,7 @@ static int serve_route(const struct router *router, const struct route *route,
         router->authorize(router->context, route, request, err) < 0)
         return -1;
     if (take_body(request, err) < 0 || read_body(router, request, err) < 0 ||
-        check_query(route, request, err) < 0 || check_body(route, request, err) < 0)
+        check_query(router, route, request, err) < 0 || check_body(router, route, request, err) < 0)
         return -1;
     return router->invoke ? router->invoke(router->context, route, request, response, err)
                           : route->handler(router->context, request, response, err);

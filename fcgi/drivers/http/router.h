@@ -39,6 +39,8 @@ struct router {
     const struct route *routes; /* in any order: a literal segment goes before a capture */
     size_t count;
     size_t body_max; /* bytes, when less than the server's; 0: the server's */
+    /* Unknown query parameters and members of bodies are removed, not refused. */
+    bool ignore_unknown;
     /* Called before the handler for every route that is not ROUTE_PUBLIC: authentication and
      * scope. context is the same as the handler's. */
     int (*authorize)(void *context, const struct route *route, struct http_request *request,

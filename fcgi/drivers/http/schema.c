@@ -338,3 +338,35 @@ int schema_validate(const struct schema_member *members, const json_t *object, s
 {
     return check_object(members, object, "", err);
 }
+
+/* --- removing what is unknown --- */
+
+static void drop_unknown(const struct schema_member *rule, json_t *value)
+{
+    const char *name;
+    json_t *entry;
+    size_t index;
+    if (rule->type == SCHEMA_OBJECT)
+        schema_drop_unknown(rule->members, value);
+    if (rule->type == SCHEMA_MAP && rule->item)
+        json_object_foreach (value, name, entry)
+            drop_unknown(rule->item, entry);
+    if (rule->type == SCHEMA_ARRAY && rule->item)
+        json_array_foreach (value, index, entry)
+            drop_unknown(rule->item, entry);
+}
+
+void schema_drop_unknown(const struct schema_member *members, json_t *object)
+{
+    const char *name;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(object, next, name, value)
+    {
+        const struct schema_member *rule = find_row(members, name);
+        if (rule && !rule->hint)
+            drop_unknown(rule, value);
+        else
+            json_object_del(object, name);
+    }
+}

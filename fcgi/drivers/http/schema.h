@@ -54,5 +54,9 @@ int schema_parse(const char *text, size_t size, json_t **json, struct error **er
  * order of the document, then those that are missing. */
 int schema_validate(const struct schema_member *members, const json_t *object, struct error **err);
 
+/* Remove the members that a schema does not name, in the objects inside too. Rows with a hint name
+ * no member. A value of another type than its row says stays, for schema_validate() to refuse. */
+void schema_drop_unknown(const struct schema_member *members, json_t *object);
+
 /* Append "/token" to a JSON pointer with RFC 6901 escapes; the caller frees the result. */
 char *schema_pointer(const char *pointer, const char *token);

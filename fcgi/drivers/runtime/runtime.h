@@ -136,6 +136,13 @@ struct runtime_receipt {
     unsigned attempt;  /* each has its own, so that none calls whole what another has begun */
 };
 
+enum runtime_pause {
+    RUNTIME_PAUSE_MEMORY,
+    RUNTIME_PAUSE_MEMORY_OR_DISK,
+    RUNTIME_PAUSE_DISK,         /* its programs are asked to end, and killed after some seconds */
+    RUNTIME_PAUSE_DISK_AT_ONCE, /* its programs are killed; what they have written is kept */
+};
+
 /* What a stopped copy of a disk is for. */
 enum runtime_copy { RUNTIME_CHECKPOINT, RUNTIME_SOURCE };
 
@@ -203,14 +210,14 @@ struct runtime_ops {
     int (*inspect)(struct runtime *runtime, const char *name, enum runtime_status *status,
                    struct error **err);
 
-    /* Stop it. keep_memory: try to keep memory and processes, more than once where the host was
-     * short of something; when the runtime cannot, the instance is stopped with its disk only if
-     * or_disk is set, and keeps running if not: ERR_RUNTIME_SHORT when the host was short of
-     * something, ERR_MEMORY_NOT_KEPT when what runs in it is the cause, ERR_HOST_KEEPS_NO_MEMORY
-     * when the host cannot keep any memory. *origin: what a resume will find. Stopped or paused
-     * already: success. */
+    /* Stop it. With memory: try to keep memory and processes, more than once where the host was
+     * short of something; when the runtime cannot, the instance keeps running, or is stopped with
+     * its disk, as `how` says. Errors then: ERR_RUNTIME_SHORT when the host was short of something,
+     * ERR_MEMORY_NOT_KEPT when what runs in it is the cause, ERR_HOST_KEEPS_NO_MEMORY when the host
+     * cannot keep any memory. *origin: what a resume will find. Stopped or paused already:
+     * success. */
     int (*pause)(struct runtime *runtime, const char *name,
-                 const struct runtime_resources *resources, bool keep_memory, bool or_disk,
+                 const struct runtime_resources *resources, enum runtime_pause how,
                  enum runtime_origin *origin, struct error **err);
 
     /* Continue a paused instance, or start a stopped one from its disk. A memory image that does

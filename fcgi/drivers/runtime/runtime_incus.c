@@ -258,12 +258,11 @@ static int snapshot_drop(struct runtime *base, const char *name, const char *sna
 }
 
 static int pause_instance(struct runtime *base, const char *name,
-                          const struct runtime_resources *resources, bool keep_memory, bool or_disk,
+                          const struct runtime_resources *resources, enum runtime_pause how,
                           enum runtime_origin *origin, struct error **err)
 {
     unsigned before = orders(base);
-    return conclude(base, before,
-                    runtime_incus_pause(base, name, resources, keep_memory, or_disk, origin, err),
+    return conclude(base, before, runtime_incus_pause(base, name, resources, how, origin, err),
                     err);
 }
 

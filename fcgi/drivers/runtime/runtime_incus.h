@@ -227,7 +227,7 @@ int runtime_incus_measure_disk(struct runtime *runtime, const char *name, bool v
 int runtime_incus_measure_pool(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
                                struct error **err);
 int runtime_incus_pause(struct runtime *runtime, const char *name,
-                        const struct runtime_resources *resources, bool keep_memory, bool or_disk,
+                        const struct runtime_resources *resources, enum runtime_pause how,
                         enum runtime_origin *origin, struct error **err);
 int runtime_incus_resume(struct runtime *runtime, const char *name,
                          const struct runtime_resources *resources, bool with_memory,

@@ -102,7 +102,7 @@ static void lost(const struct subject *subject, const char *why)
 /* --- pause --- */
 
 struct pausing {
-    bool keep_memory, or_disk;
+    enum runtime_pause how;
     unsigned retries;
     int64_t begun_ms;
 };
@@ -117,11 +117,13 @@ static int stop_with_memory(struct subject *subject, struct error **err)
                   err);
 }
 
-static int stop_without_memory(struct subject *subject, struct error **err)
+static int stop_without_memory(struct subject *subject, bool at_once, struct error **err)
 {
     struct incus_state_change clean = {.action = INCUS_STOP, .timeout_s = SHUTDOWN_MOST_S};
     struct incus_state_change force = {.action = INCUS_STOP, .force = true};
-    if (subject->status == RUNTIME_RUNNING) {
+    /* The guest's kernel has what a virtual machine has written. */
+    bool kill = at_once && !subject->found.virtual_machine;
+    if (subject->status == RUNTIME_RUNNING && !kill) {
         if (change(subject, clean, err) == 0)
             return 0;
         if ((*err)->code != ERR_RUNTIME_REFUSED || look_again(subject))
@@ -187,13 +189,13 @@ static int pause_refused(struct subject *subject, struct pausing *pausing, struc
     }
     /* A dump that failed late leaves what it wrote until the next pause or start from disk, and
      * the limit stays raised by as much, so that the guest can still fill its own share. */
-    if (!pausing->or_disk)
+    if (pausing->how == RUNTIME_PAUSE_MEMORY)
         return error_recode(err, is_short ? ERR_RUNTIME_SHORT : why);
     log_warning("memory cannot be kept, stopping with the disk only",
                 LOG_STR("instance", subject->name), LOG_ERROR(*err));
     lost(subject, (*err)->message);
     error_clear(err);
-    pausing->keep_memory = false;
+    pausing->how = RUNTIME_PAUSE_DISK;
     return 1;
 }
 
@@ -209,8 +211,9 @@ static int pause_step(struct subject *subject, struct pausing *pausing, enum run
     }
     if (subject->status == RUNTIME_OTHER)
         return 1;
-    if (!pausing->keep_memory) {
-        int result = stop_without_memory(subject, err);
+    if (pausing->how == RUNTIME_PAUSE_DISK || pausing->how == RUNTIME_PAUSE_DISK_AT_ONCE) {
+        bool at_once = pausing->how == RUNTIME_PAUSE_DISK_AT_ONCE;
+        int result = stop_without_memory(subject, at_once, err);
         return result == 0 || look_again(subject) ? 1 : -1;
     }
     /* Also after success: what a resume will find is what is there now. */
@@ -222,12 +225,12 @@ static int pause_step(struct subject *subject, struct pausing *pausing, enum run
 }
 
 int runtime_incus_pause(struct runtime *base, const char *name,
-                        const struct runtime_resources *resources, bool keep_memory, bool or_disk,
+                        const struct runtime_resources *resources, enum runtime_pause how,
                         enum runtime_origin *origin, struct error **err)
 {
     struct subject subject = {
         .runtime = runtime_incus_of(base), .name = name, .resources = resources};
-    struct pausing pausing = {keep_memory, or_disk, 0, clock_monotonic_ms()};
+    struct pausing pausing = {how, 0, clock_monotonic_ms()};
     struct runtime_turns turns = runtime_turns_begin();
     int result;
     base->memory_lost[0] = '\0';

@@ -62,8 +62,14 @@ static int list_rows(struct db *db, const struct page_query *query, void **rows,
                      struct error **err)
 {
     struct checkpoint *checkpoints;
-    int result = checkpoint_list(db, query->team_id, query->page->sandbox_id, query->page->name,
-                                 query->before, query->limit, &checkpoints, count, err);
+    const struct checkpoint_filter filter = {
+        .team_id = query->team_id,
+        .sandbox_id = query->page->sandbox_id,
+        .name = query->page->name,
+        .before = query->before,
+        .limit = query->limit,
+    };
+    int result = checkpoint_list(db, &filter, &checkpoints, count, err);
     *rows = checkpoints;
     return result;
 }

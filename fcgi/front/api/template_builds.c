@@ -31,7 +31,7 @@ static const struct schema_member baseline_members[] = {
 };
 
 static const struct schema_member tag_item = {
-    .type = SCHEMA_STRING, .min = 1, .max = TEMPLATE_TAG_MAX};
+    .type = SCHEMA_STRING, .min = 1, .max = TEMPLATE_TAG_PLAIN_MAX};
 
 #define VERSION_MEMBERS                                                                      \
     {.name = "team", .type = SCHEMA_STRING, .min = 1, .max = SLUG_MAX},                      \
@@ -257,7 +257,7 @@ int template_versions_create(void *context, struct http_request *request,
 {
     struct api *api = context;
     struct template_request wanted = {.slug = request->captures[0]};
-    if (!slug_is_valid(wanted.slug))
+    if (!template_slug_is_valid(wanted.slug))
         return error_set(err, ERR_NOT_FOUND, "There is no such template.");
     if (ask(api, request, &wanted, err) < 0)
         return -1;

@@ -83,6 +83,7 @@ int template_tags_put(void *context, struct http_request *request, struct http_r
     unsigned at;
     if (find_own(api, request, &view, &at, err) < 0 ||
         find_number(&view, at, number, &version, err) < 0 ||
+        template_tag_check_plain(tag, "tag", err) < 0 ||
         template_tags_assign(api->worker.db, version->template_id, version->id, &tag, 1, "tag",
                              err) < 0)
         return -1;

@@ -44,9 +44,10 @@ static int unexpected_body(struct db *db, void *context, struct error **err)
     if (runtime->ops->inspect(runtime, sandbox.instance_name, &status, err) < 0)
         return -1;
     unexpected->stopped = !runtime_is_down(status);
-    return unexpected->stopped ? runtime->ops->pause(runtime, sandbox.instance_name,
-                                                     &sandbox.resources, false, true, &origin, err)
-                               : 0;
+    return unexpected->stopped
+               ? runtime->ops->pause(runtime, sandbox.instance_name, &sandbox.resources,
+                                     RUNTIME_PAUSE_DISK, &origin, err)
+               : 0;
 }
 
 int sandbox_stop_unexpected(struct worker *worker, uint32_t host_id, struct runtime *runtime,

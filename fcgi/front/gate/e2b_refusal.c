@@ -38,6 +38,12 @@ static const char *message_of(enum refusal_reason reason)
     case REFUSAL_PORT_NOT_EXPOSED:
     case REFUSAL_NO_LISTENER:
         return "The sandbox is running but port is not open";
+    case REFUSAL_PRIVATE_PORT:
+        return "Sandbox is secured with traffic access token. Token header "
+               "'e2b-traffic-access-token' is missing";
+    case REFUSAL_BAD_TOKEN:
+        return "Sandbox is secured with traffic access token. Token header "
+               "'e2b-traffic-access-token' is invalid";
     default:
         return refusal_reason_sentence(reason);
     }
@@ -50,8 +56,11 @@ void e2b_refusal_answer(const struct http_request *request, enum refusal_reason 
     const char *port = http_parameter(request, "SANDLOT_PORT");
     uint64_t number;
     int code = status_of(reason, status);
-    json_t *body = json_pack("{s:s, s:s, s:i}", "sandboxId", route ? route : "", "message",
-                             message_of(reason), "code", code);
+    json_t *body = json_pack("{s:i, s:s}", "code", code, "message", message_of(reason));
+    bool is_link = reason == REFUSAL_OLD_SIGNATURE || reason == REFUSAL_BAD_SIGNATURE;
+    /* Their agent answers links, and it knows no sandboxId. */
+    if (!is_link)
+        json_object_set_new(body, "sandboxId", json_string(route ? route : ""));
     bool is_closed = reason == REFUSAL_NO_LISTENER || reason == REFUSAL_PORT_NOT_EXPOSED;
     if (is_closed && port && str_parse_u64(port, 1, 65535, &number) == 0)
         json_object_set_new(body, "port", json_integer((json_int_t)number));

@@ -41,7 +41,8 @@ static const struct route rows[] = {
      .closed = exec_closed},
 
     {.method = "GET", .path = "/metrics", .finish = metrics_finish},
-    {.method = "GET", .path = "/envs", .finish = envs_finish},
+    /* What was given to a create is in no environment of a program that comes from a checkpoint. */
+    {.method = "GET", .path = "/envs", .flags = ROUTE_OWN, .finish = envs_finish},
 
     {.method = "POST",
      .path = "/init",

@@ -32,8 +32,9 @@
  *  - While it works, CRIU keeps packets away from the container's open connections; by
  *    default it runs iptables-restore for that, which need not be installed.
  *  - A copy of an instance has the image of its original. Its processes are to find the addresses
- *    of the copy (SANDLOT_CONFIG names its configuration), none of the original's connections, and
- *    a control group that runs: CRIU calls this program before it lets them go on, and after that.
+ *    of the copy (SANDLOT_CONFIG names its configuration), none of the original's connections to
+ *    the outside, and a control group that runs: CRIU calls this program before it lets them go on,
+ *    and after that. Connections on the loopback interface stay (sockets.c).
  *  - liblxc has CRIU log thousands of lines, which is a good part of a dump: warnings and errors
  * are logged, and the rest where SANDLOT_CRIU_LOG is in incusd's environment.
  *  - CRIU and liblxc freeze a container and look at once whether it stands still, which takes a
@@ -55,6 +56,7 @@
 #include "criu/dump.h"
 #include "criu/hooks.h"
 #include "criu/image.h"
+#include "criu/sockets.h"
 
 /* Beside this program. */
 #define TOOLS "bin/criu-path"
@@ -128,7 +130,8 @@ static int restore(struct call *call)
     set_path(image_is_plain(call->images));
     call_map_folder(call, getenv("SANDLOT_CONFIG"));
     if (!image_is_of_owner(call->images)) {
-        call_add(call, "--tcp-close", NULL);
+        if (sockets_keep_loopback(call->images) < 0)
+            call_add(call, "--tcp-close", NULL);
         call_add(call, "--action-script", own_path());
     }
     return run(call);

@@ -2,6 +2,7 @@
 """Builds of templates with E2B's package as it was published, and the calls behind it by themselves."""
 
 import secrets
+import uuid
 
 import pytest
 
@@ -117,6 +118,7 @@ def status(call, build, query=""):
 
 def test_a_build_waits_for_its_steps(call, account):
     build = requested(call, tags=["a"], memoryMB=512)
+    assert str(uuid.UUID(build["buildID"])) == build["buildID"]
     assert build["tags"] == ["a"] and build["names"] == [f"{account.team}/{build['templateID']}"]
     assert status(call, build)["status"] == "waiting"
     for body, said in (
@@ -128,7 +130,6 @@ def test_a_build_waits_for_its_steps(call, account):
             ({"fromTemplate": "base", "steps": [{"type": "COPY", "args": ["a", "/a"]}]}, "/steps/0/filesHash"),
             ({"fromTemplate": "base", "steps": [{"type": "COPY", "args": ["a", "/a"], "filesHash": HASH}]}, "/steps/0/filesHash"),
             ({"fromTemplate": "base", "steps": [{"type": "COPY", "args": ["../a", "/a"], "filesHash": HASH}]}, "/steps/0/args"),
-            ({"fromTemplate": "base", "steps": [{"type": "RUN", "args": ["a"], "surprise": 1}]}, "/steps/0/surprise"),
             ({"fromTemplate": "base", "startCmd": 1}, "/startCmd")):
         assert_refused(start(call, build, **body), 400, said)
     assert status(call, build)["status"] == "waiting"
@@ -149,11 +150,71 @@ def test_a_build_waits_for_its_steps(call, account):
 
 def test_what_no_build_can_be(call, account):
     for body, code, said in (
-            ({}, 400, "name"), ({"name": "UPPER"}, 400, "name"), ({"name": "a:latest"}, 400, "name"),
-            ({"name": "a", "tags": ["B"]}, 400, "tags"), ({"name": "other-team/a"}, 403, "name"),
+            ({}, 400, "name"), ({"name": "-a"}, 400, "name"), ({"name": "a b"}, 400, "name"), ({"name": "a:b c"}, 400, "name"),
+            ({"name": "tpl_a"}, 400, "name"), ({"name": "a", "tags": ["b c"]}, 400, "tags"), ({"name": "a", "tags": ["x" * 129]}, 400, "tags"), ({"name": "other-team/a"}, 403, "name"),
             ({"name": "a", "cpuCount": 1000}, 400, "cpuCount"), ({"name": "a", "memoryMB": 1}, 400, "memoryMB"),
             ({"name": "a", "minFreeDiskMb": 2 ** 30}, 400, "minFreeDiskMb")):
         assert_refused(call("POST", "/v3/templates", body), code, said)
+
+
+def test_names_and_tags_as_they_write_them(call, account):
+    given, slug = "My_" + secrets.token_hex(5), None
+    tags = ["Latest", "1", "V" * 100]
+    build = call("POST", "/v2/templates", {"name": f"{given}:First", "tags": tags, "tomorrow": 1}).json()
+    slug = given.lower()
+    assert build["templateID"] == slug and build["tags"] == ["latest", "1", "v" * 100, "first"], build
+    assert start(call, build, fromTemplate="base").status == 202
+    wait_until(lambda: status(call, build)["status"] == "ready", 120, "the build")
+    newer = requested(call, name=given)
+    assert start(call, newer, fromTemplate="base").status == 202
+    wait_until(lambda: status(call, newer)["status"] == "ready", 120, "the second build")
+
+    def assigned():
+        return {one["tag"]: one["buildID"] for one in call("GET", f"/templates/{given}/tags").json()}
+
+    assert assigned() == {"default": newer["buildID"], **dict.fromkeys(build["tags"], build["buildID"])}
+    for tag, version in (("latest", 1), ("1", 1), ("First", 1), ("default", 2), ("2", 2)):
+        made = call("POST", "/v2/sandboxes", {"templateID": f"{given}:{tag}"})
+        assert made.status == 201, made
+        (sandbox,) = account.api.list()
+        shown = account.api.get(f"/v1/templates/{slug}/versions/{version}").json()
+        assert sandbox["template_version"] == shown["id"], tag
+        assert call("DELETE", f"/sandboxes/{made.json()['sandboxID']}").status == 204
+    moved = call("POST", "/templates/tags", {"target": f"{given}:default", "tags": ["Latest"]})
+    assert moved.json() == {"buildID": newer["buildID"], "tags": ["latest"]}
+    assert call("DELETE", "/templates/tags", {"name": given, "tags": ["LATEST", "1"]}).status == 204
+    assert set(assigned()) == {"default", "first", "v" * 100}
+    assert_refused(call("DELETE", "/templates/tags", {"name": given, "tags": ["default"]}), 400, "default")
+
+
+def ended(call, build, **body):
+    assert start(call, build, fromTemplate="base", **body).status == 202
+    wait_until(lambda: status(call, build)["status"] in ("ready", "error"), 120, "the end of the build")
+    return status(call, build)
+
+
+def test_env_knows_variables_and_no_commands(call, account):
+    pairs = {"PATH": "${PATH}:/my/path", "WHO": "$USER_NAME", "LITERAL": "$(id) `id` \\$PATH a$5", "NONE": "<${NOT_SET}>",
+             "OTHERWISE": "${NOT_SET:-other}", "GIVEN": "${USER_NAME:+given}"}
+    build = requested(call)
+    done = ended(call, build, steps=[
+        {"type": "ENV", "args": ["USER_NAME", "ann"]}, {"type": "ENV", "args": [word for pair in pairs.items() for word in pair]},
+        {"type": "RUN", "args": ["/usr/bin/env >/home/user/seen", "user"]}])
+    assert done["status"] == "ready", done
+    sandbox = Sandbox.create(account.api, template=build["templateID"])
+    lines = sandbox.data.check("/usr/bin/env").splitlines()
+    path = next(line for line in lines if line.startswith("PATH="))
+    assert path.endswith("/bin:/my/path") and "$" not in path
+    assert {"WHO=ann", "LITERAL=$(id) `id` $PATH a$5", "NONE=<>", "OTHERWISE=other", "GIVEN=given"} <= set(lines), lines
+
+
+def test_a_start_command_that_fails_fails_the_build(call):
+    for ready in ({}, {"readyCmd": "test -e /nothing"}):
+        done = ended(call, requested(call), startCmd="echo boom; exit 3", **ready)
+        assert done["status"] == "error", done
+        assert "start command ended with status 3" in done["reason"]["message"] and "boom" in done["reason"]["message"], done
+    assert ended(call, requested(call), startCmd="sleep 1000")["status"] == "ready"
+    assert ended(call, requested(call), startCmd="true")["status"] == "ready"
 
 
 def test_an_image_ends_the_build_with_its_reason(call, account):

@@ -8,6 +8,8 @@ import json
 import secrets
 import struct
 import subprocess
+import urllib.parse
+import uuid
 
 import pytest
 
@@ -86,18 +88,106 @@ def test_a_fork(call, sandbox):
     assert_refused(call("POST", f"/sandboxes/{name}/fork", {}), 409)
 
 
-def test_a_snapshot_by_its_name_is_the_newest_of_it(call, sandbox):
+def quoted(name):
+    return urllib.parse.quote(name, safe="")
+
+
+def test_snapshots_are_templates(call, account, sandbox):
+    """With a name, tags and deletion by name. A name is one row, and means what was made last."""
     path = f"/sandboxes/{name_of(sandbox)}/snapshots"
-    first, second = (call("POST", path, {"name": "kept"}).json()["snapshotID"] for _ in range(2))
+    kept, tagged = f"{account.team}/kept:default", f"{account.team}/kept:v1"
+    for name, expected in (("Kept", kept), ("kept", kept), (f"{account.team}/kept:V1", tagged)):
+        made = call("POST", path, {"name": name})
+        assert (made.status, made.json()) == (201, {"snapshotID": expected, "names": [expected]}), made
+    checkpoints = account.api.get("/v1/checkpoints?name=kept").json()["checkpoints"]
+    second, first = (one["id"] for one in checkpoints)
     unnamed = call("POST", path, {}).json()
-    assert unnamed["names"] == [f"checkpoint-{unnamed['snapshotID'].removeprefix('ckp_')}"]
-    for named, expected in (("kept", [second, first]), (first, [first]), ("other", [])):
-        assert [one["snapshotID"] for one in call("GET", f"/snapshots?name={named}").json()] == expected
-    for named, expected in (("kept", second), ("kept:1", first)):
-        made = call("POST", "/v2/sandboxes", {"templateID": named})
-        assert made.status == 201 and made.json()["templateID"] == expected, made
-    for snapshot in (first, second, unnamed["snapshotID"]):
-        assert call("DELETE", f"/templates/{snapshot}").status == 204
+    assert unnamed["names"] == [] and unnamed["snapshotID"].startswith("ckp_")
+    listed = [one["snapshotID"] for one in call("GET", "/snapshots").json()]
+    assert sorted(listed) == sorted([kept, tagged, unnamed["snapshotID"]])
+    for named, rows in (("kept", [kept]), ("kept:default", [kept]), (quoted(kept), [kept]), ("kept:v1", [tagged]), ("other", [])):
+        assert [one["snapshotID"] for one in call("GET", f"/snapshots?name={named}").json()] == rows, named
+    for named, expected in (("kept", second), (kept, second), ("kept:1", first)):
+        created = call("POST", "/v2/sandboxes", {"templateID": named})
+        assert created.status == 201 and created.json()["templateID"] == expected, created
+    tags = call("GET", "/templates/kept/tags").json()
+    assert [one["tag"] for one in tags] == ["default", "v1"] and uuid.UUID(tags[0]["buildID"])
+    assert call("GET", "/templates/aliases/kept").json() == {"templateID": "kept", "public": False}
+    assert call("DELETE", f"/templates/{quoted(tagged)}").status == 204
+    assert [one["tag"] for one in call("GET", "/templates/kept/tags").json()] == ["default"]
+    assert call("DELETE", "/templates/kept").status == 204
+    assert_refused(call("DELETE", f"/templates/{quoted(kept)}"), 404)
+    assert_refused(call("GET", "/templates/kept/tags"), 404)
+    assert_refused(call("POST", path, {"name": "a b"}), 400, "/name")
+    assert call("DELETE", f"/templates/{unnamed['snapshotID']}").status == 204
+
+
+def test_what_is_not_known_is_ignored(call):
+    """A package of tomorrow sends more than this service knows."""
+    body = {"templateID": "base", "timeout": 60, "tomorrow": {"a": [1]}, "network": {"tomorrow": 1}, "mcp": {"a": {}}}
+    made = call("POST", "/v2/sandboxes?tomorrow=1", body)
+    assert made.status == 201, made
+    name = made.json()["sandboxID"]
+    assert call("POST", f"/sandboxes/{name}/timeout?a=b", {"timeout": 60, "tomorrow": 1}).status == 204
+    assert [one["sandboxID"] for one in call("GET", "/v2/sandboxes?tomorrow=1&limit=5").json()] == [name]
+    assert_refused(call("GET", "/v2/sandboxes?limit=5&limit=6"), 400, "limit")
+    assert call("DELETE", f"/sandboxes/{name}", {"tomorrow": 1}).status == 204
+
+
+def test_the_template_base(stack, call, account):
+    assert call("GET", "/templates/aliases/base").json() == {"templateID": "base", "public": True}
+    assert call("GET", "/templates/BASE/tags").json()[0]["tag"] == "default"
+    made = call("POST", "/v2/sandboxes", {"templateID": "Base"})
+    assert made.status == 201 and made.json()["templateID"] == stack.template, made
+    for template in ("base", stack.template):
+        listed = call("GET", f"/v2/sandboxes?template={template}")
+        assert [one["sandboxID"] for one in listed.json()] == [made.json()["sandboxID"]]
+        assert listed.headers["X-Total-Running"] == "1"
+    assert_refused(call("POST", "/templates/tags", {"target": "base", "tags": ["x"]}), 403, "deployment")
+    assert_refused(call("DELETE", "/templates/tags", {"name": "none", "tags": ["default"]}), 404)
+
+
+def test_the_health_of_the_service(stack):
+    answer = Api(stack, None).origin.request("GET", "/health")
+    assert (answer.status, answer.body) == (200, b"Health check successful"), answer
+
+
+def test_the_address_of_a_sandbox_in_their_console_leads_to_ours(stack, sandbox):
+    there = Origin(stack.ca_file, f"https://{stack.data_plane_host}")
+    there.context.check_hostname = False
+    answer = there.request("GET", f"/dashboard/inspect/sandbox/{name_of(sandbox)}")
+    assert (answer.status, answer.headers["Location"]) == (302, f"{stack.console_url}/sandboxes"), answer
+
+
+def test_a_host_of_no_sandbox(stack):
+    for name in ("3210-i0000000000", "3210-none-client"):
+        refused = Origin(stack.ca_file, f"https://{name}.{stack.data_plane_host}").request("GET", "/")
+        expected = {"sandboxId": name.split("-")[1], "message": "The sandbox was not found", "code": 502}
+        assert (refused.status, refused.json()) == (502, expected), refused
+
+
+def test_a_port_wants_their_token(stack, call):
+    made = call("POST", "/v2/sandboxes", {"templateID": "base", "network": {"allowPublicTraffic": False}}).json()
+    port = Origin(stack.ca_file, f"https://8080-{made['sandboxID']}.{stack.data_plane_host}")
+    for headers, said in (({}, "is missing"), ({"e2b-traffic-access-token": "wrong"}, "is invalid")):
+        refused = port.request("GET", "/", headers=headers)
+        message = f"Sandbox is secured with traffic access token. Token header 'e2b-traffic-access-token' {said}"
+        expected = {"sandboxId": made["sandboxID"], "message": message, "code": 403}
+        assert (refused.status, refused.json()) == (403, expected), refused
+
+
+def test_every_name_may_be_allowed(call, sandbox):
+    path = f"/sandboxes/{name_of(sandbox)}"
+    assert call("PUT", f"{path}/network", {"allowOut": ["*"], "denyOut": ["0.0.0.0/0"]}).status == 204
+    network = call("GET", path).json()["network"]
+    assert (network["allowOut"], network["denyOut"]) == (["0.0.0.0/0", "::/0"], [])
+    assert_refused(call("PUT", f"{path}/network", {"allowOut": ["a.*.example"]}), 400, "/network/allowOut/0")
+
+
+def test_an_expired_link_has_the_answer_of_their_agent(stack, sandbox):
+    host = Origin(stack.ca_file, f"https://49983-{name_of(sandbox)}.{stack.data_plane_host}")
+    refused = host.request("GET", "/files?path=/etc/hostname&signature=v1_x&signature_expiration=1")
+    assert refused.status == 401 and set(refused.json()) == {"code", "message"}, refused
 
 
 def test_the_environment_of_a_fork_names_a_template(sandbox):
@@ -112,7 +202,7 @@ def test_the_environment_of_a_fork_names_a_template(sandbox):
 def test_what_is_not_served_says_so(call, sandbox):
     name = name_of(sandbox)
     assert_refused(call("POST", "/secrets", {"name": "x"}), 501, "secrets")
-    for body, said in (({"mcp": {"a": 1}}, "mcp"), ({"iam": {"tokens": {"a": {"audience": "b"}}}}, "iam"),
+    for body, said in (({"iam": {"tokens": {"a": {"audience": "b"}}}}, "iam"),
                        ({"network": {"rules": {"a.example": [{"transform": {"headers": {"a": "b"}}}]}}}, "rules"),
                        ({"network": {"egressProxy": {"address": "a.example:1080"}}}, "egressProxy")):
         for path in ("/sandboxes", "/v2/sandboxes"):
@@ -132,7 +222,6 @@ def test_errors_have_their_numbers(stack, call, sandbox):
     name = name_of(sandbox)
     assert_refused(Calls(stack, None)("GET", "/sandboxes"), 401)
     assert_refused(call("POST", "/sandboxes", {"templateID": "base", "timeout": "x"}), 400, "/timeout")
-    assert_refused(call("POST", "/sandboxes", {"templateID": "base", "tiemout": 5}), 400, "timeout")
     assert_refused(call("GET", "/v2/sandboxes?nextToken=none"), 400)
     assert_refused(call("GET", "/v2/sandboxes?metadata=%25zz"), 400, "metadata")
     assert call("POST", f"/sandboxes/{name}/pause").status == 204
@@ -173,7 +262,8 @@ def test_what_a_create_refuses(call):
     for body, said in (
             ({"timeout": 0}, "timeout"), ({"autoPauseMemory": False}, "autoPauseMemory"),
             ({"autoPause": True, "autoPauseMemory": False, "autoResume": {"enabled": True}}, "autoPauseMemory"),
-            ({"network": {"httpsPorts": [49983]}}, "https_ports"), ({"network": {"denyOut": ["a b"]}}, "deny_out")):
+            ({"network": {"httpsPorts": [49983]}}, "httpsPorts"), ({"network": {"denyOut": ["a b"]}}, "denyOut"),
+            ({"secure": False, "network": {"allowPublicTraffic": False}}, "allowPublicTraffic")):
         for path in ("/sandboxes", "/v2/sandboxes"):
             assert_refused(call("POST", path, {"templateID": "base", **body}), 400, said)
     assert call("GET", "/sandboxes").json() == []
@@ -394,7 +484,7 @@ def test_pages_of_templates(stack, call, account, sandbox):
     assert theirs["spawnCount"] > 0 and theirs["lastSpawnedAt"]
     assert_refused(call("GET", "/v2/templates?nextToken=none"), 400)
     assert_refused(call("GET", "/v2/templates?limit=0"), 400, "limit")
-    assert_refused(call("GET", "/v2/templates?teamID=of-somebody-else"), 403, "teamID")
+    assert_refused(call("GET", "/v2/templates?teamID=of-somebody-else"), 400, "teamID")
 
 
 def test_how_often_a_template_was_used(call, account, make_sandbox, sandbox):
@@ -448,8 +538,10 @@ def test_order_time_and_template_of_a_list(call, api):
 
     assert listed("order=asc") == names
     assert listed("order=desc") == names[::-1]
-    started = call("GET", f"/sandboxes/{names[0]}").json()["startedAt"]
-    assert listed(f"startedAfter={started}") == names[1:]
+    started = call("GET", f"/sandboxes/{names[1]}").json()["startedAt"]
+    assert listed(f"startedAfter={started}") == names[1:], "at that time or later"
+    after = datetime.datetime.fromisoformat(started.replace("Z", "+00:00")) + datetime.timedelta(milliseconds=1)
+    assert listed(f"startedAfter={after.isoformat(timespec='milliseconds').replace('+00:00', 'Z')}") == []
     assert listed(f"template={first['template']}&order=asc") == names
     assert listed("template=none-of-this-name") == []
 

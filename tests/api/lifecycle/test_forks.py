@@ -247,3 +247,44 @@ def test_a_dispatcher_killed_and_the_fork_is_made(sandbox, stack, fault_points, 
     assert_at_rest(stack, sandbox)
     assert len(sandbox.api.list()) == 2
     assert_no_copy_is_left(stack, sandbox)
+
+
+TALKS = (  # to itself over two TCP connections, and says after each word how far it is and whether the second one is open
+    "import os, socket, time\n"
+    "def pair(address):\n"
+    "    listener = socket.create_server((address, 0)); one = socket.create_connection(listener.getsockname())\n"
+    "    return one, listener.accept()[0]\n"
+    "own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); own.connect(('192.0.2.1', 9))\n"
+    "inside, outside = pair('127.0.0.1'), pair(own.getsockname()[0])\n"
+    "inside[0].sendall(b'waits'); count = 0\n"
+    "while True:\n"
+    "    inside[0].sendall(b'x'); assert inside[1].recv(1); count += 1\n"
+    "    try: outside[0].sendall(b'x'); state = 'open' if outside[1].recv(1) else 'ended'\n"
+    "    except OSError: state = 'ended'\n"
+    "    open('/tmp/new', 'w').write(f'{count} {state}'); os.rename('/tmp/new', '/tmp/state'); time.sleep(0.02)\n")
+
+
+def assert_talks(sandbox, expected):
+    def state():
+        count, state = sandbox.data.check("cat /tmp/state").split()
+        return int(count), state
+
+    before, _ = state()
+    wait_until(lambda: state()[0] > before, 60, "a word more over the loopback interface")
+    assert state()[1] == expected
+
+
+def test_connections_on_loopback_are_kept_and_others_end(sandbox):
+    """In forks and in what is made from a checkpoint. The original keeps both kinds, also over a pause."""
+    sandbox.data.upload("/tmp/talks.py", TALKS.encode())
+    sandbox.data.background("/usr/bin/setsid", "/bin/sh", "-c", "exec python3 /tmp/talks.py </dev/null >/dev/null 2>&1")
+    wait_until(lambda: sandbox.data.bash("test -e /tmp/state").exit_code == 0, 60, "the first word")
+    assert_talks(sandbox, "open")
+    made = sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "talking", "memory": True}).json()
+    copies = [*fork(sandbox, 2), Sandbox.create(sandbox.api, snapshot_id=made["id"])]
+    for copy in copies:
+        assert_talks(copy, "ended")
+    assert_talks(sandbox, "open")
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert_talks(sandbox, "open")

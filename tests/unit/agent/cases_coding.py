@@ -125,4 +125,7 @@ class Numbers(AgentTest):
 
     def test_envs(self):
         self.assertLessEqual(self.envs.items(), self.agent.send("GET", "/envs").json().items())
-        self.assertEqual(self.agent.send("GET", "/envs", secret=False).status, 401)
+        # From inside no secret is needed; GET alone.
+        self.assertEqual(self.agent.send("GET", "/envs", secret=False).json(), self.agent.send("GET", "/envs").json())
+        self.assertEqual(self.agent.send("GET", "/envs", secret="00" * 32).status, 200)
+        self.assertEqual(self.agent.send("POST", "/envs", secret=False).status, 401)

@@ -50,7 +50,7 @@ class Guard(AgentTest):
                 stream.message()
             known = self.guarded.send("GET", "/envs").json()
             self.assertEqual(known, {"SANDLOT_SANDBOX_ID": "sbx_test", **envs})
-            self.error(self.guarded.send("GET", "/envs", secret="00" * 32), 401)
+            self.error(self.guarded.send("GET", "/metrics", secret="00" * 32), 401)
             self.assertEqual(self.guarded.run("/bin/sh", "-c", "echo $A")[0], b"1\n")
             os.kill(pid, signal.SIGKILL)
         # What it is told later counts, and nothing of before.

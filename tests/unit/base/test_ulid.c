@@ -100,12 +100,50 @@ static void makes_route_tokens(void **state)
     assert_false(route_token_is_valid("abcdefghijklm.opqrstuvwxyz"));
 }
 
+static void is_written_as_a_uuid(void **state)
+{
+    (void)state;
+    char uuid[UUID_SIZE], id[ID_SIZE], made[ID_SIZE];
+    assert_string_equal(id_to_uuid("tpv_01arz3ndektsv4rrffq69g5fav", uuid),
+                        "01563e3a-b5d3-d676-4c61-efb99302bd5b");
+    assert_int_equal(id_of_uuid("tpv_", uuid, id), 0);
+    assert_string_equal(id, "tpv_01arz3ndektsv4rrffq69g5fav");
+    assert_int_equal(id_of_uuid("tpv_", "01563E3A-B5D3-D676-4C61-EFB99302BD5B", id), 0);
+    assert_string_equal(id, "tpv_01arz3ndektsv4rrffq69g5fav");
+    for (int i = 0; i < 100; i++) {
+        id_new("tpv_", made);
+        assert_int_equal(id_of_uuid("tpv_", id_to_uuid(made, uuid), id), 0);
+        assert_string_equal(id, made);
+    }
+}
+
+static void refuses_other_uuids(void **state)
+{
+    (void)state;
+    static const char *const refused[] = {
+        "",
+        "01563e3a",
+        "01563e3ab5d3d6764c61efb99302bd5b",
+        "01563e3a-b5d3-d676-4c61-efb99302bd5",
+        "01563e3a-b5d3-d676-4c61-efb99302bd5b0",
+        "01563e3a-b5d3-d676-4c61-efb99302bd5g",
+        "01563e3a-b5d3-d6764-c61-efb99302bd5b",
+        "f1563e3a-b5d3-d676-4c61-efb99302bd5b", /* of another cell */
+        "tpv_01arz3ndektsv4rrffq69g5fav",
+    };
+    char id[ID_SIZE];
+    for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+        if (id_of_uuid("tpv_", refused[i], id) == 0)
+            fail_msg("\"%s\" was read as a UUID", refused[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(has_its_form),         cmocka_unit_test(sorts_by_creation),
         cmocka_unit_test(has_a_floor),          cmocka_unit_test(never_repeats),
         cmocka_unit_test(refuses_what_is_none), cmocka_unit_test(makes_route_tokens),
+        cmocka_unit_test(is_written_as_a_uuid), cmocka_unit_test(refuses_other_uuids),
     };
     return run_tests(tests);
 }

@@ -172,12 +172,41 @@ static void test_depth(void **state)
     buffer_deinit(&text);
 }
 
+static void test_drops_what_is_unknown(void **state)
+{
+    (void)state;
+    static const struct schema_member inner[] = {{.name = "a", .type = SCHEMA_INTEGER},
+                                                 {.name = NULL}};
+    static const struct schema_member item = {.type = SCHEMA_OBJECT, .members = inner};
+    static const struct schema_member members[] = {
+        {.name = "object", .type = SCHEMA_OBJECT, .members = inner},
+        {.name = "list", .type = SCHEMA_ARRAY, .item = &item},
+        {.name = "map", .type = SCHEMA_MAP, .item = &item},
+        {.name = "any", .type = SCHEMA_ANY},
+        {.name = "old", .hint = "it is new"},
+        {.name = NULL}};
+    json_auto_t *given = json_loads("{\"object\":{\"a\":1,\"b\":2},\"list\":[{\"b\":1},{\"a\":3}],"
+                                    "\"map\":{\"x\":{\"a\":1,\"c\":[]}},\"any\":{\"b\":1},"
+                                    "\"old\":1,\"other\":{\"a\":1}}",
+                                    0, NULL);
+    json_auto_t *left = json_loads("{\"object\":{\"a\":1},\"list\":[{},{\"a\":3}],"
+                                   "\"map\":{\"x\":{\"a\":1}},\"any\":{\"b\":1}}",
+                                   0, NULL);
+    json_auto_t *wrong = json_loads("{\"object\":[{\"b\":1}],\"list\":{\"b\":1}}", 0, NULL);
+    struct error *err = NULL;
+    schema_drop_unknown(members, given);
+    assert_true(json_equal(given, left));
+    assert_ok(schema_validate(members, given, &err));
+    schema_drop_unknown(members, wrong);
+    assert_fails(schema_validate(members, wrong, &err), ERR_INVALID_REQUEST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepts), cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_hints),   cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_depth),   cmocka_unit_test(test_drops_what_is_unknown),
     };
     return run_tests(tests);
 }

@@ -150,7 +150,7 @@ static void tags_point_to_versions(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    const char *const both[] = {"stable", "old"}, *const latest = "latest", *const gone = "gone";
+    const char *const both[] = {"stable", "old"}, *const invalid = "Old", *const gone = "gone";
     autofree struct template_tag *tags = NULL;
     unsigned count;
     struct template_version first = add(acme.id, "tagged", true),
@@ -171,8 +171,8 @@ static void tags_point_to_versions(void **state)
         template_tags_assign(db, first.template_id, failed.id, both, 1, "tag", &err),
         ERR_INVALID_REQUEST, "ready");
     assert_fails_saying(
-        template_tags_assign(db, first.template_id, first.id, &latest, 1, "tag", &err),
-        ERR_INVALID_REQUEST, "newest");
+        template_tags_assign(db, first.template_id, first.id, &invalid, 1, "tag", &err),
+        ERR_INVALID_REQUEST, "lower-case");
     assert_fails_saying(template_tags_remove(db, first.template_id, &gone, 1, &err), ERR_NOT_FOUND,
                         "gone");
     assert_ok(template_version_delete(db, second.id, &err));
@@ -181,21 +181,62 @@ static void tags_point_to_versions(void **state)
     assert_unknown(acme.id, "tagged:old");
 }
 
-static void default_follows_the_newest_until_it_is_assigned(void **state)
+static void follows_the_newest_until_it_is_assigned(const char *slug, const char *tag,
+                                                    const char *another)
+{
+    struct error *err = NULL;
+    struct template_version first = add(acme.id, slug, true), second = add(acme.id, slug, true);
+    autofree char *tagged = xasprintf("%s:%s", slug, tag),
+                  *otherwise = xasprintf("%s:%s", slug, another);
+    assert_resolves(acme.id, tagged, second.id);
+    assert_resolves(acme.id, otherwise, second.id);
+    assign(&first, tag);
+    assert_resolves(acme.id, tagged, first.id);
+    assert_resolves(acme.id, otherwise, second.id);
+    assert_resolves(acme.id, slug, second.id);
+    assert_ok(template_tags_remove(db, first.template_id, &tag, 1, &err));
+    assert_resolves(acme.id, tagged, second.id);
+}
+
+static void default_and_latest_follow_the_newest_until_they_are_assigned(void **state)
+{
+    (void)state;
+    follows_the_newest_until_it_is_assigned("rolled", "default", "latest");
+    follows_the_newest_until_it_is_assigned("led", "latest", "default");
+}
+
+static void a_number_that_is_a_tag_means_the_tag(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    const char *const tag = "default";
-    struct template_version first = add(acme.id, "rolled", true),
-                            second = add(acme.id, "rolled", true);
-    assert_resolves(acme.id, "rolled:default", second.id);
-    assert_resolves(acme.id, "rolled:latest", second.id);
-    assign(&first, tag);
-    assert_resolves(acme.id, "rolled:default", first.id);
-    assert_resolves(acme.id, "rolled:latest", second.id);
-    assert_resolves(acme.id, "rolled", second.id);
+    const char *const tag = "1";
+    struct template_version first = add(acme.id, "counted", true),
+                            second = add(acme.id, "counted", true);
+    assert_resolves(acme.id, "counted:1", first.id);
+    assign(&second, tag);
+    assert_resolves(acme.id, "counted:1", second.id);
+    assert_resolves(acme.id, "counted:2", second.id);
+    assert_unknown(acme.id, "counted:3");
     assert_ok(template_tags_remove(db, first.template_id, &tag, 1, &err));
-    assert_resolves(acme.id, "rolled:default", second.id);
+    assert_resolves(acme.id, "counted:1", first.id);
+}
+
+static void only_plain_tags_are_for_the_interface(void **state)
+{
+    (void)state;
+    char long_tag[TEMPLATE_TAG_MAX + 1] = "";
+    memset(long_tag, 'a', TEMPLATE_TAG_PLAIN_MAX + 1);
+    const char *const plain[] = {"a", "1.0", "v1", "default"};
+    const char *const others[] = {"latest", "1", long_tag};
+    for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+        struct error *err = NULL;
+        assert_ok(template_tag_check_plain(plain[i], "tag", &err));
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        struct error *err = NULL;
+        assert_true(template_tag_is_valid(others[i]));
+        assert_fails(template_tag_check_plain(others[i], "tag", &err), ERR_INVALID_REQUEST);
+    }
 }
 
 static void a_template_has_so_many_tags(void **state)
@@ -350,7 +391,9 @@ int main(void)
         cmocka_unit_test(ids_pin_templates_and_versions),
         cmocka_unit_test(an_own_template_hides_the_deployments),
         cmocka_unit_test(tags_point_to_versions),
-        cmocka_unit_test(default_follows_the_newest_until_it_is_assigned),
+        cmocka_unit_test(default_and_latest_follow_the_newest_until_they_are_assigned),
+        cmocka_unit_test(a_number_that_is_a_tag_means_the_tag),
+        cmocka_unit_test(only_plain_tags_are_for_the_interface),
         cmocka_unit_test(a_template_has_so_many_tags),
         cmocka_unit_test(names_with_a_team),
         cmocka_unit_test(a_version_is_finished_once),

@@ -66,6 +66,7 @@ static void read_envs(const json_t *args, json_t *step)
     for (size_t i = 0; i + 1 < json_array_size(args); i += 2)
         json_object_set(envs, arg(args, i), json_array_get(args, i + 1));
     json_object_set_new(step, "envs", envs);
+    json_object_set_new(step, "expand", json_true());
 }
 
 /* How many arguments a type has, at least and at most; 0 at most: pairs. */
@@ -177,8 +178,8 @@ static bool is_their_base(const char *image)
     return !strncmp(image, BASE_IMAGE, length) && (!image[length] || image[length] == ':');
 }
 
-int e2b_build_base(const struct settings *settings, const json_t *body, char **base,
-                   const char **field, struct error **err)
+int e2b_build_base(struct api *api, const json_t *body, char **base, const char **field,
+                   struct error **err)
 {
     const char *image = json_string_value(json_object_get(body, "fromImage"));
     const char *template = json_string_value(json_object_get(body, "fromTemplate"));
@@ -197,6 +198,8 @@ int e2b_build_base(const struct settings *settings, const json_t *body, char **b
             "This deployment takes no images from registries, and so not \"%s\"; "
             "build from a template (fromTemplate), such as \"base\".",
             image);
-    *base = image ? xstrdup(settings->default_template) : e2b_template_of(settings, template);
+    if (template)
+        return e2b_template_of(api, template, base, err);
+    *base = xstrdup(api->settings->default_template);
     return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Builds of templates. With them a build is asked for, then its files are sent, then its steps are
- * said; with us that is a version whose recipe waits. Their buildID is the id of the version.
+ * said; with us that is a version whose recipe waits. Their buildID is the id of the version as a
+ * UUID.
  */
 #include "api/e2b/builds.h"
 
@@ -12,7 +13,6 @@
 #include "api/e2b/e2b.h"
 #include "api/sandbox_output.h"
 #include "api/template_builds.h"
-#include "api/template_view.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -33,9 +33,9 @@ struct name {
 static int refuse_name(struct error **err)
 {
     return error_set_field(err, ERR_INVALID_REQUEST, "name",
-                           "A template's name is 1 to %d lower-case letters, digits and hyphens, "
-                           "with no hyphen at either end, behind the own team and a slash or not, "
-                           "and before a colon and a tag or not.",
+                           "A template's name is 1 to %d letters, digits, hyphens and "
+                           "underscores, with no hyphen at either end. The own team and a slash "
+                           "may stand before it, and a colon and a tag behind it.",
                            SLUG_MAX);
 }
 
@@ -53,6 +53,7 @@ static int read_name(const struct api *api, const json_t *body, struct name *nam
         return error_set_field(err, ERR_INVALID_REQUEST, "name", "The template needs a name.");
     size_t length = strcspn(given, ":");
     autofree char *alone = xstrndup(given, length);
+    e2b_lower(alone);
     if (given[length])
         json_array_append_new(name->tags, json_string(given + length + 1));
     if (template_name_parse(alone, name->team, name->slug) < 0)
@@ -60,7 +61,7 @@ static int read_name(const struct api *api, const json_t *body, struct name *nam
     if (*name->team && !str_equal(name->team, team->slug))
         return error_set_field(err, ERR_TEAM_FORBIDDEN, "name",
                                "A key builds templates of its own team, %s, only.", team->slug);
-    return recipe_check_tags(name->tags, given[length] ? "name" : "tags", err);
+    return e2b_read_tags(name->tags, given[length] ? "name" : "tags", err);
 }
 
 static int check_disk(struct api *api, const json_t *body, struct error **err)
@@ -132,9 +133,9 @@ static json_t *requested_to_json(const struct template_version *version, const j
     autofree char *name = xasprintf("%s/%s", version->team_slug, version->slug);
     json_t *given = json_array_size(tags) ? json_incref((json_t *)(uintptr_t)tags)
                                           : json_pack("[s]", TEMPLATE_TAG_DEFAULT);
-    return json_pack("{s:s, s:s, s:b, s:[s], s:[s], s:o}", "templateID", version->slug, "buildID",
-                     version->id, "public", (int)version->is_public, "names", name, "aliases",
-                     version->slug, "tags", given);
+    return json_pack("{s:s, s:o, s:b, s:[s], s:[s], s:o}", "templateID", version->slug, "buildID",
+                     e2b_build_id(version->id), "public", (int)version->is_public, "names", name,
+                     "aliases", version->slug, "tags", given);
 }
 
 static int request_build(struct api *api, const json_t *body, const struct name *name,
@@ -162,7 +163,7 @@ static int add_default(struct api *api, struct name *name, struct error **err)
     unsigned at;
     if (json_array_size(name->tags))
         return 0;
-    if (template_view_find(api, name->slug, &view, &at, &missing) < 0)
+    if (e2b_template_find(api, name->slug, &view, &at, &missing) < 0)
         return missing->code == ERR_NOT_FOUND ? 0 : error_move(err, &missing);
     if (!str_equal(view.versions[at].owner, api->access.team->id))
         return 0;
@@ -200,7 +201,7 @@ static int find_own(struct api *api, const char *name, struct error **err)
 {
     template_view_auto view = {0};
     unsigned at;
-    if (template_view_find(api, name, &view, &at, err) < 0)
+    if (e2b_template_find(api, name, &view, &at, err) < 0)
         return -1;
     return template_view_check_owner(api, &view.versions[at], err);
 }
@@ -276,11 +277,12 @@ int e2b_template_files_put(void *context, struct http_request *request,
 static int find_build(struct api *api, const struct http_request *request,
                       struct template_version *version, struct error **err)
 {
-    const char *id = request->captures[1];
+    char id[ID_SIZE];
     const char *slash = strchr(request->captures[0], '/');
-    const char *slug = slash ? slash + 1 : request->captures[0];
+    autofree char *slug = xstrdup(slash ? slash + 1 : request->captures[0]);
     error_auto missing = NULL;
-    if (id_is_valid("tpv_", id) &&
+    e2b_lower(slug);
+    if (id_of_uuid("tpv_", request->captures[1], id) == 0 &&
         template_version_get(api->worker.db, id, version, &missing) == 0 &&
         str_equal(version->owner, api->access.team->id) &&
         (str_equal(version->slug, slug) || str_equal(version->template_id, slug)) &&
@@ -297,7 +299,7 @@ static int order_build(struct api *api, const json_t *body, const struct templat
 {
     autofree char *base = NULL;
     const char *field;
-    if (e2b_build_base(api->settings, body, &base, &field, err) < 0) {
+    if (e2b_build_base(api, body, &base, &field, err) < 0) {
         error_auto ignored = NULL;
         if ((*err)->code == ERR_NOT_SERVED)
             recipe_give_up(api->worker.db, version->id, (*err)->message, &ignored);
@@ -438,10 +440,10 @@ int e2b_builds_status(void *context, struct http_request *request, struct http_r
         template_version_log(api->worker.db, version.id, &log, err) < 0)
         return -1;
     json_auto_t *entries = read_log(log);
-    json_t *json =
-        json_pack("{s:s, s:s, s:s, s:o, s:[]}", "templateID", version.slug, "buildID", version.id,
-                  "status", status_of(&version, &status, by_steps), "logEntries",
-                  page_of(entries, (size_t)offset, (size_t)limit, errors_alone), "logs");
+    json_t *json = json_pack("{s:s, s:o, s:s, s:o, s:[]}", "templateID", version.slug, "buildID",
+                             e2b_build_id(version.id), "status",
+                             status_of(&version, &status, by_steps), "logEntries",
+                             page_of(entries, (size_t)offset, (size_t)limit, errors_alone), "logs");
     if (version.state == TEMPLATE_FAILED)
         add_reason(&status, json);
     return http_response_json(response, 200, json);
@@ -506,7 +508,7 @@ int e2b_builds_logs(void *context, struct http_request *request, struct http_res
 static json_t *build_to_json(const struct template_version *version)
 {
     json_t *json = json_pack(
-        "{s:s, s:s, s:o, s:o, s:I, s:I}", "buildID", version->id, "status",
+        "{s:o, s:s, s:o, s:o, s:I, s:I}", "buildID", e2b_build_id(version->id), "status",
         e2b_build_status(version->state), "createdAt", time_to_json(version->created_at_ms),
         "updatedAt",
         time_to_json(version->finished_at_ms ? version->finished_at_ms : version->created_at_ms),
@@ -539,7 +541,7 @@ int e2b_templates_show(void *context, struct http_request *request, struct http_
     autofree struct template_use *uses = NULL;
     unsigned at, use_count;
     if (read_page(request, &limit, &before, err) < 0 ||
-        template_view_find(api, request->captures[0], &view, &at, err) < 0)
+        e2b_template_find(api, request->captures[0], &view, &at, err) < 0)
         return -1;
     const struct template_version *newest = &view.versions[at], *last = NULL;
     if (template_uses_list(api->worker.db, newest->owner, &uses, &use_count, err) < 0)

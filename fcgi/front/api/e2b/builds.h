@@ -12,5 +12,5 @@ void e2b_build_rename(struct error *error);
 
 /* The template that it is built from, as /v1 names it; the caller's. *field: of theirs. Errors:
  * ERR_INVALID_REQUEST, ERR_NOT_SERVED. */
-int e2b_build_base(const struct settings *settings, const json_t *body, char **base,
-                   const char **field, struct error **err);
+int e2b_build_base(struct api *api, const json_t *body, char **base, const char **field,
+                   struct error **err);

@@ -11,6 +11,7 @@
 
 #include "api/api.h"
 #include "api/page_list.h"
+#include "api/template_view.h"
 #include "http/router.h"
 #include "template/template_use.h"
 
@@ -25,17 +26,39 @@ void e2b_serve(void *context, struct http_request *request, struct http_response
 extern const struct schema_member e2b_create_schema[];
 extern const struct schema_member e2b_network_schema[];
 
-/* The body of POST /v1/sandboxes that a create asks for; a new reference. timeout_s: the default of
- * the path. Errors: ERR_INVALID_REQUEST, and ERR_NOT_SERVED for what this deployment has not. */
-int e2b_create_body(const json_t *body, unsigned timeout_s, json_t **out, struct error **err);
-
-/* How /v1 names the template that they name; the caller's. */
-char *e2b_template_reference(const char *name);
-/* The same, where "base" is the deployment's default. */
-char *e2b_template_of(const struct settings *settings, const char *name);
+/* Make the body of POST /v1/sandboxes from that of a create; a new reference. timeout_s: the
+ * default of the path. Errors: ERR_INVALID_REQUEST, and ERR_NOT_SERVED for what this deployment has
+ * not. */
+int e2b_create_body(struct api *api, const json_t *body, unsigned timeout_s, json_t **out,
+                    struct error **err);
 
 /* The body of PUT /v1/sandboxes/:id/network; a new reference. Errors as above. */
 int e2b_network_body(const json_t *body, json_t **out, struct error **err);
+
+/* --- names.c --- */
+
+/* Change capitals to small letters: names and tags have none. */
+void e2b_lower(char *text);
+
+/* How /v1 names the template that they name; owned by the caller. A name alone gets the tag
+ * `default`. */
+char *e2b_template_reference(const char *name);
+
+/* The same, where `base` is the deployment's default template unless the team has a ready template
+ * of that name. */
+int e2b_template_of(struct api *api, const char *name, char **reference, struct error **err);
+
+/* Change the name of a template to that of /v1: in small letters, `base` as above, though a
+ * template of the team that is not ready counts too. */
+int e2b_read_template_name(struct api *api, char **name, struct error **err);
+
+/* template_view_find() of such a name. */
+int e2b_template_find(struct api *api, const char *name, struct template_view *view, unsigned *at,
+                      struct error **err);
+
+/* Change the tags of a body to small letters and check them. field: of the errors. Errors:
+ * ERR_INVALID_REQUEST. */
+int e2b_read_tags(json_t *tags, const char *field, struct error **err);
 
 /* --- lists.c --- */
 
@@ -64,6 +87,14 @@ struct e2b_template {
     bool is_hidden;   /* its slug alone means another one */
 };
 
+/* --- snapshots.c --- */
+
+/* Delete the snapshots of an id, of a name, or of a name with a tag. *found: there were some. */
+int e2b_snapshots_delete(struct api *api, const char *name, bool *found, struct error **err);
+
+/* Append the tags of a snapshot of the id or the name; none when there is no such snapshot. */
+int e2b_snapshots_tags(struct api *api, const char *name, json_t *tags, struct error **err);
+
 /* --- view.c: from our records to their answers; new references --- */
 
 /* What a create, a connect and a resume answer, with the tokens of the sandbox. */
@@ -74,10 +105,14 @@ json_t *e2b_listed_to_json(const struct sandbox *sandbox);
 /* What a GET of one shows; the token for keys that may write only. */
 int e2b_detail_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
                        struct error **err);
-json_t *e2b_snapshot_to_json(const struct checkpoint *checkpoint);
 json_t *e2b_template_to_json(const struct e2b_template *template);
 /* When the newest sandbox was made of it, or null. */
 json_t *e2b_last_use_to_json(const struct template_use *use);
+/* The buildID of a version: its id as a UUID, since their packages for Python and Go accept nothing
+ * else. */
+json_t *e2b_build_id(const char *version_id);
+/* One tag of a template or a snapshot; id: of the version or the checkpoint. */
+json_t *e2b_tag_to_json(const char *tag, const char *id, int64_t at_ms);
 /* "waiting", "building", "ready" or "error" of a version that no steps are left of. */
 const char *e2b_build_status(enum template_state state);
 
@@ -91,6 +126,7 @@ void e2b_answer_error(struct http_response *response);
 
 /* --- handlers --- */
 
+route_handler e2b_health_show;
 route_handler e2b_sandboxes_create, e2b_sandboxes_create_v2, e2b_sandboxes_list;
 route_handler e2b_sandboxes_show, e2b_sandboxes_pause;
 route_handler e2b_sandboxes_connect, e2b_sandboxes_resume, e2b_sandboxes_timeout;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/e2b/e2b.h"
+
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -39,6 +42,30 @@ static int status_of(const char *error, int status)
     return status;
 }
 
+/* Members of /v1 whose name differs from theirs. */
+static const struct {
+    const char *ours, *theirs;
+} members[] = {
+    {"/allow_out", "/network/allowOut"},
+    {"/deny_out", "/network/denyOut"},
+    {"/https_ports", "/network/httpsPorts"},
+    {"/mask_request_host", "/network/maskRequestHost"},
+    {"/volume_mounts", "/volumeMounts"},
+    {"/envs", "/envVars"},
+    {"/template", "/templateID"},
+};
+
+/* The pointer to a member, or what stands in it, in their names; owned by the caller. */
+static char *field_of(const char *field)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+        size_t length = strlen(members[i].ours);
+        if (str_starts_with(field, members[i].ours) && (!field[length] || field[length] == '/'))
+            return xasprintf("%s%s", members[i].theirs, field + length);
+    }
+    return xstrdup(field);
+}
+
 int e2b_status_of(const struct error *error)
 {
     return status_of(error_api_code(error->code), error_http_status(error->code));
@@ -53,7 +80,8 @@ void e2b_answer_error(struct http_response *response)
     response->status = status_of(error, response->status);
     json_t *message = json_incref(json_object_get(response->json, "message"));
     if (field && *field) {
-        json_t *whole = json_sprintf("%s (%s)", json_string_value(message), field);
+        autofree char *theirs = field_of(field);
+        json_t *whole = json_sprintf("%s (%s)", json_string_value(message), theirs);
         json_decref(message);
         message = whole;
     }

@@ -7,9 +7,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sandbox/metadata.h"
-#include "template/template_tag.h"
-
-#define DEFAULT_TEMPLATE "base" /* of their clients, when the caller names none */
 
 static const struct schema_member any_item = {.type = SCHEMA_ANY};
 static const struct schema_member text_item = {.type = SCHEMA_STRING, .max = 65536};
@@ -112,15 +109,32 @@ static bool is_covered(const json_t *allowed, const char *text)
     return found;
 }
 
+/* To them a star alone is every name, and so every address. */
+static json_t *allowed(const json_t *policy)
+{
+    json_t *list = json_array();
+    size_t index;
+    json_t *value;
+    json_array_foreach (json_object_get(policy, "allowOut"), index, value) {
+        if (!str_equal(json_string_value(value), "*")) {
+            json_array_append(list, value);
+            continue;
+        }
+        json_array_append_new(list, json_string("0.0.0.0/0"));
+        json_array_append_new(list, json_string("::/0"));
+    }
+    return list;
+}
+
 /* With them an allowed network wins over every denied one inside it, with us the more specific. */
 static json_t *denied(const json_t *policy)
 {
-    const json_t *allowed = json_object_get(policy, "allowOut");
+    json_auto_t *open = allowed(policy);
     json_t *list = json_array();
     size_t index;
     json_t *value;
     json_array_foreach (json_object_get(policy, "denyOut"), index, value) {
-        if (!is_covered(allowed, json_string_value(value)))
+        if (!is_covered(open, json_string_value(value)))
             json_array_append(list, value);
     }
     return list;
@@ -132,7 +146,7 @@ static int add_policy(const json_t *policy, json_t *out, struct error **err)
     if (refuse_given(policy, missing, err) < 0)
         return -1;
     if (is_given(policy, "allowOut"))
-        json_object_set(out, "allow_out", json_object_get(policy, "allowOut"));
+        json_object_set_new(out, "allow_out", allowed(policy));
     if (is_given(policy, "denyOut"))
         json_object_set_new(out, "deny_out", denied(policy));
     return 0;
@@ -157,34 +171,13 @@ int e2b_network_body(const json_t *body, json_t **out, struct error **err)
 
 /* --- create --- */
 
-/* With them a name alone means its tag `default`; ids have no tags. */
-char *e2b_template_reference(const char *name)
+static int add_template(struct api *api, const char *name, json_t *out, struct error **err)
 {
-    bool is_id =
-        id_is_valid("tpl_", name) || id_is_valid("tpv_", name) || id_is_valid("ckp_", name);
-    return xasprintf("%s%s", name, is_id || strchr(name, ':') ? "" : ":" TEMPLATE_TAG_DEFAULT);
-}
-
-static bool is_default(const char *reference)
-{
-    return str_equal(reference, DEFAULT_TEMPLATE ":" TEMPLATE_TAG_DEFAULT) ||
-           str_equal(reference, DEFAULT_TEMPLATE ":" TEMPLATE_TAG_LATEST);
-}
-
-char *e2b_template_of(const struct settings *settings, const char *name)
-{
-    char *reference = e2b_template_reference(name);
-    if (!is_default(reference))
-        return reference;
-    free(reference);
-    return xstrdup(settings->default_template);
-}
-
-static void add_template(const char *name, json_t *out)
-{
-    autofree char *reference = e2b_template_reference(name);
-    if (!is_default(reference))
-        json_object_set_new(out, "template", json_string(reference));
+    autofree char *reference = NULL;
+    if (e2b_template_of(api, name, &reference, err) < 0)
+        return -1;
+    json_object_set_new(out, "template", json_string(reference));
+    return 0;
 }
 
 /* What is paused without its memory is not woken by requests, with them; and a pause never leaves
@@ -228,16 +221,27 @@ static void add_member(const json_t *body, const char *name, json_t *out, const 
         json_object_set(out, ours, json_object_get(body, name));
 }
 
-int e2b_create_body(const json_t *body, unsigned timeout_s, json_t **out, struct error **err)
+static int check_secure(const json_t *body, const json_t *network, struct error **err)
 {
-    static const char *const missing[] = {"mcp", "iam", NULL};
+    if (!json_is_false(json_object_get(body, "secure")) ||
+        !json_is_false(json_object_get(network, "allowPublicTraffic")))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "/network/allowPublicTraffic",
+                           "allowPublicTraffic is false only with secure.");
+}
+
+int e2b_create_body(struct api *api, const json_t *body, unsigned timeout_s, json_t **out,
+                    struct error **err)
+{
+    static const char *const missing[] = {"iam", NULL};
     const json_t *network = json_object_get(body, "network");
     const json_t *timeout = json_object_get(body, "timeout");
     json_auto_t *made = json_pack("{s:b}", "expose_all_ports", 1);
-    if (refuse_given(body, missing, err) < 0 || add_policy(network, made, err) < 0 ||
-        add_volumes(body, made, err) < 0 || add_lifecycle(body, made, err) < 0)
+    if (refuse_given(body, missing, err) < 0 || check_secure(body, network, err) < 0 ||
+        add_policy(network, made, err) < 0 || add_volumes(body, made, err) < 0 ||
+        add_lifecycle(body, made, err) < 0 ||
+        add_template(api, json_string_value(json_object_get(body, "templateID")), made, err) < 0)
         return -1;
-    add_template(json_string_value(json_object_get(body, "templateID")), made);
     json_object_set_new(made, "timeout",
                         json_integer(timeout ? json_integer_value(timeout) : timeout_s));
     add_member(body, "metadata", made, "metadata");

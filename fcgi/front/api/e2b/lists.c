@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/e2b/e2b.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -91,19 +92,42 @@ static int rename_parameter(struct http_parameter *parameter, const char *name)
     return 0;
 }
 
+/* Theirs includes the time itself, that of /v1 does not. */
+static int start_at(struct http_parameter *parameter)
+{
+    char before[CLOCK_ISO8601_SIZE];
+    int64_t at_ms;
+    if (clock_parse_iso8601(parameter->value, &at_ms) == 0) {
+        free(parameter->value);
+        parameter->value = xstrdup(clock_format_iso8601(at_ms - 1, before));
+        parameter->value_size = strlen(parameter->value);
+    }
+    return rename_parameter(parameter, "started_after");
+}
+
+static int rename_template(struct api *api, struct http_parameter *parameter, struct error **err)
+{
+    if (e2b_read_template_name(api, &parameter->value, err) < 0)
+        return -1;
+    parameter->value_size = strlen(parameter->value);
+    return 0;
+}
+
 static int translate(struct api *api, struct http_request *request, size_t at, struct error **err)
 {
     struct http_parameter *parameter = &request->query[at];
     if (str_equal(parameter->name, "nextToken"))
         return rename_parameter(parameter, "next_token");
     if (str_equal(parameter->name, "startedAfter"))
-        return rename_parameter(parameter, "started_after");
+        return start_at(parameter);
     if (str_equal(parameter->name, "state"))
         return add_states(request, parameter->value, err);
     if (str_equal(parameter->name, "metadata"))
         return add_metadata(request, parameter->value, err);
     if (str_equal(parameter->name, "sandboxID"))
         return add_sandbox(api, request, parameter->value, err);
+    if (str_equal(parameter->name, "template"))
+        return rename_template(api, parameter, err);
     return 0;
 }
 

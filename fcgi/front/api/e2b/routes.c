@@ -91,7 +91,7 @@ static const struct schema_member tag_item = {
 static const struct schema_member tags_assign_schema[] = {TAGGING("target"), {.name = NULL}};
 static const struct schema_member tags_remove_schema[] = {TAGGING("name"), {.name = NULL}};
 static const struct schema_member snapshot_schema[] = {
-    {.name = "name", .type = SCHEMA_STRING, .min = 1, .max = 63}, {.name = NULL}};
+    {.name = "name", .type = SCHEMA_STRING, .min = 1, .max = 300}, {.name = NULL}};
 
 static const struct route routes[] = {
 #define ENDPOINT ENDPOINT_ROUTE
@@ -138,6 +138,8 @@ struct router e2b_router(struct api *api)
     return (struct router){
         .routes = routes,
         .count = ARRAY_SIZE(routes),
+        /* New versions of their packages send members that this service does not know yet. */
+        .ignore_unknown = true,
         .authorize = authorize,
         .invoke = api_invoke,
         .context = api,

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "metrics/sample.h"
+#include "sandbox/quota.h"
 #include "sandbox/sandbox_network.h"
 
 /* What their service does where a request names no time-out. */
@@ -23,7 +24,7 @@ static int create(struct api *api, const struct http_request *request, unsigned 
     json_auto_t *body = NULL;
     json_t *json;
     sandbox_auto sandbox = {0};
-    if (e2b_create_body(request->json, timeout_s, &body, err) < 0 ||
+    if (e2b_create_body(api, request->json, timeout_s, &body, err) < 0 ||
         schema_validate(sandbox_create_schema, body, err) < 0 ||
         sandboxes_create_from(api, body, &sandbox, err) < 0)
         return -1;
@@ -51,12 +52,25 @@ static json_t *row_to_json(const struct api *api, const void *row)
     return e2b_listed_to_json(row);
 }
 
+static int add_running(struct api *api, struct http_response *response, struct error **err)
+{
+    struct quota_amount usage;
+    struct runtime_resources unused = {0};
+    uint64_t revision;
+    if (quota_look(api->worker.db, api->access.team->id, "", &usage, &unused, &revision, err) < 0)
+        return -1;
+    http_response_header(response, "X-Total-Running", "%u", usage.sandboxes);
+    return 0;
+}
+
 int e2b_sandboxes_list(void *context, struct http_request *request, struct http_response *response,
                        struct error **err)
 {
     struct page_kind kind = sandboxes_page;
     kind.to_json = row_to_json;
-    return e2b_list(context, &kind, request, response, err);
+    return add_running(context, response, err) < 0
+               ? -1
+               : e2b_list(context, &kind, request, response, err);
 }
 
 int e2b_sandboxes_show(void *context, struct http_request *request, struct http_response *response,
@@ -215,6 +229,8 @@ int e2b_sandboxes_timeout(void *context, struct http_request *request,
         .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout")),
     };
     sandbox_auto updated = {0};
+    if (sandbox->state == SANDBOX_STOPPING)
+        return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is being paused.");
     if (require_running(sandbox, err) < 0 ||
         (update.timeout_s ? sandbox_update(&api->worker, sandbox->id, &update, &updated, err)
                           : end_now(api, sandbox, err)) < 0)

@@ -3,16 +3,8 @@
 #include <stdlib.h>
 
 #include "api/e2b/e2b.h"
-#include "api/sandbox_output.h"
-#include "api/template_view.h"
 #include "base/mem.h"
 #include "base/str.h"
-
-static json_t *tag_to_json(const char *tag, const char *version_id, int64_t at_ms)
-{
-    return json_pack("{s:s, s:s, s:o}", "tag", tag, "buildID", version_id, "createdAt",
-                     time_to_json(at_ms));
-}
 
 /* As long as nobody assigned it, `default` is the newest version that is ready. */
 static void add_default(const struct template_view *view, unsigned at, json_t *list)
@@ -25,9 +17,23 @@ static void add_default(const struct template_view *view, unsigned at, json_t *l
         if (version->state != TEMPLATE_READY)
             continue;
         json_array_append_new(
-            list, tag_to_json(TEMPLATE_TAG_DEFAULT, version->id, version->finished_at_ms));
+            list, e2b_tag_to_json(TEMPLATE_TAG_DEFAULT, version->id, version->finished_at_ms));
         return;
     }
+}
+
+/* Where no template has the name. */
+static int list_snapshots(struct api *api, const char *name, struct http_response *response,
+                          struct error **err)
+{
+    json_auto_t *list = json_array();
+    error_auto missing = NULL;
+    error_move(&missing, err);
+    if (missing->code == ERR_NOT_FOUND && e2b_snapshots_tags(api, name, list, err) < 0)
+        return -1;
+    if (json_array_size(list) == 0)
+        return error_move(err, &missing);
+    return http_response_json(response, 200, json_incref(list));
 }
 
 int e2b_tags_list(void *context, struct http_request *request, struct http_response *response,
@@ -35,17 +41,19 @@ int e2b_tags_list(void *context, struct http_request *request, struct http_respo
 {
     struct api *api = context;
     template_view_auto view = {0};
+    json_auto_t *list = json_array();
     unsigned at;
-    if (template_view_find(api, request->captures[0], &view, &at, err) < 0 ||
-        template_view_read_tags(api, &view, at, err) < 0)
+    if (e2b_template_find(api, request->captures[0], &view, &at, err) < 0)
+        return list_snapshots(api, request->captures[0], response, err);
+    if (template_view_read_tags(api, &view, at, err) < 0)
         return -1;
-    json_t *list = json_array();
     add_default(&view, at, list);
     for (unsigned i = 0; i < view.tag_count; i++) {
         const struct template_tag *tag = &view.tags[i];
-        json_array_append_new(list, tag_to_json(tag->tag, tag->version_id, tag->assigned_at_ms));
+        json_array_append_new(list,
+                              e2b_tag_to_json(tag->tag, tag->version_id, tag->assigned_at_ms));
     }
-    return http_response_json(response, 200, list);
+    return http_response_json(response, 200, json_incref(list));
 }
 
 /* The tags of a body, whose bound the schema has checked; borrowed from it. */
@@ -68,18 +76,33 @@ int e2b_tags_assign(void *context, struct http_request *request, struct http_res
 {
     struct api *api = context;
     struct template_version *version = &api->access.version;
+    json_t *tags = json_object_get(request->json, "tags");
+    autofree char *target = NULL;
+    if (e2b_read_tags(tags, "tags", err) < 0 ||
+        e2b_template_of(api, json_string_value(json_object_get(request->json, "target")), &target,
+                        err) < 0)
+        return -1;
     struct names names = read_names(request->json);
-    autofree char *target =
-        e2b_template_reference(json_string_value(json_object_get(request->json, "target")));
     if (template_resolve(api->worker.db, api->access.team->id, target, "target", version, err) <
             0 ||
         template_view_check_owner(api, version, err) < 0 ||
         template_tags_assign(api->worker.db, version->template_id, version->id, names.list,
                              names.count, "tags", err) < 0)
         return -1;
-    return http_response_json(response, 201,
-                              json_pack("{s:s, s:O}", "buildID", version->id, "tags",
-                                        json_object_get(request->json, "tags")));
+    return http_response_json(
+        response, 201, json_pack("{s:o, s:O}", "buildID", e2b_build_id(version->id), "tags", tags));
+}
+
+/* A template always has its `default`: removing one that is not assigned is an error of the
+ * request. */
+static int refuse_default(const struct names *names, struct error **err)
+{
+    bool is_default = names->count == 1 && str_equal(names->list[0], TEMPLATE_TAG_DEFAULT);
+    if (!is_default || (*err)->code != ERR_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    return error_set_field(err, ERR_INVALID_REQUEST, "tags",
+                           "The tag default cannot be removed: it is the newest build.");
 }
 
 int e2b_tags_remove(void *context, struct http_request *request, struct http_response *response,
@@ -87,14 +110,16 @@ int e2b_tags_remove(void *context, struct http_request *request, struct http_res
 {
     struct api *api = context;
     template_view_auto view = {0};
-    struct names names = read_names(request->json);
     const char *name = json_string_value(json_object_get(request->json, "name"));
     unsigned at;
-    if (template_view_find(api, name, &view, &at, err) < 0 ||
-        template_view_check_owner(api, &view.versions[at], err) < 0 ||
-        template_tags_remove(api->worker.db, view.versions[at].template_id, names.list, names.count,
-                             err) < 0)
+    if (e2b_read_tags(json_object_get(request->json, "tags"), "tags", err) < 0 ||
+        e2b_template_find(api, name, &view, &at, err) < 0 ||
+        template_view_check_owner(api, &view.versions[at], err) < 0)
         return -1;
+    struct names names = read_names(request->json);
+    if (template_tags_remove(api->worker.db, view.versions[at].template_id, names.list, names.count,
+                             err) < 0)
+        return refuse_default(&names, err);
     response->status = 204;
     return 0;
 }

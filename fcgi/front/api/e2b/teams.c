@@ -34,6 +34,18 @@ static bool is_default(const struct principal *principal, const struct team *tea
 }
 
 /* A key is shown when it is made and never again. */
+/* That a worker answers is all that it says. */
+int e2b_health_show(void *context, struct http_request *request, struct http_response *response,
+                    struct error **err)
+{
+    (void)context;
+    (void)request;
+    (void)err;
+    response->content_type = "text/plain";
+    buffer_append_string(&response->body, "Health check successful");
+    return 0;
+}
+
 int e2b_teams_list(void *context, struct http_request *request, struct http_response *response,
                    struct error **err)
 {

@@ -1,67 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Templates and snapshots: with them a snapshot is a kind of template, with us a checkpoint. */
+/* Templates; snapshots, which are templates to their clients too, are in snapshots.c. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/e2b/e2b.h"
 #include "api/page_list.h"
-#include "api/template_view.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/ulid.h"
-#include "checkpoint/checkpoint_removal.h"
 #include "template/template.h"
-
-/* With them a snapshot has the memory. One that can have none is of the disk. */
-static int snapshot(struct api *api, struct checkpoint_create *wanted,
-                    struct checkpoint *checkpoint, struct error **err)
-{
-    const char *id = api->access.sandbox.id;
-    wanted->memory = true;
-    if (sandbox_checkpoint(&api->worker, id, wanted, checkpoint, err) == 0)
-        return 0;
-    if ((*err)->code != ERR_MEMORY_NOT_KEPT)
-        return -1;
-    error_clear(err);
-    wanted->memory = false;
-    return sandbox_checkpoint(&api->worker, id, wanted, checkpoint, err);
-}
-
-int e2b_snapshots_create(void *context, struct http_request *request,
-                         struct http_response *response, struct error **err)
-{
-    struct api *api = context;
-    struct checkpoint checkpoint;
-    struct checkpoint_create wanted = {
-        .claim = api_claim,
-        .claim_context = api,
-        .user_id = api->principal.user_id,
-        .name = json_string_value(json_object_get(request->json, "name")),
-    };
-    if (wanted.name && !checkpoint_name_is_valid(wanted.name))
-        return error_set_field(err, ERR_INVALID_REQUEST, "/name",
-                               "A snapshot's name is letters, digits, dots, underscores and "
-                               "hyphens, beginning with a letter or a digit.");
-    if (snapshot(api, &wanted, &checkpoint, err) < 0)
-        return -1;
-    log_context_set("checkpoint", checkpoint.id);
-    return http_response_json(response, 201, e2b_snapshot_to_json(&checkpoint));
-}
-
-static json_t *row_to_json(const struct api *api, const void *row)
-{
-    (void)api;
-    return e2b_snapshot_to_json(row);
-}
-
-int e2b_snapshots_list(void *context, struct http_request *request, struct http_response *response,
-                       struct error **err)
-{
-    struct page_kind kind = checkpoints_page;
-    kind.to_json = row_to_json;
-    return e2b_list(context, &kind, request, response, err);
-}
 
 /* --- templates --- */
 
@@ -122,7 +70,7 @@ static int check_team(const struct api *api, const struct http_request *request,
     const char *team = http_query(request, "teamID");
     if (!team || str_equal(team, api->access.team->id) || str_equal(team, api->access.team->slug))
         return 0;
-    return error_set_field(err, ERR_TEAM_FORBIDDEN, "teamID",
+    return error_set_field(err, ERR_INVALID_REQUEST, "teamID",
                            "A key lists the templates of its own team, %s, only.",
                            api->access.team->slug);
 }
@@ -195,12 +143,19 @@ int e2b_templates_alias(void *context, struct http_request *request, struct http
 {
     struct api *api = context;
     template_view_auto view = {0};
+    error_auto missing = NULL;
     const char *name = request->captures[0];
+    json_auto_t *tags = json_array();
+    bool is_public = false;
     unsigned at;
-    if (template_view_find(api, name, &view, &at, err) < 0)
+    if (e2b_template_find(api, name, &view, &at, &missing) == 0)
+        is_public = view.versions[at].is_public || template_is_deployments(&view.versions[at]);
+    else if (missing->code != ERR_NOT_FOUND)
+        return error_move(err, &missing);
+    else if (e2b_snapshots_tags(api, name, tags, err) < 0)
         return -1;
-    const struct template_version *found = &view.versions[at];
-    bool is_public = found->is_public || template_is_deployments(found);
+    else if (!json_array_size(tags))
+        return error_move(err, &missing);
     return http_response_json(
         response, 200, json_pack("{s:s, s:b}", "templateID", name, "public", (int)is_public));
 }
@@ -212,7 +167,9 @@ int e2b_templates_update(void *context, struct http_request *request,
     template_view_auto view = {0};
     const json_t *is_public = json_object_get(request->json, "public");
     unsigned at;
-    if (!is_public ? template_view_find(api, request->captures[0], &view, &at, err) < 0
+    if (e2b_read_template_name(api, &request->captures[0], err) < 0)
+        return -1;
+    if (!is_public ? e2b_template_find(api, request->captures[0], &view, &at, err) < 0
                    : templates_set_public(api, request->captures[0], json_is_true(is_public), &view,
                                           &at, err) < 0)
         return -1;
@@ -222,24 +179,41 @@ int e2b_templates_update(void *context, struct http_request *request,
         json_pack("{s:[o]}", "names", json_sprintf("%s/%s", found->team_slug, found->slug)));
 }
 
-static int delete_snapshot(struct api *api, const char *id, struct http_response *response,
-                           struct error **err)
+/* Whether the team has a template of the name. A snapshot may have the same one, which means the
+ * template then, as it does in a create. */
+static int is_own_template(struct api *api, const char *name, bool *is_own, struct error **err)
 {
-    struct checkpoint checkpoint;
-    if (checkpoint_get(api->worker.db, id, &checkpoint, err) < 0)
-        return -1;
-    if (!principal_reaches(&api->principal, checkpoint.team_id))
-        return error_set(err, ERR_NOT_FOUND, "There is no such snapshot.");
-    if (checkpoint_delete(&api->worker, id, err) < 0)
-        return -1;
-    response->status = 204;
+    template_view_auto view = {0};
+    error_auto missing = NULL;
+    unsigned at;
+    *is_own = false;
+    if (e2b_template_find(api, name, &view, &at, &missing) < 0)
+        return missing->code == ERR_NOT_FOUND ? 0 : error_move(err, &missing);
+    *is_own = principal_reaches(&api->principal, view.versions[at].owner);
     return 0;
+}
+
+/* All builds of a template go, whatever tag the name has. */
+static int delete_template(struct api *api, struct http_request *request,
+                           struct http_response *response, struct error **err)
+{
+    request->captures[0][strcspn(request->captures[0], ":")] = '\0';
+    return e2b_read_template_name(api, &request->captures[0], err) < 0
+               ? -1
+               : templates_delete(api, request, response, err);
 }
 
 int e2b_templates_delete(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
 {
-    const char *id = request->captures[0];
-    return id_is_valid("ckp_", id) ? delete_snapshot(context, id, response, err)
-                                   : templates_delete(context, request, response, err);
+    const char *given = request->captures[0];
+    autofree char *name = xstrndup(given, strcspn(given, ":"));
+    bool is_own, is_snapshot = false;
+    if (is_own_template(context, name, &is_own, err) < 0 ||
+        (!is_own && e2b_snapshots_delete(context, given, &is_snapshot, err) < 0))
+        return -1;
+    if (!is_snapshot)
+        return delete_template(context, request, response, err);
+    response->status = 204;
+    return 0;
 }

@@ -134,9 +134,16 @@ int e2b_detail_to_json(struct api *api, const struct sandbox *sandbox, json_t **
     return 0;
 }
 
-json_t *e2b_snapshot_to_json(const struct checkpoint *checkpoint)
+json_t *e2b_build_id(const char *version_id)
 {
-    return json_pack("{s:s, s:[s]}", "snapshotID", checkpoint->id, "names", checkpoint->name);
+    char uuid[UUID_SIZE];
+    return json_string(id_to_uuid(version_id, uuid));
+}
+
+json_t *e2b_tag_to_json(const char *tag, const char *id, int64_t at_ms)
+{
+    return json_pack("{s:s, s:o, s:o}", "tag", tag, "buildID", e2b_build_id(id), "createdAt",
+                     time_to_json(at_ms));
 }
 
 const char *e2b_build_status(enum template_state state)
@@ -155,12 +162,12 @@ json_t *e2b_template_to_json(const struct e2b_template *template)
     autofree char *name = xasprintf("%s/%s", version->team_slug, version->slug);
     bool is_public = version->is_public || template_is_deployments(version);
     return json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:b, s:[s], s:[s], s:o, s:o, s:n, s:o, s:I, s:I,"
+        "{s:s, s:o, s:I, s:I, s:I, s:b, s:[s], s:[s], s:o, s:o, s:n, s:o, s:I, s:I,"
         " s:s, s:s}",
-        "templateID", template->is_hidden ? name : version->slug, "buildID", version->id,
-        "cpuCount", (json_int_t)version->cpu, "memoryMB", (json_int_t)version->memory_mb,
-        "diskSizeMB", (json_int_t) template->disk_gb * MIB_PER_GIB, "public", (int)is_public,
-        "aliases", version->slug, "names", name, "createdAt",
+        "templateID", template->is_hidden ? name : version->slug, "buildID",
+        e2b_build_id(version->id), "cpuCount", (json_int_t)version->cpu, "memoryMB",
+        (json_int_t)version->memory_mb, "diskSizeMB", (json_int_t) template->disk_gb * MIB_PER_GIB,
+        "public", (int)is_public, "aliases", version->slug, "names", name, "createdAt",
         time_to_json(version->template_created_at_ms), "updatedAt",
         time_to_json(version->created_at_ms), "createdBy", "lastSpawnedAt",
         e2b_last_use_to_json(&template->use), "spawnCount", (json_int_t) template->use.sandboxes,

@@ -25,6 +25,7 @@ enum route_flags {
     ROUTE_PREFIX = 4,   /* the path is a prefix; handlers look at what follows */
     ROUTE_SECRET = 8,   /* the body holds secrets: wiped wherever it was */
     ROUTE_ENDLESS = 16, /* the body may go on for hours: a failure is answered in its middle */
+    ROUTE_OWN = 32,     /* processes of the sandbox itself need no secret */
 };
 
 struct route {

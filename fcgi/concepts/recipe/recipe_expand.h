@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Variables in the values of a step that sets an environment. */
+#pragma once
+
+#include <jansson.h>
+
+/* Expand $NAME, ${NAME}, ${NAME:-word} and ${NAME:+word} as Dockerfiles do: a variable that is not
+ * set is empty, and \$ is a dollar sign. Everything else, such as $(…) and backticks, stays as it
+ * is. envs: names and strings. The result has at most RECIPE_VALUE_MAX bytes, what is longer is
+ * cut; the caller owns it. */
+#define RECIPE_VALUE_MAX 65536
+char *recipe_expand(const char *text, const json_t *envs);

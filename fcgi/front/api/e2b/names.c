@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of templates and tags: theirs are read without regard to capitals, and `base` is always
+ * there. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/e2b/e2b.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "template/template_tag.h"
+
+#define BASE "base" /* the template of their clients, when the caller names none */
+
+void e2b_lower(char *text)
+{
+    for (; *text; text++)
+        *text = (char)tolower((unsigned char)*text);
+}
+
+/* Ids have no tags. */
+char *e2b_template_reference(const char *name)
+{
+    bool is_id =
+        id_is_valid("tpl_", name) || id_is_valid("tpv_", name) || id_is_valid("ckp_", name);
+    char *reference =
+        xasprintf("%s%s", name, is_id || strchr(name, ':') ? "" : ":" TEMPLATE_TAG_DEFAULT);
+    e2b_lower(reference);
+    return reference;
+}
+
+/* Whether the team has a template `base` of its own. */
+static int has_base(struct api *api, bool ready_alone, bool *has, struct error **err)
+{
+    const struct team *team = api->access.team;
+    autofree struct template_version *versions = NULL;
+    unsigned count = 0;
+    *has = false;
+    if (template_version_list_named(api->worker.db, team->id, team->slug, BASE, &versions, &count,
+                                    err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++)
+        *has |= !ready_alone || versions[i].state == TEMPLATE_READY;
+    return 0;
+}
+
+int e2b_template_of(struct api *api, const char *name, char **reference, struct error **err)
+{
+    autofree char *made = e2b_template_reference(name);
+    bool is_base = str_equal(made, BASE ":" TEMPLATE_TAG_DEFAULT) ||
+                   str_equal(made, BASE ":" TEMPLATE_TAG_LATEST);
+    bool has_own = true;
+    if (is_base && has_base(api, true, &has_own, err) < 0)
+        return -1;
+    *reference = xstrdup(has_own ? made : api->settings->default_template);
+    return 0;
+}
+
+int e2b_read_template_name(struct api *api, char **name, struct error **err)
+{
+    bool has_own = true;
+    e2b_lower(*name);
+    if (str_equal(*name, BASE) && has_base(api, false, &has_own, err) < 0)
+        return -1;
+    if (has_own)
+        return 0;
+    free(*name);
+    *name = xstrdup(api->settings->default_template);
+    return 0;
+}
+
+int e2b_template_find(struct api *api, const char *name, struct template_view *view, unsigned *at,
+                      struct error **err)
+{
+    autofree char *meant = xstrdup(name);
+    return e2b_read_template_name(api, &meant, err) < 0
+               ? -1
+               : template_view_find(api, meant, view, at, err);
+}
+
+int e2b_read_tags(json_t *tags, const char *field, struct error **err)
+{
+    size_t at;
+    json_t *tag;
+    json_array_foreach (tags, at, tag) {
+        autofree char *name = xstrdup(json_string_value(tag));
+        e2b_lower(name);
+        if (!template_tag_is_valid(name))
+            return error_set_field(err, ERR_INVALID_REQUEST, field,
+                                   "A tag is 1 to %d letters, digits, dots, underscores and "
+                                   "hyphens, beginning with a letter or a digit.",
+                                   TEMPLATE_TAG_MAX);
+        json_string_set(tag, name);
+    }
+    return 0;
+}
