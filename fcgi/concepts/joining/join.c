@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "crypto/aead.h"
@@ -246,7 +247,7 @@ static int open_files(const struct taking *taking, json_t **files, struct error 
         return 0;
     int result = aead_open(taking->ring, sealed->data, sealed->size, taking->id, &text, err);
     if (result == 0)
-        *files = json_loadb(text.data, text.size, 0, NULL);
+        *files = json_read(text.data, text.size, 0, NULL);
     buffer_wipe(&text);
     return result;
 }

@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "http/client.h"
@@ -90,7 +91,7 @@ static int perform(struct oidc_provider *provider, struct call *call, json_t **j
     curl_easy_getinfo(provider->curl, CURLINFO_RESPONSE_CODE, &call->status);
     curl_easy_cleanup(provider->curl);
     provider->curl = NULL;
-    *json = code == CURLE_OK ? json_loadb(buffer_string(&call->answer), call->answer.size, 0, NULL)
+    *json = code == CURLE_OK ? json_read(buffer_string(&call->answer), call->answer.size, 0, NULL)
                              : NULL;
     buffer_wipe(&call->answer);
     if (code != CURLE_OK)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "crypto/jwk.h"
@@ -38,7 +39,7 @@ static json_t *object_of(const char *text, size_t size)
     autofree char *encoded = xstrndup(text, size), *plain = xmalloc(size + 1);
     int length = base64url_decode(encoded, plain, size);
     json_t *json =
-        length < 0 ? NULL : json_loadb(plain, (size_t)length, JSON_REJECT_DUPLICATES, NULL);
+        length < 0 ? NULL : json_read(plain, (size_t)length, JSON_REJECT_DUPLICATES, NULL);
     if (json_is_object(json))
         return json;
     json_decref(json);

@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/instance.h"
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "crypto/mac.h"
@@ -256,7 +257,7 @@ int recipe_place_read(struct recipe_place *place, struct error **err)
     size_t line = strcspn(text, "\n");
     place->path = xstrndup(text, line);
     text += line + (text[line] == '\n');
-    place->defaults = json_loads(text, 0, NULL);
+    place->defaults = json_read(text, strlen(text), 0, NULL);
     if (!json_is_object(place->defaults)) {
         json_decref(place->defaults);
         place->defaults = json_object();

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fault_point.h"
+#include "base/json_read.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -88,7 +89,7 @@ static int ask_epoch(struct worker *worker, const struct keeper *keeper,
         return -1;
     if (answer.status != 200)
         return 0;
-    json_auto_t *json = json_loadb(buffer_string(&answer.text), answer.text.size, 0, NULL);
+    json_auto_t *json = json_read(buffer_string(&answer.text), answer.text.size, 0, NULL);
     const char *text = json_string_value(json_object_get(json, "epoch"));
     snprintf(epoch, KEEPER_EPOCH_SIZE, "%s", text ? text : "");
     return 0;

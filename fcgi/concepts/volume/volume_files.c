@@ -5,6 +5,7 @@
 
 #include "base/fault_point.h"
 #include "base/instance.h"
+#include "base/json_read.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -81,7 +82,7 @@ static int judge(const struct attempt *attempt, const struct keeper_answer *answ
 {
     if (answer->status >= 200 && answer->status < 300)
         return OUTCOME_DONE;
-    json_auto_t *json = json_loadb(buffer_string(&answer->text), answer->text.size, 0, NULL);
+    json_auto_t *json = json_read(buffer_string(&answer->text), answer->text.size, 0, NULL);
     const char *code = json_string_value(json_object_get(json, "code"));
     const char *message = json_string_value(json_object_get(json, "message"));
     bool not_mounted = keeper_code_find(code) == KEEPER_NOT_MOUNTED;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -15,31 +16,6 @@
 
 static int check_value(const struct schema_member *rule, const json_t *value, const char *pointer,
                        struct error **err);
-
-/* Nesting of the text is counted before jansson sees it: its own limit is 2048 levels, and what
- * walks the document later recurses too. Brackets in strings do not count. */
-static bool is_too_deep(const char *text, size_t size)
-{
-    size_t depth = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < size; i++) {
-        char c = text[i];
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            if (++depth > SCHEMA_DEPTH_MAX)
-                return true;
-        } else if ((c == '}' || c == ']') && depth) {
-            depth--;
-        }
-    }
-    return false;
-}
 
 /* jansson's own texts repeat a piece of the body, which may be a secret. */
 static const char *parse_problem(const json_error_t *problem)
@@ -67,10 +43,14 @@ static const char *parse_problem(const json_error_t *problem)
 int schema_parse(const char *text, size_t size, json_t **json, struct error **err)
 {
     json_error_t problem;
-    if (is_too_deep(text, size))
+    enum json_size fits = json_size_of(text, size);
+    if (fits == JSON_TOO_DEEP)
         return error_set(err, ERR_INVALID_JSON, "the document is nested deeper than %d levels",
-                         SCHEMA_DEPTH_MAX);
-    *json = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &problem);
+                         JSON_DEPTH_MAX);
+    if (fits == JSON_TOO_MANY_VALUES)
+        return error_set(err, ERR_INVALID_JSON, "the document has more than %d values",
+                         JSON_VALUES_MAX);
+    *json = json_read(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &problem);
     if (!*json)
         return error_set(err, ERR_INVALID_JSON, "invalid JSON at line %d, column %d: %s",
                          problem.line, problem.column, parse_problem(&problem));

@@ -13,8 +13,6 @@
 
 #include "base/error.h"
 
-#define SCHEMA_DEPTH_MAX 32 /* nesting of a document */
-
 enum schema_type {
     SCHEMA_STRING,
     SCHEMA_INTEGER,

@@ -7,14 +7,17 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/ipv4.h"
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/trace.h"
 #include "http/client.h"
 
 #define ANSWER_MAX 4096
-/* A control character of output takes 6 bytes in an answer. */
-#define LOGS_ANSWER_MAX (8 * 1024 * 1024)
+/* A control character of output takes 6 bytes in an answer. A page of logs holds 256 KiB of output
+ * and up to 1,000 entries, an answer of /exec 1 MiB of each of two outputs. */
+#define LOGS_ANSWER_MAX (2 * 1024 * 1024)
+#define EXEC_ANSWER_MAX (8 * 1024 * 1024)
 #define WAIT_TICK_MS    500
 #define RETRY_PAUSE_MS  3 /* an agent answers some 12 ms after its instance has started */
 
@@ -146,7 +149,7 @@ int agent_logs(const struct agent_place *at, const char *secret, const char *que
                          "of a newer version of the template does.");
     if (check_status(status, 200, err) < 0)
         return -1;
-    json_auto_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
+    json_auto_t *json = json_read(answer.data, answer.size, 0, NULL);
     *logs = json_incref(json_object_get(json, "logs"));
     if (json_is_array(*logs))
         return 0;
@@ -159,10 +162,10 @@ int agent_exec(const struct agent_place *at, const char *secret, const json_t *c
                struct deadline until, json_t **answer, struct error **err)
 {
     autowipe char *body = json_dumps(call, JSON_COMPACT);
-    buffer_auto got = BUFFER_INIT(LOGS_ANSWER_MAX);
+    buffer_auto got = BUFFER_INIT(EXEC_ANSWER_MAX);
     long status;
     ask(at, secret, "/exec", body, until, &got, &status);
-    json_auto_t *json = json_loadb(got.data ? got.data : "", got.size, 0, NULL);
+    json_auto_t *json = json_read(got.data, got.size, 0, NULL);
     const char *refusal = json_string_value(json_object_get(json, "message"));
     if (status == 400 && refusal)
         return error_set(err, ERR_INVALID_REQUEST, "%.500s", refusal);
@@ -184,7 +187,7 @@ int agent_cpus(const struct agent_place *at, const char *secret, struct deadline
     request(at, secret, "/metrics", NULL, until, &answer, &status);
     if (check_status(status, 200, err) < 0)
         return -1;
-    json_auto_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
+    json_auto_t *json = json_read(answer.data, answer.size, 0, NULL);
     json_int_t count = json_integer_value(json_object_get(json, "cpu_count"));
     if (count < 1 || count > UINT16_MAX)
         return error_set(err, ERR_RUNTIME_FAILED,
@@ -203,7 +206,7 @@ int agent_run(const struct agent_place *at, const char *secret, const char *line
     ask(at, secret, "/exec", body, until, &answer, &status);
     if (check_status(status, 200, err) < 0)
         return -1;
-    json_auto_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
+    json_auto_t *json = json_read(answer.data, answer.size, 0, NULL);
     const json_t *code = json_object_get(json, "exit_code");
     if (!json_is_integer(code))
         return error_set(err, ERR_RUNTIME_FAILED,
@@ -234,7 +237,7 @@ int agent_wait(const struct agent_place *at, struct deadline until,
 static int parse_listener(const struct buffer *answer, enum agent_listener *listener,
                           struct error **err)
 {
-    json_auto_t *json = json_loadb(answer->data ? answer->data : "", answer->size, 0, NULL);
+    json_auto_t *json = json_read(answer->data, answer->size, 0, NULL);
     const char *word = json_string_value(json_object_get(json, "listener"));
     if (str_equal(word, "any"))
         *listener = AGENT_LISTENER_ANY;

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -124,7 +125,7 @@ int volume_files_ask(struct api *api, const struct volume_files_call *call, json
     *status = answer.status;
     if (!answer.text.size)
         return 0;
-    *json = json_loadb(answer.text.data, answer.text.size, 0, NULL);
+    *json = json_read(answer.text.data, answer.text.size, 0, NULL);
     return *json ? 0 : error_set(err, ERR_INTERNAL, "the keeper's answer is no JSON");
 }
 

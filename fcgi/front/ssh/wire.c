@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/json_read.h"
 #include "base/mem.h"
 
 int wire_send(int fd, json_t *message, struct error **err)
@@ -38,7 +39,7 @@ int wire_receive(int fd, int wait_ms, json_t **message, struct error **err)
     ssize_t size = recv(fd, text, sizeof text, MSG_DONTWAIT);
     if (size <= 0)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the other side is gone");
-    *message = json_loadb(text, (size_t)size, JSON_REJECT_DUPLICATES, NULL);
+    *message = json_read(text, (size_t)size, JSON_REJECT_DUPLICATES, NULL);
     mem_wipe(text, (size_t)size);
     if (!json_is_object(*message)) {
         json_decref(*message);

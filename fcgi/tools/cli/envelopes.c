@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/mem.h"
 
 #define HEAD 5
@@ -30,7 +31,7 @@ int envelope_take(struct buffer *buffer, json_t **message, bool *is_last)
     if (buffer->size < HEAD + size)
         return size + HEAD > buffer->max ? -1 : 0;
     *is_last = head[0] & LAST;
-    *message = json_loadb(buffer->data + HEAD, size, 0, NULL);
+    *message = json_read(buffer->data + HEAD, size, 0, NULL);
     buffer_consume(buffer, HEAD + size);
     return *message ? 1 : -1;
 }

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/progress.h"
@@ -54,7 +55,7 @@ static int unary_call(struct cli *cli, const struct session *session, const char
         return -1;
     if (exchange.status != 200)
         return api_error(&exchange, err);
-    *answer = json_loadb(exchange.answer.data, exchange.answer.size, 0, NULL);
+    *answer = json_read(exchange.answer.data, exchange.answer.size, 0, NULL);
     return *answer ? 0 : error_set(err, ERR_INTERNAL, "%s answers with no JSON", url);
 }
 

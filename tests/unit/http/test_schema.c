@@ -2,6 +2,7 @@
 #include "unit/unit.h"
 
 #include "base/buffer.h"
+#include "base/json_read.h"
 #include "http/schema.h"
 
 static int check_even(const json_t *value, const char *pointer, struct error **err)
@@ -144,7 +145,7 @@ static void test_depth(void **state)
 {
     struct buffer text = BUFFER_INIT(100000);
     (void)state;
-    for (size_t depth = SCHEMA_DEPTH_MAX; depth <= SCHEMA_DEPTH_MAX + 1; depth++) {
+    for (size_t depth = JSON_DEPTH_MAX; depth <= JSON_DEPTH_MAX + 1; depth++) {
         json_t *json = NULL;
         struct error *err = NULL;
         buffer_clear(&text);
@@ -152,7 +153,7 @@ static void test_depth(void **state)
             buffer_append_char(&text, '[');
         for (size_t i = 0; i < depth; i++)
             buffer_append_char(&text, ']');
-        if (depth == SCHEMA_DEPTH_MAX)
+        if (depth == JSON_DEPTH_MAX)
             assert_ok(schema_parse(text.data, text.size, &json, &err));
         else
             assert_fails_saying(schema_parse(text.data, text.size, &json, &err), ERR_INVALID_JSON,

@@ -11,6 +11,9 @@
 
 #define SEARCH_MAX   256
 #define READ_MOST_MS 5000 /* for all pages of a log */
+/* Lines of one entry that an answer holds. The entry that an agent sends is of 256 KiB at most, so
+ * a real one has more lines only when they are all but empty. */
+#define ENTRY_LINES_MAX 10000
 
 /* Levels in their order. */
 static const char *const levels[] = {"debug", "info", "warn", "error"};
@@ -45,7 +48,7 @@ static json_t *split(const struct lines *lines, const struct log_entry *entry)
     unsigned level = str_equal(entry->stream, "stderr") ? LEVEL_ERROR : LEVEL_INFO;
     autofree char *copy = xstrdup(entry->data);
     char *rest = copy;
-    for (char *text; (text = strsep(&rest, "\n"));)
+    for (char *text; json_array_size(list) < ENTRY_LINES_MAX && (text = strsep(&rest, "\n"));)
         if ((rest || *text) && is_wanted(lines, level, text))
             json_array_append_new(list, line_to_json(entry, level, text));
     return list;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "ssh/session/session.h"
@@ -34,7 +35,7 @@ static int run(struct session *session, struct child_call *call, json_t **answer
     if (result == 0 && *exit_code != 0)
         result = complain(&complaint, err);
     if (result == 0) {
-        *answer = json_loadb(output.data ? output.data : "", output.size, 0, NULL);
+        *answer = json_read(output.data, output.size, 0, NULL);
         if (!json_is_object(*answer))
             result = error_set(err, ERR_INTERNAL, "The service answers with nonsense.");
     }

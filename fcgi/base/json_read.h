@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * JSON that comes from outside: clients, agents, volume servers, identity providers, joining hosts.
+ * A document takes some hundred times its text once it is parsed ("{}," is 3 bytes and then 224),
+ * so its values and its depth are counted in the text first. No document takes more than 48 MiB
+ * besides its strings.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+
+#define JSON_VALUES_MAX 100000
+#define JSON_DEPTH_MAX  32
+
+enum json_size { JSON_FITS, JSON_TOO_DEEP, JSON_TOO_MANY_VALUES };
+
+/* Return whether the text is within both bounds. The text need not be well-formed. */
+enum json_size json_size_of(const char *text, size_t size);
+
+/* Parse a text as json_loadb() does. Return a new reference; NULL when the text is not JSON, and
+ * when it is outside of the bounds (problem is untouched then). text may be NULL when size is 0. */
+json_t *json_read(const char *text, size_t size, size_t flags, json_error_t *problem);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/buffer.h"
+#include "base/json_read.h"
+#include "base/mem.h"
+
+static void repeat(struct buffer *text, const char *piece, size_t times)
+{
+    for (size_t i = 0; i < times; i++)
+        buffer_append_string(text, piece);
+}
+
+/* "[" and times - 1 commas: times values and the array. */
+static void test_values_are_counted(void **state)
+{
+    static const char *const pieces[] = {"{},", "[],", "\"\",", "0,"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
+        buffer_auto text = BUFFER_INIT(1 << 24);
+        buffer_append_char(&text, '[');
+        repeat(&text, pieces[i], JSON_VALUES_MAX);
+        buffer_append_string(&text, "0]");
+        assert_int_equal(json_size_of(text.data, text.size), JSON_TOO_MANY_VALUES);
+        assert_null(json_read(text.data, text.size, 0, NULL));
+    }
+}
+
+static void test_the_largest_document_fits(void **state)
+{
+    (void)state;
+    buffer_auto text = BUFFER_INIT(1 << 24);
+    buffer_append_char(&text, '[');
+    repeat(&text, "0,", JSON_VALUES_MAX - 2);
+    buffer_append_string(&text, "0]");
+    assert_int_equal(json_size_of(text.data, text.size), JSON_FITS);
+    json_auto_t *json = json_read(text.data, text.size, 0, NULL);
+    assert_int_equal(json_array_size(json), JSON_VALUES_MAX - 1);
+}
+
+static void test_depth_is_counted(void **state)
+{
+    (void)state;
+    for (size_t depth = JSON_DEPTH_MAX; depth <= JSON_DEPTH_MAX + 1; depth++) {
+        buffer_auto text = BUFFER_INIT(4096);
+        repeat(&text, "[", depth);
+        repeat(&text, "]", depth);
+        assert_int_equal(json_size_of(text.data, text.size),
+                         depth > JSON_DEPTH_MAX ? JSON_TOO_DEEP : JSON_FITS);
+    }
+}
+
+static void test_strings_do_not_count(void **state)
+{
+    (void)state;
+    buffer_auto text = BUFFER_INIT(1 << 24);
+    buffer_append_string(&text, "[\"\\\"");
+    repeat(&text, "{,[", JSON_VALUES_MAX);
+    buffer_append_string(&text, "\"]");
+    json_auto_t *json = json_read(text.data, text.size, 0, NULL);
+    assert_int_equal(json_array_size(json), 1);
+}
+
+static void test_what_is_no_json(void **state)
+{
+    (void)state;
+    assert_null(json_read(NULL, 0, 0, NULL));
+    assert_null(json_read("]]]]", 4, 0, NULL));
+    assert_null(json_read("[\"\\", 3, 0, NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values_are_counted), cmocka_unit_test(test_the_largest_document_fits),
+        cmocka_unit_test(test_depth_is_counted),   cmocka_unit_test(test_strings_do_not_count),
+        cmocka_unit_test(test_what_is_no_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
