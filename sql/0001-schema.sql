@@ -1009,6 +1009,16 @@ CREATE TABLE audit_log (
     KEY audit_log_resource (resource, id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- Refused acts that have no row in audit_log of their own: unwritten of this actor since its last row. Until until_ms
+-- they are only counted.
+CREATE TABLE audit_refusals (
+    actor_id VARCHAR(64) NOT NULL,
+    until_ms BIGINT NOT NULL,
+    unwritten INT UNSIGNED NOT NULL,
+    PRIMARY KEY (actor_id),
+    KEY audit_refusals_until (until_ms)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
 -- The rows of audit_log in the order of their commits; the hash of each covers all rows before it.
 CREATE TABLE audit_chain (
     seq BIGINT UNSIGNED NOT NULL,
@@ -1053,9 +1063,11 @@ CREATE TABLE idempotency_keys (
     made_id CHAR(30) COLLATE ascii_bin NULL,
     status SMALLINT UNSIGNED NULL,
     answer_sealed MEDIUMBLOB NULL,
+    answer_bytes INT UNSIGNED NOT NULL DEFAULT 0,
     created_at_ms BIGINT NOT NULL,
     PRIMARY KEY (id),
     UNIQUE KEY idempotency_keys_scope (user_id, method, path, idempotency_key),
+    KEY idempotency_keys_use (user_id, created_at_ms, answer_bytes),
     KEY idempotency_keys_age (created_at_ms),
     CONSTRAINT idempotency_keys_user FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

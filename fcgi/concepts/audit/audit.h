@@ -85,6 +85,15 @@ void audit_about(struct audit *audit, const char *resource);
 int audit_write(struct db *db, const struct keyring *ring, struct audit_entry *entry,
                 struct error **err);
 
+/* Count a refused act of an actor (the id of a key or a session). *is_written: it is the first for
+ * a minute, and the caller writes a row; *unwritten: refused acts since the actor's last row that
+ * have none. */
+int audit_refusal_count(struct db *db, const char *actor_id, bool *is_written, uint64_t *unwritten,
+                        struct error **err);
+/* Forget actors that were not refused for a day. */
+int audit_refusal_purge(struct db *db, struct error **err);
+extern const struct db_statement_list audit_refusal_statements;
+
 /* What a list shows, newest first. NULL, "" and 0: whatever. */
 struct audit_filter {
     const char *team_id, *action, *resource;

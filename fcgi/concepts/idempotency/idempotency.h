@@ -23,6 +23,10 @@
 /* The largest answer is a sandbox with all the metadata that it may have, in JSON's escapes. */
 #define IDEMPOTENCY_ANSWER_MAX (1024 * 1024)
 
+/* Of one user; the oldest go first, once their requests have ended. */
+#define IDEMPOTENCY_ROWS_MAX  50000
+#define IDEMPOTENCY_BYTES_MAX (64u * 1024 * 1024)
+
 /* What a key is bound to. */
 struct idempotency_scope {
     const char *user_id;
@@ -46,6 +50,7 @@ struct idempotency {
     char made_id[ID_SIZE]; /* what this or an earlier attempt made, or "" */
     int status;
     struct buffer answer; /* may hold what the request's envs held; wiped by _deinit() */
+    char user_id[ID_SIZE];
 };
 void idempotency_deinit(struct idempotency *idempotency);
 
@@ -68,7 +73,7 @@ int idempotency_finish(struct db *db, const struct keyring *ring,
 /* It ended in a 5xx: the next try with the key may run at once. */
 int idempotency_abandon(struct db *db, const struct idempotency *idempotency, struct error **err);
 
-/* Drop rows older than IDEMPOTENCY_KEEP_MS, at most a thousand a call. */
+/* Drop rows older than IDEMPOTENCY_KEEP_MS. */
 int idempotency_purge(struct db *db, struct error **err);
 
 extern const struct db_statement_list idempotency_statements;

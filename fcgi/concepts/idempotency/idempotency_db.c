@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +8,12 @@
 #include "crypto/mac.h"
 #include "idempotency/idempotency.h"
 
-#define KEY_MAX 255
+#define KEY_MAX         255
+
+#define TRIM_BATCH      500
+#define TRIM_ROUNDS_MAX 20
+#define TRIM_SIZE       16384
+#define TRIM_SELDOM     32
 
 static const struct db_statement insert_statement = {
     "idempotency.insert",
@@ -32,7 +38,8 @@ static const struct db_statement attach_statement = {
     false};
 static const struct db_statement finish_statement = {
     "idempotency.finish",
-    "UPDATE idempotency_keys SET state = 'done', status = ?, answer_sealed = ?, made_id = ?"
+    "UPDATE idempotency_keys SET state = 'done', status = ?, answer_sealed = ?, answer_bytes = ?, "
+    "made_id = ?"
     " WHERE id = ? AND attempt = ? AND state = 'running'",
     false};
 static const struct db_statement abandon_statement = {
@@ -45,9 +52,20 @@ static const struct db_statement delete_statement = {
 static const struct db_statement purge_statement = {
     "idempotency.purge", "DELETE FROM idempotency_keys WHERE created_at_ms < ? LIMIT 1000", false};
 
+/* Both read the index of users alone. */
+static const struct db_statement use_statement = {
+    "idempotency.use",
+    "SELECT COUNT(*), COALESCE(SUM(answer_bytes), 0) FROM idempotency_keys WHERE user_id = ?",
+    true};
+static const struct db_statement trim_statement = {
+    "idempotency.trim",
+    "DELETE FROM idempotency_keys WHERE user_id = ? AND lease_until_ms < ? ORDER BY created_at_ms "
+    "LIMIT ?",
+    false};
+
 static const struct db_statement *const statements[] = {
-    &insert_statement, &get_statement,     &take_statement,   &attach_statement,
-    &finish_statement, &abandon_statement, &delete_statement, &purge_statement,
+    &use_statement,    &trim_statement,   &insert_statement,  &get_statement,    &take_statement,
+    &attach_statement, &finish_statement, &abandon_statement, &delete_statement, &purge_statement,
 };
 const struct db_statement_list idempotency_statements = DB_STATEMENT_LIST(statements);
 
@@ -172,6 +190,7 @@ int idempotency_begin(struct db *db, const struct keyring *ring,
     *idempotency = (struct idempotency){0};
     buffer_init(&idempotency->answer, IDEMPOTENCY_ANSWER_MAX);
     id_new("att_", idempotency->attempt);
+    snprintf(idempotency->user_id, sizeof idempotency->user_id, "%s", scope->user_id);
     if (check_key(scope->key, err) < 0)
         return -1;
     if (db_transaction(db, begin_body, &begin, err) == 0)
@@ -197,6 +216,35 @@ int idempotency_attach(struct db *db, const struct idempotency *idempotency, con
     return 0;
 }
 
+/* A user's oldest answers make room for newer ones. Rows whose request still runs stay. */
+static int trim(struct db *db, const char *user_id, struct error **err)
+{
+    for (unsigned round = 0; round < TRIM_ROUNDS_MAX; round++) {
+        db_rows_auto *rows = NULL;
+        uint64_t removed;
+        if (db_query(db, &use_statement, DB_ARGS(db_text(user_id)), &rows, err) < 0)
+            return -1;
+        if (!db_rows_next(rows) || (db_get_u64(rows, 0) <= IDEMPOTENCY_ROWS_MAX &&
+                                    db_get_u64(rows, 1) <= IDEMPOTENCY_BYTES_MAX))
+            return 0;
+        if (db_exec(db, &trim_statement,
+                    DB_ARGS(db_text(user_id), db_i64(clock_now_ms()), db_u64(TRIM_BATCH)), &removed,
+                    err) < 0)
+            return -1;
+        if (!removed)
+            return 0;
+    }
+    return 0;
+}
+
+/* Counting a user's rows costs up to some milliseconds, so it is not done each time. A large answer
+ * is always counted, a small one by chance. */
+static int trim_now_and_then(struct db *db, const char *user_id, size_t size, struct error **err)
+{
+    bool is_due = size >= TRIM_SIZE || randombytes_uniform(TRIM_SELDOM) == 0;
+    return is_due ? trim(db, user_id, err) : 0;
+}
+
 int idempotency_finish(struct db *db, const struct keyring *ring,
                        const struct idempotency *idempotency, int status, const char *made_id,
                        const char *answer, size_t size, struct error **err)
@@ -204,22 +252,26 @@ int idempotency_finish(struct db *db, const struct keyring *ring,
     buffer_auto sealed = BUFFER_INIT(IDEMPOTENCY_ANSWER_MAX + 128);
     if (size && aead_seal(ring, answer, size, idempotency->id, &sealed, err) < 0)
         return -1;
-    return db_exec(db, &finish_statement,
-                   DB_ARGS(db_u64((uint64_t)status),
-                           sealed.size ? db_blob(sealed.data, sealed.size) : db_null(),
-                           db_text(made_id && *made_id ? made_id : NULL), db_text(idempotency->id),
-                           db_text(idempotency->attempt)),
-                   NULL, err);
+    if (db_exec(db, &finish_statement,
+                DB_ARGS(db_u64((uint64_t)status),
+                        sealed.size ? db_blob(sealed.data, sealed.size) : db_null(),
+                        db_u64(sealed.size), db_text(made_id && *made_id ? made_id : NULL),
+                        db_text(idempotency->id), db_text(idempotency->attempt)),
+                NULL, err) < 0)
+        return -1;
+    return trim_now_and_then(db, idempotency->user_id, sealed.size, err);
 }
 
 int idempotency_abandon(struct db *db, const struct idempotency *idempotency, struct error **err)
 {
-    return db_exec(db, &abandon_statement,
-                   DB_ARGS(db_text(idempotency->id), db_text(idempotency->attempt)), NULL, err);
+    if (db_exec(db, &abandon_statement,
+                DB_ARGS(db_text(idempotency->id), db_text(idempotency->attempt)), NULL, err) < 0)
+        return -1;
+    return trim_now_and_then(db, idempotency->user_id, 0, err);
 }
 
 int idempotency_purge(struct db *db, struct error **err)
 {
-    return db_exec(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms() - IDEMPOTENCY_KEEP_MS)),
-                   NULL, err);
+    return db_exec_all(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms() - IDEMPOTENCY_KEEP_MS)),
+                       1000, err);
 }

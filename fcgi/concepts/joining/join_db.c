@@ -207,7 +207,7 @@ int join_forget(struct db *db, const char *name, bool *forgotten, struct error *
 
 int join_purge(struct db *db, struct error **err)
 {
-    return db_exec(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms() - KEPT_MS)), NULL, err);
+    return db_exec_all(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms() - KEPT_MS)), 1000, err);
 }
 
 /* --- trials --- */

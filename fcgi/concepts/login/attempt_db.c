@@ -188,5 +188,5 @@ int attempt_refund_confirm(struct db *db, const char *user_name, struct error **
 
 int attempt_purge(struct db *db, struct error **err)
 {
-    return db_exec(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms())), NULL, err);
+    return db_exec_all(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms())), 1000, err);
 }

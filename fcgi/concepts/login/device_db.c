@@ -142,5 +142,5 @@ int device_row_take(struct db *db, const char *id, bool *taken, struct error **e
 
 int device_purge(struct db *db, struct error **err)
 {
-    return db_exec(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms() - KEPT_MS)), NULL, err);
+    return db_exec_all(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms() - KEPT_MS)), 1000, err);
 }

@@ -181,5 +181,5 @@ int login_end(struct db *db, const char *user_id, const char *id, struct error *
 
 int login_purge(struct db *db, struct error **err)
 {
-    return db_exec(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms())), NULL, err);
+    return db_exec_all(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms())), 1000, err);
 }

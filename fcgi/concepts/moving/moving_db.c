@@ -294,7 +294,7 @@ int move_failure(struct db *db, const char *id, char failure[MOVE_FAILURE_SIZE],
 
 int move_purge(struct db *db, int64_t before_ms, struct error **err)
 {
-    return db_exec(db, &purge_statement, DB_ARGS(db_i64(before_ms)), NULL, err);
+    return db_exec_all(db, &purge_statement, DB_ARGS(db_i64(before_ms)), 1000, err);
 }
 
 int move_counts(struct db *db, struct move_count counts[MOVE_COUNTS_MAX], unsigned *count,

@@ -248,6 +248,6 @@ int recipe_file_read(struct db *db, const char *id, unsigned number, struct buff
 
 int recipe_files_purge(struct db *db, struct error **err)
 {
-    return db_exec(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms() - (int64_t)KEPT_MS)), NULL,
-                   err);
+    return db_exec_all(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms() - (int64_t)KEPT_MS)), 20,
+                       err);
 }

@@ -115,6 +115,11 @@ struct db_value db_blob(const void *data, size_t size);
 int db_exec(struct db *db, const struct db_statement *statement, const struct db_value *args,
             size_t count, uint64_t *affected, struct error **err);
 
+/* Repeat a statement that changes at most batch rows until it finds no more, for 10 s at most; a
+ * later call continues. Errors: as db_exec(). */
+int db_exec_all(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                size_t count, unsigned batch, struct error **err);
+
 struct db_rows;
 
 /* A statement with result rows, all fetched into memory before this returns (cap them with LIMIT).

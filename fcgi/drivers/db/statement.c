@@ -11,6 +11,7 @@
 
 #define ARGUMENTS_MAX 64
 #define SLOW_MS       1000 /* from there on it is worth a line of the log */
+#define EXEC_ALL_MS   10000
 
 /* --- values --- */
 
@@ -260,6 +261,18 @@ int db_exec(struct db *db, const struct db_statement *statement, const struct db
         return -1;
     if (affected)
         *affected = call.affected;
+    return 0;
+}
+
+int db_exec_all(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                size_t count, unsigned batch, struct error **err)
+{
+    int64_t until_ms = clock_monotonic_ms() + EXEC_ALL_MS;
+    uint64_t affected;
+    do
+        if (db_exec(db, statement, args, count, &affected, err) < 0)
+            return -1;
+    while (affected >= batch && clock_monotonic_ms() < until_ms);
     return 0;
 }
 

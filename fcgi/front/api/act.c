@@ -98,10 +98,23 @@ int act_do(struct api *api, const struct route *route, struct http_request *requ
     return result == 0 ? 0 : error_move(err, &failure);
 }
 
+/* Of the refused acts of an actor one a minute has a row, which also says how many had none. */
+static void name_refused(struct audit *audit, uint64_t unwritten)
+{
+    if (!unwritten)
+        return;
+    char text[2 * AUDIT_RESOURCE_SIZE];
+    snprintf(text, sizeof text, "(%llu more refused calls before) %s",
+             (unsigned long long)unwritten, audit->entry.resource);
+    audit_about(audit, text);
+}
+
 void act_refused(struct api *api, const struct route *route, const struct http_request *request,
                  const struct error *failure)
 {
     error_auto err = NULL;
+    bool is_written;
+    uint64_t unwritten;
     if (failure->code != ERR_INSUFFICIENT_SCOPE && failure->code != ERR_TEAM_FORBIDDEN)
         return;
     open_act(api, route, request);
@@ -109,6 +122,12 @@ void act_refused(struct api *api, const struct route *route, const struct http_r
     if (!audit->action)
         return;
     audit->entry.result = AUDIT_REFUSED;
+    if (audit_refusal_count(api->worker.db, audit->entry.actor_id, &is_written, &unwritten, &err) <
+        0)
+        log_warning("cannot count a refused act", LOG_ERROR(err));
+    if (err || !is_written)
+        return;
+    name_refused(audit, unwritten);
     COPY(audit->entry.action, audit->action->name);
     COPY(audit->entry.error, error_api_code(failure->code));
     if (audit_write(api->worker.db, api->worker.ring, &audit->entry, &err) < 0)

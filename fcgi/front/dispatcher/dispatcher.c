@@ -72,6 +72,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         archive_statements,
         archive_work_statements,
         audit_retain_statements,
+        audit_refusal_statements,
         audit_statements,
         checkpoint_move_statements,
         checkpoint_statements,

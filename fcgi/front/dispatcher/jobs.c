@@ -2,6 +2,7 @@
 #include "dispatcher/jobs.h"
 
 #include "archive/archive.h"
+#include "audit/audit.h"
 #include "audit/chain.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -78,7 +79,7 @@ static int retain_audit(struct worker *worker, struct error **err)
 static int purge_logins(struct worker *worker, struct error **err)
 {
     if (login_purge(worker->db, err) < 0 || device_purge(worker->db, err) < 0 ||
-        join_purge(worker->db, err) < 0)
+        join_purge(worker->db, err) < 0 || audit_refusal_purge(worker->db, err) < 0)
         return -1;
     return attempt_purge(worker->db, err);
 }

@@ -2,8 +2,10 @@
 #include "ctl/ctl_db.h"
 #include "moving/moving.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -110,12 +112,31 @@ static const struct db_statement clock_statement = {
 static const struct db_statement directory_statement = {"ctl.directory", "SELECT @@global.datadir",
                                                         true};
 
+/* The server's own estimates, which cost nothing. */
+static const struct db_statement tables_statement = {
+    "ctl.tables",
+    "SELECT table_name, CAST(COALESCE(table_rows, 0) AS UNSIGNED),"
+    " CAST(COALESCE(data_length + index_length, 0) AS UNSIGNED) FROM information_schema.tables"
+    " WHERE table_schema = DATABASE() ORDER BY 3 DESC, 1 LIMIT ?",
+    true};
+
 static const struct db_statement *const statements[] = {
-    &stuck_statement,          &warm_statement,    &sandboxes_statement,
-    &team_sandboxes_statement, &outcome_statement, &lost_memory_statement,
-    &staying_statement,        &clock_statement,   &directory_statement,
+    &tables_statement,         &stuck_statement,     &warm_statement,        &sandboxes_statement,
+    &team_sandboxes_statement, &outcome_statement,   &lost_memory_statement, &staying_statement,
+    &clock_statement,          &directory_statement,
 };
 const struct db_statement_list ctl_statements = DB_STATEMENT_LIST(statements);
+
+int ctl_db_tables(struct db *db, unsigned most, struct buffer *text, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &tables_statement, DB_ARGS(db_u64(most)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows))
+        buffer_printf(text, "%s%s %" PRIu64 " KiB (%" PRIu64 " rows)", text->size ? ", " : "",
+                      db_get_text(rows, 0), db_get_u64(rows, 2) / 1024, db_get_u64(rows, 1));
+    return 0;
+}
 
 static void read_sandbox(const struct db_rows *rows, struct ctl_sandbox *s)
 {

@@ -89,6 +89,9 @@ bool ctl_db_may_change_audit(struct db *db);
 /* What the clock of the server says. */
 int ctl_db_clock(struct db *db, int64_t *now_ms, struct error **err);
 
+/* Append the largest tables with their sizes, as the server estimates them. */
+int ctl_db_tables(struct db *db, unsigned most, struct buffer *text, struct error **err);
+
 /* The directory of the server's data, on its machine. */
 int ctl_db_directory(struct db *db, char *path, size_t size, struct error **err);
 

@@ -3,11 +3,13 @@
 #include <inttypes.h>
 #include <sys/statvfs.h>
 
+#include "base/buffer.h"
 #include "base/str.h"
 #include "ctl/ctl_db.h"
 #include "ctl/doctor.h"
 
-#define ROOM_SHARE 20 /* less than the twentieth part is nearly nothing */
+#define TABLES_SHOWN 10
+#define ROOM_SHARE   20 /* less than the twentieth part is nearly nothing */
 
 static bool is_here(const char *server)
 {
@@ -51,9 +53,19 @@ static void check_room(struct doctor *doctor)
                   free_mb);
 }
 
+/* A table that grows without end shows here long before the file system is full. */
+static void show_tables(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    buffer_auto text = BUFFER_INIT(4096);
+    if (ctl_db_tables(doctor->ctl->db, TABLES_SHOWN, &text, &err) == 0)
+        doctor_ok(doctor, "database", "The largest tables: %s.", buffer_string(&text));
+}
+
 void doctor_check_database_server(struct doctor *doctor)
 {
     const char *server = db_server(doctor->ctl->db);
+    show_tables(doctor);
     if (is_here(server))
         check_room(doctor);
     else
