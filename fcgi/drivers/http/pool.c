@@ -27,6 +27,7 @@
 /* One worker; a cache line of its own. pid 0: never had one. */
 struct slot {
     _Alignas(64) _Atomic uint64_t team;
+    _Atomic uint64_t user;
     _Atomic uint64_t sandbox;
     _Atomic int pid;
 };
@@ -79,6 +80,7 @@ static bool is_alive(const struct pool *pool, unsigned at)
 static void clear(struct slot *slot)
 {
     atomic_store(&slot->team, 0);
+    atomic_store(&slot->user, 0);
     atomic_store(&slot->sandbox, 0);
 }
 
@@ -181,7 +183,7 @@ const char *pool_name(const struct pool *pool)
 
 /* What others do for the same tenant. */
 struct share {
-    unsigned workers, of_team, of_sandbox;
+    unsigned workers, of_team, of_user, of_sandbox;
 };
 
 static struct share count(const struct pool *pool, const struct pool_claim *claim)
@@ -193,7 +195,8 @@ static struct share count(const struct pool *pool, const struct pool_claim *clai
         share.workers += atomic_load(&slot->pid) != 0;
         if (slot == pool->own)
             continue;
-        share.of_team += atomic_load(&slot->team) == claim->team;
+        share.of_team += claim->team && atomic_load(&slot->team) == claim->team;
+        share.of_user += claim->user && atomic_load(&slot->user) == claim->user;
         share.of_sandbox += claim->sandbox && atomic_load(&slot->sandbox) == claim->sandbox;
     }
     return share;
@@ -203,7 +206,9 @@ static bool fits(const struct pool *pool, const struct pool_claim *claim)
 {
     struct share share = count(pool, claim);
     unsigned most = claim->borrows && pool->lends ? share.workers : share.workers / 2;
-    return share.of_team < (most ? most : 1) && !(claim->alone && share.of_sandbox);
+    unsigned of_user = claim->is_narrow ? most / 2 : most;
+    return share.of_team < (most ? most : 1) && share.of_user < (of_user ? of_user : 1) &&
+           !(claim->alone && share.of_sandbox);
 }
 
 /* The locks cost a system call each: they are looked at where somebody would be refused, and not at
@@ -212,7 +217,7 @@ bool pool_has_room(struct pool *pool, const struct pool_claim *claim)
 {
     if (pool->shut)
         return false;
-    if (!claim->team || fits(pool, claim))
+    if ((!claim->team && !claim->user) || fits(pool, claim))
         return true;
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms < pool->look_at_ms)
@@ -227,6 +232,7 @@ bool pool_has_room(struct pool *pool, const struct pool_claim *claim)
 bool pool_enter(struct pool *pool, const struct pool_claim *claim)
 {
     atomic_store(&pool->own->sandbox, claim->sandbox);
+    atomic_store(&pool->own->user, claim->user);
     atomic_store(&pool->own->team, claim->team);
     if (pool_has_room(pool, claim))
         return true;
@@ -267,7 +273,7 @@ static int look_at(const char *dir, const char *name, struct pool_use *use, stru
         if (!atomic_load(&slot->pid) || !is_alive(&pool, at))
             continue;
         use->workers++;
-        use->serving += atomic_load(&slot->team) != 0;
+        use->serving += atomic_load(&slot->team) || atomic_load(&slot->user);
     }
     munmap(map, sizeof *pool.table);
     close(pool.fd);

@@ -18,9 +18,11 @@ struct pool;
 
 /* For whom a worker works. */
 struct pool_claim {
-    uint64_t team;    /* pool_tenant() of its id; 0: nobody's, and not bounded */
+    uint64_t team; /* pool_tenant() of its id; 0: not known, or of no team */
+    uint64_t user; /* likewise: of the user whose key or sign-in it is, or who made the sandbox */
     uint64_t sandbox; /* likewise; 0: none */
     bool alone;       /* no other worker of the pool may serve the sandbox */
+    bool is_narrow;   /* the user has a quarter and not half */
     bool borrows;     /* is short, and may have workers beyond the half that nobody else wants */
 };
 
@@ -37,8 +39,10 @@ void pool_close(struct pool *pool);
 /* The name of the socket without its folder and ".sock": "api". */
 const char *pool_name(const struct pool *pool);
 
-/* Work for claim until pool_leave(). False: the team has half of the workers already (and borrows
- * none), or another one serves the sandbox alone; nothing has changed then. */
+/* Work for claim until pool_leave(). A claim without team and user is not bounded. False: the team
+ * or the user has half of the workers already (and borrows none), or another one serves the sandbox
+ * alone; nothing has changed then. A user of several teams has no more than one of a single team.
+ */
 bool pool_enter(struct pool *pool, const struct pool_claim *claim);
 void pool_leave(struct pool *pool);
 

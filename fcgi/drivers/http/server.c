@@ -7,11 +7,14 @@
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/queue.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -19,10 +22,13 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/trace.h"
+#include "http/pace.h"
 
 #define LISTEN_FD              0
 #define BODY_CHUNK             16384
 #define BODY_CHUNK_MAX         (1 << 20)
+#define ANSWER_CHUNK           8192
+#define READER_LOOK_MS         1000
 #define DRAIN_MAX              (1 << 20)
 #define DRAIN_US               200000
 #define OUTPUT_MAX             (HTTP_RESPONSE_BYTES_MAX + 131072u)
@@ -30,10 +36,10 @@
 #define ACCEPT_FAILED_PAUSE_MS 20
 
 /* Requests of a worker that wait for room in its pool. */
-#define WAITING_MAX       512
-#define WAITING_BYTES_MAX (4u << 20) /* of their bodies */
-#define WAITING_TEAMS_MAX 16
-#define WAITING_LOOK_MS   4
+#define WAITING_MAX         512
+#define WAITING_BYTES_MAX   (4u << 20) /* of their bodies */
+#define WAITING_TENANTS_MAX 16
+#define WAITING_LOOK_MS     4
 /* Requests whose handler waits for something. */
 #define PENDING_MAX     256
 #define PENDING_LOOK_MS 2
@@ -97,21 +103,14 @@ struct exchange {
     FCGX_Request fcgi;
     const struct http_server *server;
     struct http_request request;
-    int64_t body_wait_us; /* time that went by while nothing of the body was there */
-    uint64_t body_got;
+    uint64_t body_got, sent;
+    bool is_cut;                  /* the answer ended before its end */
+    struct pace sending, reading; /* the client's speed with the body and with the answer */
     TAILQ_ENTRY(exchange) entry;
 };
 TAILQ_HEAD(exchanges, exchange);
 
 /* --- bodies --- */
-
-static bool body_is_too_slow(const struct exchange *exchange)
-{
-    const struct http_server *server = exchange->server;
-    int64_t wait_ms = exchange->body_wait_us / 1000;
-    return server->body_rate_min && wait_ms > (int64_t)server->body_grace_s * 1000 &&
-           exchange->body_got < (uint64_t)wait_ms * server->body_rate_min / 1000;
-}
 
 /* What is there of the body, at least a byte: the library by itself would wait until size bytes
  * have come, a byte a second or not. 0 at the end, -1 when it broke off or is too slow. */
@@ -120,7 +119,7 @@ static long read_some(struct exchange *exchange, char *data, size_t size)
     FCGX_Stream *in = exchange->fcgi.in;
     int64_t started_us = clock_monotonic_us();
     int first = FCGX_GetChar(in);
-    exchange->body_wait_us += clock_monotonic_us() - started_us;
+    pace_waited(&exchange->sending, clock_monotonic_us() - started_us);
     if (first == EOF)
         return FCGX_GetError(in) ? -1 : 0;
     size_t there = (size_t)(in->stop - in->rdNext) + 1;
@@ -129,7 +128,9 @@ static long read_some(struct exchange *exchange, char *data, size_t size)
     if (got > 1)
         FCGX_GetStr(data + 1, (int)(got - 1), in);
     exchange->body_got += got;
-    if (!body_is_too_slow(exchange))
+    bool is_too_slow = pace_is_too_slow(&exchange->sending);
+    pace_moved(&exchange->sending, got);
+    if (!is_too_slow || !pace_is_too_slow(&exchange->sending))
         return (long)got;
     exchange->request.body_too_slow = true;
     return -1;
@@ -159,13 +160,35 @@ static long read_piece(void *context, char *data, size_t size)
     return read_some(context, data, size < BODY_CHUNK_MAX ? size : BODY_CHUNK_MAX);
 }
 
+/* Wait until nginx takes a piece: it does not once its own buffers for the answer are full and the
+ * client reads none of them. False: the client is too slow. */
+static bool wait_for_reader(struct exchange *exchange)
+{
+    struct pollfd output = {.fd = exchange->fcgi.ipcFd, .events = POLLOUT};
+    if (exchange->sent < ANSWER_CHUNK)
+        return true; /* a socket that is still empty */
+    while (!pace_is_too_slow(&exchange->reading)) {
+        int64_t started_us = clock_monotonic_us();
+        if (poll(&output, 1, READER_LOOK_MS) != 0)
+            return true;
+        pace_waited(&exchange->reading, clock_monotonic_us() - started_us);
+    }
+    log_warning("the client reads its answer too slowly; the connection ends here");
+    return false;
+}
+
+/* In pieces of which each fits into the socket when it is writable, so that no write waits. */
 static int send_piece(void *context, const void *data, size_t size)
 {
-    FCGX_Stream *out = context;
+    struct exchange *exchange = context;
     for (const char *at = data; size;) {
-        int piece = size < BODY_CHUNK_MAX ? (int)size : BODY_CHUNK_MAX;
-        if (FCGX_PutStr(at, piece, out) != piece)
+        int piece = size < ANSWER_CHUNK ? (int)size : ANSWER_CHUNK;
+        exchange->is_cut =
+            !wait_for_reader(exchange) || FCGX_PutStr(at, piece, exchange->fcgi.out) != piece;
+        if (exchange->is_cut)
             return -1;
+        pace_moved(&exchange->reading, (size_t)piece);
+        exchange->sent += (size_t)piece;
         at += piece;
         size -= (size_t)piece;
     }
@@ -211,9 +234,9 @@ static void drain_body(struct exchange *exchange)
     }
 }
 
-static void send_response(FCGX_Stream *out, const struct http_request *request,
-                          struct http_response *response)
+static void send_response(struct exchange *exchange, struct http_response *response)
 {
+    const struct http_request *request = &exchange->request;
     struct buffer text = BUFFER_INIT(OUTPUT_MAX);
     http_response_format(response, request, &text);
     if (buffer_overflowed(&text)) {
@@ -225,7 +248,7 @@ static void send_response(FCGX_Stream *out, const struct http_request *request,
         http_response_format(response, request, &text);
     }
     /* A client that has gone away is not our error. */
-    FCGX_PutStr(text.data, (int)text.size, out);
+    send_piece(exchange, text.data, text.size);
     buffer_wipe(&text);
 }
 
@@ -265,10 +288,11 @@ struct waiting {
     struct exchanges list; /* for room in the pool */
     unsigned count;
     size_t bytes; /* of bodies */
-    struct waiting_team {
-        uint64_t team;
+    /* A user with several teams has one place, so that he cannot take all. */
+    struct waiting_tenant {
+        uint64_t tenant;
         unsigned count; /* 0: a free place */
-    } teams[WAITING_TEAMS_MAX];
+    } tenants[WAITING_TENANTS_MAX];
 };
 
 static int64_t give_up_us(const struct exchange *exchange)
@@ -276,13 +300,19 @@ static int64_t give_up_us(const struct exchange *exchange)
     return exchange->request.started_us + (int64_t)exchange->request.wait_ms * 1000;
 }
 
-/* The place of a team, or a free one (of nobody), or NULL. */
-static struct waiting_team *place_of(struct waiting *waiting, uint64_t team)
+static uint64_t tenant_of(const struct exchange *exchange)
 {
-    struct waiting_team *free_place = NULL;
-    for (size_t i = 0; i < ARRAY_SIZE(waiting->teams); i++) {
-        struct waiting_team *place = &waiting->teams[i];
-        if (place->count && place->team == team)
+    const struct pool_claim *claim = &exchange->request.claim;
+    return claim->user ? claim->user : claim->team;
+}
+
+/* The place of a tenant, or a free one (of nobody), or NULL. */
+static struct waiting_tenant *place_of(struct waiting *waiting, uint64_t tenant)
+{
+    struct waiting_tenant *free_place = NULL;
+    for (size_t i = 0; i < ARRAY_SIZE(waiting->tenants); i++) {
+        struct waiting_tenant *place = &waiting->tenants[i];
+        if (place->count && place->tenant == tenant)
             return place;
         if (!place->count)
             free_place = place;
@@ -290,11 +320,20 @@ static struct waiting_team *place_of(struct waiting *waiting, uint64_t team)
     return free_place;
 }
 
+static unsigned waiting_of_team(const struct waiting *waiting, uint64_t team)
+{
+    unsigned count = 0;
+    const struct exchange *exchange;
+    TAILQ_FOREACH(exchange, &waiting->list, entry)
+    count += team && exchange->request.claim.team == team;
+    return count;
+}
+
 static void keep(struct waiting *waiting, struct exchange *exchange)
 {
-    struct waiting_team *place = place_of(waiting, exchange->request.claim.team);
+    struct waiting_tenant *place = place_of(waiting, tenant_of(exchange));
     COUNT(COUNT_REQUEST_WAITS, operation_of(&exchange->request));
-    place->team = exchange->request.claim.team;
+    place->tenant = tenant_of(exchange);
     place->count++;
     waiting->count++;
     waiting->bytes += exchange->request.body.size;
@@ -311,7 +350,7 @@ static void keep_pending(struct waiting *waiting, struct exchange *exchange)
 static void release(struct waiting *waiting, struct exchange *exchange)
 {
     TAILQ_REMOVE(&waiting->list, exchange, entry);
-    place_of(waiting, exchange->request.claim.team)->count--;
+    place_of(waiting, tenant_of(exchange))->count--;
     waiting->count--;
     waiting->bytes -= exchange->request.body.size;
 }
@@ -320,21 +359,22 @@ static void release(struct waiting *waiting, struct exchange *exchange)
 static bool may_wait(struct waiting *waiting, const struct exchange *exchange)
 {
     const struct http_request *request = &exchange->request;
-    const struct waiting_team *place = place_of(waiting, request->claim.team);
+    const struct waiting_tenant *place = place_of(waiting, tenant_of(exchange));
     if (!request->must_wait || stop_requested || waiting->count >= WAITING_MAX ||
         request->body.size > WAITING_BYTES_MAX - waiting->bytes ||
         clock_monotonic_us() >= give_up_us(exchange))
         return false;
-    return place && place->count < WAITING_MAX / 2;
+    return place && place->count < WAITING_MAX / 2 &&
+           waiting_of_team(waiting, request->claim.team) < WAITING_MAX / 2;
 }
 
-/* While this worker is busy all its others wait. A team that has more of them here than another one
- * leaves it to the workers where that is not so. */
+/* While this worker is busy all its others wait. A tenant that has more of them here than another
+ * one leaves it to the workers where that is not so. */
 static bool yields(struct waiting *waiting, const struct exchange *exchange)
 {
-    unsigned own = place_of(waiting, exchange->request.claim.team)->count;
-    for (size_t i = 0; i < ARRAY_SIZE(waiting->teams); i++)
-        if (waiting->teams[i].count && waiting->teams[i].count < own)
+    unsigned own = place_of(waiting, tenant_of(exchange))->count;
+    for (size_t i = 0; i < ARRAY_SIZE(waiting->tenants); i++)
+        if (waiting->tenants[i].count && waiting->tenants[i].count < own)
             return true;
     return false;
 }
@@ -366,11 +406,13 @@ static bool is_read(const struct exchange *exchange)
  * with it. Where all is read the connection is detached, and closed at once. */
 static void finish(struct exchange *exchange)
 {
-    if (is_read(exchange))
+    if (exchange->is_cut || is_read(exchange))
         FCGX_Detach(&exchange->fcgi);
     clear_log_context();
     http_request_deinit(&exchange->request);
-    FCGX_Finish_r(&exchange->fcgi);
+    /* What the library still has of an answer that was cut would wait for the same reader. */
+    if (!exchange->is_cut)
+        FCGX_Finish_r(&exchange->fcgi);
     FCGX_Free(&exchange->fcgi, 1);
     free(exchange);
 }
@@ -380,7 +422,7 @@ static void answer(const struct http_server *server, struct exchange *exchange,
 {
     drain_body(exchange);
     if (!response->begun)
-        send_response(exchange->fcgi.out, &exchange->request, response);
+        send_response(exchange, response);
     if (!server->log_requests)
         return;
     count_request(&exchange->request, response);
@@ -395,7 +437,7 @@ static bool serve_or_wait(const struct http_server *server, struct exchange *exc
     http_response_init(&response);
     set_log_context(&exchange->request);
     response.send = send_piece;
-    response.send_context = exchange->fcgi.out;
+    response.send_context = exchange;
     exchange->request.may_pend = !stop_requested && waiting->pending_count < PENDING_MAX;
     server->serve(server->context, &exchange->request, &response);
     bool pends = exchange->request.pending;
@@ -431,6 +473,8 @@ static void serve_pending(const struct http_server *server, struct waiting *wait
 static bool serve_one(const struct http_server *server, struct exchange *exchange,
                       struct waiting *waiting)
 {
+    pace_init(&exchange->sending, server->body_rate_min, server->body_grace_s);
+    pace_init(&exchange->reading, server->body_rate_min, server->body_grace_s);
     http_request_init(&exchange->request, exchange->fcgi.envp, server->body_max);
     if (take_body(exchange) == 0)
         return serve_or_wait(server, exchange, waiting);
@@ -557,6 +601,22 @@ static void serve_until_stopped(const struct http_server *server, int poll_fd,
     FCGX_ShutdownPending();
 }
 
+/* RLIMIT_DATA counts what statm calls "data": heap, anonymous mappings and stacks of threads. */
+static int bound_memory(size_t most, struct error **err)
+{
+    unsigned long data_pages;
+    struct rlimit limit;
+    autofclose FILE *statm = fopen("/proc/self/statm", "re");
+    if (!statm || fscanf(statm, "%*u %*u %*u %*u %*u %lu", &data_pages) != 1 ||
+        getrlimit(RLIMIT_DATA, &limit) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno,
+                               "cannot read how much memory this process has");
+    limit.rlim_cur = data_pages * (rlim_t)sysconf(_SC_PAGESIZE) + most;
+    if (limit.rlim_cur < limit.rlim_max && setrlimit(RLIMIT_DATA, &limit) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot bound the memory of this process");
+    return 0;
+}
+
 int http_server_run(const struct http_server *server, struct error **err)
 {
     sigset_t signals;
@@ -567,7 +627,7 @@ int http_server_run(const struct http_server *server, struct error **err)
                          "file descriptor 0 is not a listening FastCGI socket: start this program "
                          "from spawn-fcgi, multiwatch or a socket unit");
     autoclose int poll_fd = watch_listener(err);
-    if (poll_fd < 0)
+    if (poll_fd < 0 || (server->memory_max && bound_memory(server->memory_max, err) < 0))
         return -1;
     serve_until_stopped(server, poll_fd, &signals);
     return 0;

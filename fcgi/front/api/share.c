@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "api/share_db.h"
+#include "base/client_network.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -63,12 +64,16 @@ static int must_wait(struct api *api, struct http_request *request, const char *
     return error_set(err, ERR_SHARE_USED_UP, "%s", why);
 }
 
-/* For everybody together, in the place of a team's share. */
+/* For everybody together, in the place of a team's share; an address, or a network of IPv6, has
+ * half of it. */
 static int take_common_share(struct api *api, struct http_request *request, const char *what,
                              struct error **err)
 {
+    char network[CLIENT_NETWORK_SIZE];
+    client_network(request->remote_address, network);
     pool_leave(api->pool);
-    request->claim = (struct pool_claim){.team = pool_tenant(what)};
+    request->claim = (struct pool_claim){
+        .team = pool_tenant(what), .user = pool_tenant(network), .is_narrow = true};
     api->has_share = pool_enter(api->pool, &request->claim);
     if (api->has_share)
         return 0;
@@ -94,18 +99,20 @@ int api_take_share(struct api *api, struct http_request *request, bool body_is_r
         return 0;
     if (find_team(api, request, body_is_read, team, err) < 0)
         return -1;
-    if (!team[0])
-        return 0;
+    /* The user's share is taken before the body is read, whatever team it will name. */
     request->claim = (struct pool_claim){
-        .team = pool_tenant(team),
+        .team = team[0] ? pool_tenant(team) : 0,
+        .user = pool_tenant(api->principal.user_id),
         .borrows =
             str_equal(request->method, "GET") && str_equal(pool_name(api->pool), RECORDS_POOL),
     };
-    api->has_share = pool_enter(api->pool, &request->claim);
-    if (api->has_share)
+    if (pool_enter(api->pool, &request->claim)) {
+        api->has_share = team[0];
         return 0;
+    }
     return must_wait(api, request,
-                     "The team has half of the service's workers for such calls busy already; "
-                     "try again when some of its calls are done.",
+                     "The team, or its user in several teams, has half of the service's workers "
+                     "for such calls busy "
+                     "already; try again when some of these calls are done.",
                      err);
 }

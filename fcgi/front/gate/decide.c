@@ -176,12 +176,14 @@ static int hand_on(struct gate_decision *decision)
     return -1;
 }
 
-/* One worker of a pool waits for a sandbox, and half of them for those of one team. */
+/* One worker of a pool waits for a sandbox, and half of them for those of one team, or of one user.
+ */
 static int enter(struct gate *gate, const struct gate_sandbox *found,
                  struct gate_decision *decision)
 {
     decision->claim = (struct pool_claim){
         .team = pool_tenant(found->sandbox.team_id),
+        .user = pool_tenant(found->sandbox.created_by),
         .sandbox = pool_tenant(found->sandbox.id),
         .alone = true,
     };

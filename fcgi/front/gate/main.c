@@ -98,6 +98,7 @@ int main(int argc, char **argv)
         .serve = gate_serve,
         .context = &gate,
         .max_requests = REQUESTS_PER_WORKER,
+        .memory_max = HTTP_SERVER_REQUEST_MEMORY,
     };
     error_auto err = NULL;
     if (open_gate(call.settings, &gate, &err) == 0) {

@@ -59,6 +59,35 @@ static void test_a_team_has_half(void **state)
     assert_true(pool_enter(pools[0], &one));
 }
 
+static void test_a_user_has_half_in_all_teams(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pool **pools = fixture->pools;
+    const struct pool_claim unknown = {.user = 7}, another_user = {.team = 1, .user = 8};
+    for (unsigned i = 0; i < WORKERS / 2; i++)
+        assert_true(pool_enter(pools[i], &(struct pool_claim){.team = 1 + i, .user = 7}));
+    assert_false(pool_enter(pools[4], &(struct pool_claim){.team = 9, .user = 7}));
+    assert_false(pool_enter(pools[4], &unknown));
+    assert_true(pool_enter(pools[4], &another_user));
+    pool_leave(pools[0]);
+    /* One whose team is known later counts for the user already. */
+    assert_true(pool_enter(pools[0], &unknown));
+    assert_false(pool_enter(pools[5], &unknown));
+    assert_true(pool_enter(pools[0], &(struct pool_claim){.team = 9, .user = 7}));
+}
+
+static void test_a_narrow_claim_leaves_half_of_its_share(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pool **pools = fixture->pools;
+    const struct pool_claim narrow = {.team = 1, .user = 7, .is_narrow = true};
+    const struct pool_claim elsewhere = {.team = 1, .user = 8, .is_narrow = true};
+    for (unsigned i = 0; i < WORKERS / 4; i++)
+        assert_true(pool_enter(pools[i], &narrow));
+    assert_false(pool_enter(pools[2], &narrow));
+    assert_true(pool_enter(pools[2], &elsewhere));
+}
+
 static void test_what_nobody_else_wants_is_lent(void **state)
 {
     struct fixture *fixture = *state;
@@ -148,6 +177,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_team_has_half, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_user_has_half_in_all_teams, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_narrow_claim_leaves_half_of_its_share, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_what_nobody_else_wants_is_lent, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_sandbox_has_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nobody_is_not_bounded, set_up, tear_down),

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The least speed of a client that sends a body or reads an answer, as a budget of waiting time:
+ * waiting spends it and each byte earns some of it, up to a maximum. A client that stalls after a
+ * quick beginning is therefore slow soon, and one that pauses now and then is not. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pace {
+    unsigned rate_min; /* bytes/s; 0: any speed will do */
+    int64_t left_us, most_us;
+};
+
+/* Begin with a budget of grace_s. It never grows above some times that. */
+void pace_init(struct pace *pace, unsigned rate_min, unsigned grace_s);
+
+/* Count bytes that the client sent or took. */
+void pace_moved(struct pace *pace, size_t bytes);
+
+/* Count a time for which the worker waited for the client. */
+void pace_waited(struct pace *pace, int64_t wait_us);
+
+/* Return whether the client is slower than it may be. */
+bool pace_is_too_slow(const struct pace *pace);
