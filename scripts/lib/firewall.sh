@@ -66,6 +66,7 @@ limits_start()
 firewall_remove()
 {
     nft delete table inet "$NFT_TABLE" 2>/dev/null || true
+    nft delete table inet "${NFT_TABLE}_front" 2>/dev/null || true
     rm -rf "${FIREWALL_STATE:?}"
 }
 

@@ -232,6 +232,9 @@ installed_nginx()
     if [[ ! -e /etc/nginx/conf.d/sandlot.conf ]]; then
         echo "include $ETC_DIR/nginx/*.conf;" | write_file 644 root:root /etc/nginx/conf.d/sandlot.conf
     fi
+    systemctl enable --quiet sandlot-front.service
+    systemctl restart sandlot-front.service ||
+        die "the bounds of connections by address cannot be loaded: journalctl -u sandlot-front"
     nginx -q -t || die "nginx refuses its configuration: nginx -t"
     systemctl enable --quiet nginx.service
     systemctl reload-or-restart nginx.service || die "nginx does not start: journalctl -u nginx"

@@ -48,7 +48,7 @@ pid $RUN_DIR/nginx-master.pid;
 error_log $LOG_DIR/nginx-error.log warn;
 
 events {
-    worker_connections 8192;
+    worker_connections 16384;
 }
 
 http {
@@ -65,6 +65,8 @@ http {
     include $NGINX_DIR/sites/*.conf;
 }
 END
+    nft -f "$NGINX_DIR/sites/sandlot-front.nft" ||
+        die "the kernel refused the nftables rules $NGINX_DIR/sites/sandlot-front.nft"
     nginx -q -t -c "$NGINX_DIR/nginx.conf" || die "nginx refuses the configuration $NGINX_DIR/nginx.conf"
 }
 

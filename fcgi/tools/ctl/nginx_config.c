@@ -57,6 +57,19 @@ static char *public_authority_end(const struct settings *settings)
     return str_equal(port, "443") ? xstrdup("") : xasprintf(":%s", port);
 }
 
+/* The ports at which strangers reach this machine, as elements of a set of nftables. */
+static char *front_ports(const struct settings *settings)
+{
+    buffer_auto ports = BUFFER_INIT(64);
+    buffer_printf(&ports, "%" PRIu64, settings->listen_port);
+    if (settings->redirect_port && settings->redirect_port != settings->listen_port)
+        buffer_printf(&ports, ", %" PRIu64, settings->redirect_port);
+    if (settings->ssh_port != settings->listen_port &&
+        settings->ssh_port != settings->redirect_port)
+        buffer_printf(&ports, ", %" PRIu64, settings->ssh_port);
+    return buffer_steal(&ports);
+}
+
 /* The names that are none below the data planes' domain, or need not be. */
 static char *named_hosts(const struct settings *settings)
 {
@@ -264,6 +277,12 @@ static char *derived_value(const struct renderer *renderer, const char *name)
         return xstrdup(listens_ipv6(renderer) ? "" : "#");
     if (!strcmp(name, "metrics"))
         return xstrdup(settings->metrics_port ? "" : "#");
+    if (!strcmp(name, "front"))
+        return xstrdup(settings->address_sockets ? "" : "#");
+    if (!strcmp(name, "front_ports"))
+        return front_ports(settings);
+    if (!strcmp(name, "address_socket_burst"))
+        return xasprintf("%" PRIu64, settings->address_socket_rate * BURST_FACTOR);
     if (!strcmp(name, "key_burst"))
         return xasprintf("%" PRIu64, settings->key_rate * BURST_FACTOR);
     if (!strcmp(name, "address_burst"))

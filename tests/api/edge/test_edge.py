@@ -326,10 +326,15 @@ def test_who_guesses_is_not_looked_at_for_a_while(stack, exposing):
     wait_until(lambda: exposing.preview(3000).request("GET", "/").status == 200, 5, "the gate")
 
 
-def test_a_slow_header_is_cut_off(stack, shared_sandbox):
-    """Bytes that go on coming do not help."""
-    with edge.settings(stack, header_timeout_s=1):
-        connection = edge.RawConnection(shared_sandbox.preview(3009), timeout_s=0.2)
+@pytest.mark.parametrize("setting", ["handshake_timeout_s", "header_timeout_s"])
+def test_a_slow_header_is_cut_off(stack, shared_sandbox, setting):
+    """Bytes that go on coming do not help, in the first request of a connection and in the next one."""
+    with edge.settings(stack, **{setting: 1}):
+        connection = edge.RawConnection(shared_sandbox.preview(3009), timeout_s=5)
+        if setting == "header_timeout_s":
+            connection.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.answer().status
+        connection.socket.settimeout(0.2)
         connection.send(b"GET / HTTP/1.1\r\nHost: x\r\n")
 
         def is_cut_off():

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One address without a key opens connections to the front that never become requests. Others still reach it."""
+
+import contextlib
+import resource
+import socket
+import ssl
+import subprocess
+
+import pytest
+
+import ipv6
+from client import Origin
+from stack import wait_until
+
+# The setting address_sockets, as the sample file has it.
+SHARE = 1024
+EXTRA = 300
+ATTACKER, HONEST = "127.0.9.1", "127.0.9.2"
+CLIENT_HELLO_BEGINS = b"\x16\x03\x01\x02\x00"
+# Frames of HTTP/2: SETTINGS without content, and a stream that is reset at once. Its header block has :method GET,
+# :scheme https, :path / (static table of HPACK) and :authority as a literal.
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+SETTINGS = b"\0\0\0\x04\0\0\0\0\0"
+RESETS = 2000
+
+
+@pytest.fixture(autouse=True)
+def open_files():
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(8192, before[1]), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def refusals(stack):
+    text = subprocess.run(
+        stack.on_host("nft", "list", "counter", "inet", f"{stack.settings['firewall_table']}_front", "refused"),
+        check=True, capture_output=True, text=True).stdout
+    return int(text.split("packets ")[1].split()[0])
+
+
+def connect(port, source):
+    family, here = (socket.AF_INET6, "::1") if ":" in source else (socket.AF_INET, "127.0.0.1")
+    connection = socket.socket(family)
+    connection.settimeout(20)
+    try:
+        connection.bind((source, 0))
+        connection.connect((here, port))
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+class Crowd:
+    """Many connections of one address: those that the kernel let in stay open."""
+
+    def __init__(self, port, source, begin, count=SHARE + EXTRA):
+        self.held, self.refused = [], 0
+        for _ in range(count):
+            try:
+                connection = connect(port, source)
+            except ConnectionRefusedError:
+                self.refused += 1
+                continue
+            self.held.append(begin(connection))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for connection in self.held:
+            connection.close()
+
+
+def silent(connection):
+    return connection
+
+
+def half_open(connection):
+    connection.sendall(CLIENT_HELLO_BEGINS)
+    return connection
+
+
+def half_header(connection):
+    connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+    return connection
+
+
+def ports(stack):
+    return int(stack.settings["listen_port"]), int(stack.settings["redirect_port"]), int(stack.ssh_settings["port"])
+
+
+def tls(stack, connection, *protocols):
+    origin = Origin(stack.ca_file, stack.base_url)
+    if protocols:
+        origin.context.set_alpn_protocols(list(protocols))
+    return origin.context.wrap_socket(connection, server_hostname=origin.host)
+
+
+def honest_request(stack, source=HONEST):
+    """A new connection of a counted address, from its handshake to its answer."""
+    with tls(stack, connect(ports(stack)[0], source)) as connection:
+        connection.sendall(b"GET /v1/nothing HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 4"), "no answer of HTTP"
+
+
+@pytest.mark.parametrize("begin", [half_open, silent])
+def test_handshakes_that_do_not_end(stack, bystander, begin):
+    before = refusals(stack)
+    with Crowd(ports(stack)[0], ATTACKER, begin) as crowd:
+        # The address had none before, and none of the first ones is closed yet.
+        assert len(crowd.held) >= SHARE and crowd.refused, (len(crowd.held), crowd.refused)
+        assert refusals(stack) - before >= crowd.refused
+        honest_request(stack)
+        bystander.goes_on(rounds=1, pause=False)
+
+
+def test_headers_that_do_not_end_without_tls(stack, bystander):
+    _, plain, _ = ports(stack)
+    with Crowd(plain, ATTACKER, half_header) as crowd:
+        assert crowd.refused
+        with connect(plain, HONEST) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: api.sandbox.localhost\r\n\r\n")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 308")
+        honest_request(stack)
+        bystander.goes_on(rounds=1, pause=False)
+
+
+def test_the_ports_are_counted_together(stack):
+    """An address that has its share at one port reaches none of the others; another address reaches all."""
+    front, plain, ssh = ports(stack)
+    with Crowd(plain, ATTACKER, silent) as crowd:
+        assert crowd.refused
+        for port in (front, ssh):
+            with pytest.raises(ConnectionRefusedError):
+                connect(port, ATTACKER)
+            connect(port, HONEST).close()
+    wait_until(lambda: not refused(front, ATTACKER), 30, "connections of the address again")
+
+
+def refused(port, source):
+    try:
+        connect(port, source).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def test_a_network_of_ipv6_is_one_client(stack):
+    front = ports(stack)[0]
+    with ipv6.addresses(2, 1) as ((first, second), (other,)), contextlib.ExitStack() as crowds:
+        for address in (first, second):
+            crowds.enter_context(Crowd(front, address, silent, SHARE // 2))
+        assert refused(front, second)
+        honest_request(stack, other)
+
+
+def test_streams_that_are_reset(stack, bystander):
+    """A client of HTTP/2 asks for a preview and takes each request back at once."""
+    host = bystander.sandbox.preview(3000).host.encode()
+    block = b"\x82\x87\x84\x41" + bytes([len(host)]) + host
+    assert len(host) < 127
+
+    def streams(connection):
+        held = tls(stack, connection, "h2")
+        assert held.selected_alpn_protocol() == "h2"
+        held.sendall(PREFACE + SETTINGS)
+        with contextlib.suppress(ssl.SSLError, ConnectionError):
+            for number in range(RESETS):
+                stream = (2 * number + 1).to_bytes(4, "big")
+                held.sendall(len(block).to_bytes(3, "big") + b"\x01\x05" + stream + block +
+                             b"\0\0\x04\x03\0" + stream + b"\0\0\0\x08")
+        return held
+
+    with Crowd(ports(stack)[0], ATTACKER, streams, 8):
+        honest_request(stack)
+        bystander.goes_on(rounds=1, pause=False)
