@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "common/btrfs.h"
+#include "criu/image_timers.h"
 
 #define OWNER          "sandlot-owner"
 #define SIZES          "sandlot-sizes"
@@ -239,6 +240,7 @@ void image_seal(const char *folder)
 {
     thaw_image(folder);
     forget_profiles(folder);
+    image_mend_timers(folder);
     write_owner(folder);
     write_sizes(folder);
 }

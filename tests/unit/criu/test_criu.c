@@ -26,6 +26,15 @@ static void read_file(const char *path, char *out, size_t size)
     fclose(file);
 }
 
+static size_t read_bytes(const char *path, char *out, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    size_t got = fread(out, 1, size, file);
+    fclose(file);
+    return got;
+}
+
 /* --- calls --- */
 
 static char **split(char *text, char *words[32])
@@ -189,6 +198,89 @@ static void an_image_of_a_frozen_container_says_that_it_runs(void **state)
                                "FROZEN");
 }
 
+/* A record of files.img: a timerfd as CRIU writes it, in 20 bytes but for its numbers. */
+static void put_timer(FILE *file, unsigned clock, unsigned ticks, unsigned value_ns,
+                      unsigned interval_ms)
+{
+    const unsigned interval_ns = interval_ms * 1000000;
+    const uint8_t timer[] = {8,
+                             7,
+                             16,
+                             2,
+                             26,
+                             4,
+                             8,
+                             0,
+                             16,
+                             0,
+                             32,
+                             (uint8_t)clock,
+                             40,
+                             (uint8_t)ticks,
+                             48,
+                             0,
+                             56,
+                             0,
+                             64,
+                             (uint8_t)value_ns,
+                             72,
+                             0,
+                             80,
+                             (uint8_t)(interval_ns & 0x7f) | 0x80,
+                             (uint8_t)(interval_ns >> 7 & 0x7f) | 0x80,
+                             (uint8_t)(interval_ns >> 14 & 0x7f) | 0x80,
+                             (uint8_t)(interval_ns >> 21 & 0x7f)};
+    const uint8_t head[] = {6 + sizeof timer, 0, 0, 0, 8, 17, 16, 7, 98, sizeof timer};
+    assert_int_equal(fwrite(head, 1, sizeof head, file), sizeof head);
+    assert_int_equal(fwrite(timer, 1, sizeof timer, file), sizeof timer);
+}
+
+struct timer_case {
+    unsigned clock, ticks, value_ns, interval_ms;
+    unsigned clock_after, value_ns_after;
+};
+
+static void write_timers(const char *path, const struct timer_case *cases, size_t count, bool after)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_int_equal(fwrite("magicand", 1, 8, file), 8);
+    assert_int_equal(fwrite("\x04\0\0\0\x08\x01\x10\x05", 1, 8, file), 8); /* another file */
+    for (size_t i = 0; i < count; i++)
+        put_timer(file, after ? cases[i].clock_after : cases[i].clock, cases[i].ticks,
+                  after ? cases[i].value_ns_after : cases[i].value_ns, cases[i].interval_ms);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void timers_of_an_image_fire_again(void **state)
+{
+    static const struct timer_case cases[] = {
+        {1, 1, 0, 5, 1, 1},   /* periodic, expired unread */
+        {0, 9, 0, 50, 0, 1},  /* CLOCK_REALTIME */
+        {1, 0, 0, 5, 1, 0},   /* disarmed */
+        {1, 1, 0, 0, 1, 0},   /* of one shot: its tick is restored */
+        {1, 0, 90, 5, 1, 90}, /* has time left */
+        {7, 0, 90, 5, 1, 90}, /* CLOCK_BOOTTIME */
+        {7, 3, 0, 50, 1, 1},
+    };
+    char before[1024], after[1024], wanted[1024];
+    (void)state;
+    assert_int_equal(mkdir("five", 0700), 0);
+    write_timers("five/wanted", cases, ARRAY_SIZE(cases), true);
+    write_timers("five/files.img", cases, ARRAY_SIZE(cases), false);
+    image_seal("five");
+    size_t size = read_bytes("five/files.img", after, sizeof after);
+    assert_int_equal(read_bytes("five/wanted", wanted, sizeof wanted), size);
+    assert_memory_equal(after, wanted, size);
+    /* What is cut off anywhere stays as it is, up to there. */
+    for (size_t cut = 0; cut < size; cut++) {
+        write_file("five/files.img", wanted, cut);
+        image_seal("five");
+        assert_int_equal(read_bytes("five/files.img", before, sizeof before), cut);
+        assert_memory_equal(before, wanted, cut);
+    }
+}
+
 /* --- archives --- */
 
 static void fill(const char *path)
@@ -303,6 +395,7 @@ int main(void)
         cmocka_unit_test(an_image_that_was_changed_is_not_whole),
         cmocka_unit_test(an_image_has_an_owner),
         cmocka_unit_test(an_image_of_a_frozen_container_says_that_it_runs),
+        cmocka_unit_test(timers_of_an_image_fire_again),
         cmocka_unit_test(what_is_packed_is_unpacked),
         cmocka_unit_test(tar_reads_what_is_packed_and_is_read),
         cmocka_unit_test(what_is_not_small_and_plain_is_left_to_tar),

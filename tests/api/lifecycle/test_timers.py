@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every kind of timer of the kernel goes off again after a resume from memory."""
+
+import json
+
+import pytest
+
+from stack import wait_until
+
+pytestmark = pytest.mark.parallel
+
+# Each kind counts in a thread or by a signal of its own, and all counts go to a file, again and again.
+PROGRAM = r'''
+import ctypes, json, os, select, signal, struct, sys, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+counts = {}
+
+class Timespec(ctypes.Structure):
+    _fields_ = [("s", ctypes.c_long), ("ns", ctypes.c_long)]
+
+class Itimerspec(ctypes.Structure):
+    _fields_ = [("interval", Timespec), ("value", Timespec)]
+
+def spec(ns, at=0):
+    value = at + ns
+    return Itimerspec(Timespec(0, ns), Timespec(value // 10**9, value % 10**9))
+
+def check(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "a timer cannot be made")
+    return result
+
+def timerfd(name, clock, ms, flags=0):
+    fd = check(libc.timerfd_create(clock, 0))
+    now = time.clock_gettime_ns(clock) if flags else 0
+    check(libc.timerfd_settime(fd, flags, ctypes.byref(spec(ms * 10**6, now)), None))
+    poll = select.epoll()
+    poll.register(fd, select.EPOLLIN)
+    while True:
+        poll.poll()
+        try:
+            os.read(fd, 8)
+        except OSError:  # ECANCELED: the clock was set
+            check(libc.timerfd_settime(fd, flags, ctypes.byref(spec(ms * 10**6, time.clock_gettime_ns(clock))), None))
+        counts[name] += 1
+
+def again(name, wait):
+    while True:
+        wait()
+        counts[name] += 1
+
+def start(name, work, *arguments):
+    counts[name] = 0
+    threading.Thread(target=work, args=(name, *arguments), daemon=True).start()
+
+MONOTONIC, REALTIME, BOOTTIME = time.CLOCK_MONOTONIC, time.CLOCK_REALTIME, time.CLOCK_BOOTTIME
+for ms in (5, 50, 1000):
+    start(f"timerfd monotonic {ms}", timerfd, MONOTONIC, ms)
+    start(f"timerfd realtime {ms}", timerfd, REALTIME, ms)
+    start(f"timerfd boottime {ms}", timerfd, BOOTTIME, ms)
+start("timerfd absolute", timerfd, MONOTONIC, 50, 1)
+start("timerfd cancelled when the clock is set", timerfd, REALTIME, 50, 3)
+empty, lock, event = select.epoll(), threading.Lock(), threading.Event()
+lock.acquire()
+start("epoll", again, lambda: empty.poll(0.05))
+start("poll", again, lambda: select.poll().poll(50))
+start("select", again, lambda: select.select([], [], [], 0.05))
+start("futex", again, lambda: lock.acquire(timeout=0.05))
+start("condition", again, lambda: event.wait(0.05))
+start("nanosleep", again, lambda: time.sleep(0.05))
+
+def counter(name):
+    counts[name] = 0
+    def count(*_):
+        counts[name] += 1
+    return count
+
+signal.signal(signal.SIGALRM, counter("setitimer"))
+signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+
+class Sigevent(ctypes.Structure):
+    _fields_ = [("value", ctypes.c_void_p), ("signo", ctypes.c_int), ("notify", ctypes.c_int), ("rest", ctypes.c_char * 48)]
+
+for number, (name, clock) in enumerate({"monotonic": MONOTONIC, "realtime": REALTIME, "boottime": BOOTTIME}.items()):
+    signo = signal.SIGRTMIN + number
+    signal.signal(signo, counter(f"timer_create {name}"))
+    timer, event_of = ctypes.c_void_p(), Sigevent(None, signo, 0)
+    check(libc.timer_create(clock, ctypes.byref(event_of), ctypes.byref(timer)))
+    check(libc.timer_settime(timer, 0, ctypes.byref(spec(50 * 10**6)), None))
+while True:
+    with open("counts.new", "w") as file:
+        json.dump(counts, file)
+    os.rename("counts.new", "counts")
+    time.sleep(0.02)
+'''
+
+
+def counts(sandbox):
+    return json.loads(sandbox.data.read("/home/user/counts"))
+
+
+def test_timers_go_off_after_a_resume(make_sandbox):
+    sandbox = make_sandbox()
+    sandbox.data.upload("/home/user/timers.py", PROGRAM.encode())
+    sandbox.data.background("/usr/bin/python3", "timers.py")
+    wait_until(lambda: sandbox.data.bash("test -e counts").exit_code == 0 and all(counts(sandbox).values()), 30,
+               "each has gone off before the pause")
+    for _ in range(2):
+        sandbox.pause()
+        assert sandbox.resume()["resumed_from"] == "memory"
+        before = counts(sandbox)
+
+        def silent():
+            now = counts(sandbox)
+            return sorted(name for name in now if now[name] < before[name] + 2)
+
+        try:
+            wait_until(lambda: not silent(), 30, "each goes off again")
+        except AssertionError:
+            raise AssertionError(f"never went off again: {silent()}") from None
