@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "db/named_lease.h"
 #include "host/host.h"
+#include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
 
 #define PURGE_ROWS 5000 /* in one statement */
@@ -31,6 +32,9 @@ struct sample_last {
     uint64_t memory_bytes, cache_bytes;
     uint64_t disk_bytes;
     int64_t disk_seen_ms; /* monotonic; 0: never */
+    char team_id[ID_SIZE];
+    uint64_t memory_kills; /* the counter */
+    uint64_t fresh_kills;  /* since the last sample */
 };
 
 static int last_by_id(const void *a, const void *b)
@@ -82,6 +86,15 @@ static bool is_repeated(const struct sample_last *now, const struct sample_last 
            now->cache_bytes == last->cache_bytes;
 }
 
+/* The counter begins with each run. What a dispatcher that has just begun finds may have been told
+ * before. */
+static void count_kills(struct sample_last *now, const struct sample_last *last)
+{
+    bool same_run =
+        last && now->incarnation == last->incarnation && now->memory_kills >= last->memory_kills;
+    now->fresh_kills = now->memory_kills - (same_run ? last->memory_kills : 0);
+}
+
 /* Processor time is what the counter gained in the same run of the same instance. */
 static void compare(struct sample_last *now, const struct sample_last *last)
 {
@@ -106,13 +119,16 @@ static void see(struct look *look, const struct sampler *sampler, const struct s
         .seen_ms = clock_monotonic_ms(),
         .memory_bytes = usage->memory_bytes,
         .cache_bytes = usage->cache_bytes,
+        .memory_kills = usage->memory_kills,
     };
+    memcpy(now->team_id, ready->team_id, sizeof now->team_id);
     memcpy(now->sandbox_id, ready->id, sizeof now->sandbox_id);
     memcpy(now->instance_name, ready->instance_name, sizeof now->instance_name);
     if (!sampler->count)
         return;
     const struct sample_last *last =
         bsearch(now, sampler->last, sampler->count, sizeof *now, last_by_id);
+    count_kills(now, last);
     if (!last)
         return;
     compare(now, last);
@@ -193,6 +209,20 @@ static int insert_body(struct db *db, void *context, struct error **err)
     return sample_insert(db, rows, count, err);
 }
 
+/* A sandbox may be deleted by now: that concerns no other. */
+static void tell_kills(const struct look *look)
+{
+    for (size_t i = 0; i < look->count; i++) {
+        const struct sample_last *seen = &look->seen[i];
+        error_auto err = NULL;
+        if (seen->is_new && seen->fresh_kills &&
+            sandbox_tell_out_of_memory(look->worker->db, seen->team_id, seen->sandbox_id,
+                                       seen->fresh_kills, &err) < 0)
+            log_warning("cannot record that a sandbox is out of memory",
+                        LOG_STR("sandbox", seen->sandbox_id), LOG_ERROR(err));
+    }
+}
+
 static bool wants_any(const struct look *look, const struct sandbox_ready *ready, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -236,6 +266,7 @@ static int look_at_host(struct look *look, const struct sampler *sampler, const 
             keep_last(look, sampler, &ready[i]);
     }
     runtime_usage_free(usage, usage_count);
+    tell_kills(look);
     look_at_disks(look);
     return db_transaction(worker->db, insert_body, look, err);
 }

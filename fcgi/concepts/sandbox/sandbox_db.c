@@ -97,7 +97,7 @@ static const struct db_statement rehost_statement = {
 
 static const struct db_statement ready_on_host_statement = {
     "sandbox.ready_on_host",
-    "SELECT id, instance_name, incarnation, created_at_ms FROM sandboxes"
+    "SELECT id, instance_name, incarnation, created_at_ms, team_id FROM sandboxes"
     " WHERE host_id = ? AND reserved = 1 AND state = 'ready'",
     true};
 
@@ -292,6 +292,7 @@ int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_re
         db_copy_text(ready->instance_name, rows, 1);
         ready->incarnation = (uint32_t)db_get_u64(rows, 2);
         ready->created_at_ms = db_get_i64(rows, 3);
+        db_copy_text(ready->team_id, rows, 4);
     }
     return 0;
 }

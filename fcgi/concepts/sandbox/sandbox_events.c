@@ -5,7 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define REFUSED_EVERY_MS 60000
+#define REFUSED_EVERY_MS       60000
+#define OUT_OF_MEMORY_EVERY_MS 60000
 
 static json_t *time_json(int64_t at_ms)
 {
@@ -115,6 +116,18 @@ void sandbox_tell_refused(struct db *db, const char *team_id, const struct error
     };
     if (event_add_seldom(db, &refused, &err) < 0)
         log_warning("a refused quota is not told", LOG_STR("team", team_id), LOG_ERROR(err));
+}
+
+int sandbox_tell_out_of_memory(struct db *db, const char *team_id, const char *sandbox_id,
+                               uint64_t count, struct error **err)
+{
+    const struct event_seldom killed = {
+        .note = {EVENT_SANDBOX_OUT_OF_MEMORY, team_id, sandbox_id,
+                 json_pack("{s:I}", "count", (json_int_t)count)},
+        .subject = sandbox_id,
+        .interval_ms = OUT_OF_MEMORY_EVERY_MS,
+    };
+    return event_add_seldom(db, &killed, err);
 }
 
 int sandbox_tell_cleanup(struct db *db, const char *team_id, const char *sandbox_id,

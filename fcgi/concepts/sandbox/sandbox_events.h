@@ -45,4 +45,8 @@ int sandbox_tell_quotas(struct db *db, struct error **err);
 int sandbox_tell_denials(struct db *db, const char *team_id, const char *sandbox_id, uint64_t told,
                          uint64_t total, struct error **err);
 
+/* The kernel killed so many processes of it for want of memory; told at most once a minute. */
+int sandbox_tell_out_of_memory(struct db *db, const char *team_id, const char *sandbox_id,
+                               uint64_t count, struct error **err);
+
 extern const struct db_statement_list sandbox_event_statements;

@@ -51,6 +51,7 @@ int sandbox_row_lock_due(struct db *db, int64_t now_ms, char id[ID_SIZE], struct
 /* The sandboxes that should be running on a host, with their instances. The caller frees. */
 struct sandbox_ready {
     char id[ID_SIZE];
+    char team_id[ID_SIZE];
     char instance_name[INSTANCE_NAME_SIZE];
     uint32_t incarnation;
     int64_t created_at_ms;

@@ -19,7 +19,7 @@
 
 #define NAME_MAX_BYTES (sizeof(((struct incus_usage *)0)->name) - 1)
 
-enum number { NUMBER_CPU_S, NUMBER_MEMORY, NUMBER_FREE, NUMBER_CACHED };
+enum number { NUMBER_CPU_S, NUMBER_MEMORY, NUMBER_FREE, NUMBER_CACHED, NUMBER_KILLS };
 
 static const struct {
     const char *metric;
@@ -29,6 +29,7 @@ static const struct {
     {"incus_memory_MemTotal_bytes{", NUMBER_MEMORY},
     {"incus_memory_MemFree_bytes{", NUMBER_FREE},
     {"incus_memory_Cached_bytes{", NUMBER_CACHED},
+    {"incus_memory_OOM_kills_total{", NUMBER_KILLS},
 };
 
 /* One number of one instance; the text has them ordered by metric. */
@@ -95,6 +96,9 @@ static void take(struct incus_usage *usage, const struct reading *reading)
         break;
     case NUMBER_CACHED:
         usage->cached_bytes = (uint64_t)reading->value;
+        break;
+    case NUMBER_KILLS:
+        usage->memory_kills = (uint64_t)reading->value;
         break;
     }
 }

@@ -22,6 +22,7 @@ struct incus_usage {
     uint64_t cpu_ms;          /* since the instance was started or restored */
     uint64_t memory_bytes;    /* its limit */
     uint64_t free_bytes, cached_bytes;
+    uint64_t memory_kills; /* processes that the kernel killed for want of memory, likewise */
 };
 
 /* The caller frees *list. Errors as incus_get(). */

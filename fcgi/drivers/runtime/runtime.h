@@ -113,6 +113,7 @@ struct runtime_usage {
     uint64_t cpu_ms;       /* since it was started or resumed */
     uint64_t memory_bytes; /* without what the kernel merely caches */
     uint64_t cache_bytes;
+    uint64_t memory_kills; /* by the kernel for want of memory, since then */
 };
 
 /* What the daemon says by itself about its instances. */

@@ -4,6 +4,7 @@
  * host and what it may use up of what is counted for the whole machine. Nothing here talks.
  */
 #include "base/disk_view.h"
+#include "base/guest_limits.h"
 #include "base/mem.h"
 #include "runtime/runtime_incus.h"
 
@@ -186,6 +187,9 @@ static const char view[] =
     "lxc.mount.entry=/dev/null proc/schedstat none bind,ro,optional 0 0\n"
     "lxc.mount.entry=/dev/null proc/partitions none bind,ro,optional 0 0\n";
 
+#define TEXT_OF(number) #number
+#define TEXT(number)    TEXT_OF(number)
+
 /*
  * Limits that are counted by user, of whom all sandboxes have the same; see also load-network. None
  * is above what the kernel gives every process, so that no start needs a right to raise it.
@@ -195,8 +199,10 @@ static const char view[] =
 static const struct {
     const char *key, *value;
 } limits[] = {
-    {"limits.processes", "500"},          {"limits.memory.swap", "false"},
-    {"limits.kernel.core", "1"},          {"limits.kernel.msgqueue", "819200"},
+    {"limits.processes", TEXT(GUEST_PROCESSES_MAX)},
+    {"limits.memory.swap", "false"},
+    {"limits.kernel.core", "1"},
+    {"limits.kernel.msgqueue", "819200"},
     {"limits.kernel.sigpending", "8192"},
 };
 

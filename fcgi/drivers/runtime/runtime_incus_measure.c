@@ -22,6 +22,7 @@ int runtime_incus_measure(struct runtime *base, struct runtime_usage **out, size
             .cpu_ms = found[i].cpu_ms,
             .memory_bytes = found[i].memory_bytes > idle ? found[i].memory_bytes - idle : 0,
             .cache_bytes = found[i].cached_bytes,
+            .memory_kills = found[i].memory_kills,
         };
     }
     *out = list;

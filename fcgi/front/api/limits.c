@@ -6,6 +6,7 @@
 #include "api/ahead.h"
 #include "api/api.h"
 #include "api/plan_view.h"
+#include "base/guest_limits.h"
 #include "base/json_text.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -166,6 +167,27 @@ static void write_plans(unsigned place, struct buffer *out)
     buffer_append_char(out, ']');
 }
 
+static void write_bounds(struct buffer *out)
+{
+    static const struct {
+        const char *name;
+        unsigned bound;
+    } bounds[] = {
+        {"processes", GUEST_PROCESSES_MAX},
+        {"open_files", GUEST_OPEN_FILES_MAX},
+        {"argument_bytes", GUEST_ARGUMENT_BYTES_MAX},
+        {"command_bytes", GUEST_REQUEST_BYTES_MAX},
+        {"environment_bytes", GUEST_ENVIRONMENT_BYTES_MAX},
+        {"output_bytes", GUEST_OUTPUT_BYTES_MAX},
+        {"listed_files", GUEST_LISTED_MAX},
+    };
+    json_text_name(out, "per_sandbox");
+    buffer_append_char(out, '{');
+    for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
+        json_text_number(out, bounds[i].name, bounds[i].bound);
+    buffer_append_char(out, '}');
+}
+
 int limits_show(void *context, struct http_request *request, struct http_response *response,
                 struct error **err)
 {
@@ -189,6 +211,7 @@ int limits_show(void *context, struct http_request *request, struct http_respons
     json_text_number(out, "memory_mb_increment", plan->memory_mb_increment);
     json_text_number(out, "disk_gb", plan->disk_gb);
     json_text_number(out, "max_timeout", plan->max_timeout_s);
+    write_bounds(out);
     json_text_string(out, "network_class", api->settings->default_network_class);
     json_text_object(out, "prices", known.prices[place]);
     write_quota(&quota, out);

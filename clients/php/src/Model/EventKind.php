@@ -16,6 +16,7 @@ enum EventKind: string
     case SandboxResumed = 'sandbox.resumed';
     case SandboxUpdated = 'sandbox.updated';
     case SandboxDied = 'sandbox.died';
+    case SandboxOutOfMemory = 'sandbox.out_of_memory';
     case SandboxFailed = 'sandbox.failed';
     case SandboxDeleted = 'sandbox.deleted';
     case SandboxDeadlineNear = 'sandbox.deadline_near';

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Bounds of one sandbox that its agent and the runtime keep and that the API tells. Here, so that
+ * no two of them differ. */
+#pragma once
+
+/* Processes and threads together. */
+#define GUEST_PROCESSES_MAX 500
+
+/* File descriptors of one process: what the kernel lets a process raise its own limit to. */
+#define GUEST_OPEN_FILES_MAX 1048576
+
+/* One argument or variable of a program: MAX_ARG_STRLEN of the kernel without the NUL. A longer
+ * line for a shell is handed over by a file descriptor. */
+#define GUEST_ARGUMENT_BYTES_MAX 131071
+
+/* A request of the data plane as JSON, and so a command line. */
+#define GUEST_REQUEST_BYTES_MAX (4 * 1024 * 1024)
+
+/* All variables of a program together. */
+#define GUEST_ENVIRONMENT_BYTES_MAX (256 * 1024)
+
+/* Of each of stdout and stderr in an answer of POST /exec; a stream has no such bound. */
+#define GUEST_OUTPUT_BYTES_MAX (1024 * 1024)
+
+/* Entries of one ListDir. */
+#define GUEST_LISTED_MAX 20000
