@@ -13,10 +13,11 @@
 
 #include "agent/common/environment.h"
 #include "base/clock.h"
+#include "base/guest_limits.h"
 #include "base/loop.h"
 #include "httpd/secret.h"
 
-#define AGENT_BODY_MAX        (4 * 1024 * 1024) /* a JSON body */
+#define AGENT_BODY_MAX        GUEST_REQUEST_BYTES_MAX /* a JSON body */
 #define AGENT_CONNECTIONS_MAX 2048
 
 struct process_table;

@@ -13,24 +13,42 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define FOLDER "/run/e2b"
+#define CONTAINER_MARKER "/run/.containerenv"
+#define ID_FILE          IDENTITY_FOLDER "/.E2B_SANDBOX_ID"
 
-static void write_file(const char *name, const char *text)
+static void write_file(const char *path, const char *text)
 {
-    autofree char *path = xasprintf(FOLDER "/%s", name);
     autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
         log_info("cannot write what the sandbox is called", LOG_STR("file", path),
                  LOG_INT("errno", errno));
 }
 
+/* Programs look there whether they run in a container (systemd-detect-virt, installers). */
+static void write_marker(void)
+{
+    if (access(CONTAINER_MARKER, F_OK) < 0)
+        write_file(CONTAINER_MARKER, "engine=\"sandlot\"\n");
+}
+
 static void write_files(const char *route, const char *template)
 {
-    if (mkdir(FOLDER, 0755) < 0 && errno != EEXIST)
+    if (mkdir(IDENTITY_FOLDER, 0755) < 0 && errno != EEXIST)
         return;
-    write_file(".E2B_SANDBOX", "true");
-    write_file(".E2B_SANDBOX_ID", route);
-    write_file(".E2B_TEMPLATE_ID", template);
+    write_file(IDENTITY_FOLDER "/.E2B_SANDBOX", "true");
+    write_file(ID_FILE, route);
+    write_file(IDENTITY_FOLDER "/.E2B_TEMPLATE_ID", template);
+}
+
+bool identity_is_recorded(const char *route)
+{
+    char text[256];
+    autoclose int fd = open(ID_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (size < 0)
+        return false;
+    text[size] = '\0';
+    return str_equal(text, route);
 }
 
 void identity_adopt(const char *route, const char *template)
@@ -41,4 +59,5 @@ void identity_adopt(const char *route, const char *template)
     free(known);
     known = xstrdup(route);
     write_files(route, template);
+    write_marker();
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/boot_files.h"
 #include "agent/common/proto.h"
 #include "agent/common/users.h"
 #include "agent/defaults.h"
@@ -150,6 +151,12 @@ static void take_defaults(struct agent *agent, const struct init *init, struct d
 static void adopt(struct agent *agent, struct init *init)
 {
     bool first = !agent->secret.known;
+    /* A memory that another sandbox goes on from: what was written there is not its own. */
+    if (!first && !shared_secret_matches(&agent->secret, init->secret, strlen(init->secret)))
+        process_log_clear(&agent->processes->log);
+    bool inside = !agent->trust_local_peers && *init->route;
+    if (first && inside && identity_is_recorded(init->route) && boot_is_fresh())
+        boot_clean();
     defaults_auto defaults;
     defaults_read(&defaults);
     agent->hung_up_until_ms = 0;
@@ -160,7 +167,7 @@ static void adopt(struct agent *agent, struct init *init)
     take_defaults(agent, init, &defaults);
     process_log_set_max(&agent->processes->log, (size_t)init->log_kib * 1024);
     guard_keep(agent);
-    if (!agent->trust_local_peers && *init->route)
+    if (inside)
         identity_adopt(init->route, init->template);
     log_info(first ? "initialised" : "initialised again", LOG_STR("sandbox", init->sandbox_id),
              LOG_INT("envs", agent->environment.count));

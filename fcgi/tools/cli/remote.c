@@ -186,6 +186,15 @@ static int exit_code_of(const json_t *end)
     return 255;
 }
 
+/* The exit code alone would not say it. Also what users of SSH read. */
+static void say_out_of_memory(const json_t *end)
+{
+    if (json_is_true(json_object_get(end, "outOfMemory")))
+        fputs("sandlot: out of memory: the kernel killed a process of the sandbox; give it more "
+              "memory_mb\r\n",
+              stderr);
+}
+
 static void take_event(struct remote *remote, const json_t *event)
 {
     const json_t *start = json_object_get(event, "start");
@@ -199,6 +208,7 @@ static void take_event(struct remote *remote, const json_t *event)
     if (end) {
         remote->ended = true;
         remote->exit_code = exit_code_of(end);
+        say_out_of_memory(end);
     }
 }
 

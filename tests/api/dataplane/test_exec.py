@@ -56,7 +56,7 @@ def read_block(response):
 def test_a_shell_line(data):
     answer = run(data, "echo out; echo err >&2; exit 3")
     assert answer.pop("duration_ms") >= 0
-    assert answer == {"exit_code": 3, "signal": None, "timed_out": False, "truncated": False,
+    assert answer == {"exit_code": 3, "signal": None, "timed_out": False, "oom": False, "truncated": False,
                       "stdout": "out\n", "stdout_encoding": "utf-8",
                       "stderr": "err\n", "stderr_encoding": "utf-8"}
 
@@ -134,7 +134,7 @@ def test_as_a_stream(data):
     name, end = said.pop()
     assert name == "exit"
     assert end.pop("duration_ms") >= 400
-    assert end == {"exit_code": 5, "signal": None, "timed_out": False}
+    assert end == {"exit_code": 5, "signal": None, "timed_out": False, "oom": False}
     assert said == [("stdout", {"data": "one\n", "encoding": "utf-8"}),
                     ("stderr", {"data": "two\n", "encoding": "utf-8"}),
                     ("stdout", {"data": "/w==", "encoding": "base64"})]
@@ -158,6 +158,38 @@ def test_a_silent_stream_is_kept_alive(data):
 def test_a_stream_tells_of_the_time_limit(data):
     name, end = list(events(data, "sleep 4321", timeout=0.3))[-1]
     assert name == "exit" and end["timed_out"] and end["signal"] == "SIGKILL"
+
+
+def test_a_line_may_be_longer_than_an_argument(data):
+    line = "echo " + "x" * 300_000 + " | wc -c; exit 7"
+    answer = run(data, line)
+    assert (answer["stdout"], answer["exit_code"]) == ("300001\n", 7)
+    result = data.run("/bin/bash", "-l", "-c", line)
+    assert (result.stdout, result.exit_code) == (b"300001\n", 7)
+
+
+def test_what_is_too_long_for_the_kernel_is_refused_with_the_number_and_the_way_out(data):
+    for fields in ({"cmd": "echo", "args": ["x" * 200_000]}, {"cmd": "true", "envs": {"LONG": "x" * 200_000}}):
+        response = post(data, fields)
+        message = response.json()["message"]
+        assert response.status == 400 and "131071" in message and "file" in message, response
+
+
+def test_out_of_memory_is_told(make_sandbox):
+    sandbox = make_sandbox()
+    hog = "b = bytearray(8 << 30)"
+    assert run(sandbox.data, "false")["oom"] is False
+    for answer in (run(sandbox.data, f"python3 -c '{hog}'"),
+                   run(sandbox.data, "python3", args=["-c", hog])):
+        assert answer["exit_code"] == 137 and answer["oom"] is True and not answer["timed_out"], answer
+    logs = sandbox.api.get(f"{sandbox.path}/logs").json()["logs"]
+    assert [one for one in logs if one["command"] == "kernel" and "out of memory" in one["data"]]
+
+    def told():
+        found = sandbox.api.get(f"/v1/events?kind=sandbox.out_of_memory&sandbox_id={sandbox.id}").json()
+        return [event["data"]["count"] >= 1 for event in found["events"]]
+
+    wait_until(lambda: told() == [True], 90, "the event, with the next sample")
 
 
 @pytest.mark.parametrize("body, field", [

@@ -225,3 +225,17 @@ def test_a_sandbox_knows_its_name(sandbox):
     template = sandbox.document["template"]
     assert said.stdout.decode().split() == [
         "true", name, template, sandbox.id, f"true{name}{template}"], said
+
+
+def test_a_fork_begins_with_empty_logs(make_sandbox):
+    sandbox = make_sandbox()
+    sandbox.data.bash("echo of the original")
+    forked = sandbox.api.post(f"{sandbox.path}/fork", {"count": 1})
+    assert forked.status < 300, forked
+    child = Sandbox(sandbox.api, forked.json()["sandboxes"][0])
+    try:
+        child.data.bash("echo of the child")
+        assert text(logs(child.api, child.id), "stdout") == "of the child\n"
+        assert "of the original\n" in text(logs(sandbox.api, sandbox.id), "stdout")
+    finally:
+        child.api.delete(child.path)

@@ -58,3 +58,22 @@ def test_on_one_that_runs_a_resume_without_memory_changes_nothing(booted):
 def test_what_it_takes(sandbox):
     refused = sandbox.api.post(f"{sandbox.path}/pause", {"memory": "no"})
     assert_error(refused, 422, "invalid_request", "/memory")
+
+
+def test_tmp_and_run_are_as_after_a_boot(sandbox):
+    sandbox.data.check(
+        "mkdir -p /tmp/work /run/service; echo 7 >/tmp/.X1-lock; echo 7 >/tmp/work/file; echo 7 >/run/service/x.pid;"
+        " mkfifo /run/service/pipe; ln -s x.pid /run/service/link; touch /home/user/lock", user="root")
+    sandbox.api.post(f"{sandbox.path}/pause", {"memory": False})
+    sandbox.resume()
+    assert sandbox.data.check("ls -A /run/service").split() == ["link"]
+    assert sandbox.data.check("ls -A /home/user").split().count("lock") == 1
+    assert sandbox.data.check("cat /run/e2b/.E2B_SANDBOX; test -e /run/.containerenv") == "true"
+    wait_until(lambda: sandbox.data.check("ls -A /tmp").split() == [], 30, "/tmp is empty")
+
+
+def test_a_resume_from_memory_keeps_tmp(sandbox):
+    sandbox.data.check("echo 7 >/tmp/kept")
+    sandbox.pause()
+    sandbox.resume()
+    assert sandbox.data.check("cat /tmp/kept").strip() == "7"

@@ -172,11 +172,85 @@ print([l.split()[1] for l in open('/proc/self/status') if l.startswith('SigIgn')
         self.assertEqual(stream.message()[1]["event"]["end"]["status"], "signal: killed")
         self.assertLess(time.monotonic() - began, 1)
 
-    def test_children_keep_a_stream_open(self):
-        began = time.monotonic()
-        out = self.agent.run("/bin/bash", "-c", "(sleep 0.5; echo late) & echo early")[0]
-        self.assertEqual(out, b"early\nlate\n")
-        self.assertGreater(time.monotonic() - began, 0.4)
+    def test_programs_in_the_background_do_not_hold_a_stream_up(self):
+        go = self.folder + "/go"
+        script = f"(until [ -e {go} ]; do sleep 0.02; done; echo late; echo $$ >{go}.done) & echo early"
+        out, _, end, _ = self.agent.run("/bin/bash", "-c", script)
+        self.assertEqual((out, end["exitCode"]), (b"early\n", 0))
+        open(go, "w").close()
+        self.eventually(lambda: os.path.exists(go + ".done"))
+        logs = self.agent.send("GET", "/internal/logs").json()["logs"]
+        self.assertIn("late\n", "".join(entry["data"] for entry in logs))
+
+    def test_what_was_written_before_the_exit_is_told_to_a_slow_reader(self):
+        stream = self.agent.start("/bin/bash", "-c",
+                                  "sleep 100 & disown; head -c 1000000 /dev/zero")
+        time.sleep(0.5)
+        messages = [message for _, message in stream.messages()]
+        got = sum(len(base64.b64decode(message["event"].get("data", {}).get("stdout", "")))
+                  for message in messages if "event" in message)
+        self.assertEqual(got, 1000000)
+        pid = messages[0]["event"]["start"]["pid"]
+        listed = self.agent.unary("process.Process/List", {})[1]["processes"]
+        self.assertIn(pid, [entry["pid"] for entry in listed])
+        late = self.agent.stream("process.Process/Connect", {"process": {"pid": pid}})
+        self.assertEqual([m for _, m in late.messages()][1]["event"]["end"]["exitCode"], 0)
+        self.agent.unary("process.Process/SendSignal", {"process": {"pid": pid},
+                                                        "signal": "SIGNAL_SIGKILL"})
+        self.eventually(lambda: not self.session(pid))
+
+    @staticmethod
+    def session(leader):
+        """The processes of a session that live."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/stat") as file:
+                    state, _, _, session = file.read().rpartition(")")[2].split()[:4]
+            except OSError:
+                continue
+            if int(session) == leader and state not in "ZX":
+                found.append(int(pid))
+        return found
+
+    # One in the same process group, one in another.
+    FAMILY = "sleep 300 & set -m; sleep 300 & set +m; sleep 300 & echo ready; wait"
+
+    def family(self, **more):
+        stream = self.agent.start("/bin/bash", "-c", self.FAMILY, **more)
+        pid = stream.message()[1]["event"]["start"]["pid"]
+        stream.message()
+        self.assertEqual(len(self.session(pid)), 4)
+        return stream, pid
+
+    def test_limit_outlives_the_stream(self):
+        stream, pid = self.family(headers={"Connect-Timeout-Ms": "4000"})
+        stream.close()
+        self.eventually(lambda: not self.session(pid), 20)
+
+    def test_limit_takes_the_session(self):
+        stream, pid = self.family(headers={"Connect-Timeout-Ms": "4000"})
+        self.assertEqual(list(stream.messages())[-1][1]["error"]["code"], "deadline_exceeded")
+        self.eventually(lambda: not self.session(pid))
+
+    def test_kill_takes_the_session(self):
+        stream, pid = self.family()
+        self.agent.unary("process.Process/SendSignal", {"process": {"pid": pid},
+                                                        "signal": "SIGNAL_SIGKILL"})
+        self.assertEqual(stream.message()[1]["event"]["end"]["status"], "signal: killed")
+        self.eventually(lambda: not self.session(pid))
+
+    def test_signals_of_terminals_go_to_the_group(self):
+        for name in ("TERM", "INT", "HUP"):
+            stream, pid = self.family()
+            self.agent.unary("process.Process/SendSignal", {"process": {"pid": pid},
+                                                            "signal": f"SIGNAL_SIG{name}"})
+            self.eventually(lambda: len(self.session(pid)) == (3 if name == "INT" else 1))
+            self.agent.unary("process.Process/SendSignal", {"process": {"pid": pid},
+                                                            "signal": "SIGNAL_SIGKILL"})
+            for other in self.session(pid):
+                os.kill(other, signal.SIGKILL)
+            stream.close()
 
     def test_connect(self):
         first = self.agent.start("/bin/sh", "-c", "read x; echo $x; exit 3")

@@ -26,6 +26,7 @@ final class CommandResult
         public readonly bool $timedOut = false,
         public readonly bool $truncated = false,
         public readonly int $durationMs = 0,
+        public readonly bool $outOfMemory = false,
     ) {
     }
 
@@ -40,6 +41,7 @@ final class CommandResult
             timedOut: $fields->bool('timed_out'),
             truncated: $fields->boolOrNull('truncated') ?? false,
             durationMs: $fields->int('duration_ms'),
+            outOfMemory: $fields->boolOrNull('oom') ?? false,
         );
     }
 

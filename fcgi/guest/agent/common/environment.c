@@ -25,10 +25,17 @@ int environment_set(struct environment *environment, const char *name, const cha
     size_t at = find(environment, name, length);
     size_t old_size = at < environment->count ? strlen(environment->entries[at]) + 1 : 0;
     size_t size = length + strlen(value) + 2;
+    if (size - 1 > GUEST_ARGUMENT_BYTES_MAX)
+        return rpc_error_set(
+            error, RPC_INVALID_ARGUMENT,
+            "the environment variable %.64s has %zu bytes, and a variable may have "
+            "%d: write the value to a file and pass its path",
+            name, size - 1, GUEST_ARGUMENT_BYTES_MAX);
     if (environment->bytes - old_size + size > ENVIRONMENT_BYTES_MAX ||
         (!old_size && environment->count == ENVIRONMENT_COUNT_MAX))
         return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                             "the environment is larger than %d variables or %d KiB",
+                             "the environment is larger than %d variables or %d KiB: write large "
+                             "values to files and pass their paths",
                              ENVIRONMENT_COUNT_MAX, ENVIRONMENT_BYTES_MAX / 1024);
     if (old_size) {
         mem_wipe_free(environment->entries[at]);

@@ -6,9 +6,11 @@
 #include <stddef.h>
 
 #include "agent/common/rpc_error.h"
+#include "base/guest_limits.h"
 
-#define ENVIRONMENT_COUNT_MAX 20480        /* 64 KiB of the shortest, and a process's own */
-#define ENVIRONMENT_BYTES_MAX (256 * 1024) /* names, values, '=' and NUL together */
+#define ENVIRONMENT_COUNT_MAX 20480 /* 64 KiB of the shortest, and a process's own */
+#define ENVIRONMENT_BYTES_MAX GUEST_ENVIRONMENT_BYTES_MAX /* names, values, '=' and NUL together \
+                                                           */
 
 struct environment {
     char **entries; /* NULL-terminated "NAME=value", ready for execve(); NULL while empty */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "agent/filesystem/fs_walk.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +13,7 @@
 
 #include "agent/filesystem/fs_entry.h"
 #include "agent/filesystem/fs_messages.h"
+#include "base/guest_limits.h"
 #include "base/mem.h"
 
 static int by_name(const FTSENT **a, const FTSENT **b)
@@ -32,6 +35,53 @@ static void append_entry(const struct fs_walk *walk, struct buffer *answer, cons
     buffer_append_string(answer, text);
 }
 
+/* Count the names in a directory, and stop at a number: reading the names alone is quick. */
+static size_t count_names(const char *path, size_t most)
+{
+    size_t count = 0;
+    DIR *folder = opendir(path);
+    for (const struct dirent *entry; folder && count < most && (entry = readdir(folder));)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+/* FTS looks at each file of a directory before it returns the first. */
+static bool has_room_for(const FTSENT *file, const struct fs_walk *walk, size_t listed)
+{
+    size_t left = GUEST_LISTED_MAX - listed;
+    return file->fts_info != FTS_D || file->fts_level >= walk->depth ||
+           count_names(file->fts_path, left + 1) <= left;
+}
+
+static int refuse(const struct fs_walk *walk, struct rpc_error *error)
+{
+    return rpc_error_set(
+        error, RPC_RESOURCE_EXHAUSTED,
+        "'%.128s' has more than %d entries in %" PRId64 " level%s, and a listing may "
+        "have %d: list its directories one by one, or run find",
+        walk->path, GUEST_LISTED_MAX, walk->depth, walk->depth == 1 ? "" : "s", GUEST_LISTED_MAX);
+}
+
+/* Appends the entries. Returns whether they were few enough. */
+static bool list_tree(const struct fs_walk *walk, FTS *tree, struct buffer *answer)
+{
+    size_t listed = 0;
+    for (FTSENT *file; (file = fts_read(tree)) && !buffer_overflowed(answer);) {
+        if (file->fts_level > 0 && file->fts_info != FTS_DP && file->fts_info != FTS_NS) {
+            if (listed == GUEST_LISTED_MAX)
+                return false;
+            append_entry(walk, answer, file, !listed++);
+        }
+        if (!has_room_for(file, walk, listed))
+            return false;
+        if (file->fts_level >= walk->depth)
+            fts_set(tree, file, FTS_SKIP);
+    }
+    return true;
+}
+
 int fs_walk_list(const void *context, struct buffer *answer, struct rpc_error *error)
 {
     const struct fs_walk *walk = context;
@@ -45,18 +95,12 @@ int fs_walk_list(const void *context, struct buffer *answer, struct rpc_error *e
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
     if (!tree)
         return rpc_error_set_errno(error, errno, "cannot list '%s'", walk->path);
-    bool first = true;
     if (!walk->binary)
         buffer_append_string(answer, "{\"entries\":[");
-    for (FTSENT *file; (file = fts_read(tree)) && !buffer_overflowed(answer);) {
-        if (file->fts_level > 0 && file->fts_info != FTS_DP && file->fts_info != FTS_NS) {
-            append_entry(walk, answer, file, first);
-            first = false;
-        }
-        if (file->fts_level >= walk->depth)
-            fts_set(tree, file, FTS_SKIP);
-    }
+    bool whole = list_tree(walk, tree, answer);
     fts_close(tree);
+    if (!whole)
+        return refuse(walk, error);
     if (!walk->binary)
         buffer_append_string(answer, "]}");
     return 0;

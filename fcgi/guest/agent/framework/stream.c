@@ -97,7 +97,8 @@ static void on_deadline(struct loop_timer *timer)
     struct stream *stream = container_of(timer, struct stream, deadline_timer);
     struct rpc_error error;
     rpc_error_set(&error, RPC_DEADLINE_EXCEEDED, "the time limit of the call is over");
-    stream->events->deadline(stream);
+    if (stream->events->deadline)
+        stream->events->deadline(stream);
     stream_end(stream, &error);
 }
 

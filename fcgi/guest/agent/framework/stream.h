@@ -29,7 +29,8 @@ struct stream_events {
     enum stream_framing framing;
     const char *keepalive;                   /* message that is sent when nothing else was: JSON */
     void (*drained)(struct stream *stream);  /* there is room again */
-    void (*deadline)(struct stream *stream); /* the client's time is over; the stream ends next */
+    void (*deadline)(struct stream *stream); /* the client's time is over; the stream ends next.
+                                              * NULL: nothing is to be done before */
     /* The response is over, complete or cut off; the stream is gone after this. */
     void (*closed)(struct stream *stream);
 };

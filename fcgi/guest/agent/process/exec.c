@@ -15,13 +15,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define EXEC_MAX   64            /* at once */
-#define OUTPUT_MAX (1024 * 1024) /* of each of the two in an answer; a stream has no such bound */
+#define EXEC_MAX   64 /* at once */
+#define OUTPUT_MAX GUEST_OUTPUT_BYTES_MAX
 
 struct exec_output {
     struct buffer kept; /* the answer's; of a stream, a character whose rest has not come */
     bool truncated;
-    size_t left; /* once the program has exited: bytes that are still its own */
 };
 
 struct exec {
@@ -30,9 +29,7 @@ struct exec {
     struct request *request; /* NULL: the client is gone */
     struct stream *stream;   /* NULL: one answer at the end */
     struct exec_output outputs[2];
-    struct loop_timer limit;
     int64_t began_ms;
-    bool timed_out;
 };
 
 static unsigned exec_count;
@@ -47,8 +44,9 @@ static bool wants_stream(const struct request *request)
 
 /* --- what the client is told --- */
 
-static json_t *describe_end(const struct exec *exec, int wait_status)
+static json_t *describe_end(const struct exec *exec, const struct process_end *end)
 {
+    int wait_status = end->wait_status;
     bool killed = WIFSIGNALED(wait_status);
     json_t *signal_name = json_null();
     if (killed) {
@@ -57,10 +55,10 @@ static json_t *describe_end(const struct exec *exec, int wait_status)
             name ? xasprintf("SIG%s", name) : xasprintf("SIG%d", WTERMSIG(wait_status));
         signal_name = json_string(text);
     }
-    return json_pack("{s:i, s:o, s:b, s:I}", "exit_code",
+    return json_pack("{s:i, s:o, s:b, s:b, s:I}", "exit_code",
                      killed ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status), "signal",
-                     signal_name, "timed_out", exec->timed_out, "duration_ms",
-                     (json_int_t)(clock_monotonic_ms() - exec->began_ms));
+                     signal_name, "timed_out", end->timed_out, "oom", end->out_of_memory,
+                     "duration_ms", (json_int_t)(clock_monotonic_ms() - exec->began_ms));
 }
 
 static void add_output(json_t *answer, const char *name, struct exec_output *output)
@@ -74,9 +72,9 @@ static void add_output(json_t *answer, const char *name, struct exec_output *out
     json_object_set_new(answer, encoding_name, json_string(encoding));
 }
 
-static void reply(struct exec *exec, int wait_status)
+static void reply(struct exec *exec, const struct process_end *end)
 {
-    json_t *answer = describe_end(exec, wait_status);
+    json_t *answer = describe_end(exec, end);
     for (size_t i = 0; i < ARRAY_SIZE(output_names); i++)
         add_output(answer, output_names[i], &exec->outputs[i]);
     json_object_set_new(answer, "truncated",
@@ -93,14 +91,14 @@ static void send_output(struct exec *exec, size_t which, const char *data, size_
                       json_pack("{s:o, s:s}", "data", text, "encoding", encoding));
 }
 
-static void send_end(struct exec *exec, int wait_status)
+static void send_end(struct exec *exec, const struct process_end *end)
 {
     for (size_t i = 0; i < ARRAY_SIZE(output_names); i++) {
         const struct buffer *kept = &exec->outputs[i].kept;
         if (kept->size)
             send_output(exec, i, kept->data, kept->size);
     }
-    stream_send_event(exec->stream, "exit", describe_end(exec, wait_status));
+    stream_send_event(exec->stream, "exit", describe_end(exec, end));
     stream_end(exec->stream, NULL);
 }
 
@@ -108,34 +106,10 @@ static void send_end(struct exec *exec, int wait_status)
 
 static void exec_free(struct exec *exec)
 {
-    loop_timer_disarm(&exec->agent->loop, &exec->limit);
     for (size_t i = 0; i < ARRAY_SIZE(exec->outputs); i++)
         buffer_deinit(&exec->outputs[i].kept);
     free(exec);
     exec_count--;
-}
-
-/* The follower has left the process. */
-static void finish(struct exec *exec, int wait_status)
-{
-    loop_timer_disarm(&exec->agent->loop, &exec->limit);
-    if (exec->stream) {
-        send_end(exec, wait_status); /* freed when the stream is over */
-        return;
-    }
-    if (exec->request)
-        reply(exec, wait_status);
-    exec_free(exec);
-}
-
-static bool finish_if_all_is_read(struct exec *exec)
-{
-    struct process *process = exec->follower.process;
-    if (!process->exited || exec->outputs[0].left || exec->outputs[1].left)
-        return false;
-    process_unfollow(&exec->follower);
-    finish(exec, process->wait_status);
-    return true;
 }
 
 static bool has_room(struct process_follower *follower)
@@ -168,42 +142,29 @@ static void on_output(struct process_follower *follower, enum process_output_kin
     (void)offset;
     struct exec *exec = container_of(follower, struct exec, follower);
     size_t which = kind == PROCESS_STDERR;
-    struct exec_output *output = &exec->outputs[which];
     if (exec->stream)
         pass_on(exec, which, data, size);
     else if (exec->request)
-        keep(output, data, size);
-    output->left -= size < output->left ? size : output->left;
-    finish_if_all_is_read(exec);
+        keep(&exec->outputs[which], data, size);
 }
 
-static void on_exited(struct process_follower *follower)
+static void on_ended(struct process_follower *follower, const struct process_end *end)
 {
     struct exec *exec = container_of(follower, struct exec, follower);
-    loop_timer_disarm(&exec->agent->loop, &exec->limit);
-    exec->outputs[0].left = process_unread(follower->process, PROCESS_STDOUT);
-    exec->outputs[1].left = process_unread(follower->process, PROCESS_STDERR);
-    finish_if_all_is_read(exec);
-}
-
-static void on_ended(struct process_follower *follower, int wait_status)
-{
-    finish(container_of(follower, struct exec, follower), wait_status);
+    if (exec->stream) {
+        send_end(exec, end); /* freed when the stream is over */
+        return;
+    }
+    if (exec->request)
+        reply(exec, end);
+    exec_free(exec);
 }
 
 static const struct process_follower_events follower_events = {
     .has_room = has_room,
     .output = on_output,
-    .exited = on_exited,
     .ended = on_ended,
 };
-
-static void on_limit(struct loop_timer *timer)
-{
-    struct exec *exec = container_of(timer, struct exec, limit);
-    exec->timed_out = true;
-    process_kill_group(exec->follower.process);
-}
 
 /* --- the client --- */
 
@@ -224,7 +185,7 @@ static void lose_client(struct exec *exec)
     if (agent_is_hung_up(exec->agent))
         process_io_resume(process);
     else
-        process_kill_group(process);
+        process_kill(process);
 }
 
 static void on_peer_gone(struct request *request)
@@ -282,7 +243,9 @@ static int launch(struct request *request, const struct exec_call *call, struct 
 {
     user_auto user = {.name = NULL};
     if (exec_count >= EXEC_MAX)
-        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "more than %d calls of /exec at once",
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
+                             "%d calls of /exec run in the sandbox, and more are not possible at "
+                             "once: wait for one to end, or start long programs in the background",
                              EXEC_MAX);
     if (find_user(request, call->user, &user, error) < 0)
         return -1;
@@ -310,7 +273,7 @@ static struct exec *exec_new(struct request *request, struct process *process, i
     for (size_t i = 0; i < ARRAY_SIZE(exec->outputs); i++)
         buffer_init(&exec->outputs[i].kept, OUTPUT_MAX);
     process_follow(process, &exec->follower);
-    loop_timer_arm(&exec->agent->loop, &exec->limit, exec->began_ms + timeout_ms, on_limit);
+    process_limit(process, timeout_ms);
     return exec;
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * POST /exec: a command as one request. The answer comes when the program has exited: what it has
- * written by then belongs to it, what it left running in the background goes on without. A client
- * that goes away, or a time limit that is over, ends the program and its process group; a pause of
- * the sandbox does not.
+ * POST /exec: a command as one request. The answer comes when the process has ended (process.h):
+ * programs that it left in the background continue without it. A client that goes away, or a time
+ * limit that is over, ends the program and its session; a pause of the sandbox does not.
  */
 #pragma once
 

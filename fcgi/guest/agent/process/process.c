@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/process/memory_kills.h"
 #include "agent/process/process_io.h"
+#include "agent/process/session_kill.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -67,6 +69,7 @@ int process_start(struct agent *agent, const struct process_spec *spec, json_t *
     size_t config_size = json_dumpb(description, NULL, 0, JSON_COMPACT);
     struct process_ends ends;
     pid_t pid;
+    uint64_t kills_before = memory_kills();
     if (check_bounds(table, config_size, tag, error) < 0 ||
         process_spawn(spec, &pid, &ends, error) < 0)
         return -1;
@@ -78,6 +81,7 @@ int process_start(struct agent *agent, const struct process_spec *spec, json_t *
     p->config = steal_pointer(&description);
     p->config_size = config_size;
     p->has_pty = spec->with_pty;
+    p->kills_before = kills_before;
     buffer_init(&p->missed, PROCESS_MISSED_MAX);
     LIST_INIT(&p->followers);
     STAILQ_INIT(&p->inputs);
@@ -89,10 +93,15 @@ int process_start(struct agent *agent, const struct process_spec *spec, json_t *
     return 0;
 }
 
-static void tell_end(struct process_follower *follower, int wait_status)
+static void settle(struct process *process)
 {
-    process_unfollow(follower);
-    follower->events->ended(follower, wait_status);
+    struct process_follower *follower;
+    process->settled = true;
+    loop_timer_disarm(&process->agent->loop, &process->grace);
+    while ((follower = LIST_FIRST(&process->followers))) {
+        process_unfollow(follower);
+        follower->events->ended(follower, &process->end);
+    }
 }
 
 static void end(struct process *process)
@@ -101,8 +110,8 @@ static void end(struct process *process)
     while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     process_io_close(process);
-    while (!LIST_EMPTY(&process->followers))
-        tell_end(LIST_FIRST(&process->followers), process->wait_status);
+    loop_timer_disarm(&process->agent->loop, &process->limit);
+    settle(process);
     TAILQ_REMOVE(&table->live, process, link);
     table->live_count--;
     table->config_bytes -= process->config_size;
@@ -119,20 +128,38 @@ static void end(struct process *process)
 void process_end_if_done(struct process *process)
 {
     /* A process without a config has ended before. */
-    if (process->config && process->exited && process->output.source.fd < 0 &&
-        process->error.source.fd < 0)
+    if (!process->config || !process->exited)
+        return;
+    if (process->output.source.fd < 0 && process->error.source.fd < 0)
         end(process);
+    else if (process->grace_over && !process->settled && !process->output.owed &&
+             !process->error.owed)
+        settle(process);
 }
 
-static void tell_exit(struct process *process)
+bool process_is_over(const struct process *process)
 {
-    struct process_follower *follower = LIST_FIRST(&process->followers);
-    while (follower) {
-        struct process_follower *next = LIST_NEXT(follower, link);
-        if (follower->events->exited)
-            follower->events->exited(follower);
-        follower = next;
-    }
+    return !process->config || process->settled;
+}
+
+static void on_grace_over(struct loop_timer *timer)
+{
+    struct process *process = container_of(timer, struct process, grace);
+    process->grace_over = true;
+    process_io_owe(process);
+    process_end_if_done(process);
+}
+
+/* What fails while the kernel kills for want of memory is taken to fail for that: a shell, make or
+ * a test runner ends with a code of its own when it loses a child. */
+static void note_memory(struct process *process)
+{
+    uint64_t kills;
+    if (!process->end.wait_status || process->hurried)
+        return;
+    kills = memory_kills();
+    process->end.out_of_memory = kills > process->kills_before;
+    process_log_note_kills(&process->agent->processes->log, kills);
 }
 
 static void note_exit(struct process *process)
@@ -142,11 +169,14 @@ static void note_exit(struct process *process)
         return;
     process->exited = true;
     if (info.si_code == CLD_EXITED)
-        process->wait_status = W_EXITCODE(info.si_status, 0);
+        process->end.wait_status = W_EXITCODE(info.si_status, 0);
     else
-        process->wait_status =
+        process->end.wait_status =
             W_EXITCODE(0, info.si_status) | (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
-    tell_exit(process);
+    note_memory(process);
+    loop_timer_disarm(&process->agent->loop, &process->limit);
+    loop_timer_arm(&process->agent->loop, &process->grace, clock_monotonic_ms() + PROCESS_GRACE_MS,
+                   on_grace_over);
     /* A terminal is over when the leader of its session is, as with any terminal program. */
     if (process->hurried || process->has_pty || info.si_code != CLD_EXITED)
         process_io_hurry(process);
@@ -215,21 +245,43 @@ static void note_kill(struct process *process)
     process_end_if_done(process);
 }
 
+static bool is_for_group(int number)
+{
+    return number == SIGTERM || number == SIGINT || number == SIGQUIT || number == SIGHUP;
+}
+
 int process_signal(struct process *process, int number, struct rpc_error *error)
 {
-    /* The pid is the program's: it is not reaped while it is in the live list. */
-    if (kill(process->pid, number) < 0)
+    /* The pid is the program's: it is not reaped while it is in the live list. Each process has a
+     * session of its own, so its group has its pid. */
+    if (number == SIGKILL) {
+        process_kill(process);
+        return 0;
+    }
+    if (kill(is_for_group(number) ? -process->pid : process->pid, number) < 0)
         return rpc_error_set_errno(error, errno, "the signal cannot be sent");
-    if (number == SIGKILL || number == SIGTERM)
+    if (number == SIGTERM)
         note_kill(process);
     return 0;
 }
 
-void process_kill_group(struct process *process)
+void process_kill(struct process *process)
 {
-    /* Each process has a session of its own, so its group has its pid. */
-    kill(-process->pid, SIGKILL);
+    session_kill(process->pid);
     note_kill(process);
+}
+
+static void on_limit(struct loop_timer *timer)
+{
+    struct process *process = container_of(timer, struct process, limit);
+    process->end.timed_out = true;
+    process_kill(process);
+}
+
+void process_limit(struct process *process, int64_t limit_ms)
+{
+    loop_timer_arm(&process->agent->loop, &process->limit, clock_monotonic_ms() + limit_ms,
+                   on_limit);
 }
 
 int process_resize(struct process *process, unsigned short cols, unsigned short rows,

@@ -6,6 +6,11 @@
  * said to nobody for the next follower besides. What a watcher is slow to read stays in the pipe,
  * so the program waits and not our memory grows.
  *
+ * A process has ended for its followers when the program has exited and its output is at an end.
+ * Programs that it left in the background may keep the output open: then it has ended
+ * PROCESS_GRACE_MS after the exit, with the output that was written by then. The agent reads the
+ * rest into the log, so that the background programs never wait and get no SIGPIPE.
+ *
  * A program that ended stays a zombie until its output is at an end, so that its pid cannot come
  * to mean another; then it is reaped, and for half a minute clients may still ask how it ended.
  */
@@ -26,6 +31,9 @@
 
 #define PROCESSES_MAX 1024
 
+/* How long the output of a program that has exited is waited for. */
+#define PROCESS_GRACE_MS 200
+
 /* What the descriptions of all processes (for List) may hold together. */
 #define PROCESS_CONFIG_BYTES_MAX (16 * 1024 * 1024)
 
@@ -38,6 +46,13 @@ struct process_follower;
 struct request;
 struct stream;
 
+/* How a program ended. */
+struct process_end {
+    int wait_status;
+    bool timed_out;     /* its time limit ended it */
+    bool out_of_memory; /* the kernel killed it, or a part of it, for want of memory */
+};
+
 /* What a follower is told. It may leave in any of these but has_room(). */
 struct process_follower_events {
     /* False: nothing more is read until process_io_resume(). Each follower is asked, so that it
@@ -46,10 +61,8 @@ struct process_follower_events {
     /* offset: how many bytes of this output came before. */
     void (*output)(struct process_follower *follower, enum process_output_kind kind,
                    uint64_t offset, const char *data, size_t size);
-    /* The program has exited; its output may go on (optional). */
-    void (*exited)(struct process_follower *follower);
     /* The process has ended, and the follower is of none any more. */
-    void (*ended)(struct process_follower *follower, int wait_status);
+    void (*ended)(struct process_follower *follower, const struct process_end *end);
     /* Another client has the process to itself from now on; the follower is of none any more.
      * Without it the follower stays. */
     void (*displaced)(struct process_follower *follower);
@@ -69,6 +82,7 @@ struct process_output {
     size_t piece_max;
     bool last_gasp; /* no end of file is awaited: it ends when bytes_left are read */
     size_t bytes_left;
+    size_t owed; /* after the grace: bytes that followers still get */
 };
 
 /* Told when a request's bytes are written (error NULL) or never will be. */
@@ -92,9 +106,13 @@ struct process {
     json_t *config; /* as List tells it; NULL once it has ended */
     size_t config_size;
     bool has_pty, input_open, input_closing;
-    bool exited;  /* a zombie: its output may go on */
-    bool hurried; /* was told to end: nobody waits for what its children still hold open */
-    int wait_status;
+    bool exited;     /* a zombie: its output may go on */
+    bool hurried;    /* was told to end: nobody waits for what its children still hold open */
+    bool grace_over; /* it has ended when no output is owed any more */
+    bool settled;    /* has ended for its followers */
+    struct process_end end;
+    uint64_t kills_before; /* for want of memory, in the sandbox, when it started */
+    struct loop_timer limit, grace;
     struct process_output output, error;
     struct loop_source input;
     STAILQ_HEAD(, process_input) inputs;
@@ -126,8 +144,12 @@ void process_reap(struct agent *agent);
  * those that ended lately are looked at as well. */
 struct process *process_find(struct process_table *table, pid_t pid, const char *tag, bool ended);
 
-/* Tell a follower everything from now on; it leaves by itself, or when the process has ended. */
+/* Tell a follower everything from now on; it leaves by itself, or when the process has ended. Not
+ * of one that is over. */
 void process_follow(struct process *process, struct process_follower *follower);
+
+/* Whether the process has ended for its followers. */
+bool process_is_over(const struct process *process);
 void process_unfollow(struct process_follower *follower);
 
 /* Send all followers away that can be. */
@@ -144,21 +166,22 @@ int process_check_resume(const struct process *process, const struct process_res
                          struct rpc_error *error);
 
 /* Tell a stream of the Connect protocol everything from now on, or, with resume (NULL: without),
- * all since then. A process that ended is told at once. started_it: the time limit of the call is
- * the process's. */
-void process_follow_stream(struct process *process, struct stream *stream, bool started_it,
+ * all since then. A process that ended is told at once. */
+void process_follow_stream(struct process *process, struct stream *stream,
                            const struct process_resume *resume);
 
 /* For the streams of followers. */
 extern const struct stream_events process_stream_events;
 
+/* Send a signal: SIGKILL to its whole session; SIGTERM, SIGINT, SIGQUIT and SIGHUP to its process
+ * group, as a terminal does; any other to the program alone. */
 int process_signal(struct process *process, int number, struct rpc_error *error);
 
-/* Kill it and all others of its process group. */
-void process_kill_group(struct process *process);
+/* Kill it and all others of its session. */
+void process_kill(struct process *process);
 
-/* What its outputs hold at the moment, unread. */
-size_t process_unread(const struct process *process, enum process_output_kind kind);
+/* Kill it like this when it has not exited after so long, whether or not a client follows it. */
+void process_limit(struct process *process, int64_t limit_ms);
 
 /* Queue bytes for standard input or the terminal (data is taken over). Returns 0 when they are
  * written, 1 when the caller has to suspend the request until written() is called for it. */

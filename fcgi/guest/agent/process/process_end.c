@@ -48,14 +48,19 @@ static void describe(int wait_status, char *text, size_t size)
         snprintf(text, size, "signal: signal %d%s", number, core);
 }
 
-json_t *process_end_event(int wait_status)
+json_t *process_end_event(const struct process_end *how)
 {
     char status[64];
+    int wait_status = how->wait_status;
     describe(wait_status, status, sizeof status);
     int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
     json_t *end = json_pack("{s:i, s:b, s:s}", "exitCode", code, "exited", WIFEXITED(wait_status),
                             "status", status);
-    if (code != 0)
+    if (how->out_of_memory) {
+        json_object_set_new(end, "error", json_sprintf("%s (" PROCESS_OUT_OF_MEMORY ")", status));
+        json_object_set_new(end, "outOfMemory", json_true());
+    } else if (code != 0) {
         json_object_set_new(end, "error", json_string(status));
+    }
     return json_pack("{s:{s:o}}", "event", "end", end);
 }

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How a wait status reads in an end event. */
+/* How the end of a process reads in an end event. */
 #pragma once
 
 #include <jansson.h>
 
-/* {"event":{"end":{…}}}: exitCode, exited, status, and error unless it was exit code 0. */
-json_t *process_end_event(int wait_status);
+#include "agent/process/process.h"
+
+/* What is said of a program that ended for want of memory. */
+#define PROCESS_OUT_OF_MEMORY \
+    "out of memory: the kernel killed a process of the sandbox; give it more memory_mb"
+
+/* {"event":{"end":{…}}}: exitCode, exited, status, and error unless it was exit code 0;
+ * outOfMemory where that was the cause. */
+json_t *process_end_event(const struct process_end *how);

@@ -71,6 +71,7 @@ static bool read_piece(struct process_output *output)
         return false;
     }
     deliver(output, piece, (size_t)size);
+    output->owed -= (size_t)size < output->owed ? (size_t)size : output->owed;
     if (output->last_gasp)
         output->bytes_left -= (size_t)size;
     return (size_t)size == wanted || output->last_gasp;
@@ -121,9 +122,10 @@ static size_t unread(const struct process_output *output)
     return (size_t)available;
 }
 
-size_t process_unread(const struct process *process, enum process_output_kind kind)
+void process_io_owe(struct process *process)
 {
-    return unread(kind == PROCESS_STDERR ? &process->error : &process->output);
+    process->output.owed = unread(&process->output);
+    process->error.owed = unread(&process->error);
 }
 
 /* What was written to a terminal may still be on its way, where nothing counts it: it is read until

@@ -17,11 +17,14 @@ void process_io_resume(struct process *process);
  * waiting for an end that a child of it may hold open. */
 void process_io_hurry(struct process *process);
 
+/* The program has exited a while ago: followers get what the outputs hold now, and no more. */
+void process_io_owe(struct process *process);
+
 /* In process_input.c: standard input or the terminal; fd -1: there is none. Closing answers the
  * writers that wait. */
 void process_input_open(struct process *process, int fd);
 void process_input_close(struct process *process);
 
 /* In process.c: the process ends (and moves to the ended list) when it has exited and both outputs
- * are at their end. */
+ * are at their end; for its followers also when nothing is owed to them any more. */
 void process_end_if_done(struct process *process);

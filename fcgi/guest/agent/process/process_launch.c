@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/common/paths.h"
+#include "base/guest_limits.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -35,6 +36,7 @@ static int make_environment(const struct agent *agent, const struct user *user,
         environment_set(environment, "HOME", user->home, error) < 0 ||
         environment_set(environment, "USER", user->name, error) < 0 ||
         environment_set(environment, "LOGNAME", user->name, error) < 0 ||
+        environment_set(environment, "container", "lxc", error) < 0 ||
         environment_merge(environment, &agent->environment, error) < 0 ||
         environment_set(environment, "E2B_SANDBOX", "true", error) < 0)
         return -1;
@@ -49,6 +51,38 @@ static char **make_argv(const struct process_call *call)
     for (size_t i = 0; i < count; i++)
         argv[i + 1] = (char *)json_string_value(json_array_get(call->args, i));
     return argv;
+}
+
+/* What a shell does with a line that came by a descriptor: the same as with one after -c. */
+#define TEXT_OF(number) #number
+#define TEXT(number)    TEXT_OF(number)
+#define READ_LINE       "eval \"$(cat <&" TEXT(PROCESS_LINE_FD) ")\" " TEXT(PROCESS_LINE_FD) "<&-"
+
+static bool is_shell(const char *command)
+{
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", "ash"};
+    const char *slash = strrchr(command, '/');
+    for (size_t i = 0; i < ARRAY_SIZE(shells); i++)
+        if (str_equal(slash ? slash + 1 : command, shells[i]))
+            return true;
+    return false;
+}
+
+/* The line of a shell (`-c LINE`, also `-lc LINE`) that is longer than an argument may be, which is
+ * replaced; NULL: there is none. */
+static const char *take_long_line(char **argv)
+{
+    size_t at = 1;
+    if (!is_shell(argv[0]))
+        return NULL;
+    while (argv[at] && argv[at][0] == '-' && !str_ends_with(argv[at], "c"))
+        at++;
+    if (!argv[at] || argv[at][0] != '-' || argv[at][1] == '-' || !argv[at + 1] ||
+        strlen(argv[at + 1]) <= GUEST_ARGUMENT_BYTES_MAX)
+        return NULL;
+    const char *line = argv[at + 1];
+    argv[at + 1] = (char *)READ_LINE;
+    return line;
 }
 
 static json_t *make_config(const struct process_call *call, const char *cwd)
@@ -78,8 +112,10 @@ int process_launch(struct agent *agent, const struct user *user, const struct pr
         make_environment(agent, user, call, &environment, error) < 0)
         return -1;
     autofree char **argv = make_argv(call);
+    const char *line = take_long_line(argv);
     const struct process_spec spec = {
         .argv = argv,
+        .line = line,
         .cwd = cwd,
         .environment = &environment,
         .user = user,

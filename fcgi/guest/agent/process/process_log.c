@@ -62,6 +62,12 @@ static void make_room(struct process_log *log, size_t size)
         drop_oldest(log);
 }
 
+void process_log_clear(struct process_log *log)
+{
+    while (!TAILQ_EMPTY(&log->entries))
+        drop_oldest(log);
+}
+
 void process_log_set_max(struct process_log *log, size_t max)
 {
     log->max = max;
@@ -114,6 +120,20 @@ void process_log_append(struct process_log *log, struct process_log_source *sour
     else if (room_of(source, size) <= log->max)
         add(log, &as, data, size);
     make_room(log, 0);
+}
+
+void process_log_note_kills(struct process_log *log, uint64_t kills)
+{
+    uint64_t new = kills - log->kills_noted;
+    if (!new)
+        return;
+    log->kills_noted = kills;
+    struct process_log_source *source = process_log_source_new(1, "kernel", NULL);
+    autofree char *line =
+        xasprintf("out of memory: the kernel killed %llu process%s of the sandbox\n",
+                  (unsigned long long)new, new == 1 ? "" : "es");
+    process_log_append(log, source, PROCESS_STDERR, 0, line, strlen(line));
+    process_log_source_release(source);
 }
 
 const struct process_log_entry *process_log_find(const struct process_log *log,

@@ -46,7 +46,8 @@ struct process_log {
     struct process_log_entries entries; /* oldest first */
     size_t bytes, max;
     uint64_t last_position;
-    bool sealed; /* somebody has read the newest entry: nothing is added to it */
+    bool sealed;          /* somebody has read the newest entry: nothing is added to it */
+    uint64_t kills_noted; /* of memory_kills() */
 };
 
 void process_log_init(struct process_log *log);
@@ -54,12 +55,19 @@ void process_log_init(struct process_log *log);
 /* Bytes that it may take, what surrounds the output included; 0: nothing is kept. */
 void process_log_set_max(struct process_log *log, size_t max);
 
+/* Forget what was written so far. Numbers of entries continue. */
+void process_log_clear(struct process_log *log);
+
 struct process_log_source *process_log_source_new(pid_t pid, const char *command, const char *tag);
 void process_log_source_release(struct process_log_source *source);
 
 void process_log_append(struct process_log *log, struct process_log_source *source,
                         enum process_output_kind kind, uint64_t offset, const char *data,
                         size_t size);
+
+/* Add a line that the kernel killed processes for want of memory, when there are such that no line
+ * speaks of yet. It has the pid 1 and the command "kernel". */
+void process_log_note_kills(struct process_log *log, uint64_t kills);
 
 /* The first entry of an output that holds its byte at an offset or a later one; NULL: none. */
 const struct process_log_entry *process_log_find(const struct process_log *log,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is ours alone (details and resumeFrom of requests, offsets of answers) has no number that
- * clients know, and so no row. */
+/* What is ours alone (details and resumeFrom of requests, offsets and outOfMemory of answers) has
+ * no number that clients know, and so no row. */
 #include "agent/process/process_messages.h"
 
 const struct message process_message_empty = {NULL, 0};

@@ -71,7 +71,7 @@ static int connect_to(struct request *request, const json_t *message, struct rpc
         return -1;
     if (take_over)
         process_displace(process);
-    process_follow_stream(process, stream, false, resume);
+    process_follow_stream(process, stream, resume);
     if (take_over) /* one that was sent away may have been slow */
         process_io_resume(process);
     return 0;

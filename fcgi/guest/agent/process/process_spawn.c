@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/guest_limits.h"
 #include "base/mem.h"
 
 /* Under memory pressure the programs go before the agent. */
@@ -29,6 +31,7 @@ static struct {
 /* What the child gets, and how it tells that it could not become the program. */
 struct child_ends {
     int input, output, error, report;
+    int line; /* -1: none */
 };
 
 enum stage { STAGE_SETUP, STAGE_USER, STAGE_CWD, STAGE_EXEC };
@@ -86,7 +89,11 @@ static int child_take_descriptors(const struct child_ends *ends)
     /* Everything of ours is opened close-on-exec already; this also covers what the agent itself
      * inherited. */
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-    return 0;
+    if (ends->line < 0)
+        return 0;
+    if (ends->line == PROCESS_LINE_FD)
+        return fcntl(PROCESS_LINE_FD, F_SETFD, 0);
+    return dup2(ends->line, PROCESS_LINE_FD) < 0 ? -1 : 0;
 }
 
 /* The glibc wrappers only; there are no threads that would have to follow. */
@@ -160,6 +167,45 @@ static int open_pipes(const struct process_spec *spec, struct process_ends *ours
     return theirs->input < 0 ? -1 : 0;
 }
 
+/* A file without a name, which the user may open. */
+static int open_line(const struct process_spec *spec, struct child_ends *theirs)
+{
+    if (!spec->line)
+        return 0;
+    theirs->line = memfd_create("line", MFD_CLOEXEC);
+    size_t left = strlen(spec->line);
+    for (const char *at = spec->line; theirs->line >= 0 && left;) {
+        ssize_t size = write(theirs->line, at, left);
+        if (size < 0)
+            return -1;
+        at += size;
+        left -= (size_t)size;
+    }
+    return theirs->line < 0 || lseek(theirs->line, 0, SEEK_SET) < 0 ? -1 : 0;
+}
+
+/* E2BIG has two causes, and the kernel does not say which. */
+static int explain_too_long(const struct process_spec *spec, struct rpc_error *error)
+{
+    size_t all = 0;
+    for (size_t i = 0; spec->argv[i]; i++) {
+        size_t size = strlen(spec->argv[i]);
+        all += size;
+        if (size > GUEST_ARGUMENT_BYTES_MAX)
+            return rpc_error_set(
+                error, RPC_INVALID_ARGUMENT,
+                "argument %zu of '%.64s' has %zu bytes, and the kernel takes %d in "
+                "one argument: pass the data on standard input or in a file",
+                i, spec->argv[0], size, GUEST_ARGUMENT_BYTES_MAX);
+    }
+    return rpc_error_set(
+        error, RPC_INVALID_ARGUMENT,
+        "the arguments of '%.64s' have %zu bytes and its environment %zu, which is "
+        "more than the kernel takes together (a quarter of the limit of the "
+        "stack): pass the data on standard input or in a file",
+        spec->argv[0], all, spec->environment->bytes);
+}
+
 static int explain(const struct report *report, const struct process_spec *spec,
                    struct rpc_error *error)
 {
@@ -169,6 +215,8 @@ static int explain(const struct report *report, const struct process_spec *spec,
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cwd '%s' cannot be used: %s", spec->cwd,
                              why);
     case STAGE_EXEC:
+        if (report->errnum == E2BIG)
+            return explain_too_long(spec, error);
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' cannot be started: %s",
                              spec->argv[0], why);
     case STAGE_USER:
@@ -192,6 +240,7 @@ static void close_child_ends(struct child_ends *ends)
     close_if_open(&ends->output);
     close_if_open(&ends->error);
     close_if_open(&ends->report);
+    close_if_open(&ends->line);
 }
 
 /* Fork, and wait until the child has become the program or has told why not. */
@@ -205,6 +254,10 @@ static int launch(const struct process_spec *spec, struct child_ends *theirs, pi
     report_fd = pipe_ends[0];
     theirs->report = pipe_ends[1];
     *pid = fork();
+    if (*pid < 0 && errno == EAGAIN)
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
+                             "the sandbox has its %d processes and threads: end some of them first",
+                             GUEST_PROCESSES_MAX);
     if (*pid < 0)
         return rpc_error_set_errno(error, errno, "the process cannot be started");
     if (*pid == 0)
@@ -226,9 +279,11 @@ static int launch(const struct process_spec *spec, struct child_ends *theirs, pi
 int process_spawn(const struct process_spec *spec, pid_t *pid, struct process_ends *ends,
                   struct rpc_error *error)
 {
-    struct child_ends theirs = {-1, -1, -1, -1};
+    struct child_ends theirs = {-1, -1, -1, -1, -1};
     *ends = (struct process_ends){-1, -1, -1};
-    int rc = spec->with_pty ? open_pty(spec, ends, &theirs) : open_pipes(spec, ends, &theirs);
+    int rc = open_line(spec, &theirs);
+    if (rc == 0)
+        rc = spec->with_pty ? open_pty(spec, ends, &theirs) : open_pipes(spec, ends, &theirs);
     if (rc < 0)
         rpc_error_set_errno(error, errno, "the process cannot be set up");
     else

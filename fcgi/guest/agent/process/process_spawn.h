@@ -9,8 +9,13 @@
 #include "agent/common/rpc_error.h"
 #include "agent/common/users.h"
 
+/* A single digit: more dash does not read in a redirection. */
+#define PROCESS_LINE_FD 9
+
 struct process_spec {
     char **argv; /* NULL-terminated; argv[0] is the command, looked up in the PATH of the set */
+    /* The program finds this text in a file at descriptor PROCESS_LINE_FD; NULL: there is none. */
+    const char *line;
     const char *cwd;
     const struct environment *environment;
     const struct user *user;
@@ -31,6 +36,7 @@ struct process_ends {
 void process_spawn_init(void);
 
 /* Returns when the program runs. RPC_INVALID_ARGUMENT: no such directory or command, or not
- * allowed for the user; RPC_RESOURCE_EXHAUSTED: no descriptor, process or memory left. */
+ * allowed for the user, or an argument is longer than the kernel takes; RPC_RESOURCE_EXHAUSTED: no
+ * descriptor, process or memory left. */
 int process_spawn(const struct process_spec *spec, pid_t *pid, struct process_ends *ends,
                   struct rpc_error *error);

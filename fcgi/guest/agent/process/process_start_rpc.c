@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* process.Process/Start: the one method with a large request. */
-#include <signal.h>
-
 #include "agent/agent.h"
 #include "agent/common/proto.h"
 #include "agent/framework/stream.h"
@@ -65,16 +63,17 @@ static int start_process(struct request *request, const json_t *message, struct 
     struct process_call start = {.command = NULL};
     struct process *process;
     struct stream *stream;
-    int64_t ignored_ms;
-    if (rpc_timeout_ms(request, &ignored_ms, error) < 0 ||
-        read_request(message, &start, error) < 0 || launch(request, &start, &process, error) < 0)
+    int64_t limit_ms;
+    if (rpc_timeout_ms(request, &limit_ms, error) < 0 || read_request(message, &start, error) < 0 ||
+        launch(request, &start, &process, error) < 0)
         return -1;
     if (stream_open(request, &process_stream_events, NULL, &stream, error) < 0) {
-        struct rpc_error ignored;
-        process_signal(process, SIGKILL, &ignored);
+        process_kill(process);
         return -1;
     }
-    process_follow_stream(process, stream, true, NULL);
+    if (limit_ms) /* after the stream's, so that the client is told of the limit first */
+        process_limit(process, limit_ms);
+    process_follow_stream(process, stream, NULL);
     return 0;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A follower that is a stream of the Connect protocol. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +14,8 @@
 struct stream_follower {
     struct process_follower follower;
     struct stream *stream;
-    bool started_it; /* its time limit is the process's */
     bool has_ended;
-    int wait_status;
+    struct process_end how;
     /* What it is told from the log, from next to end. Nothing new is read meanwhile, but the
      * process may end and be forgotten. */
     bool catching_up;
@@ -66,14 +64,14 @@ static void on_output(struct process_follower *follower, enum process_output_kin
     send_data(stream_of(follower), kind, offset, data, size);
 }
 
-static void on_ended(struct process_follower *follower, int wait_status)
+static void on_ended(struct process_follower *follower, const struct process_end *end)
 {
     struct stream_follower *own = own_of(follower);
     own->has_ended = true;
-    own->wait_status = wait_status;
+    own->how = *end;
     if (own->catching_up)
         return;
-    stream_send(own->stream, process_end_event(wait_status));
+    stream_send(own->stream, process_end_event(end));
     stream_end(own->stream, NULL);
 }
 
@@ -194,7 +192,7 @@ static void catch_up(struct stream_follower *own)
     }
     own->catching_up = false;
     if (own->has_ended)
-        on_ended(&own->follower, own->wait_status);
+        on_ended(&own->follower, &own->how);
 }
 
 static void begin_catching_up(struct stream_follower *own, const struct process *process,
@@ -226,23 +224,22 @@ static json_t *start_event(const struct process *process, const struct process_r
                      offsets);
 }
 
-void process_follow_stream(struct process *process, struct stream *stream, bool started_it,
+void process_follow_stream(struct process *process, struct stream *stream,
                            const struct process_resume *resume)
 {
     struct stream_follower *own = xcalloc(1, sizeof *own);
     own->follower.events = &follower_events;
     own->stream = stream;
-    own->started_it = started_it;
     stream->owner = own;
     stream_send(stream, start_event(process, resume));
     if (resume)
         begin_catching_up(own, process, resume);
     else
         tell_missed(process, stream);
-    if (process->config)
-        process_follow(process, &own->follower);
+    if (process_is_over(process))
+        on_ended(&own->follower, &process->end);
     else
-        on_ended(&own->follower, process->wait_status);
+        process_follow(process, &own->follower);
     if (resume)
         catch_up(own);
 }
@@ -254,14 +251,6 @@ static void on_drained(struct stream *stream)
         catch_up(own);
     if (own->follower.process)
         process_io_resume(own->follower.process);
-}
-
-static void on_deadline(struct stream *stream)
-{
-    struct stream_follower *own = stream->owner;
-    struct rpc_error ignored;
-    if (own->follower.process && own->started_it)
-        process_signal(own->follower.process, SIGKILL, &ignored);
 }
 
 static void on_closed(struct stream *stream)
@@ -280,6 +269,5 @@ static void on_closed(struct stream *stream)
 const struct stream_events process_stream_events = {
     .keepalive = "{\"event\":{\"keepalive\":{}}}",
     .drained = on_drained,
-    .deadline = on_deadline,
     .closed = on_closed,
 };

@@ -168,7 +168,8 @@ static void tells_ends(void **state)
                             "\"error\":\"signal: signal 40\"}"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        json_auto_t *json = process_end_event(cases[i].status);
+        const struct process_end end = {.wait_status = cases[i].status};
+        json_auto_t *json = process_end_event(&end);
         autofree char *text =
             json_dumps(json_object_get(json_object_get(json, "event"), "end"), JSON_COMPACT);
         assert_string_equal(text, cases[i].event);

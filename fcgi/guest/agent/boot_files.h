@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a machine's boot removes, for a sandbox that starts again from its disk. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Whether the sandbox has just booted: besides its init and the agent with its guard nothing runs.
+ * An agent that is started again later finds other processes. */
+bool boot_is_fresh(void);
+
+/* Empty /tmp, and remove files, sockets and pipes below /run; its directories stay, as packages
+ * make them only once, and so do the agent's own files. What cannot be removed is left. */
+void boot_clean(void);
