@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -27,7 +26,6 @@
 
 /* timerfd_entry */
 enum timer_field {
-    TIMER_CLOCK = 4,
     TIMER_TICKS = 5,
     TIMER_VALUE_S = 7,
     TIMER_VALUE_NS = 8,
@@ -90,13 +88,10 @@ static void mend_timer(struct message timer)
         values[field] = number;
         places[field] = start;
     }
-    /* Each of the two has one byte before and after. */
-    if (places[TIMER_CLOCK] && values[TIMER_CLOCK] == CLOCK_BOOTTIME)
-        *places[TIMER_CLOCK] = CLOCK_MONOTONIC;
     bool is_periodic = values[TIMER_INTERVAL_S] || values[TIMER_INTERVAL_NS];
     bool is_due = !values[TIMER_VALUE_S] && !values[TIMER_VALUE_NS];
     if (places[TIMER_VALUE_NS] && values[TIMER_TICKS] && is_periodic && is_due)
-        *places[TIMER_VALUE_NS] = 1;
+        *places[TIMER_VALUE_NS] = 1; /* one byte, as before */
 }
 
 static void mend_file(struct message file)

@@ -37,8 +37,7 @@
  *    and after that. Connections on the loopback interface stay (sockets.c).
  *  - liblxc has CRIU log thousands of lines, which is a good part of a dump: warnings and errors
  * are logged, and the rest where SANDLOT_CRIU_LOG is in incusd's environment.
- *  - CRIU disarms a periodic timerfd that has expired unread, and refuses to restore one of
- *    CLOCK_BOOTTIME (image_timers.h).
+ *  - CRIU disarms a periodic timerfd that has expired unread (image_timers.h).
  *  - CRIU and liblxc freeze a container and look at once whether it stands still, which takes a
  *    moment; then they sleep for 100 ms and a second. It stands still before CRIU begins. One that
  *    is to live on does until its disk is copied, too.
