@@ -118,8 +118,8 @@ static int open_programs(struct harness *harness, struct error **err)
                    open_worker(harness, "harness-gate", &gate->worker, err) < 0 ||
                    pool_open_as(directory, "api", &api->pool, err) < 0 ||
                    pool_open_as(directory, "gate", &gate->pool, err) < 0 ||
-                   agent_notes_open(directory, harness->settings->agent_silence_s, &gate->notes,
-                                    err) < 0
+                   agent_notes_open(directory, "agents.notes", harness->settings->agent_silence_s,
+                                    &gate->notes, err) < 0
                ? -1
                : 0;
 }

@@ -426,10 +426,10 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct set
         return 0;
     case RECIPE_END_READY:
         if (*start_command || *ready)
-            return start(place, step, as,
-                         json_pack("[s, s, s, s]", ready_script, "sh", ready,
-                                   *start_command ? number : ""),
-                         err);
+            return start(
+                place, step, as,
+                json_pack("[s, s, s, s]", ready_script, "sh", ready, *start_command ? number : ""),
+                err);
         *begun = RECIPE_NOTHING_TO_RUN;
         return 0;
     case RECIPE_END_CLEAN:

@@ -57,7 +57,8 @@ static void write_out(struct work *work)
     if (work_find_agent(work, &at, &failure) < 0 ||
         agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
                      &failure) < 0 ||
-        agent_exec(&at, secret, call, WRITE_OUT_MS, &answer, &failure) < 0)
+        agent_exec(&at, secret, call, work_agent_deadline(work, WRITE_OUT_MS), &answer, &failure) <
+            0)
         log_info("cannot write out the disk of a sandbox before its pause",
                  LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);

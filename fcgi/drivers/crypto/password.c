@@ -7,16 +7,14 @@
 #include "base/mem.h"
 #include "crypto/crypto.h"
 
-/* RFC 9106, section 4, has 64 MiB and three passes as the second of its two choices. */
-#define PASSES 3
-#define MEMORY ((size_t)64 << 20)
+#define PASSES 3 /* as PASSWORD_MEMORY wants */
 
 _Static_assert(PASSWORD_HASH_SIZE == crypto_pwhash_STRBYTES, "the text of a hash fits");
 
 int password_hash(const char *password, char out[PASSWORD_HASH_SIZE], struct error **err)
 {
     crypto_init();
-    if (crypto_pwhash_str_alg(out, password, strlen(password), PASSES, MEMORY,
+    if (crypto_pwhash_str_alg(out, password, strlen(password), PASSES, PASSWORD_MEMORY,
                               crypto_pwhash_ALG_ARGON2ID13) == 0)
         return 0;
     return error_set(err, ERR_INTERNAL, "a password cannot be hashed: there is no memory for it");

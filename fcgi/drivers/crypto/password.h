@@ -13,6 +13,8 @@
 #define PASSWORD_MIN       10 /* bytes */
 #define PASSWORD_MAX       256
 #define PASSWORD_HASH_SIZE 128 /* of the text that is kept: parameters, salt and hash */
+/* RFC 9106, section 4, has 64 MiB and three passes as the second of its two choices. */
+#define PASSWORD_MEMORY ((size_t)64 << 20)
 
 /* Errors: ERR_INTERNAL (no memory). */
 int password_hash(const char *password, char out[PASSWORD_HASH_SIZE], struct error **err);

@@ -24,6 +24,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_move.h"
 #include "config/program.h"
+#include "crypto/password.h"
 #include "db/named_lease.h"
 #include "event/event.h"
 #include "host/host.h"
@@ -111,7 +112,8 @@ static int run(struct api *api, struct error **err)
         .body_grace_s = (unsigned)api->settings->body_grace_s,
         .pool = api->pool,
         .max_requests = REQUESTS_PER_WORKER,
-        .memory_max = HTTP_SERVER_REQUEST_MEMORY,
+        /* A sign-in hashes a password beside the request's own memory. */
+        .memory_max = HTTP_SERVER_REQUEST_MEMORY + PASSWORD_MEMORY,
         .log_requests = true,
     };
     return http_server_run(&server, err);

@@ -188,8 +188,6 @@ CURLcode sending_connect(struct sending *sending, struct webhook_names *names, c
         set_addresses(sending, text);
         return hand_over(sending, multi, begun);
     case WEBHOOK_NAME_FAILED:
-        snprintf(sending->error, sizeof sending->error, "Could not resolve host: %.100s (%s)",
-                 sending->host, text);
         return CURLE_COULDNT_RESOLVE_HOST;
     case WEBHOOK_NAME_WAITS:
         break;

@@ -232,7 +232,10 @@ def test_a_fork_begins_with_empty_logs(make_sandbox):
     sandbox.data.bash("echo of the original")
     forked = sandbox.api.post(f"{sandbox.path}/fork", {"count": 1})
     assert forked.status < 300, forked
-    child = Sandbox(sandbox.api, forked.json()["sandboxes"][0])
+    document = forked.json()["forks"][0]["sandbox"]
+    session = sandbox.api.post(f"/v1/sandboxes/{document['id']}/sessions", {}).json()["session"]
+    child = Sandbox(sandbox.api, {**document, "session": session})
+    wait_until(lambda: child.show()["state"] == "ready", 120, "the fork")
     try:
         child.data.bash("echo of the child")
         assert text(logs(child.api, child.id), "stdout") == "of the child\n"

@@ -9,8 +9,9 @@
 #include "base/guest_limits.h"
 
 #define ENVIRONMENT_COUNT_MAX 20480 /* 64 KiB of the shortest, and a process's own */
-#define ENVIRONMENT_BYTES_MAX GUEST_ENVIRONMENT_BYTES_MAX /* names, values, '=' and NUL together \
-                                                           */
+#define ENVIRONMENT_BYTES_MAX                                          \
+    GUEST_ENVIRONMENT_BYTES_MAX /* names, values, '=' and NUL together \
+                                 */
 
 struct environment {
     char **entries; /* NULL-terminated "NAME=value", ready for execve(); NULL while empty */

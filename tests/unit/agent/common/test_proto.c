@@ -131,13 +131,17 @@ static void bounds_environments(void **state)
     (void)state;
     struct rpc_error error;
     environment_auto environment = {NULL, 0, 0};
-    autofree char *big = xmalloc(ENVIRONMENT_BYTES_MAX);
-    memset(big, 'x', ENVIRONMENT_BYTES_MAX - 1);
-    big[ENVIRONMENT_BYTES_MAX - 1] = '\0';
+    /* One variable: the kernel takes no longer one. */
+    autofree char *big = xmalloc(GUEST_ARGUMENT_BYTES_MAX);
+    memset(big, 'x', GUEST_ARGUMENT_BYTES_MAX - 1);
+    big[GUEST_ARGUMENT_BYTES_MAX - 1] = '\0';
     assert_int_equal(environment_set(&environment, "A", big, &error), -1);
-    big[ENVIRONMENT_BYTES_MAX - 3] = '\0';
+    big[GUEST_ARGUMENT_BYTES_MAX - 2] = '\0';
     assert_int_equal(environment_set(&environment, "A", big, &error), 0);
-    assert_int_equal(environment_set(&environment, "B", "", &error), -1);
+    /* All of them: two of the longest fill it. */
+    assert_int_equal(environment_set(&environment, "B", big, &error), 0);
+    assert_int_equal(environment_set(&environment, "C", "", &error), -1);
+    environment_wipe(&environment);
     assert_int_equal(environment_set(&environment, "A", "", &error), 0);
     char name[16];
     for (int i = 1; i < ENVIRONMENT_COUNT_MAX; i++) {
