@@ -22,7 +22,7 @@ def served(shared_sandbox):
     program = shared_sandbox.put_guest("preview_server.py")
     for port in PORTS:
         shared_sandbox.api.request("PUT", f"{shared_sandbox.path}/ports/{port}", {"public": False})
-        if shared_sandbox.data.exec(f"curl -so /dev/null 127.0.0.1:{port}")["exit_code"]:
+        if shared_sandbox.data.bash(f"curl -so /dev/null 127.0.0.1:{port}").exit_code:
             shared_sandbox.data.background("python3", program, "127.0.0.1", str(port))
         shared_sandbox.data.check(f"until curl -so /dev/null 127.0.0.1:{port}; do sleep 0.05; done")
     return shared_sandbox
@@ -124,7 +124,7 @@ def test_what_a_wish_takes(served):
 
 def test_the_token_of_e2bs_clients_for_visitors(stack, account):
     api = Api(stack, account.key("write"))
-    made = api.origin.request("POST", "/v2/sandboxes", b'{"network": {"allowPublicTraffic": false}}',
+    made = api.origin.request("POST", "/v2/sandboxes", b'{"templateID": "base", "network": {"allowPublicTraffic": false}}',
                               {"X-API-KEY": api.key, "Content-Type": "application/json"})
     assert made.status == 201, made
     box = made.json()

@@ -23,7 +23,7 @@ class Itimerspec(ctypes.Structure):
 
 def spec(ns, at=0):
     value = at + ns
-    return Itimerspec(Timespec(0, ns), Timespec(value // 10**9, value % 10**9))
+    return Itimerspec(Timespec(ns // 10**9, ns % 10**9), Timespec(value // 10**9, value % 10**9))
 
 def check(result):
     if result < 0:

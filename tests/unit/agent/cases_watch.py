@@ -54,8 +54,8 @@ class Watch(AgentTest):
     def test_uploads(self):
         """A file that an upload makes or replaces was written, whatever became of it on the way."""
         stream = self.watch()
-        made = [("CREATE", "u"), ("CHMOD", "u")]
-        for text, before in ((b"x", made), (b"", made), (b"longer than that", made)):
+        for text, before in ((b"x", [("CREATE", "u"), ("CHMOD", "u")]), (b"", [("CREATE", "u")]),
+                             (b"longer than that", [("CREATE", "u")])):
             self.agent.send("POST", "/files?path=" + quote(self.tree + "/u"), text,
                             {"Content-Type": "application/octet-stream"}).json()
             self.assertEqual(self.changes(stream, ("WRITE", "u")), before + [("WRITE", "u")])

@@ -21,7 +21,9 @@ final class CreateTemplate implements \JsonSerializable
      *   before its disk becomes the version. The sandbox counts in the team's quota; all steps together have an hour,
      *   or the plan's longest timeout where that is less.
      * @param string|null $startCommand With `template`: a line for the shell that runs in each sandbox that is made
-     *   from the version, from its beginning. A create does not wait for it.
+     *   from the version, from its beginning. A create does not wait for it. It also runs in the build, which fails
+     *   when it ends with a status other than 0 before the ready command succeeds, or, without one, within two
+     *   seconds.
      * @param string|null $readyCommand With `template`: the build starts the start command, and fails when this line
      *   does not succeed within five minutes.
      * @param list<string>|null $tags With `template`: tags that point to the version once it is ready.

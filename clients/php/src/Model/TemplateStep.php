@@ -26,6 +26,8 @@ final class TemplateStep implements \JsonSerializable
      * @param string|null $mode Octal mode of what is copied; default: as in the archive.
      * @param string|null $path The folder that the next steps begin in; it is made.
      * @param array<string, string>|null $envs
+     * @param bool|null $expand Of an `env` step: `$NAME`, `${NAME}`, `${NAME:-word}` and `${NAME:+word}` in values
+     *   stand for variables of earlier steps, and `PATH`, as in a Dockerfile.
      */
     public function __construct(
         public readonly TemplateStepType $type,
@@ -37,6 +39,7 @@ final class TemplateStep implements \JsonSerializable
         public readonly ?string $mode = null,
         public readonly ?string $path = null,
         public readonly ?array $envs = null,
+        public readonly ?bool $expand = null,
     ) {
     }
 
@@ -52,6 +55,7 @@ final class TemplateStep implements \JsonSerializable
             'mode' => $this->mode,
             'path' => $this->path,
             'envs' => Members::map($this->envs),
+            'expand' => $this->expand,
         ]);
     }
 }
