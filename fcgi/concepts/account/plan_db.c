@@ -217,6 +217,10 @@ static int create_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!made)
         return error_set(err, ERR_NOT_FOUND, "There is no plan %s.", plan->from);
+    /* A new plan is for the teams that the operator gives it, until he shows it to all. */
+    if (db_exec(db, &set_is_public_statement, DB_ARGS(db_u64(0), db_text(plan->name)), NULL, err) <
+        0)
+        return -1;
     return access_revision_bump(db, err);
 }
 

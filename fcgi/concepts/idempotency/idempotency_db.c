@@ -40,6 +40,11 @@ static const struct db_statement abandon_statement = {
     "UPDATE idempotency_keys SET lease_until_ms = 0 WHERE id = ? AND attempt = ? AND"
     " state = 'running'",
     false};
+static const struct db_statement release_statement = {
+    "idempotency.release",
+    "DELETE FROM idempotency_keys WHERE id = ? AND attempt = ? AND state = 'running'"
+    " AND made_id IS NULL",
+    false};
 static const struct db_statement delete_statement = {
     "idempotency.delete", "DELETE FROM idempotency_keys WHERE id = ?", false};
 static const struct db_statement purge_statement = {
@@ -47,7 +52,7 @@ static const struct db_statement purge_statement = {
 
 static const struct db_statement *const statements[] = {
     &insert_statement, &get_statement,     &take_statement,   &attach_statement,
-    &finish_statement, &abandon_statement, &delete_statement, &purge_statement,
+    &finish_statement, &abandon_statement, &release_statement, &delete_statement, &purge_statement,
 };
 const struct db_statement_list idempotency_statements = DB_STATEMENT_LIST(statements);
 
@@ -216,6 +221,16 @@ int idempotency_abandon(struct db *db, const struct idempotency *idempotency, st
 {
     return db_exec(db, &abandon_statement,
                    DB_ARGS(db_text(idempotency->id), db_text(idempotency->attempt)), NULL, err);
+}
+
+int idempotency_release(struct db *db, const struct idempotency *idempotency, struct error **err)
+{
+    uint64_t deleted;
+    if (db_exec(db, &release_statement,
+                DB_ARGS(db_text(idempotency->id), db_text(idempotency->attempt)), &deleted,
+                err) < 0)
+        return -1;
+    return deleted ? 0 : idempotency_abandon(db, idempotency, err);
 }
 
 int idempotency_purge(struct db *db, struct error **err)

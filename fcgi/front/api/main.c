@@ -53,6 +53,7 @@
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_list.h"
 #include "sandbox/sandbox_network.h"
+#include "sandbox/sandbox_room.h"
 #include "sandbox/sandbox_size.h"
 #include "template/template.h"
 #include "template/template_move.h"
@@ -76,9 +77,13 @@ struct interfaces {
     struct router own, e2b;
 };
 
+/* However many slashes it begins with: nginx sends them on as they came. */
 static bool is_own(const struct http_request *request)
 {
-    return str_starts_with(request->path, "/v1/");
+    const char *path = request->path;
+    while (path[0] == '/' && path[1] == '/')
+        path++;
+    return str_starts_with(path, "/v1/");
 }
 
 static size_t body_max_of(void *context, const struct http_request *request, size_t body_max)
@@ -138,6 +143,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         host_condition_statements,
         host_move_statements,
         host_pool_statements,
+        host_size_statements,
         host_statements,
         idempotency_statements,
         identity_statements,
@@ -161,6 +167,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         sandbox_list_statements,
         sandbox_move_statements,
         sandbox_network_statements,
+        sandbox_room_statements,
         sandbox_size_statements,
         sandbox_statements,
         share_statements,

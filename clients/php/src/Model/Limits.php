@@ -11,8 +11,11 @@ final class Limits
 {
     /**
      * @param int $cpu Fallback of new template baselines.
-     * @param list<Plan> $plans
-     * @param list<int> $cpuValues
+     * @param list<Plan> $plans The plans that the operator shows to all.
+     * @param list<int> $cpuValues vCPUs that a sandbox of the team can have: those of its plan that a host of the
+     *   deployment can give.
+     * @param int $memoryMbMax The most memory of one sandbox: the plan's, or as much as a host of the deployment can
+     *   give.
      * @param int $maxTimeout Seconds.
      */
     public function __construct(
