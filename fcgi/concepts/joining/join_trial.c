@@ -17,11 +17,12 @@
 #include "template/template.h"
 #include "template/template_source.h"
 
-#define NAME_PREFIX   "join-"
-#define ID_PREFIX     "jhn_"
-#define AGAIN_MS      5000
-#define ASK_MOST_MS   3000
-#define TRIAL_DISK_GB 1
+#define NAME_PREFIX     "join-"
+#define ID_PREFIX       "jhn_"
+#define AGAIN_MS        5000
+#define ASK_MOST_MS     3000
+#define TRIAL_DISK_GB   1
+#define COMMAND_WAIT_MS 15000
 /* What a shell, a user and a disk are needed for. */
 #define LINE "test \"$(id -un)\" = user && echo tried >joined && grep -q tried joined"
 
@@ -226,6 +227,7 @@ static int run_command(struct trial *trial, const struct agent_place *at, struct
 {
     const struct keyring *ring = trial->worker->ring;
     char secret[AGENT_SECRET_SIZE];
+    struct deadline until = deadline_in_ms(COMMAND_WAIT_MS);
     int exit_code = -1;
     struct agent_init init = {
         .sandbox_id = trial->join.id,
@@ -236,9 +238,9 @@ static int run_command(struct trial *trial, const struct agent_place *at, struct
     };
     int result = agent_secret(ring, trial->name, keyring_newest(ring), secret, err);
     if (result == 0)
-        result = agent_init(at, &init, AGENT_WAIT_MS, err) < 0
+        result = agent_init(at, &init, deadline_within_ms(until, AGENT_WAIT_MS), err) < 0
                      ? -1
-                     : agent_run(at, secret, LINE, &exit_code, err);
+                     : agent_run(at, secret, LINE, until, &exit_code, err);
     mem_wipe(secret, sizeof secret);
     if (result == 0 && exit_code != 0)
         return error_set(err, ERR_RUNTIME_FAILED, "a command in it ended with status %d",
@@ -252,7 +254,8 @@ static int use_sandbox(struct trial *trial, struct error **err)
     if (create_sandbox(trial, &at, err) < 0)
         return error_context(err, "the trial sandbox was not created");
     fault_point(FAULT_JOIN_TRIED);
-    if (agent_wait(&at, renew, trial, err) < 0 || run_command(trial, &at, err) < 0)
+    if (agent_wait(&at, deadline_in_ms(AGENT_START_WAIT_MS), renew, trial, err) < 0 ||
+        run_command(trial, &at, err) < 0)
         return error_context(err,
                              "the trial sandbox was started and cannot be used (the packet filter "
                              "of the new machine?)");

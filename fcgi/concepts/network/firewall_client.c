@@ -74,9 +74,12 @@ static struct curl_slist *append_size(struct curl_slist *headers, const struct f
     return buffer_overflowed(&line) ? headers : curl_slist_append(headers, buffer_string(&line));
 }
 
-static struct curl_slist *json_headers(const struct firewall_size *size)
+static struct curl_slist *json_headers(uint64_t tenant, const struct firewall_size *size)
 {
     struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
+    autofree char *whose = xasprintf(POLICY_TENANT_HEADER ": %llu", (unsigned long long)tenant);
+    if (tenant)
+        headers = curl_slist_append(headers, whose);
     if (size)
         headers = append_size(headers, size);
     if (trace_header())
@@ -104,7 +107,7 @@ static void set_address(struct firewall *firewall, const char *path)
     }
 }
 
-static void set_options(struct firewall *firewall, const char *path,
+static void set_options(struct firewall *firewall, const char *path, uint64_t tenant,
                         const struct firewall_size *size)
 {
     CURL *curl = http_client_handle(&firewall->curl);
@@ -112,7 +115,7 @@ static void set_options(struct firewall *firewall, const char *path,
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, http_client_collect);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &firewall->answer);
     curl_slist_free_all(firewall->headers);
-    firewall->headers = json_headers(size);
+    firewall->headers = json_headers(tenant, size);
     if (firewall->link)
         http_link_set(firewall->link, curl, LINK_TARGET_FIREWALL, path, &firewall->headers);
     else
@@ -174,8 +177,9 @@ void firewall_close(struct firewall *firewall)
 
 /* --- calls --- */
 
+/* tenant 0: none; body (may be NULL) is taken. */
 static void begin_sizing(struct firewall *firewall, const char *method, const char *path,
-                         char *body, const struct firewall_size *size)
+                         char *body, uint64_t tenant, const struct firewall_size *size)
 {
     int running;
     error_auto before = NULL;
@@ -183,7 +187,7 @@ static void begin_sizing(struct firewall *firewall, const char *method, const ch
     free(firewall->body);
     firewall->body = body;
     buffer_clear(&firewall->answer);
-    set_options(firewall, path, size);
+    set_options(firewall, path, tenant, size);
     if (body)
         curl_easy_setopt(firewall->curl, CURLOPT_POSTFIELDS, body);
     curl_easy_setopt(firewall->curl, CURLOPT_CUSTOMREQUEST, method);
@@ -197,7 +201,7 @@ static void begin_sizing(struct firewall *firewall, const char *method, const ch
 
 static void begin(struct firewall *firewall, const char *method, const char *path, char *body)
 {
-    begin_sizing(firewall, method, path, body, NULL);
+    begin_sizing(firewall, method, path, body, 0, NULL);
 }
 
 /* Until the call is over, or has been waited for long enough; the result of its transfer. The time
@@ -289,7 +293,7 @@ void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wir
 {
     json_auto_t *json = policy_wire_json(wire);
     autofree char *path = policy_path(wire->address, is_new ? "?new=1" : "", "");
-    begin_sizing(firewall, "PUT", path, json_dumps(json, JSON_COMPACT), size);
+    begin_sizing(firewall, "PUT", path, json_dumps(json, JSON_COMPACT), wire->tenant, size);
 }
 
 void firewall_remove_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id)

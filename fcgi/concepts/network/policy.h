@@ -108,7 +108,12 @@ struct policy_wire {
     uint32_t address; /* IPv4, host byte order */
     uint64_t revision;
     struct policy policy;
+    /* A number that stands for the team, by which the firewall shares out; 0: not known. It is no
+     * part of the JSON, but comes in a header, as firewalls of versions before refuse members that
+     * they do not know. */
+    uint64_t tenant;
 };
+#define POLICY_TENANT_HEADER "X-Sandlot-Tenant"
 void policy_wire_deinit(struct policy_wire *wire);
 
 static inline void policy_wire_autodeinit_(struct policy_wire *wire)

@@ -14,14 +14,16 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "crypto/aead.h"
+#include "db/named_lease.h"
 #include "recipe/recipe_row.h"
 #include "recipe/recipe_step.h"
 #include "sandbox/lifecycle.h"
 #include "template/template_row.h"
 #include "template/template_tag.h"
 
-#define TURN_MS       2500 /* of one that goes on quickly */
-#define LOOK_MS       60   /* at a step that has just begun */
+#define TURN_MS       2500  /* of one that goes on quickly */
+#define TURN_MOST_MS  10000 /* of any, whatever its agent does */
+#define LOOK_MS       60    /* at a step that has just begun */
 #define DEFER_MS      400
 #define LATER_MS      2000
 #define SILENT_MS     30000 /* after an agent that did not answer: looks at others come in between */
@@ -165,6 +167,7 @@ static int open_place(struct running *running, struct recipe_place *place, struc
     *place = (struct recipe_place){
         .db = worker->db,
         .lease = &running->lease,
+        .until = deadline_in_ms(TURN_MOST_MS),
         .team_id = running->row.team_id,
         .recipe = json_object_get(running->whole, "recipe"),
     };
@@ -206,18 +209,21 @@ static int hand_over(struct running *running, struct recipe_place *place, struct
                                 running->sandbox.host_id, running->sandbox.instance_name, err);
 }
 
-static int begin_step(struct running *running, struct recipe_place *place, struct error **err)
+/* *later: it must be begun again in the next turn. */
+static int begin_step(struct running *running, struct recipe_place *place, bool *later,
+                      struct error **err)
 {
     struct recipe_row *row = &running->row;
     autofree char *title = recipe_step_title(place, row->step);
-    bool over;
+    enum recipe_start start;
     if (!row->begun)
         say(running, title);
     row->begun = true;
-    if (progress(running, err) < 0 || recipe_step_begin(place, row->step, &over, err) < 0)
+    if (progress(running, err) < 0 || recipe_step_begin(place, row->step, &start, err) < 0)
         return -1;
+    *later = start == RECIPE_START_LATER;
     bool goes_on = row->step == recipe_step_count(place) + RECIPE_END_START;
-    return over || goes_on ? step_over(running, err) : 0;
+    return start == RECIPE_NOTHING_TO_RUN || goes_on ? step_over(running, err) : 0;
 }
 
 static int step_failed(struct running *running, const struct recipe_place *place, int status,
@@ -237,8 +243,9 @@ static int step_failed(struct running *running, const struct recipe_place *place
     return fail(running, place, (int)running->row.step, failure, err);
 }
 
-/* *idle: it runs and has nothing to say. */
-static int look(struct running *running, struct recipe_place *place, bool *idle, struct error **err)
+/* *idle: it runs and has nothing to say. *later: as of begin_step(). */
+static int look(struct running *running, struct recipe_place *place, bool *idle, bool *later,
+                struct error **err)
 {
     struct recipe_row *row = &running->row;
     buffer_auto output = BUFFER_INIT(65536);
@@ -246,7 +253,7 @@ static int look(struct running *running, struct recipe_place *place, bool *idle,
     if (recipe_step_poll(place, row->step, row->output_at, &poll, &output, err) < 0)
         return -1;
     if (!poll.is_there)
-        return begin_step(running, place, err);
+        return begin_step(running, place, later, err);
     row->output_at += poll.read;
     if (output.size && template_row_log_output(running->worker->db, row->version_id,
                                                buffer_string(&output), err) < 0)
@@ -268,14 +275,15 @@ static bool is_over(const struct running *running, const struct recipe_place *pl
 static int take_turn(struct running *running, struct recipe_place *place, bool *failed,
                      struct error **err)
 {
-    int64_t until_ms = clock_monotonic_ms() + TURN_MS;
-    while (clock_monotonic_ms() < until_ms) {
+    struct deadline until = deadline_within_ms(place->until, TURN_MS);
+    bool later = false;
+    while (!later && !deadline_passed(until)) {
         struct recipe_status status;
         bool idle = false, found;
         if (is_over(running, place))
             return hand_over(running, place, err);
-        if ((running->row.begun ? look(running, place, &idle, err)
-                                : begin_step(running, place, err)) < 0 ||
+        if ((running->row.begun ? look(running, place, &idle, &later, err)
+                                : begin_step(running, place, &later, err)) < 0 ||
             recipe_status_get(running->worker->db, running->row.version_id, &status, &found, err) <
                 0)
             return -1;
@@ -371,6 +379,59 @@ static int advance(struct running *running, const struct buffer *sealed, struct 
     return go_on(running, err);
 }
 
+/* --- shares --- */
+
+/* The names under which one process at a time works on steps of a team and of a user: agents of
+ * their sandboxes may keep it waiting to the end of a turn, and other tenants need the other one.
+ */
+struct turn_names {
+    char team[NAMED_LEASE_SIZE], user[NAMED_LEASE_SIZE];
+};
+
+static void name_turn(const struct running *running, struct turn_names *names)
+{
+    snprintf(names->team, sizeof names->team, "steps of %.40s", running->row.team_id);
+    snprintf(names->user, sizeof names->user, "steps of %.40s", running->row.user_id);
+}
+
+static void leave_turn(const struct running *running, const struct turn_names *names)
+{
+    error_auto ignored = NULL; /* each ends by itself, soon */
+    named_lease_release(running->worker->db, names->user, owner(running), &ignored);
+    error_clear(&ignored);
+    named_lease_release(running->worker->db, names->team, owner(running), &ignored);
+}
+
+static int enter_turn(const struct running *running, const struct turn_names *names, bool *entered,
+                      struct error **err)
+{
+    struct db *db = running->worker->db;
+    *entered = false;
+    if (named_lease_take(db, names->team, owner(running), entered, err) < 0)
+        return -1;
+    if (!*entered)
+        return 0;
+    if (named_lease_take(db, names->user, owner(running), entered, err) < 0)
+        return -1;
+    if (!*entered)
+        leave_turn(running, names);
+    return 0;
+}
+
+static int take_part(struct running *running, const struct buffer *sealed, struct error **err)
+{
+    struct turn_names names;
+    bool entered;
+    name_turn(running, &names);
+    if (enter_turn(running, &names, &entered, err) < 0)
+        return -1;
+    if (!entered)
+        return defer(running, LATER_MS, err);
+    int result = advance(running, sealed, err);
+    leave_turn(running, &names);
+    return result;
+}
+
 int recipe_next(struct worker *worker, bool *worked, struct error **err)
 {
     struct running running = {.worker = worker};
@@ -384,7 +445,7 @@ int recipe_next(struct worker *worker, bool *worked, struct error **err)
     *worked = true;
     recipe_row_keep(worker->db, &running.row, owner(&running), worker->settings->lease_s,
                     &running.lease);
-    int result = advance(&running, &sealed, err);
+    int result = take_part(&running, &sealed, err);
     json_decref(running.whole);
     json_decref(running.row.tags);
     sandbox_deinit(&running.sandbox);

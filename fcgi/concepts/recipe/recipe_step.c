@@ -20,6 +20,10 @@
 #define ANSWER_MS   2000   /* beyond that, until the agent counts as silent */
 #define OUTPUT_READ "8192" /* bytes at once */
 #define ROOT        "root"
+#define SEND_MS     2500 /* of an archive in one turn */
+/* RECIPE_FILE_PART as the shell takes it. */
+#define RECIPE_PART_BYTES "524288"
+_Static_assert(RECIPE_FILE_PART == 524288, "parts_script counts in parts");
 
 /* Leaves a program running that writes n.out. n.status says "r" before this returns, and its exit
  * status behind that in the end; n.pid whose end means that there will be none. Arguments: n, the
@@ -37,6 +41,10 @@ static const char poll_script[] =
     " if [ \"$s\" = r ] && [ -n \"$p\" ] && ! kill -0 $p 2>/dev/null;"
     " then s=$(head -c 16 $1.status); [ \"$s\" != r ] || s=gone; fi;"
     " echo \"$s\"; tail -c +$(($2 + 1)) $1.out | head -c " OUTPUT_READ;
+/* Prints how many whole parts of the archive $1 are there. */
+static const char parts_script[] =
+    "mkdir -p " WORK_DIR " && touch \"$1\" && n=$(($(stat -c %s \"$1\") / " RECIPE_PART_BYTES
+    ")) && truncate -s $((n * " RECIPE_PART_BYTES ")) \"$1\" && echo $n";
 static const char shell_script[] =
     "[ -x /bin/bash ] && exec /bin/bash -l -c \"$1\"; exec /bin/sh -l -c \"$1\"";
 /* Arguments: archive, source, destination, owner, mode, where a relative destination begins.
@@ -180,7 +188,8 @@ static int call(struct recipe_place *place, const struct setting *as, json_t *ar
     }
     if (lease_tick(place->lease, err) < 0)
         return -1;
-    return agent_exec(&place->at, place->secret, body, seconds * 1000 + ANSWER_MS, answer, err);
+    return agent_exec(&place->at, place->secret, body,
+                      deadline_within_ms(place->until, seconds * 1000 + ANSWER_MS), answer, err);
 }
 
 /* What is quick and is to succeed. */
@@ -262,40 +271,63 @@ static int send_part(struct recipe_place *place, const char *path, const struct 
                       err);
 }
 
-static int send_archive(struct recipe_place *place, const char *hash, const char *path,
+/* How many whole parts of the archive the sandbox has already, from turns before; what is behind
+ * them is cut off. An answer that is wrong harms the build that gives it alone. */
+static int parts_there(struct recipe_place *place, const char *path, unsigned *count,
+                       struct error **err)
+{
+    json_auto_t *answer = NULL;
+    uint64_t there = 0;
+    if (call_look(place, json_pack("[s, s, s, s]", "-c", parts_script, "sh", path), &answer, err) <
+        0)
+        return -1;
+    const char *text = text_of(answer, "stdout");
+    autofree char *number = xstrndup(text, strcspn(text, "\n"));
+    *count = str_parse_u64(number, 0, RECIPE_FILE_MAX / RECIPE_FILE_PART, &there) == 0
+                 ? (unsigned)there
+                 : 0;
+    return 0;
+}
+
+/* Send what is missing of an archive, for SEND_MS at most. *whole: all of it is there. */
+static int send_archive(struct recipe_place *place, const char *hash, const char *path, bool *whole,
                         struct error **err)
 {
+    struct deadline until = deadline_within_ms(place->until, SEND_MS);
     struct recipe_file file;
+    unsigned number;
     bool found;
+    *whole = false;
     if (recipe_file_find(place->db, place->team_id, hash, &file, &found, err) < 0)
         return -1;
     if (!found)
         return error_set(err, ERR_INVALID_REQUEST, "The archive %s was removed meanwhile.", hash);
-    if (call_quick(
-            place,
-            json_pack("[s, s, s, s]", "-c", "mkdir -p " WORK_DIR " && rm -f \"$1\"", "sh", path),
-            NULL, err) < 0)
+    if (parts_there(place, path, &number, err) < 0)
         return -1;
-    for (unsigned number = 0;; number++) {
+    for (; !*whole && !deadline_passed(until); number++) {
         buffer_auto part = BUFFER_INIT(RECIPE_FILE_PART);
         if (recipe_file_read(place->db, file.id, number, &part, err) < 0)
             return -1;
-        if (!part.size)
-            return 0;
-        if (send_part(place, path, &part, err) < 0)
+        *whole = !part.size;
+        if (part.size && send_part(place, path, &part, err) < 0)
             return -1;
     }
+    return 0;
 }
 
 static int copy(struct recipe_place *place, unsigned step, const struct setting *as,
-                const json_t *one, struct error **err)
+                const json_t *one, enum recipe_start *begun, struct error **err)
 {
     char path[64];
+    bool whole;
     snprintf(path, sizeof path, WORK_DIR "/%u.tar", step);
     const char *owner = text_of(one, "user");
     autofree char *home = xasprintf("%s", *as->cwd ? as->cwd : "");
-    if (send_archive(place, text_of(one, "files"), path, err) < 0)
+    if (send_archive(place, text_of(one, "files"), path, &whole, err) < 0)
         return -1;
+    *begun = whole ? RECIPE_STARTED : RECIPE_START_LATER;
+    if (!whole)
+        return 0;
     /* Where the user is without a word is known inside alone. */
     autofree char *script = xasprintf("[ -n \"$6\" ] || set -- \"$1\" \"$2\" \"$3\" \"$4\" \"$5\""
                                       " \"$(sed -n \"s/^$7:.*:\\([^:]*\\):[^:]*$/\\1/p\""
@@ -309,20 +341,21 @@ static int copy(struct recipe_place *place, unsigned step, const struct setting 
 }
 
 static int begin_step(struct recipe_place *place, unsigned step, const struct setting *as,
-                      bool *over, struct error **err)
+                      enum recipe_start *begun, struct error **err)
 {
     const json_t *one = step_at(place, step);
     const char *type = text_of(one, "type");
     if (str_equal(type, "run"))
         return run(place, step, as, text_of(one, "user"), text_of(one, "command"), err);
     if (str_equal(type, "copy"))
-        return copy(place, step, as, one, err);
+        return copy(place, step, as, one, begun, err);
     if (str_equal(type, "user"))
         return start(place, step, NULL,
                      json_pack("[s, s, s]", user_script, "sh", text_of(one, "user")), err);
-    *over = str_equal(type, "env");
-    if (*over)
+    if (str_equal(type, "env")) {
+        *begun = RECIPE_NOTHING_TO_RUN;
         return 0;
+    }
     char *kept = NULL;
     struct setting then = setting_at(place, step + 1, &kept);
     int result = start(place, step, NULL,
@@ -347,7 +380,7 @@ static char *defaults_text(const struct recipe_place *place, const struct settin
 }
 
 static int begin_end(struct recipe_place *place, unsigned step, const struct setting *as,
-                     bool *over, struct error **err)
+                     enum recipe_start *begun, struct error **err)
 {
     const char *start_command = text_of(place->recipe, "start_command");
     const char *ready = text_of(place->recipe, "ready_command");
@@ -355,13 +388,15 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct set
     char number[16];
     switch ((enum recipe_end)(step - count)) {
     case RECIPE_END_START:
-        *over = !*start_command || !*ready;
-        return *over ? 0 : run(place, step, as, "", start_command, err);
+        if (*start_command && *ready)
+            return run(place, step, as, "", start_command, err);
+        *begun = RECIPE_NOTHING_TO_RUN;
+        return 0;
     case RECIPE_END_READY:
-        *over = !*ready;
-        return *over
-                   ? 0
-                   : start(place, step, as, json_pack("[s, s, s]", ready_script, "sh", ready), err);
+        if (*ready)
+            return start(place, step, as, json_pack("[s, s, s]", ready_script, "sh", ready), err);
+        *begun = RECIPE_NOTHING_TO_RUN;
+        return 0;
     case RECIPE_END_CLEAN:
     case RECIPE_ENDS:
         break;
@@ -372,13 +407,14 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct set
                  err);
 }
 
-int recipe_step_begin(struct recipe_place *place, unsigned step, bool *over, struct error **err)
+int recipe_step_begin(struct recipe_place *place, unsigned step, enum recipe_start *begun,
+                      struct error **err)
 {
     char *kept = NULL;
     struct setting as = setting_at(place, step, &kept);
-    *over = false;
-    int result = step < recipe_step_count(place) ? begin_step(place, step, &as, over, err)
-                                                 : begin_end(place, step, &as, over, err);
+    *begun = RECIPE_STARTED;
+    int result = step < recipe_step_count(place) ? begin_step(place, step, &as, begun, err)
+                                                 : begin_end(place, step, &as, begun, err);
     json_decref(as.envs);
     free(kept);
     return result;

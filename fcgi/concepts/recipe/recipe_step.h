@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/deadline.h"
 #include "db/lease.h"
 #include "runtime/agent_client.h"
 
@@ -18,6 +19,7 @@ struct recipe_place {
     struct agent_place at;
     char secret[AGENT_SECRET_SIZE]; /* wiped by the caller */
     struct lease *lease;
+    struct deadline until; /* of this turn: of all calls of the agent in it */
     const char *team_id;
     const json_t *recipe;
     json_t *defaults; /* what the base says: {"user", "workdir", "envs"}; owned by the caller */
@@ -36,8 +38,16 @@ char *recipe_step_title(const struct recipe_place *place, unsigned step);
 /* Read what the base of the sandbox says to place->defaults. Errors: those of agent_exec(). */
 int recipe_place_read(struct recipe_place *place, struct error **err);
 
-/* Begin a step. *over: there was nothing to run. Errors: those of agent_exec(). */
-int recipe_step_begin(struct recipe_place *place, unsigned step, bool *over, struct error **err);
+/* What has become of a step by recipe_step_begin(). */
+enum recipe_start {
+    RECIPE_STARTED,
+    RECIPE_NOTHING_TO_RUN,
+    RECIPE_START_LATER, /* its archive is on its way: begin it again in the next turn */
+};
+
+/* Start a step in the sandbox. Errors: those of agent_exec(). */
+int recipe_step_begin(struct recipe_place *place, unsigned step, enum recipe_start *start,
+                      struct error **err);
 
 /* When all steps are over: remove what they left for us. */
 int recipe_place_clean(struct recipe_place *place, struct error **err);

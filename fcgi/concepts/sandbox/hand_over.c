@@ -58,7 +58,7 @@ static int wait_for_cpus(struct work *work, unsigned before, struct error **err)
     if (before >= most && sandbox->resources.cpu >= most)
         return 0;
     before = before < most ? before : most;
-    int64_t give_up_ms = clock_monotonic_ms() + CPUS_WAIT_MS;
+    struct deadline until = work_agent_deadline(work, CPUS_WAIT_MS);
     char secret[AGENT_SECRET_SIZE];
     struct agent_place at;
     if (work_find_agent(work, &at, err) < 0)
@@ -66,10 +66,10 @@ static int wait_for_cpus(struct work *work, unsigned before, struct error **err)
     unsigned cpus = before;
     int result = agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id,
                               secret, err);
-    while (result == 0 && cpus == before && clock_monotonic_ms() < give_up_ms) {
+    while (result == 0 && cpus == before && !deadline_passed(until)) {
         result = lease_tick(&work->lease, err);
         if (result == 0)
-            result = agent_cpus(&at, secret, &cpus, err);
+            result = agent_cpus(&at, secret, until, &cpus, err);
         if (result == 0 && cpus == before)
             clock_sleep_ms(CPUS_LOOK_MS);
     }

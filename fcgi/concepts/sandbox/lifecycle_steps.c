@@ -21,10 +21,12 @@
 #include "sandbox/sandbox_size.h"
 
 #define BUSY_POLL_MS   15
+#define HANG_UP_MS     1000
 #define SIZE_POLL_MS   20
-#define AGENT_SLICE_MS 500
-#define AGENT_GREET_MS 300
 #define PAUSE_AGAIN_MS 10000
+/* All waits for the agent of a sandbox in one piece of work: to find that the memory has no agent
+ * any more, and then to start it from the disk. */
+#define AGENT_MOST_MS  20000
 #define FINISH_WAIT_MS 25000 /* for the database to come back before the result is left behind */
 
 void work_deinit(struct work *work)
@@ -244,6 +246,13 @@ int work_open_runtime(struct work *work, struct error **err)
     return 0;
 }
 
+struct deadline work_agent_deadline(struct work *work, unsigned wait_ms)
+{
+    if (!work->agent_until.at_ms)
+        work->agent_until = deadline_in_ms(AGENT_MOST_MS);
+    return deadline_within_ms(work->agent_until, wait_ms);
+}
+
 int work_find_agent(struct work *work, struct agent_place *at, struct error **err)
 {
     struct worker *worker = work->worker;
@@ -253,9 +262,9 @@ int work_find_agent(struct work *work, struct agent_place *at, struct error **er
 
 /* The agent's start can take longer than the lease, and a delete that took the instance away should
  * not be waited out. Returns 0 when an agent that gave no answer is to be asked again. */
-static int ask_again(struct work *work, int64_t give_up_ms, struct error **err)
+static int ask_again(struct work *work, struct deadline until, struct error **err)
 {
-    if ((*err)->code != ERR_RUNTIME_UNAVAILABLE || clock_monotonic_ms() >= give_up_ms)
+    if ((*err)->code != ERR_RUNTIME_UNAVAILABLE || deadline_passed(until))
         return -1;
     error_clear(err);
     return work_still_ours(work, err) < 0 || work_check_host(work, err) < 0 ? -1 : 0;
@@ -263,14 +272,15 @@ static int ask_again(struct work *work, int64_t give_up_ms, struct error **err)
 
 /* init: whoever takes the place of another has a former secret, that only memory can have. */
 static int check_memory(struct work *work, const struct agent_place *at,
-                        const struct agent_init *init, int64_t give_up_ms, struct error **err)
+                        const struct agent_init *init, struct deadline until, struct error **err)
 {
     bool knows;
-    while (agent_knows(at, init->former, AGENT_SLICE_MS, &knows, err) < 0)
-        if (ask_again(work, give_up_ms, err) < 0)
+    while (agent_knows(at, init->former, deadline_within_ms(until, AGENT_WAIT_MS), &knows, err) < 0)
+        if (ask_again(work, until, err) < 0)
             return -1;
     /* An attempt before this one may have told it the new one. */
-    if (!knows && agent_knows(at, init->secret, AGENT_SLICE_MS, &knows, err) < 0)
+    if (!knows &&
+        agent_knows(at, init->secret, deadline_within_ms(until, AGENT_WAIT_MS), &knows, err) < 0)
         return -1;
     return knows ? 0
                  : error_set(err, ERR_MEMORY_NOT_KEPT,
@@ -279,16 +289,15 @@ static int check_memory(struct work *work, const struct agent_place *at,
                              work->sandbox.instance_name);
 }
 
-static int wait_for_agent(struct work *work, const struct agent_init *init, unsigned wait_ms,
+static int wait_for_agent(struct work *work, const struct agent_init *init, struct deadline until,
                           struct error **err)
 {
     struct agent_place at;
-    int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
     if (work_find_agent(work, &at, err) < 0 ||
-        (init->former && check_memory(work, &at, init, give_up_ms, err) < 0))
+        (init->former && check_memory(work, &at, init, until, err) < 0))
         return -1;
-    while (agent_init(&at, init, wait_ms < AGENT_SLICE_MS ? wait_ms : AGENT_SLICE_MS, err) < 0)
-        if (ask_again(work, give_up_ms, err) < 0)
+    while (agent_init(&at, init, deadline_within_ms(until, AGENT_WAIT_MS), err) < 0)
+        if (ask_again(work, until, err) < 0)
             return -1;
     return 0;
 }
@@ -334,7 +343,7 @@ int work_succeed_agent(struct work *work, const struct former_agent *former, uns
         agent_secret(ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) == 0 &&
         (!former || agent_secret(ring, former->instance_name, former->key_id, known, err) == 0)) {
         init.envs = buffer_string(&envs);
-        result = wait_for_agent(work, &init, wait_ms, err);
+        result = wait_for_agent(work, &init, work_agent_deadline(work, wait_ms), err);
     }
     buffer_wipe(&envs);
     mem_wipe(secret, sizeof secret);
@@ -350,7 +359,7 @@ int work_init_agent(struct work *work, unsigned wait_ms, struct error **err)
 void work_greet_agent(struct work *work)
 {
     error_auto failure = NULL;
-    if (work_init_agent(work, AGENT_GREET_MS, &failure) < 0)
+    if (work_init_agent(work, AGENT_WAIT_MS, &failure) < 0)
         log_warning("agent of a running sandbox does not take its secret",
                     LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
 }
@@ -364,7 +373,7 @@ void work_hang_up(struct work *work)
     if (work_find_agent(work, &at, &failure) < 0 ||
         agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
                      &failure) < 0 ||
-        agent_hang_up(&at, secret, &failure) < 0)
+        agent_hang_up(&at, secret, work_agent_deadline(work, HANG_UP_MS), &failure) < 0)
         log_info("cannot disconnect open streams before a pause", LOG_STR("sandbox", sandbox->id),
                  LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
@@ -379,7 +388,7 @@ int work_agent_continues(struct work *work, unsigned wait_ms, bool *continues, s
     if (work_find_agent(work, &at, err) == 0 &&
         agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
                      err) == 0)
-        result = agent_knows(&at, secret, wait_ms, continues, err);
+        result = agent_knows(&at, secret, work_agent_deadline(work, wait_ms), continues, err);
     mem_wipe(secret, sizeof secret);
     return result;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/buffer.h"
+#include "base/deadline.h"
 #include "network/firewall_client.h"
 #include "sandbox/lifecycle.h"
 
@@ -27,6 +28,7 @@ struct work {
     struct runtime *runtime; /* of the sandbox's host, after work_open_runtime() */
     struct lease lease;
     int64_t answer_by_ms; /* monotonic: what the runtime is then still at is left to it; 0: never */
+    struct deadline agent_until; /* of all waits for its agent; set by the first of them */
     int64_t started_ms;
     struct firewall *firewall; /* a call to it is in hand */
     struct firewall_size size; /* that the host gives the instance beside it; instance NULL: none */
@@ -88,6 +90,10 @@ int work_fence_volumes(struct work *work, struct error **err);
 
 /* Before an act that would harm a sandbox that has gone on without us. Errors: ERR_LEASE_LOST. */
 int work_still_ours(struct work *work, struct error **err);
+
+/* The deadline of one wait for its agent: wait_ms from now, within the time that all such waits of
+ * a piece of work may take together. */
+struct deadline work_agent_deadline(struct work *work, unsigned wait_ms);
 
 /* Where its agent is. Errors: those of runtimes_link(). */
 int work_find_agent(struct work *work, struct agent_place *at, struct error **err);

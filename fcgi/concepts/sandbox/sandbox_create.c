@@ -19,6 +19,7 @@
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "network/firewall_client.h"
+#include "sandbox/failed_starts.h"
 #include "sandbox/hand_over.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/mount_list.h"
@@ -58,6 +59,11 @@ struct source {
     struct template_version version;
     struct checkpoint checkpoint; /* id "": none */
 };
+
+static const char *source_id(const struct source *source)
+{
+    return source->checkpoint.id[0] ? source->checkpoint.id : source->version.id;
+}
 
 static int no_checkpoint(const char *field, struct error **err)
 {
@@ -437,7 +443,12 @@ static int start_cold(struct work *work, const struct source *from, const struct
     if (work->runtime->ops->create(work->runtime, &instance, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_STARTED);
-    return work_init_agent(work, AGENT_START_WAIT_MS, err);
+    int result = work_init_agent(work, AGENT_START_WAIT_MS, err);
+    if (result == 0)
+        failed_start_forget(work->worker, sandbox->team_id, source_id(from));
+    else if ((*err)->code == ERR_RUNTIME_UNAVAILABLE)
+        failed_start_note(work->worker, sandbox->team_id, source_id(from));
+    return result;
 }
 
 /* The kernel takes the policy in while the agent of a waiting instance gets ready, or a fresh copy
@@ -468,6 +479,7 @@ static int insert_rows(struct work *work, struct insert *insert, struct source *
     const struct sandbox_create *request = insert->request;
     insert->envs_sealed = &envs_sealed;
     if (plan_sandbox(work, request, source, err) < 0 ||
+        failed_start_check(work->worker, work->sandbox.team_id, source_id(source), err) < 0 ||
         seal_envs(work->worker, request, work->sandbox.id, &envs_sealed, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_PLANNED);

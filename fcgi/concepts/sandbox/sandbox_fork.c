@@ -150,6 +150,26 @@ static void wait_for_all(struct worker *worker, const struct checkpoint *copy,
                     LOG_ERROR(failure));
 }
 
+/* --- its agent --- */
+
+/* Forks come from the memory of the original: where its agent does not answer theirs would not
+ * either, and each fork would be waited for to the end of its time. */
+static int check_agent(struct worker *worker, const char *id, struct error **err)
+{
+    work_auto work = {.worker = worker};
+    error_auto failure = NULL;
+    bool knows;
+    if (sandbox_get(worker->db, id, &work.sandbox, err) < 0)
+        return -1;
+    if (work.sandbox.state != SANDBOX_READY || /* refused by what follows */
+        work_agent_continues(&work, AGENT_WAIT_MS, &knows, &failure) == 0 ||
+        failure->code != ERR_RUNTIME_UNAVAILABLE)
+        return 0;
+    return error_set(err, ERR_AGENT_SILENT,
+                     "The sandbox's agent did not answer within %d s; a fork needs it.",
+                     AGENT_WAIT_MS / 1000);
+}
+
 int sandbox_fork(struct worker *worker, const char *id, const struct sandbox_fork *request,
                  struct sandbox_forked *list, struct error **err)
 {
@@ -162,7 +182,7 @@ int sandbox_fork(struct worker *worker, const char *id, const struct sandbox_for
         .claim_context = request->claim_context,
     };
     struct checkpoint copy;
-    if (sandbox_checkpoint(worker, id, &wanted, &copy, err) < 0)
+    if (check_agent(worker, id, err) < 0 || sandbox_checkpoint(worker, id, &wanted, &copy, err) < 0)
         return -1;
     fault_point(FAULT_FORK_COPIED);
     int result = begin_all(worker, id, request, &copy, list, err);

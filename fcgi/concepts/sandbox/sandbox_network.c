@@ -10,6 +10,7 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "http/pool.h"
 #include "network/denied_names.h"
 #include "network/firewall_client.h"
 #include "network/protected.h"
@@ -40,7 +41,8 @@ static int push(struct worker *worker, const struct sandbox *sandbox, struct fir
 {
     policy_wire_auto wire = {.sandbox_id = xstrdup(sandbox->id),
                              .address = sandbox->address,
-                             .revision = sandbox->network_revision};
+                             .revision = sandbox->network_revision,
+                             .tenant = pool_tenant(sandbox->team_id)};
     if (sandbox_policy_compile(worker->db, sandbox->network, &wire.policy, err) < 0)
         return -1;
     firewall_put_begin(firewall, &wire, false, NULL);

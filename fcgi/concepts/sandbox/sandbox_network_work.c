@@ -4,6 +4,7 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "http/pool.h"
 #include "network/firewall_client.h"
 #include "network/sandbox_policy.h"
 #include "sandbox/lifecycle_steps.h"
@@ -23,7 +24,8 @@ void work_network_begin(struct work *work)
     error_auto failure = NULL;
     policy_wire_auto wire = {.sandbox_id = xstrdup(sandbox->id),
                              .address = sandbox->address,
-                             .revision = sandbox->network_revision};
+                             .revision = sandbox->network_revision,
+                             .tenant = pool_tenant(sandbox->team_id)};
     if (!firewall) {
         error_set(&failure, ERR_RUNTIME_UNAVAILABLE, "the host has no firewall");
         fail(work, failure);

@@ -137,7 +137,7 @@ static int start_trial(struct building *building, const char *source, struct pla
     if (runtime->ops->create(runtime, &instance, err) < 0)
         return -1;
     fault_point(FAULT_BUILD_TRIED);
-    if (agent_wait(&at, renew, building, err) == 0)
+    if (agent_wait(&at, deadline_in_ms(AGENT_START_WAIT_MS), renew, building, err) == 0)
         return 0;
     if ((*err)->code != ERR_RUNTIME_UNAVAILABLE && (*err)->code != ERR_RUNTIME_FAILED)
         return -1;

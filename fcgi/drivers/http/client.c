@@ -8,6 +8,17 @@
 #include "base/panic.h"
 
 #define CONNECT_TIMEOUT_MS 1000
+#define HEADERS_MAX        65536 /* bytes of all header lines of an answer, 1xx included */
+
+/* libcurl keeps header lines in memory as they come, and an answer may never end them. */
+static size_t bound_headers(char *data, size_t size, size_t count, void *context)
+{
+    CURL *curl = context;
+    long all = 0;
+    (void)data;
+    curl_easy_getinfo(curl, CURLINFO_HEADER_SIZE, &all);
+    return all > HEADERS_MAX ? 0 : size * count;
+}
 
 CURL *http_client_handle(CURL **kept)
 {
@@ -21,6 +32,8 @@ CURL *http_client_handle(CURL **kept)
     curl_easy_setopt(*kept, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(*kept, CURLOPT_PROXY, "");
     curl_easy_setopt(*kept, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    curl_easy_setopt(*kept, CURLOPT_HEADERFUNCTION, bound_headers);
+    curl_easy_setopt(*kept, CURLOPT_HEADERDATA, *kept);
     return *kept;
 }
 

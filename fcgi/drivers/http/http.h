@@ -62,6 +62,13 @@ struct http_request {
     bool must_wait;
     unsigned wait_ms;
     struct pool_claim claim;
+    /* What a handler waits for, where it must not keep its thread: it sets both and returns. The
+     * server drops the answer, serves others, and calls serve() again every few milliseconds with
+     * the request as it was left but for its body, until `pending` is NULL. Owned by the request.
+     * may_pend: the server has room to keep it; else the handler answers with what it has. */
+    bool may_pend;
+    void *pending;
+    void (*pending_free)(void *pending);
 };
 
 /* Take method, path, ids and address from the parameters, which must outlive the request. The
@@ -71,6 +78,8 @@ void http_request_init(struct http_request *request, char **parameters, size_t b
 void http_request_deinit(struct http_request *request);
 /* As it was before it was served; a body that was read stays. */
 void http_request_rewind(struct http_request *request);
+/* Of one that is pending: its body is not needed any more. */
+void http_request_drop_body(struct http_request *request);
 
 /* Decode QUERY_STRING into request->query. Errors (ERR_INVALID_REQUEST, naming the parameter):
  * a bad percent-escape, too many parameters, too long a query. */

@@ -56,8 +56,17 @@ void http_request_rewind(struct http_request *request)
     request->must_wait = false;
 }
 
+void http_request_drop_body(struct http_request *request)
+{
+    json_decref(request->json);
+    request->json = NULL;
+    buffer_wipe(&request->body);
+}
+
 void http_request_deinit(struct http_request *request)
 {
+    if (request->pending)
+        request->pending_free(request->pending);
     http_request_rewind(request);
     free((char *)request->path);
     buffer_wipe(&request->body);

@@ -34,6 +34,9 @@
 #define WAITING_BYTES_MAX (4u << 20) /* of their bodies */
 #define WAITING_TEAMS_MAX 16
 #define WAITING_LOOK_MS   4
+/* Requests whose handler waits for something. */
+#define PENDING_MAX     256
+#define PENDING_LOOK_MS 2
 
 static volatile sig_atomic_t stop_requested;
 static volatile sig_atomic_t reopen_requested;
@@ -257,7 +260,9 @@ static void log_request(const struct http_request *request, const struct http_re
 
 /* A worker keeps them on their connections while it serves others. */
 struct waiting {
-    struct exchanges list;
+    struct exchanges pending; /* http_request.pending */
+    unsigned pending_count;
+    struct exchanges list; /* for room in the pool */
     unsigned count;
     size_t bytes; /* of bodies */
     struct waiting_team {
@@ -294,6 +299,13 @@ static void keep(struct waiting *waiting, struct exchange *exchange)
     waiting->count++;
     waiting->bytes += exchange->request.body.size;
     TAILQ_INSERT_TAIL(&waiting->list, exchange, entry);
+}
+
+static void keep_pending(struct waiting *waiting, struct exchange *exchange)
+{
+    http_request_drop_body(&exchange->request);
+    waiting->pending_count++;
+    TAILQ_INSERT_TAIL(&waiting->pending, exchange, entry);
 }
 
 static void release(struct waiting *waiting, struct exchange *exchange)
@@ -384,12 +396,17 @@ static bool serve_or_wait(const struct http_server *server, struct exchange *exc
     set_log_context(&exchange->request);
     response.send = send_piece;
     response.send_context = exchange->fcgi.out;
+    exchange->request.may_pend = !stop_requested && waiting->pending_count < PENDING_MAX;
     server->serve(server->context, &exchange->request, &response);
-    bool waits = may_wait(waiting, exchange);
-    if (!waits)
+    bool pends = exchange->request.pending;
+    bool waits = !pends && may_wait(waiting, exchange);
+    if (!pends && !waits)
         answer(server, exchange, &response);
     http_response_deinit(&response);
-    if (waits) {
+    if (pends) {
+        clear_log_context();
+        keep_pending(waiting, exchange);
+    } else if (waits) {
         clear_log_context();
         keep(waiting, exchange);
     } else {
@@ -397,7 +414,17 @@ static bool serve_or_wait(const struct http_server *server, struct exchange *exc
     }
     if (server->pool)
         pool_leave(server->pool);
-    return !waits;
+    return !pends && !waits;
+}
+
+static void serve_pending(const struct http_server *server, struct waiting *waiting)
+{
+    for (unsigned left = waiting->pending_count; left; left--) {
+        struct exchange *exchange = TAILQ_FIRST(&waiting->pending);
+        TAILQ_REMOVE(&waiting->pending, exchange, entry);
+        waiting->pending_count--;
+        serve_or_wait(server, exchange, waiting);
+    }
 }
 
 /* Takes the exchange, which has been accepted. Whether there was room for it. */
@@ -478,17 +505,28 @@ static bool goes_on(const struct waiting *waiting, bool had_room)
     return had_room || (oldest && oldest->request.claim.borrows);
 }
 
+/* How long the worker may wait for a connection; -1: for ever. */
+static int look_in_ms(const struct waiting *waiting, bool had_room)
+{
+    if (waiting->count && goes_on(waiting, had_room))
+        return 0;
+    if (waiting->pending_count)
+        return PENDING_LOOK_MS;
+    return waiting->count ? WAITING_LOOK_MS : -1;
+}
+
 /* A worker that had room for one looks for the next at once. One that had none for those who wait
  * leaves new connections to others for a moment, who may have. */
 static void serve_until_stopped(const struct http_server *server, int poll_fd,
                                 const sigset_t *signals)
 {
-    struct waiting waiting = {.list = TAILQ_HEAD_INITIALIZER(waiting.list)};
+    struct waiting waiting = {.list = TAILQ_HEAD_INITIALIZER(waiting.list),
+                              .pending = TAILQ_HEAD_INITIALIZER(waiting.pending)};
     unsigned served = 0;
     bool had_room = false;
     while (!stop_requested && (!server->max_requests || served < server->max_requests)) {
         struct epoll_event event;
-        int wait_ms = !waiting.count ? -1 : goes_on(&waiting, had_room) ? 0 : WAITING_LOOK_MS;
+        int wait_ms = look_in_ms(&waiting, had_room);
         int ready = epoll_pwait(poll_fd, &event, 1, wait_ms, signals);
         if (reopen_requested) {
             reopen_requested = 0;
@@ -496,6 +534,7 @@ static void serve_until_stopped(const struct http_server *server, int poll_fd,
         }
         if (stop_requested)
             break;
+        serve_pending(server, &waiting);
         had_room = serve_waiting(server, &waiting, ready == 0);
         error_auto ignored = NULL;
         if (ready > 0 && waiting.count && !goes_on(&waiting, had_room))
@@ -511,6 +550,10 @@ static void serve_until_stopped(const struct http_server *server, int poll_fd,
         serve_waiting(server, &waiting, true);
     }
     serve_waiting(server, &waiting, true);
+    while (waiting.pending_count) {
+        serve_pending(server, &waiting);
+        clock_sleep_ms(PENDING_LOOK_MS);
+    }
     FCGX_ShutdownPending();
 }
 

@@ -15,7 +15,6 @@
 #define ANSWER_MAX 4096
 /* A control character of output takes 6 bytes in an answer. */
 #define LOGS_ANSWER_MAX (8 * 1024 * 1024)
-#define RUN_WAIT_MS     15000
 #define WAIT_TICK_MS    500
 #define RETRY_PAUSE_MS  3 /* an agent answers some 12 ms after its instance has started */
 
@@ -28,8 +27,12 @@ int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t
 /* One request; *status 0 means that no answer came. body NULL: GET. Returns whether the time ran
  * out. */
 static bool ask(const struct agent_place *to, const char *secret, const char *path,
-                const char *body, unsigned wait_ms, struct buffer *answer, long *status)
+                const char *body, struct deadline until, struct buffer *answer, long *status)
 {
+    unsigned wait_ms = deadline_left_ms(until);
+    *status = 0;
+    if (!wait_ms) /* libcurl takes 0 for "no limit" */
+        return true;
     static CURL *kept; /* for the life of the process, and so are its connections */
     CURL *curl = http_client_handle(&kept);
     char address[IPV4_TEXT_SIZE], target[IPV4_TEXT_SIZE + 8], header[128];
@@ -50,7 +53,6 @@ static bool ask(const struct agent_place *to, const char *secret, const char *pa
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
     }
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-    *status = 0;
     CURLcode result = curl_easy_perform(curl);
     if (result == CURLE_OK)
         *status = http_link_status(to->link, curl);
@@ -58,10 +60,11 @@ static bool ask(const struct agent_place *to, const char *secret, const char *pa
     return result == CURLE_OPERATION_TIMEDOUT;
 }
 
+/* One attempt of several, or of a call whose answer is ready at once. */
 static void request(const struct agent_place *to, const char *secret, const char *path,
-                    const char *body, struct buffer *answer, long *status)
+                    const char *body, struct deadline until, struct buffer *answer, long *status)
 {
-    ask(to, secret, path, body, AGENT_WAIT_MS, answer, status);
+    ask(to, secret, path, body, deadline_within_ms(until, AGENT_WAIT_MS), answer, status);
 }
 
 static int check_status(long status, long wanted, struct error **err)
@@ -85,59 +88,58 @@ static char *init_body(const struct agent_init *init)
                      *init->envs ? init->envs : "{}", init->former ? "true" : "false");
 }
 
-int agent_init(const struct agent_place *at, const struct agent_init *init, unsigned wait_ms,
+int agent_init(const struct agent_place *at, const struct agent_init *init, struct deadline until,
                struct error **err)
 {
     autowipe char *body = init_body(init);
-    int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
     const char *known = init->former ? init->former : init->secret;
     for (;;) {
         buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
         long status;
-        request(at, known, "/init", body, &answer, &status);
+        request(at, known, "/init", body, until, &answer, &status);
         /* An answer that was lost had changed it. */
         bool again = status == 401 && known != init->secret;
         if (again)
             known = init->secret;
-        else if (status || clock_monotonic_ms() >= give_up_ms)
+        else if (status || deadline_passed(until))
             return check_status(status, 204, err);
         else
             clock_sleep_ms(RETRY_PAUSE_MS);
     }
 }
 
-int agent_knows(const struct agent_place *at, const char *secret, unsigned wait_ms, bool *knows,
-                struct error **err)
+int agent_knows(const struct agent_place *at, const char *secret, struct deadline until,
+                bool *knows, struct error **err)
 {
-    int64_t give_up_ms = clock_monotonic_ms() + wait_ms;
     for (;;) {
         buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
         long status;
-        request(at, secret, "/internal/ports/1", NULL, &answer, &status);
+        request(at, secret, "/internal/ports/1", NULL, until, &answer, &status);
         *knows = status == 200;
         if (status)
             return 0;
-        if (clock_monotonic_ms() >= give_up_ms)
+        if (deadline_passed(until))
             return check_status(status, 200, err);
         clock_sleep_ms(RETRY_PAUSE_MS);
     }
 }
 
-int agent_hang_up(const struct agent_place *at, const char *secret, struct error **err)
+int agent_hang_up(const struct agent_place *at, const char *secret, struct deadline until,
+                  struct error **err)
 {
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
     long status;
-    request(at, secret, "/internal/hang-up", "", &answer, &status);
+    request(at, secret, "/internal/hang-up", "", until, &answer, &status);
     return check_status(status, 204, err);
 }
 
 int agent_logs(const struct agent_place *at, const char *secret, const char *query,
-               unsigned wait_ms, json_t **logs, struct error **err)
+               struct deadline until, json_t **logs, struct error **err)
 {
     autofree char *path = xasprintf("/internal/logs?%s", query);
     buffer_auto answer = BUFFER_INIT(LOGS_ANSWER_MAX);
     long status;
-    ask(at, secret, path, NULL, wait_ms, &answer, &status);
+    ask(at, secret, path, NULL, until, &answer, &status);
     if (status == 404)
         return error_set(err, ERR_NOT_SERVED,
                          "The agent of this sandbox is of an older version and keeps no logs; that "
@@ -154,12 +156,12 @@ int agent_logs(const struct agent_place *at, const char *secret, const char *que
 }
 
 int agent_exec(const struct agent_place *at, const char *secret, const json_t *call,
-               unsigned wait_ms, json_t **answer, struct error **err)
+               struct deadline until, json_t **answer, struct error **err)
 {
     autowipe char *body = json_dumps(call, JSON_COMPACT);
     buffer_auto got = BUFFER_INIT(LOGS_ANSWER_MAX);
     long status;
-    ask(at, secret, "/exec", body, wait_ms, &got, &status);
+    ask(at, secret, "/exec", body, until, &got, &status);
     json_auto_t *json = json_loadb(got.data ? got.data : "", got.size, 0, NULL);
     const char *refusal = json_string_value(json_object_get(json, "message"));
     if (status == 400 && refusal)
@@ -174,11 +176,12 @@ int agent_exec(const struct agent_place *at, const char *secret, const json_t *c
                      "The sandbox's agent gave a wrong answer: it is no object.");
 }
 
-int agent_cpus(const struct agent_place *at, const char *secret, unsigned *cpus, struct error **err)
+int agent_cpus(const struct agent_place *at, const char *secret, struct deadline until,
+               unsigned *cpus, struct error **err)
 {
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
     long status;
-    request(at, secret, "/metrics", NULL, &answer, &status);
+    request(at, secret, "/metrics", NULL, until, &answer, &status);
     if (check_status(status, 200, err) < 0)
         return -1;
     json_auto_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
@@ -190,14 +193,14 @@ int agent_cpus(const struct agent_place *at, const char *secret, unsigned *cpus,
     return 0;
 }
 
-int agent_run(const struct agent_place *at, const char *secret, const char *line, int *exit_code,
-              struct error **err)
+int agent_run(const struct agent_place *at, const char *secret, const char *line,
+              struct deadline until, int *exit_code, struct error **err)
 {
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
     json_auto_t *question = json_pack("{s:s}", "cmd", line);
     autofree char *body = json_dumps(question, JSON_COMPACT);
     long status;
-    ask(at, secret, "/exec", body, RUN_WAIT_MS, &answer, &status);
+    ask(at, secret, "/exec", body, until, &answer, &status);
     if (check_status(status, 200, err) < 0)
         return -1;
     json_auto_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
@@ -209,11 +212,11 @@ int agent_run(const struct agent_place *at, const char *secret, const char *line
     return 0;
 }
 
-int agent_wait(const struct agent_place *at, int (*tick)(void *context, struct error **err),
-               void *tick_context, struct error **err)
+int agent_wait(const struct agent_place *at, struct deadline until,
+               int (*tick)(void *context, struct error **err), void *tick_context,
+               struct error **err)
 {
     int64_t now_ms = clock_monotonic_ms(), tick_at_ms = now_ms;
-    int64_t give_up_ms = now_ms + AGENT_START_WAIT_MS;
     for (;; now_ms = clock_monotonic_ms()) {
         buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
         long status;
@@ -221,8 +224,8 @@ int agent_wait(const struct agent_place *at, int (*tick)(void *context, struct e
             return -1;
         if (now_ms >= tick_at_ms)
             tick_at_ms = now_ms + WAIT_TICK_MS;
-        request(at, "", "/health", NULL, &answer, &status);
-        if (status || now_ms >= give_up_ms)
+        request(at, "", "/health", NULL, until, &answer, &status);
+        if (status || deadline_passed(until))
             return check_status(status, 204, err);
         clock_sleep_ms(RETRY_PAUSE_MS);
     }
@@ -246,13 +249,13 @@ static int parse_listener(const struct buffer *answer, enum agent_listener *list
 }
 
 int agent_port_listener(const struct agent_place *at, const char *secret, uint16_t port,
-                        unsigned wait_ms, enum agent_listener *listener, struct error **err)
+                        struct deadline until, enum agent_listener *listener, struct error **err)
 {
     char path[64];
     snprintf(path, sizeof path, "/internal/ports/%u", port);
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
     long status;
-    if (ask(at, secret, path, NULL, wait_ms, &answer, &status))
+    if (ask(at, secret, path, NULL, until, &answer, &status))
         return error_set(err, ERR_AGENT_SILENT, "The sandbox's agent does not answer.");
     if (check_status(status, 200, err) < 0)
         return -1;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The control plane's calls to the agent in a sandbox, over HTTP: on the host's own link to it, or
- * through the host's relay. */
+/*
+ * The control plane's calls to the agent in a sandbox, over HTTP: on the host's own link to it, or
+ * through the host's relay. The owner of a sandbox can put any program in the agent's place. So
+ * each call takes the deadline of the request or job that makes it and returns by then, whether
+ * the agent is silent, answers byte by byte or never ends its headers.
+ */
 #pragma once
 
 #include <jansson.h>
@@ -8,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/deadline.h"
 #include "base/instance.h"
 #include "crypto/mac.h"
 #include "http/link.h"
@@ -39,53 +44,55 @@ struct agent_init {
     uint32_t log_kib; /* of the output of processes that it may keep */
 };
 
-/* Tell it. Keeps trying until the agent answers or wait_ms have passed. Errors:
+/* Tell it. Keeps trying until the agent answers or the deadline has passed. Errors:
  * ERR_RUNTIME_UNAVAILABLE (no answer), ERR_RUNTIME_FAILED (the agent has another secret, or is
  * none). */
-int agent_init(const struct agent_place *at, const struct agent_init *init, unsigned wait_ms,
+int agent_init(const struct agent_place *at, const struct agent_init *init, struct deadline until,
                struct error **err);
 
 /* Whether the agent already had this secret; one that has started anew knows none. Waits and fails
  * as agent_init(). */
-int agent_knows(const struct agent_place *at, const char *secret, unsigned wait_ms, bool *knows,
-                struct error **err);
+int agent_knows(const struct agent_place *at, const char *secret, struct deadline until,
+                bool *knows, struct error **err);
 
 /* Before a pause: cut off what clients have open at the agent, and let it take nothing new until
  * the next agent_init() or for some seconds. One attempt. Errors as agent_init(). */
-int agent_hang_up(const struct agent_place *at, const char *secret, struct error **err);
+int agent_hang_up(const struct agent_place *at, const char *secret, struct deadline until,
+                  struct error **err);
 
 /* What processes wrote: the answer of its GET /internal/logs to this query. *logs, a new reference,
- * is as the agent has made it, which the owner of a sandbox can replace. One attempt, of wait_ms at
- * most. Errors as agent_init(), and ERR_NOT_SERVED: it is of a version that has none. */
+ * is as the agent has made it, which the owner of a sandbox can replace. One attempt. Errors as
+ * agent_init(), and ERR_NOT_SERVED: it is of a version that has none. */
 int agent_logs(const struct agent_place *at, const char *secret, const char *query,
-               unsigned wait_ms, json_t **logs, struct error **err);
+               struct deadline until, json_t **logs, struct error **err);
 
 /* Run a command: a body of its POST /exec, which says a time limit of its own. *answer, a new
  * reference, is an object with the numbers and texts that a caller reads of it, as the agent has
- * made it. One attempt, of wait_ms at most. Errors as agent_init(), and ERR_INVALID_REQUEST with
- * its words when it refused. */
+ * made it. One attempt. Errors as agent_init(), and ERR_INVALID_REQUEST with its words when it
+ * refused. */
 int agent_exec(const struct agent_place *at, const char *secret, const json_t *call,
-               unsigned wait_ms, json_t **answer, struct error **err);
+               struct deadline until, json_t **answer, struct error **err);
 
 /* How many processors commands find. One attempt. Errors as agent_init(). */
-int agent_cpus(const struct agent_place *at, const char *secret, unsigned *cpus,
-               struct error **err);
+int agent_cpus(const struct agent_place *at, const char *secret, struct deadline until,
+               unsigned *cpus, struct error **err);
 
 /* Let it run a line of the shell as its user, and wait for the end. One attempt. Errors as
  * agent_init(). */
-int agent_run(const struct agent_place *at, const char *secret, const char *line, int *exit_code,
-              struct error **err);
+int agent_run(const struct agent_place *at, const char *secret, const char *line,
+              struct deadline until, int *exit_code, struct error **err);
 
-/* Wait for up to AGENT_START_WAIT_MS until the agent of an instance that was just started and that
- * no sandbox has yet answers at all. tick() is called twice a second and ends the waiting with its
- * error. Errors: ERR_RUNTIME_UNAVAILABLE (no answer). */
-int agent_wait(const struct agent_place *at, int (*tick)(void *context, struct error **err),
-               void *tick_context, struct error **err);
+/* Wait until the agent of an instance that was just started and that no sandbox has yet answers at
+ * all. tick() is called twice a second and ends the waiting with its error. Errors:
+ * ERR_RUNTIME_UNAVAILABLE (no answer). */
+int agent_wait(const struct agent_place *at, struct deadline until,
+               int (*tick)(void *context, struct error **err), void *tick_context,
+               struct error **err);
 
 enum agent_listener { AGENT_LISTENER_NONE, AGENT_LISTENER_LOOPBACK, AGENT_LISTENER_ANY };
 
-/* Who listens on a port inside the sandbox. One attempt, of wait_ms at most. Errors:
+/* Who listens on a port inside the sandbox. One attempt. Errors:
  * ERR_AGENT_SILENT (connected or not, no answer came in that time), ERR_RUNTIME_UNAVAILABLE (nobody
  * is there to answer), ERR_RUNTIME_FAILED (it answered something else). */
 int agent_port_listener(const struct agent_place *at, const char *secret, uint16_t port,
-                        unsigned wait_ms, enum agent_listener *listener, struct error **err);
+                        struct deadline until, enum agent_listener *listener, struct error **err);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the workers of the gate know of sandboxes' agents, in memory that all of them share: which
- * gave no answer, and which is being waited for. One table of a
- * fixed size; sandboxes that fall on the same place of it push each other out, which costs a
- * question more. It never says anything wrong for longer than the times below.
+ * What the workers of a machine know of sandboxes' agents, in memory that all of them share: which
+ * gave no answer, and which is being waited for. The gate has a table by sandbox; creates have one
+ * by source (sandbox/failed_starts.h). One table of a fixed size; sandboxes that fall on the same
+ * place of it push each other out, which costs a question more. It never says anything wrong for
+ * longer than the times below.
  */
 #pragma once
 
@@ -15,10 +16,10 @@
 
 struct agent_notes;
 
-/* The table in dir, shared with all who open it there. silence_s: how long an agent that gave no
- * answer is left alone. Errors: ERR_CONFIG. */
-int agent_notes_open(const char *dir, uint64_t silence_s, struct agent_notes **notes,
-                     struct error **err);
+/* The table of that name in dir, shared with all who open it there. silence_s: how long an agent
+ * that gave no answer is left alone. Errors: ERR_CONFIG. */
+int agent_notes_open(const char *dir, const char *name, uint64_t silence_s,
+                     struct agent_notes **notes, struct error **err);
 void agent_notes_close(struct agent_notes *notes);
 
 /* sandbox: pool_tenant() of its id, in all of these. */
@@ -33,3 +34,6 @@ bool agent_notes_is_slow(const struct agent_notes *notes, uint64_t sandbox);
 
 /* It answered: nothing of the above holds any more. */
 void agent_notes_answered(struct agent_notes *notes, uint64_t sandbox);
+
+/* Whether it answered within the last two seconds and was not silent since. */
+bool agent_notes_is_fresh(const struct agent_notes *notes, uint64_t sandbox);

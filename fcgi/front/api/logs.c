@@ -19,8 +19,8 @@ static char *query_text(const struct logs_query *query)
                      (long long)query->from_ms, query->newest_first ? "desc" : "asc", end);
 }
 
-static int ask_agent(struct api *api, const struct logs_query *query, json_t **logs,
-                     struct error **err)
+static int ask_agent(struct api *api, const struct logs_query *query, struct deadline until,
+                     json_t **logs, struct error **err)
 {
     const struct sandbox *sandbox = &api->access.sandbox;
     struct worker *worker = &api->worker;
@@ -31,7 +31,7 @@ static int ask_agent(struct api *api, const struct logs_query *query, json_t **l
             0 ||
         agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) < 0)
         return -1;
-    int result = agent_logs(&at, secret, text, AGENT_WAIT_MS, logs, err);
+    int result = agent_logs(&at, secret, text, until, logs, err);
     mem_wipe(secret, sizeof secret);
     return result;
 }
@@ -89,13 +89,14 @@ static int read_kept(struct api *api, const struct logs_query *query, json_t **l
     return 0;
 }
 
-int logs_read(struct api *api, const struct logs_query *query, json_t **logs, struct error **err)
+int logs_read(struct api *api, const struct logs_query *query, struct deadline until, json_t **logs,
+              struct error **err)
 {
     const struct sandbox *sandbox = &api->access.sandbox;
     switch (sandbox_state_told(sandbox->state)) {
     case SANDBOX_READY:
     case SANDBOX_CHECKPOINTING:
-        return ask_agent(api, query, logs, err);
+        return ask_agent(api, query, until, logs, err);
     case SANDBOX_STOPPED:
     case SANDBOX_COPYING:
         return read_kept(api, query, logs, err);
@@ -169,7 +170,8 @@ int logs_list(void *context, struct http_request *request, struct http_response 
     struct logs_query query = {.limit = LIMIT_DEFAULT};
     json_auto_t *logs = NULL;
     json_auto_t *list = json_array();
-    if (read_query(request, &query, err) < 0 || logs_read(context, &query, &logs, err) < 0)
+    if (read_query(request, &query, err) < 0 ||
+        logs_read(context, &query, deadline_in_ms(AGENT_WAIT_MS), &logs, err) < 0)
         return -1;
     for (size_t i = 0; i < json_array_size(logs); i++) {
         struct log_entry entry;

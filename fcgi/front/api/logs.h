@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/api.h"
+#include "base/deadline.h"
 
 #define LOGS_LIMIT_MAX 1000
 
@@ -22,9 +23,10 @@ struct log_entry {
 };
 
 /* The entries behind `after`, in the order asked for; *logs is a new reference, to be read with
- * logs_entry(). Errors: ERR_SANDBOX_NOT_RUNNING (of one that is stopped: nothing was kept), and
- * those of agent_logs(). */
-int logs_read(struct api *api, const struct logs_query *query, json_t **logs, struct error **err);
+ * logs_entry(). until: for the agent's answer. Errors: ERR_SANDBOX_NOT_RUNNING (of one that is
+ * stopped: nothing was kept), and those of agent_logs(). */
+int logs_read(struct api *api, const struct logs_query *query, struct deadline until, json_t **logs,
+              struct error **err);
 
 /* Errors: ERR_RUNTIME_FAILED (the agent's answer is not as it should be). */
 int logs_entry(const json_t *logs, size_t index, struct log_entry *entry, struct error **err);

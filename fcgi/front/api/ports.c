@@ -8,7 +8,8 @@
 
 /* Probed inside the sandbox, now. */
 static int gateway_status(struct api *api, const struct sandbox *sandbox,
-                          const struct exposed_port *port, const char **status, struct error **err)
+                          const struct exposed_port *port, struct deadline until,
+                          const char **status, struct error **err)
 {
     char secret[AGENT_SECRET_SIZE];
     struct worker *worker = &api->worker;
@@ -22,7 +23,7 @@ static int gateway_status(struct api *api, const struct sandbox *sandbox,
             0 ||
         agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) < 0)
         return -1;
-    int result = agent_port_listener(&at, secret, port->port, AGENT_WAIT_MS, &listener, err);
+    int result = agent_port_listener(&at, secret, port->port, until, &listener, err);
     mem_wipe(secret, sizeof secret);
     *status = listener == AGENT_LISTENER_NONE                         ? "no_listener"
               : port->is_https && listener == AGENT_LISTENER_LOOPBACK ? "loopback_only"
@@ -68,7 +69,7 @@ int ports_show(void *context, struct http_request *request, struct http_response
     }
     if (!port)
         return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
-    if (gateway_status(api, sandbox, port, &status, err) < 0)
+    if (gateway_status(api, sandbox, port, deadline_in_ms(AGENT_WAIT_MS), &status, err) < 0)
         return -1;
     return http_response_json(response, 200, port_to_json(api->settings, sandbox, port, status));
 }
@@ -82,10 +83,11 @@ int ports_list(void *context, struct http_request *request, struct http_response
     if (check_ready(sandbox, err) < 0)
         return -1;
     json_auto_t *ports = json_array();
+    struct deadline until = deadline_in_ms(AGENT_WAIT_MS); /* for all of them */
     for (unsigned i = 0; i < sandbox->port_count; i++) {
         const struct exposed_port *port = &sandbox->ports[i];
         const char *status;
-        if (gateway_status(api, sandbox, port, &status, err) < 0)
+        if (gateway_status(api, sandbox, port, until, &status, err) < 0)
             return -1;
         json_array_append_new(ports, port_to_json(api->settings, sandbox, port, status));
     }
@@ -109,7 +111,7 @@ int ports_put(void *context, struct http_request *request, struct http_response 
         return error_set_field(err, ERR_INVALID_REQUEST, "port",
                                "Port %u is reserved and cannot be exposed.", port.port);
     if (sandbox_port_put(&api->worker, sandbox->id, port, &changed, err) < 0 ||
-        gateway_status(api, &changed, &port, &status, err) < 0)
+        gateway_status(api, &changed, &port, deadline_in_ms(AGENT_WAIT_MS), &status, err) < 0)
         return -1;
     return http_response_json(response, 200, port_to_json(api->settings, &changed, &port, status));
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/host.h"
+#include "http/pool.h"
 #include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
@@ -20,17 +21,35 @@ enum {
     START_MOST_MS = 30000,
     START_AGAIN_MS = 50,
     IDLE_MS = 500,
+    /* One process asks all agents, one after the other: for one answer, and for one secret to be
+     * taken. One that is later is asked again. */
+    ASK_MS = 200,
+    GREET_MS = 500,
+    /* Teams whose agents have kept it waiting. */
+    TEAMS_MAX = 64,
+    FORGET_MS = 60000,
 };
 
 struct restarted {
     char instance_name[INSTANCE_NAME_SIZE];
-    int64_t give_up_ms; /* monotonic */
+    char id[ID_SIZE];    /* of its sandbox; "": not known yet */
+    uint64_t team;       /* pool_tenant() of its team's id */
+    int64_t give_up_ms;  /* monotonic, as is the next */
+    int64_t again_at_ms; /* not asked before */
+};
+
+/* How long the agents of a team have kept this process waiting, since a while. */
+struct team_time {
+    uint64_t team;
+    int64_t waited_ms;
 };
 
 struct agent_refresh {
     struct worker *worker;
     struct restarted restarted[RESTARTED_MAX];
     size_t restarted_count;
+    struct team_time times[TEAMS_MAX];
+    int64_t forget_at_ms;        /* monotonic */
     struct sandbox_ready *round; /* still to be asked */
     size_t round_count;
 };
@@ -51,7 +70,7 @@ void agent_refresh_free(struct agent_refresh *refresh)
 /* *answered: it knows what it should, now or from before, or there is nobody to tell. */
 static int reinitialise(struct worker *worker, const char *id, bool *answered, struct error **err)
 {
-    work_auto work = {.worker = worker};
+    work_auto work = {.worker = worker, .agent_until = deadline_in_ms(ASK_MS + GREET_MS)};
     char secret[AGENT_SECRET_SIZE];
     struct agent_place at;
     bool knows = true;
@@ -61,7 +80,7 @@ static int reinitialise(struct worker *worker, const char *id, bool *answered, s
         agent_secret(worker->ring, work.sandbox.instance_name, work.sandbox.agent_key_id, secret,
                      err) < 0)
         return *err ? -1 : 0;
-    int result = agent_knows(&at, secret, 0, &knows, err);
+    int result = agent_knows(&at, secret, work_agent_deadline(&work, ASK_MS), &knows, err);
     mem_wipe(secret, sizeof secret);
     *answered = result == 0;
     if (result < 0 || knows)
@@ -78,26 +97,102 @@ void agent_refresh_restarted(struct agent_refresh *refresh, const char *instance
     if (refresh->restarted_count == RESTARTED_MAX)
         return;
     struct restarted *one = &refresh->restarted[refresh->restarted_count++];
+    *one = (struct restarted){.give_up_ms = clock_monotonic_ms() + START_MOST_MS};
     snprintf(one->instance_name, sizeof one->instance_name, "%s", instance_name);
-    one->give_up_ms = clock_monotonic_ms() + START_MOST_MS;
+}
+
+/* The place of a team; a new one takes that of the team which has waited least. */
+static struct team_time *time_of(struct agent_refresh *refresh, uint64_t team)
+{
+    struct team_time *least = refresh->times;
+    for (size_t i = 0; i < TEAMS_MAX; i++) {
+        if (refresh->times[i].team == team)
+            return &refresh->times[i];
+        if (refresh->times[i].waited_ms < least->waited_ms)
+            least = &refresh->times[i];
+    }
+    *least = (struct team_time){.team = team};
+    return least;
+}
+
+static int64_t waited_ms(const struct agent_refresh *refresh, uint64_t team)
+{
+    for (size_t i = 0; i < TEAMS_MAX; i++)
+        if (refresh->times[i].team == team)
+            return refresh->times[i].waited_ms;
+    return 0;
+}
+
+static void forget_times(struct agent_refresh *refresh, int64_t now_ms)
+{
+    if (now_ms < refresh->forget_at_ms)
+        return;
+    memset(refresh->times, 0, sizeof refresh->times);
+    refresh->forget_at_ms = now_ms + FORGET_MS;
+}
+
+/* Of those whose time has come the one whose team has kept this process waiting for the shortest
+ * time, so that silent agents of one team do not delay another team's; or NULL. */
+static struct restarted *next_restarted(struct agent_refresh *refresh, int64_t now_ms)
+{
+    struct restarted *next = NULL;
+    for (size_t i = 0; i < refresh->restarted_count; i++) {
+        struct restarted *one = &refresh->restarted[i];
+        if (one->again_at_ms <= now_ms &&
+            (!next || waited_ms(refresh, one->team) < waited_ms(refresh, next->team)))
+            next = one;
+    }
+    return next;
+}
+
+/* Find its sandbox. False: there is none, or it cannot be found now. */
+static bool identify(struct agent_refresh *refresh, struct restarted *one, struct error **err)
+{
+    struct db *db = refresh->worker->db;
+    enum sandbox_state state;
+    sandbox_auto sandbox = {0};
+    if (*one->id)
+        return true;
+    if (sandbox_row_of_instance(db, 0, one->instance_name, one->id, &state, err) < 0 || !*one->id ||
+        sandbox_get(db, one->id, &sandbox, err) < 0)
+        return false;
+    one->team = pool_tenant(sandbox.team_id);
+    return true;
 }
 
 /* Whether it needs no more attention. */
-static bool refresh_restarted(struct agent_refresh *refresh, const struct restarted *one)
+static bool refresh_restarted(struct agent_refresh *refresh, struct restarted *one)
 {
-    struct db *db = refresh->worker->db;
     error_auto err = NULL;
-    char id[ID_SIZE];
-    enum sandbox_state state;
     bool answered = false;
-    if (sandbox_row_of_instance(db, 0, one->instance_name, id, &state, &err) == 0 &&
-        (!*id || reinitialise(refresh->worker, id, &answered, &err) == 0) && (answered || !*id))
+    int64_t started_ms = clock_monotonic_ms();
+    reinitialise(refresh->worker, one->id, &answered, &err);
+    int64_t now_ms = clock_monotonic_ms();
+    time_of(refresh, one->team)->waited_ms += now_ms - started_ms;
+    if (!err && answered)
         return true;
-    if (clock_monotonic_ms() < one->give_up_ms)
+    one->again_at_ms = now_ms + START_AGAIN_MS;
+    if (now_ms < one->give_up_ms)
         return false;
     log_warning("agent does not answer after a reboot", LOG_STR("instance", one->instance_name),
                 LOG_ERROR(err));
     return true;
+}
+
+static void drop_restarted(struct agent_refresh *refresh, struct restarted *one)
+{
+    *one = refresh->restarted[--refresh->restarted_count];
+}
+
+/* New ones first get a team. Of an instance without a sandbox nothing is to be done. */
+static void identify_all(struct agent_refresh *refresh)
+{
+    for (size_t i = refresh->restarted_count; i-- > 0;) {
+        struct restarted *one = &refresh->restarted[i];
+        error_auto err = NULL;
+        if (!identify(refresh, one, &err) && (!err || clock_monotonic_ms() >= one->give_up_ms))
+            drop_restarted(refresh, one);
+    }
 }
 
 /* --- the round --- */
@@ -119,15 +214,22 @@ static int add_to_round(void *context, const struct host *host, struct error **e
 
 int agent_refresh_begin_round(struct agent_refresh *refresh, struct error **err)
 {
-    refresh->round_count = 0;
+    if (refresh->round_count) /* silent agents must not keep the last ones from their turn */
+        return 0;
     return hosts_each(refresh->worker->db, add_to_round, refresh, NULL, err);
 }
 
 unsigned agent_refresh_work(struct agent_refresh *refresh)
 {
-    for (size_t i = refresh->restarted_count; i-- > 0;)
-        if (refresh_restarted(refresh, &refresh->restarted[i]))
-            refresh->restarted[i] = refresh->restarted[--refresh->restarted_count];
+    int64_t now_ms = clock_monotonic_ms();
+    forget_times(refresh, now_ms);
+    identify_all(refresh);
+    struct restarted *one = next_restarted(refresh, now_ms);
+    if (one && *one->id) {
+        if (refresh_restarted(refresh, one))
+            drop_restarted(refresh, one);
+        return 0;
+    }
     if (refresh->round_count) {
         /* One that does not answer, or is gone by now, is none of this. */
         error_auto ignored = NULL;

@@ -123,7 +123,30 @@ static void set_options(struct sending *sending, const char *url)
     curl_easy_setopt(easy, CURLOPT_PRIVATE, sending);
 }
 
-int sending_begin(struct sending *sending, const struct webhook_secrets *secrets, CURLM *multi,
+static bool is_address(const char *host)
+{
+    struct in_addr v4;
+    return *host == '[' || inet_pton(AF_INET, host, &v4) == 1;
+}
+
+/* What libcurl cannot read it refuses itself, later. */
+static void read_host(struct sending *sending, const char *url)
+{
+    CURLU *parts = curl_url();
+    char *host = NULL, *port = NULL;
+    if (parts && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+        curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+        curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+        !is_address(host)) {
+        sending->host = xstrdup(host);
+        sending->port = xstrdup(port);
+    }
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(parts);
+}
+
+int sending_begin(struct sending *sending, const struct webhook_secrets *secrets,
                   const struct webhook *webhook, struct error **err)
 {
     add_headers(sending, secrets, webhook->form);
@@ -131,9 +154,44 @@ int sending_begin(struct sending *sending, const struct webhook_secrets *secrets
     if (!sending->easy)
         return error_set(err, ERR_INTERNAL, "libcurl gives no handle");
     set_options(sending, webhook->url);
-    if (curl_multi_add_handle(multi, sending->easy) != CURLM_OK)
-        return error_set(err, ERR_INTERNAL, "libcurl takes no transfer");
+    read_host(sending, webhook->url);
+    sending->named_by = deadline_in_ms(CONNECT_WAIT_MS);
     return 0;
+}
+
+/* libcurl would look the name up itself, and wait for its own thread at the end of its time. */
+static void set_addresses(struct sending *sending, const char *addresses)
+{
+    autofree char *line = xasprintf("+%s:%s:%s", sending->host, sending->port, addresses);
+    sending->resolved = curl_slist_append(NULL, line);
+    curl_easy_setopt(sending->easy, CURLOPT_RESOLVE, sending->resolved);
+}
+
+static CURLcode hand_over(struct sending *sending, CURLM *multi, bool *begun)
+{
+    *begun = curl_multi_add_handle(multi, sending->easy) == CURLM_OK;
+    return *begun ? CURLE_OK : CURLE_FAILED_INIT;
+}
+
+CURLcode sending_connect(struct sending *sending, struct webhook_names *names, const char *team_id,
+                         CURLM *multi, bool *begun)
+{
+    const char *text = NULL;
+    *begun = false;
+    if (!sending->host)
+        return hand_over(sending, multi, begun);
+    switch (webhook_names_find(names, team_id, sending->host, &text)) {
+    case WEBHOOK_NAME_FOUND:
+        set_addresses(sending, text);
+        return hand_over(sending, multi, begun);
+    case WEBHOOK_NAME_FAILED:
+        snprintf(sending->error, sizeof sending->error, "Could not resolve host: %.100s (%s)",
+                 sending->host, text);
+        return CURLE_COULDNT_RESOLVE_HOST;
+    case WEBHOOK_NAME_WAITS:
+        break;
+    }
+    return deadline_passed(sending->named_by) ? CURLE_OPERATION_TIMEDOUT : CURLE_OK;
 }
 
 /* --- what became of it --- */
@@ -183,6 +241,9 @@ void sending_free(struct sending *sending, CURLM *multi)
         curl_easy_cleanup(sending->easy);
     }
     curl_slist_free_all(sending->headers);
+    curl_slist_free_all(sending->resolved);
+    free(sending->host);
+    free(sending->port);
     free(sending->message.body);
     free(sending);
 }

@@ -58,6 +58,8 @@ TAILQ_HEAD(hooks, hook);
 struct delivery {
     struct worker *worker;
     CURLM *multi;
+    struct webhook_names *names;
+    TAILQ_HEAD(, sending) resolving; /* sendings that wait for the addresses of their receivers */
     struct hooks hooks;
     struct protected_networks networks;
     unsigned sending;
@@ -192,8 +194,10 @@ static void begin(struct delivery *delivery, struct hook *hook, struct sending *
     memcpy(sending->message.webhook_id, hook->row.id, ID_SIZE);
     hook->sending++;
     delivery->sending++;
-    if (sending_begin(sending, &hook->secrets, delivery->multi, &hook->row, &err) == 0)
+    if (sending_begin(sending, &hook->secrets, &hook->row, &err) == 0) {
+        TAILQ_INSERT_TAIL(&delivery->resolving, sending, entry);
         return;
+    }
     log_warning("a webhook is not sent now", LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
     if (sending->is_event)
         hook->broken = true;
@@ -320,6 +324,31 @@ static void settle_ended(struct delivery *delivery)
         curl_easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, (char **)&sending);
         settle(delivery, sending, result);
     }
+}
+
+static void connect_resolved(struct delivery *delivery)
+{
+    struct sending *sending, *next;
+    for (sending = TAILQ_FIRST(&delivery->resolving); sending; sending = next) {
+        bool begun;
+        next = TAILQ_NEXT(sending, entry);
+        CURLcode result = sending_connect(sending, delivery->names, sending->hook->row.team_id,
+                                          delivery->multi, &begun);
+        if (begun || result != CURLE_OK)
+            TAILQ_REMOVE(&delivery->resolving, sending, entry);
+        if (result != CURLE_OK)
+            settle(delivery, sending, result);
+    }
+}
+
+static void advance(struct delivery *delivery)
+{
+    int running;
+    webhook_names_turn(delivery->names);
+    connect_resolved(delivery);
+    webhook_names_turn(delivery->names); /* those that were asked for just now */
+    curl_multi_perform(delivery->multi, &running);
+    settle_ended(delivery);
 }
 
 /* --- the next in hand --- */
@@ -500,7 +529,6 @@ static int take_turns(struct delivery *delivery, struct error **err)
 static int turn(struct delivery *delivery, struct error **err)
 {
     struct hook *hook;
-    int running;
     if (take_turns(delivery, err) < 0)
         return -1;
     TAILQ_FOREACH(hook, &delivery->hooks, entry)
@@ -516,8 +544,7 @@ static int turn(struct delivery *delivery, struct error **err)
             log_warning("a webhook is not delivered now", LOG_STR("webhook", hook->row.id),
                         LOG_ERROR(failure));
     }
-    curl_multi_perform(delivery->multi, &running);
-    settle_ended(delivery);
+    advance(delivery);
     return 0;
 }
 
@@ -531,10 +558,8 @@ static void drop_all(struct delivery *delivery)
 
 static void drain(struct delivery *delivery)
 {
-    int running;
     while (delivery->sending) { /* each ends in its time */
-        curl_multi_perform(delivery->multi, &running);
-        settle_ended(delivery);
+        advance(delivery);
         curl_multi_poll(delivery->multi, NULL, 0, SENDING_MS, NULL);
     }
     drop_all(delivery);
@@ -553,8 +578,10 @@ static bool is_idle(const struct delivery *delivery)
 /* Until somebody says that there is something, a transfer goes on, or it is time for a look. */
 static void rest(struct delivery *delivery)
 {
-    struct curl_waitfd notices[] = {{.fd = delivery->events, .events = CURL_WAIT_POLLIN},
-                                    {.fd = delivery->changes, .events = CURL_WAIT_POLLIN}};
+    struct curl_waitfd notices[] = {
+        {.fd = delivery->events, .events = CURL_WAIT_POLLIN},
+        {.fd = delivery->changes, .events = CURL_WAIT_POLLIN},
+        {.fd = webhook_names_fd(delivery->names), .events = CURL_WAIT_POLLIN}};
     int64_t now_ms = clock_monotonic_ms();
     int64_t wait_ms =
         (delivery->ours && delivery->look_at_ms < delivery->reload_at_ms ? delivery->look_at_ms
@@ -577,7 +604,9 @@ void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
     delivery.multi = curl_multi_init();
     delivery.events = notify_open(worker->settings->api_socket, NOTIFY_DELIVERIES);
     delivery.changes = notify_open(worker->settings->api_socket, NOTIFY_WEBHOOKS);
+    delivery.names = webhook_names_open();
     TAILQ_INIT(&delivery.hooks);
+    TAILQ_INIT(&delivery.resolving);
     while (!*stop) {
         error_auto err = NULL;
         if (turn(&delivery, &err) < 0) {
@@ -591,6 +620,7 @@ void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
     }
     drain(&delivery);
     release_lease(&delivery);
+    webhook_names_close(delivery.names);
     curl_multi_cleanup(delivery.multi);
     notify_close(delivery.events);
     notify_close(delivery.changes);

@@ -81,7 +81,8 @@ static int open_gate(const struct settings *settings, struct gate *gate, struct 
 {
     if (pool_open(settings->pools_dir, &gate->pool, err) < 0)
         return -1;
-    if (agent_notes_open(settings->pools_dir, settings->agent_silence_s, &gate->notes, err) < 0)
+    if (agent_notes_open(settings->pools_dir, "agents.notes", settings->agent_silence_s,
+                         &gate->notes, err) < 0)
         return -1;
     return open_worker(settings, &gate->worker, err);
 }

@@ -209,9 +209,12 @@ static void forward(struct dns_server *server, struct filter_sandbox *sandbox,
     struct asked *asked = xmalloc(sizeof *asked);
     *asked =
         (struct asked){server, sandbox->address, xstrdup(sandbox->wire.sandbox_id), *to, *question};
+    const struct resolver_question first = {question->name, question->type,
+                                            sandbox->wire.tenant ? sandbox->wire.tenant
+                                                                 : sandbox->address};
     sandbox->waiting++;
     if (sandbox->waiting > WAITING_MAX ||
-        resolver_ask(server->resolver, question->name, question->type, on_result, asked) < 0) {
+        resolver_ask(server->resolver, &first, on_result, asked) < 0) {
         sandbox->waiting--;
         answer(server, to, question, LDNS_RCODE_SERVFAIL, NULL, 0, NULL);
         asked_free(asked);

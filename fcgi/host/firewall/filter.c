@@ -13,10 +13,9 @@
 #include "firewall/ended.h"
 #include "firewall/state.h"
 
-#define DNS_PORT       53
-#define DNS_TLS_PORT   853
-#define QUIC_PORT      443
-#define LOOKUP_WAIT_MS 1000 /* what a change waits for the addresses of denied names */
+#define DNS_PORT     53
+#define DNS_TLS_PORT 853
+#define QUIC_PORT    443
 /* Denied names that nobody else denies, how many at once for a sandbox and how many a second: each
  * is a question to the upstream at once. */
 #define NEW_WATCHES_BURST 1024
@@ -40,16 +39,11 @@ static int open_parts(struct filter *filter, struct error **err)
 
 int filter_open(const struct settings *settings, struct filter **filter, struct error **err)
 {
-    pthread_condattr_t monotonic;
     struct filter *fresh = xcalloc(1, sizeof *fresh);
     fresh->settings = settings;
     fresh->started_at_ms = clock_now_ms();
     fresh->wake_fd = -1;
     pthread_mutex_init(&fresh->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&fresh->watches_changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
     if (open_parts(fresh, err) < 0) {
         filter_close(fresh);
         return -1;
@@ -92,7 +86,6 @@ void filter_close(struct filter *filter)
     flows_close(filter->flows);
     if (filter->wake_fd >= 0)
         close(filter->wake_fd);
-    pthread_cond_destroy(&filter->watches_changed);
     pthread_mutex_destroy(&filter->lock);
     free(filter);
 }
@@ -209,26 +202,6 @@ static bool watches_answered(const struct names *names)
         if (!names->lookups[i].lookup->answered)
             return false;
     return true;
-}
-
-/* The lock is open meanwhile, so the sandbox may be another one afterwards, or none. */
-static void wait_for_lookups(struct filter *filter, uint32_t address)
-{
-    struct timespec until;
-    int64_t until_ms = clock_monotonic_ms() + LOOKUP_WAIT_MS;
-    until.tv_sec = until_ms / 1000;
-    until.tv_nsec = until_ms % 1000 * 1000000;
-    for (;;) {
-        const struct filter_sandbox *sandbox = filter_find(filter, address);
-        if (!sandbox || watches_answered(&sandbox->names))
-            return;
-        filter_wake(filter);
-        if (pthread_cond_timedwait(&filter->watches_changed, &filter->lock, &until) != 0) {
-            log_warning("cannot resolve denied names yet",
-                        LOG_STR("sandbox", sandbox->wire.sandbox_id));
-            return;
-        }
-    }
 }
 
 /* --- what is allowed --- */
@@ -522,15 +495,33 @@ int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, str
              LOG_INT("rules", sandbox->wire.policy.count),
              LOG_INT("duration_ms", clock_monotonic_ms() - started_ms));
     if (!watches_answered(&sandbox->names))
-        wait_for_lookups(filter, address);
-    sandbox = filter_find(filter, address);
-    if (sandbox && sandbox->names_changed)
-        apply_changed(filter, sandbox);
-    if (sandbox && sandbox->closed)
-        return error_set(err, ERR_RATE_LIMITED,
-                         "the denied names have too many addresses to be denied one by one: the "
-                         "sandbox is closed");
+        filter_wake(filter);
     return 0;
+}
+
+/* Many requests are in this state at the same time, of all teams, and none may keep another one
+ * waiting. The sandbox may be another one by now, or none. */
+int filter_put_end(struct filter *filter, const struct filter_put *put, bool *ended,
+                   struct error **err)
+{
+    struct filter_sandbox *sandbox = filter_find(filter, put->address);
+    *ended = true;
+    if (!sandbox || !same_sandbox(sandbox, put->sandbox_id) ||
+        sandbox->wire.revision != put->revision)
+        return 0;
+    if (!watches_answered(&sandbox->names)) {
+        *ended = deadline_passed(put->until);
+        if (!*ended)
+            return 0;
+        log_warning("cannot resolve denied names yet; trying again",
+                    LOG_STR("sandbox", sandbox->wire.sandbox_id));
+    }
+    if (sandbox->names_changed)
+        apply_changed(filter, sandbox);
+    return sandbox->closed ? error_set(err, ERR_RATE_LIMITED,
+                                       "the denied names have too many addresses to be denied one "
+                                       "by one: the sandbox is closed")
+                           : 0;
 }
 
 int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_id,
@@ -673,7 +664,6 @@ void filter_watch_answered(struct filter *filter, struct lookup *lookup, const u
         for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox; sandbox = sandbox->next)
             if (uses_lookup(&sandbox->names, lookup))
                 sandbox->names_changed = true;
-    pthread_cond_broadcast(&filter->watches_changed);
 }
 
 void filter_apply_changed(struct filter *filter)

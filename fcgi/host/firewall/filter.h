@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "base/deadline.h"
 #include "config/settings.h"
 #include "firewall/denials.h"
 #include "firewall/flows.h"
@@ -50,7 +51,6 @@ struct filter_ended {
 struct filter {
     const struct settings *settings;
     pthread_mutex_t lock;
-    pthread_cond_t watches_changed;
     struct kernel *kernel;
     struct flows *flows;
     struct protected_networks protected_networks;
@@ -79,12 +79,30 @@ int filter_restore(struct filter *filter, struct error **err);
 /* The same from memory: the table was loaded anew. */
 int filter_apply_all(struct filter *filter, struct error **err);
 
-/* Put a policy in force, take the contents of wire, cut what it forbids, wait a moment for the
- * addresses of names that it denies. is_new: the sandbox has not begun any flow yet, so that there
- * is nothing to cut. Errors: ERR_STALE_REVISION, ERR_INVALID_REQUEST,
- * ERR_RUNTIME_REFUSED, ERR_NO_CAPACITY (a name that it denies cannot be watched); the former policy
- * stays in force, or the address closed. */
+/* Put a policy in force, take the contents of wire, cut what it forbids. is_new: the sandbox has
+ * not begun any flow yet, so that there is nothing to cut. Names that it denies may have no answer
+ * yet: see filter_put_end(). Errors: ERR_STALE_REVISION, ERR_INVALID_REQUEST, ERR_RUNTIME_REFUSED,
+ * ERR_RATE_LIMITED (a name that it denies cannot be watched); the former policy stays in force, or
+ * the address closed. */
 int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, struct error **err);
+
+/* A policy that was put, and how long its denied names may still be waited for. */
+struct filter_put {
+    uint32_t address;
+    char sandbox_id[65];
+    uint64_t revision;
+    struct deadline until;
+};
+
+/* How long filter_put_end() is to be called again for names without an answer. */
+#define FILTER_LOOKUP_WAIT_MS 1000
+
+/* The second half of a put, without waiting: cut what is reached by names that it denies. *ended
+ * false: some of them have no answer yet and the time for them is not over; call it again. Names
+ * that are answered later are denied later. Errors: ERR_RATE_LIMITED: they have too many addresses,
+ * so the sandbox is closed. */
+int filter_put_end(struct filter *filter, const struct filter_put *put, bool *ended,
+                   struct error **err);
 
 /* Close the address, unless it has another sandbox's policy by now. No packet passes when this
  * returns; what is left in the connection table is cut within a second. */

@@ -21,7 +21,7 @@
 #define TTL_MAX_S    3600 /* records live no longer than that here */
 #define FRAME_HEADER 2    /* bytes of the length before a message over TCP */
 #define MS_PER_S     1000
-#define WAITERS_MAX  4096 /* of all lookups */
+#define WAITERS_MAX  65536 /* of all lookups; dns_server.c bounds those of each sandbox */
 
 struct waiter {
     resolver_done *done;
@@ -34,6 +34,8 @@ struct lookup {
     struct resolver *resolver;
     char name[DNS_NAME_MAX + 1];
     uint16_t type;
+    uint64_t tenant;          /* the first that asked */
+    bool given_up;            /* for another tenant's: ends at the next tick */
     struct dns_result result; /* as far as the chain of aliases was followed */
     bool has_result;
     unsigned steps; /* of that chain */
@@ -56,8 +58,11 @@ struct resolver {
     size_t upstream_count;
     bool from_file;
     struct timespec file_changed;
-    struct lookup *lookups;
-    size_t lookup_count, waiter_count;
+    struct lookup *lookups; /* the newest first */
+    size_t waiter_count;
+    struct room {
+        size_t count, max; /* of lookups that are not given up */
+    } tenants, denied;
 };
 
 static void attempt(struct lookup *lookup);
@@ -84,6 +89,8 @@ int resolver_open(struct loop *loop, const char *upstreams, struct resolver **re
     fresh->loop = loop;
     fresh->cache = dns_cache_new();
     fresh->from_file = !*upstreams;
+    fresh->tenants.max = RESOLVER_LOOKUPS_MAX;
+    fresh->denied.max = RESOLVER_DENIED_MAX;
     if (upstreams_parse(upstreams, fresh->upstreams, RESOLVER_UPSTREAMS_MAX, &fresh->upstream_count,
                         err) < 0) {
         resolver_close(fresh);
@@ -95,6 +102,11 @@ int resolver_open(struct loop *loop, const char *upstreams, struct resolver **re
 }
 
 /* --- lookups --- */
+
+static struct room *room_of(struct resolver *resolver, uint64_t tenant)
+{
+    return tenant == RESOLVER_DENIED ? &resolver->denied : &resolver->tenants;
+}
 
 static void lookup_free(struct lookup *lookup)
 {
@@ -108,7 +120,8 @@ static void lookup_free(struct lookup *lookup)
     dns_result_deinit(&lookup->result);
     free(lookup->question);
     free(lookup->answer);
-    lookup->resolver->lookup_count--;
+    if (!lookup->given_up)
+        room_of(lookup->resolver, lookup->tenant)->count--;
     free(lookup);
 }
 
@@ -341,26 +354,89 @@ void resolver_tick(struct resolver *resolver, int64_t now_ms)
     }
 }
 
-static struct lookup *find_lookup(struct resolver *resolver, const char *name, uint16_t type)
+static struct lookup *find_lookup(struct resolver *resolver,
+                                  const struct resolver_question *question)
 {
     struct lookup *lookup = resolver->lookups;
-    while (lookup && (lookup->type != type || strcmp(lookup->name, name) != 0))
+    while (lookup && (lookup->given_up || lookup->type != question->type ||
+                      strcmp(lookup->name, question->name) != 0))
         lookup = lookup->next;
     return lookup;
 }
 
-static struct lookup *start_lookup(struct resolver *resolver, const char *name, uint16_t type)
+static struct lookup *start_lookup(struct resolver *resolver,
+                                   const struct resolver_question *question)
 {
     struct lookup *lookup = xcalloc(1, sizeof *lookup);
     lookup->socket.fd = -1;
     lookup->resolver = resolver;
-    lookup->type = type;
-    memcpy(lookup->name, name, strlen(name) + 1);
+    lookup->type = question->type;
+    lookup->tenant = question->tenant;
+    memcpy(lookup->name, question->name, strlen(question->name) + 1);
     lookup->next = resolver->lookups;
     resolver->lookups = lookup;
-    resolver->lookup_count++;
+    room_of(resolver, question->tenant)->count++;
     attempt(lookup);
     return lookup;
+}
+
+/* --- shares --- */
+
+#define SHARES (2 * RESOLVER_LOOKUPS_MAX) /* places of a table that is never full */
+
+struct share {
+    uint64_t tenant;
+    unsigned count;
+};
+
+static struct share *share_of(struct share *shares, uint64_t tenant)
+{
+    size_t at = tenant % SHARES;
+    while (shares[at].count && shares[at].tenant != tenant)
+        at = (at + 1) % SHARES;
+    shares[at].tenant = tenant;
+    return &shares[at];
+}
+
+/* The oldest lookup of the tenant with most of them; NULL: that is the one who asks. Names that are
+ * denied count as one tenant. */
+static struct lookup *to_give_up(const struct resolver *resolver, uint64_t tenant)
+{
+    static struct share shares[SHARES];
+    struct lookup *oldest = NULL;
+    uint64_t most = tenant;
+    unsigned count = 0;
+    if (tenant != RESOLVER_DENIED) {
+        memset(shares, 0, sizeof shares);
+        for (const struct lookup *lookup = resolver->lookups; lookup; lookup = lookup->next)
+            if (!lookup->given_up && lookup->tenant != RESOLVER_DENIED &&
+                ++share_of(shares, lookup->tenant)->count > count) {
+                most = lookup->tenant;
+                count = share_of(shares, most)->count;
+            }
+        if (share_of(shares, tenant)->count + 1 >= count)
+            return NULL;
+    }
+    for (struct lookup *lookup = resolver->lookups; lookup; lookup = lookup->next)
+        if (!lookup->given_up && lookup->tenant == most)
+            oldest = lookup;
+    return oldest;
+}
+
+/* What is given up ends in resolver_tick(), and not in the middle of what else goes on here. */
+static bool make_room(struct resolver *resolver, uint64_t tenant)
+{
+    struct room *room = room_of(resolver, tenant);
+    if (room->count < room->max)
+        return true;
+    struct lookup *lookup = to_give_up(resolver, tenant);
+    if (!lookup)
+        return false;
+    lookup->given_up = true;
+    lookup->attempts = ATTEMPTS_MAX;
+    lookup->give_up_at_ms = 0;
+    room->count--;
+    return true;
 }
 
 bool resolver_knows(struct resolver *resolver, const char *name, uint16_t type)
@@ -369,22 +445,22 @@ bool resolver_knows(struct resolver *resolver, const char *name, uint16_t type)
     return dns_cache_get(resolver->cache, name, type, clock_monotonic_ms(), &left_ms) != NULL;
 }
 
-int resolver_ask(struct resolver *resolver, const char *name, uint16_t type, resolver_done *done,
-                 void *context)
+int resolver_ask(struct resolver *resolver, const struct resolver_question *question,
+                 resolver_done *done, void *context)
 {
     int64_t left_ms;
-    const struct dns_result *known =
-        dns_cache_get(resolver->cache, name, type, clock_monotonic_ms(), &left_ms);
+    const struct dns_result *known = dns_cache_get(resolver->cache, question->name, question->type,
+                                                   clock_monotonic_ms(), &left_ms);
     if (known) {
         done(context, known, left_ms);
         return 0;
     }
-    struct lookup *lookup = find_lookup(resolver, name, type);
+    struct lookup *lookup = find_lookup(resolver, question);
     if (resolver->waiter_count == WAITERS_MAX ||
-        (!lookup && resolver->lookup_count == RESOLVER_LOOKUPS_MAX))
+        (!lookup && !make_room(resolver, question->tenant)))
         return -1;
     if (!lookup)
-        lookup = start_lookup(resolver, name, type);
+        lookup = start_lookup(resolver, question);
     struct waiter *waiter = xmalloc(sizeof *waiter);
     *waiter = (struct waiter){done, context, lookup->waiters};
     lookup->waiters = waiter;

@@ -12,7 +12,11 @@
 #include "base/loop.h"
 #include "dns/message.h"
 
-#define RESOLVER_LOOKUPS_MAX   1024 /* at the same time */
+/* At the same time: for tenants together, and names that policies deny besides. When they are
+ * full, the tenant with most of them gives up its oldest one. */
+#define RESOLVER_LOOKUPS_MAX   1024
+#define RESOLVER_DENIED_MAX    512
+#define RESOLVER_DENIED        0 /* the tenant of names that policies deny */
 #define RESOLVER_UPSTREAMS_MAX 8
 
 struct resolver;
@@ -30,10 +34,19 @@ void resolver_close(struct resolver *resolver); /* nobody is called back; NULL i
 /* Whether the answer is known, so that nothing need be asked. */
 bool resolver_knows(struct resolver *resolver, const char *name, uint16_t type);
 
+/* A name of a type, and the tenant (a number that stands for it) whose lookup it is if it is asked
+ * first. */
+struct resolver_question {
+    const char *name;
+    uint16_t type;
+    uint64_t tenant;
+};
+
 /* Call back with the answer, at once when it is known. context must live until then. Returns 0, or
- * -1 when too much is asked already; nobody is called back then. */
-int resolver_ask(struct resolver *resolver, const char *name, uint16_t type, resolver_done *done,
-                 void *context);
+ * -1 when no room is left and no tenant has more lookups than this one; done() is not called
+ * then. */
+int resolver_ask(struct resolver *resolver, const struct resolver_question *question,
+                 resolver_done *done, void *context);
 
 /* Whether it waits for any answer. */
 bool resolver_is_asking(const struct resolver *resolver);

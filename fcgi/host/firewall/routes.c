@@ -2,12 +2,15 @@
 #include "firewall/routes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/meminfo.h"
 #include "base/sizing.h"
+#include "base/str.h"
 #include "common/idle_time.h"
 #include "config.h"
 #include "firewall/sizing.h"
@@ -26,6 +29,88 @@ static int read_address(const struct http_request *request, uint32_t *address, s
     return 0;
 }
 
+/* --- requests that wait --- */
+
+/* For sandlot-limits, or for the addresses of denied names. Both may take a second, and a tenant
+ * decides how often: so the one thread here serves others meanwhile (http_request.pending). */
+struct pending {
+    int sizing; /* a connection of sizing_begin(); -1: none, or over */
+    char answer[SIZING_ANSWER_SIZE];
+    struct deadline sizing_until;
+    bool is_put; /* else only sandlot-limits is asked */
+    struct filter_put put;
+};
+
+static void pending_free(void *context)
+{
+    struct pending *pending = context;
+    cleanup_close_(&pending->sizing);
+    free(pending);
+}
+
+static struct pending *pend_begin(const struct filter *filter, const char *size)
+{
+    struct pending *pending = xcalloc(1, sizeof *pending);
+    pending->sizing = sizing_begin(filter->settings->limits_socket, size);
+    pending->sizing_until = deadline_in_ms(SIZING_WAIT_MS);
+    return pending;
+}
+
+static void pend(struct http_request *request, struct pending *pending)
+{
+    request->pending = pending;
+    request->pending_free = pending_free;
+}
+
+static bool sizing_is_over(struct pending *pending)
+{
+    if (pending->sizing >= 0 && sizing_end(pending->sizing, pending->answer))
+        pending->sizing = -1;
+    return pending->sizing < 0 || deadline_passed(pending->sizing_until);
+}
+
+static int answer_sizing(const struct filter *filter, struct pending *pending,
+                         struct http_response *response)
+{
+    char *answer = pending->answer;
+    bool ready = sizing_is_done(answer);
+    answer[strcspn(answer, "\n")] = '\0';
+    if (!answer[0])
+        snprintf(answer, SIZING_ANSWER_SIZE, "it does not answer on %s",
+                 filter->settings->limits_socket);
+    return http_response_json(response, 200, json_pack("{s:s?}", "reason", ready ? NULL : answer));
+}
+
+/* The rest of a request that pends: it is answered, or still pends. */
+static int pend_end(struct filter *filter, struct http_request *request,
+                    struct http_response *response, struct error **err)
+{
+    struct pending *pending = request->pending;
+    bool over = sizing_is_over(pending), named = true;
+    int result = pending->is_put ? filter_put_end(filter, &pending->put, &named, err) : 0;
+    if (result == 0 && !(over && named) && request->may_pend)
+        return 0;
+    request->pending = NULL;
+    if (result == 0)
+        result = pending->is_put
+                     ? http_response_json(response, 200,
+                                          json_pack("{s:I, s:b}", "revision",
+                                                    (json_int_t)pending->put.revision, "sized",
+                                                    sizing_is_done(pending->answer)))
+                     : answer_sizing(filter, pending, response);
+    pending_free(pending);
+    return result;
+}
+
+/* --- handlers --- */
+
+static void read_tenant(const struct http_request *request, struct policy_wire *wire)
+{
+    const char *text = http_header(request, POLICY_TENANT_HEADER);
+    if (text && str_parse_u64(text, 1, UINT64_MAX, &wire->tenant) < 0)
+        wire->tenant = 0;
+}
+
 static int put_policy(void *context, struct http_request *request, struct http_response *response,
                       struct error **err)
 {
@@ -36,17 +121,18 @@ static int put_policy(void *context, struct http_request *request, struct http_r
     if (wire.address != address)
         return error_set_field(err, ERR_INVALID_REQUEST, "/address",
                                "the path names another address");
-    json_int_t revision = (json_int_t)wire.revision;
-    const char *socket_path = ((const struct filter *)context)->settings->limits_socket;
-    int sizing = sizing_begin(socket_path, http_header(request, SIZING_HEADER));
-    int result = filter_put(context, &wire, http_query(request, "new"), err);
-    filter_unlock(context);
-    bool sized = sizing_end(sizing);
-    filter_lock(context);
-    if (result < 0)
+    read_tenant(request, &wire);
+    struct pending *pending = pend_begin(context, http_header(request, SIZING_HEADER));
+    pending->is_put = true;
+    pending->put = (struct filter_put){.address = address, .revision = wire.revision};
+    snprintf(pending->put.sandbox_id, sizeof pending->put.sandbox_id, "%s", wire.sandbox_id);
+    if (filter_put(context, &wire, http_query(request, "new"), err) < 0) {
+        pending_free(pending);
         return -1;
-    return http_response_json(response, 200,
-                              json_pack("{s:I, s:b}", "revision", revision, "sized", sized));
+    }
+    pending->put.until = deadline_in_ms(FILTER_LOOKUP_WAIT_MS);
+    pend(request, pending);
+    return pend_end(context, request, response, err);
 }
 
 static int delete_policy(void *context, struct http_request *request,
@@ -133,13 +219,8 @@ static int get_host(void *context, struct http_request *request, struct http_res
 static int get_sizing(void *context, struct http_request *request, struct http_response *response,
                       struct error **err)
 {
-    char answer[SIZING_ANSWER_SIZE];
-    (void)request;
-    (void)err;
-    filter_unlock(context);
-    bool ready = sizing_check(((const struct filter *)context)->settings->limits_socket, answer);
-    filter_lock(context);
-    return http_response_json(response, 200, json_pack("{s:s?}", "reason", ready ? NULL : answer));
+    pend(request, pend_begin(context, SIZING_CHECK));
+    return pend_end(context, request, response, err);
 }
 
 static int get_health(void *context, struct http_request *request, struct http_response *response,
@@ -192,7 +273,11 @@ void filter_serve(void *context, struct http_request *request, struct http_respo
 {
     struct filter *filter = context;
     const struct router router = {.routes = routes, .count = ARRAY_SIZE(routes), .context = filter};
+    error_auto err = NULL;
     filter_lock(filter);
-    router_serve(&router, request, response);
+    if (!request->pending)
+        router_serve(&router, request, response);
+    else if (pend_end(filter, request, response, &err) < 0)
+        http_response_error(response, request, err);
     filter_unlock(filter);
 }

@@ -120,8 +120,8 @@ static void ask_lookups(struct service *service)
         question->filter = service->filter;
         snprintf(question->name, sizeof question->name, "%s", lookup->name);
         lookup->asked = true;
-        if (resolver_ask(service->resolver, lookup->name, LDNS_RR_TYPE_A, on_watched, question) <
-            0) {
+        const struct resolver_question asked = {lookup->name, LDNS_RR_TYPE_A, RESOLVER_DENIED};
+        if (resolver_ask(service->resolver, &asked, on_watched, question) < 0) {
             lookup->asked = false;
             free(question);
             return;

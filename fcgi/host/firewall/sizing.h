@@ -4,14 +4,15 @@
 
 #include <stdbool.h>
 
-/* Ask; size NULL: nothing is asked. Returns a connection for sizing_end(), or -1. */
+/* Ask; size NULL: nothing is asked. Never waits. Returns a connection for sizing_end(), or -1. */
 int sizing_begin(const char *socket_path, const char *size);
 
-/* Wait for the answer, a bounded time, and close the connection; whether it was done. */
-bool sizing_end(int fd);
-
 #define SIZING_ANSWER_SIZE 512
+#define SIZING_WAIT_MS     1000 /* a busy pool commits what it has to write, which Incus does too */
 
-/* Like both for SIZING_CHECK: whether sandlot-limits can give instances their size. False: answer
- * says why not. */
-bool sizing_check(const char *socket_path, char answer[SIZING_ANSWER_SIZE]);
+/* Read what has come of the answer, without waiting. False: not all of it; call it again. True:
+ * fd is closed, and answer is the line, "" when there was none. answer is "" before the first
+ * call. */
+bool sizing_end(int fd, char answer[SIZING_ANSWER_SIZE]);
+
+bool sizing_is_done(const char *answer);

@@ -31,7 +31,8 @@ static json_t *state_json(const struct filter_sandbox *sandbox)
                               json_pack("[s, I, I]", answer->name, (json_int_t)answer->address,
                                         (json_int_t)answer->expires_at_ms));
     }
-    return json_pack("{s:o, s:o}", "policy", policy_wire_json(&sandbox->wire), "answers", answers);
+    return json_pack("{s:o, s:o, s:I}", "policy", policy_wire_json(&sandbox->wire), "answers",
+                     answers, "tenant", (json_int_t)sandbox->wire.tenant);
 }
 
 int state_save(const char *directory, const struct filter_sandbox *sandbox, struct error **err)
@@ -73,7 +74,10 @@ static int load_file(const char *path, json_t **json, struct policy_wire *wire, 
     *json = json_load_file(path, JSON_REJECT_DUPLICATES, &problem);
     if (!*json)
         return error_set(err, ERR_CONFIG, "line %d: %s", problem.line, problem.text);
-    return policy_wire_read(json_object_get(*json, "policy"), wire, err);
+    if (policy_wire_read(json_object_get(*json, "policy"), wire, err) < 0)
+        return -1;
+    wire->tenant = (uint64_t)json_integer_value(json_object_get(*json, "tenant"));
+    return 0;
 }
 
 static DIR *open_directory(const char *directory, struct error **err)

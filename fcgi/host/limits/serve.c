@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,6 +18,8 @@
 #define CALLER_MS   200 /* for the line of one who is connected */
 #define SWEEP_MS    2000
 #define ANSWER_SIZE 512
+/* Processes that mount volumes. A team has less of them: each is a create that holds a worker. */
+#define MOUNTING_MAX 32
 
 /* Whether a whole line came in time. */
 static bool receive(int fd, char line[SIZING_MAX])
@@ -38,22 +41,55 @@ static bool receive(int fd, char line[SIZING_MAX])
 }
 
 /* The disk first: of all it may be refused, and the processors are kept from then on. What is
- * mounted cannot be taken back, and comes last. */
-static int size(struct limits *limits, const char *line, struct error **err)
+ * mounted cannot be taken back, and comes last: mount_apart(). */
+static int size(struct limits *limits, const struct order *order, struct error **err)
 {
-    struct order order;
-    int64_t begun_us = clock_monotonic_us();
-    if (order_read(line, &order, err) < 0)
-        return -1;
-    if ((order.disk_gb && disk_size(&limits->disks, &order, err) < 0) ||
-        groups_size(&limits->groups, &order, err) < 0 ||
-        (order.mount_count && volumes_mount(&limits->volumes, &limits->groups, &order, err) < 0))
-        return error_context(err, "instance %s", order.instance);
-    log_info("instance has its size", LOG_STR("instance", order.instance),
-             LOG_INT("cpu", order.cpu), LOG_INT("memory_mb", order.memory_mb),
-             LOG_INT("disk_gb", order.disk_gb), LOG_INT("volumes", order.mount_count),
-             LOG_INT("duration_us", clock_monotonic_us() - begun_us));
+    if ((order->disk_gb && disk_size(&limits->disks, order, err) < 0) ||
+        groups_size(&limits->groups, order, err) < 0)
+        return error_context(err, "instance %s", order->instance);
     return 0;
+}
+
+static void reply(int fd, const struct order *order, int64_t begun_us, const struct error *failure)
+{
+    char text[ANSWER_SIZE] = SIZING_DONE;
+    if (failure) {
+        log_info("cannot give an instance its size here; Incus does it", LOG_ERROR(failure));
+        snprintf(text, sizeof text, "%s\n", failure->message);
+    } else if (order) {
+        log_info("instance has its size", LOG_STR("instance", order->instance),
+                 LOG_INT("cpu", order->cpu), LOG_INT("memory_mb", order->memory_mb),
+                 LOG_INT("disk_gb", order->disk_gb), LOG_INT("volumes", order->mount_count),
+                 LOG_INT("duration_us", clock_monotonic_us() - begun_us));
+    }
+    send(fd, text, strlen(text), MSG_NOSIGNAL);
+    shutdown(fd, SHUT_WR); /* whoever else may have it */
+}
+
+/* Mount and answer in a process of its own. A hostile disk can make the mount of its volumes take
+ * INSIDE_MS, and the orders of other tenants must not wait for that. */
+static void mount_apart(struct limits *limits, int fd, const struct order *order, int64_t begun_us)
+{
+    error_auto err = NULL;
+    pid_t pid = limits->mounting < MOUNTING_MAX ? fork() : -1;
+    if (pid > 0) {
+        limits->mounting++;
+        return;
+    }
+    if (pid < 0)
+        error_set(&err, ERR_RUNTIME_REFUSED, "%u instances get volumes at the moment",
+                  limits->mounting);
+    else if (volumes_mount(&limits->volumes, &limits->groups, order, &err) < 0)
+        error_context(&err, "instance %s", order->instance);
+    reply(fd, order, begun_us, err);
+    if (pid == 0)
+        _exit(0);
+}
+
+static void reap(struct limits *limits)
+{
+    while (limits->mounting && waitpid(-1, NULL, WNOHANG) > 0)
+        limits->mounting--;
 }
 
 static int check(const struct limits *limits, struct error **err)
@@ -68,20 +104,23 @@ static int check(const struct limits *limits, struct error **err)
 static void answer(struct limits *limits, int fd)
 {
     const struct timeval most = {.tv_usec = CALLER_MS * 1000};
-    char line[SIZING_MAX], text[ANSWER_SIZE] = SIZING_DONE;
+    char line[SIZING_MAX];
+    struct order order;
+    int64_t begun_us = clock_monotonic_us();
     error_auto err = NULL;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
     if (!receive(fd, line))
         return;
-    if (str_equal(line, SIZING_CHECK))
+    if (str_equal(line, SIZING_CHECK)) {
         check(limits, &err);
-    else if (size(limits, line, &err) < 0)
-        log_info("an instance is not given its size here, and Incus is asked", LOG_ERROR(err));
-    if (err)
-        snprintf(text, sizeof text, "%s\n", err->message);
-    send(fd, text, strlen(text), MSG_NOSIGNAL);
-    shutdown(fd, SHUT_WR); /* whoever else may have it */
+        reply(fd, NULL, begun_us, err);
+    } else if (order_read(line, &order, &err) < 0 || size(limits, &order, &err) < 0 ||
+               !order.mount_count) {
+        reply(fd, &order, begun_us, err);
+    } else {
+        mount_apart(limits, fd, &order, begun_us);
+    }
 }
 
 int limits_serve(struct limits *limits, struct error **err)
@@ -90,7 +129,9 @@ int limits_serve(struct limits *limits, struct error **err)
     struct pollfd wait[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                             {.fd = hold_fd(hold), .events = POLLIN}};
     for (;;) {
-        int ready = poll(wait, ARRAY_SIZE(wait), hold_count(hold) ? SWEEP_MS : -1);
+        bool again = hold_count(hold) || limits->mounting;
+        int ready = poll(wait, ARRAY_SIZE(wait), again ? SWEEP_MS : -1);
+        reap(limits);
         if (ready == 0)
             hold_sweep(hold);
         if (ready <= 0)

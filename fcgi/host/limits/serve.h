@@ -9,9 +9,10 @@ struct limits {
     struct groups groups;
     struct disks disks;
     struct volumes volumes;
+    unsigned mounting; /* processes that mount */
 };
 
 /* Accept on file descriptor 0, one order a connection, one after the other: each takes a
- * millisecond or less, with volumes a few. Returns -1 with ERR_CONFIG when that is no socket to
- * accept on; else not at all. */
+ * millisecond or less. Volumes are mounted by a process of their own for each order. Returns -1
+ * with ERR_CONFIG when that is no socket to accept on; else not at all. */
 int limits_serve(struct limits *limits, struct error **err);

@@ -18,8 +18,8 @@ static int set_up(void **state)
     strcpy(fixture->dir, "/tmp/test_agent_notes.XXXXXX");
     if (!mkdtemp(fixture->dir))
         return -1;
-    assert_ok(agent_notes_open(fixture->dir, SILENCE, &fixture->notes, &err));
-    assert_ok(agent_notes_open(fixture->dir, SILENCE, &fixture->others, &err));
+    assert_ok(agent_notes_open(fixture->dir, "agents.notes", SILENCE, &fixture->notes, &err));
+    assert_ok(agent_notes_open(fixture->dir, "agents.notes", SILENCE, &fixture->others, &err));
     *state = fixture;
     return 0;
 }
@@ -65,6 +65,18 @@ static void test_a_place_belongs_to_one(void **state)
     assert_true(agent_notes_is_slow(fixture->notes, SANDBOX + 4096));
 }
 
+/* Of an agent that answered, for a moment, and not after it was silent. */
+static void test_an_answer_is_fresh(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_false(agent_notes_is_fresh(fixture->notes, SANDBOX));
+    agent_notes_answered(fixture->notes, SANDBOX);
+    assert_true(agent_notes_is_fresh(fixture->others, SANDBOX));
+    assert_false(agent_notes_is_fresh(fixture->others, SANDBOX + 4096));
+    agent_notes_silent(fixture->others, SANDBOX);
+    assert_false(agent_notes_is_fresh(fixture->notes, SANDBOX));
+}
+
 static void test_times_end(void **state)
 {
     struct fixture *fixture = *state;
@@ -77,6 +89,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_workers_know, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_place_belongs_to_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_answer_is_fresh, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_times_end, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define SEARCH_MAX 256
+#define SEARCH_MAX   256
+#define READ_MOST_MS 5000 /* for all pages of a log */
 
 /* Levels in their order. */
 static const char *const levels[] = {"debug", "info", "warn", "error"};
@@ -83,22 +84,28 @@ static int add_entries(struct lines *lines, const json_t *logs, struct error **e
     return json_array_size(logs) == 0;
 }
 
-/* Page by page: an agent's answer has a bound of its own, and so have the pages that are asked for,
- * since who owns a sandbox may have put anything in the agent's place. */
+/* Page by page. The owner of a sandbox may have put any program in the agent's place, so all pages
+ * have one deadline. What comes after it must not look like the end of the log. */
 static int read_lines(struct api *api, struct lines *lines, struct error **err)
 {
     lines->query.limit = LOGS_LIMIT_MAX;
-    for (unsigned page = 0; page < 1024; page++) {
+    struct deadline until = deadline_in_ms(READ_MOST_MS);
+    while (!deadline_passed(until)) {
         json_auto_t *logs = NULL;
         if (json_array_size(lines->entries) >= lines->limit)
             return 0;
-        int result = logs_read(api, &lines->query, &logs, err);
+        struct deadline page = deadline_within_ms(until, AGENT_WAIT_MS);
+        int result = logs_read(api, &lines->query, page, &logs, err);
         if (result == 0)
             result = add_entries(lines, logs, err);
         if (result != 0)
             return result < 0 ? -1 : 0;
     }
-    return 0;
+    return error_set(
+        err, ERR_AGENT_SILENT,
+        "The sandbox's agent did not send the whole log within %d s; ask for a part of "
+        "it.",
+        READ_MOST_MS / 1000);
 }
 
 static int read_number(const struct http_request *request, const char *name, uint64_t most,

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who gets a lookup when all of them are taken, at an upstream that never answers. */
+#include "unit/unit.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "base/loop.h"
+#include "firewall/resolver.h"
+
+struct fixture {
+    struct loop loop;
+    struct resolver *resolver;
+    int upstream;
+    unsigned ended[4]; /* lookups without an answer, by tenant */
+    unsigned names;
+};
+
+static struct fixture *now;
+static unsigned tenants[] = {0, 1, 2, 3};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    const struct rlimit files = {4096, 4096};
+    char upstream[32];
+    error_auto err = NULL;
+    setrlimit(RLIMIT_NOFILE, &files);
+    fixture->upstream = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fixture->upstream, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(getsockname(fixture->upstream, (struct sockaddr *)&address, &size), 0);
+    snprintf(upstream, sizeof upstream, "127.0.0.1:%u", ntohs(address.sin_port));
+    assert_int_equal(loop_init(&fixture->loop), 0);
+    assert_ok(resolver_open(&fixture->loop, upstream, &fixture->resolver, &err));
+    *state = now = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    resolver_close(fixture->resolver);
+    loop_deinit(&fixture->loop);
+    close(fixture->upstream);
+    free(fixture);
+    return 0;
+}
+
+static void on_done(void *context, const struct dns_result *result, int64_t left_ms)
+{
+    (void)left_ms;
+    assert_null(result);
+    now->ended[*(unsigned *)context]++;
+}
+
+/* A new name. Whether it is looked up. */
+static bool ask(struct fixture *fixture, unsigned tenant)
+{
+    char name[32];
+    snprintf(name, sizeof name, "n%u.dead.test", fixture->names++);
+    const struct resolver_question question = {name, LDNS_RR_TYPE_A, tenant};
+    return resolver_ask(fixture->resolver, &question, on_done, &tenants[tenant]) == 0;
+}
+
+static void the_tenant_with_most_gives_up_its_oldest(void **state)
+{
+    struct fixture *fixture = *state;
+    for (unsigned i = 0; i < RESOLVER_LOOKUPS_MAX; i++)
+        assert_true(ask(fixture, 1));
+    assert_false(ask(fixture, 1));
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(ask(fixture, 2));
+    assert_int_equal(fixture->ended[1], 0); /* not in the middle of a question */
+    resolver_tick(fixture->resolver, 0);
+    assert_int_equal(fixture->ended[1], 3);
+    assert_int_equal(fixture->ended[2], 0);
+}
+
+/* Two that take what they can have half of the lookups each, and a third still finds room. */
+static void shares_are_equal(void **state)
+{
+    struct fixture *fixture = *state;
+    for (unsigned i = 0; i < RESOLVER_LOOKUPS_MAX; i++)
+        ask(fixture, 1);
+    unsigned second = 0;
+    while (ask(fixture, 2))
+        second++;
+    resolver_tick(fixture->resolver, 0);
+    assert_in_range(second, RESOLVER_LOOKUPS_MAX / 2 - 1, RESOLVER_LOOKUPS_MAX / 2);
+    assert_int_equal(fixture->ended[1], second);
+    assert_true(ask(fixture, 3));
+}
+
+static void denied_names_have_room_of_their_own(void **state)
+{
+    struct fixture *fixture = *state;
+    for (unsigned i = 0; i < RESOLVER_LOOKUPS_MAX; i++)
+        ask(fixture, 1);
+    for (unsigned i = 0; i < RESOLVER_DENIED_MAX; i++)
+        assert_true(ask(fixture, RESOLVER_DENIED));
+    /* A new one is looked up in place of the oldest. */
+    assert_true(ask(fixture, RESOLVER_DENIED));
+    resolver_tick(fixture->resolver, 0);
+    assert_int_equal(fixture->ended[RESOLVER_DENIED], 1);
+    assert_int_equal(fixture->ended[1], 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_tenant_with_most_gives_up_its_oldest, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(shares_are_equal, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(denied_names_have_room_of_their_own, set_up, tear_down),
+    };
+    return run_tests(tests);
+}
