@@ -12,7 +12,7 @@ import dataplane_contract
 from client import Api
 
 OPERATIONS = [(method, path, operation) for method, path, operation in dataplane_contract.operations()]
-ROUTES = pathlib.Path(__file__).parents[3] / "fcgi" / "programs" / "agent" / "routes.c"
+ROUTES = pathlib.Path(__file__).parents[3] / "fcgi" / "guest" / "agent" / "routes.c"
 
 # What makes each call succeed, in the order of the document; the others are asked without a body.
 BODIES = {

@@ -26,7 +26,8 @@ def test_every_member(make_account, stack, plan, disk_gb, max_timeout):
     row = stack.query("SELECT * FROM plans WHERE name = %s", plan)[0]
     assert set(given) == {"team", "cpu", "memory_mb", "plan", "plans", "cpu_values", "memory_mb_min",
                           "memory_mb_max", "memory_mb_increment", "disk_gb", "max_timeout",
-                          "network_class", "prices", "quota"}
+                          "network_class", "prices", "quota", "per_sandbox"}
+    assert given["per_sandbox"]["processes"] == 500 and all(bound > 0 for bound in given["per_sandbox"].values())
     assert given["team"] == account.team
     assert [one["name"] for one in given["plans"]] == ["basic", "pro", "enterprise"]
     assert all(set(one) == PLAN for one in given["plans"])
