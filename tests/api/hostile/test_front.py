@@ -16,7 +16,9 @@ from stack import wait_until
 # The setting address_sockets, as the sample file has it.
 SHARE = 1024
 EXTRA = 300
-ATTACKER, HONEST = "127.0.9.1", "127.0.9.2"
+HONEST = "127.0.9.2"
+# One for each crowd: connections that were closed count until the kernel forgets them.
+ATTACKERS = (f"127.0.9.{number}" for number in range(3, 250))
 CLIENT_HELLO_BEGINS = b"\x16\x03\x01\x02\x00"
 # Frames of HTTP/2: SETTINGS without content, and a stream that is reset at once. Its header block has :method GET,
 # :scheme https, :path / (static table of HPACK) and :authority as a literal.
@@ -109,7 +111,7 @@ def honest_request(stack, source=HONEST):
 @pytest.mark.parametrize("begin", [half_open, silent])
 def test_handshakes_that_do_not_end(stack, bystander, begin):
     before = refusals(stack)
-    with Crowd(ports(stack)[0], ATTACKER, begin) as crowd:
+    with Crowd(ports(stack)[0], next(ATTACKERS), begin) as crowd:
         # The address had none before, and none of the first ones is closed yet.
         assert len(crowd.held) >= SHARE and crowd.refused, (len(crowd.held), crowd.refused)
         assert refusals(stack) - before >= crowd.refused
@@ -119,7 +121,7 @@ def test_handshakes_that_do_not_end(stack, bystander, begin):
 
 def test_headers_that_do_not_end_without_tls(stack, bystander):
     _, plain, _ = ports(stack)
-    with Crowd(plain, ATTACKER, half_header) as crowd:
+    with Crowd(plain, next(ATTACKERS), half_header) as crowd:
         assert crowd.refused
         with connect(plain, HONEST) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\nHost: api.sandbox.localhost\r\n\r\n")
@@ -131,13 +133,14 @@ def test_headers_that_do_not_end_without_tls(stack, bystander):
 def test_the_ports_are_counted_together(stack):
     """An address that has its share at one port reaches none of the others; another address reaches all."""
     front, plain, ssh = ports(stack)
-    with Crowd(plain, ATTACKER, silent) as crowd:
+    attacker = next(ATTACKERS)
+    with Crowd(plain, attacker, silent) as crowd:
         assert crowd.refused
         for port in (front, ssh):
             with pytest.raises(ConnectionRefusedError):
-                connect(port, ATTACKER)
+                connect(port, attacker)
             connect(port, HONEST).close()
-    wait_until(lambda: not refused(front, ATTACKER), 30, "connections of the address again")
+    wait_until(lambda: not refused(front, attacker), 30, "connections of the address again")
 
 
 def refused(port, source):
@@ -174,6 +177,6 @@ def test_streams_that_are_reset(stack, bystander):
                              b"\0\0\x04\x03\0" + stream + b"\0\0\0\x08")
         return held
 
-    with Crowd(ports(stack)[0], ATTACKER, streams, 8):
+    with Crowd(ports(stack)[0], next(ATTACKERS), streams, 8):
         honest_request(stack)
         bystander.goes_on(rounds=1, pause=False)
