@@ -162,7 +162,7 @@ def test_only_known_protocols_and_own_addresses_leave(sandbox, internet):
     policy(sandbox, allow_internet_access=True)
     script = (
         "import socket\n"
-        "for number in (47, 50, 132, 253):\n"
+        "for number in (47, 50, 133, 253):\n"
         "    raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, number)\n"
         f"    raw.sendto(b'tunnel', ('{HERE}', 0))\n"
     )
