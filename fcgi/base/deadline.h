@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * When a request, a job or a step of one must have ended. It is made once, at the start, and each
- * function that waits for something outside this process takes it: so ten waits in a row do not
- * add up, whatever the other side does. All zeroes is a deadline that has passed, so that a
- * forgotten one fails in the first test instead of waiting for ever.
+ * The time at which a request, a job or a step must end. Create it once, at the start, and pass it
+ * to each function that waits for something outside this process: ten waits in a row then take no
+ * longer than one. A zeroed deadline has passed, so that a forgotten one fails in the first test.
  */
 #pragma once
 
@@ -14,12 +13,14 @@ struct deadline {
     int64_t at_ms; /* monotonic */
 };
 
+/* Create a deadline that many milliseconds from now. */
 struct deadline deadline_in_ms(unsigned ms);
 
-/* For one wait of a call: that many milliseconds from now, and not beyond the end of the whole. */
+/* Create the deadline of one wait: that many milliseconds from now, and never after whole. */
 struct deadline deadline_within_ms(struct deadline whole, unsigned ms);
 
-/* What is left; 0 when it has passed. */
+/* Return the milliseconds that are left; 0 after the deadline. */
 unsigned deadline_left_ms(struct deadline deadline);
 
+/* Return whether the deadline has passed. */
 bool deadline_passed(struct deadline deadline);

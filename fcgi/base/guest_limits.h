@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bounds of one sandbox that its agent and the runtime keep and that the API tells. Here, so that
- * no two of them differ. */
+/* Bounds of one sandbox. The agent and the runtime enforce them and the API shows them; all three
+ * read them here. */
 #pragma once
 
 /* Processes and threads together. */
