@@ -99,7 +99,7 @@ def test_events_of_others_are_not_seen(stack, call, other_account, sandbox):
     assert stranger("GET", "/events/sandboxes").json() == []
     assert_refused(stranger("GET", f"/events/sandboxes/{name_of(sandbox)}"), 404)
     for query, said in (("limit=0", "limit"), ("limit=101", "limit"), ("offset=-1", "offset"), ("offset=10001", "offset"),
-                        ("orderAsc=1", "orderAsc"), ("types=sandbox.died", "types"), ("kind=a", "kind")):
+                        ("orderAsc=1", "orderAsc"), ("types=sandbox.died", "types")):
         assert_refused(call("GET", f"/events/sandboxes?{query}"), 400, said)
     assert_refused(call("GET", "/events/sandboxes/" + "a" * 26), 404)
 
@@ -157,8 +157,7 @@ def test_webhooks_that_cannot_be(stack, call, account, other_account):
             ({"name": None}, 400, "/name"), ({"name": "a" * 129}, 400, "/name"), ({"url": "ftp://a/"}, 400, "/url"),
             ({"url": "http://user@a/"}, 400, "/url"), ({"events": []}, 400, "/events"),
             ({"events": ["sandbox.died"]}, 400, "/events/0"),
-            ({"signatureSecret": "short"}, 400, "/signatureSecret"), ({"signatureSecret": "a" * 129}, 400, "/signatureSecret"),
-            ({"secret": "a"}, 400, "secret")):
+            ({"signatureSecret": "short"}, 400, "/signatureSecret"), ({"signatureSecret": "a" * 129}, 400, "/signatureSecret")):
         assert_refused(call("POST", "/events/webhooks", {**body, **change}), status, said)
     ours = account.api.post("/v1/webhooks", {"url": "http://127.0.0.1:9/"}).json()
     assert ours["form"] == "standard"

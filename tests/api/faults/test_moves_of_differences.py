@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.hosts, pytest.mark.short]
 
 CHANGES = """
 set -e
-cp -a /usr/lib/python3 copied
+cp -a /usr/lib/python3/dist-packages/wheel copied
 cp -a /usr/share/perl5 taken && mv taken moved && rm -r moved/Debconf
 file=$(find copied -type f | head -1)
 ln "$file" hard && echo more >>hard && chmod 600 hard
