@@ -35,7 +35,8 @@ static int read_kinds(const struct http_request *request, struct event_filter *f
             continue;
         if (event_kind_parse(request->query[i].value, &kind) < 0)
             return error_set_field(err, ERR_INVALID_REQUEST, "kind",
-                                   "There is no such kind of event; doc/events.md lists them.");
+                                   "There is no such kind of event; "
+                                   "doc/reference/events.md lists them.");
         filter->kinds[kind] = true;
     }
     return 0;

@@ -24,7 +24,7 @@ static int check_kind(const json_t *value, const char *pointer, struct error **e
     if (event_kind_parse(json_string_value(value), &kind) == 0)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                           "There is no such kind of event; doc/events.md lists them.");
+                           "There is no such kind of event; doc/reference/events.md lists them.");
 }
 
 static const struct schema_member kind_item = {.type = SCHEMA_STRING, .check = check_kind};

@@ -203,7 +203,8 @@ int host_files_new(struct ctl *ctl, const char *name, json_t **files, struct err
     if (!*incus)
         return error_set(err, ERR_CONFIG,
                          "incus_client_cert_file and incus_client_key_file are not set: they name "
-                         "what the fronts show to Incus of other machines (doc/hosts.md)");
+                         "the certificate that fronts show to Incus of other machines "
+                         "(doc/howto/second-host.md)");
     if (relay_dir(ctl, &from, err) < 0 || read_authority(from, &authority, err) < 0 ||
         read_text(incus, &client, err) < 0 ||
         authority_sign(&authority, CERTIFICATE_OF_CALLED, subject, LEAF_DAYS, &pair, err) < 0)

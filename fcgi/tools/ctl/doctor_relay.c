@@ -12,7 +12,7 @@
     (30 * 24 * 60 * 60 * (int64_t)1000) /* from then on both commands make new ones */
 #define ASK_MOST_MS  3000
 #define RENEW_FRONT  "Run `sandlotctl host authority`, then restart the workers and reload nginx."
-#define RENEW_OF_ALL "Make all certificates anew before (doc/hosts.md, \"Renewal\")."
+#define RENEW_OF_ALL "Renew all certificates before (doc/howto/renew-host-certificates.md)."
 
 static void report(struct doctor *doctor, const char *what, int64_t expires_at_ms,
                    const char *advice)
@@ -63,7 +63,7 @@ void doctor_check_relay(struct doctor *doctor, const struct host *host)
     if (!host->relay_url)
         return;
     if (runtimes_link(ctl->runtimes, ctl->db, host->id, &link, &err) < 0)
-        doctor_wrong(doctor, "relay", "See doc/hosts.md.", "%s.", err->message);
+        doctor_wrong(doctor, "relay", "See doc/howto/second-host.md.", "%s.", err->message);
     else if (http_link_ask(link, ASK_MOST_MS, &expires_at_ms, &err) < 0)
         doctor_wrong(doctor, "relay",
                      "Look at nginx on that machine, and at the certificates of both sides.",

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[3]
-PAGES = sorted(ROOT.glob("doc/*.md")) + [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES = sorted(ROOT.glob("doc/**/*.md")) + [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 
 
 def text_of(page):
@@ -53,25 +53,33 @@ def test_the_five_requests_of_the_readme(make_account, stack):
     assert_in_order(said, "hello world", '[{"name":"README.md"', "stopped\n204\n")
 
 
-def test_the_tour(make_account, stack):
-    said = run(stack, make_account("pro"), requests_of("doc/tour.md"))
+def test_the_first_sandbox(make_account, stack):
+    said = run(stack, make_account("pro"), requests_of("doc/tutorial/first-sandbox.md"))
     assert_in_order(said, "hello world", '[{"name":"README.md"', "# sandlot", "hello world",
                     "stopped\nmemory\n204\n")
 
 
 def test_volumes_and_network_policy(make_account, stack):
     beginning = requests_of("README.md").split("BODY=")[0]
-    script = "\n".join([beginning, commands("doc/volumes.md"), commands("doc/network-policy.md")])
+    script = "\n".join([beginning, commands("doc/howto/volumes.md"), commands("doc/howto/limit-the-network.md")])
     said = run(stack, make_account("pro"), script)
     assert_in_order(said, '"name":"README.md"', '"status":"applied"', '"verdict":"allow"', '"denials":[]')
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def anchors_of(page):
+    """The headings of a page, as links name them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_and_files_are_there(page):
     """Links between pages, and paths of the tree that a page names."""
     text = page.read_text(encoding="utf-8")
-    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-        assert (page.parent / link).exists(), link
+    for link, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", text):
+        target = page.parent / link if link else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors_of(target), (link, anchor)
     for path in re.findall(r"`((?:conf|scripts|sql|tests|fcgi)/[\w./-]+)`", text):
         if "NN" not in path and "NAME" not in path and not re.search(r"note", path):
             assert (ROOT / path).exists(), path
@@ -111,6 +119,52 @@ def test_the_page_of_programs_lists_what_is_installed(stack):
     prefix = stack.root / "prefix"
     installed = {path.name for folder in ("bin", "sbin", "libexec") for path in (prefix / folder).rglob("*")
                  if path.is_file()}
-    listed = {name for row in re.findall(r"^\| (`.*?) \|", text_of("doc/programs.md"), re.MULTILINE)
+    listed = {name for row in re.findall(r"^\| (`.*?) \|", text_of("doc/reference/programs.md"), re.MULTILINE)
               for name in re.findall(r"`([^`]+)`", row)}
     assert listed == installed
+
+
+def first_cells(page):
+    """The quoted names in the first cell of each row of a page's tables."""
+    return [name for row in re.findall(r"^\| (`.*?) \|", text_of(page), re.MULTILINE)
+            for name in re.findall(r"`([^`]+)`", row)]
+
+
+def test_the_index_has_every_page():
+    index = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text_of("doc/README.md"))
+    pages = {str(page.relative_to(ROOT / "doc")) for page in ROOT.glob("doc/**/*.md")} - {"README.md"}
+    assert set(index) == pages
+
+
+def test_the_page_of_errors_is_the_table():
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", text_of("doc/reference/errors.md"), re.MULTILINE)
+    table = re.findall(r'^X\(\w+, "(\w+)", (\d+)\)', text_of("fcgi/base/error_codes.def"), re.MULTILINE)
+    shown = table[:[code for code, _ in table].index("insufficient_storage") + 1]
+    assert set(rows) == set(shown) | {("not_served", "501")}
+
+
+def test_the_page_of_events_has_every_kind():
+    kinds = re.findall(r'^EVENT\(\w+, "([\w.]+)"\)', text_of("fcgi/concepts/event/event_kinds.def"), re.MULTILINE)
+    assert [name for name in first_cells("doc/reference/events.md") if "." in name] == kinds
+
+
+def test_the_page_of_metrics_has_every_name():
+    sources = "".join(text_of(path) for path in ("fcgi/base/counters.def", "fcgi/concepts/metrics/gauges_db.c",
+                                                 "fcgi/front/api/exposition.c"))
+    names = set(re.findall(r'"(sandlot_\w+)[" ]', sources))
+    assert set(first_cells("doc/reference/metrics.md")) == names
+
+
+def test_the_page_of_limits_has_the_first_plans():
+    """The values that a new deployment starts with."""
+    columns, rows = re.search(r"INSERT INTO plans \((.*?)\) VALUES\s+(.*?);", text_of("sql/0001-schema.sql"),
+                              re.DOTALL).groups()
+    plans = [dict(zip(re.split(r",\s*", columns), re.findall(r"'[^']*'|\d+", row)))
+             for row in re.findall(r"\(([^()]*)\)", rows)]
+    shown = {name: [cell.strip().replace(",", "") for cell in cells.split("|")] for name, cells in
+             re.findall(r"^\| ([\w ()`,]+?) \| (.*?) \|$", text_of("doc/reference/limits.md"), re.MULTILINE)}
+    for row, column in (("running sandboxes", "sandboxes"), ("vCPUs together", "vcpus"),
+                        ("stopped sandboxes", "stopped_sandboxes"), ("checkpoints", "checkpoints")):
+        assert shown[row] == [plan[column] for plan in plans], row
+    assert shown["disk of a sandbox"] == [f"{plan['disk_gb']} GiB" for plan in plans]
+    assert shown["process logs (`process_log_kib`)"] == [f"{plan['process_log_kib']} KiB" for plan in plans]

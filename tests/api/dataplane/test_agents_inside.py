@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What doc/agents-inside.md says of sandboxes inside a sandbox."""
+"""The table of doc/howto/run-coding-agents.md, checked in a sandbox."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a preview's answer does beyond its own origin: the table of doc/security.md, header by header."""
+"""What a preview's answer does beyond its own origin: the table of doc/explanation/security-model.md, header by header."""
 
 import base64
 import re
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.parallel
 
 LOOPBACK, ANY = 3000, 3001
 
-# As doc/security.md says: header, value as it is sent, value as it arrives (None: it does not).
+# As doc/explanation/security-model.md says: header, value as it is sent, value as it arrives (None: it does not).
 DROPPED = [
     ("Clear-Site-Data", '"cookies", "storage"'),
     ("Alt-Svc", 'h3="elsewhere.example:443"; ma=86400; persist=1'),

@@ -103,7 +103,7 @@ struct drawn {
 static size_t read_picture(struct drawn *drawn, size_t most)
 {
     const char *source = getenv("SANDLOT_SOURCE_DIR");
-    autofree char *path = xasprintf("%s/doc/architecture.md", source ? source : ".");
+    autofree char *path = xasprintf("%s/doc/reference/states.md", source ? source : ".");
     autofclose FILE *file = fopen(path, "re");
     char line[512];
     size_t count = 0;
