@@ -10,6 +10,9 @@ import subprocess
 import symtable
 import sys
 
+import check_words
+import words_examples
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LICENCE = "GPL-2.0-or-later"
 FUNCTION_LINES_MAX = 100
@@ -422,8 +425,20 @@ def check_packed(sources):
             yield source.path, 1, "no Makefile.inc names it"
 
 
+def check_prose(sources):
+    """the documentation says who does what, in short sentences"""
+    texts = {source.path: source.text for source in sources if check_words.is_page(source.path)}
+    yield from check_words.findings(texts)
+
+
+def check_prose_examples(_sources):
+    """the count of words refuses and accepts its examples"""
+    for sentence in check_words.wrong_examples(words_examples.EXAMPLES):
+        yield "scripts/lib/words_examples.py", 1, sentence
+
+
 CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_agent, check_sql, check_versions, check_curl,
-          check_hand, check_text, check_names, check_packed]
+          check_hand, check_text, check_names, check_packed, check_prose, check_prose_examples]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",
             ".md", ".nft")
@@ -433,7 +448,7 @@ def wanted(path):
     name = os.path.basename(path)
     if path.startswith(("build-aux/", "autom4te.cache/")) or "/corpus/" in path:
         return False
-    return name.endswith(SUFFIXES) or (path.startswith("scripts/") and "." not in name)
+    return name.endswith(SUFFIXES) or path == "NEWS" or (path.startswith("scripts/") and "." not in name)
 
 
 def tree(root):
