@@ -11,6 +11,7 @@ import symtable
 import sys
 
 import check_words
+import reference_tables
 import words_examples
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -437,8 +438,16 @@ def check_prose_examples(_sources):
         yield "scripts/lib/words_examples.py", 1, sentence
 
 
+def check_reference(_sources):
+    """the tables of doc/reference are those of their sources"""
+    for path, text in reference_tables.pages():
+        if reference_tables.renew(text) != text:
+            yield path, 1, "run /usr/bin/python3 scripts/lib/reference_tables.py"
+
+
 CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_agent, check_sql, check_versions, check_curl,
-          check_hand, check_text, check_names, check_packed, check_prose, check_prose_examples]
+          check_hand, check_text, check_names, check_packed, check_prose, check_prose_examples,
+          check_reference]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",
             ".md", ".nft")

@@ -13,7 +13,7 @@ enum Operation: string
     /** Limits, plans, prices and quota of a team. */
     case ShowLimits = 'GET /v1/sandbox_limits';
 
-    /** What a team has used. */
+    /** Show the usage of a team. */
     case ShowUsage = 'GET /v1/usage';
 
     /** Create a sandbox. */
@@ -28,7 +28,7 @@ enum Operation: string
     /** Change metadata, timeout, lifecycle or public traffic. */
     case UpdateSandbox = 'PATCH /v1/sandboxes/{id}';
 
-    /** Destroy a sandbox, whatever it is doing. */
+    /** Delete a sandbox in any state. */
     case DeleteSandbox = 'DELETE /v1/sandboxes/{id}';
 
     /** Stop a sandbox, keeping memory and disk. */
@@ -49,22 +49,22 @@ enum Operation: string
     /** End all access tokens that live as long as the sandbox. */
     case EndSessions = 'DELETE /v1/sandboxes/{id}/sessions';
 
-    /** What a sandbox used over time. */
+    /** Show processor, memory and disk of a sandbox over time. */
     case ShowMetrics = 'GET /v1/sandboxes/{id}/metrics';
 
-    /** The network policy of a sandbox. */
+    /** Show the network policy of a sandbox. */
     case ShowNetwork = 'GET /v1/sandboxes/{id}/network';
 
     /** Replace the network policy of a sandbox. */
     case ReplaceNetwork = 'PUT /v1/sandboxes/{id}/network';
 
-    /** Would the sandbox reach this host and port?. */
+    /** Explain whether the sandbox reaches a host and port. */
     case CheckNetwork = 'POST /v1/sandboxes/{id}/network/check';
 
-    /** What the sandbox was refused lately. */
+    /** List recent refusals of a sandbox. */
     case ListDenials = 'GET /v1/sandboxes/{id}/network/denials';
 
-    /** What the processes of a sandbox wrote. */
+    /** List the output of a sandbox's processes. */
     case ListLogs = 'GET /v1/sandboxes/{id}/logs';
 
     /** List the exposed ports of a running sandbox. */
@@ -100,7 +100,7 @@ enum Operation: string
     /** Build the next version of a template. */
     case CreateTemplateVersion = 'POST /v1/templates/{slug}/versions';
 
-    /** Show who asks: the user, the key or sign-in, and the teams that it reaches. */
+    /** Show the user, the key or sign-in, and the teams that it reaches. */
     case ShowMe = 'GET /v1/me';
 
     /** List the teams that the key reaches. */
@@ -124,7 +124,7 @@ enum Operation: string
     /** Sign in with name and password. */
     case Login = 'POST /v1/login';
 
-    /** Sign in as whom a proxy in front names. */
+    /** Sign in with the name from a proxy. */
     case LoginByHeader = 'POST /v1/login/header';
 
     /** Go to the identity provider to sign in. */
@@ -172,7 +172,7 @@ enum Operation: string
     /** Let a public key sign in over SSH. */
     case CreateSshKey = 'POST /v1/ssh_keys';
 
-    /** Remove an SSH key; it signs nobody in from then on. */
+    /** Delete an SSH key at once. */
     case RevokeSshKey = 'DELETE /v1/ssh_keys/{id}';
 
     /** Make a volume. */
@@ -184,7 +184,7 @@ enum Operation: string
     /** Show a volume. */
     case ShowVolume = 'GET /v1/volumes/{id}';
 
-    /** Delete a volume with all that is in it. */
+    /** Delete a volume with its files. */
     case DeleteVolume = 'DELETE /v1/volumes/{id}';
 
     /** Keep a copy of a sandbox's disk, or of its disk and memory. */
@@ -211,19 +211,19 @@ enum Operation: string
     /** List a directory. */
     case ListVolumeDirectory = 'GET /v1/volumes/{id}/directories';
 
-    /** Show what is at a path. */
+    /** Show a file or directory. */
     case ShowVolumePath = 'GET /v1/volumes/{id}/path';
 
-    /** Change mode and owner of what is at a path. */
+    /** Change mode and owner of a file or directory. */
     case UpdateVolumePath = 'PATCH /v1/volumes/{id}/path';
 
-    /** Remove what is at a path. */
+    /** Delete a file or directory. */
     case RemoveVolumePath = 'DELETE /v1/volumes/{id}/path';
 
     /** Move or rename. */
     case MoveVolumePath = 'POST /v1/volumes/{id}/path';
 
-    /** Show a version and how its build went. */
+    /** Show a version with the log of its build. */
     case ShowTemplateVersion = 'GET /v1/templates/{slug}/versions/{version}';
 
     /** Delete a version of a template. */
@@ -241,13 +241,13 @@ enum Operation: string
     /** List the keys that reach a team. */
     case ListTeamKeys = 'GET /v1/teams/{slug}/keys';
 
-    /** Shut a member's key out of a team. */
+    /** Exclude a member's key from a team. */
     case RevokeTeamKey = 'DELETE /v1/teams/{slug}/keys/{id}';
 
-    /** How the deployment stands. */
+    /** Show the state of the deployment. */
     case ShowStatus = 'GET /v1/operator/status';
 
-    /** What the doctor found. */
+    /** Show the findings of the doctor. */
     case ShowDoctor = 'GET /v1/operator/doctor';
 
     /** List all teams. */
@@ -262,13 +262,13 @@ enum Operation: string
     /** Change values of a plan. */
     case UpdatePlan = 'PATCH /v1/operator/plans/{name}';
 
-    /** List what was done to the things of a team, newest first. */
+    /** List the audit log of a team, newest first. */
     case ListAudit = 'GET /v1/audit';
 
     /** List events, oldest first, or wait for the next. */
     case ListEvents = 'GET /v1/events';
 
-    /** Be told of events. */
+    /** Create a webhook. */
     case CreateWebhook = 'POST /v1/webhooks';
 
     /** List webhooks, newest first. */
@@ -283,13 +283,13 @@ enum Operation: string
     /** Delete a webhook and its messages. */
     case DeleteWebhook = 'DELETE /v1/webhooks/{id}';
 
-    /** Make a new secret; the one of now signs beside it for a day. */
+    /** Make a new secret; the old one signs too for a day. */
     case RotateWebhook = 'POST /v1/webhooks/{id}/rotate';
 
     /** Send a test message, once. */
     case TestWebhook = 'POST /v1/webhooks/{id}/test';
 
-    /** List what could not be delivered at once, and tests, newest first. */
+    /** List waiting and dead messages, and tests, newest first. */
     case ListWebhookMessages = 'GET /v1/webhooks/{id}/messages';
 
     /** Show a message. */
@@ -298,22 +298,22 @@ enum Operation: string
     /** Send a dead letter again. */
     case ResendWebhookMessage = 'POST /v1/webhooks/{id}/messages/{message}/resend';
 
-    /** Begin a login that somebody confirms in the console. */
+    /** Start a login that a user confirms in the console. */
     case AuthorizeDevice = 'POST /v1/device/authorize';
 
     /** Ask whether the login is confirmed, and take its key. */
     case TakeDeviceKey = 'POST /v1/device/token';
 
-    /** Become a runtime host. */
+    /** Join as a host. */
     case JoinHost = 'POST /v1/host-joins';
 
-    /** Show who waits with a code. */
+    /** Show the program that waits with a code. */
     case ShowDevice = 'GET /v1/devices/{code}';
 
-    /** Let it in as the user who asks, or refuse it. */
+    /** Confirm the program's login, or refuse it. */
     case AnswerDevice = 'POST /v1/devices/{code}';
 
-    /** Make sandboxes that go on where this one is. */
+    /** Fork a sandbox. */
     case ForkSandbox = 'POST /v1/sandboxes/{id}/fork';
 
     /** Upload an archive for steps that copy. */

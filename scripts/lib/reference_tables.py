@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Write the tables of doc/reference/ that follow from other files; scripts/check-style compares them.
+
+    /usr/bin/python3 scripts/lib/reference_tables.py
+
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`."""
+
+import json
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+METHODS = ("get", "post", "put", "patch", "delete")
+PLACE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+SETTING = re.compile(
+    r'SETTING_(?P<kind>STRING|NUMBER|CHOICE|SECTION)\(\s*(?P<name>\w+)\s*,\s*(?P<rest>(?:"(?:\\.|[^"])*"|[^()"])*)\)')
+
+
+# What a string is checked for, in a reader's words.
+CHECKED = {"any": "text", "url": "address", "origin": "https address", "host_name": "host name",
+           "host_names": "host names", "slug": "name"}
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n" + "\n".join("| " + " | ".join(cells) + " |" for cells in lines).replace("| --- ", "|---").replace(
+        "--- |", "---|") + "\n\n"
+
+
+def api_calls():
+    """Every call of the API: from conf/openapi.json."""
+    rows = []
+    for path, calls in json.loads(read("conf/openapi.json"))["paths"].items():
+        for method in METHODS:
+            if method in calls:
+                access = {name: scopes for way in calls[method].get("security", []) for name, scopes in way.items()}
+                scope = "".join(access.get("key", [])) or ("sign-in" if "session" in access else "open")
+                rows.append([f"`{method.upper()} {path}`", calls[method]["summary"].rstrip("."), scope])
+    return table(["call", "effect", "needs"], rows)
+
+
+def arguments(text):
+    """The arguments of a macro: strings without their quotes, other words as they are."""
+    return [word[1:-1] if word.startswith('"') else word.strip()
+            for word in re.findall(r'"(?:\\.|[^"])*"|[^,"\s][^,"]*', text)]
+
+
+def values(kind, words):
+    """Default and values of a setting."""
+    if kind == "NUMBER":
+        default, least, most, unit = words[:4]
+        return f"{default} {unit}".strip(), f"{least} to {most}"
+    if kind == "CHOICE":
+        return words[0], ", ".join(words[1].split("|"))
+    return {"NULL": "must be set", "": "empty"}.get(words[0], words[0]), CHECKED.get(words[1], words[1])
+
+
+def settings():
+    """Every setting: from fcgi/drivers/config/settings.def."""
+    text, rows = "", []
+    head = ["setting", "default", "values"]
+    for found in SETTING.finditer(re.sub(r"/\*.*?\*/", "", read("fcgi/drivers/config/settings.def"), flags=re.DOTALL)):
+        words = arguments(found["rest"])
+        if found["kind"] != "SECTION":
+            rows.append([f"`{found['name']}`", *values(found["kind"], words)])
+        elif words[0] != "title":
+            text, rows = text + (table(head, rows) if rows else "\n") + f"### {words[0]}\n", []
+    return text + table(head, rows)
+
+
+TABLES = {"api-calls": api_calls, "settings": settings}
+
+
+def renew(text):
+    """A page with its tables as they have to be."""
+    return PLACE.sub(lambda found: found[1] + TABLES[found[2]]() + found[3], text)
+
+
+def pages():
+    """The pages with such tables, as (path, text)."""
+    folder = os.path.join(ROOT, "doc", "reference")
+    for name in sorted(os.listdir(folder)):
+        text = read(f"doc/reference/{name}")
+        if PLACE.search(text):
+            yield f"doc/reference/{name}", text
+
+
+def main():
+    for path, text in pages():
+        with open(os.path.join(ROOT, path), "w", encoding="utf-8") as file:
+            file.write(renew(text))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
