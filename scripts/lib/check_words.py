@@ -18,7 +18,7 @@ ADDRESS_MIN = 40
 RATE_WORDS_MIN = 1000
 
 # The pages that have to keep to this.
-PAGES = re.compile(r"doc/.*\.md|(?:README|CONTRIBUTING|SECURITY)\.md|NEWS")
+PAGES = re.compile(r".*\.md|NEWS")
 
 # Habits with the most that 10,000 words may have. Questions do not count.
 RATES = {
