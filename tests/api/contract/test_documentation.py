@@ -168,3 +168,10 @@ def test_the_page_of_limits_has_the_first_plans():
         assert shown[row] == [plan[column] for plan in plans], row
     assert shown["disk of a sandbox"] == [f"{plan['disk_gb']} GiB" for plan in plans]
     assert shown["process logs (`process_log_kib`)"] == [f"{plan['process_log_kib']} KiB" for plan in plans]
+
+
+def test_how_tos_have_commands():
+    """A how-to is for doing: it shows a command, a setting or a file, before its second heading."""
+    for page in sorted(ROOT.glob("doc/tutorial/*.md")) + sorted(ROOT.glob("doc/howto/*.md")):
+        begin = page.read_text(encoding="utf-8").split("\n## ", 2)[:2]
+        assert any(re.search(r"^ {4,}\S|^```", part, re.MULTILINE) for part in begin), page.name
