@@ -68,6 +68,10 @@ int e2b_read_tags(json_t *tags, const char *field, struct error **err);
 int e2b_list(struct api *api, const struct page_kind *kind, struct http_request *request,
              struct http_response *response, struct error **err);
 
+/* Translate their parameters of a list into those of /v1. api is used for sandboxID alone. Errors:
+ * ERR_INVALID_REQUEST, and those of the database for sandboxID. */
+int e2b_list_query(struct api *api, struct http_request *request, struct error **err);
+
 /* Append to the query; takes name and value. Errors: ERR_INVALID_REQUEST. */
 int e2b_add_parameter(struct http_request *request, char *name, char *value, struct error **err);
 

@@ -131,7 +131,7 @@ static int translate(struct api *api, struct http_request *request, size_t at, s
     return 0;
 }
 
-static int list_query(struct api *api, struct http_request *request, struct error **err)
+int e2b_list_query(struct api *api, struct http_request *request, struct error **err)
 {
     size_t given = request->query_count;
     for (size_t i = 0; i < given; i++)
@@ -154,7 +154,7 @@ static void answer_page(struct http_response *response, const char *member)
 int e2b_list(struct api *api, const struct page_kind *kind, struct http_request *request,
              struct http_response *response, struct error **err)
 {
-    if (list_query(api, request, err) < 0 || page_list(api, kind, request, response, err) < 0)
+    if (e2b_list_query(api, request, err) < 0 || page_list(api, kind, request, response, err) < 0)
         return -1;
     answer_page(response, kind->member);
     return 0;
