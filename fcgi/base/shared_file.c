@@ -20,7 +20,10 @@ static int lengthen(int fd, size_t size)
 
 int shared_file_map(const char *path, size_t size, int *fd, void **map, struct error **err)
 {
-    autoclose int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    /* The pools have users of their own and share the group of the folder. */
+    mode_t mask = umask(0007);
+    autoclose int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0660);
+    umask(mask);
     if (file < 0 || lengthen(file, size) < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot open %s", path);
     *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);

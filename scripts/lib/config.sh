@@ -4,7 +4,7 @@
 
 config_write()
 {
-    write_file 640 "root:$WORKER_USER" "$CONFIG_FILE" <<END
+    write_file 644 root:root "$CONFIG_FILE" <<END
 # Written by the set-up of the stack "$STACK" at each run.
 base_url = $BASE_URL
 data_plane_host = $DATA_PLANE_HOST
@@ -50,8 +50,8 @@ END
     if [[ ! -s $ETC_DIR/keyring ]]; then
         "$CTL" --config "$CONFIG_FILE" keyring new "$ETC_DIR/keyring"
     fi
-    chown "$WORKER_USER:" "$ETC_DIR/keyring"
-    chmod 600 "$ETC_DIR/keyring"
+    chown "root:$WORKER_GROUP" "$ETC_DIR/keyring"
+    chmod 640 "$ETC_DIR/keyring"
     "$(program sandlot-api)" --config "$CONFIG_FILE" --check-config
 }
 

@@ -72,7 +72,7 @@ database_make_login()
     local password admin_password
 
     if [[ ! -s $ETC_DIR/database-password ]]; then
-        openssl rand -hex 24 | write_file 640 "root:$WORKER_USER" "$ETC_DIR/database-password"
+        openssl rand -hex 24 | write_file 640 "root:$WORKER_GROUP" "$ETC_DIR/database-password"
     fi
     if [[ ! -s $ETC_DIR/database-admin-password ]]; then
         openssl rand -hex 24 | write_file 600 root:root "$ETC_DIR/database-admin-password"

@@ -28,14 +28,14 @@ firewall_start()
     user_ensure "$FIREWALL_USER" /nonexistent
     path=$(program sandlot-firewall)
     install -d -m 700 -o "$FIREWALL_USER" "$FIREWALL_STATE"
-    install -d -m 750 -o root -g "$WORKER_USER" "$RUN_DIR/firewall"
+    install -d -m 750 -o root -g "$RUNTIME_GROUP" "$RUN_DIR/firewall"
     rm -f "$RUN_DIR/firewall.sock"
     worker_watch 1 "$path" --config "$CONFIG_FILE"
     # shellcheck disable=SC2016
     start='if [ -w /dev/net/tun ]; then exec 3<>/dev/net/tun; export SANDLOT_TUN_FD=3; fi; exec "$@"'
     service_start firewall root -- /usr/bin/spawn-fcgi -n -s "$RUN_DIR/firewall.sock" -M 0660 \
         -U "$FIREWALL_USER" -G "$NGINX_USER" -b 1024 -- /bin/sh -c "$start" sh /usr/bin/setpriv \
-        --reuid "$FIREWALL_USER" --regid "$FIREWALL_USER" --groups "$WORKER_USER" \
+        --reuid "$FIREWALL_USER" --regid "$FIREWALL_USER" --clear-groups \
         --inh-caps -all,+net_admin --ambient-caps -all,+net_admin --bounding-set -all,+net_admin \
         --no-new-privs "${WATCH[@]}"
     service_wait firewall 10 test -S "$RUN_DIR/firewall.sock" ||

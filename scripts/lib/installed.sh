@@ -47,7 +47,8 @@ installed_settings()
     PROJECT=sandlot
     POOL=sandlot
     IMAGE_ALIAS=sandlot-default
-    WORKER_USER=sandlot
+    WORKER_GROUP=sandlot
+    RUNTIME_GROUP=sandlot-runtime
     WITHIN=()
     installed_recall
     [[ $DOMAIN =~ ^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$ ]] || die "this is no domain name: $DOMAIN"

@@ -142,12 +142,12 @@ other_mounts()
 other_config()
 {
     install -d -m 755 "$OTHER_DIR" "$OTHER_DIR"/{etc,log,nginx,relay}
-    install -d -m 775 -o root -g "$WORKER_USER" "$OTHER_DIR/run"
+    install -d -m 755 "$OTHER_DIR/run"
     sed -e "s|^firewall_socket = .*|firewall_socket = $OTHER_DIR/run/firewall.sock|" \
         -e "s|^firewall_http_socket = .*|firewall_http_socket = $OTHER_DIR/run/firewall/http.sock|" \
         -e "s|^limits_socket = .*|limits_socket = $OTHER_DIR/run/limits.sock|" \
         -e "s|^firewall_state_dir = .*|firewall_state_dir = /run/sandlot-firewall-$STACK-$OTHER_NAME|" \
-        "$CONFIG_FILE" | write_file 640 "root:$WORKER_USER" "$OTHER_DIR/etc/sandlot.conf"
+        "$CONFIG_FILE" | write_file 644 root:root "$OTHER_DIR/etc/sandlot.conf"
 }
 
 # other_pool: as incus_pool without encryption.
@@ -215,7 +215,9 @@ other_client_certificate()
         openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 \
             -subj "/CN=sandlot control plane" -keyout "$ETC_DIR/incus-client.key" -out "$ETC_DIR/incus-client.pem"
     )
-    chown "$WORKER_USER:" "$ETC_DIR"/incus-client.{key,pem}
+    chown "root:$RUNTIME_GROUP" "$ETC_DIR/incus-client.key"
+    chmod 640 "$ETC_DIR/incus-client.key"
+    chmod 644 "$ETC_DIR/incus-client.pem"
 }
 
 # other_cluster_begin: the first host's Incus becomes a cluster of one, and lets another in. Prints the token.
@@ -257,7 +259,6 @@ other_start()
 
     other_client_certificate
     ctl host authority
-    chgrp "$WORKER_USER" "$ETC_DIR/relay/front.key"
     other_network
     other_mounts
     other_config

@@ -38,7 +38,10 @@ settings_defaults()
     IMAGE_ALIAS=sandlot-default
     POOL=sandlot
     PROJECT=sandlot
-    WORKER_USER=sandlot
+    # Each program has a user of its own, WORKER_GROUP-NAME. The group reads the key ring and the database
+    # password; members of RUNTIME_GROUP may call hosts and the firewall.
+    WORKER_GROUP=sandlot
+    RUNTIME_GROUP=sandlot-runtime
     # Whose members may use Incus' socket, and with it are root on this machine.
     INCUS_GROUP=sandlot-incus
     FIREWALL_USER=sandlot-firewall

@@ -8,20 +8,20 @@ ssh_host_key()
     if [[ ! -s $SSH_HOST_KEY ]]; then
         ssh-keygen -q -t ed25519 -N '' -C "ssh.$DOMAIN" -f "$SSH_HOST_KEY"
     fi
-    chown "root:$WORKER_USER" "$SSH_HOST_KEY"
+    chown "root:$WORKER_GROUP-sshd" "$SSH_HOST_KEY"
     chmod 640 "$SSH_HOST_KEY"
     # What clients put into known_hosts.
     printf '[ssh.%s]:%s %s\n' "$DOMAIN" "$SSH_PORT" "$(cut -d ' ' -f 1,2 "$SSH_HOST_KEY.pub")" |
         write_file 644 root:root "$STATE_ROOT/ssh_known_hosts"
 }
 
-# ssh_start: as the workers' user, who reads the key ring, and with the right to become the user of the
+# ssh_start: as a user that reads the key ring and the host key, and with the right to become the user of the
 # processes that speak with clients.
 ssh_start()
 {
     service_running ssh && return 0
     worker_watch 1 "$(program sandlot-ssh)" --config "$CONFIG_FILE"
-    service_start ssh root -- /usr/bin/setpriv --reuid "$WORKER_USER" --regid "$WORKER_USER" --clear-groups \
+    service_start ssh root -- /usr/bin/setpriv --reuid "$WORKER_GROUP-sshd" --regid "$WORKER_GROUP" --groups "$WORKER_GROUP-sshd" \
         --inh-caps -all,+setuid,+setgid,+kill --ambient-caps -all,+setuid,+setgid,+kill \
         --bounding-set -all,+setuid,+setgid,+kill "${WATCH[@]}"
     service_wait ssh 10 ssh_answers || die "sandlot-ssh did not start; see also $LOG_DIR/ssh.log"

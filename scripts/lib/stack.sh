@@ -4,16 +4,23 @@
 
 stack_directories()
 {
+    local name
+
     mkdir -p "$SHARED_DIR" "$CACHE_DIR"
-    user_ensure "$WORKER_USER" /nonexistent
+    group_ensure "$WORKER_GROUP"
+    group_ensure "$RUNTIME_GROUP"
+    for name in "${WORKER_NAMES[@]}"; do
+        user_ensure "$WORKER_GROUP-$name" /nonexistent
+    done
     user_ensure "$SSH_USER" /nonexistent
     group_ensure "$INCUS_GROUP"
     install -d -m 755 "$STATE_ROOT"
     settings_remember
     install -d -m 755 "$ETC_DIR" "$NGINX_DIR" "$TLS_DIR" "$LOG_DIR"
     sanitize_prepare
-    install -d -m 775 -o root -g "$WORKER_USER" "$RUN_DIR"
-    install -d -m 700 -o "$WORKER_USER" -g "$WORKER_USER" "$RUN_DIR/pools"
+    install -d -m 755 "$RUN_DIR"
+    # Several users count here together.
+    install -d -m 2770 -o root -g "$WORKER_GROUP" "$RUN_DIR/pools"
 }
 
 # stack_ground: what the programs stand on: database and Incus.

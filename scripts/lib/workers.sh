@@ -9,32 +9,40 @@ worker_watch()
     WATCH=(/usr/bin/multiwatch -s TERM -r 1000000 -t 1000 -f "$1" -- "${@:2}")
 }
 
-# worker_confine [GROUP]: prints the words that make root the workers' user, with nothing of root and
-# no way back to it; GROUP is the one group beside its own.
+# The programs that read the key ring, each with a user of its own.
+WORKER_NAMES=(api records files pauses copies gate wake events dispatcher sshd)
+
+# worker_confine NAME [GROUP…]: prints the words that make root the user of NAME, with nothing of root and
+# no way back to it. Each GROUP comes with the group of all workers.
 worker_confine()
 {
-    CONFINE=(/usr/bin/setpriv --reuid "$WORKER_USER" --regid "$WORKER_USER" --inh-caps -all
+    local name=$1 groups
+
+    shift
+    CONFINE=(/usr/bin/setpriv --reuid "$WORKER_GROUP-$name" --regid "$WORKER_GROUP" --inh-caps -all
         --bounding-set -all --no-new-privs)
-    if [[ -n ${1:-} ]]; then
-        CONFINE+=(--groups "$1")
+    if [[ $# -gt 0 ]]; then
+        groups=$(IFS=,; printf '%s' "$*")
+        CONFINE+=(--groups "$groups")
     else
         CONFINE+=(--clear-groups)
     fi
 }
 
-# worker_pool NAME COUNT PROGRAM [GROUP]: a pool that accepts on RUN_DIR/NAME.sock.
+# worker_pool NAME COUNT PROGRAM [GROUP…]: a pool that accepts on RUN_DIR/NAME.sock.
 worker_pool()
 {
-    local name=$1 path
+    local name=$1 count=$2 path
 
     service_running "$name" && return 0
     path=$(program "$3")
-    worker_watch "$2" "$path" --config "$CONFIG_FILE"
-    worker_confine "${4:-}"
+    shift 3
+    worker_watch "$count" "$path" --config "$CONFIG_FILE"
+    worker_confine "$name" "$@"
     rm -f "$RUN_DIR/$name.sock"
     # Root makes the socket for nginx, then becomes the worker's user.
     service_start "$name" root -- /usr/bin/spawn-fcgi -n -s "$RUN_DIR/$name.sock" -M 0660 \
-        -U "$WORKER_USER" -G "$NGINX_USER" -b 1024 -- "${CONFINE[@]}" "${WATCH[@]}"
+        -U "$WORKER_GROUP-$name" -G "$NGINX_USER" -b 1024 -- "${CONFINE[@]}" "${WATCH[@]}"
     service_wait "$name" 10 test -S "$RUN_DIR/$name.sock" ||
         die "the pool $name did not start; see also $LOG_DIR/$name.log"
 }
@@ -47,7 +55,7 @@ workers_stamp()
 
 workers_start()
 {
-    local stamp
+    local stamp calls_hosts=("$RUNTIME_GROUP" "$INCUS_GROUP")
 
     stamp=$(workers_stamp)
     if [[ ! -e $RUN_DIR/workers.stamp || $(<"$RUN_DIR/workers.stamp") != "$stamp" ]]; then
@@ -56,17 +64,17 @@ workers_start()
     workers_end_strays
     limits_start
     firewall_start
-    # As in the units: whoever talks to Incus is in its group, and nobody else.
-    worker_pool api "${SANDLOT_API_WORKERS:-8}" sandlot-api "$INCUS_GROUP"
+    # As in the units: only programs that call Incus are in its group.
+    worker_pool api "${SANDLOT_API_WORKERS:-8}" sandlot-api "${calls_hosts[@]}"
     worker_pool records "${SANDLOT_RECORDS_WORKERS:-4}" sandlot-api
-    worker_pool files "${SANDLOT_FILES_WORKERS:-8}" sandlot-api "$INCUS_GROUP"
-    worker_pool pauses "${SANDLOT_PAUSES_WORKERS:-8}" sandlot-api "$INCUS_GROUP"
-    worker_pool copies "${SANDLOT_COPIES_WORKERS:-8}" sandlot-api "$INCUS_GROUP"
+    worker_pool files "${SANDLOT_FILES_WORKERS:-8}" sandlot-api "${calls_hosts[@]}"
+    worker_pool pauses "${SANDLOT_PAUSES_WORKERS:-8}" sandlot-api "${calls_hosts[@]}"
+    worker_pool copies "${SANDLOT_COPIES_WORKERS:-8}" sandlot-api "${calls_hosts[@]}"
     worker_pool gate "${SANDLOT_GATE_WORKERS:-4}" sandlot-gate
-    worker_pool wake "${SANDLOT_WAKE_WORKERS:-8}" sandlot-gate "$INCUS_GROUP"
+    worker_pool wake "${SANDLOT_WAKE_WORKERS:-8}" sandlot-gate "${calls_hosts[@]}"
     worker_pool events 1 sandlot-events
     worker_watch "${SANDLOT_DISPATCHERS:-2}" "$(program sandlot-dispatcher)" --config "$CONFIG_FILE"
-    worker_confine "$INCUS_GROUP"
+    worker_confine dispatcher "${calls_hosts[@]}"
     service_start dispatcher root -- "${CONFINE[@]}" "${WATCH[@]}"
     printf '%s' "$stamp" >"$RUN_DIR/workers.stamp"
 }

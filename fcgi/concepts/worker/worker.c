@@ -9,6 +9,7 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/process.h"
 #include "config/database.h"
 #include "db/migrate.h"
 #include "event/event.h"
@@ -42,6 +43,7 @@ int worker_open(const struct settings *settings, const char *program,
 {
     struct protected_networks networks = {0};
     *worker = (struct worker){.settings = settings};
+    process_hide_memory();
     fault_point_open(settings->api_socket);
     event_notify_scope(settings->api_socket);
     name_owner(worker->lease_owner, program);

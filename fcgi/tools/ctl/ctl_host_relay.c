@@ -2,6 +2,7 @@
 /* The certificates by which fronts and the relays of other machines know each other. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -127,10 +128,13 @@ static int read_authority(const char *dir, struct certificate_pair *authority, s
     return 0;
 }
 
-/* Workers call with it too: it is readable to whom the key ring is. */
-static gid_t workers_group(const struct settings *settings)
+/* The group of the workers that call hosts. Without it, the group that reads the key ring. */
+static gid_t callers_group(const struct settings *settings)
 {
     struct stat info;
+    const struct group *group = getgrnam("sandlot-runtime");
+    if (group)
+        return group->gr_gid;
     return stat(settings->key_file, &info) == 0 ? info.st_gid : (gid_t)-1;
 }
 
@@ -139,7 +143,7 @@ static int make_front(struct ctl *ctl, const char *dir, struct error **err)
     certificate_pair_auto authority = {0}, pair = {0};
     if (read_authority(dir, &authority, err) < 0 ||
         authority_sign(&authority, CERTIFICATE_OF_CALLER, FRONT_NAME, LEAF_DAYS, &pair, err) < 0 ||
-        write_file(dir, LINK_CALLER_KEY, pair.key, 0640, workers_group(ctl->settings), err) < 0)
+        write_file(dir, LINK_CALLER_KEY, pair.key, 0640, callers_group(ctl->settings), err) < 0)
         return -1;
     return write_file(dir, LINK_CALLER_FILE, pair.certificate, 0644, (gid_t)-1, err);
 }

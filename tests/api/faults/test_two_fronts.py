@@ -4,7 +4,6 @@
 import json
 import os
 import pathlib
-import pwd
 import shutil
 import signal
 import subprocess
@@ -12,6 +11,9 @@ import subprocess
 import pytest
 
 from stack import wait_until
+
+# As in the unit of the dispatcher.
+USER, GROUP = "sandlot-dispatcher", "sandlot"
 
 
 class Front:
@@ -21,10 +23,9 @@ class Front:
         self.stack = stack
         self.name = name
         self.folder = stack.root / "run" / f"front-{name}"
-        user = pwd.getpwnam("sandlot")
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
-        os.chown(self.folder, user.pw_uid, user.pw_gid)
+        shutil.chown(self.folder, USER, GROUP)
         self.ring = self.folder / "keyring"
         self.config = self.folder / "sandlot.conf"
         self.copy_ring()
@@ -32,20 +33,20 @@ class Front:
 
     def copy_ring(self):
         shutil.copy(self.stack.settings["key_file"], self.ring)
-        shutil.chown(self.ring, "sandlot", "sandlot")
+        shutil.chown(self.ring, USER, GROUP)
 
     def write(self, **changes):
         settings = {**self.stack.settings, "key_file": self.ring, "api_socket": self.folder / "api.sock",
                     "pools_dir": self.folder, **changes}
         self.config.write_text("".join(f"{name} = {value}\n" for name, value in settings.items()), encoding="utf-8")
-        shutil.chown(self.config, "sandlot", "sandlot")
+        shutil.chown(self.config, USER, GROUP)
 
     def within(self, *command):
         return ["unshare", "--uts", "sh", "-c", 'hostname "$0"; exec "$@"', self.name, *map(str, command)]
 
     def dispatcher(self):
         program = self.stack.root / "prefix" / "sbin" / "sandlot-dispatcher"
-        return subprocess.Popen(self.within("setpriv", "--reuid", "sandlot", "--regid", "sandlot", "--init-groups", program,
+        return subprocess.Popen(self.within("setpriv", "--reuid", USER, "--regid", GROUP, "--clear-groups", program,
                                             "--config", self.config),
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
 
@@ -91,7 +92,7 @@ def test_settings_that_differ_are_named(stack, front):
 def test_a_front_with_another_key_does_not_start(stack, front):
     front.ring.unlink()
     assert front.ctl("keyring", "new", str(front.ring)).returncode == 0
-    shutil.chown(front.ring, "sandlot", "sandlot")
+    shutil.chown(front.ring, USER, GROUP)
     dispatcher = front.dispatcher()
     try:
         said, _ = dispatcher.communicate(timeout=60)
