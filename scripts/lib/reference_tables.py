@@ -74,7 +74,15 @@ def settings():
     return text + table(head, rows)
 
 
-TABLES = {"api-calls": api_calls, "settings": settings}
+def cli_commands():
+    """Every command of `sandlot`: from fcgi/tools/cli/verbs.c."""
+    text = re.sub(r'"\s*\n\s*"', "", read("fcgi/tools/cli/verbs.c"))
+    rows = [["`" + f"{name} {operands}".strip().replace("|", "\\|") + "`", effect.replace("|", "\\|")]
+            for name, operands, effect in re.findall(r'\{"([a-z][a-z ]*)",\s*"([^"]*)",\s*"([^"]+)",', text)]
+    return table(["command", "effect"], rows)
+
+
+TABLES = {"api-calls": api_calls, "cli-commands": cli_commands, "settings": settings}
 
 
 def renew(text):
