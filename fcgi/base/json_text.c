@@ -2,6 +2,7 @@
 #include "base/json_text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -30,20 +31,25 @@ static void escape(struct buffer *out, unsigned char c)
     }
 }
 
-void json_text_string(struct buffer *out, const char *name, const char *text)
+static void quote(struct buffer *out, const char *text, size_t size)
 {
-    json_text_name(out, name);
+    const char *from = text, *end = text + size;
     buffer_append_char(out, '"');
-    const char *from = text, *at = text;
-    for (; *at; at++) {
+    for (const char *at = text; at < end; at++) {
         if ((unsigned char)*at >= 0x20 && *at != '"' && *at != '\\')
             continue;
         buffer_append(out, from, (size_t)(at - from));
         escape(out, (unsigned char)*at);
         from = at + 1;
     }
-    buffer_append(out, from, (size_t)(at - from));
+    buffer_append(out, from, (size_t)(end - from));
     buffer_append_char(out, '"');
+}
+
+void json_text_string(struct buffer *out, const char *name, const char *text)
+{
+    json_text_name(out, name);
+    quote(out, text, strlen(text));
 }
 
 void json_text_string_or_null(struct buffer *out, const char *name, const char *text)
@@ -56,7 +62,7 @@ void json_text_string_or_null(struct buffer *out, const char *name, const char *
     buffer_append_string(out, "null");
 }
 
-void json_text_number(struct buffer *out, const char *name, int64_t number)
+static void write_integer(struct buffer *out, int64_t number)
 {
     char digits[24], *at = digits + sizeof digits;
     uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
@@ -65,8 +71,13 @@ void json_text_number(struct buffer *out, const char *name, int64_t number)
     while (left /= 10);
     if (number < 0)
         *--at = '-';
-    json_text_name(out, name);
     buffer_append(out, at, (size_t)(digits + sizeof digits - at));
+}
+
+void json_text_number(struct buffer *out, const char *name, int64_t number)
+{
+    json_text_name(out, name);
+    write_integer(out, number);
 }
 
 void json_text_bool(struct buffer *out, const char *name, bool value)
@@ -85,4 +96,124 @@ void json_text_object(struct buffer *out, const char *name, const char *text)
 {
     json_text_name(out, name);
     buffer_append_string(out, *text == '{' ? text : "{}");
+}
+
+/* --- whole values --- */
+
+struct style {
+    unsigned indent, depth;
+    bool kept;
+};
+
+static void write_value(struct buffer *out, const json_t *value, struct style style);
+
+/* 15 digits give back every decimal number of 15 digits, 17 every double. */
+static void write_real(struct buffer *out, double number)
+{
+    char text[32];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, number);
+        if (strtod(text, NULL) == number)
+            break;
+    }
+    buffer_append_string(out, text);
+    if (!strpbrk(text, ".e"))
+        buffer_append(out, ".0", 2);
+}
+
+static void write_string(struct buffer *out, const json_t *value, struct style style)
+{
+    const char *text = json_string_value(value);
+    size_t size = json_string_length(value);
+    bool is_marked = style.kept && size > 1 && text[0] == JSON_TEXT_KEPT;
+    if (is_marked && text[1] != JSON_TEXT_KEPT)
+        buffer_append(out, text + 1, size - 1);
+    else
+        quote(out, text + is_marked, size - is_marked);
+}
+
+static void new_line(struct buffer *out, struct style style)
+{
+    if (style.indent)
+        buffer_printf(out, "\n%*s", (int)(style.indent * style.depth), "");
+}
+
+static void write_array(struct buffer *out, const json_t *value, struct style style)
+{
+    size_t index;
+    json_t *element;
+    buffer_append_char(out, '[');
+    style.depth++;
+    json_array_foreach ((json_t *)value, index, element) {
+        if (index)
+            buffer_append_char(out, ',');
+        new_line(out, style);
+        write_value(out, element, style);
+    }
+    style.depth--;
+    if (json_array_size(value))
+        new_line(out, style);
+    buffer_append_char(out, ']');
+}
+
+static void write_object(struct buffer *out, const json_t *value, struct style style)
+{
+    bool first = true;
+    buffer_append_char(out, '{');
+    style.depth++;
+    for (void *at = json_object_iter((json_t *)value); at;
+         at = json_object_iter_next((json_t *)value, at)) {
+        const char *key = json_object_iter_key(at);
+        if (!first)
+            buffer_append_char(out, ',');
+        first = false;
+        new_line(out, style);
+        quote(out, key, strlen(key));
+        buffer_append_string(out, style.indent ? ": " : ":");
+        write_value(out, json_object_iter_value(at), style);
+    }
+    style.depth--;
+    if (!first)
+        new_line(out, style);
+    buffer_append_char(out, '}');
+}
+
+static void write_value(struct buffer *out, const json_t *value, struct style style)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        write_object(out, value, style);
+        break;
+    case JSON_ARRAY:
+        write_array(out, value, style);
+        break;
+    case JSON_STRING:
+        write_string(out, value, style);
+        break;
+    case JSON_INTEGER:
+        write_integer(out, json_integer_value(value));
+        break;
+    case JSON_REAL:
+        write_real(out, json_real_value(value));
+        break;
+    case JSON_TRUE:
+        buffer_append_string(out, "true");
+        break;
+    case JSON_FALSE:
+        buffer_append_string(out, "false");
+        break;
+    case JSON_NULL:
+        buffer_append_string(out, "null");
+        break;
+    }
+}
+
+void json_text_value(struct buffer *out, const json_t *value, unsigned indent)
+{
+    write_value(out, value, (struct style){.indent = indent});
+}
+
+void json_text_kept(struct buffer *out, const json_t *value)
+{
+    write_value(out, value, (struct style){.kept = true});
 }

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buffer.h"
@@ -21,3 +23,16 @@ void json_text_bool(struct buffer *out, const char *name, bool value);
 void json_text_time(struct buffer *out, const char *name, int64_t at_ms);
 /* An object that was written before; anything else is an empty one. */
 void json_text_object(struct buffer *out, const char *name, const char *text);
+
+/* Append a whole value as jansson writes it, but with the shortest form of each real that reads
+ * back as the same number: 4.759 instead of 4.7590000000000003. indent: blanks a level; 0: compact.
+ */
+void json_text_value(struct buffer *out, const json_t *value, unsigned indent);
+
+/* Append a value of a document that was parsed with its numbers kept (http/kept_number.h): compact,
+ * with each number as the client sent it. */
+void json_text_kept(struct buffer *out, const json_t *value);
+
+/* How such a document holds a number: a string of this character and the number. A string of the
+ * client that begins with NUL has one more in front. */
+#define JSON_TEXT_KEPT '\0'

@@ -4,8 +4,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/json_text.h"
 #include "base/mem.h"
 #include "http/schema.h"
+
+/* Bytes of a value before its characters are counted. */
+#define TEXT_MAX (METADATA_VALUE_MAX * 4)
 
 static size_t count_characters(const char *text)
 {
@@ -28,22 +32,33 @@ static int check_key(const char *key, struct error **err)
     return refuse(key, err, "A metadata key has 1 to 64 characters.");
 }
 
+/* A string of the client, and not a number that was kept. */
+static bool is_text(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    return text && (text[0] != JSON_TEXT_KEPT || json_string_length(value) < 2 ||
+                    text[1] == JSON_TEXT_KEPT);
+}
+
 /* The value as a string, or NULL with an error. */
 static json_t *convert(const char *key, const json_t *value, struct error **err)
 {
     if (check_key(key, err) < 0)
         return NULL;
-    autofree char *text = json_is_string(value) ? xstrdup(json_string_value(value))
-                                                : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    if (json_is_string(value) && strlen(text) != json_string_length(value)) {
+    buffer_auto text = BUFFER_INIT(TEXT_MAX);
+    if (is_text(value))
+        buffer_append(&text, json_string_value(value), json_string_length(value));
+    else
+        json_text_kept(&text, value);
+    if (strlen(buffer_string(&text)) != text.size) {
         refuse(key, err, "A metadata value cannot hold a NUL character.");
         return NULL;
     }
-    if (!text || count_characters(text) > METADATA_VALUE_MAX) {
+    if (buffer_overflowed(&text) || count_characters(buffer_string(&text)) > METADATA_VALUE_MAX) {
         refuse(key, err, "A metadata value has at most 512 characters.");
         return NULL;
     }
-    return json_string(text);
+    return json_string(buffer_string(&text));
 }
 
 static int merge(json_t *into, const json_t *values, bool null_removes, struct error **err)

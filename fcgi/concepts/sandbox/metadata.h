@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Metadata: an object of string keys to string values. Values of other types become their compact
- * JSON text. */
+ * JSON text; numbers keep the text in which they were sent (http/kept_number.h). */
 #pragma once
 
 #include <jansson.h>

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_text.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/str.h"
@@ -90,7 +91,8 @@ static void error_headers(struct http_response *response, const struct error *er
     int status = response->status;
     if (status == 401)
         http_response_header(response, "WWW-Authenticate", "Bearer");
-    if (status == 429 || status == 503 || status == 507 || error->retry_after_s)
+    if (status == 429 || status == 503 || status == 507 || error->code == ERR_REQUEST_IN_PROGRESS ||
+        error->retry_after_s)
         http_response_header(response, "Retry-After", "%u",
                              error->retry_after_s ? error->retry_after_s : RETRY_AFTER_DEFAULT_S);
 }
@@ -120,11 +122,6 @@ void http_response_error(struct http_response *response, const struct http_reque
         response->reason = xstrdup(error->message);
 }
 
-static int append_json(const char *data, size_t size, void *out)
-{
-    return buffer_append(out, data, size);
-}
-
 /* nginx sends the status line as it gets it, and HTTP/1.1 wants a phrase in it. */
 static const char *reason_phrase(int status)
 {
@@ -146,6 +143,7 @@ static const char *reason_phrase(int status)
         {405, "Method Not Allowed"},
         {408, "Request Timeout"},
         {409, "Conflict"},
+        {412, "Precondition Failed"},
         {413, "Content Too Large"},
         {415, "Unsupported Media Type"},
         {422, "Unprocessable Content"},
@@ -186,9 +184,7 @@ void http_response_format(const struct http_response *response, const struct htt
     const struct buffer *body = &response->body;
     const char *content_type = response->content_type;
     if (response->json) {
-        /* Everything in it is UTF-8 and shallow, so only the size can be in the way. */
-        if (json_dump_callback(response->json, append_json, &text, JSON_COMPACT) < 0)
-            out->overflowed = true;
+        json_text_value(&text, response->json, 0);
         body = &text;
         content_type = "application/json";
     }

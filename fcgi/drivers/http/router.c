@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -158,6 +159,22 @@ static int match(const struct router *router, struct http_request *request,
     return error_set(err, ERR_METHOD_NOT_ALLOWED, "this path answers to %s only", *allow);
 }
 
+/* PHP writes numbers for empty indexes: query[state][0] means query[state][]. */
+static void drop_index(const struct route_query *query, struct http_parameter *parameter)
+{
+    char *open = parameter->name_is_text ? strrchr(parameter->name, '[') : NULL;
+    size_t digits = open ? strspn(open + 1, "0123456789") : 0;
+    if (!digits || strcmp(open + 1 + digits, "]") != 0)
+        return;
+    size_t head = (size_t)(open - parameter->name) + 1;
+    for (; query && query->name; query++)
+        if (query->repeatable && strlen(query->name) == head + 1 && query->name[head] == ']' &&
+            !memcmp(query->name, parameter->name, head)) {
+            memcpy(open + 1, "]", 2);
+            parameter->name_size = head + 1;
+        }
+}
+
 /* "query[metadata][*]" stands for every name that begins with what is before the star and ends
  * with what is after it, with at least a byte between. */
 static bool query_name_matches(const char *pattern, const struct http_parameter *parameter)
@@ -259,6 +276,8 @@ static int check_query(const struct router *router, const struct route *route,
     if (router->ignore_unknown)
         drop_unknown_parameters(route, request);
     for (size_t i = 0; i < request->query_count; i++)
+        drop_index(route->query, &request->query[i]);
+    for (size_t i = 0; i < request->query_count; i++)
         if (check_parameter(route, request, i, err) < 0)
             return -1;
     return 0;
@@ -274,20 +293,61 @@ static int take_body(struct http_request *request, struct error **err)
     return error_set(err, ERR_INVALID_JSON, "The body was cut before its end.");
 }
 
+static bool is_utf8_name(const char *charset, size_t size)
+{
+    if (size > 1 && *charset == '"')
+        return is_utf8_name(charset + 1, size - 2);
+    return (size == 5 && !strncasecmp(charset, "utf-8", size)) ||
+           (size == 4 && !strncasecmp(charset, "utf8", size));
+}
+
+/* Whether its Content-Type names UTF-8 or no charset. */
+static bool is_utf8(const struct http_request *request)
+{
+    const char *at = strchr(http_header(request, "Content-Type"), ';');
+    while (at) {
+        at += 1 + strspn(at + 1, " \t");
+        if (!strncasecmp(at, "charset=", 8) && !is_utf8_name(at + 8, strcspn(at + 8, "; \t")))
+            return false;
+        at = strchr(at, ';');
+    }
+    return true;
+}
+
+/* A PATCH may be sent as a merge patch, which it is (RFC 7396). */
+static int check_media_type(const struct http_request *request, struct error **err)
+{
+    bool patches = !strcmp(request->method, "PATCH");
+    const char *coding = http_header(request, "Content-Encoding");
+    if (!http_content_is(request, "application/json") &&
+        !(patches && http_content_is(request, "application/merge-patch+json")))
+        return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+                         "a request body must be sent as Content-Type: application/json%s",
+                         patches ? " or application/merge-patch+json" : "");
+    if (coding && strcasecmp(coding, "identity") != 0)
+        return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+                         "a request body must be sent as it is, without a Content-Encoding");
+    if (!is_utf8(request))
+        return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+                         "a request body must be sent in UTF-8, and not in another charset");
+    return 0;
+}
+
 /* Parse the body into request->json, without a look at its members. */
-static int read_body(const struct router *router, struct http_request *request, struct error **err)
+static int read_body(const struct router *router, const struct route *route,
+                     struct http_request *request, struct error **err)
 {
     size_t max = request->body.max;
     if (!request->body.size || request->read_body)
         return 0;
-    if (!http_content_is(request, "application/json"))
-        return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-                         "a request body must be sent as Content-Type: application/json");
+    if (check_media_type(request, err) < 0)
+        return -1;
     if (router->body_max && router->body_max < max)
         max = router->body_max;
     if (request->body_too_large || request->body.size > max)
         return error_set(err, ERR_BODY_TOO_LARGE, "the request body is larger than %zu bytes", max);
-    return schema_parse(buffer_string(&request->body), request->body.size, &request->json, err);
+    return schema_parse(route->body, buffer_string(&request->body), request->body.size,
+                        &request->json, err);
 }
 
 static int check_body(const struct router *router, const struct route *route,
@@ -312,7 +372,7 @@ static int serve_route(const struct router *router, const struct route *route,
     if (route->scope != ROUTE_PUBLIC && router->authorize &&
         router->authorize(router->context, route, request, err) < 0)
         return -1;
-    if (take_body(request, err) < 0 || read_body(router, request, err) < 0 ||
+    if (take_body(request, err) < 0 || read_body(router, route, request, err) < 0 ||
         check_query(router, route, request, err) < 0 || check_body(router, route, request, err) < 0)
         return -1;
     return router->invoke ? router->invoke(router->context, route, request, response, err)

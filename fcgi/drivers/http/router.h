@@ -33,6 +33,9 @@ struct route {
     size_t body_max; /* bytes of any other one; 0: as everywhere */
     const struct route_query *query; /* NULL: no query parameter is accepted */
     enum route_idempotency idempotency;
+    bool has_etag;          /* of a GET: it shows a record that other methods of the path change */
+    const char *whole_list; /* of a GET whose handler answers all rows: their member. Pages of it
+                             * are made of the answer. */
 };
 
 struct router {

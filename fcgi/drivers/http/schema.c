@@ -8,6 +8,7 @@
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "http/kept_number.h"
 
 #define MEMBERS_MAX     64 /* of one schema; for the nearest name */
 #define POINTER_MAX     1024
@@ -40,7 +41,26 @@ static const char *parse_problem(const json_error_t *problem)
     }
 }
 
-int schema_parse(const char *text, size_t size, json_t **json, struct error **err)
+static json_t *load(const char *text, size_t size, json_error_t *problem)
+{
+    return json_read(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, problem);
+}
+
+/* Parse the document with the numbers of that member kept. Return NULL when the member has no
+ * numbers and when the text is not JSON. */
+static json_t *load_kept(const char *member, const char *text, size_t size)
+{
+    json_error_t ignored;
+    struct buffer kept = BUFFER_INIT(10 * size + 1);
+    json_t *json = kept_numbers(text, size, member, &kept)
+                       ? load(buffer_string(&kept), kept.size, &ignored)
+                       : NULL;
+    buffer_wipe(&kept);
+    return json;
+}
+
+int schema_parse(const struct schema_member *members, const char *text, size_t size, json_t **json,
+                 struct error **err)
 {
     json_error_t problem;
     enum json_size fits = json_size_of(text, size);
@@ -50,7 +70,12 @@ int schema_parse(const char *text, size_t size, json_t **json, struct error **er
     if (fits == JSON_TOO_MANY_VALUES)
         return error_set(err, ERR_INVALID_JSON, "the document has more than %d values",
                          JSON_VALUES_MAX);
-    *json = json_read(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &problem);
+    *json = NULL;
+    for (; members && members->name && !*json; members++)
+        if (members->keeps_numbers)
+            *json = load_kept(members->name, text, size);
+    if (!*json)
+        *json = load(text, size, &problem);
     if (!*json)
         return error_set(err, ERR_INVALID_JSON, "invalid JSON at line %d, column %d: %s",
                          problem.line, problem.column, parse_problem(&problem));

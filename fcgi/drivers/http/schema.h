@@ -27,9 +27,10 @@ struct schema_member {
     const char *name;
     enum schema_type type;
     bool required;
-    bool nullable; /* JSON null is accepted */
-    int64_t min;   /* integer: least value; string: least bytes; array, map: least entries */
-    int64_t max;   /* likewise the most; 0 with min 0: no bound of its own */
+    bool nullable;      /* JSON null is accepted */
+    bool keeps_numbers; /* of a top-level one: see kept_number.h */
+    int64_t min;        /* integer: least value; string: least bytes; array, map: least entries */
+    int64_t max;        /* likewise the most; 0 with min 0: no bound of its own */
     /* string: NULL-terminated list of allowed values, or NULL; array: words that may stand for one
      */
     const char *const *choices;
@@ -43,8 +44,10 @@ struct schema_member {
 };
 
 /* Parse a body (at most as large as the route allows; duplicate members refused; depth bounded).
- * Errors: ERR_INVALID_JSON with the position, without a piece of the text. */
-int schema_parse(const char *text, size_t size, json_t **json, struct error **err);
+ * One of the members may keep its numbers; members NULL: none does. Errors: ERR_INVALID_JSON with
+ * the position, without a piece of the text. */
+int schema_parse(const struct schema_member *members, const char *text, size_t size, json_t **json,
+                 struct error **err);
 
 /* Check an object against members. Strings must not hold NUL unless the type is ANY; integers must
  * be written as such (3.0 is none). A value that is null where that is allowed is not looked at

@@ -80,7 +80,11 @@ const struct schema_member sandbox_create_schema[] = {
     TIMEOUT_MEMBER,
     {.name = "lifecycle", .type = SCHEMA_OBJECT, .members = lifecycle_members},
     {.name = "auto_pause", .type = SCHEMA_BOOLEAN},
-    {.name = "metadata", .type = SCHEMA_MAP, .max = METADATA_KEYS_MAX, .item = &any_item},
+    {.name = "metadata",
+     .type = SCHEMA_MAP,
+     .keeps_numbers = true,
+     .max = METADATA_KEYS_MAX,
+     .item = &any_item},
     {.name = "envs", .type = SCHEMA_MAP, .item = &env_item},
     {.name = "volume_mounts", .type = SCHEMA_MAP, .item = &slug_item},
     NETWORK_MEMBERS,
@@ -129,7 +133,7 @@ const struct schema_member sandbox_fork_schema[] = {
 };
 
 const struct schema_member sandbox_update_schema[] = {
-    {.name = "metadata", .type = SCHEMA_MAP, .item = &patch_item},
+    {.name = "metadata", .type = SCHEMA_MAP, .keeps_numbers = true, .item = &patch_item},
     TIMEOUT_MEMBER,
     {.name = "lifecycle", .type = SCHEMA_OBJECT, .members = lifecycle_members},
     {.name = "allow_public_traffic", .type = SCHEMA_BOOLEAN},
@@ -138,6 +142,8 @@ const struct schema_member sandbox_update_schema[] = {
      .nullable = true,
      .max = SANDBOX_HOST_SIZE - 1,
      .check = check_request_host},
+    {.name = "auto_pause",
+     .hint = "a sandbox that exists is changed by \"lifecycle\": {\"on_timeout\": \"pause\"}"},
     {.name = "https_ports",
      .hint = "PUT /v1/sandboxes/{id}/ports/{port} with \"protocol\": \"https\""},
     {.name = "disk_gb", .hint = DISK_HINT},

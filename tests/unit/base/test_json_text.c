@@ -49,11 +49,47 @@ static void text_is_escaped(void **state)
     assert_string_equal(buffer_string(&text), expected);
 }
 
+static void reals_take_the_shortest_form(void **state)
+{
+    (void)state;
+    static const struct {
+        double number;
+        const char *text;
+    } cases[] = {
+        {4.759, "4.759"}, {0.1, "0.1"},   {0.1 + 0.2, "0.30000000000000004"}, {19.99, "19.99"},
+        {3, "3.0"},       {-0.5, "-0.5"}, {1.0 / 3, "0.3333333333333333"},    {1e300, "1e+300"},
+        {0, "0.0"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        buffer_auto text = BUFFER_INIT(100);
+        json_auto_t *json = json_real(cases[i].number);
+        json_text_value(&text, json, 0);
+        assert_string_equal(buffer_string(&text), cases[i].text);
+    }
+}
+
+/* As jansson writes it, compact and indented. */
+static void values_are_written_whole(void **state)
+{
+    (void)state;
+    const char *document = "{\"a\":[],\"b\":{},\"c\":[1,[true,false,null]],\"d\":{\"e\":\"x\\n\"},"
+                           "\"f\":-7}";
+    json_auto_t *json = json_loads(document, 0, NULL);
+    buffer_auto compact = BUFFER_INIT(1000), indented = BUFFER_INIT(1000);
+    autofree char *expected = json_dumps(json, JSON_INDENT(2));
+    json_text_value(&compact, json, 0);
+    json_text_value(&indented, json, 2);
+    assert_string_equal(buffer_string(&compact), document);
+    assert_string_equal(buffer_string(&indented), expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_stand_between_commas),
         cmocka_unit_test(text_is_escaped),
+        cmocka_unit_test(reals_take_the_shortest_form),
+        cmocka_unit_test(values_are_written_whole),
     };
     return run_tests(tests);
 }

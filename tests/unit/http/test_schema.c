@@ -39,7 +39,7 @@ static void accept(const char *text)
 {
     json_t *json = NULL;
     struct error *err = NULL;
-    assert_ok(schema_parse(text, strlen(text), &json, &err));
+    assert_ok(schema_parse(NULL, text, strlen(text), &json, &err));
     assert_ok(schema_validate(members, json, &err));
     json_decref(json);
 }
@@ -48,7 +48,7 @@ static void refuse(const char *text, const char *field, const char *message)
 {
     json_t *json = NULL;
     struct error *err = NULL;
-    assert_ok(schema_parse(text, strlen(text), &json, &err));
+    assert_ok(schema_parse(NULL, text, strlen(text), &json, &err));
     assert_fails(schema_validate(members, json, &err), ERR_INVALID_REQUEST);
     assert_string_equal(err->field, field);
     assert_string_equal(err->message, message);
@@ -117,7 +117,7 @@ static void refuse_text(const char *text, size_t size, const char *message)
 {
     json_t *json = NULL;
     struct error *err = NULL;
-    assert_fails_saying(schema_parse(text, size, &json, &err), ERR_INVALID_JSON, message);
+    assert_fails_saying(schema_parse(NULL, text, size, &json, &err), ERR_INVALID_JSON, message);
     assert_null(json);
 }
 
@@ -136,7 +136,7 @@ static void test_parse(void **state)
     /* What is wrong may be a secret and is not repeated. */
     json_t *json = NULL;
     struct error *err = NULL;
-    assert_int_equal(schema_parse("{\"k\": hunter2}", 14, &json, &err), -1);
+    assert_int_equal(schema_parse(NULL, "{\"k\": hunter2}", 14, &json, &err), -1);
     assert_null(strstr(err->message, "hunter2"));
     error_clear(&err);
 }
@@ -154,10 +154,10 @@ static void test_depth(void **state)
         for (size_t i = 0; i < depth; i++)
             buffer_append_char(&text, ']');
         if (depth == JSON_DEPTH_MAX)
-            assert_ok(schema_parse(text.data, text.size, &json, &err));
+            assert_ok(schema_parse(NULL, text.data, text.size, &json, &err));
         else
-            assert_fails_saying(schema_parse(text.data, text.size, &json, &err), ERR_INVALID_JSON,
-                                "deeper than 32");
+            assert_fails_saying(schema_parse(NULL, text.data, text.size, &json, &err),
+                                ERR_INVALID_JSON, "deeper than 32");
         json_decref(json);
     }
     /* Brackets in strings are text. */
@@ -168,7 +168,7 @@ static void test_depth(void **state)
     buffer_append_string(&text, "\"]");
     json_t *json = NULL;
     struct error *err = NULL;
-    assert_ok(schema_parse(text.data, text.size, &json, &err));
+    assert_ok(schema_parse(NULL, text.data, text.size, &json, &err));
     json_decref(json);
     buffer_deinit(&text);
 }
