@@ -85,6 +85,12 @@ int error_add_detail(struct error **err, const char *name, json_t *value)
     return -1;
 }
 
+int error_add_limit(struct error **err, unsigned limit, unsigned used)
+{
+    error_add_detail(err, "limit", json_integer(limit));
+    return error_add_detail(err, "used", json_integer(used));
+}
+
 void error_clear(struct error **err)
 {
     if (!*err)

@@ -49,6 +49,9 @@ int error_recode(struct error **err, enum error_code code);
 /* Add to the details of *err; takes the reference of value. Returns -1. */
 int error_add_detail(struct error **err, const char *name, json_t *value);
 
+/* Add the allowed number as "limit" and the present number as "used". Return -1. */
+int error_add_limit(struct error **err, unsigned limit, unsigned used);
+
 /* Free *err if there is one and set it to NULL. */
 void error_clear(struct error **err);
 

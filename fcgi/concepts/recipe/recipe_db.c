@@ -77,10 +77,13 @@ int recipe_open(struct db *db, const char *version_id, const struct recipe_owner
         db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
         return -1;
     db_rows_next(rows);
-    if (db_get_u64(rows, 0) >= RECIPE_UNFINISHED)
-        return error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
-                         "A team has at most %d template builds by steps that are not over.",
-                         RECIPE_UNFINISHED);
+    unsigned unfinished = (unsigned)db_get_u64(rows, 0);
+    if (unfinished >= RECIPE_UNFINISHED) {
+        error_set(err, ERR_BUILD_QUOTA_EXCEEDED,
+                  "A team has at most %d template builds by steps that are not over.",
+                  RECIPE_UNFINISHED);
+        return error_add_limit(err, RECIPE_UNFINISHED, unfinished);
+    }
     return db_exec(db, &insert_statement,
                    DB_ARGS(db_text(version_id), db_text(team_id), db_text(owner->user_id),
                            db_text(tags), db_i64(clock_in_ms(RECIPE_WAIT_MS)),

@@ -111,10 +111,11 @@ static int check_room(struct db *db, const char *team_id, int64_t size, struct e
     db_rows_next(rows);
     if (db_get_u64(rows, 0) < RECIPE_FILES_MOST && db_get_i64(rows, 1) + size <= RECIPE_FILES_MAX)
         return 0;
-    return error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
-                     "The archives for template builds of a team are at most %d, of %lld MiB "
-                     "together; they go a day after they were last used.",
-                     RECIPE_FILES_MOST, RECIPE_FILES_MAX >> 20);
+    error_set(err, ERR_BUILD_QUOTA_EXCEEDED,
+              "The archives for template builds of a team are at most %d, of %lld MiB "
+              "together; they go a day after they were last used.",
+              RECIPE_FILES_MOST, RECIPE_FILES_MAX >> 20);
+    return error_add_limit(err, RECIPE_FILES_MOST, (unsigned)db_get_u64(rows, 0));
 }
 
 static int expect_body(struct db *db, void *context, struct error **err)

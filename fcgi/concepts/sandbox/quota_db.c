@@ -127,18 +127,21 @@ static int refuse(struct db *db, const char *team_id, const struct runtime_resou
         read_usage(db, team_id, &plan, resources, &quota, &stopped, err) < 0)
         return -1;
     const char *what = what_exceeds(&quota);
-    if (what)
+    if (what) {
         error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
                   "The team's plan %s allows no more %s; stop or delete a sandbox first.",
                   plan.name, what);
-    else if (stopped > plan.stopped_sandboxes)
-        error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
+        return error_add_detail(err, "quota", quota_to_json(&quota));
+    }
+    if (stopped > plan.stopped_sandboxes) {
+        error_set(err, ERR_STOPPED_QUOTA_EXCEEDED,
                   "The team's plan %s keeps %u stopped sandboxes, and %u are stopped; delete or "
                   "resume one first.",
                   plan.name, plan.stopped_sandboxes, stopped);
-    else /* Somebody gave some back between the two statements. */
-        return error_set(err, ERR_DB_DEADLOCK, "the quota of team %s changed", team_id);
-    return error_add_detail(err, "quota", quota_to_json(&quota));
+        return error_add_limit(err, plan.stopped_sandboxes, stopped);
+    }
+    /* Somebody gave some back between the two statements. */
+    return error_set(err, ERR_DB_DEADLOCK, "the quota of team %s changed", team_id);
 }
 
 static int take(struct db *db, const char *team_id, const struct runtime_resources *resources,

@@ -57,20 +57,18 @@ static void plan_checkpoint(struct making *making, const struct sandbox *sandbox
 /* The team's lock orders those who count, so that the plan's number is never passed. */
 static int check_quota(struct db *db, const struct sandbox *sandbox, struct error **err)
 {
-    struct quota quota;
     struct plan plan;
     unsigned count;
     if (team_lock(db, sandbox->team_id, &plan, err) < 0 ||
-        checkpoint_count(db, sandbox->team_id, &count, err) < 0 ||
-        quota_read(db, sandbox->team_id, &plan, &sandbox->resources, &quota, err) < 0)
+        checkpoint_count(db, sandbox->team_id, &count, err) < 0)
         return -1;
     if (count < plan.checkpoints)
         return 0;
-    error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
+    error_set(err, ERR_CHECKPOINT_QUOTA_EXCEEDED,
               "The team's plan %s allows no more checkpoints than the %u that it has; delete one "
               "first.",
               plan.name, count);
-    return error_add_detail(err, "quota", quota_to_json(&quota));
+    return error_add_limit(err, plan.checkpoints, count);
 }
 
 static int no_memory(struct error **err, const char *sentence)

@@ -106,7 +106,9 @@ int sandbox_tell_move(struct db *db, const struct sandbox *sandbox, enum sandbox
 void sandbox_tell_refused(struct db *db, const char *team_id, const struct error *failure)
 {
     error_auto err = NULL;
-    if (failure->code != ERR_SANDBOX_QUOTA_EXCEEDED)
+    if (failure->code != ERR_SANDBOX_QUOTA_EXCEEDED &&
+        failure->code != ERR_STOPPED_QUOTA_EXCEEDED &&
+        failure->code != ERR_CHECKPOINT_QUOTA_EXCEEDED)
         return;
     const struct event_seldom refused = {
         .note = {EVENT_QUOTA_REFUSED, team_id, NULL,

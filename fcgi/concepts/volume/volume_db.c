@@ -161,12 +161,14 @@ static int check_quota(struct db *db, const struct volume *volume, const struct 
     db_rows_auto *rows = NULL;
     if (db_query(db, &count_statement, DB_ARGS(db_text(volume->team_id)), &rows, err) < 0)
         return -1;
-    if (db_rows_next(rows) && db_get_u64(rows, 0) < plan->volumes)
+    db_rows_next(rows);
+    unsigned count = (unsigned)db_get_u64(rows, 0);
+    if (count < plan->volumes)
         return 0;
-    return error_set(err, ERR_PLAN_RESTRICTS_RESOURCES,
-                     "The team's plan %s allows %u volumes, and all of them exist; delete one "
-                     "first.",
-                     plan->name, plan->volumes);
+    error_set(err, ERR_VOLUME_QUOTA_EXCEEDED,
+              "The team's plan %s allows %u volumes, and there are %u; delete one first.",
+              plan->name, plan->volumes, count);
+    return error_add_limit(err, plan->volumes, count);
 }
 
 static int choose_host(struct db *db, struct volume *volume, struct error **err)

@@ -15,7 +15,8 @@ static int gateway_status(struct api *api, const struct sandbox *sandbox,
     struct worker *worker = &api->worker;
     struct agent_place at;
     enum agent_listener listener = AGENT_LISTENER_NONE;
-    if (!sandbox->allow_public_traffic) {
+    /* A token of the sandbox opens a private port in any case. */
+    if (!sandbox->allow_public_traffic && port->is_public) {
         *status = "blocked";
         return 0;
     }

@@ -4,13 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/account.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "gate/audience.h"
 #include "gate/decide.h"
 #include "gate/e2b_refusal.h"
+#include "gate/gate_db.h"
 #include "gate/token.h"
 #include "refusal/html.h"
+#include "sandbox/quota.h"
 #include "session/session.h"
 
 #define LOCATION_MAX  65536
@@ -118,6 +122,32 @@ static void answer_page(const struct worker *worker, struct http_request *reques
     refusal_html_answer(&page, response);
 }
 
+static int read_quota(struct db *db, const char *route, struct quota *quota, struct error **err)
+{
+    struct gate_sandbox found;
+    struct team team;
+    struct plan plan;
+    sandbox_auto sandbox = {0};
+    return gate_sandbox_get(db, route, 0, &found, err) < 0 ||
+                   sandbox_get_any(db, found.sandbox.id, false, &sandbox, err) < 0 ||
+                   team_get_by_slug(db, sandbox.team_slug, &team, err) < 0 ||
+                   plan_get(db, team.plan, &plan, err) < 0
+               ? -1
+               : quota_read(db, team.id, &plan, &sandbox.resources, quota, err);
+}
+
+/* As in the refusal of a resume. Only clients with a valid token get this reason. */
+static void add_quota(struct gate *gate, const struct http_request *request, json_t *body)
+{
+    struct quota quota;
+    error_auto failure = NULL;
+    const char *route = http_parameter(request, "SANDLOT_ROUTE");
+    if (read_quota(gate->worker.db, route ? route : "", &quota, &failure) == 0)
+        json_object_set_new(body, "quota", quota_to_json(&quota));
+    else
+        log_warning("cannot read the quota for a refusal", LOG_ERROR(failure));
+}
+
 void gate_serve_refusal(struct gate *gate, struct http_request *request,
                         struct http_response *response)
 {
@@ -156,6 +186,8 @@ void gate_serve_refusal(struct gate *gate, struct http_request *request,
     }
     json_t *body = json_pack("{s:s, s:s, s:s}", "error", refusal_reason_code(reason), "message",
                              refusal_reason_sentence(reason), "request_id", request->request_id);
+    if (reason == REFUSAL_QUOTA)
+        add_quota(gate, request, body);
     /* Clients of the agent's protocol look for a number under this name. */
     if (!is_preview)
         json_object_set_new(body, "code", json_integer(status));

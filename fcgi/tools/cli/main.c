@@ -27,6 +27,7 @@ static const char *advice(enum error_code code)
     case ERR_SANDBOX_NOT_RUNNING:
         return "`sandlot resume` makes a paused sandbox run.";
     case ERR_SANDBOX_QUOTA_EXCEEDED:
+    case ERR_STOPPED_QUOTA_EXCEEDED:
         return "`sandlot list` shows what runs, `sandlot rm` makes room.";
     case ERR_SANDBOX_BUSY:
     case ERR_REQUEST_IN_PROGRESS:

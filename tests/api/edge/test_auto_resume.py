@@ -179,7 +179,8 @@ def test_waking_respects_the_quota(api, stack):
         Sandbox.create(api)
         response = sleeper.data.download("/etc/passwd")
         assert response.status in (422, 503), response
-        assert_error(response, response.status, "sandbox_quota_exceeded")
+        quota = assert_error(response, response.status, "sandbox_quota_exceeded")["quota"]
+        assert quota["limits"]["sandboxes"] == quota["usage"]["sandboxes"] == 1
         assert sleeper.show()["state"] == "stopped"
     finally:
         stack.ctl("plan", "set", "basic", f"sandboxes={before}")

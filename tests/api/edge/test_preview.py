@@ -139,7 +139,7 @@ def test_a_server_that_has_just_ended(make_sandbox):
         origin = sandbox.preview(port)
         wait_until(lambda: origin.request("GET", "/").status == 200, 30, "the server")
         sandbox.data.check(f"kill -9 {pid}; while kill -0 {pid} 2>&-; do sleep 0.01; done")
-        assert_error(origin.request("GET", "/"), 502, "not_found")
+        assert_error(origin.request("GET", "/"), 502, "no_listener")
         page = origin.request("GET", "/", headers={"Accept": "text/html"})
         assert page.status == 502 and f"Nothing listens on port {port}".encode() in page.body, page
 

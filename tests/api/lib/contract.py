@@ -19,10 +19,12 @@ CODES = {
     408: {"invalid_request"},
     409: {"sandbox_not_running", "sandbox_not_startable", "memory_not_kept", "sandbox_busy", "volume_attached",
           "name_taken", "request_in_progress", "template_in_use", "last_owner"},
+    412: {"precondition_failed"},
     413: {"body_too_large"},
     414: {"invalid_request"},
     415: {"unsupported_media_type"},
     422: {"invalid_request", "sandbox_quota_exceeded", "plan_restricts_resources",
+          "stopped_quota_exceeded", "volume_quota_exceeded", "checkpoint_quota_exceeded", "build_quota_exceeded",
           "template_not_found", "volume_not_found", "idempotency_key_reused",
           "invalid_next_token"},
     429: {"rate_limited"},
@@ -100,6 +102,12 @@ def check_error(response):
     assert body["error"] in CODES[response.status], response
     assert body["request_id"] == response.headers["X-Request-Id"], response
     assert ("quota" in body) == (body["error"] == "sandbox_quota_exceeded"), body
+    others = body["error"].endswith("_quota_exceeded") and "quota" not in body
+    assert ("limit" in body and "used" in body) == others, body
+    if response.status in (429, 503, 507) or body["error"] == "request_in_progress":
+        assert int(response.headers["Retry-After"]) > 0, response.headers.items()
+    if response.status == 405:
+        assert response.headers["Allow"], response.headers.items()
 
 
 def check_headers(described, response):

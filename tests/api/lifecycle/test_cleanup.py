@@ -104,8 +104,8 @@ def test_more_stopped_sandboxes_than_the_plan_keeps(account, stack, set_plan):
     first, second, third = (Sandbox.create(account.api, auto_pause=True) for _ in range(3))
     for sandbox in (first, second, third):
         assert sandbox.pause()["state"] == "stopped"
-    refused = assert_error(account.api.post("/v1/sandboxes", {}), 422, "sandbox_quota_exceeded")
-    assert "stopped" in refused["message"] and refused["quota"]["usage"]["sandboxes"] == 0
+    refused = assert_error(account.api.post("/v1/sandboxes", {}), 422, "stopped_quota_exceeded")
+    assert "stopped" in refused["message"] and (refused["limit"], refused["used"]) == (1, 3)
     sweeps(stack, lambda: warned(first) and warned(second), "the warnings")
     assert in_days(warned(first)) == pytest.approx(2, abs=0.01)
     assert not warned(third)

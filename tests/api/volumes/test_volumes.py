@@ -109,7 +109,8 @@ def test_the_plan_bounds_how_many(api, small_plan):
     refused = [answer for answer in answers if answer.status != 201]
     assert len(refused) == 3
     for answer in refused:
-        assert "2 volumes" in assert_error(answer, 422, "plan_restricts_resources")["message"]
+        body = assert_error(answer, 422, "volume_quota_exceeded")
+        assert "2 volumes" in body["message"] and (body["limit"], body["used"]) == (2, 2)
     made = [answer.json() for answer in answers if answer.status == 201]
     assert {volume["size_gb"] for volume in made} == {1}
     assert api.delete(path_of(made[0])).status == 204

@@ -13,9 +13,13 @@ static const struct {
     const char *error;
     int status;
 } statuses[] = {
-    {"sandbox_quota_exceeded", 429},   {"template_not_found", 404},   {"volume_not_found", 404},
-    {"plan_restricts_resources", 400}, {"invalid_request", 400},      {"invalid_next_token", 400},
-    {"unsupported_media_type", 400},   {"insufficient_storage", 503}, {"memory_not_kept", 503},
+    {"sandbox_quota_exceeded", 429}, {"template_not_found", 404},
+    {"volume_not_found", 404},       {"plan_restricts_resources", 400},
+    {"invalid_request", 400},        {"invalid_next_token", 400},
+    {"unsupported_media_type", 400}, {"insufficient_storage", 503},
+    {"memory_not_kept", 503},        {"stopped_quota_exceeded", 429},
+    {"volume_quota_exceeded", 400},  {"checkpoint_quota_exceeded", 429},
+    {"build_quota_exceeded", 429},
 };
 
 /* The codes that they have names for. */
